@@ -1,0 +1,67 @@
+# Daedal's commands. `make help` lists them; each sets up what it needs, also on a fresh machine.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+ARGS   ?=
+T      ?=
+WAVES  ?=
+
+# A stamp for each of the two steps of the set-up: the locked packages, and Daedal itself as an editable install.
+LOCKED    := $(VENV)/.locked
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup sim test unit lint bench wheel clean check-tools
+
+help:  ## list the commands
+	@echo "usage: make COMMAND"
+	@sed -n 's/^\([a-z-]*\):.*## *\(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 12
+
+setup: $(INSTALLED)  ## make the environment in .venv (every command below does it as well)
+
+sim: $(INSTALLED)  ## run PyTorch layers on the simulated RTL and compare [ARGS="--target emulator"]
+	@$(BIN)/daedal sim $(ARGS)
+
+test: $(INSTALLED)  ## run every test [ARGS="-x"]
+	@$(BIN)/python -m pytest $(ARGS)
+
+unit: $(INSTALLED)  ## run one file or directory of tests [T=tests/unit/test_x.py WAVES=1]
+	@test -n "$(T)" || { echo "make unit needs T=, such as: make unit T=tests/unit/test_config.py" >&2; exit 2; }
+	@WAVES=$(WAVES) $(BIN)/python -m pytest $(T) $(ARGS)
+
+lint: $(INSTALLED)  ## check style, format and types
+	@status=0; for check in "ruff check" "ruff format --check --quiet" "mypy"; do \
+	  echo "$$check"; $(BIN)/$$check || status=1; done; exit $$status
+
+bench: $(INSTALLED)  ## measure throughput and size; table, and build/bench.json
+	@mkdir -p build
+	@$(BIN)/python -m bench --json build/bench.json $(ARGS)
+
+wheel: $(INSTALLED)  ## build a wheel in dist/
+	@rm -rf build/lib build/bdist.*
+	@$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+clean:  ## remove builds, caches and the environment
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(LOCKED): requirements.lock | check-tools
+	@echo "Setting up $(VENV) (once: about 1.6 GB of packages, a minute or more)"
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -r requirements.lock
+	@touch $@
+
+$(INSTALLED): $(LOCKED) pyproject.toml daedal/version.py
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+check-tools:
+	@for tool in $(PYTHON) g++ make perl; do command -v $$tool >/dev/null 2>&1 || { \
+	  echo "Daedal needs $$tool. On Debian: apt install python3 python3-venv g++ make perl git" >&2; exit 1; }; done
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Daedal needs Python 3.11 or later, not $$($(PYTHON) --version)." \
+	  "Name another one with: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "Daedal needs Python's venv module. On Debian: apt install python3-venv" >&2; exit 1; }

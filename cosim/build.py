@@ -1,0 +1,161 @@
+"""Shared libraries built on demand and kept by content: from C++, or from Verilog and C++ by Verilator.
+
+A library's key is a digest of everything that goes into it: all source texts, the options and the identity of
+the toolchain. Sources are copied into the build folder first, so nothing undeclared can get in. Finished
+libraries are renamed into the cache (``DAEDAL_CACHE``, else ``~/.cache/daedal``) with their log beside them; a
+lock per key keeps two processes from building the same thing twice.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from daedal.cosim.toolchain import compiler_identity, find_tool, find_verilator
+from daedal.errors import DaedalError
+
+COMPILE_FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fPIC")
+"""Flags of every C++ build; contraction is off because results are compared bit for bit."""
+
+JOBS = 2
+"""Compilers that run at the same time."""
+
+
+class BuildError(DaedalError):
+    """A compiler or Verilator refused a source; the message has the end of the log and where the rest is."""
+
+
+def cache_directory() -> Path:
+    """Where finished builds are kept: ``DAEDAL_CACHE`` or ``~/.cache/daedal``."""
+    chosen = os.environ.get("DAEDAL_CACHE")
+    return Path(chosen) if chosen else Path.home() / ".cache" / "daedal"
+
+
+def read_sources(directory: Path, *names: str) -> dict[str, str]:
+    """The files ``names`` of ``directory`` as name -> text, the form in which builds take sources."""
+    return {name: (directory / name).read_text(encoding="utf-8") for name in names}
+
+
+def build_library(name: str, files: Mapping[str, str], *, flags: Sequence[str] = ()) -> Path:
+    """Compile C++ into a shared library, or find it in the cache.
+
+    Parameters
+    ----------
+    name
+        Start of the library's file name.
+    files
+        File name -> text. Those ending in ``.cpp`` are compiled; all can be included.
+    flags
+        Further options of the compiler.
+
+    Raises
+    ------
+    ToolchainNotFound
+        There is no C++ compiler.
+    BuildError
+        The compiler refused the sources.
+    """
+    find_tool("g++")
+    key = _key(files, [*COMPILE_FLAGS, *flags, compiler_identity()])
+
+    def build(folder: Path, run: "Runner") -> Path:
+        sources = [file for file in files if file.endswith(".cpp")]
+        run([str(find_tool("g++")), *COMPILE_FLAGS, *flags, "-shared", "-o", "library.so", *sources])
+        return folder / "library.so"
+
+    return _cached(name, key, files, build)
+
+
+def build_verilated(
+    name: str, verilog: str, files: Mapping[str, str], *, top: str, trace: bool = False
+) -> Path:
+    """Compile Verilog and a C++ harness into a shared library, or find it in the cache.
+
+    The verilated class is called ``Vmodel`` (header ``Vmodel.h``). With ``trace``, the model can write VCD
+    files. Otherwise as :func:`build_library`.
+    """
+    verilator = find_verilator()
+    find_tool("make")
+    options = [
+        "--cc", "--exe", "--top-module", top, "--prefix", "Vmodel", "--Mdir", "obj", "-O3",
+        "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "--no-timing",
+        "-Wno-fatal", "-Wno-lint", "-Wno-style",
+        "--output-split", "20000", *(["--trace-vcd"] if trace else []),
+        "-CFLAGS", " ".join((*COMPILE_FLAGS, "-I..")), "-LDFLAGS", "-shared -fPIC",
+    ]  # fmt: skip
+    key = _key({**files, "model.v": verilog}, [*options, verilator.version, compiler_identity()])
+
+    def build(folder: Path, run: "Runner") -> Path:
+        sources = [file for file in files if file.endswith(".cpp")]
+        environment = verilator.environment()
+        run([str(verilator.program), *options, "-o", "library.so", "model.v", *sources], environment)
+        fast = "OPT_FAST=-O3", "OPT_SLOW=-O1", "OPT_GLOBAL=-O2"
+        # The wheel's makefile takes a precompiled header the way Clang wants it, which g++ refuses.
+        precompiled = "CFG_CXXFLAGS_PCH_I=-include", "CFG_GCH_IF_CLANG="
+        run(["make", "-C", "obj", "-f", "Vmodel.mk", f"-j{JOBS}", *fast, *precompiled], environment)
+        return folder / "obj" / "library.so"
+
+    return _cached(name, key, {**files, "model.v": verilog}, build)
+
+
+Runner = Callable[..., None]
+"""Runs a command in the build folder, with its output going to the log; an environment may be given."""
+
+
+def _key(files: Mapping[str, str], options: Sequence[str]) -> str:
+    digest = hashlib.sha256()
+    for part in (*options, *(text for item in sorted(files.items()) for text in item)):
+        raw = part.encode()
+        digest.update(len(raw).to_bytes(8, "little") + raw)
+    return digest.hexdigest()[:20]
+
+
+def _cached(name: str, key: str, files: Mapping[str, str], build: Callable[[Path, Runner], Path]) -> Path:
+    cache = cache_directory()
+    library = cache / f"{name}-{key}.so"
+    if library.exists():
+        return library
+    cache.mkdir(parents=True, exist_ok=True)
+    with _locked(cache / f"{name}-{key}.lock"):
+        if not library.exists():
+            _build_into(library, files, build)
+    return library
+
+
+def _build_into(library: Path, files: Mapping[str, str], build: Callable[[Path, Runner], Path]) -> None:
+    log = library.with_suffix(".log")
+    folder = Path(tempfile.mkdtemp(prefix=f"{library.stem}-", dir=library.parent))
+    try:
+        for file, text in files.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        with log.open("w", encoding="utf-8") as stream:
+
+            def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+                print("$", *command, file=stream, flush=True)
+                status = subprocess.run(
+                    command, cwd=folder, env=environment, stdout=stream, stderr=subprocess.STDOUT, check=False
+                ).returncode
+                if status:
+                    raise BuildError(_failure(library.stem, log, command[0]))
+
+            os.replace(build(folder, run), library)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _failure(name: str, log: Path, program: str) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    telling = [line for line in lines if "error" in line.lower()][:5] or lines[-5:]
+    return f"{Path(program).name} could not build {name}: " + " | ".join(telling) + f" (whole log: {log})"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,163 @@
+#include "memory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace daedal {
+
+namespace {
+
+constexpr std::uint64_t BOUNDARY = 4096;  // AXI: no burst crosses it
+constexpr unsigned INCR = 1, OKAY = 0, SLVERR = 2;
+
+}  // namespace
+
+Memory::Memory(Pins &pins, Storage &storage, Counts &counts, Errors &errors, const MemoryOptions &options)
+    : pins_(pins),
+      storage_(storage),
+      counts_(counts),
+      errors_(errors),
+      options_(options),
+      stall_(std::uint64_t(options.stall * 4294967296.0)),
+      random_(options.seed),
+      reads_(pins.read.size()),
+      credit_most_(std::ceil(options.lines)) {
+  if (options.lines != credit_most_) credit_most_ += 1;
+}
+
+std::uint64_t Memory::ripe(std::uint64_t cycle) {
+  std::uint64_t more = options_.random ? random_.next() % (options_.latency + 1) : 0;
+  return cycle + options_.latency + more;
+}
+
+void Memory::drive(std::uint64_t cycle) {
+  for (unsigned port = 0; port < reads_.size(); ++port) {
+    *pins_.read[port].arready = !stalls();
+    *pins_.read[port].rvalid = reads_[port].offered;
+  }
+  WritePins &write = pins_.write;
+  *write.awready = !stalls();
+  *write.wready = 0;
+  if (!response_offered_ && !responses_.empty() && responses_.front().ripe <= cycle && !stalls()) {
+    response_offered_ = true;
+    *write.bresp = responses_.front().failed ? SLVERR : OKAY;
+  }
+  *write.bvalid = response_offered_;
+  arbitrate(cycle);
+}
+
+void Memory::arbitrate(std::uint64_t cycle) {
+  credit_ = std::min(credit_ + options_.lines, credit_most_);
+  unsigned ports = unsigned(reads_.size()) + 1, first = options_.random ? random_.next() % ports : turn_;
+  for (unsigned asked = 0, port = first; asked < ports && credit_ >= 1; ++asked, port = port + 1 == ports ? 0 : port + 1)
+    if (grant(port, cycle)) {
+      credit_ -= 1;
+      turn_ = port + 1 == ports ? 0 : port + 1;
+    }
+}
+
+// Whether this port moves a line in this cycle. The port after the last read port is the write port.
+bool Memory::grant(unsigned port, std::uint64_t cycle) {
+  if (port == reads_.size()) {
+    if (!*pins_.write.wvalid || writes_.empty() || stalls()) return false;
+    *pins_.write.wready = 1;
+    return true;
+  }
+  ReadPort &read = reads_[port];
+  if (read.offered || read.bursts.empty() || read.bursts.front().ripe > cycle || stalls()) return false;
+  offer(port);
+  return true;
+}
+
+void Memory::offer(unsigned port) {
+  ReadPins &pins = pins_.read[port];
+  Burst &burst = reads_[port].bursts.front();
+  std::uint64_t address = burst.address + std::uint64_t(burst.done) * BUS_BYTES;
+  bool inside = storage_.holds(address, BUS_BYTES);
+  if (inside)
+    std::memcpy(pins.rdata, storage_.bytes() + address, BUS_BYTES);
+  else
+    std::memset(pins.rdata, 0, BUS_BYTES);
+  *pins.rresp = inside ? OKAY : SLVERR;
+  *pins.rlast = burst.done + 1 == burst.beats;
+  *pins.rvalid = 1;
+  reads_[port].offered = true;
+}
+
+void Memory::sample(std::uint64_t cycle) {
+  for (unsigned port = 0; port < reads_.size(); ++port) sample_read(port, cycle);
+  sample_write(cycle);
+}
+
+void Memory::sample_read(unsigned port, std::uint64_t cycle) {
+  ReadPins &pins = pins_.read[port];
+  ReadPort &read = reads_[port];
+  if (read.offered && *pins.rready) {
+    read.offered = false;
+    counts_.line_read();
+    if (++read.bursts.front().done == read.bursts.front().beats) read.bursts.pop_front();
+  }
+  if (!*pins.arvalid && !read.held.valid) return;
+  check_held("AR", read.held, *pins.arvalid, *pins.arready, *pins.araddr, *pins.arlen, cycle);
+  if (!*pins.arvalid || !*pins.arready) return;
+  check_burst("AR", *pins.araddr, *pins.arlen, *pins.arsize, *pins.arburst, cycle);
+  std::uint64_t first = read.bursts.empty() ? 0 : read.bursts.back().ripe;
+  read.bursts.push_back({*pins.araddr, *pins.arlen + 1u, 0, std::max(first, ripe(cycle)), false});
+}
+
+void Memory::sample_write(std::uint64_t cycle) {
+  WritePins &pins = pins_.write;
+  if (response_offered_ && *pins.bready) {
+    response_offered_ = false;
+    counts_.acknowledged(responses_.front().address, cycle);
+    responses_.pop_front();
+  }
+  if (*pins.wvalid && *pins.wready) take_line(cycle);
+  check_held("AW", write_held_, *pins.awvalid, *pins.awready, *pins.awaddr, *pins.awlen, cycle);
+  if (!*pins.awvalid || !*pins.awready) return;
+  check_burst("AW", *pins.awaddr, *pins.awlen, *pins.awsize, *pins.awburst, cycle);
+  writes_.push_back({*pins.awaddr, *pins.awlen + 1u, 0, 0, false});
+}
+
+void Memory::take_line(std::uint64_t cycle) {
+  Burst &burst = writes_.front();
+  std::uint64_t address = burst.address + std::uint64_t(burst.done) * BUS_BYTES, strobes = 0;
+  std::memcpy(&strobes, pins_.write.wstrb, (BUS_BYTES + 7) / 8);
+  const std::uint8_t *data = static_cast<const std::uint8_t *>(pins_.write.wdata);
+  if (!storage_.holds(address, BUS_BYTES))
+    burst.failed = true;
+  else if (strobes == ~std::uint64_t(0) >> (64 - BUS_BYTES))
+    std::memcpy(storage_.bytes() + address, data, BUS_BYTES);
+  else
+    for (unsigned byte = 0; byte < BUS_BYTES; ++byte)
+      if (strobes >> byte & 1) storage_.bytes()[address + byte] = data[byte];
+  counts_.line_written(burst.address, unsigned(__builtin_popcountll(strobes)));
+  bool last = ++burst.done == burst.beats;
+  if (last != bool(*pins_.write.wlast))
+    errors_.report(cycle, "WLAST is %d in beat %u of %u", int(*pins_.write.wlast), burst.done, burst.beats);
+  if (!last) return;
+  burst.ripe = ripe(cycle);
+  responses_.push_back(burst);
+  writes_.pop_front();
+}
+
+void Memory::check_burst(const char *channel, std::uint64_t address, unsigned length, unsigned size,
+                         unsigned kind, std::uint64_t cycle) {
+  std::uint64_t end = address + (std::uint64_t(length) + 1) * BUS_BYTES - 1;
+  if (length >= MAX_BURST || address % BUS_BYTES || (1u << size) != BUS_BYTES || kind != INCR)
+    errors_.report(cycle, "%s burst at %#llx with length %u, size %u, kind %u is not whole lines in order", channel,
+                   (unsigned long long)address, length, size, kind);
+  if (address / BOUNDARY != end / BOUNDARY)
+    errors_.report(cycle, "%s burst at %#llx of %u beats crosses a 4 KiB boundary", channel,
+                   (unsigned long long)address, length + 1);
+}
+
+void Memory::check_held(const char *channel, Held &held, bool valid, bool ready, std::uint64_t address,
+                        unsigned length, std::uint64_t cycle) {
+  if (held.valid && (!valid || address != held.address || length != held.length))
+    errors_.report(cycle, "%s changed while it waited at address %#llx", channel, (unsigned long long)held.address);
+  held = {valid && !ready, address, length};
+}
+
+}  // namespace daedal

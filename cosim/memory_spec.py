@@ -1,0 +1,68 @@
+"""Memory models by text, as ``"ideal:latency=200,stall=0.1,seed=3"``."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+MODELS = ("ideal",)
+"""Names of the memory models."""
+
+
+@dataclass(frozen=True)
+class MemorySpec:
+    """Options of the memory model ``ideal``: one line per cycle for reads and writes together, fair among ports.
+
+    Attributes
+    ----------
+    latency
+        Cycles from the address of a read to its first possible beat, and from the last beat of a write to its
+        response.
+    lines
+        Lines per cycle over all ports; a fraction is an average.
+    stall
+        Probability with which a channel withholds its ready or valid in a cycle.
+    seed
+        Start of the random numbers. Given, or with ``stall``, ports overtake each other at random as well.
+    """
+
+    latency: int = 100
+    lines: float = 1.0
+    stall: float = 0.0
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.latency < 1:
+            raise ValueError(f"latency must be at least 1 cycle, not {self.latency!r}")
+        if not 0 < self.lines <= 64:
+            raise ValueError(f"lines must be above 0 and at most 64 per cycle, not {self.lines!r}")
+        if not 0 <= self.stall <= 0.95:
+            raise ValueError(f"stall must be from 0 to 0.95, not {self.stall!r}")
+        if self.seed is not None and not 0 <= self.seed < 1 << 32:
+            raise ValueError(f"seed must be from 0 to {(1 << 32) - 1}, not {self.seed!r}")
+
+    @property
+    def random(self) -> bool:
+        """Whether anything is random."""
+        return self.seed is not None or self.stall > 0
+
+    @staticmethod
+    def parse(text: str) -> "MemorySpec":
+        """The options in ``text``; ValueError says what is wrong and what there is."""
+        model, _, rest = text.partition(":")
+        if model not in MODELS:
+            raise ValueError(f"memory must be one of {', '.join(MODELS)}, not {model!r}")
+        values: dict[str, int | float] = {}
+        for item in filter(None, rest.split(",")):
+            name, _, value = item.partition("=")
+            if name not in _OPTIONS:
+                raise ValueError(f"an option of memory {model} must be one of {', '.join(_OPTIONS)}, not {name!r}")
+            if name in values:
+                raise ValueError(f"option {name} of memory {model} must be given once, not again as {value!r}")
+            try:
+                values[name] = _OPTIONS[name](value)
+            except ValueError:
+                kind = "a whole number" if _OPTIONS[name] is int else "a number"
+                raise ValueError(f"{name} of memory {model} must be {kind}, not {value!r}") from None
+        return MemorySpec(**values)  # type: ignore[arg-type]
+
+
+_OPTIONS: dict[str, Callable[[str], int | float]] = {"latency": int, "lines": float, "stall": float, "seed": int}

@@ -1,0 +1,82 @@
+"""Daedal: a decoupled access-execute accelerator for embedding operations, from PyTorch to RTL and back.
+
+The public interface, imported on first use so that ``import daedal`` stays cheap (it loads neither PyTorch
+nor the hardware description nor the compiler)::
+
+    with daedal.Device.open("verilator", config="ddr3", memory="ideal") as dev:
+        exe = daedal.compile(module, example_inputs, device=dev)
+        out = exe(*inputs)
+
+``Device``
+    A machine to run on, simulated or emulated; owns the memory and the tables in it.
+``compile``
+    Turns an ``nn.Module`` or an ``ExportedProgram`` into an executable for one device.
+``assemble``, ``disassemble``
+    Program text to program bytes and back.
+``DaedalError`` and its subclasses
+    What goes wrong, by name; see :mod:`daedal.errors`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from daedal.errors import (
+    ConfigMismatch,
+    DaedalError,
+    DeviceClosed,
+    DeviceHang,
+    IndexOutOfRange,
+    InvalidOffsets,
+    MemoryFault,
+    OutOfDeviceMemory,
+    ProgramError,
+    ToolchainNotFound,
+    UnsupportedOperation,
+)
+from daedal.version import __version__
+
+if TYPE_CHECKING:
+    from daedal.compiler.api import compile
+    from daedal.driver.device import Device
+    from daedal.hw.isa.assembler import assemble, disassemble
+
+__all__ = [
+    "ConfigMismatch",
+    "DaedalError",
+    "Device",
+    "DeviceClosed",
+    "DeviceHang",
+    "IndexOutOfRange",
+    "InvalidOffsets",
+    "MemoryFault",
+    "OutOfDeviceMemory",
+    "ProgramError",
+    "ToolchainNotFound",
+    "UnsupportedOperation",
+    "__version__",
+    "assemble",
+    "compile",
+    "disassemble",
+]
+
+_LAZY = {
+    "Device": "daedal.driver.device",
+    "assemble": "daedal.hw.isa.assembler",
+    "compile": "daedal.compiler.api",
+    "disassemble": "daedal.hw.isa.assembler",
+}
+"""Public name -> the module that defines it, imported when the name is first used."""
+
+
+def __getattr__(name: str) -> object:
+    """Import the public name ``name`` from where it is defined, and keep it."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """All public names, also those not imported yet."""
+    return sorted({*globals(), *__all__})

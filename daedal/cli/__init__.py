@@ -1,0 +1,58 @@
+"""The ``daedal`` command.
+
+Each subcommand is one module of this package, named as the subcommand, with a click command called
+``command`` in it. A module is imported only when its subcommand is used (or listed in the help), so
+``daedal --version`` costs nothing.
+
+Exit status: 0 for success, 1 for an error of Daedal's own (one line on the standard error), 2 for a wrong
+command line.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+import click
+
+from daedal.errors import DaedalError
+from daedal.version import __version__
+
+__all__ = ["cli", "main"]
+
+
+class LazyGroup(click.Group):
+    """A group whose subcommands are the public modules of this package, imported when they are needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of all subcommands, sorted."""
+        return sorted(info.name for info in iter_modules(__path__) if not info.name.startswith("_"))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The subcommand ``cmd_name``, or ``None`` if there is no such one."""
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command = import_module(f"{__name__}.{cmd_name}").command
+        if not isinstance(command, click.Command):
+            raise TypeError(f"{__name__}.{cmd_name}.command must be a click command, not {command!r}")
+        return command
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the subcommand; an error of Daedal's own becomes one line and status 1."""
+        try:
+            return super().invoke(ctx)
+        except DaedalError as error:
+            if ctx.params["traceback"]:
+                raise
+            click.echo("daedal: " + " ".join(str(error).split()), err=True)
+            ctx.exit(1)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="daedal")
+@click.option("--traceback", is_flag=True, help="Show the Python traceback of an error as well.")
+def cli(traceback: bool) -> None:
+    """Daedal: an open decoupled access-execute accelerator for embedding operations."""
+
+
+def main() -> None:
+    """Run the command with the process's arguments and exit."""
+    cli(prog_name="daedal")

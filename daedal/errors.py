@@ -1,0 +1,105 @@
+"""Every exception that Daedal raises on purpose.
+
+All of them derive from :class:`DaedalError`, so one ``except`` catches what the library reports itself. Those
+that stand for an error which PyTorch or Python users already know derive from that built-in class too. A
+message gives the offending value and says what to do next.
+"""
+
+__all__ = [
+    "ConfigMismatch",
+    "DaedalError",
+    "DeviceClosed",
+    "DeviceHang",
+    "IndexOutOfRange",
+    "InvalidOffsets",
+    "MemoryFault",
+    "OutOfDeviceMemory",
+    "ProgramError",
+    "ToolchainNotFound",
+    "UnsupportedOperation",
+]
+
+
+class DaedalError(Exception):
+    """Base of every error below; the ``daedal`` command prints it as one line and exits with status 1."""
+
+
+class IndexOutOfRange(DaedalError, IndexError):
+    """An index lies outside its table.
+
+    Raised when the hardware's bounds check (or the emulator's) stopped a launch; PyTorch raises an
+    ``IndexError`` for the same input. The message gives the index in full, its position and the table's rows.
+    The outputs of that launch are not handed out; the device stays usable. Correct the indices and
+    call again.
+    """
+
+
+class InvalidOffsets(DaedalError, ValueError):
+    """The offsets of a bag layout are not a valid list.
+
+    Raised for offsets that do not start at zero, decrease, or point past the indices. The message gives the
+    first offending pair. Correct the offsets and call again.
+    """
+
+
+class UnsupportedOperation(DaedalError):
+    """A module, dtype, shape or option that Daedal cannot run.
+
+    Raised by the compiler, before anything reaches a device. The message names the node and its reason.
+    Change the option it names, or leave that node to PyTorch.
+    """
+
+
+class OutOfDeviceMemory(DaedalError):
+    """An allocation does not fit into the device's memory.
+
+    Raised when a table or a buffer is placed. The message gives the bytes asked for and the bytes free. Free
+    tables, shrink the model, or open a device with more memory; tables already resident are untouched.
+    """
+
+
+class ProgramError(DaedalError):
+    """Program bytes or assembly text that the machine does not accept.
+
+    Raised for a truncated or altered program, an encoding that does not exist, or a fault of the program's
+    own (a framing fault, for instance). The message gives the word or line. Compile or assemble it again.
+    """
+
+
+class ConfigMismatch(DaedalError):
+    """A program and a device were made for different hardware configurations.
+
+    Raised before the launch, when the two configuration hashes differ. Compile again with this device, or
+    open a device with the configuration that the program was compiled for.
+    """
+
+
+class MemoryFault(DaedalError):
+    """The memory answered a transaction with an error, or did not answer at all.
+
+    Raised from the completion record of a launch. The message gives the address and the port. Check that
+    every buffer is inside of the device's memory; after a reset the device is usable again.
+    """
+
+
+class DeviceHang(DaedalError):
+    """A launch made no progress for the watchdog's number of cycles, or ran past the host's time limit.
+
+    The message names the queue or unit that blocked. Reset the device (or open it again); if the program came
+    from the compiler, this is a defect of Daedal's and worth a report with the program attached.
+    """
+
+
+class DeviceClosed(DaedalError):
+    """A device, or something that lives on it, was used after the device had been closed.
+
+    Open a new device and compile for it; keep the work inside of the ``with`` block.
+    """
+
+
+class ToolchainNotFound(DaedalError):
+    """A tool that a build needs (Verilator, a C++ compiler, make, perl) is missing or too old.
+
+    The message names the tool and the package that provides it. Install it and try again; builds that
+    succeeded earlier stay cached.
+    """

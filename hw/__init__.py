@@ -1,0 +1,1 @@
+"""Daedal's hardware: the core in Amaranth, its configuration and its encodings."""

@@ -1,0 +1,199 @@
+"""The machine's parameters: one frozen, validated ``Config`` used by RTL, compiler, emulator and driver."""
+
+import hashlib
+from dataclasses import asdict, dataclass, fields, replace
+
+ADDRESS_BITS = 40
+"""Width of a byte address, of a stream register and of a launch argument, bits."""
+
+ELEMENT_BYTES = 4
+"""Bytes of a binary32 element."""
+
+MAX_BURST = 16
+"""Most beats in one read or write burst of the memory ports."""
+
+MAX_LEVELS = 6
+"""Most loop levels."""
+
+MAX_REGISTERS = 7
+"""Most stream registers: an operand source is 3 bits wide and 0 means the constant."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that shapes a core. Two configurations are the same machine if their ``hash`` is equal.
+
+    Per-level tuples are given outermost level first and have ``levels`` entries.
+
+    Attributes
+    ----------
+    name
+        Name of the preset; not part of the hash.
+    bus_bytes
+        Bytes of a line, which is the width of every memory port: 8, 16, 32 or 64.
+    lanes
+        binary32 lanes; a beat fills all lanes, so ``lanes * 4 == bus_bytes``.
+    ports
+        AXI4 read masters, a power of two from 1 to 16.
+    levels
+        Loop levels of the access unit, 2 to 6.
+    registers
+        Stream registers of 40 bits, 3 to 7.
+    sequential_loads, random_loads
+        Scalar load slots of each level; slots are numbered sequential first; at most 4 in a level.
+    alus
+        ALU operations of each level, at most 4.
+    shifters
+        Whether each level's ALUs can shift (costly in LUTs).
+    arguments
+        Launch arguments, 16 to 32.
+    steps
+        Event steps, at most 32.
+    callbacks, instructions
+        Entries of the callback table and of the execute unit's instruction memory, at most 64 each.
+    lengths
+        Vector length registers, at most 4.
+    vector_registers, register_beats
+        Vector registers (at most 16) and the beats of each: the longest ``vl`` is
+        ``register_beats * lanes`` elements.
+    vector_beats
+        Slots of each of the two vector queues and of the store stream's queue, beats; a power of two.
+    reorder_beats
+        Budget of slots reserved and not yet drained over all of these queues, beats.
+    token_depth, scalar_depth, store_address_depth
+        Entries of these queues.
+    store_beats
+        Entries of the store data queue, at least ``2 * register_beats`` (a store reserves a whole row).
+    lookahead_lines
+        Lines buffered for each sequential load; a power of two.
+    lookahead_burst
+        Lines fetched by one burst of a sequential load.
+    random_outstanding
+        Random loads in flight in one level.
+    port_requests, port_outstanding
+        Requests queued at a port, and bursts in flight on it.
+    granule_log2
+        log2 of the bytes after which addresses go to the next port.
+    write_batch
+        Full lines gathered before a write burst starts.
+    launches
+        Entries of the launch queue.
+    watchdog
+        Cycles without any progress after which the machine reports a hang, and without an answer after
+        which it reports a silent memory.
+    """
+
+    name: str = "ddr3"
+    bus_bytes: int = 16
+    lanes: int = 4
+    ports: int = 8
+    levels: int = 4
+    registers: int = 6
+    sequential_loads: tuple[int, ...] = (2, 2, 2, 1)
+    random_loads: tuple[int, ...] = (1, 1, 1, 0)
+    alus: tuple[int, ...] = (2, 2, 2, 1)
+    shifters: tuple[bool, ...] = (True, False, False, False)
+    arguments: int = 32
+    steps: int = 16
+    callbacks: int = 16
+    instructions: int = 64
+    lengths: int = 4
+    vector_registers: int = 8
+    register_beats: int = 64
+    vector_beats: int = 256
+    reorder_beats: int = 256
+    token_depth: int = 256
+    scalar_depth: int = 256
+    store_address_depth: int = 64
+    store_beats: int = 128
+    lookahead_lines: int = 64
+    lookahead_burst: int = 8
+    random_outstanding: int = 16
+    port_requests: int = 8
+    port_outstanding: int = 16
+    granule_log2: int = 8
+    write_batch: int = 16
+    launches: int = 4
+    watchdog: int = 1 << 16
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, list):
+                object.__setattr__(self, field.name, tuple(value))
+        for name, low, high in _RANGES:
+            _check_range(name, getattr(self, name), low, high)
+        for name in _POWERS_OF_TWO:
+            value = getattr(self, name)
+            if value & (value - 1):
+                raise ValueError(f"{name} must be a power of two, not {value!r}")
+        for name, low, high in _PER_LEVEL:
+            values = getattr(self, name)
+            if len(values) != self.levels:
+                raise ValueError(f"{name} must have {self.levels} entries (one per level), not {values!r}")
+            for value in values:
+                _check_range(f"{name} of a level", value, low, high)
+        self._check_relations()
+
+    def _check_relations(self) -> None:
+        if self.lanes * ELEMENT_BYTES != self.bus_bytes:
+            raise ValueError(f"lanes must be bus_bytes / {ELEMENT_BYTES}, not {self.lanes!r}")
+        for level in range(self.levels):
+            if self.sequential_loads[level] + self.random_loads[level] > 4:
+                raise ValueError(f"loads of level {level} must be at most 4 in all")
+        if self.store_beats < 2 * self.register_beats:
+            raise ValueError(f"store_beats must be at least 2 * register_beats, not {self.store_beats!r}")
+        if self.lookahead_lines < 2 * self.lookahead_burst:
+            raise ValueError(f"lookahead_lines must be at least 2 * lookahead_burst, not {self.lookahead_lines!r}")
+        if (1 << self.granule_log2) < self.bus_bytes:
+            raise ValueError(f"granule_log2 must cover a line of {self.bus_bytes} bytes, not {self.granule_log2!r}")
+        if self.vector_beats < 2 * MAX_BURST or self.reorder_beats < 2 * MAX_BURST:
+            raise ValueError(f"vector_beats and reorder_beats must be at least {2 * MAX_BURST}")
+
+    @property
+    def hash(self) -> int:
+        """32 bits that tell this machine from any other."""
+        text = repr(sorted((k, v) for k, v in asdict(self).items() if k != "name"))
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
+
+    @property
+    def vl_max(self) -> int:
+        """Most elements that one instruction can work on."""
+        return self.register_beats * self.lanes
+
+    @staticmethod
+    def preset(name: str) -> "Config":
+        """The preset called ``name``; ValueError names those there are."""
+        if name not in PRESETS:
+            raise ValueError(f"configuration must be one of {', '.join(PRESETS)}, not {name!r}")
+        return PRESETS[name]
+
+
+def _check_range(name: str, value: int, low: int, high: int) -> None:
+    if not isinstance(value, int) or not low <= value <= high:
+        raise ValueError(f"{name} must be from {low} to {high}, not {value!r}")
+
+
+_RANGES = (
+    ("bus_bytes", 8, 64), ("lanes", 2, 16), ("ports", 1, 16), ("levels", 2, MAX_LEVELS), ("registers", 3, MAX_REGISTERS),
+    ("arguments", 16, 32), ("steps", 2, 32), ("callbacks", 2, 64), ("instructions", 4, 64), ("lengths", 1, 4),
+    ("vector_registers", 2, 16), ("register_beats", 4, 256), ("vector_beats", 2, 4096),
+    ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096),
+    ("store_address_depth", 2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256),
+    ("lookahead_burst", 1, MAX_BURST), ("random_outstanding", 2, 64), ("port_requests", 2, 64),
+    ("port_outstanding", 2, 64), ("granule_log2", 3, 12), ("write_batch", 1, MAX_BURST), ("launches", 4, 16),
+    ("watchdog", 256, 1 << 24),
+)  # fmt: skip
+_POWERS_OF_TWO = ("bus_bytes", "lanes", "ports", "register_beats", "vector_beats", "lookahead_lines", "lookahead_burst")
+_PER_LEVEL = (("sequential_loads", 0, 4), ("random_loads", 0, 4), ("alus", 0, 4), ("shifters", 0, 1))
+
+_DDR3 = Config()
+PRESETS = {
+    "ddr3": _DDR3,
+    "edge": replace(
+        _DDR3, name="edge", ports=2, vector_beats=64, reorder_beats=64, token_depth=16, scalar_depth=16,
+        store_address_depth=16, register_beats=16, store_beats=32, lookahead_lines=16, lookahead_burst=4,
+        random_outstanding=4, port_requests=4, port_outstanding=8, write_batch=4,
+    ),
+}  # fmt: skip
+"""The named configurations: ``ddr3`` (16-byte bus, 8 ports, 256-beat budget) and ``edge`` (2 ports, small queues)."""

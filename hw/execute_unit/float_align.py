@@ -1,0 +1,137 @@
+"""Where the addend joins a lane: it is aligned to the product and added, in a fixed frame."""
+
+from amaranth import Cat, Const, Module, Mux, Signal, signed
+from amaranth.hdl import Elaboratable
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.execute_unit.float_format import SIGNIFICAND_BITS, Float32, register
+from daedal.hw.execute_unit.float_product import ProductSignature
+
+FRAME_BITS = 76
+HIGH_BITS = 25
+LOW_BITS = FRAME_BITS - HIGH_BITS
+FINE_BITS = SIGNIFICAND_BITS + 15
+
+SumSignature = wiring.Signature({
+    "low": Out(LOW_BITS),
+    "high": Out(HIGH_BITS),
+    "exponent": Out(9),
+    "sign": Out(1),
+    "upper": Out(1),
+    "sticky": Out(1),
+    "opposed": Out(1),
+})
+"""Magnitude and sign of a sum.
+
+The frame ``Cat(low, high)`` has 76 bits; ``exponent`` (1 to 408) is the exponent field of a number whose
+hidden bit is the frame's top bit. ``sticky`` stands for a nonzero part below the frame. ``upper`` says that
+the bits of the result, and the one that rounds them, lie in the frame's upper 52 bits; otherwise they lie
+in its lower 52, and ``exponent`` is at least 25. ``opposed`` says that the signs of the operands differed;
+an exact zero may have either sign here.
+"""
+
+
+class FloatAlign(wiring.Component):
+    """Adds a binary32 number to a product: exactly, but for one sticky bit.
+
+    One sum per cycle. ``o`` is combinational on registers, ``latency`` cycles after the inputs. The product
+    stays where it is in the frame (bits 2 to 50); the addend starts at its top and is only ever shifted
+    right. An addend too large for the frame stays at the top: the product is then less than a quarter of the
+    addend's last bit, and any such part rounds alike. Bits are lost at the frame's lower end only if the
+    product has 24 bits or more in the frame, so that they can only decide a rounding.
+
+    Members
+    -------
+    product : ``In(ProductSignature)``
+        One operand.
+    addend : ``In(32)``
+        The other, binary32; an infinity or a NaN gives a sum that means nothing.
+    negate : ``In(1)``
+        Subtract the addend.
+    ignore : ``In(1)``
+        Add a zero of the product's sign instead, which changes nothing.
+    sign : ``Out(1)``
+        Sign of what is added, in the same cycle.
+    o : ``Out(SumSignature)``
+        The sum.
+    """
+
+    product: In(ProductSignature)
+    addend: In(32)
+    negate: In(1)
+    ignore: In(1)
+    sign: Out(1)
+    o: Out(SumSignature)
+
+    latency = 2
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        addend = Float32(Mux(self.ignore, 0, self.addend))
+        m.d.comb += self.sign.eq(Mux(self.ignore, self.product.sign, addend.sign ^ self.negate))
+        fine, coarse, exponent = self._shift_finely(m, addend)
+        high, low, lost = self._shift_coarsely(m, fine, coarse)
+        m.d.sync += [
+            self.o.exponent.eq(exponent),
+            self.o.upper.eq(high.any() | (exponent < HIGH_BITS)),
+            self.o.sticky.eq(lost),
+        ]
+        self._add(m, high, low)
+        return m
+
+    def _shift_finely(self, m: Module, addend: Float32) -> tuple[Signal, Signal, Signal]:
+        """Register the addend shifted right by 0 to 15, the sixteens that remain, the frame's exponent."""
+        distance, shift = Signal(signed(11)), Signal(7)
+        at_top, fine = Signal(), Signal(FINE_BITS)
+        m.d.comb += [
+            distance.eq(self.product.exponent - addend.effective_exponent()),
+            at_top.eq((distance < 0) | self.product.zero),
+            shift.eq(Mux(at_top, 0, Mux(distance >= 80, 80, distance))),
+            fine.eq(Cat(Const(0, 15), addend.significand()) >> shift[:4]),
+        ]
+        exponent = Mux(at_top, addend.effective_exponent(), self.product.exponent)
+        return (register(m, fine, "fine"), register(m, shift[4:], "coarse"),
+                register(m, exponent, "frame_exponent", shape=9))
+
+    def _shift_coarsely(self, m: Module, fine: Signal, coarse: Signal) -> tuple[Signal, Signal, Signal]:
+        """Place the addend in the frame: its high part, its low part, whether anything fell out."""
+        high, low, lost = Signal(HIGH_BITS), Signal(LOW_BITS), Signal()
+        with m.Switch(coarse):
+            for sixteens in range(5):
+                place = FRAME_BITS - FINE_BITS - 16 * sixteens
+                frame = Cat(Const(0, max(place, 0)), fine[max(-place, 0):], Const(0, FRAME_BITS))
+                with m.Case(sixteens):
+                    m.d.comb += Cat(low, high).eq(frame[:FRAME_BITS])
+                    m.d.comb += lost.eq(fine[:max(-place, 0)].any())
+            with m.Default():
+                m.d.comb += lost.eq(fine.any())
+        return high, low, lost
+
+    def _add(self, m: Module, high: Signal, low: Signal) -> None:
+        """Register two sums, then choose the one that is the magnitude.
+
+        With opposite signs, ``first = product + ~addend`` is one less than the difference, which is right
+        when a lost part has to be taken off too, and its complement is the negated difference. ``second`` is
+        the difference itself. A negative one means that nothing was lost. The product has no high part.
+        """
+        product_sign = register(m, self.product.sign, "product_sign")
+        sign, product = register(m, self.sign, "addend_sign"), Signal(LOW_BITS)
+        m.d.comb += product.eq(register(m, self.product.significand, "product") << 2)
+        opposed = product_sign ^ sign
+        first = register(m, product + (low ^ opposed.replicate(LOW_BITS)), "first")
+        second = register(m, product - low, "second", shape=LOW_BITS + 1)
+        above = register(m, high ^ opposed.replicate(HIGH_BITS), "above")
+        nothing_above = register(m, ~high.any(), "nothing_above")
+
+        subtracted = register(m, opposed, "subtracted")
+        m.d.comb += self.o.opposed.eq(subtracted)
+        positive = nothing_above & ~second[LOW_BITS]
+        negated = subtracted & ~positive
+        difference = subtracted & positive & ~self.o.sticky
+        flip = negated.replicate(LOW_BITS)
+        m.d.comb += [
+            self.o.low.eq(Mux(difference, second[:LOW_BITS], first[:LOW_BITS] ^ flip)),
+            self.o.high.eq(Mux(subtracted & positive, 0, (above + first[LOW_BITS]) ^ flip[:HIGH_BITS])),
+            self.o.sign.eq(register(m, product_sign, "sign_if_positive") ^ negated),
+        ]

@@ -1,0 +1,102 @@
+"""Normalisation of a sum: count its leading zeros, then shift them out."""
+
+from amaranth import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Elaboratable
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.execute_unit.float_align import FRAME_BITS, HIGH_BITS, LOW_BITS, SumSignature
+from daedal.hw.execute_unit.float_format import SIGNIFICAND_BITS, register
+
+WINDOW_BITS = 52
+LIMIT_BITS = 6
+
+UnroundedSignature = wiring.Signature({
+    "sign": Out(1),
+    "exponent": Out(9),
+    "significand": Out(SIGNIFICAND_BITS),
+    "guard": Out(1),
+    "sticky": Out(1),
+})
+"""A number before its rounding: the exponent field is ``exponent`` plus the significand's top bit.
+
+``guard`` is the bit below the significand, ``sticky`` says that there is more below that.
+"""
+
+
+class FloatNormalize(wiring.Component):
+    """Brings a sum's leading one to the top, or as far as the smallest exponent allows.
+
+    One per cycle, ``latency`` cycles. A result that is subnormal is shifted less far, by the same shifter.
+    An exact zero becomes +0 if it comes from a subtraction of equals.
+
+    Members
+    -------
+    i : ``In(SumSignature)``
+        The sum.
+    o : ``Out(UnroundedSignature)``
+        The same number, normalised.
+    """
+
+    i: In(SumSignature)
+    o: Out(UnroundedSignature)
+
+    latency = 2
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        window, sticky = self._window(m)
+        zeros = self._leading_zeros(m, window)
+        below_top = Signal(9)
+        m.d.comb += below_top.eq(self.i.exponent - Mux(self.i.upper, 1, HIGH_BITS))
+        limit = Mux(below_top[LIMIT_BITS:].any(), (1 << LIMIT_BITS) - 1, below_top[:LIMIT_BITS])
+
+        window, sticky = register(m, window, "window"), register(m, sticky, "sticky")
+        zeros, limit = register(m, zeros, "zeros"), register(m, limit, "limit", shape=LIMIT_BITS)
+        below_top, sign = register(m, below_top, "below_top"), register(m, self.i.sign, "sign")
+        self._shift(m, window, sticky, Mux(zeros < limit, zeros, limit), below_top)
+        nothing = ~(window.any() | sticky)
+        m.d.sync += self.o.sign.eq(sign & ~(nothing & register(m, self.i.opposed, "opposed")))
+        return m
+
+    def _window(self, m: Module) -> tuple[Signal, Signal]:
+        """The 52 bits of the frame that hold the result, and whether anything is left below them."""
+        window, below = Signal(WINDOW_BITS), FRAME_BITS - WINDOW_BITS
+        upper = Cat(self.i.low[below:], self.i.high)
+        lower = Cat(self.i.low, self.i.high[:WINDOW_BITS - LOW_BITS])
+        sticky = Signal()
+        m.d.comb += [
+            window.eq(Mux(self.i.upper, upper, lower)),
+            sticky.eq(self.i.sticky | (self.i.upper & self.i.low[:below].any())),
+        ]
+        return window, sticky
+
+    def _leading_zeros(self, m: Module, window: Signal) -> Signal:
+        """Zeros above the highest set bit, at least 52 when there is none."""
+        sixteens = Cat(Const(0, 64 - WINDOW_BITS), window)
+        zeros = Signal(LIMIT_BITS)
+        for high, size in ((4, 16), (2, 4), (0, 1)):
+            groups = [sixteens[n * size:(n + 1) * size] for n in reversed(range(4))]
+            chosen = Signal(size, name=f"first_{size}")
+            with m.If(groups[0].any()):
+                m.d.comb += [zeros[high:high + 2].eq(0), chosen.eq(groups[0])]
+            with m.Elif(groups[1].any()):
+                m.d.comb += [zeros[high:high + 2].eq(1), chosen.eq(groups[1])]
+            with m.Elif(groups[2].any()):
+                m.d.comb += [zeros[high:high + 2].eq(2), chosen.eq(groups[2])]
+            with m.Else():
+                m.d.comb += [zeros[high:high + 2].eq(3), chosen.eq(groups[3])]
+            sixteens = chosen
+        return zeros
+
+    def _shift(self, m: Module, window: Signal, sticky: Signal, places: Value, below_top: Signal) -> None:
+        """Register the shifted number, its exponent, and what decides its rounding."""
+        shifted, rest = Signal(WINDOW_BITS), WINDOW_BITS - SIGNIFICAND_BITS - 1
+        exponent = Signal(9)
+        m.d.comb += [shifted.eq(window << places), exponent.eq(below_top - places)]
+        m.d.sync += [
+            self.o.exponent.eq(Mux(window.any() | sticky, exponent, 0)),
+            self.o.significand.eq(shifted[rest + 1:]),
+            self.o.guard.eq(shifted[rest]),
+            self.o.sticky.eq(shifted[:rest].any() | sticky),
+        ]

@@ -1,0 +1,128 @@
+"""The first half of a lane: an exact product, rounded in place when it is asked for."""
+
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Elaboratable
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.execute_unit.float_format import ONE, SIGNIFICAND_BITS, Float32, register
+
+PRODUCT_BITS = 2 * SIGNIFICAND_BITS
+ADDEND_TOP = 100
+"""Sum of the two exponent fields at which the top of the addend's place has exponent field 0."""
+
+ProductSignature = wiring.Signature({
+    "sign": Out(1),
+    "exponent": Out(signed(10)),
+    "significand": Out(PRODUCT_BITS + 1),
+    "zero": Out(1),
+    "infinite": Out(1),
+    "nan": Out(1),
+})
+"""A product on its way to the adder.
+
+Its magnitude is ``significand * 2**(exponent - 200)`` with ``exponent = ea + eb - ADDEND_TOP`` (exponent
+fields, 1 for subnormals), not normalised. ``exponent`` is the exponent field of an addend that lies as far
+to the left of the product as the adder's frame reaches. ``zero`` says that a factor was zero.
+"""
+
+
+class FloatProduct(wiring.Component):
+    """Multiplies two binary32 numbers exactly, or rounds the product to binary32 (ties to even) in place.
+
+    One product per cycle, ``latency`` cycles after its operands. Rounding in place keeps the product where
+    it is and clears the bits under its last one: no shifter, and subnormal results cost nothing.
+
+    Members
+    -------
+    a, b : ``In(32)``
+        Factors.
+    ignore_b : ``In(1)``
+        Multiply by 1 instead of ``b``.
+    negate : ``In(1)``
+        Change the product's sign.
+    rounds : ``In(1)``
+        Round the product; one that overflows is infinite.
+    o : ``Out(ProductSignature)``
+        The product.
+    """
+
+    a: In(32)
+    b: In(32)
+    ignore_b: In(1)
+    negate: In(1)
+    rounds: In(1)
+    o: Out(ProductSignature)
+
+    latency = 4
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        a, b = Float32(self.a), Float32(Mux(self.ignore_b, ONE, self.b))
+        self._classify(m, a, b)
+        exponents = register(m, a.effective_exponent() + b.effective_exponent(), "exponents")
+        top, least = self._last_bits(m, a, b, exponents)
+        factors = register(m, a.significand(), "factor_a"), register(m, b.significand(), "factor_b")
+        exact = register(m, factors[0] * factors[1], "exact", shape=PRODUCT_BITS)
+
+        rounds = register(m, self.rounds, "rounds", cycles=2)
+        last = self._last_bit(m, exact, top, least, rounds)
+        rounded = self._round(m, register(m, exact, "unrounded"), last)
+
+        exponents = register(m, exponents, "exponents_rounded", cycles=2)
+        overflow = register(m, rounds, "rounds_late") & self._overflows(exponents, rounded)
+        m.d.sync += [
+            self.o.significand.eq(rounded),
+            self.o.exponent.eq(exponents - ADDEND_TOP),
+            self.o.infinite.eq(self._infinite | overflow),
+        ]
+        return m
+
+    def _classify(self, m: Module, a: Float32, b: Float32) -> None:
+        """Signs, zeros, infinities and NaNs, which pass beside the product."""
+        zero, infinite = a.is_zero() | b.is_zero(), a.is_infinite() | b.is_infinite()
+        nan = a.is_nan() | b.is_nan() | (zero & infinite)
+        self._infinite = register(m, infinite, "infinite", cycles=self.latency - 1)
+        flags = register(m, Cat(a.sign ^ b.sign ^ self.negate, zero, nan), "flags", cycles=self.latency)
+        m.d.comb += Cat(self.o.sign, self.o.zero, self.o.nan).eq(flags)
+
+    def _last_bits(self, m: Module, a: Float32, b: Float32, exponents: Value) -> tuple[Signal, Signal]:
+        """Two bounds for the place of the last bit of the rounded product, two cycles after the operands.
+
+        The first, ``top``, is the highest set bit of the smaller significand: 23, or less for a subnormal
+        (of two subnormals the product is far below the smallest number, where only the second bound
+        counts). The product's own highest bit is 23 or 24 above, so its last bit is at ``top`` or one above.
+        The second is where the smallest subnormal lies: no last bit can be lower.
+        """
+        subnormal = register(m, Mux(a.hidden(), b.significand(), a.significand()), "narrow")
+        top, least, distance = Signal(5), Signal(6), Signal(signed(10))
+        for bit in range(SIGNIFICAND_BITS):
+            with m.If(subnormal[bit]):
+                m.d.comb += top.eq(bit)
+        nothing_left = PRODUCT_BITS + 1
+        m.d.comb += distance.eq(151 - exponents)
+        m.d.comb += least.eq(Mux(distance < 0, 0, Mux(distance > nothing_left, nothing_left, distance)))
+        return register(m, top, "top"), register(m, least, "least")
+
+    def _last_bit(self, m: Module, exact: Value, top: Signal, least: Signal, rounds: Value) -> Signal:
+        """The place of the product's last bit, 0 when it is not to be rounded, three cycles in."""
+        carried = Signal()
+        m.d.comb += carried.eq(exact[SIGNIFICAND_BITS:].bit_select(top, 1))
+        wanted = Mux(carried, Mux(top >= least, top + 1, least), Mux(top > least, top, least))
+        return register(m, Mux(rounds, wanted, 0), "last", shape=6)  # type: ignore[no-any-return]
+
+    def _round(self, m: Module, exact: Value, last: Signal) -> Signal:
+        """``exact`` rounded to a multiple of ``2**last``, ties to even."""
+        below, odd, rounded = Signal(PRODUCT_BITS + 1), Signal(), Signal(PRODUCT_BITS + 1)
+        m.d.comb += [
+            below.eq(~(Const(-1, PRODUCT_BITS + 1).as_unsigned() << last)),
+            odd.eq(exact.bit_select(last, 1) & (last != 0)),
+            rounded.eq((exact + (below >> 1) + odd) & ~below),
+        ]
+        return rounded
+
+    @staticmethod
+    def _overflows(exponents: Value, rounded: Value) -> Value:
+        """Whether the rounded product is 2**128 or more: 2**46 at the sum of exponents 382, and so on."""
+        return ((exponents >= 382) | ((exponents == 381) & rounded[47:].any())
+                | ((exponents == 380) & rounded[48]))

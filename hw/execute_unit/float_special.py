@@ -1,0 +1,84 @@
+"""Results that a lane does not compute: moved and compared values, infinities, NaNs."""
+
+from amaranth import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Elaboratable
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.execute_unit.float_format import CANONICAL_NAN, INFINITY, Float32, register
+
+
+class SpecialControl(data.Struct):
+    """What to do with ``a`` and ``c`` besides adding; all zero for arithmetic on both."""
+
+    ignores_addend: 1
+    """``c`` takes no part."""
+    passes: 1
+    """The result is ``a`` or ``c`` itself."""
+    absolute: 1
+    """With ``passes``: clear the sign."""
+    compares: 1
+    """With ``passes``: ``a`` only if it is greater than ``c``."""
+    smaller: 1
+    """With ``compares``: less instead of greater."""
+
+
+class FloatSpecial(wiring.Component):
+    """Decides whether a result is special, and which; one per cycle, ``latency`` cycles.
+
+    Members
+    -------
+    a, c : ``In(32)``
+        First factor and addend.
+    control : ``In(SpecialControl)``
+        What to do with them.
+    product_sign, product_infinite, product_nan : ``In(1)``
+        What is known of the product.
+    addend_sign : ``In(1)``
+        Sign of the addend as it is added.
+    o : ``Out(32)``
+        The special result.
+    is_special : ``Out(1)``
+        Whether it is the result.
+    """
+
+    a: In(32)
+    c: In(32)
+    control: In(SpecialControl)
+    product_sign: In(1)
+    product_infinite: In(1)
+    product_nan: In(1)
+    addend_sign: In(1)
+    o: Out(32)
+    is_special: Out(1)
+
+    latency = 2
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        a, c = Float32(self.a), Float32(self.c)
+        added = ~self.control.ignores_addend
+        c_infinite = c.is_infinite() & added
+        opposed = self.product_sign ^ self.addend_sign
+        nan = self.product_nan | (c.is_nan() & added) | (self.product_infinite & c_infinite & opposed)
+        sign = Mux(self.product_infinite, self.product_sign, self.addend_sign)
+
+        moved = Cat(self.a[:31], a.sign & ~self.control.absolute)
+        passed = register(m, Mux(self.control.compares & ~self._wins(m, a, c), self.c, moved), "passed")
+        passes = register(m, self.control.passes, "passes")
+        nan, sign = register(m, nan, "nan"), register(m, sign, "infinity_sign")
+        infinite = register(m, self.product_infinite | c_infinite, "infinite")
+        computed = Mux(nan, CANONICAL_NAN, Cat(Const(INFINITY, 31), sign))
+        m.d.sync += [self.o.eq(Mux(passes, passed, computed)), self.is_special.eq(passes | nan | infinite)]
+        return m
+
+    def _wins(self, m: Module, a: Float32, c: Float32) -> Value:
+        """Whether ``a`` beats ``c``; a NaN beats nothing and is beaten by nothing, zeros are equal.
+
+        For equal signs one comparison serves both orders: complementing both sides turns it round.
+        """
+        smaller, greater = self.control.smaller, Signal()
+        turned = (a.sign ^ smaller).replicate(31)
+        m.d.comb += greater.eq((self.a[:31] ^ turned) > (self.c[:31] ^ turned))
+        by_sign = (a.sign == smaller) & ~(a.is_zero() & c.is_zero())
+        return ~a.is_nan() & ~c.is_nan() & Mux(a.sign == c.sign, greater, by_sign)

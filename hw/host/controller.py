@@ -1,0 +1,200 @@
+"""The life of a launch: run, drain, record; and what happens on a fault or a reset."""
+
+from amaranth import Module, Signal
+from amaranth.hdl import Elaboratable
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.config import Config
+from daedal.hw.isa.launch import State
+
+SETTLE_CYCLES = 80
+"""Cycles after the last event until all counters are swept (``CounterBank``: twice its 32 turns) and more."""
+
+QUIET_CYCLES = 8
+"""Cycles for which everything must be idle, so that what is on its way between two units is not overlooked."""
+
+
+class Controller(wiring.Component):
+    """Decides when a launch is over, has its record written, and brings the machine back after a fault.
+
+    Members
+    -------
+    begin, program_done : ``In(1)``
+        Strobes of the loader.
+    drained : ``In(1)``
+        Nothing is at work, queued, or unacknowledged.
+    quiet : ``In(1)``
+        No memory transaction is in flight: units can be reset.
+    fault : ``In(1)``
+        Some unit reports a fault.
+    waiting : ``In(1)``
+        Another launch is queued.
+    reset_request : ``In(1)``, ``reset_done`` : ``Out(1)``
+    running : ``Out(1)``
+        A launch runs or drains: counters count.
+    halt : ``Out(1)``
+        Units must not begin anything new.
+    soft_reset : ``Out(1)``
+        Resets all units but the host side; only while ``quiet``.
+    cancel : ``Out(1)``
+        The loader reads headers only.
+    hold : ``Out(1)``
+        The loader must not take a launch.
+    forget : ``Out(1)``
+        Queued launches are dropped.
+    record_start : ``Out(1)``, ``record_done`` : ``In(1)``
+    record_phase : ``Out(1)``
+        The store unit belongs to the record writer.
+    state : ``Out(State)``
+        For the record.
+    ended : ``Out(1)``
+        Strobe: a launch is over.
+    faulted : ``Out(1)``
+        From a fault until the next reset.
+    """
+
+    begin: In(1)
+    program_done: In(1)
+    drained: In(1)
+    quiet: In(1)
+    fault: In(1)
+    waiting: In(1)
+    reset_request: In(1)
+    reset_done: Out(1)
+    running: Out(1)
+    halt: Out(1)
+    soft_reset: Out(1)
+    cancel: Out(1)
+    hold: Out(1)
+    forget: Out(1)
+    record_start: Out(1)
+    record_done: In(1)
+    record_phase: Out(1)
+    state: Out(State)
+    ended: Out(1)
+    faulted: Out(1)
+    clear_fault: Out(1)
+    idle: Out(1)
+
+    def __init__(self, config: Config) -> None:
+        super().__init__()
+        self._config = config
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        self._timer = Signal(range(max(self._config.watchdog, SETTLE_CYCLES) + 1))
+        self._resetting = Signal()
+        m.d.sync += self._timer.eq(self._timer + 1)
+        with m.FSM() as fsm:
+            with m.State("IDLE"):
+                m.d.comb += self.idle.eq(~self.begin)
+                with m.If(self.reset_request):
+                    self._quiesce(m, resetting=1)
+                with m.Elif(self.begin):
+                    m.next = "RUN"
+            with m.State("RUN"):
+                self._run(m)
+            with m.State("DRAIN"):
+                self._drain(m)
+            with m.State("QUIESCE"):
+                self._wait_quiet(m)
+            with m.State("RESET_UNITS"):
+                self._reset_units(m)
+            self._record_states(m)
+            with m.State("CANCEL"):
+                self._cancel(m)
+            with m.State("CANCELLING"):
+                m.d.comb += [self.cancel.eq(1), self.hold.eq(1)]
+                with m.If(self.program_done):
+                    m.d.sync += self._timer.eq(0)
+                    m.next = "SETTLE"
+            with m.State("FAULTED"):
+                m.d.comb += self.hold.eq(1)
+                with m.If(self.reset_request):
+                    self._quiesce(m, resetting=1)
+        m.d.comb += self.running.eq(fsm.ongoing("RUN") | fsm.ongoing("DRAIN"))
+        return m
+
+    def _quiesce(self, m: Module, *, resetting: int) -> None:
+        m.d.sync += [self._resetting.eq(resetting), self._timer.eq(0)]
+        m.next = "QUIESCE"
+
+    def _interruptions(self, m: Module) -> None:
+        """Faults and resets, which end every phase of a launch."""
+        with m.If(self.reset_request):
+            self._quiesce(m, resetting=1)
+        with m.Elif(self.fault):
+            m.d.sync += [self.faulted.eq(1), self.state.eq(State.FAULTED)]
+            self._quiesce(m, resetting=0)
+
+    def _run(self, m: Module) -> None:
+        m.d.sync += self.state.eq(State.DONE)
+        with m.If(self.program_done):
+            m.d.sync += self._timer.eq(0)
+            m.next = "DRAIN"
+        self._interruptions(m)
+
+    def _drain(self, m: Module) -> None:
+        m.d.comb += self.hold.eq(1)
+        with m.If(~self.drained):
+            m.d.sync += self._timer.eq(0)
+        with m.Elif(self._timer == QUIET_CYCLES):
+            m.d.sync += self._timer.eq(0)
+            m.next = "SETTLE"
+        self._interruptions(m)
+
+    def _wait_quiet(self, m: Module) -> None:
+        """A reset waits for memory for ever; a fault only for ``watchdog`` cycles: then no record is written."""
+        m.d.comb += [self.halt.eq(1), self.hold.eq(1)]
+        with m.If(self._resetting):
+            m.d.comb += self.forget.eq(1)
+        with m.If(~self.quiet):
+            with m.If(~self._resetting & (self._timer == self._config.watchdog)):
+                m.d.comb += self.ended.eq(1)
+                m.next = "FAULTED"
+        with m.Elif(self._timer >= QUIET_CYCLES):
+            m.d.sync += self._timer.eq(0)
+            m.next = "RESET_UNITS"
+
+    def _reset_units(self, m: Module) -> None:
+        m.d.comb += [self.soft_reset.eq(1), self.halt.eq(1), self.hold.eq(1)]
+        with m.If(self._timer == 3):
+            m.d.sync += self._timer.eq(0)
+            m.next = "SETTLE"
+            with m.If(self._resetting):
+                m.d.comb += [self.reset_done.eq(1), self.clear_fault.eq(1)]
+                m.d.sync += [self.faulted.eq(0), self._resetting.eq(0)]
+                m.next = "IDLE"
+
+    def _record_states(self, m: Module) -> None:
+        with m.State("SETTLE"):
+            m.d.comb += self.hold.eq(1)
+            with m.If(self._timer == SETTLE_CYCLES):
+                m.d.comb += self.record_start.eq(1)
+                m.next = "RECORD"
+        with m.State("RECORD"):
+            m.d.comb += [self.record_phase.eq(1), self.hold.eq(1)]
+            with m.If(self.record_done):
+                m.d.sync += self._timer.eq(0)
+                m.next = "RECORD_WRITTEN"
+        with m.State("RECORD_WRITTEN"):
+            m.d.comb += [self.record_phase.eq(1), self.hold.eq(1)]
+            with m.If(~self.drained):
+                m.d.sync += self._timer.eq(0)
+            with m.If(self._timer == QUIET_CYCLES):
+                m.d.comb += self.ended.eq(1)
+                m.next = "IDLE"
+                with m.If(self.faulted):
+                    m.next = "CANCEL"
+
+    def _cancel(self, m: Module) -> None:
+        """After a fault, queued launches get a record and nothing else."""
+        m.d.comb += self.cancel.eq(1)
+        m.d.sync += self.state.eq(State.CANCELLED)
+        with m.If(self.begin):
+            m.next = "CANCELLING"
+        with m.Elif(self.reset_request):
+            self._quiesce(m, resetting=1)
+        with m.Elif(~self.waiting):
+            m.next = "FAULTED"

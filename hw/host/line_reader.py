@@ -1,0 +1,189 @@
+"""Reads a stretch of memory in order and hands it out as 64-bit words."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.hdl import Elaboratable
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
+from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
+from daedal.hw.isa.program import WORD_BYTES
+
+BURSTS = 4
+"""Bursts in flight; their beats may return in any order between bursts."""
+
+
+class LineReader(wiring.Component):
+    """Streams words from ``address`` on.
+
+    Bursts of up to MAX_BURST lines go out as long as ``lines`` allows and one of four burst buffers is free; a burst
+    ends at a multiple of MAX_BURST lines or the port granule. One word per cycle once the lines are there.
+
+    Members
+    -------
+    start : ``In(1)``, ``address`` : ``In(40)``
+        Begin anew at ``address``, a multiple of the line; only when ``idle``.
+    lines : ``In(16)``
+        Lines to read in all; may change while reading, but a burst once cut short by it is not gone on with:
+        until the final number is known it must end at the end of a burst.
+    words : ``Out(stream.Signature(64))``
+    stop : ``In(1)``
+        Hand out and ask for nothing more until ``start``; what is in flight is dropped as it comes.
+    idle : ``Out(1)``
+        Nothing in flight.
+    requests, returns : as in the access unit, for ``Client.LOADER``
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "start": In(1),
+                "address": In(ADDRESS_BITS),
+                "lines": In(16),
+                "stop": In(1),
+                "idle": Out(1),
+                "words": Out(stream.Signature(8 * WORD_BYTES)),
+                "requests": Out(stream.Signature(read_request_layout(config))),
+                "returns": In(ReturnBus(config)),
+            }
+        )
+
+    @property
+    def burst_lines(self) -> int:
+        """Lines of a whole burst."""
+        return min(MAX_BURST, (1 << self._config.granule_log2) // self._config.bus_bytes)
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        size = self.burst_lines
+        m.submodules.buffer = buffer = Memory(shape=8 * self._config.bus_bytes, depth=BURSTS * size, init=[])
+        self._filled = [Signal(range(size + 1), name=f"filled{k}") for k in range(BURSTS)]
+        self._asked = Signal(16)
+        """Lines asked for."""
+        self._taken = Signal(16)
+        """Lines handed out whole."""
+        self._flying = Signal(range(BURSTS * size + 1))
+        self._first_burst = Signal()
+        self._running = Signal()
+        self._offset = Signal(range(size))
+        """Line of the first burst buffer at which reading starts: bursts are aligned."""
+        self._ask(m)
+        self._fill(m, buffer.write_port())
+        self._hand_out(m, buffer.read_port(domain="sync"))
+        m.d.comb += self.idle.eq(self._flying == 0)
+        with m.If(self.stop):
+            m.d.sync += self._running.eq(0)
+        with m.If(self.start):
+            line = exact_log2(self._config.bus_bytes)
+            m.d.sync += [
+                self._running.eq(1),
+                self._asked.eq(0),
+                self._taken.eq(0),
+                self._offset.eq(self.address[line : line + exact_log2(size)]),
+                *(filled.eq(0) for filled in self._filled),
+            ]
+        return m
+
+    def _position(self, line: Signal) -> Signal:
+        """Place of the ``line``-th line in the buffer: {burst buffer, line in it}."""
+        width = exact_log2(BURSTS * self.burst_lines)
+        return (line + self._offset)[:width]
+
+    def _ask(self, m: Module) -> None:
+        size, request = self.burst_lines, self.requests.payload
+        left, room, position = Signal(16), Signal(range(size + 1)), Signal(range(BURSTS * size))
+        beats = Signal(range(size + 1))
+        self._base = Signal(ADDRESS_BITS)
+        with m.If(self.start):
+            m.d.sync += self._base.eq(self.address)
+        m.d.comb += [
+            left.eq(Mux(self.lines > self._asked, self.lines - self._asked, 0)),
+            position.eq(self._position(self._asked)),
+            room.eq(size - position[: exact_log2(size)]),
+            beats.eq(Mux(left < room, left, room)),
+            request.address.eq(self._base + (self._asked << exact_log2(self._config.bus_bytes))),
+            request.beats.eq(beats),
+            request.tag.client.eq(Client.LOADER),
+            request.tag.slot.eq(position[exact_log2(size) :]),
+            request.tag.last_bytes.eq(self._config.bus_bytes),
+        ]
+        # A burst buffer is free again once its lines are taken: at most BURSTS - 1 whole bursts ahead.
+        ahead = Signal(16)
+        m.d.comb += [
+            ahead.eq(self._asked - self._taken),
+            self.requests.valid.eq(self._running & (left != 0) & (ahead <= (BURSTS - 2) * size)),
+        ]
+        with m.If(self.requests.valid & self.requests.ready):
+            m.d.sync += self._asked.eq(self._asked + beats)
+
+    def _fill(self, m: Module, port: object) -> None:
+        size, beat = self.burst_lines, self.returns.beat
+        mine, asked = Signal(), Signal(range(size + 1))
+        number = beat.slot[: exact_log2(BURSTS)]
+        filled = Signal(range(size + 1))
+        m.d.comb += [
+            mine.eq(self.returns.valid & (beat.client == Client.LOADER)),
+            asked.eq(Mux(self.requests.valid & self.requests.ready, self.requests.payload.beats, 0)),
+            port.en.eq(mine),
+            port.data.eq(beat.data),
+        ]
+        m.d.sync += self._flying.eq(self._flying + asked - mine)
+        with m.Switch(number):
+            for k in range(BURSTS):
+                with m.Case(k):
+                    m.d.comb += filled.eq(self._filled[k])
+                    with m.If(mine):
+                        m.d.sync += self._filled[k].eq(self._filled[k] + 1)
+        first = Signal(range(size))
+        # Only the very first burst starts in the middle of its buffer.
+        m.d.comb += [
+            first.eq(Mux((number == 0) & self._first_burst, self._offset, 0)),
+            port.addr.eq((number << exact_log2(size)) + filled + first),
+        ]
+
+    def _hand_out(self, m: Module, port: object) -> None:
+        size, words = self.burst_lines, exact_log2(self._config.bus_bytes // WORD_BYTES)
+        position, there, filled = Signal(range(BURSTS * size)), Signal(), Signal(range(size + 1))
+        first = Signal(range(size + 1))
+        ready_line, lane, held = Signal(), Signal(max(words, 1)), Signal()
+        number = position[exact_log2(size) :]
+        with m.Switch(number):
+            for k in range(BURSTS):
+                with m.Case(k):
+                    m.d.comb += filled.eq(self._filled[k])
+        m.d.comb += [
+            position.eq(self._position(self._taken)),
+            first.eq(Mux((number == 0) & self._first_burst, self._offset, 0)),
+            there.eq(self._running & (position[: exact_log2(size)] < filled + first) & (self._taken < self._asked)),
+            port.addr.eq(position),
+            port.en.eq(1),
+        ]
+        # Read the line, then hand its words out; ``ready_line`` says the memory's output is the present line.
+        m.d.sync += ready_line.eq(there & ~held & ~self.start)
+        line = Signal(8 * self._config.bus_bytes)
+        m.d.comb += [
+            self.words.valid.eq((ready_line | held) & self._running & ~self.stop),
+            line.eq(port.data),
+            self.words.payload.eq(line.word_select(lane if words else 0, 8 * WORD_BYTES)),
+        ]
+        with m.If(ready_line):
+            m.d.sync += held.eq(1)
+        last = (lane == (1 << words) - 1) if words else 1
+        with m.If(self.words.valid & self.words.ready):
+            if words:
+                m.d.sync += lane.eq(lane + 1)
+            with m.If(last):
+                m.d.sync += [held.eq(0), ready_line.eq(0), self._taken.eq(self._taken + 1)]
+                with m.If(position[: exact_log2(size)] == size - 1):
+                    m.d.sync += self._first_burst.eq(0)
+                    with m.Switch(number):
+                        for k in range(BURSTS):
+                            with m.Case(k):
+                                m.d.sync += self._filled[k].eq(0)
+        with m.If(self.start | self.stop):
+            m.d.sync += [held.eq(0), ready_line.eq(0), lane.eq(0)]
+        with m.If(self.start):
+            m.d.sync += self._first_burst.eq(1)

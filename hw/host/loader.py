@@ -1,0 +1,292 @@
+"""Reads launch blocks and programs and writes them, word by word, into the units."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.hdl import Elaboratable, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
+
+from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.host.line_reader import LineReader
+from daedal.hw.interfaces import ConfigBus, ReturnBus, read_request_layout
+from daedal.hw.isa.launch import LAUNCH_HEADER_WORDS, LaunchWord, launch_block_words
+from daedal.hw.isa.program import WORD_BYTES
+from daedal.hw.isa.program_words import (
+    ALU_FIELDS,
+    LOAD_FIELDS,
+    CallbackField,
+    ControlField,
+    EventField,
+    InstructionField,
+    LengthField,
+    LevelField,
+    ProgramWord,
+    StepField,
+    Unit,
+)
+
+SPECULATIVE_BURSTS = 2
+"""Bursts of a program that are read before its length is known."""
+
+
+def level_fields(config: Config, level: int) -> list[LevelField]:
+    """The fields that level ``level`` of this machine has."""
+    loads = config.sequential_loads[level] + config.random_loads[level]
+    fields = [field for field in LevelField if field.value < LevelField.LOAD0.value]
+    for k in range(loads):
+        first = LevelField.LOAD0.value + LOAD_FIELDS * k
+        fields += [field for field in LevelField if first <= field.value < first + LOAD_FIELDS]
+    for k in range(config.alus[level]):
+        first = LevelField.ALU0.value + ALU_FIELDS * k
+        fields += [field for field in LevelField if first <= field.value < first + ALU_FIELDS]
+    return fields
+
+
+class WordCheck(wiring.Component):
+    """Whether a program word names something that the machine has.
+
+    Members
+    -------
+    word : ``In(ProgramWord)``
+    started : ``In(1)``
+        A nest has run: words for the execute unit are illegal by now.
+    legal : ``Out(1)``
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__({"word": In(ProgramWord), "started": In(1), "legal": Out(1)})
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        config, word = self._config, self.word
+        argument_fits = Signal()
+        m.d.comb += argument_fits.eq(~word.substitute | (word.argument < config.arguments))
+
+        def allow(condition: Value) -> None:
+            m.d.comb += self.legal.eq(condition & argument_fits)
+
+        with m.Switch(word.unit):
+            with m.Case(Unit.CONTROL):
+                allow((word.index == 0) & (word.field <= ControlField.END.value))
+            with m.Case(Unit.LEVEL), m.Switch(word.index):
+                for level in range(config.levels):
+                    with m.Case(level), m.Switch(word.field):
+                        with m.Case(*(field.value for field in level_fields(config, level))):
+                            allow(1)
+            with m.Case(Unit.EVENT):
+                allow(
+                    (word.index < 4 * config.levels)
+                    & (word.index[:2] != 3)
+                    & (word.field == EventField.CONTROL.value)
+                )
+            with m.Case(Unit.STEP):
+                allow((word.index < config.steps) & (word.field <= StepField.FETCH_SIZE.value))
+            with m.Case(Unit.LENGTH):
+                allow((word.index < config.lengths) & (word.field == LengthField.ELEMENTS.value) & ~self.started)
+            with m.Case(Unit.CALLBACK):
+                allow((word.index < config.callbacks) & (word.field == CallbackField.START.value) & ~self.started)
+            with m.Case(Unit.INSTRUCTION):
+                allow((word.index < config.instructions) & (word.field == InstructionField.CODE.value) & ~self.started)
+        return m
+
+
+class Loader(wiring.Component):
+    """Carries out the words of one launch.
+
+    Illegal words stop it until it is reset.
+
+    Members
+    -------
+    launch : ``In(stream.Signature(40))``
+        Address of a launch block; taken when the launch begins.
+    cancel : ``In(1)``
+        Read the header of launches only: ``done`` follows ``header_done`` at once.
+    halt : ``In(1)``
+        Read and hand out nothing more.
+    config_bus : ``Out(ConfigBus())``
+    begin : ``Out(1)``
+        Strobe before the first configuration word of a launch.
+    run : ``Out(1)``, ``nest_done`` : ``In(1)``
+        Starts the access unit on a nest; ``nest_done`` is low from the next cycle on until it is through.
+    record : ``Out(40)``, ``number`` : ``Out(32)``
+        From the launch block: address of the completion record and number of the launch.
+    done : ``Out(1)``
+        Strobe at the end of the program.
+    nest : ``Out(8)``
+        The nest started last, counted from 0.
+    illegal : ``Out(1)``, ``word_number`` : ``Out(16)``
+        The program cannot be carried out because of this word.
+    requests, returns : as in the access unit, for ``Client.LOADER``
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "launch": In(stream.Signature(ADDRESS_BITS)),
+                "cancel": In(1),
+                "halt": In(1),
+                "config_bus": Out(ConfigBus()),
+                "begin": Out(1),
+                "run": Out(1),
+                "nest_done": In(1),
+                "record": Out(ADDRESS_BITS),
+                "number": Out(32),
+                "done": Out(1),
+                "nest": Out(8),
+                "illegal": Out(1),
+                "word_number": Out(16),
+                "requests": Out(stream.Signature(read_request_layout(config))),
+                "returns": In(ReturnBus(config)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.reader = self._reader = reader = LineReader(self._config)
+        m.submodules.check = check = WordCheck(self._config)
+        m.submodules.arguments = arguments = Memory(shape=ADDRESS_BITS, depth=self._config.arguments, init=[])
+        connect(m, reader.requests, flipped(self.requests))
+        connect(m, flipped(self.returns), reader.returns)
+        self._count, self._length, self._started = Signal(16), Signal(16), Signal()
+        self._program, self._wait = Signal(ADDRESS_BITS), Signal(2)
+        self._word, self._legal, self._in_program = Signal(ProgramWord), Signal(), Signal()
+        m.d.comb += [
+            self._word.eq(reader.words.payload),
+            check.word.eq(self._word),
+            check.started.eq(self._started),
+            self._legal.eq(check.legal),
+            self.word_number.eq(self._count),
+        ]
+        with m.If(self.halt):
+            m.d.comb += reader.stop.eq(1)
+        self._substitute(m, arguments.read_port(domain="sync"))
+        with m.FSM():
+            self._launch_states(m, arguments.write_port())
+            self._program_states(m)
+        return m
+
+    def _launch_states(self, m: Module, argument: object) -> None:
+        reader, config = self._reader, self._config
+        lines = -(-launch_block_words(config.arguments) * WORD_BYTES // config.bus_bytes)
+        with m.State("IDLE"):
+            m.d.comb += [reader.start.eq(self.launch.valid & ~self.halt), self.launch.ready.eq(~self.halt)]
+            m.d.comb += [reader.address.eq(self.launch.payload), self.begin.eq(reader.start)]
+            with m.If(reader.start):
+                m.d.sync += [self._count.eq(0), self._started.eq(0), self.nest.eq(0), reader.lines.eq(lines)]
+                m.next = "BLOCK"
+        with m.State("BLOCK"):
+            word = reader.words
+            m.d.comb += [
+                word.ready.eq(1),
+                argument.addr.eq(self._count - LAUNCH_HEADER_WORDS),
+                argument.data.eq(word.payload),
+                argument.en.eq(word.valid & (self._count >= LAUNCH_HEADER_WORDS)),
+            ]
+            with m.If(word.valid):
+                m.d.sync += self._count.eq(self._count + 1)
+                with m.Switch(self._count):
+                    with m.Case(LaunchWord.PROGRAM.value):
+                        m.d.sync += self._program.eq(word.payload)
+                    with m.Case(LaunchWord.RECORD.value):
+                        m.d.sync += self.record.eq(word.payload)
+                    with m.Case(LaunchWord.LAUNCH.value):
+                        m.d.sync += self.number.eq(word.payload)
+                with m.If(self._count == launch_block_words(config.arguments) - 1):
+                    m.next = "OPEN"
+        with m.State("OPEN"):
+            m.d.comb += reader.stop.eq(1)
+            with m.If(self.cancel):
+                m.d.comb += self.done.eq(1)
+                m.next = "IDLE"
+            with m.Elif(reader.idle):
+                m.next = "BEGIN_PROGRAM"
+        with m.State("BEGIN_PROGRAM"):
+            m.d.comb += [reader.start.eq(~self.halt), reader.address.eq(self._program)]
+            m.d.sync += [self._count.eq(0), reader.lines.eq(self._speculative_lines())]
+            with m.If(~self.halt):
+                m.next = "PROGRAM"
+
+    def _speculative_lines(self) -> Value:
+        """Lines to the end of the second burst: bursts are aligned, so these never leave the program's 4 KiB page."""
+        size, line = self._reader.burst_lines, exact_log2(self._config.bus_bytes)
+        return SPECULATIVE_BURSTS * size - self._program[line : line + exact_log2(SPECULATIVE_BURSTS * size)]
+
+    def _program_states(self, m: Module) -> None:
+        word, taken = self._word, Signal()
+        stream_ = self._reader.words
+        with m.State("PROGRAM"):
+            m.d.comb += [stream_.ready.eq(1), taken.eq(stream_.valid), self._in_program.eq(1)]
+            with m.If(taken):
+                m.d.sync += self._count.eq(self._count + 1)
+                with m.If(~self._legal | self._misplaced()):
+                    m.d.sync += self._count.eq(self._count)
+                    m.next = "ILLEGAL"
+                with m.Elif(word.unit == Unit.CONTROL):
+                    with m.Switch(word.field):
+                        with m.Case(ControlField.LENGTH.value):
+                            m.d.sync += [self._length.eq(word.value), self._reader.lines.eq(self._lines(word.value))]
+                        with m.Case(ControlField.RUN.value):
+                            m.next = "SETTLE"
+                        with m.Case(ControlField.END.value):
+                            m.d.comb += self.done.eq(1)
+                            m.next = "ENDED"
+        with m.State("SETTLE"):
+            # The last configuration words are still on their way through the adder.
+            m.d.sync += self._wait.eq(self._wait + 1)
+            with m.If(self._wait == 3):
+                m.d.comb += self.run.eq(1)
+                m.d.sync += [self.nest.eq(self.nest + self._started), self._started.eq(1)]
+                m.next = "NEST_BEGINS"
+        with m.State("NEST_BEGINS"):
+            m.next = "NEST"
+        with m.State("NEST"):
+            with m.If(self.nest_done):
+                m.next = "PROGRAM"
+        with m.State("ENDED"):
+            m.d.comb += self._reader.stop.eq(1)
+            m.next = "IDLE"
+        with m.State("ILLEGAL"):
+            m.d.comb += [self._reader.stop.eq(1), self.illegal.eq(1)]
+
+    def _lines(self, words: Value) -> Value:
+        """Lines from the start of the program to the end of its last word."""
+        per_line = self._config.bus_bytes // WORD_BYTES
+        return (words + per_line - 1)[exact_log2(per_line) :]
+
+    def _misplaced(self) -> Value:
+        """CONFIG with another hash, LENGTH, or END where they must not be, or anything else where they must."""
+        word, count = self._word, self._count
+        control = word.unit == Unit.CONTROL
+        is_config = control & (word.field == ControlField.CONFIG.value)
+        is_length = control & (word.field == ControlField.LENGTH.value)
+        is_end = control & (word.field == ControlField.END.value)
+        bad_config = is_config & ((word.value != self._config.hash) | word.substitute)
+        bad_length = is_length & ((word.value < 3) | (word.value >= 1 << 15) | word.substitute)
+        wrong_end = (count > 1) & (is_end != (count == self._length - 1))
+        return (is_config != (count == 0)) | (is_length != (count == 1)) | bad_config | bad_length | wrong_end
+
+    def _substitute(self, m: Module, argument: object) -> None:
+        """Two stages: the argument is read, then added; the clear after a nest goes the same way."""
+        word, taken, late = self._word, Signal(), Signal(ProgramWord)
+        is_data = word.unit != Unit.CONTROL
+        m.d.comb += [
+            argument.addr.eq(word.argument),
+            argument.en.eq(1),
+            taken.eq(self._in_program & self._reader.words.valid & self._legal & is_data & (self._count > 1)),
+        ]
+        delayed = Signal()
+        m.d.sync += [late.eq(word), delayed.eq(taken)]
+        was_running = Signal()
+        m.d.sync += was_running.eq(self._started & ~self.nest_done)
+        bus = self.config_bus
+        m.d.sync += [
+            bus.valid.eq(delayed),
+            bus.word.value.eq(late.value + Mux(late.substitute, argument.data, 0)),
+            bus.word.unit.eq(late.unit),
+            bus.word.index.eq(late.index),
+            bus.word.field.eq(late.field),
+            bus.clear.eq(self.begin | (was_running & self.nest_done)),
+        ]

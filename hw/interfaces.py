@@ -1,0 +1,162 @@
+"""Payloads of the streams and buses between the units, as functions of the configuration."""
+
+from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib.wiring import Out
+from amaranth.utils import ceil_log2, exact_log2
+
+from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
+from daedal.hw.isa.launch import Cause, Queue
+from daedal.hw.isa.program_words import SIZE_BITS, VALUE_BITS, Unit
+
+
+class ConfigWord(data.Struct):
+    """A program word with its argument already added: what the loader writes into a unit."""
+
+    value: VALUE_BITS
+    unit: Unit
+    index: 6
+    field: 8
+
+
+class ConfigBus(wiring.Signature):
+    """One configuration word per cycle, without back-pressure.
+
+    ``valid``: ``word`` is to be taken. ``clear``: all levels and events become disabled (before a launch and
+    after every nest); it never comes with ``valid``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({"valid": Out(1), "word": Out(ConfigWord), "clear": Out(1)})
+
+
+def bundle_layout(config: Config) -> data.StructLayout:
+    """What flows from level to level.
+
+    ``live``: deeper levels have an activation for this bundle. ``begin``, ``iteration``, ``end``: one bit per
+    level, the events that happen at it. ``last``: the nest's last bundle. ``cause`` is not NONE for a poisoned
+    bundle: the fault happened in level ``fault_level``; nothing follows it.
+    """
+    return data.StructLayout(
+        {
+            "registers": data.ArrayLayout(ADDRESS_BITS, config.registers),
+            "live": 1,
+            "last": 1,
+            "begin": config.levels,
+            "iteration": config.levels,
+            "end": config.levels,
+            "cause": Cause,
+            "fault_level": 3,
+        }
+    )
+
+
+class Client(enum.Enum, shape=3):
+    """Who reads memory. The first three are the vector queues, numbered as FetchQueue."""
+
+    VECTOR0 = 0
+    VECTOR1 = 1
+    STREAM = 2
+    LOAD = 3
+    LOADER = 4
+
+
+def slot_bits(config: Config) -> int:
+    """Bits of a tag's slot: a vector-queue slot, or the number of a load unit."""
+    return max(ceil_log2(config.vector_beats), 5)
+
+
+def tag_layout(config: Config) -> data.StructLayout:
+    """Where the beats of a read go.
+
+    ``slot`` is the vector-queue slot of the first beat (it counts up, modulo ``vector_beats``, from beat to
+    beat), or a number of the client's choice that comes back unchanged for LOAD and LOADER. ``shift``: bytes by
+    which a beat is rotated down so that element 0 is at byte 0 (not 0 only for a row inside one line).
+    ``last_bytes``: valid bytes of the last beat, 1 to bus_bytes. ``row_last``: the last beat ends a row.
+    """
+    return data.StructLayout(
+        {
+            "client": Client,
+            "slot": slot_bits(config),
+            "shift": exact_log2(config.bus_bytes),
+            "last_bytes": range(config.bus_bytes + 1),
+            "row_last": 1,
+        }
+    )
+
+
+def read_request_layout(config: Config) -> data.StructLayout:
+    """A read of ``beats`` (1 to MAX_BURST) whole lines from ``address`` (a multiple of bus_bytes).
+
+    It crosses neither a 4 KiB boundary nor one of the port granule.
+    """
+    return data.StructLayout(
+        {"address": ADDRESS_BITS, "beats": range(MAX_BURST + 1), "tag": tag_layout(config)}
+    )
+
+
+def return_layout(config: Config) -> data.StructLayout:
+    """A beat on the shared return bus, already rotated; ``bytes`` of it are valid; ``last`` ends a row."""
+    return data.StructLayout(
+        {
+            "client": Client,
+            "slot": slot_bits(config),
+            "data": 8 * config.bus_bytes,
+            "bytes": range(config.bus_bytes + 1),
+            "last": 1,
+        }
+    )
+
+
+class ReturnBus(wiring.Signature):
+    """The shared return bus: at most one beat per cycle, never refused."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__({"valid": Out(1), "beat": Out(return_layout(config))})
+
+
+def beat_layout(config: Config) -> data.StructLayout:
+    """A beat of a row, element 0 first: ``bytes`` valid ones (all but in the last beat), ``last`` in the row."""
+    return data.StructLayout({"data": 8 * config.bus_bytes, "bytes": range(config.bus_bytes + 1), "last": 1})
+
+
+def beat_stream(config: Config) -> stream.Signature:
+    """A stream of row beats."""
+    return stream.Signature(beat_layout(config))
+
+
+def token_layout() -> data.StructLayout:
+    """A callback number."""
+    return data.StructLayout({"callback": 6})
+
+
+def scalar_layout() -> data.StructLayout:
+    """A scalar from access to execute unit."""
+    return data.StructLayout({"value": ADDRESS_BITS})
+
+
+def store_address_layout() -> data.StructLayout:
+    """Where a row of ``size`` bytes goes; ``stream`` tells that the data come from the store stream's queue."""
+    return data.StructLayout({"address": ADDRESS_BITS, "size": SIZE_BITS, "stream": 1})
+
+
+def fault_layout(config: Config) -> data.StructLayout:
+    """A fault as units report it to the host side; fields as in the completion record."""
+    return data.StructLayout(
+        {
+            "cause": Cause,
+            "level": 4,
+            "queue": Queue,
+            "value": 64,
+            "address": ADDRESS_BITS,
+            "registers": data.ArrayLayout(ADDRESS_BITS, config.registers),
+        }
+    )
+
+
+class FaultPort(wiring.Signature):
+    """``valid`` rises with a fault and stays, with the payload unchanged, until the unit is reset."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__({"valid": Out(1), "fault": Out(fault_layout(config))})
+
+

@@ -1,0 +1,128 @@
+"""Text form of programs: one word a line, read and written without loss.
+
+::
+
+    config 0x81ca7515
+    level 1 control enable=1 induction=r0 lower=r1 upper=r2
+    level 1 load0_base = arg4 + 8
+    step 0 fetch_pitch = 256
+    instruction 2 code op=add destination=0 a.kind=queue last=1
+    control 0 run = 0
+
+Members that are 0 are left out; ``;`` starts a comment; the length and the checksum are made anew.
+"""
+
+import re
+from enum import Enum
+
+from amaranth.lib import data
+
+from daedal.errors import ProgramError
+from daedal.hw.isa.program import FIELD_STRUCTS, UNIT_FIELDS, Program, Word, pack
+from daedal.hw.isa.program_words import VALUE_BITS, Unit
+
+_LINE = re.compile(r"(\w+)\s+(\d+)\s+(\w+)\s*(.*)")
+_VALUE = re.compile(r"=\s*(?:arg(\d+)\s*(?:\+\s*)?)?(-?\w+)?$")
+
+
+def assemble(text: str) -> bytes:
+    """The bytes of the program in ``text``; ProgramError names the line that cannot be read."""
+    config_hash: int | None = None
+    body: list[Word] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        code = line.split(";")[0].strip()
+        if not code:
+            continue
+        try:
+            if code.startswith("config "):
+                config_hash = int(code.split()[1], 0)
+            else:
+                body.append(_read_word(code))
+        except (ProgramError, ValueError, KeyError) as error:
+            raise ProgramError(f"line {number}: {code!r} cannot be read: {error}") from None
+    if config_hash is None:
+        raise ProgramError("the text must name the configuration: a line `config 0x…` is missing")
+    return Program(config_hash, body).to_bytes()
+
+
+def disassemble(raw: bytes) -> str:
+    """The text of the program in ``raw``; ``assemble`` gives the same bytes back."""
+    program = Program.from_bytes(raw)
+    lines = [f"config {program.config_hash:#010x}"]
+    lines += [_write_word(word) for word in program.body]
+    return "\n".join(lines) + "\n"
+
+
+def _read_word(code: str) -> Word:
+    match = _LINE.fullmatch(code)
+    if not match:
+        raise ProgramError("a line must be `unit index field …`")
+    unit, index, name, rest = match.groups()
+    field = UNIT_FIELDS[Unit[unit.upper()]][name.upper()]
+    if rest.startswith("="):
+        return _read_number(field, int(index), rest)
+    values: dict[str, object] = {}
+    for item in rest.split():
+        key, _, value = item.partition("=")
+        _put(values, key.split("."), _read_member(FIELD_STRUCTS[field], key.split("."), value))
+    return Word(field, int(index), pack(FIELD_STRUCTS[field], values))
+
+
+def _read_number(field: Enum, index: int, rest: str) -> Word:
+    match = _VALUE.fullmatch(rest)
+    if not match or (match[1] is None and match[2] is None):
+        raise ProgramError("a value must be a number, `argN` or `argN + number`")
+    value = int(match[2] or "0", 0)
+    if not -(1 << (VALUE_BITS - 1)) <= value < 1 << VALUE_BITS:
+        raise ProgramError(f"a value must fit {VALUE_BITS} bits, not {value}")
+    return Word(field, index, value % (1 << VALUE_BITS), None if match[1] is None else int(match[1]))
+
+
+def _put(values: dict[str, object], path: list[str], value: object) -> None:
+    for part in path[:-1]:
+        values = values.setdefault(part, {})  # type: ignore[assignment]
+    values[path[-1]] = value
+
+
+def _member_shape(struct: object, path: list[str]) -> object:
+    for part in path:
+        known = {str(name): field for name, field in data.Layout.cast(struct)}  # type: ignore[arg-type]
+        if part not in known:
+            raise ProgramError(f"member must be one of {', '.join(known)}, not {part!r}")
+        struct = known[part].shape
+    return struct
+
+
+def _read_member(struct: object, path: list[str], value: str) -> int:
+    shape = _member_shape(struct, path)
+    if isinstance(shape, type) and issubclass(shape, Enum) and value.upper() in shape.__members__:
+        return int(shape[value.upper()].value)
+    return int(value, 0)
+
+
+def _write_word(word: Word) -> str:
+    head = f"{word.unit.name.lower()} {word.index} {word.field.name.lower()}"
+    if word.field in FIELD_STRUCTS and word.argument is None:
+        struct = FIELD_STRUCTS[word.field]
+        members = word.members()
+        if pack(struct, _nested(members)) == word.value:
+            shown = [f"{key}={_show(struct, key, value)}" for key, value in members.items() if value]
+            return " ".join([head, *shown])
+    if word.argument is None:
+        return f"{head} = {word.value:#x}" if word.value > 9 else f"{head} = {word.value}"
+    return f"{head} = arg{word.argument}" + (f" + {word.value:#x}" if word.value else "")
+
+
+def _nested(members: dict[str, int]) -> dict[str, object]:
+    nested: dict[str, object] = {}
+    for key, value in members.items():
+        _put(nested, key.split("."), value)
+    return nested
+
+
+def _show(struct: object, key: str, value: int) -> str:
+    shape = _member_shape(struct, key.split("."))
+    if isinstance(shape, type) and issubclass(shape, Enum):
+        names = {member.value: name for name, member in shape.__members__.items()}
+        return names[value].lower() if value in names else str(value)
+    return str(value)

@@ -1,0 +1,127 @@
+"""The C++ view of the encodings: a header generated from ``hw.isa`` and ``hw.config``.
+
+Enums become namespaces of 64-bit constants, packed structures become structs with ``decode`` and ``encode``, and
+``Config`` becomes a struct that ``config_values`` fills at run time, so one library serves every configuration.
+``python -m daedal.hw.isa.c_header`` prints the header.
+"""
+
+import enum
+from collections.abc import Iterator
+from dataclasses import fields
+from types import ModuleType
+
+from amaranth.lib import data
+
+from daedal.hw import config as config_module
+from daedal.hw.config import MAX_LEVELS, Config
+from daedal.hw.isa import execute, launch, program, program_words, registers
+
+_MODULES = (config_module, program_words, program, execute, registers, launch)
+_KEYWORDS = frozenset({"register", "signed", "unsigned", "operator", "default", "switch", "union", "and", "or", "not"})
+_DERIVED = ("hash", "vl_max")
+
+
+def generate() -> str:
+    """The text of the header ``encodings.h``; the same for every configuration."""
+    parts = ["// Generated from hw/isa and hw/config.py by hw/isa/c_header.py; not to be edited.", "#pragma once"]
+    parts += ["#include <cstdint>", "", "namespace daedal {", ""]
+    for module in _MODULES:
+        parts += [_constant(name, value) for name, value in _constants(module)]
+        parts += [_enum(kind) for kind in enums(module)]
+        parts += [_struct(struct) for struct in structs(module)]
+    parts += [_known_fields(), _config(), "}  // namespace daedal", ""]
+    return "\n".join(parts)
+
+
+def config_values(config: Config) -> list[int]:
+    """The members of the C++ ``Config`` in order, each a signed 64-bit integer; tuples padded with 0."""
+    values: list[int] = []
+    for name in _config_names():
+        value = getattr(config, name)
+        if isinstance(value, tuple):
+            values += [int(item) for item in value] + [0] * (MAX_LEVELS - len(value))
+        else:
+            values.append(int(value))
+    return values
+
+
+def enums(module: ModuleType) -> Iterator[type[enum.Enum]]:
+    """The enums that ``module`` defines, in order."""
+    for value in vars(module).values():
+        if isinstance(value, type) and issubclass(value, enum.Enum) and value.__module__ == module.__name__:
+            yield value
+
+
+def structs(module: ModuleType) -> Iterator[type[data.Struct]]:
+    """The packed structures that ``module`` defines, in order."""
+    for value in vars(module).values():
+        if isinstance(value, type(data.Struct)) and value.__module__ == module.__name__:
+            yield value
+
+
+def members(struct: type[data.Struct], prefix: str = "", offset: int = 0) -> Iterator[tuple[str, int, int]]:
+    """Name (nested ones as ``outer_inner``), lowest bit and width of each member of a packed structure."""
+    for name, field in data.Layout.cast(struct):
+        if isinstance(field.shape, type(data.Struct)):
+            yield from members(field.shape, f"{prefix}{name}_", offset + field.offset)
+        else:
+            yield f"{prefix}{name}", offset + field.offset, field.width
+
+
+def _constants(module: ModuleType) -> Iterator[tuple[str, int]]:
+    for name, value in vars(module).items():
+        if name.isupper() and not name.startswith("_") and type(value) is int:
+            yield name, value
+
+
+def _constant(name: str, value: int) -> str:
+    return f"constexpr std::uint64_t {name} = {value:#x};"
+
+
+def _enum(kind: type[enum.Enum]) -> str:
+    lines = [f"namespace {kind.__name__} {{"]
+    lines += ["  " + _constant(member.name, member.value) for member in kind]
+    lines += ["  constexpr bool known(std::uint64_t value) {", "    switch (value) {"]
+    lines += [f"      case {member.name}:" for member in kind]
+    lines += ["        return true;", "      default:", "        return false;", "    }", "  }", "}"]
+    return "\n".join(lines)
+
+
+def _struct(struct: type[data.Struct]) -> str:
+    listed = [(_identifier(name), offset, width) for name, offset, width in members(struct)]
+    width = data.Layout.cast(struct).size
+    lines = [f"struct {struct.__name__} {{", f"  static constexpr unsigned width = {width};"]
+    lines += [f"  std::uint64_t {name};" for name, _, _ in listed]
+    taken = ", ".join(f"(bits >> {offset}) & {(1 << size) - 1:#x}" for _, offset, size in listed)
+    given = " | ".join(f"({name} & {(1 << size) - 1:#x}) << {offset}" for name, offset, size in listed)
+    lines += [f"  static constexpr {struct.__name__} decode(std::uint64_t bits) {{ return {{{taken}}}; }}"]
+    lines += [f"  constexpr std::uint64_t encode() const {{ return {given}; }}", "};"]
+    return "\n".join(lines)
+
+
+def _identifier(name: str) -> str:
+    return f"{name}_" if name in _KEYWORDS else name
+
+
+def _known_fields() -> str:
+    lines = ["constexpr bool known_field(std::uint64_t unit, std::uint64_t field) {", "  switch (unit) {"]
+    for unit, kind in program.UNIT_FIELDS.items():
+        lines += [f"    case Unit::{unit.name}:", f"      return {kind.__name__}::known(field);"]
+    return "\n".join([*lines, "    default:", "      return false;", "  }", "}"])
+
+
+def _config_names() -> list[str]:
+    return [field.name for field in fields(Config) if field.name != "name"] + list(_DERIVED)
+
+
+def _config() -> str:
+    default = Config()
+    lines = ["struct Config {"]
+    for name in _config_names():
+        array = f"[{MAX_LEVELS}]" if isinstance(getattr(default, name), tuple) else ""
+        lines.append(f"  std::int64_t {name}{array};")
+    return "\n".join([*lines, "};"])
+
+
+if __name__ == "__main__":
+    print(generate(), end="")

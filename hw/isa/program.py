@@ -1,0 +1,175 @@
+"""Programs as values: words with names, packed into the bytes that the machine executes and back."""
+
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from amaranth import Shape
+from amaranth.lib import data
+
+from daedal.errors import ProgramError
+from daedal.hw.isa import program_words as words
+from daedal.hw.isa.execute import Instruction
+from daedal.hw.isa.program_words import ControlField, LevelField, ProgramWord, Unit
+
+WORD_BYTES = 8
+
+UNIT_FIELDS: Mapping[Unit, type[Enum]] = {
+    Unit.CONTROL: words.ControlField,
+    Unit.LEVEL: words.LevelField,
+    Unit.EVENT: words.EventField,
+    Unit.STEP: words.StepField,
+    Unit.LENGTH: words.LengthField,
+    Unit.CALLBACK: words.CallbackField,
+    Unit.INSTRUCTION: words.InstructionField,
+}
+"""The fields of each unit."""
+
+FIELD_STRUCTS: Mapping[Enum, type[data.Struct]] = {
+    LevelField.CONTROL: words.LevelControl,
+    LevelField.CHECK: words.CheckControl,
+    LevelField.COUNT: words.CountControl,
+    **{LevelField[f"LOAD{k}"]: words.LoadControl for k in range(4)},
+    **{LevelField[f"ALU{k}"]: words.AluControl for k in range(4)},
+    words.EventField.CONTROL: words.EventControl,
+    words.StepField.CONTROL: words.StepControl,
+    words.InstructionField.CODE: Instruction,
+}
+"""The fields whose value is a packed structure; all others are 40-bit numbers."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """One program word. ``value`` is the 40-bit value; ``argument`` the launch argument added to it, or None."""
+
+    field: Enum
+    index: int = 0
+    value: int = 0
+    argument: int | None = None
+
+    @property
+    def unit(self) -> Unit:
+        """The unit that the word configures."""
+        return next(unit for unit, enum in UNIT_FIELDS.items() if isinstance(self.field, enum))
+
+    @staticmethod
+    def packed(field: Enum, index: int = 0, **values: Any) -> "Word":
+        """A word whose value is the packed structure of ``field``, with these members (the others 0)."""
+        return Word(field, index, pack(FIELD_STRUCTS[field], values))
+
+    def members(self) -> dict[str, int]:
+        """The members of a packed value by name; nested members as ``outer.inner``."""
+        return unpack(FIELD_STRUCTS[self.field], self.value)
+
+    def encode(self) -> int:
+        """The 64 bits of this word."""
+        return pack(
+            ProgramWord,
+            {
+                "value": self.value % (1 << words.VALUE_BITS),
+                "argument": self.argument or 0,
+                "substitute": self.argument is not None,
+                "unit": self.unit,
+                "index": self.index,
+                "field": self.field.value,
+            },
+        )
+
+    @staticmethod
+    def decode(bits: int, position: int) -> "Word":
+        """The word in these 64 bits; ProgramError names ``position`` if there is no such word."""
+        raw = unpack(ProgramWord, bits)
+        try:
+            field = UNIT_FIELDS[Unit(raw["unit"])](raw["field"])
+        except ValueError:
+            raise ProgramError(
+                f"word {position} of the program must name a unit and field of the machine, "
+                f"not unit {raw['unit']} field {raw['field']}"
+            ) from None
+        return Word(field, raw["index"], raw["value"], raw["argument"] if raw["substitute"] else None)
+
+
+def pack(struct: type[data.Struct], values: Mapping[str, Any]) -> int:
+    """The bits of ``struct`` with these members; nested structures are given as mappings.
+
+    Raises ProgramError if a member does not exist or its value does not fit.
+    """
+    layout = data.Layout.cast(struct)
+    result = 0
+    known = {str(name): field for name, field in layout}
+    for name, value in values.items():
+        if name not in known:
+            raise ProgramError(f"{struct.__name__} must have a member {name!r}; it has {', '.join(known)}")
+        field = known[name]
+        number = _pack_member(struct, name, field, value)
+        result |= number << field.offset
+    return result
+
+
+def _pack_member(struct: type[data.Struct], name: str, field: data.Field, value: Any) -> int:
+    if isinstance(value, Mapping):
+        return pack(field.shape, value)  # type: ignore[arg-type]
+    number = int(value.value if isinstance(value, Enum) else value)
+    if not 0 <= number < 1 << field.width:
+        raise ProgramError(f"{struct.__name__}.{name} must fit {field.width} bits, not {number}")
+    return number
+
+
+def unpack(struct: type[data.Struct], bits: int) -> dict[str, int]:
+    """The members in these bits by name; nested members as ``outer.inner``."""
+    members: dict[str, int] = {}
+    for name, field in data.Layout.cast(struct):
+        number = (bits >> field.offset) & ((1 << field.width) - 1)
+        if isinstance(field.shape, type) and issubclass(field.shape, data.Struct):
+            members |= {f"{name}.{inner}": value for inner, value in unpack(field.shape, number).items()}
+        else:
+            members[str(name)] = number
+    return members
+
+
+@dataclass(frozen=True)
+class Program:
+    """A whole program: its words between the header and END, for the configuration with ``config_hash``."""
+
+    config_hash: int
+    body: tuple[Word, ...]
+
+    def __init__(self, config_hash: int, body: Iterable[Word]) -> None:
+        object.__setattr__(self, "config_hash", config_hash)
+        object.__setattr__(self, "body", tuple(body))
+
+    def to_bytes(self) -> bytes:
+        """The bytes that the machine executes."""
+        head = [Word(ControlField.CONFIG, value=self.config_hash), Word(ControlField.LENGTH, value=len(self.body) + 3)]
+        raw = b"".join(word.encode().to_bytes(WORD_BYTES, "little") for word in (*head, *self.body))
+        return raw + Word(ControlField.END, value=zlib.crc32(raw)).encode().to_bytes(WORD_BYTES, "little")
+
+    @staticmethod
+    def from_bytes(raw: bytes) -> "Program":
+        """The program in these bytes; ProgramError says what is wrong with them."""
+        if len(raw) % WORD_BYTES or len(raw) < 3 * WORD_BYTES:
+            raise ProgramError(f"a program must be whole words of {WORD_BYTES} bytes, at least 3, not {len(raw)} bytes")
+        listed = [
+            Word.decode(int.from_bytes(raw[at : at + WORD_BYTES], "little"), at // WORD_BYTES)
+            for at in range(0, len(raw), WORD_BYTES)
+        ]
+        config, length, end = listed[0], listed[1], listed[-1]
+        if config.field is not ControlField.CONFIG or length.field is not ControlField.LENGTH:
+            raise ProgramError("a program must start with its configuration and its length: these bytes are no program")
+        if length.value != len(listed):
+            raise ProgramError(f"the program must have {length.value} words, as it says, not {len(listed)}: truncated?")
+        if end.field is not ControlField.END or end.value != zlib.crc32(raw[:-WORD_BYTES]):
+            raise ProgramError("the program's checksum does not fit its bytes: it was altered; compile it again")
+        return Program(config.value, listed[2:-1])
+
+
+def is_structured(field: Enum) -> bool:
+    """Whether the value of ``field`` is a packed structure."""
+    return field in FIELD_STRUCTS
+
+
+def struct_width(struct: type[data.Struct]) -> int:
+    """Bits of a packed structure."""
+    return Shape.cast(struct).width

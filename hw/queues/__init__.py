@@ -1,0 +1,1 @@
+"""Queues between the units."""

@@ -1,0 +1,31 @@
+"""Two request streams into one, the first one first."""
+
+from amaranth import Module
+from amaranth.hdl import Elaboratable, ShapeLike
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+
+class Merge(wiring.Component):
+    """Merges ``first`` and ``second`` into ``o``, ``first`` with priority; one per cycle, a cycle late.
+
+    Members
+    -------
+    first, second : ``In(stream.Signature(shape))``
+    o : ``Out(stream.Signature(shape))``
+    """
+
+    def __init__(self, shape: ShapeLike) -> None:
+        signature = stream.Signature(shape)
+        super().__init__({"first": In(signature), "second": In(signature), "o": Out(signature)})
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        with m.If(~self.o.valid | self.o.ready):
+            m.d.comb += [self.first.ready.eq(1), self.second.ready.eq(~self.first.valid)]
+            m.d.sync += self.o.valid.eq(self.first.valid | self.second.valid)
+            with m.If(self.first.valid):
+                m.d.sync += self.o.payload.eq(self.first.payload)
+            with m.Else():
+                m.d.sync += self.o.payload.eq(self.second.payload)
+        return m

@@ -1,0 +1,70 @@
+"""The allocator of device memory: first fit, with neighbours joined again on free."""
+
+from daedal.errors import OutOfDeviceMemory
+
+BUFFER_ALIGNMENT = 64
+"""Alignment of buffers, programs, launch blocks and records, bytes."""
+
+TABLE_ALIGNMENT = 4096
+"""Alignment of tables, bytes."""
+
+
+class Allocator:
+    """Hands out ranges of ``[start, end)``.
+
+    Parameters
+    ----------
+    start, end
+        The range to manage, bytes. Address 0 should lie outside, so that a forgotten address is never valid.
+    """
+
+    def __init__(self, start: int, end: int) -> None:
+        if not 0 <= start <= end:
+            raise ValueError(f"start must be from 0 to end = {end!r}, not {start!r}")
+        self._free: list[tuple[int, int]] = [(start, end)] if start < end else []
+        self._held: dict[int, int] = {}
+
+    @property
+    def free_bytes(self) -> int:
+        """Bytes that are not handed out, in all."""
+        return sum(end - start for start, end in self._free)
+
+    @property
+    def largest_free(self) -> int:
+        """Bytes of the largest range that is not handed out."""
+        return max((end - start for start, end in self._free), default=0)
+
+    def allocate(self, size: int, alignment: int = BUFFER_ALIGNMENT, *, what: str = "a buffer") -> int:
+        """The address of ``size`` bytes (at least one) at a multiple of ``alignment``.
+
+        Raises OutOfDeviceMemory, with the bytes asked for, free, and in the largest free range.
+        """
+        if size < 0:
+            raise ValueError(f"size must be at least 0, not {size!r}")
+        if alignment < 1 or alignment & (alignment - 1):
+            raise ValueError(f"alignment must be a power of two, not {alignment!r}")
+        size = max(size, 1)
+        for position, (start, end) in enumerate(self._free):
+            address = -(-start // alignment) * alignment
+            if address + size <= end:
+                rest = [(start, address), (address + size, end)]
+                self._free[position : position + 1] = [(low, high) for low, high in rest if low < high]
+                self._held[address] = size
+                return address
+        raise OutOfDeviceMemory(
+            f"{what} of {size} bytes does not fit into device memory: {self.free_bytes} bytes are free, "
+            f"{self.largest_free} in one piece; drop tables or open the device with a larger memory_bytes"
+        )
+
+    def free(self, address: int) -> None:
+        """Take back what :meth:`allocate` handed out at ``address``; ValueError if it did not."""
+        size = self._held.pop(address, None)
+        if size is None:
+            raise ValueError(f"address must be one that was allocated, not {address:#x}")
+        merged: list[tuple[int, int]] = []
+        for start, end in sorted([*self._free, (address, address + size)]):
+            if merged and merged[-1][1] == start:
+                merged[-1] = (merged[-1][0], end)
+            else:
+                merged.append((start, end))
+        self._free = merged

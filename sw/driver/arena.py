@@ -1,0 +1,53 @@
+"""Buffers that live for one run of an executable."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from daedal.driver.allocator import BUFFER_ALIGNMENT, Allocator
+from daedal.driver.target import Target
+
+
+class Arena:
+    """Allocates, fills and reads buffers, and gives all of them back at the end of its ``with`` block."""
+
+    def __init__(self, target: Target, allocator: Allocator) -> None:
+        self._target, self._allocator = target, allocator
+        self._addresses: list[int] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def reserve(self, size: int, alignment: int = BUFFER_ALIGNMENT) -> int:
+        """The address of ``size`` bytes whose content is undefined; OutOfDeviceMemory if there is no room."""
+        address = self._allocator.allocate(size, alignment)
+        self._addresses.append(address)
+        return address
+
+    def upload(self, source: Any) -> int:
+        """The address of a copy of ``source``, a NumPy array or a torch tensor, element after element."""
+        array = np.ascontiguousarray(source.detach().numpy() if hasattr(source, "detach") else source)
+        address = self.reserve(array.nbytes)
+        if array.nbytes:
+            self._target.mem_write(address, array.reshape(-1).view(np.uint8).data)
+        return address
+
+    def download(self, address: int, shape: Sequence[int], dtype: DTypeLike = np.float32) -> NDArray[Any]:
+        """A writable array of this shape with what is at ``address``."""
+        result = np.empty(shape, dtype)
+        raw = self._target.mem_read(address, result.nbytes) if result.nbytes else b""
+        result.reshape(-1).view(np.uint8)[:] = np.frombuffer(raw, np.uint8)
+        return result
+
+    def release(self) -> None:
+        """Give back all buffers."""
+        while self._addresses:
+            self._allocator.free(self._addresses.pop())

@@ -1,0 +1,182 @@
+"""A device: one machine with its memory, its resident tables and programs, and its launches."""
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from daedal.driver.allocator import Allocator
+from daedal.driver.arena import Arena
+from daedal.driver.launcher import Launcher
+from daedal.driver.record import Record
+from daedal.driver.registers import Registers
+from daedal.driver.tables import Table, TableStore
+from daedal.driver.target import Target, open_target
+from daedal.errors import ConfigMismatch, DeviceClosed
+from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.isa.launch import LAUNCH_ALIGNMENT
+from daedal.hw.isa.program import Program
+
+MEMORY_BYTES = 256 << 20
+"""Device memory of a simulated or emulated machine unless told otherwise."""
+
+FIRST_ADDRESS = 4096
+"""Memory below this address is never handed out: a forgotten address does not hit anything."""
+
+
+class Device:
+    """A machine to run on. Make one with :meth:`open`; use it in a ``with`` block or call :meth:`close`.
+
+    Not safe for use by several threads at a time.
+    """
+
+    def __init__(self, target: Target, config: Config) -> None:
+        self._config = config
+        self._open: Target | None = target
+        registers = Registers(target)
+        registers.check(config)
+        registers.reset()
+        self._allocator = Allocator(FIRST_ADDRESS, target.memory_bytes)
+        self._launcher = Launcher(target, registers, self._allocator, config)
+        self._tables = TableStore(config, self._allocator, target.mem_write)
+        self._programs: dict[bytes, int] = {}
+
+    @classmethod
+    def open(
+        cls,
+        target: str = "verilator",
+        config: str | Config = "ddr3",
+        memory: str = "ideal",
+        *,
+        memory_bytes: int = MEMORY_BYTES,
+        wave: str | None = None,
+    ) -> Self:
+        """Start a machine.
+
+        Parameters
+        ----------
+        target
+            ``"verilator"`` for the RTL, ``"emulator"`` for the golden model.
+        config
+            A configuration, or the name of a preset.
+        memory
+            Memory model and options of a simulated machine, as ``"ideal:latency=200,stall=0.1,seed=3"``.
+        memory_bytes
+            Size of the device's memory.
+        wave
+            File for a waveform (VCD) of everything the RTL does.
+
+        Raises ValueError for an option that does not exist, ConfigMismatch for a machine with another
+        configuration, ToolchainNotFound if the model has to be built and cannot be.
+        """
+        shape = Config.preset(config) if isinstance(config, str) else config
+        if not isinstance(shape, Config):
+            raise ValueError(f"config must be a Config or the name of one, not {config!r}")
+        if not 1 << 16 <= memory_bytes <= 1 << ADDRESS_BITS:
+            raise ValueError(
+                f"memory_bytes must be from {1 << 16} to {1 << ADDRESS_BITS}, not {memory_bytes!r}"
+            )
+        opened = open_target(target, shape, memory=memory, memory_bytes=memory_bytes, wave=wave)
+        try:
+            return cls(opened, shape)
+        except BaseException:
+            opened.close()
+            raise
+
+    def close(self) -> None:
+        """Stop the machine; tables, programs and everything else on it are gone. May be called again."""
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._open is None else f"{len(self._tables)} tables"
+        return f"<Device {self._config.name} {self._config.hash:#010x}, {state}>"
+
+    @property
+    def closed(self) -> bool:
+        """Whether the device was closed."""
+        return self._open is None
+
+    @property
+    def config(self) -> Config:
+        """The machine's configuration."""
+        return self._config
+
+    @property
+    def target(self) -> Target:
+        """The five primitives; DeviceClosed after :meth:`close`."""
+        if self._open is None:
+            raise DeviceClosed("the device is closed: open a new one and compile for it")
+        return self._open
+
+    @property
+    def tables(self) -> Mapping[str, Table]:
+        """The resident tables by name."""
+        _ = self.target
+        return self._tables
+
+    @property
+    def free_bytes(self) -> int:
+        """Bytes of device memory that are not in use."""
+        _ = self.target
+        return self._allocator.free_bytes
+
+    @property
+    def table_uploads(self) -> int:
+        """How often a table was uploaded so far."""
+        return self._tables.uploads
+
+    def bind_table(self, name: str, source: Any) -> Table:
+        """Make a 2-D torch tensor or NumPy array resident; see :meth:`TableStore.bind`."""
+        _ = self.target
+        return self._tables.bind(name, source)
+
+    def drop_table(self, name: str) -> None:
+        """Give back the memory of the table ``name``; KeyError if there is none."""
+        _ = self.target
+        self._tables.drop(name)
+
+    def load_program(self, raw: bytes) -> int:
+        """The address of this program in device memory, where it stays.
+
+        Raises ProgramError for bytes that are no whole program, ConfigMismatch for one of another machine.
+        """
+        target = self.target
+        raw = bytes(raw)
+        if raw not in self._programs:
+            found = Program.from_bytes(raw).config_hash
+            if found != self._config.hash:
+                raise ConfigMismatch(
+                    f"the program must be for configuration {self._config.name} ({self._config.hash:#010x}), "
+                    f"not {found:#010x}: compile it for this device"
+                )
+            address = self._allocator.allocate(len(raw), LAUNCH_ALIGNMENT, what="a program")
+            target.mem_write(address, raw)
+            self._programs[raw] = address
+        return self._programs[raw]
+
+    def arena(self) -> Arena:
+        """Buffers for one run, to be used as ``with device.arena() as arena``."""
+        return Arena(self.target, self._allocator)
+
+    def launch(self, program: int, arguments: Sequence[int] = (), *, timeout: float | None = None) -> Record:
+        """Run the program at this address and wait for its end; see :meth:`Launcher.run`."""
+        _ = self.target
+        return self._launcher.run(program, arguments, timeout=timeout)
+
+    def run(self, raw: bytes, arguments: Sequence[int] = ()) -> Record:
+        """Load a program, if it is not resident, and launch it."""
+        return self.launch(self.load_program(raw), arguments)
+
+    def reset(self) -> None:
+        """Stop whatever runs; tables and programs stay."""
+        _ = self.target
+        self._launcher.reset()

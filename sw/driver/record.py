@@ -1,0 +1,220 @@
+"""Completion records: what a launch did, decoded, and what a fault in it means to the user."""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from daedal.errors import (
+    DaedalError,
+    DeviceHang,
+    IndexOutOfRange,
+    InvalidOffsets,
+    MemoryFault,
+    ProgramError,
+)
+from daedal.hw.config import Config
+from daedal.hw.isa.launch import RECORD_WORDS, Cause, Counter, Queue, RecordHead, RecordWord, State
+from daedal.hw.isa.program import unpack
+
+RECORD_BYTES = 8 * RECORD_WORDS
+
+_STALL = "STALL_"
+_MARK = "MARK_"
+
+
+@dataclass
+class Stats:
+    """What one launch, or several together, did.
+
+    Attributes
+    ----------
+    cycles
+        Clock cycles from the doorbell to the last acknowledged write, summed over launches.
+    launches
+        How many launches these figures are of.
+    rows, lookups
+        Row fetches, and indices that were checked.
+    lines_read, lines_written
+        Bus words moved on the memory ports, all traffic but completion records.
+    bytes_read
+        ``lines_read`` in bytes.
+    bytes_written
+        Bytes strobed in the lines written.
+    stalls
+        Cause -> cycles in which a unit had work and could not go on; causes overlap.
+    marks
+        Queue -> the most entries it has held.
+    """
+
+    cycles: int = 0
+    launches: int = 0
+    rows: int = 0
+    lookups: int = 0
+    lines_read: int = 0
+    lines_written: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    stalls: dict[str, int] = field(default_factory=dict)
+    marks: dict[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: "Stats") -> "Stats":
+        names = [
+            "cycles",
+            "launches",
+            "rows",
+            "lookups",
+            "lines_read",
+            "lines_written",
+            "bytes_read",
+            "bytes_written",
+        ]
+        sums = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return Stats(
+            **sums,
+            stalls={
+                k: self.stalls.get(k, 0) + other.stalls.get(k, 0) for k in {**self.stalls, **other.stalls}
+            },
+            marks={
+                k: max(self.marks.get(k, 0), other.marks.get(k, 0)) for k in {**self.marks, **other.marks}
+            },
+        )
+
+    @property
+    def line_share(self) -> float:
+        """Lines read and written per cycle; 1 is all that one line per cycle allows."""
+        return (self.lines_read + self.lines_written) / self.cycles if self.cycles else 0.0
+
+    @property
+    def main_stall(self) -> str:
+        """The cause with the most stalled cycles, or an empty text."""
+        return max(self.stalls, key=self.stalls.__getitem__, default="") if any(self.stalls.values()) else ""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A completion record. For a fault: what went wrong and where; ``value`` and the rest as in RecordWord."""
+
+    launch: int
+    state: State
+    cause: Cause
+    nest: int
+    level: int
+    queue: Queue
+    value: int
+    address: int
+    registers: tuple[int, ...]
+    counters: Mapping[Counter, int]
+    bus_bytes: int
+
+    @staticmethod
+    def decode(raw: bytes, config: Config) -> "Record":
+        """The record in these bytes; DaedalError if they cannot be one."""
+        words = struct.unpack(f"<{RECORD_WORDS}Q", raw)
+        head = unpack(RecordHead, words[RecordWord.HEAD.value])
+        first = RecordWord.REGISTER0.value
+        try:
+            return Record(
+                launch=head["launch"],
+                state=State(head["state"]),
+                cause=Cause(head["cause"]),
+                nest=head["nest"],
+                level=head["level"],
+                queue=Queue(head["queue"]),
+                value=words[RecordWord.VALUE.value],
+                address=words[RecordWord.ADDRESS.value],
+                registers=words[first : first + config.registers],
+                counters={counter: words[RecordWord.COUNTERS.value + counter.value] for counter in Counter},
+                bus_bytes=config.bus_bytes,
+            )
+        except ValueError as error:
+            raise DaedalError(f"the completion record must be one of this machine's: {error}") from error
+
+    @property
+    def signed_value(self) -> int:
+        """``value`` as a signed 64-bit number, which indices and offsets are."""
+        return self.value - (1 << 64) if self.value >> 63 else self.value
+
+    @property
+    def stats(self) -> Stats:
+        """The counters by the names that users see."""
+        count = {counter.name: value for counter, value in self.counters.items()}
+        return Stats(
+            cycles=count["CYCLES"],
+            launches=1,
+            rows=count["ROWS"],
+            lookups=count["LOOKUPS"],
+            lines_read=count["LINES_READ"],
+            lines_written=count["LINES_WRITTEN"],
+            bytes_read=count["LINES_READ"] * self.bus_bytes,
+            bytes_written=count["BYTES_WRITTEN"],
+            stalls=_named(count, _STALL),
+            marks=_named(count, _MARK),
+        )
+
+
+def _named(count: Mapping[str, int], prefix: str) -> dict[str, int]:
+    return {
+        name.removeprefix(prefix).lower(): value for name, value in count.items() if name.startswith(prefix)
+    }
+
+
+def _hang(record: Record) -> DaedalError:
+    queue = record.queue.name.lower().replace("_", " ")
+    return DeviceHang(
+        f"launch {record.launch} made no progress: it waits for the {queue} queue. If the compiler made the "
+        "program this is a defect of Daedal's: please report it with the program"
+    )
+
+
+def _memory(record: Record) -> DaedalError:
+    silent = record.cause is Cause.MEMORY_SILENT
+    what = "did not answer" if silent else "answered with an error"
+    return MemoryFault(
+        f"memory {what} at address {record.address:#x} in launch {record.launch}: "
+        "check that every buffer lies inside device memory"
+    )
+
+
+def _program(record: Record) -> DaedalError:
+    what = {
+        Cause.PROGRAM: f"word, token or instruction {record.value} does not exist on this machine",
+        Cause.FRAMING: f"a callback expected a row of {record.value} elements and got another number",
+        Cause.ALIGNMENT: f"the row at {record.address:#x} neither starts at a line nor lies within one, "
+        f"or its size ({record.value} bytes) is not whole elements",
+    }[record.cause]
+    return ProgramError(
+        f"{what} (nest {record.nest}, level {record.level}): compile or assemble the program again"
+    )
+
+
+def fault_exception(record: Record) -> DaedalError:
+    """The exception for a record that does not say DONE; it carries the record as ``.record``."""
+    where = f"(nest {record.nest}, level {record.level})"
+    error: DaedalError
+    if record.state is State.CANCELLED:
+        error = DaedalError(
+            f"launch {record.launch} was cancelled because one before it had a fault: run it again"
+        )
+    elif record.cause is Cause.INDEX:
+        error = IndexOutOfRange(
+            f"index {record.signed_value} is out of range for its table {where}: correct the indices and run again"
+        )
+    elif record.cause is Cause.OFFSET:
+        error = InvalidOffsets(
+            f"offset {record.signed_value} points outside the indices {where}: correct the offsets and run again"
+        )
+    elif record.cause is Cause.BOUNDS_ORDER:
+        error = InvalidOffsets(
+            f"offsets must not decrease, but {record.signed_value} is below the one before it {where}: "
+            "correct the offsets and run again"
+        )
+    elif record.cause in (Cause.PROGRAM, Cause.FRAMING, Cause.ALIGNMENT):
+        error = _program(record)
+    elif record.cause in (Cause.MEMORY_ERROR, Cause.MEMORY_SILENT):
+        error = _memory(record)
+    elif record.cause is Cause.HANG:
+        error = _hang(record)
+    else:
+        error = DaedalError(f"launch {record.launch} ended in state {record.state.name} without a cause")
+    error.record = record  # type: ignore[attr-defined]
+    return error

@@ -1,0 +1,179 @@
+"""Tables that stay in device memory, and the tensors they were uploaded from."""
+
+import hashlib
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daedal.driver.allocator import TABLE_ALIGNMENT, Allocator
+from daedal.hw.config import Config
+from daedal.hw.isa.program_words import PITCH_BITS
+
+UPLOAD_CHUNK = 1 << 24
+"""Most bytes of padded rows that are made at a time."""
+
+SMALLEST_PITCH = 4
+"""Pitch of the narrowest row, bytes."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table in device memory: ``rows`` rows of ``dim`` elements, ``pitch`` bytes apart, from ``address`` on."""
+
+    address: int
+    rows: int
+    dim: int
+    pitch: int
+    dtype: str
+
+
+def row_pitch(row_bytes: int, config: Config) -> int:
+    """Bytes from one row to the next: a row then starts at a line or lies inside one.
+
+    Under a line: the next power of two, at least 4. From a line on: the next multiple of the line.
+    """
+    if row_bytes < 1:
+        raise ValueError(f"a row must have at least one byte, not {row_bytes!r}")
+    if row_bytes < config.bus_bytes:
+        pitch = max(SMALLEST_PITCH, 1 << (row_bytes - 1).bit_length())
+    else:
+        pitch = -(-row_bytes // config.bus_bytes) * config.bus_bytes
+    if pitch >= 1 << PITCH_BITS:
+        raise ValueError(f"a row must be shorter than {1 << PITCH_BITS} bytes, not {row_bytes!r}")
+    return pitch
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """Where a table came from: the object, and what changes when its content does."""
+
+    source: "weakref.ref[Any]"
+    state: object
+
+    def is_of(self, other: Any) -> bool:
+        return self.source() is other
+
+    @property
+    def alive(self) -> bool:
+        return self.source() is not None
+
+
+class TableStore(Mapping[str, Table]):
+    """The resident tables by name.
+
+    Parameters
+    ----------
+    config
+        The machine's configuration, for the pitch.
+    allocator
+        Where tables are placed.
+    write
+        Writes bytes to device memory at an address.
+    """
+
+    def __init__(
+        self, config: Config, allocator: Allocator, write: Callable[[int, memoryview], None]
+    ) -> None:
+        self._config, self._allocator, self._write = config, allocator, write
+        self._tables: dict[str, Table] = {}
+        self._origins: dict[str, _Origin] = {}
+        self.uploads = 0
+
+    def __getitem__(self, name: str) -> Table:
+        return self._tables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+    def bind(self, name: str, source: Any) -> Table:
+        """The resident table with the content of ``source``, uploaded if it is not there as it is now.
+
+        ``source`` is a 2-D torch tensor on the CPU or NumPy array. Its table is found again whatever the name;
+        a changed source is uploaded again. A name that another living source holds gets a number appended.
+
+        Raises OutOfDeviceMemory, TypeError for something else, ValueError for other shapes.
+        """
+        state = _state(source)
+        held = next((key for key, origin in self._origins.items() if origin.is_of(source)), None)
+        if held is not None and self._origins[held].state == state:
+            return self._tables[held]
+        array = _array(source)
+        key = held or self._free_name(name)
+        self._place(key, array)
+        self._origins[key] = _Origin(weakref.ref(source), state)
+        return self._tables[key]
+
+    def drop(self, name: str) -> None:
+        """Give back the memory of the table ``name``; KeyError if there is none."""
+        self._allocator.free(self._tables.pop(name).address)
+        del self._origins[name]
+
+    def _free_name(self, name: str) -> str:
+        key, number = name, 1
+        while key in self._origins and self._origins[key].alive:
+            number += 1
+            key = f"{name}#{number}"
+        return key
+
+    def _place(self, name: str, array: NDArray[Any]) -> None:
+        rows, dim = array.shape
+        pitch = row_pitch(dim * array.itemsize, self._config)
+        present = self._tables.get(name)
+        if present is None or (present.rows, present.pitch) != (rows, pitch):
+            if present is not None:
+                self.drop(name)
+            address = self._allocator.allocate(rows * pitch, TABLE_ALIGNMENT, what=f"table {name!r}")
+        else:
+            address = present.address
+        self._tables[name] = Table(address, rows, dim, pitch, str(array.dtype))
+        self._upload(self._tables[name], array)
+        self.uploads += 1
+
+    def _upload(self, table: Table, array: NDArray[Any]) -> None:
+        row_bytes = table.dim * array.itemsize
+        step = max(1, UPLOAD_CHUNK // table.pitch)
+        for first in range(0, table.rows, step):
+            rows = np.ascontiguousarray(array[first : first + step])
+            if row_bytes != table.pitch:
+                padded = np.zeros((len(rows), table.pitch), np.uint8)
+                padded[:, :row_bytes] = rows.view(np.uint8).reshape(len(rows), row_bytes)
+                rows = padded
+            self._write(table.address + first * table.pitch, rows.reshape(-1).view(np.uint8).data)
+
+
+def _is_tensor(source: Any) -> bool:
+    return type(source).__module__.partition(".")[0] == "torch" or hasattr(source, "_version")
+
+
+def _state(source: Any) -> object:
+    """What differs when the content of ``source`` has changed: a tensor's version, an array's digest."""
+    if _is_tensor(source):
+        return (
+            source._version,
+            source.data_ptr(),
+            tuple(source.shape),
+            tuple(source.stride()),
+            str(source.dtype),
+        )
+    if not isinstance(source, np.ndarray):
+        raise TypeError(f"a table must be a torch tensor or a NumPy array, not {type(source).__name__}")
+    digest = hashlib.blake2b(np.ascontiguousarray(source).data, digest_size=16).digest()
+    return digest, source.shape, str(source.dtype)
+
+
+def _array(source: Any) -> NDArray[Any]:
+    if _is_tensor(source):
+        if source.device.type != "cpu":
+            raise ValueError(f"a table must be on the CPU, not on {source.device}: move it there first")
+        source = source.detach().resolve_neg().numpy()
+    array: NDArray[Any] = source
+    if array.ndim != 2 or array.shape[1] < 1:
+        raise ValueError(f"a table must have two dimensions, the second at least 1, not shape {array.shape}")
+    return array

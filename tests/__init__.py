@@ -1,0 +1,1 @@
+"""Daedal's tests."""

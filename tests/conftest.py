@@ -1,0 +1,54 @@
+"""What every test gets: one seed, one PyTorch thread, and the options of `make unit`."""
+
+import os
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+"""The top of the source tree."""
+
+SEED = int(os.environ.get("SEED", "1"))
+"""Seed of all random tests; ``SEED=7 make test`` runs them with other data."""
+
+
+def pytest_report_header() -> str:
+    """Name the seed, so that a failure can be run again."""
+    return f"seed: {SEED} (SEED=… changes it)"
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The top of the source tree."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def waves() -> bool:
+    """Whether waveforms are wanted (``make unit T=… WAVES=1``)."""
+    return os.environ.get("WAVES", "") not in ("", "0")
+
+
+@pytest.fixture
+def seed() -> int:
+    """The seed of this run."""
+    return SEED
+
+
+@pytest.fixture
+def rng(seed: int) -> np.random.Generator:
+    """A generator of its own for each test, so that the order of tests does not matter."""
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture(autouse=True)
+def _same_random_numbers(seed: int) -> None:
+    """Seed the global generators, PyTorch's only if something has imported it."""
+    random.seed(seed)
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(seed)
+        # More threads than one wait for each other for milliseconds when the machine is busy.
+        torch.set_num_threads(1)

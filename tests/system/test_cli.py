@@ -1,0 +1,91 @@
+"""The command line: versions, errors as one line, and their status."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+import daedal
+from daedal import cli
+
+
+@pytest.fixture
+def invoke(monkeypatch: pytest.MonkeyPatch):
+    """Run the command with one extra subcommand, ``fail``, that raises what it is made with."""
+
+    def run(*arguments: str, error: Exception | None = None) -> Result:
+        @click.command()
+        def fail() -> None:
+            if error is not None:
+                raise error
+
+        get_command = cli.LazyGroup.get_command
+        monkeypatch.setattr(
+            cli.LazyGroup,
+            "get_command",
+            lambda self, ctx, name: fail if name == "fail" else get_command(self, ctx, name),
+        )
+        return CliRunner().invoke(cli.cli, arguments, prog_name="daedal")
+
+    return run
+
+
+def test_version(invoke) -> None:
+    result = invoke("--version")
+    assert (result.exit_code, result.output) == (0, f"daedal, version {daedal.__version__}\n")
+
+
+def test_success_is_status_0(invoke) -> None:
+    assert invoke("fail").exit_code == 0
+
+
+def test_an_error_is_one_line_and_status_1(invoke) -> None:
+    result = invoke("fail", error=daedal.IndexOutOfRange("index 7 at 3\nmust be below 5"))
+    assert (result.exit_code, result.stderr, result.stdout) == (
+        1,
+        "daedal: index 7 at 3 must be below 5\n",
+        "",
+    )
+
+
+def test_traceback_on_request(invoke) -> None:
+    error = daedal.DeviceClosed("closed")
+    assert invoke("--traceback", "fail", error=error).exception is error
+
+
+def test_a_defect_is_not_hidden(invoke) -> None:
+    error = ValueError("not one of ours")
+    assert invoke("fail", error=error).exception is error
+
+
+@pytest.mark.parametrize("arguments", [("nonsense",), ("--nonsense",), ("sim", "--nonsense")])
+def test_wrong_usage_is_status_2(invoke, arguments: tuple[str, ...]) -> None:
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert "Error: No such" in result.stderr
+
+
+def test_help_lists_every_subcommand(invoke) -> None:
+    result = invoke("--help")
+    assert result.exit_code == 0
+    assert "sim " in result.output
+
+
+def test_version_imports_no_subcommand() -> None:
+    lines = (
+        "import sys; from daedal.cli import main",
+        "try: main()",
+        "finally: print([name for name in sys.modules if name.startswith('daedal.cli.')])",
+    )
+    command = [sys.executable, "-c", "\n".join(lines), "--version"]
+    assert subprocess.run(command, capture_output=True, text=True).stdout.splitlines()[-1] == "[]"
+
+
+def test_module_runs_as_the_command(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "daedal", "--version"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.stdout == f"daedal, version {daedal.__version__}\n"

@@ -1,0 +1,306 @@
+// Drives a verilated lane at one operation per cycle and compares every result with the C library.
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "Vmodel.h"
+#include "verilated.h"
+
+#include "lane_parameters.h"
+
+namespace {
+
+struct Operation {
+    uint32_t op, negate_product, negate_addend, a, b, c;
+};
+
+struct Report {
+    uint64_t checked, wrong, noted;
+    Operation first;
+    uint32_t got, want;
+};
+
+float number(uint32_t bits) {
+    float value;
+    std::memcpy(&value, &bits, 4);
+    return value;
+}
+
+uint32_t pattern(float value) {
+    uint32_t bits;
+    std::memcpy(&bits, &value, 4);
+    return bits;
+}
+
+bool is_nan(uint32_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
+
+uint32_t canonical(float value) { return value != value ? CANONICAL_NAN : pattern(value); }
+
+uint32_t expected(const Operation &x) {
+    float a = number(x.a), c = number(x.c);
+    float factor = number(x.a ^ x.negate_product << 31), addend = number(x.c ^ x.negate_addend << 31);
+    float b = number(x.b);
+    switch (x.op) {
+    case OP_MOVE: return x.a;
+    case OP_ABS: return x.a & 0x7fffffff;
+    case OP_MAX: return a > c ? x.a : x.c;
+    case OP_MIN: return a < c ? x.a : x.c;
+    case OP_ADD: return canonical(factor + addend);
+    case OP_MUL: return canonical(factor * b);
+    case OP_FMA: return canonical(fmaf(factor, b, addend));
+    default: return canonical(factor * b + addend);
+    }
+}
+
+// The lane and what is on its way through it. Cycle n is the time between two rising edges.
+class Bench {
+  public:
+    Bench() : top(new Vmodel(&context)) {
+        top->rst = 0;
+        top->clk = 0;
+        top->divide = 0;
+    }
+
+    Vmodel *operator->() { return top.get(); }
+
+    // Put one operation in (or none) and hand the result of the one that comes out to `take`.
+    template <typename Take> void cycle(const Operation *put, const Take &take) {
+        Entry &entry = pipe[now % DEPTH];
+        entry.full = put != nullptr;
+        if (put) {
+            entry.operation = *put;
+            top->op = put->op;
+            top->negate_product = put->negate_product;
+            top->negate_addend = put->negate_addend;
+            top->a = put->a;
+            top->b = put->b;
+        }
+        if (now >= JOIN) {
+            top->c = pipe[(now - JOIN) % DEPTH].operation.c;
+        }
+        top->clk = 0;
+        top->eval();
+        if (now >= LATENCY && pipe[(now - LATENCY) % DEPTH].full) {
+            take(pipe[(now - LATENCY) % DEPTH].operation, top->o);
+        }
+        top->clk = 1;
+        top->eval();
+        now++;
+    }
+
+    template <typename Take> void drain(const Take &take) {
+        for (int n = 0; n <= LATENCY; n++) cycle(nullptr, take);
+    }
+
+  private:
+    static constexpr uint64_t DEPTH = 16;
+    struct Entry {
+        bool full;
+        Operation operation;
+    };
+    VerilatedContext context;
+    std::unique_ptr<Vmodel> top;
+    Entry pipe[DEPTH] = {};
+    uint64_t now = 0;
+};
+
+void judge(Report &report, const Operation &operation, uint32_t got, uint32_t want) {
+    report.checked++;
+    if (got == want) return;
+    if (report.wrong++ == 0) {
+        report.first = operation;
+        report.got = got;
+        report.want = want;
+    }
+}
+
+struct Random {
+    uint64_t state;
+    uint64_t next() {
+        uint64_t z = state += 0x9e3779b97f4a7c15;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+        z = (z ^ z >> 27) * 0x94d049bb133111eb;
+        return z ^ z >> 31;
+    }
+    uint32_t below(uint32_t bound) { return (next() >> 32) * bound >> 32; }
+    int between(int low, int high) { return low + (int)below(high - low + 1); }
+};
+
+// A fraction with structure: random, a few bits, runs of ones at either end.
+uint32_t fraction(Random &random) {
+    uint32_t ones = 0x7fffff, r = random.next();
+    switch (random.below(6)) {
+    case 0: return (1u << r % 24) & ones;
+    case 1: return (ones << r % 24) & ones;
+    case 2: return ones >> r % 24;
+    case 3: return ((1u << r % 24) | (1u << (r >> 8) % 24)) & ones;
+    default: return r & ones;
+    }
+}
+
+uint32_t pack(Random &random, int exponent) {
+    exponent = exponent < 0 ? 0 : exponent > 254 ? 254 : exponent;
+    return random.below(2) << 31 | (uint32_t)exponent << 23 | fraction(random);
+}
+
+// Operands whose product and addend meet: near in exponent, cancelling, about to overflow or underflow.
+void operands(Random &random, Operation &x) {
+    int ea, eb, product;
+    switch (random.below(8)) {
+    case 0:
+        x.a = random.next(), x.b = random.next(), x.c = random.next();
+        return;
+    case 1: product = random.between(-30, 30); break;
+    case 2: product = random.between(235, 258); break;
+    default: product = random.between(-10, 265); break;
+    }
+    ea = random.between(product > 127 ? product - 127 : 0, product > 127 ? 254 : product + 127);
+    eb = product + 127 - ea;
+    x.a = pack(random, ea);
+    x.b = pack(random, eb);
+    float near = number(x.a) * number(x.b);
+    switch (random.below(5)) {
+    case 0: x.c = pattern(near) ^ 1u << 31; break;
+    case 1: x.c = (pattern(near) ^ 1u << 31) + random.between(-3, 3); break;
+    case 2: x.c = pack(random, product + random.between(-3, 3)); break;
+    default: x.c = pack(random, product + random.between(-54, 30)); break;
+    }
+    if (x.op == OP_ADD || x.op <= OP_MIN) {
+        int near_exponent = (int)(x.c >> 23 & 255);
+        if (random.below(2)) x.a = pack(random, near_exponent + random.between(-27, 27));
+        else x.a = (x.c ^ random.below(2) << 31) + random.between(-2, 2);
+    }
+}
+
+const uint32_t SHARES[16] = {OP_FMA, OP_FMA, OP_FMA, OP_FMA, OP_FMA, OP_FMA, OP_MUL_ADD, OP_MUL_ADD,
+                             OP_MUL_ADD, OP_MUL_ADD, OP_ADD, OP_ADD, OP_MUL, OP_MUL, OP_MAX, OP_MIN};
+
+// A dividend for `count`: any bits, subnormal, small, a number halfway between two subnormal quotients.
+uint32_t dividend(Random &random, uint32_t count) {
+    uint32_t sign = random.below(2) << 31, odd = count;
+    int twos = 0;
+    while (odd % 2 == 0) odd /= 2, twos++;
+    switch (random.below(8)) {
+    case 0: return random.next();
+    case 1: return sign | random.below(1 << 24);
+    case 2: return sign | (uint32_t)random.below(40) << 23 | fraction(random);
+    case 3: {
+        if (twos == 0) break;
+        uint32_t most = (1u << 24) / odd, k = random.next() >> (40 + random.below(24));
+        k = most > 1 ? (k % most) | 1 : 1;
+        if ((uint64_t)k * odd >= 1u << 24) break;
+        return sign | pattern(std::ldexp((float)(k * odd), twos - 1 - 149));
+    }
+    case 4: { // near halfway between subnormals
+        float quotient = (float)random.below(1 << 23) + 0.5f;
+        return sign | (pattern(std::ldexp((float)((double)quotient * count), -149)) + random.between(-1, 1));
+    }
+    case 5: { // a quotient around the smallest normal number
+        float edge = std::ldexp((float)count, -126);
+        return sign | (pattern(edge) + random.between(-4, 4));
+    }
+    case 6: {
+        static const uint32_t special[] = {0, 0x7f800000, 0x7fc00000, 1, 0x7f7fffff, 0x00800000, 0x7f800001, 2};
+        return sign | special[random.below(8)];
+    }
+    }
+    return pack(random, random.between(1, 254));
+}
+
+bool is_tie(uint32_t dividend, uint32_t count) {
+    double units = std::ldexp((double)std::fabs(number(dividend)), 149);
+    return units < std::ldexp((double)count, 23) && std::fmod(units, count) * 2 == count;
+}
+
+// Three passes over the lane for each of `dividends`, all by one count.
+void divide(Bench &bench, Report &report, uint32_t count, const std::vector<uint32_t> &dividends) {
+    uint32_t y = pattern(1.0f / (float)count), value = pattern((float)count);
+    size_t size = dividends.size(), at = 0;
+    std::vector<uint32_t> quotients(size), results(size);
+    auto pass = [&](const std::function<Operation(size_t)> &operation) {
+        at = 0;
+        auto take = [&](const Operation &, uint32_t o) { results[at++] = o; };
+        for (size_t n = 0; n < size; n++) {
+            Operation next = operation(n);
+            bench.cycle(&next, take);
+        }
+        bench.drain(take);
+    };
+    pass([&](size_t n) { return Operation{OP_MUL, 0, 0, dividends[n], y, 0}; });
+    quotients = results;
+    pass([&](size_t n) { return Operation{OP_FMA, 1, 0, quotients[n], value, dividends[n]}; });
+    std::vector<uint32_t> remainders = results;
+    bench->divide = 1, bench->count = count, bench->reciprocal = y;
+    pass([&](size_t n) { return Operation{OP_MOVE, 0, 0, remainders[n], quotients[n], quotients[n]}; });
+    bench->divide = 0;
+    for (size_t n = 0; n < size; n++) {
+        uint32_t want = canonical(number(dividends[n]) / (float)count);
+        report.noted += is_tie(dividends[n], count);
+        judge(report, Operation{OP_MOVE, 0, 0, dividends[n], count, quotients[n]}, is_nan(results[n]) ? CANONICAL_NAN : results[n],
+              want);
+    }
+}
+
+} // namespace
+
+extern "C" {
+
+// Every operation, with every sign flag, on every triple of `values`.
+void check_triples(const uint32_t *values, uint32_t size, Report *report) {
+    Bench bench;
+    auto take = [&](const Operation &x, uint32_t o) { judge(*report, x, o, expected(x)); };
+    for (uint32_t op = 0; op < OPERATIONS; op++)
+        for (uint32_t flags = 0; flags < 4; flags++)
+            for (uint32_t n = 0; n < size * size * size; n++) {
+                Operation x{op, flags & 1, flags >> 1, values[n % size], values[n / size % size], values[n / size / size]};
+                bench.cycle(&x, take);
+            }
+    bench.drain(take);
+}
+
+// `count` operations chosen to be hard.
+void check_random(uint64_t seed, uint64_t count, Report *report) {
+    Bench bench;
+    Random random{seed};
+    auto take = [&](const Operation &x, uint32_t o) { judge(*report, x, o, expected(x)); };
+    for (uint64_t n = 0; n < count; n++) {
+        Operation x{SHARES[random.below(16)], random.below(2), random.below(2), 0, 0, 0};
+        operands(random, x);
+        bench.cycle(&x, take);
+    }
+    bench.drain(take);
+}
+
+// Divisions of `each` dividends by every count in `counts`; notes how many subnormal ties there were.
+void check_divisions(uint64_t seed, const uint32_t *counts, uint32_t size, uint32_t each, Report *report) {
+    Bench bench;
+    Random random{seed};
+    std::vector<uint32_t> dividends(each);
+    for (uint32_t n = 0; n < size; n++) {
+        for (auto &x : dividends) x = dividend(random, counts[n]);
+        divide(bench, *report, counts[n], dividends);
+    }
+}
+
+// Divisions by odd counts of dividends whose quotient lies within 4 / (2 count) of a halfway point.
+void check_near_halfway(const uint32_t *counts, uint32_t size, Report *report) {
+    Bench bench;
+    for (uint32_t n = 0; n < size; n++) {
+        uint32_t count = counts[n];
+        int bits = 32 - __builtin_clz(count);
+        std::vector<uint32_t> dividends;
+        for (int shift = bits; shift <= bits + 1; shift++)
+            for (int off = -4; off <= 4; off++) {
+                uint64_t x = ((int64_t)off % count + count) % count;
+                for (int halvings = 0; halvings < shift; halvings++) x = (x % 2 ? x + count : x) / 2;
+                for (; x < 1u << 24; x += count)
+                    if (x >= 1u << 23) dividends.push_back(pattern((float)x));
+            }
+        divide(bench, *report, count, dividends);
+    }
+}
+
+}

