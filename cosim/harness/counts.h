@@ -39,14 +39,14 @@ class Counts {
     pending_.front().bytes_written += bytes;
   }
 
-  void acknowledged(std::uint64_t address, std::uint64_t cycle) {
+  // A burst from `address` to before `end` was acknowledged. The one with the record's last byte ends the launch.
+  void acknowledged(std::uint64_t address, std::uint64_t end, std::uint64_t cycle) {
     if (pending_.empty()) return;
     if (!in_record(address)) {
       pending_.front().last_write = cycle;
       return;
     }
-    // A record of more than one burst: only the burst with its last byte ends the launch.
-    if (!ends_record_) return;
+    if (end < pending_.front().record + 8 * RECORD_WORDS) return;
     last_ = pending_.front();
     any_ = true;
     pending_.pop_front();
@@ -67,7 +67,6 @@ class Counts {
   std::deque<LaunchCounts> pending_;
   LaunchCounts last_{};
   bool any_ = false;
-  bool ends_record_ = true;
 };
 
 }  // namespace daedal

@@ -110,7 +110,8 @@ void Memory::sample_write(std::uint64_t cycle) {
   WritePins &pins = pins_.write;
   if (response_offered_ && *pins.bready) {
     response_offered_ = false;
-    counts_.acknowledged(responses_.front().address, cycle);
+    const Burst &burst = responses_.front();
+    counts_.acknowledged(burst.address, burst.address + std::uint64_t(burst.beats) * BUS_BYTES, cycle);
     responses_.pop_front();
   }
   if (*pins.wvalid && *pins.wready) take_line(cycle);

@@ -44,26 +44,35 @@ struct Pins {
   CData *interrupt;
 };
 
-// Name every port of the model once.
-inline Pins bind_pins(Vmodel &m) {
+// Names every port of the model once. Verilator writes the two underscores of `read0__arvalid` as `___05F`.
+// `interrupt` is a word of some C compilers, so it gets a prefix.
+inline Pins bind_pins(Vmodel &model) {
   Pins pins;
+#define DAEDAL_PIN(port, signal) model.port##___05F##signal
 #define DAEDAL_BIND_READ(n)                                                                      \
-  pins.read.push_back({&m.read##n##__arvalid, &m.read##n##__arready, &m.read##n##__araddr,       \
-                       &m.read##n##__arlen, &m.read##n##__arsize, &m.read##n##__arburst,         \
-                       &m.read##n##__rvalid, &m.read##n##__rready, &m.read##n##__rlast,          \
-                       &m.read##n##__rresp, &m.read##n##__rdata});
+  pins.read.push_back({                                                                          \
+      &DAEDAL_PIN(read##n, arvalid), &DAEDAL_PIN(read##n, arready), &DAEDAL_PIN(read##n, araddr),\
+      &DAEDAL_PIN(read##n, arlen), &DAEDAL_PIN(read##n, arsize), &DAEDAL_PIN(read##n, arburst),  \
+      &DAEDAL_PIN(read##n, rvalid), &DAEDAL_PIN(read##n, rready), &DAEDAL_PIN(read##n, rlast),   \
+      &DAEDAL_PIN(read##n, rresp), &DAEDAL_PIN(read##n, rdata)});
   DAEDAL_READ_PORTS(DAEDAL_BIND_READ)
+  pins.write = {
+      &DAEDAL_PIN(write, awvalid), &DAEDAL_PIN(write, awready), &DAEDAL_PIN(write, awaddr),
+      &DAEDAL_PIN(write, awlen), &DAEDAL_PIN(write, awsize), &DAEDAL_PIN(write, awburst),
+      &DAEDAL_PIN(write, wvalid), &DAEDAL_PIN(write, wready), &DAEDAL_PIN(write, wlast),
+      &DAEDAL_PIN(write, wdata), &DAEDAL_PIN(write, wstrb), &DAEDAL_PIN(write, bvalid),
+      &DAEDAL_PIN(write, bready), &DAEDAL_PIN(write, bresp)};
+  pins.lite = {
+      &DAEDAL_PIN(control, awvalid), &DAEDAL_PIN(control, awready), &DAEDAL_PIN(control, awaddr),
+      &DAEDAL_PIN(control, wvalid), &DAEDAL_PIN(control, wready), &DAEDAL_PIN(control, wdata),
+      &DAEDAL_PIN(control, wstrb), &DAEDAL_PIN(control, bvalid), &DAEDAL_PIN(control, bready),
+      &DAEDAL_PIN(control, arvalid), &DAEDAL_PIN(control, arready), &DAEDAL_PIN(control, araddr),
+      &DAEDAL_PIN(control, rvalid), &DAEDAL_PIN(control, rready), &DAEDAL_PIN(control, rdata)};
 #undef DAEDAL_BIND_READ
-  pins.write = {&m.write__awvalid, &m.write__awready, &m.write__awaddr, &m.write__awlen,
-                &m.write__awsize,  &m.write__awburst, &m.write__wvalid, &m.write__wready,
-                &m.write__wlast,   &m.write__wdata,   &m.write__wstrb,  &m.write__bvalid,
-                &m.write__bready,  &m.write__bresp};
-  pins.lite = {&m.control__awvalid, &m.control__awready, &m.control__awaddr, &m.control__wvalid,
-               &m.control__wready,  &m.control__wdata,   &m.control__wstrb,  &m.control__bvalid,
-               &m.control__bready,  &m.control__arvalid, &m.control__arready, &m.control__araddr,
-               &m.control__rvalid,  &m.control__rready,  &m.control__rdata};
-  pins.interrupt = &m.interrupt;
+#undef DAEDAL_PIN
+  pins.interrupt = &model.__SYM__interrupt;
   return pins;
 }
 
 }  // namespace daedal
+

@@ -85,9 +85,10 @@ class FloatAlign(wiring.Component):
         distance, shift = Signal(signed(11)), Signal(7)
         at_top, fine = Signal(), Signal(FINE_BITS)
         m.d.comb += [
-            distance.eq(self.product.exponent - addend.effective_exponent()),
-            at_top.eq((distance < 0) | self.product.zero),
-            shift.eq(Mux(at_top, 0, Mux(distance >= 80, 80, distance))),
+            distance.eq(Mux(addend.hidden(), self.product.exponent - addend.exponent, self.product.exponent - 1)),
+            at_top.eq(distance[-1] | self.product.zero),
+            shift[:4].eq(Mux(at_top, 0, distance[:4])),
+            shift[4:].eq(Mux(at_top, 0, Mux(distance[7:].any(), 7, distance[4:7]))),
             fine.eq(Cat(Const(0, 15), addend.significand()) >> shift[:4]),
         ]
         exponent = Mux(at_top, addend.effective_exponent(), self.product.exponent)

@@ -80,8 +80,8 @@ class Reciprocal(wiring.Component):
         carries into the exponent, as it must. No other reciprocal is a tie.
         """
         self._quotient = quotient = Signal(COUNT_BITS + 1)
-        remainder, step = Signal(COUNT_BITS), Signal(range(COUNT_BITS + 1))
-        doubled, fits = Signal(COUNT_BITS + 1), Signal()
+        remainder = Signal(COUNT_BITS, init=1 << FRACTION_BITS)
+        doubled, fits, step = Signal(COUNT_BITS + 1), Signal(), Signal(range(COUNT_BITS + 1))
         m.d.comb += [doubled.eq(remainder << 1), fits.eq(doubled >= self._divisor)]
         with m.State("DIVIDE"):
             m.d.sync += [

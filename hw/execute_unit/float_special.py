@@ -73,12 +73,10 @@ class FloatSpecial(wiring.Component):
         return m
 
     def _wins(self, m: Module, a: Float32, c: Float32) -> Value:
-        """Whether ``a`` beats ``c``; a NaN beats nothing and is beaten by nothing, zeros are equal.
-
-        For equal signs one comparison serves both orders: complementing both sides turns it round.
-        """
-        smaller, greater = self.control.smaller, Signal()
-        turned = (a.sign ^ smaller).replicate(31)
-        m.d.comb += greater.eq((self.a[:31] ^ turned) > (self.c[:31] ^ turned))
-        by_sign = (a.sign == smaller) & ~(a.is_zero() & c.is_zero())
-        return ~a.is_nan() & ~c.is_nan() & Mux(a.sign == c.sign, greater, by_sign)
+        """Whether ``a`` beats ``c``; a NaN beats nothing and is beaten by nothing, zeros are equal."""
+        above, equal = Signal(), Signal()
+        m.d.comb += [above.eq(self.a[:31] > self.c[:31]), equal.eq(self.a[:31] == self.c[:31])]
+        turned = a.sign ^ self.control.smaller
+        by_magnitude = Mux(turned, ~(above | equal), above)
+        by_sign = ~turned & ~(equal & a.is_zero())
+        return ~a.is_nan() & ~c.is_nan() & Mux(a.sign == c.sign, by_magnitude, by_sign)

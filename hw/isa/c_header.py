@@ -1,6 +1,6 @@
 """The C++ view of the encodings: a header generated from ``hw.isa`` and ``hw.config``.
 
-Enums become namespaces of 64-bit constants, packed structures become structs with ``decode`` and ``encode``, and
+Enums become namespaces of 64-bit constants (``limit`` is one more than the largest), packed structures become structs with ``decode`` and ``encode``, and
 ``Config`` becomes a struct that ``config_values`` fills at run time, so one library serves every configuration.
 ``python -m daedal.hw.isa.c_header`` prints the header.
 """
@@ -81,6 +81,7 @@ def _constant(name: str, value: int) -> str:
 def _enum(kind: type[enum.Enum]) -> str:
     lines = [f"namespace {kind.__name__} {{"]
     lines += ["  " + _constant(member.name, member.value) for member in kind]
+    lines += [f"  constexpr std::uint64_t limit = {max(member.value for member in kind) + 1};"]
     lines += ["  constexpr bool known(std::uint64_t value) {", "    switch (value) {"]
     lines += [f"      case {member.name}:" for member in kind]
     lines += ["        return true;", "      default:", "        return false;", "    }", "  }", "}"]

@@ -55,7 +55,7 @@ class Word:
         return next(unit for unit, enum in UNIT_FIELDS.items() if isinstance(self.field, enum))
 
     @staticmethod
-    def packed(field: Enum, index: int = 0, **values: Any) -> "Word":
+    def packed(field: Enum, index: int = 0, /, **values: Any) -> "Word":
         """A word whose value is the packed structure of ``field``, with these members (the others 0)."""
         return Word(field, index, pack(FIELD_STRUCTS[field], values))
 

@@ -168,7 +168,7 @@ class LoadControl(data.Struct):
     A sequential slot reads its base and an index register from the *parent's* registers; a random slot sees
     the registers as the induction variable and the slots before it have left them. LOADk_BASE is the constant
     base; LOADk_LIMIT the byte address after the array (reading ahead stops there). ``size`` is the log2 of the
-    element's bytes. The register takes the low 40 bits.
+    element's bytes; the address bits below the element's size are ignored. The register takes the low 40 bits.
     """
 
     enable: 1

@@ -1,8 +1,10 @@
 """A typed queue that remembers how full it has been."""
 
-from amaranth.hdl import Const, Elaboratable, Module, Mux, Shape, ShapeLike, Signal, Value
+from amaranth.hdl import Elaboratable, Module, Mux, Shape, ShapeLike, Signal, Value
 from amaranth.lib import memory, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from daedal.hw.queues.block_store import BlockStore
 
 DISTRIBUTED_DEPTH = 32
 """Queues up to this depth are in distributed memory, deeper ones in block RAM."""
@@ -57,7 +59,11 @@ class Queue(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.storage = storage = _Storage(self._width, depth=self._depth)
+        m.submodules.storage = storage = (
+            _BlockStorage(self._width, depth=self._depth)
+            if self._depth > DISTRIBUTED_DEPTH
+            else _DistributedStorage(self._width, depth=self._depth)
+        )
         push, pop = self.i.valid & self.i.ready, self.o.valid & self.o.ready
         m.d.comb += [
             self.i.ready.eq(self.level != self._depth),
@@ -73,8 +79,8 @@ class Queue(wiring.Component):
         return m
 
 
-class _Storage(wiring.Component):
-    """The memory of a queue and the registers at its output; the writer makes sure that there is room.
+class _DistributedStorage(wiring.Component):
+    """A small memory with a register at its output; the writer makes sure that there is room.
 
     Members: ``payload`` is stored in cycles with ``write``; ``o`` delivers.
     """
@@ -82,48 +88,77 @@ class _Storage(wiring.Component):
     def __init__(self, width: int, *, depth: int) -> None:
         super().__init__({"write": In(1), "payload": In(width), "o": Out(stream.Signature(width))})
         self._depth = depth
-        self._block = depth > DISTRIBUTED_DEPTH
         self._bypass = depth == 2  # too few to be busy on the way through the memory
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        width = len(self.payload)
-        attributes = {"ram_style": "block" if self._block else "distributed"}
-        m.submodules.memory = store = memory.Memory(shape=width, depth=self._depth, init=[], attrs=attributes)
-        write, read = store.write_port(), store.read_port(domain="sync" if self._block else "comb")
-        unread = Signal(range(self._depth + 1))
-        fetch = Signal()
-        m.d.comb += write.data.eq(self.payload)
-        m.d.sync += unread.eq(unread + write.en - fetch)
-        self._count(m, write.addr, write.en)
-        self._count(m, read.addr, fetch)
-
-        available, move, fetched = unread != 0, ~self.o.valid | self.o.ready, read.data
-        past = (self.write & move & ~available) if self._bypass else Const(0)
-        m.d.comb += write.en.eq(self.write & ~past)
-        if self._block:
-            available = self._block_stage(m, read, fetch, available, move)
-        else:
-            m.d.comb += fetch.eq(available & move)
-        if self._bypass:
-            fetched = Mux(available, read.data, self.payload)
+        m.submodules.memory = store = memory.Memory(
+            shape=len(self.payload), depth=self._depth, init=[], attrs={"ram_style": "distributed"}
+        )
+        write, read = store.write_port(), store.read_port(domain="comb")
+        m.submodules.pointers = pointers = _Pointers(self._depth)
+        move, past = Signal(), Signal()
+        m.d.comb += [
+            move.eq(~self.o.valid | self.o.ready),
+            past.eq(self.write & move & ~pointers.available if self._bypass else 0),
+            pointers.write.eq(self.write & ~past),
+            pointers.fetch.eq(pointers.available & move),
+            write.en.eq(pointers.write),
+            write.addr.eq(pointers.write_address),
+            write.data.eq(self.payload),
+            read.addr.eq(pointers.read_address),
+        ]
+        fetched = Mux(pointers.available, read.data, self.payload) if self._bypass else read.data
         with m.If(move):
-            m.d.sync += [self.o.valid.eq(available | past), self.o.payload.eq(fetched)]
+            m.d.sync += [self.o.valid.eq(pointers.available | past), self.o.payload.eq(fetched)]
         return m
 
-    def _block_stage(
-        self, m: Module, read: memory.ReadPort, fetch: Signal, available: Value, move: Value
-    ) -> Signal:
-        """A block RAM's output holds one payload more, read ahead; return whether it does."""
-        fetched = Signal()
-        m.d.comb += [read.en.eq(~fetched | move), fetch.eq(available & read.en)]
-        with m.If(read.en):
-            m.d.sync += fetched.eq(available)
-        return fetched
 
-    def _count(self, m: Module, address: Value, step: Value) -> None:
-        """Advance an address, modulo the depth."""
-        pointer = Signal(range(self._depth))
-        m.d.comb += address.eq(pointer)
-        with m.If(step):
-            m.d.sync += pointer.eq(Mux(pointer == self._depth - 1, 0, pointer + 1))
+class _BlockStorage(wiring.Component):
+    """The same in block RAM."""
+
+    def __init__(self, width: int, *, depth: int) -> None:
+        super().__init__({"write": In(1), "payload": In(width), "o": Out(stream.Signature(width))})
+        self._depth = depth
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.store = store = BlockStore(len(self.payload), depth=self._depth)
+        m.submodules.pointers = pointers = _Pointers(self._depth)
+        m.d.comb += [
+            pointers.write.eq(self.write),
+            pointers.fetch.eq(store.fetch),
+            store.write.eq(self.write),
+            store.write_address.eq(pointers.write_address),
+            store.payload.eq(self.payload),
+            store.available.eq(pointers.available),
+            store.read_address.eq(pointers.read_address),
+        ]
+        connect(m, store.o, flipped(self.o))
+        return m
+
+
+class _Pointers(wiring.Component):
+    """Addresses for a ring of ``depth`` entries; ``available`` unless every entry written has been fetched."""
+
+    def __init__(self, depth: int) -> None:
+        super().__init__(
+            {
+                "write": In(1),
+                "write_address": Out(range(depth)),
+                "fetch": In(1),
+                "read_address": Out(range(depth)),
+                "available": Out(1),
+            }
+        )
+        self._depth = depth
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        unread = Signal(range(self._depth + 1))
+        m.d.comb += self.available.eq(unread != 0)
+        m.d.sync += unread.eq(unread + self.write - self.fetch)
+        for pointer, step in ((self.write_address, self.write), (self.read_address, self.fetch)):
+            with m.If(step):
+                m.d.sync += pointer.eq(Mux(pointer == self._depth - 1, 0, pointer + 1))
+        return m

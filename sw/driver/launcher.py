@@ -1,4 +1,4 @@
-"""Launches: the launch block, the doorbell, waiting, the completion record, and what to do when it goes wrong."""
+"""Launches: launch block, doorbell, waiting, completion record, and what to do when it goes wrong."""
 
 import struct
 import time
@@ -18,14 +18,14 @@ from daedal.hw.isa.launch import (
     launch_block_words,
 )
 from daedal.hw.isa.program import unpack
-from daedal.hw.isa.registers import Register, Status
+from daedal.hw.isa.registers import Register
 
 LAUNCH_MODULUS = 1 << 32
 """Launch numbers and COMPLETED are 32 bits."""
 
 
 class CountMismatch(DaedalError):
-    """The machine's counters and the test bench's own disagree: a defect of one of them, not of the program."""
+    """The machine's counters and the test bench's own disagree: a defect of one of them."""
 
 
 def launch_block(config: Config, program: int, record: int, launch: int, arguments: Sequence[int]) -> bytes:
@@ -56,9 +56,9 @@ class Launcher:
     def run(self, program: int, arguments: Sequence[int], *, timeout: float | None = None) -> Record:
         """Launch the program at this address and return its completion record.
 
-        Raises the exception that belongs to a fault, with the record as ``.record``; the machine was reset then
-        and can be used again. DeviceHang if ``timeout`` (seconds) passes. An interrupt from the keyboard stops
-        the launch in the same way.
+        Raises the exception that belongs to a fault, with the record as ``.record``; the machine was reset
+        then and can be used again. DeviceHang if ``timeout`` (seconds) passes. An interrupt from the keyboard
+        stops the launch in the same way.
         """
         self._launch = (self._launch + 1) % LAUNCH_MODULUS
         block = launch_block(self._config, program, self._record, self._launch, arguments)
@@ -85,11 +85,11 @@ class Launcher:
         while registers.read(Register.COMPLETED) == before:
             rest = None if end is None else end - time.monotonic()
             if (rest is not None and rest <= 0) or not self._target.wait(rest):
-                status = unpack(Status, registers.read(Register.STATUS))
                 raise DeviceHang(
-                    f"launch {self._launch} did not end within {timeout} s (status {status}): try more time"
+                    f"launch {self._launch} did not end within {timeout} s (status {registers.status()}): "
+                    "allow more time, or look at what it does with a waveform"
                 )
-        registers.clear_interrupt()
+            registers.clear_interrupt()
 
     def _finish(self) -> Record:
         record = Record.decode(self._target.mem_read(self._record, RECORD_BYTES), self._config)
@@ -109,5 +109,5 @@ def _compare(record: Record, counted: dict[str, int] | None) -> None:
         own = record.counters[Counter[name]]
         if own != value:
             raise CountMismatch(
-                f"counter {name} of launch {record.launch} must be {value}, as the test bench counted, not {own}"
+                f"counter {name} of launch {record.launch} must be {value}, as counted on the bus, not {own}"
             )

@@ -92,7 +92,7 @@ class Stats:
 
 @dataclass(frozen=True)
 class Record:
-    """A completion record. For a fault: what went wrong and where; ``value`` and the rest as in RecordWord."""
+    """A completion record; for a fault, what went wrong and where (fields as in RecordWord)."""
 
     launch: int
     state: State
@@ -197,11 +197,13 @@ def fault_exception(record: Record) -> DaedalError:
         )
     elif record.cause is Cause.INDEX:
         error = IndexOutOfRange(
-            f"index {record.signed_value} is out of range for its table {where}: correct the indices and run again"
+            f"index {record.signed_value} is out of range for its table {where}: "
+            "correct the indices and run again"
         )
     elif record.cause is Cause.OFFSET:
         error = InvalidOffsets(
-            f"offset {record.signed_value} points outside the indices {where}: correct the offsets and run again"
+            f"offset {record.signed_value} points outside the indices {where}: "
+            "correct the offsets and run again"
         )
     elif record.cause is Cause.BOUNDS_ORDER:
         error = InvalidOffsets(

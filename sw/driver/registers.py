@@ -39,14 +39,14 @@ class Registers:
         found = self.read(Register.IDENTITY), self.read(Register.REVISION)
         if found != (IDENTITY, REVISION):
             raise ConfigMismatch(
-                f"the device must identify itself as {IDENTITY:#010x} revision {REVISION}, not {found[0]:#010x} "
-                f"revision {found[1]}: rebuild it with this version of Daedal"
+                f"the device must identify itself as {IDENTITY:#010x} revision {REVISION}, "
+                f"not {found[0]:#010x} revision {found[1]}: rebuild it with this version of Daedal"
             )
         found_hash = self.read(Register.CONFIG_HASH)
         if found_hash != config.hash:
             raise ConfigMismatch(
-                f"the device must have configuration {config.name} ({config.hash:#010x}), not {found_hash:#010x}: "
-                "open it with its own configuration, or rebuild it"
+                f"the device must have configuration {config.name} ({config.hash:#010x}), "
+                f"not {found_hash:#010x}: open it with its own configuration, or rebuild it"
             )
 
     def reset(self) -> None:

@@ -22,7 +22,7 @@ SMALLEST_PITCH = 4
 
 @dataclass(frozen=True)
 class Table:
-    """A table in device memory: ``rows`` rows of ``dim`` elements, ``pitch`` bytes apart, from ``address`` on."""
+    """A table in device memory: ``rows`` rows of ``dim`` elements, one every ``pitch`` bytes from ``address``."""
 
     address: int
     rows: int
@@ -95,8 +95,9 @@ class TableStore(Mapping[str, Table]):
     def bind(self, name: str, source: Any) -> Table:
         """The resident table with the content of ``source``, uploaded if it is not there as it is now.
 
-        ``source`` is a 2-D torch tensor on the CPU or NumPy array. Its table is found again whatever the name;
-        a changed source is uploaded again. A name that another living source holds gets a number appended.
+        ``source`` is a 2-D torch tensor on the CPU or NumPy array. Its table is found again whatever the
+        name; a changed source is uploaded again. A name that another living source holds gets a number
+        appended.
 
         Raises OutOfDeviceMemory, TypeError for something else, ValueError for other shapes.
         """

@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """What a queue promises: order, no loss, one per cycle, an honest high-water mark."""
 
 import pytest

@@ -1,0 +1,167 @@
+"""The emulator: decodes and executes the encoded bytes in C++, as the golden model of the instruction set.
+
+It knows nothing of the compiler or the RTL: its encodings come from ``hw.isa`` through a generated header.
+"""
+
+import ctypes
+import time
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from daedal.cosim.build import build_library, read_sources
+from daedal.errors import DeviceClosed, MemoryFault, OutOfDeviceMemory
+from daedal.hw.config import Config
+from daedal.hw.isa import c_header
+from daedal.hw.isa.launch import Queue
+
+_SOURCES = (
+    "core.h", "store_unit.h", "execute_unit.h", "access_unit.h", "machine.h",
+    "execute_unit.cpp", "access_config.cpp", "access_unit.cpp", "machine.cpp", "api.cpp",
+)  # fmt: skip
+_SLICE = 1 << 20
+"""Bundles and program words that run between two looks at the clock."""
+
+
+class TraceEntry(NamedTuple):
+    """Something that the access unit enqueued.
+
+    ``queue``: where; ``value``: the scalar, the token or the byte address; ``size``: bytes of a row, else 0;
+    ``stream``: a store address whose data come from the store stream.
+    """
+
+    queue: Queue
+    value: int
+    size: int
+    stream: bool
+
+
+class EmulatorTarget:
+    """The machine, emulated: the five primitives of a target.
+
+    Parameters
+    ----------
+    config
+        The machine's configuration.
+    memory_bytes
+        Size of device memory; pages that nobody touches cost nothing.
+    trace
+        Whether to keep what the access unit enqueues in each launch, for :meth:`trace`.
+
+    Raises
+    ------
+    OutOfDeviceMemory
+        The host cannot give so much memory.
+    ToolchainNotFound
+        The emulator is not built yet and there is no C++ compiler.
+    """
+
+    def __init__(self, config: Config, memory_bytes: int = 1 << 30, *, trace: bool = False) -> None:
+        self.config = config
+        self.memory_bytes = memory_bytes
+        self._library = _library()
+        values = c_header.config_values(config)
+        self._machine: int | None = self._library.emulator_open(
+            (ctypes.c_int64 * len(values))(*values), memory_bytes
+        )
+        if self._machine is None:
+            raise OutOfDeviceMemory(f"memory_bytes must be what this host can give, not {memory_bytes!r}")
+        self._library.emulator_trace(self._machine, trace)
+
+    def csr_read(self, address: int) -> int:
+        """The 32-bit register at this byte address; 0 if there is none."""
+        return int(self._library.emulator_csr_read(self._handle(), address))
+
+    def csr_write(self, address: int, value: int) -> None:
+        """Write a 32-bit register; nothing happens if there is none."""
+        self._library.emulator_csr_write(self._handle(), address, value & 0xFFFFFFFF)
+
+    def mem_read(self, address: int, size: int) -> bytes:
+        """``size`` bytes of device memory; MemoryFault if they are not all there."""
+        self._check(address, size)
+        data = ctypes.create_string_buffer(size)
+        self._library.emulator_mem_read(self._handle(), address, size, data)
+        return data.raw
+
+    def mem_write(self, address: int, data: bytes | bytearray | memoryview) -> None:
+        """Write bytes (or the bytes of a contiguous buffer) to device memory; MemoryFault if they do not fit."""
+        raw = memoryview(data).cast("B")
+        self._check(address, len(raw))
+        if raw.readonly:
+            self._library.emulator_mem_write(self._handle(), address, len(raw), raw.tobytes())
+        elif len(raw):
+            pointer = ctypes.addressof(ctypes.c_char.from_buffer(raw))
+            self._library.emulator_mem_write(self._handle(), address, len(raw), pointer)
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Run until a launch ends or there is none to run: True; False after ``timeout_s`` seconds.
+
+        Nothing runs outside of this method; a launch that was not finished goes on in the next call.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while not self._library.emulator_run(self._handle(), _SLICE):
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+        return True
+
+    def trace(self) -> list[TraceEntry]:
+        """What the access unit enqueued in the launch last begun, in order; empty unless asked for at the start."""
+        size = self._library.emulator_trace_size(self._handle())
+        words = (ctypes.c_uint64 * (4 * size))()
+        self._library.emulator_trace_copy(self._handle(), words)
+        return [
+            TraceEntry(Queue(words[at]), words[at + 1], words[at + 2], bool(words[at + 3]))
+            for at in range(0, 4 * size, 4)
+        ]
+
+    def close(self) -> None:
+        """Give the memory back; every later use raises DeviceClosed. Closing again does nothing."""
+        if self._machine is not None:
+            self._library.emulator_close(self._machine)
+            self._machine = None
+
+    def __enter__(self) -> "EmulatorTarget":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_machine", None) is not None:
+            self.close()
+
+    def _handle(self) -> int:
+        if self._machine is None:
+            raise DeviceClosed("the emulator must be open to be used; it was closed")
+        return self._machine
+
+    def _check(self, address: int, size: int) -> None:
+        if address < 0 or size < 0 or address + size > self.memory_bytes:
+            raise MemoryFault(
+                f"address range must lie within the {self.memory_bytes} bytes of device memory, "
+                f"not {address:#x} + {size}"
+            )
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    files = read_sources(Path(__file__).parent, *_SOURCES) | {"encodings.h": c_header.generate()}
+    library = ctypes.CDLL(str(build_library("emulator", files, flags=("-fno-strict-aliasing",))))
+    machine, word, pointer = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p
+    signatures: dict[str, tuple[list[type], type | None]] = {
+        "open": ([ctypes.POINTER(ctypes.c_int64), word], machine),
+        "config_values": ([], word),
+        "close": ([machine], None),
+        "csr_read": ([machine, ctypes.c_uint32], ctypes.c_uint32),
+        "csr_write": ([machine, ctypes.c_uint32, ctypes.c_uint32], None),
+        "mem_read": ([machine, word, word, pointer], ctypes.c_int),
+        "mem_write": ([machine, word, word, pointer], ctypes.c_int),
+        "run": ([machine, word], ctypes.c_int),
+        "trace": ([machine, ctypes.c_int], None),
+        "trace_size": ([machine], word),
+        "trace_copy": ([machine, ctypes.POINTER(word)], None),
+    }
+    for name, (arguments, result) in signatures.items():
+        function = getattr(library, f"emulator_{name}")
+        function.argtypes, function.restype = arguments, result
+    return library

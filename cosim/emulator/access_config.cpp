@@ -1,0 +1,122 @@
+// What program words put into the access unit.
+#include "access_unit.h"
+
+namespace daedal {
+
+namespace {
+
+constexpr unsigned CONTROL_PART = 0;  // the three words of a load slot or an ALU operation
+constexpr unsigned FIRST_PART = LevelField::LOAD0_BASE - LevelField::LOAD0;
+constexpr unsigned SECOND_PART = LevelField::LOAD0_LIMIT - LevelField::LOAD0;
+static_assert(FIRST_PART == LevelField::ALU0_A - LevelField::ALU0);
+static_assert(SECOND_PART == LevelField::ALU0_B - LevelField::ALU0);
+
+bool is_shift(std::uint64_t op) { return op == AluOp::SHIFT_LEFT || op == AluOp::SHIFT_RIGHT; }
+
+}  // namespace
+
+AccessUnit::AccessUnit(Core& core, ExecuteUnit& execute, StoreUnit& store)
+    : core_(core), execute_(execute), store_(store) {
+  const Config& config = core.config;
+  levels_.resize(config.levels);
+  steps_.resize(config.steps);
+  frames_.resize(config.levels);
+  open_.reserve(config.levels);
+  for (unsigned level = 0; level < levels_.size(); ++level) {
+    levels_[level].sequential = config.sequential_loads[level];
+    levels_[level].load_count = config.sequential_loads[level] + config.random_loads[level];
+    levels_[level].alu_count = config.alus[level];
+    levels_[level].shifters = config.shifters[level];
+  }
+}
+
+void AccessUnit::clear() {
+  for (Level& level : levels_) {
+    level.control = {};
+    level.check = {};
+    level.count = {};
+    for (Load& load : level.loads) load.control = {};
+    for (Alu& alu : level.alus) alu.control = {};
+    for (EventControl& event : level.events) event = {};
+  }
+  done_ = true;
+  open_.clear();
+}
+
+bool AccessUnit::configure(const ProgramWord& word) {
+  const std::uint64_t value = word.value;
+  if (word.unit == Unit::LEVEL) return configure_level(word.index, word.field, value);
+  if (word.unit == Unit::EVENT) {
+    const EventControl control = EventControl::decode(value);
+    levels_[word.index / 4].events[word.index % 4] = control;
+    return !control.count || (control.first + control.count <= steps_.size() && is_register(control.predicate));
+  }
+  Step& step = steps_[word.index];
+  if (word.field != StepField::CONTROL) {
+    step.constants[word.field] = value;
+    return true;
+  }
+  const StepControl control = step.control = StepControl::decode(value);
+  for (std::uint64_t source : {control.scalar, control.token, control.store_base, control.store_index,
+                               control.store_pitch, control.store_size, control.fetch_base, control.fetch_index,
+                               control.fetch_pitch, control.fetch_size})
+    if (!is_register(source)) return false;
+  return FetchQueue::known(control.queue);
+}
+
+bool AccessUnit::configure_level(unsigned number, std::uint64_t field, std::uint64_t value) {
+  Level& level = levels_[number];
+  if (field >= LevelField::ALU0)
+    return configure_alu(level, (field - LevelField::ALU0) / ALU_FIELDS, (field - LevelField::ALU0) % ALU_FIELDS, value);
+  if (field >= LevelField::LOAD0)
+    return configure_load(level, (field - LevelField::LOAD0) / LOAD_FIELDS, (field - LevelField::LOAD0) % LOAD_FIELDS,
+                          value);
+  switch (field) {
+    case LevelField::CONTROL:
+      level.control = LevelControl::decode(value);
+      return is_register(level.control.induction) && is_register(level.control.lower) &&
+             is_register(level.control.upper);
+    case LevelField::LOWER:
+      level.lower = value;
+      return true;
+    case LevelField::UPPER:
+      level.upper = value;
+      return true;
+    case LevelField::STEP:
+      level.step = value;
+      return true;
+    case LevelField::CHECK:
+      level.check = CheckControl::decode(value);
+      return !level.check.enable || (level.check.load < level.load_count && CheckKind::known(level.check.kind) &&
+                                     CheckMode::known(level.check.mode) && is_register(level.check.limit));
+    case LevelField::CHECK_LIMIT:
+      level.limit = value;
+      return true;
+    case LevelField::COUNT:
+      level.count = CountControl::decode(value);
+      return is_register(level.count.predicate) && is_register(level.count.destination);
+    default:
+      return false;
+  }
+}
+
+bool AccessUnit::configure_load(Level& level, unsigned slot, unsigned part, std::uint64_t value) {
+  Load& load = level.loads[slot];
+  if (part == FIRST_PART) load.base = value;
+  if (part != CONTROL_PART) return true;  // the limit only bounds reading ahead
+  load.control = LoadControl::decode(value);
+  load.line = ~0ull;
+  return is_register(load.control.index) && is_register(load.control.base) && is_register(load.control.destination);
+}
+
+bool AccessUnit::configure_alu(Level& level, unsigned slot, unsigned part, std::uint64_t value) {
+  Alu& alu = level.alus[slot];
+  if (part == FIRST_PART) alu.a = value;
+  if (part == SECOND_PART) alu.b = value;
+  if (part != CONTROL_PART) return true;
+  alu.control = AluControl::decode(value);
+  return AluOp::known(alu.control.op) && is_register(alu.control.a) && is_register(alu.control.b) &&
+         is_register(alu.control.destination) && (level.shifters || !is_shift(alu.control.op));
+}
+
+}  // namespace daedal

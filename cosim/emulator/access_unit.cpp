@@ -1,0 +1,256 @@
+#include "access_unit.h"
+
+#include <algorithm>
+
+namespace daedal {
+
+namespace {
+
+bool holds(std::uint64_t predicate, std::uint64_t sense, const std::uint64_t* registers) {
+  return predicate == Predicate::ALWAYS || (registers[predicate - 1] != 0) == (sense == Sense::NONZERO);
+}
+
+std::uint64_t calculate(std::uint64_t op, std::uint64_t a, std::uint64_t b) {
+  constexpr unsigned SHIFT_BITS = 6;
+  const std::int64_t x = signed_of(a), y = signed_of(b);
+  switch (op) {
+    case AluOp::ADD: return address_of(a + b);
+    case AluOp::SUB: return address_of(a - b);
+    case AluOp::MUL: return address_of(low_bits(a, INDEX_BITS) * low_bits(b, PITCH_BITS));
+    case AluOp::AND: return a & b;
+    case AluOp::MIN: return x < y ? a : b;
+    case AluOp::MAX: return x > y ? a : b;
+    case AluOp::EQUAL: return a == b;
+    case AluOp::NOT_EQUAL: return a != b;
+    case AluOp::LESS: return x < y;
+    case AluOp::SHIFT_LEFT: return address_of(a << low_bits(b, SHIFT_BITS));
+    case AluOp::SHIFT_RIGHT: return a >> low_bits(b, SHIFT_BITS);
+    default: return 0;
+  }
+}
+
+std::uint64_t place(std::uint64_t base, std::uint64_t index, std::uint64_t pitch) {
+  return address_of(base + low_bits(index, INDEX_BITS) * low_bits(pitch, PITCH_BITS));
+}
+
+}  // namespace
+
+void AccessUnit::start() {
+  done_ = started_ = false;
+  open_.clear();
+  for (unsigned kind = 0; kind < EventKind::limit; ++kind) {
+    masks_[kind] = 0;
+    for (unsigned level = 0; level < levels_.size(); ++level)
+      masks_[kind] |= (levels_[level].events[kind].count != 0) << level;
+  }
+}
+
+bool AccessUnit::work(std::uint64_t& budget) {
+  Bundle bundle;
+  if (!started_) {
+    started_ = true;
+    if (!descend(0, bundle)) return false;
+  }
+  while (!open_.empty() && budget) {
+    const unsigned level = open_.back();
+    if (frames_[level].index >= frames_[level].upper) {
+      open_.pop_back();
+      continue;
+    }
+    --budget;
+    if (!iterate(level, bundle) || !descend(level + 1, bundle)) return false;
+  }
+  done_ = open_.empty();
+  return true;
+}
+
+// Takes a bundle through the levels from `level` on, as the first iteration of each, and to the event unit.
+bool AccessUnit::descend(unsigned level, Bundle& bundle) {
+  for (; level < levels_.size(); ++level) {
+    if (!bundle.live || !levels_[level].control.enable) continue;
+    bool iterates;
+    if (!activate(level, bundle, iterates)) return false;
+    if (!iterates) continue;
+    open_.push_back(level);
+    if (!iterate(level, bundle)) return false;
+  }
+  return deliver(bundle);
+}
+
+bool AccessUnit::activate(unsigned number, Bundle& bundle, bool& iterates) {
+  const Level& level = levels_[number];
+  const std::uint64_t lower = Source{level.control.lower, level.lower}.value(bundle.registers);
+  const std::uint64_t upper = Source{level.control.upper, level.upper}.value(bundle.registers);
+  if (level.step == 0) return poison(bundle, number, Cause::PROGRAM, 0);
+  if (signed_of(upper) < signed_of(lower))
+    return poison(bundle, number, Cause::BOUNDS_ORDER, static_cast<std::uint64_t>(signed_of(upper)));
+  iterates = signed_of(lower) < signed_of(upper);
+  if (iterates) {
+    Frame& frame = frames_[number];
+    frame.parent = bundle;
+    frame.index = signed_of(lower);
+    frame.upper = signed_of(upper);
+    frame.count = 0;
+    frame.first = true;
+    return true;
+  }
+  bundle.live = false;
+  bundle.begin |= 1u << number;
+  bundle.end |= 1u << number;
+  if (level.count.enable && level.count.destination) bundle.registers[level.count.destination - 1] = 0;
+  return true;
+}
+
+// The next bundle of an activation that has one.
+bool AccessUnit::iterate(unsigned number, Bundle& bundle) {
+  Level& level = levels_[number];
+  Frame& frame = frames_[number];
+  const std::uint32_t bit = 1u << number;
+  const std::uint64_t induction = address_of(static_cast<std::uint64_t>(frame.index));
+  frame.index += static_cast<std::int64_t>(level.step);
+  bundle = frame.parent;
+  bundle.begin = frame.first ? bundle.begin | bit : 0;
+  bundle.iteration = (frame.first ? bundle.iteration : 0) | bit;
+  bundle.end = frame.index >= frame.upper ? bundle.end | bit : 0;
+  frame.first = false;
+  if (level.control.induction) bundle.registers[level.control.induction - 1] = induction;
+  std::uint64_t loaded[4] = {};
+  for (unsigned slot = 0; slot < level.load_count; ++slot) {
+    if (slot == level.sequential && level.check.enable && level.check.load < level.sequential &&
+        !check(number, loaded[level.check.load], bundle))
+      return false;
+    if (level.loads[slot].control.enable && !load(number, slot, induction, bundle, loaded[slot])) return false;
+  }
+  const bool late = level.check.load >= level.sequential || level.sequential == level.load_count;
+  if (level.check.enable && late && !check(number, loaded[level.check.load], bundle)) return false;
+  for (unsigned k = 0; k < level.alu_count; ++k) {
+    const Alu& alu = level.alus[k];
+    if (alu.control.op == AluOp::NONE || !alu.control.destination) continue;
+    bundle.registers[alu.control.destination - 1] =
+        calculate(alu.control.op, Source{alu.control.a, alu.a}.value(bundle.registers),
+                  Source{alu.control.b, alu.b}.value(bundle.registers));
+  }
+  if (level.count.enable) {
+    frame.count += holds(level.count.predicate, level.count.sense, bundle.registers);
+    if (level.count.destination) bundle.registers[level.count.destination - 1] = address_of(frame.count);
+  }
+  return true;
+}
+
+bool AccessUnit::load(unsigned number, unsigned slot, std::uint64_t induction, Bundle& bundle, std::uint64_t& loaded) {
+  const bool sequential = slot < levels_[number].sequential;
+  Load& load = levels_[number].loads[slot];
+  const Registers& seen = sequential ? frames_[number].parent.registers : bundle.registers;
+  const std::uint64_t index = load.control.index == LoadIndex::INDUCTION ? induction : seen[load.control.index - 1];
+  const unsigned size = 1u << load.control.size;
+  const std::uint64_t base = Source{load.control.base, load.base}.value(seen);
+  const std::uint64_t address = address_of(base + (index << load.control.size));
+  if (address % size) return poison(bundle, number, Cause::ALIGNMENT, size, address);
+  if (!core_.memory.contains(address, size)) return poison(bundle, number, Cause::MEMORY_ERROR, 0, address);
+  loaded = core_.memory.read(address, size);
+  if (load.control.is_signed && size < sizeof loaded) {
+    const unsigned unused = 64 - 8 * size;
+    loaded = static_cast<std::uint64_t>(static_cast<std::int64_t>(loaded << unused) >> unused);
+  }
+  const std::uint64_t line = address / core_.config.bus_bytes;
+  core_.counters[Counter::LINES_READ] += !sequential || line != load.line;
+  load.line = line;
+  if (load.control.destination) bundle.registers[load.control.destination - 1] = address_of(loaded);
+  return true;
+}
+
+bool AccessUnit::check(unsigned number, std::uint64_t loaded, const Bundle& bundle) {
+  const Level& level = levels_[number];
+  const bool is_index = level.check.kind == CheckKind::INDEX;
+  core_.counters[Counter::LOOKUPS] += is_index;
+  const std::uint64_t limit = Source{level.check.limit, level.limit}.value(frames_[number].parent.registers);
+  if (loaded < limit) return true;
+  return poison(bundle, number, is_index ? Cause::INDEX : Cause::OFFSET, loaded);
+}
+
+bool AccessUnit::poison(const Bundle& bundle, unsigned level, std::uint64_t cause, std::uint64_t value,
+                        std::uint64_t address) {
+  core_.raise(cause, Queue::NONE, value, address);
+  core_.fault.level = level;
+  std::copy(std::begin(bundle.registers), std::end(bundle.registers), core_.fault.registers);
+  return false;
+}
+
+// The event unit: the events of a bundle in order.
+bool AccessUnit::deliver(const Bundle& bundle) {
+  ++core_.counters[Counter::BUNDLES];
+  const std::uint32_t begin = bundle.begin & masks_[EventKind::BEGIN];
+  const std::uint32_t iteration = bundle.iteration & masks_[EventKind::ITER];
+  const std::uint32_t end = bundle.end & masks_[EventKind::END];
+  const unsigned count = levels_.size();
+  for (unsigned level = 0; (begin | iteration) >> level; ++level) {
+    const auto& events = levels_[level].events;
+    if (begin >> level & 1 && !event(level, events[EventKind::BEGIN], bundle)) return false;
+    if (iteration >> level & 1 && !event(level, events[EventKind::ITER], bundle)) return false;
+  }
+  for (unsigned level = count; end && level-- > 0;)
+    if (end >> level & 1 && !event(level, levels_[level].events[EventKind::END], bundle)) return false;
+  return true;
+}
+
+bool AccessUnit::event(unsigned level, const EventControl& control, const Bundle& bundle) {
+  if (!holds(control.predicate, control.sense, bundle.registers)) return true;
+  for (unsigned k = 0; k < control.count; ++k)
+    if (!step(level, steps_[control.first + k], bundle)) return false;
+  return true;
+}
+
+bool AccessUnit::step(unsigned level, const Step& step, const Bundle& bundle) {
+  const StepControl& control = step.control;
+  const Registers& registers = bundle.registers;
+  if (control.scalar_enable) {
+    const std::uint64_t value = step.value(control.scalar, StepField::SCALAR, registers);
+    core_.record(Queue::SCALAR, value);
+    if (!core_.push(core_.scalars, value, Queue::SCALAR)) return false;
+  }
+  if (control.store_enable) {
+    const std::uint64_t address = place(step.value(control.store_base, StepField::STORE_BASE, registers),
+                                        step.value(control.store_index, StepField::STORE_INDEX, registers),
+                                        step.value(control.store_pitch, StepField::STORE_PITCH, registers));
+    const std::uint64_t size = low_bits(step.value(control.store_size, StepField::STORE_SIZE, registers), SIZE_BITS);
+    if (size == 0 || size % ELEMENT_BYTES || address % ELEMENT_BYTES) {
+      poison(bundle, level, Cause::ALIGNMENT, size, address);
+      core_.fault.queue = Queue::STORE_ADDRESS;
+      return false;
+    }
+    core_.record(Queue::STORE_ADDRESS, address, size, control.stream);
+    if (!core_.push(core_.store_addresses, {address, size, control.stream != 0}, Queue::STORE_ADDRESS)) return false;
+  }
+  if (control.token_enable) {
+    const std::uint64_t token = step.value(control.token, StepField::TOKEN, registers);
+    core_.record(Queue::TOKEN, token);
+    ++core_.counters[Counter::TOKENS];
+    if (!core_.push(core_.tokens, token, Queue::TOKEN)) return false;
+  }
+  if (control.fetch_enable && !fetch(level, step, bundle)) return false;
+  return store_.run() && execute_.run();
+}
+
+bool AccessUnit::fetch(unsigned level, const Step& step, const Bundle& bundle) {
+  const StepControl& control = step.control;
+  const Registers& registers = bundle.registers;
+  const std::uint64_t line = core_.config.bus_bytes;
+  const std::uint64_t address = place(step.value(control.fetch_base, StepField::FETCH_BASE, registers),
+                                      step.value(control.fetch_index, StepField::FETCH_INDEX, registers),
+                                      step.value(control.fetch_pitch, StepField::FETCH_PITCH, registers));
+  const std::uint64_t size = low_bits(step.value(control.fetch_size, StepField::FETCH_SIZE, registers), SIZE_BITS);
+  const std::uint64_t name = queue_of(control.queue);
+  const bool inside = address % ELEMENT_BYTES == 0 && address % line + size <= line;
+  if (size == 0 || size % ELEMENT_BYTES || (address % line && !inside)) {
+    poison(bundle, level, Cause::ALIGNMENT, size, address);
+    core_.fault.queue = name;
+    return false;
+  }
+  core_.record(name, address, size);
+  if (!core_.memory.contains(address, size)) return core_.raise(Cause::MEMORY_ERROR, name, 0, address);
+  ++core_.counters[Counter::ROWS];
+  core_.counters[Counter::LINES_READ] += core_.lines(address, size);
+  return core_.push(core_.rows[control.queue], {address, size}, name);
+}
+
+}  // namespace daedal

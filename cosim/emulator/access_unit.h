@@ -1,0 +1,93 @@
+// The access unit: loop nests by the event contract (docs/machine.md).
+#pragma once
+#include "execute_unit.h"
+
+namespace daedal {
+
+class AccessUnit {
+ public:
+  AccessUnit(Core& core, ExecuteUnit& execute, StoreUnit& store);
+
+  // Before a launch and after a nest: levels and events disabled.
+  void clear();
+  // A word of unit LEVEL, EVENT or STEP, its argument added; false if it says something that the machine lacks.
+  bool configure(const ProgramWord& word);
+  // Begins the nest that is loaded.
+  void start();
+  // Goes on for at most about `budget` bundles, which it counts down; false after a fault.
+  bool work(std::uint64_t& budget);
+  bool done() const { return done_; }
+
+ private:
+  using Registers = std::uint64_t[MAX_REGISTERS];
+
+  struct Source {
+    std::uint64_t source = 0, constant = 0;
+    std::uint64_t value(const Registers& registers) const { return source ? registers[source - 1] : constant; }
+  };
+  struct Load {
+    LoadControl control{};
+    std::uint64_t base = 0, line = ~0ull;
+  };
+  struct Alu {
+    AluControl control{};
+    std::uint64_t a = 0, b = 0;
+  };
+  struct Level {
+    LevelControl control{};
+    CheckControl check{};
+    CountControl count{};
+    std::uint64_t lower = 0, upper = 0, step = 0, limit = 0;
+    Load loads[4];
+    Alu alus[4];
+    EventControl events[EventKind::limit]{};
+    unsigned sequential = 0, load_count = 0, alu_count = 0;
+    bool shifters = false;
+  };
+  struct Bundle {
+    Registers registers{};
+    bool live = true;
+    std::uint32_t begin = 0, iteration = 0, end = 0;  // one bit per level
+  };
+  struct Frame {  // an activation
+    Bundle parent;
+    std::int64_t index = 0, upper = 0;
+    std::uint64_t count = 0;
+    bool first = true;
+  };
+  struct Step {
+    StepControl control{};
+    std::uint64_t constants[StepField::limit]{};
+    std::uint64_t value(std::uint64_t source, std::uint64_t field, const Registers& registers) const {
+      return source ? registers[source - 1] : constants[field];
+    }
+  };
+
+  bool configure_level(unsigned level, std::uint64_t field, std::uint64_t value);
+  bool configure_load(Level& level, unsigned slot, unsigned part, std::uint64_t value);
+  bool configure_alu(Level& level, unsigned slot, unsigned part, std::uint64_t value);
+  bool is_register(std::uint64_t source) const { return source <= static_cast<std::uint64_t>(core_.config.registers); }
+  bool poison(const Bundle& bundle, unsigned level, std::uint64_t cause, std::uint64_t value, std::uint64_t address = 0);
+
+  bool descend(unsigned level, Bundle& bundle);
+  bool activate(unsigned level, Bundle& bundle, bool& iterates);
+  bool iterate(unsigned level, Bundle& bundle);
+  bool load(unsigned level, unsigned slot, std::uint64_t induction, Bundle& bundle, std::uint64_t& loaded);
+  bool check(unsigned level, std::uint64_t loaded, const Bundle& bundle);
+  bool deliver(const Bundle& bundle);
+  bool event(unsigned level, const EventControl& control, const Bundle& bundle);
+  bool step(unsigned level, const Step& step, const Bundle& bundle);
+  bool fetch(unsigned level, const Step& step, const Bundle& bundle);
+
+  Core& core_;
+  ExecuteUnit& execute_;
+  StoreUnit& store_;
+  std::vector<Level> levels_;
+  std::vector<Step> steps_;
+  std::vector<Frame> frames_;      // by level
+  std::vector<unsigned> open_;     // levels with an activation in work, innermost last
+  bool started_ = false, done_ = true;
+  std::uint32_t masks_[EventKind::limit] = {};  // levels with an event of that kind
+};
+
+}  // namespace daedal

@@ -1,0 +1,66 @@
+// The C interface that the Python target loads.
+#include <algorithm>
+#include <new>
+
+#include "machine.h"
+
+using daedal::Machine;
+
+extern "C" {
+
+// A machine with the configuration in these values (c_header.config_values); null if there is not enough memory.
+void* emulator_open(const std::int64_t* config, std::uint64_t memory_bytes) {
+  daedal::Config values;
+  static_assert(sizeof values % sizeof *config == 0);
+  std::memcpy(&values, config, sizeof values);
+  try {
+    auto* machine = new Machine(values, memory_bytes);
+    if (machine->core().memory.allocated()) return machine;
+    delete machine;
+  } catch (const std::bad_alloc&) {
+  }
+  return nullptr;
+}
+
+std::uint64_t emulator_config_values() { return sizeof(daedal::Config) / sizeof(std::int64_t); }
+
+void emulator_close(void* machine) { delete static_cast<Machine*>(machine); }
+
+std::uint32_t emulator_csr_read(void* machine, std::uint32_t address) {
+  return static_cast<Machine*>(machine)->read(address);
+}
+
+void emulator_csr_write(void* machine, std::uint32_t address, std::uint32_t value) {
+  static_cast<Machine*>(machine)->write(address, value);
+}
+
+// 1, or 0 if the range is not all in memory.
+int emulator_mem_read(void* machine, std::uint64_t address, std::uint64_t size, void* data) {
+  auto& memory = static_cast<Machine*>(machine)->core().memory;
+  if (!memory.contains(address, size)) return 0;
+  std::memcpy(data, memory.at(address), size);
+  return 1;
+}
+
+int emulator_mem_write(void* machine, std::uint64_t address, std::uint64_t size, const void* data) {
+  auto& memory = static_cast<Machine*>(machine)->core().memory;
+  if (!memory.contains(address, size)) return 0;
+  std::memcpy(memory.at(address), data, size);
+  return 1;
+}
+
+// 1 when a launch ended or there is none, 0 when `budget` bundles and words are used up.
+int emulator_run(void* machine, std::uint64_t budget) { return static_cast<Machine*>(machine)->run(budget); }
+
+void emulator_trace(void* machine, int enable) { static_cast<Machine*>(machine)->core().traced = enable; }
+
+std::uint64_t emulator_trace_size(void* machine) { return static_cast<Machine*>(machine)->core().trace.size(); }
+
+// Entries of four words: queue, value or address, bytes, stream.
+void emulator_trace_copy(void* machine, std::uint64_t* words) {
+  for (const auto& entry : static_cast<Machine*>(machine)->core().trace) {
+    const std::uint64_t listed[] = {entry.kind, entry.value, entry.size, entry.stream};
+    words = std::copy(std::begin(listed), std::end(listed), words);
+  }
+}
+}

@@ -1,0 +1,144 @@
+// What the units of the emulated machine share: memory, queues, counters, the fault and the trace.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "encodings.h"
+
+namespace daedal {
+
+constexpr std::uint64_t low_bits(std::uint64_t value, unsigned bits) { return value & ((1ull << bits) - 1); }
+constexpr std::uint64_t address_of(std::uint64_t value) { return low_bits(value, ADDRESS_BITS); }
+constexpr std::int64_t signed_of(std::uint64_t value) {
+  return static_cast<std::int64_t>(value << (64 - ADDRESS_BITS)) >> (64 - ADDRESS_BITS);
+}
+
+// Device memory: zeros at first, given by the system page by page as it is touched.
+class Memory {
+ public:
+  explicit Memory(std::uint64_t size) : bytes_(static_cast<std::uint8_t*>(std::calloc(size ? size : 1, 1))), size_(size) {}
+  ~Memory() { std::free(bytes_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  bool allocated() const { return bytes_ != nullptr; }
+  bool contains(std::uint64_t address, std::uint64_t size) const { return address <= size_ && size <= size_ - address; }
+  std::uint8_t* at(std::uint64_t address) { return bytes_ + address; }
+  std::uint64_t read(std::uint64_t address, unsigned size) const {
+    std::uint64_t value = 0;
+    std::memcpy(&value, bytes_ + address, size);
+    return value;
+  }
+  void write_word(std::uint64_t address, std::uint64_t value) { std::memcpy(bytes_ + address, &value, sizeof value); }
+
+ private:
+  std::uint8_t* bytes_;
+  std::uint64_t size_;
+};
+
+// More entries than any queue of any configuration can hold: what is left in a queue when all consumers have
+// gone as far as they can would have stopped the machine long before this is full.
+constexpr std::size_t QUEUE_ENTRIES = 8192;
+
+template <class T>
+class Fifo {
+ public:
+  Fifo() : entries_(QUEUE_ENTRIES) {}
+  bool empty() const { return head_ == tail_; }
+  bool full() const { return tail_ - head_ == QUEUE_ENTRIES; }
+  T& front() { return entries_[head_ % QUEUE_ENTRIES]; }
+  void push(T value) { entries_[tail_++ % QUEUE_ENTRIES] = std::move(value); }
+  void pop() { ++head_; }
+  void clear() { head_ = tail_ = 0; }
+
+ private:
+  std::vector<T> entries_;
+  std::size_t head_ = 0, tail_ = 0;
+};
+
+struct Row {
+  std::uint64_t address, size;  // bytes
+};
+
+struct StoreAddress {
+  std::uint64_t address, size;  // bytes
+  bool stream;
+};
+
+struct Fault {
+  std::uint64_t cause = Cause::NONE, level = 0, queue = Queue::NONE, value = 0, address = 0;
+  std::uint64_t registers[MAX_REGISTERS] = {};
+};
+
+// What the access unit did, in order; `kind` is the queue (isa Queue) that it pushed to.
+struct TraceEntry {
+  std::uint64_t kind, value, size, stream;
+};
+
+constexpr std::size_t TRACE_ENTRIES = 1 << 22;  // what comes later is not kept
+
+struct Core {
+  Core(const Config& configuration, std::uint64_t memory_bytes) : config(configuration), memory(memory_bytes) {}
+
+  Config config;
+  Memory memory;
+  Fault fault;
+  std::array<std::uint64_t, Counter::limit> counters{};
+  Fifo<std::uint64_t> tokens, scalars;
+  std::array<Fifo<Row>, FetchQueue::limit> rows;  // indexed by FetchQueue
+  Fifo<StoreAddress> store_addresses;
+  Fifo<std::vector<std::uint32_t>> store_data;
+  bool traced = false;
+  std::vector<TraceEntry> trace;
+
+  bool faulted() const { return fault.cause != Cause::NONE; }
+
+  // Raises a fault unless there is one. Always false, so that a caller can return it.
+  bool raise(std::uint64_t cause, std::uint64_t queue, std::uint64_t value = 0, std::uint64_t address = 0) {
+    if (!faulted()) {
+      fault.cause = cause;
+      fault.queue = queue;
+      fault.value = value;
+      fault.address = address;
+    }
+    return false;
+  }
+
+  template <class T>
+  bool push(Fifo<T>& queue, T value, std::uint64_t name) {
+    if (queue.full()) return raise(Cause::HANG, name);
+    queue.push(std::move(value));
+    return true;
+  }
+
+  void record(std::uint64_t kind, std::uint64_t value, std::uint64_t size = 0, std::uint64_t stream = 0) {
+    if (traced && trace.size() < TRACE_ENTRIES) trace.push_back({kind, value, size, stream});
+  }
+
+  // Lines that [address, address + size) touches.
+  std::uint64_t lines(std::uint64_t address, std::uint64_t size) const {
+    const std::uint64_t line = config.bus_bytes;
+    return (address + size - 1) / line - address / line + 1;
+  }
+
+  void clear() {
+    fault = Fault{};
+    counters.fill(0);
+    tokens.clear();
+    scalars.clear();
+    for (auto& queue : rows) queue.clear();
+    store_addresses.clear();
+    store_data.clear();
+    trace.clear();
+  }
+};
+
+constexpr std::uint64_t queue_of(std::uint64_t fetch_queue) {
+  return fetch_queue == FetchQueue::VECTOR0   ? Queue::VECTOR0
+         : fetch_queue == FetchQueue::VECTOR1 ? Queue::VECTOR1
+                                              : Queue::STREAM;
+}
+
+}  // namespace daedal

@@ -1,0 +1,49 @@
+// The execute unit: callbacks of temporal-vector instructions on rows of binary32 elements.
+#pragma once
+#include "store_unit.h"
+
+namespace daedal {
+
+class ExecuteUnit {
+ public:
+  ExecuteUnit(Core& core, StoreUnit& store);
+
+  // Before a launch: no callbacks, lengths or instructions; all vector registers empty.
+  void clear();
+  // A word of unit LENGTH, CALLBACK or INSTRUCTION, its argument added.
+  void configure(const ProgramWord& word);
+  // Goes on until a token, row or scalar is missing; false after a fault.
+  bool run();
+  // The queue that a callback waits for; NONE between callbacks.
+  std::uint64_t starving() const { return active_ ? missing_ : Queue::NONE; }
+
+ private:
+  struct Code {
+    Instruction bits;
+    bool legal = false;
+    bool scalar = false;  // pops the scalar queue
+  };
+  struct Register {
+    std::vector<float> elements;
+    bool empty = true;
+  };
+
+  bool legal(const Instruction& code) const;
+  bool start();
+  bool step();
+  bool available(const Code& code);
+  bool pop_row(const Operand& operand, std::uint64_t elements, const float** data);
+  bool operand(const Operand& operand, std::uint64_t elements, float scalar, const float** data);
+  void compute(const Instruction& code, std::uint64_t elements, const float* a, const float* b, std::uint64_t scalar);
+
+  Core& core_;
+  StoreUnit& store_;
+  std::vector<std::uint64_t> lengths_, callbacks_;  // 0 and ~0: not there
+  std::vector<Code> code_;
+  std::vector<Register> registers_;
+  std::vector<float> zeros_, broadcast_;
+  bool active_ = false;
+  std::uint64_t position_ = 0, missing_ = Queue::NONE;
+};
+
+}  // namespace daedal

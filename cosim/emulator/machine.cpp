@@ -1,0 +1,251 @@
+#include "machine.h"
+
+#include <algorithm>
+
+namespace daedal {
+
+namespace {
+
+constexpr std::uint64_t LONGEST_PROGRAM = 1 << 15;  // words; the loader counts in 16 bits
+constexpr std::uint64_t SHORTEST_PROGRAM = 3;
+
+}  // namespace
+
+Machine::Machine(const Config& config, std::uint64_t memory_bytes)
+    : core_(config, memory_bytes),
+      store_(core_),
+      execute_(core_, store_),
+      access_(core_, execute_, store_),
+      arguments_(config.arguments) {}
+
+std::uint32_t Machine::read(std::uint32_t address) const {
+  switch (address) {
+    case Register::IDENTITY: return IDENTITY;
+    case Register::REVISION: return REVISION;
+    case Register::CONFIG_HASH: return core_.config.hash;
+    case Register::CONTROL: return Control{0, interrupt_enable_, 0}.encode();
+    case Register::STATUS: return Status{busy_, faulted_, overflow_, 0, queue_.size(), 0}.encode();
+    case Register::LAUNCH_LOW: return launch_low_;
+    case Register::LAUNCH_HIGH: return launch_high_;
+    case Register::COMPLETED: return completed_;
+    case Register::INTERRUPT: return interrupt_;
+    case Register::FAULT: return cause_;
+    default: return 0;
+  }
+}
+
+void Machine::write(std::uint32_t address, std::uint32_t value) {
+  switch (address) {
+    case Register::CONTROL:
+      interrupt_enable_ = Control::decode(value).interrupt_enable;
+      if (Control::decode(value).reset) reset();
+      break;
+    case Register::LAUNCH_LOW: launch_low_ = value; break;
+    case Register::LAUNCH_HIGH: launch_high_ = value; break;
+    case Register::DOORBELL: doorbell(); break;
+    case Register::INTERRUPT:
+      if (value & 1) interrupt_ = false;
+      break;
+    default: break;
+  }
+}
+
+void Machine::doorbell() {
+  const std::uint64_t block = address_of(launch_low_ | static_cast<std::uint64_t>(launch_high_) << 32);
+  if (faulted_ || queue_.size() >= static_cast<std::uint64_t>(core_.config.launches)) {
+    overflow_ = true;
+  } else if (busy_) {
+    queue_.push_back(block);
+  } else {
+    begin(block);
+  }
+}
+
+void Machine::reset() {
+  queue_.clear();
+  busy_ = faulted_ = overflow_ = false;
+  cause_ = Cause::NONE;
+  core_.clear();
+  access_.clear();
+  execute_.clear();
+}
+
+void Machine::begin(std::uint64_t block) {
+  busy_ = true;
+  core_.clear();
+  access_.clear();
+  execute_.clear();
+  store_.clear();
+  position_ = length_ = nest_ = 0;
+  started_ = false;
+  if (!read_block(block, true)) return;
+  if (program_ % LAUNCH_ALIGNMENT) core_.raise(Cause::ALIGNMENT, Queue::NONE, 0, program_);
+}
+
+// Header and arguments of a launch block; false, with a fault raised, if there is none.
+bool Machine::read_block(std::uint64_t block, bool arguments) {
+  Memory& memory = core_.memory;
+  const std::uint64_t size = (LAUNCH_HEADER_WORDS + arguments_.size()) * WORD_BYTES;
+  has_record_ = false;
+  if (block % LAUNCH_ALIGNMENT) return core_.raise(Cause::ALIGNMENT, Queue::NONE, 0, block);
+  if (!memory.contains(block, size)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, block);
+  const auto read = [&](std::uint64_t number) { return memory.read(block + number * WORD_BYTES, WORD_BYTES); };
+  program_ = address_of(read(LaunchWord::PROGRAM));
+  record_ = address_of(read(LaunchWord::RECORD));
+  number_ = read(LaunchWord::LAUNCH);
+  has_record_ = record_ % LAUNCH_ALIGNMENT == 0 && memory.contains(record_, RECORD_WORDS * WORD_BYTES);
+  if (arguments) {
+    core_.counters[Counter::LINES_READ] += core_.lines(block, size);
+    for (std::uint64_t k = 0; k < arguments_.size(); ++k)
+      arguments_[k] = address_of(read(LaunchWord::ARGUMENTS + k));
+    if (!has_record_) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, record_);
+  }
+  return true;
+}
+
+bool Machine::run(std::uint64_t budget) {
+  if (!busy_) return true;
+  ended_ = false;
+  while (budget && !ended_) {
+    if (core_.faulted())
+      end();
+    else if (!access_.done())
+      run_nest(budget);
+    else
+      --budget, word();
+  }
+  return ended_;
+}
+
+void Machine::run_nest(std::uint64_t& budget) {
+  if (access_.work(budget) && access_.done()) access_.clear();
+}
+
+bool Machine::illegal() { return core_.raise(Cause::PROGRAM, Queue::NONE, position_); }
+
+// The next word of the program; false after a fault.
+bool Machine::word() {
+  const std::uint64_t address = address_of(program_ + position_ * WORD_BYTES);
+  if (!core_.memory.contains(address, WORD_BYTES)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, address);
+  core_.counters[Counter::LINES_READ] += position_ == 0 || address % core_.config.bus_bytes == 0;
+  ProgramWord word = ProgramWord::decode(core_.memory.read(address, WORD_BYTES));
+  if (!exists(word) || misplaced(word)) return illegal();
+  if (word.substitute && word.unit != Unit::CONTROL) word.value = address_of(word.value + arguments_[word.argument]);
+  if (!carry_out(word)) return false;
+  ++position_;
+  return true;
+}
+
+bool Machine::carry_out(const ProgramWord& word) {
+  switch (word.unit) {
+    case Unit::LEVEL:
+    case Unit::EVENT:
+    case Unit::STEP:
+      return access_.configure(word) || illegal();
+    case Unit::LENGTH:
+    case Unit::CALLBACK:
+    case Unit::INSTRUCTION:
+      execute_.configure(word);
+      return true;
+    default:
+      break;
+  }
+  if (word.field == ControlField::LENGTH) length_ = word.value;
+  if (word.field == ControlField::RUN) {
+    nest_ += started_;
+    started_ = true;
+    access_.start();
+  }
+  if (word.field == ControlField::END) {
+    if (!drained()) return false;
+    end();
+  }
+  return true;
+}
+
+// Whether CONFIG, LENGTH and END are where they must be, and only there, and right.
+bool Machine::misplaced(const ProgramWord& word) const {
+  const auto is = [&](std::uint64_t field) { return word.unit == Unit::CONTROL && word.field == field; };
+  if (is(ControlField::CONFIG) != (position_ == 0) || is(ControlField::LENGTH) != (position_ == 1)) return true;
+  if (position_ == 0) return word.substitute || word.value != static_cast<std::uint64_t>(core_.config.hash);
+  if (position_ == 1) return word.substitute || word.value < SHORTEST_PROGRAM || word.value >= LONGEST_PROGRAM;
+  return is(ControlField::END) != (position_ == length_ - 1);
+}
+
+bool Machine::exists(const ProgramWord& word) const {
+  if (word.substitute && word.argument >= arguments_.size()) return false;
+  return known_field(word.unit, word.field) && field_exists(word);
+}
+
+bool Machine::field_exists(const ProgramWord& word) const {
+  const Config& config = core_.config;
+  const auto below = [&](std::int64_t limit) { return word.index < static_cast<std::uint64_t>(limit); };
+  switch (word.unit) {
+    case Unit::CONTROL: return word.index == 0;
+    case Unit::EVENT: return below(4 * config.levels) && EventKind::known(word.index % 4);
+    case Unit::STEP: return below(config.steps);
+    case Unit::LENGTH: return below(config.lengths) && !started_;
+    case Unit::CALLBACK: return below(config.callbacks) && !started_;
+    case Unit::INSTRUCTION: return below(config.instructions) && !started_;
+    default: break;
+  }
+  if (!below(config.levels)) return false;
+  const std::uint64_t loads = config.sequential_loads[word.index] + config.random_loads[word.index];
+  if (word.field >= LevelField::ALU0)
+    return (word.field - LevelField::ALU0) / ALU_FIELDS < static_cast<std::uint64_t>(config.alus[word.index]);
+  return word.field < LevelField::LOAD0 || (word.field - LevelField::LOAD0) / LOAD_FIELDS < loads;
+}
+
+// Whether nothing is left that would keep a launch from ending; else the fault HANG.
+bool Machine::drained() {
+  if (execute_.starving() != Queue::NONE) return core_.raise(Cause::HANG, execute_.starving());
+  if (!core_.scalars.empty()) return core_.raise(Cause::HANG, Queue::SCALAR);
+  for (std::uint64_t queue = 0; queue < core_.rows.size(); ++queue)
+    if (!core_.rows[queue].empty()) return core_.raise(Cause::HANG, queue_of(queue));
+  if (!core_.store_data.empty()) return core_.raise(Cause::HANG, Queue::STORE_DATA);
+  if (!core_.store_addresses.empty()) return core_.raise(Cause::HANG, Queue::STORE_ADDRESS);
+  return true;
+}
+
+// The launch has ended, well or by a fault; a fault takes the queued ones with it.
+void Machine::end() {
+  if (core_.faulted()) {
+    faulted_ = true;
+    cause_ = core_.fault.cause;
+    write_record(State::FAULTED, nest_);
+  } else {
+    write_record(State::DONE, 0);
+  }
+  busy_ = false;
+  const bool goes_on = !faulted_ && !queue_.empty();
+  while (faulted_ && !queue_.empty()) {
+    const std::uint64_t block = queue_.front();
+    queue_.pop_front();
+    core_.fault = {};
+    core_.counters.fill(0);
+    read_block(block, false);
+    core_.fault = {};
+    write_record(State::CANCELLED, 0);
+  }
+  if (goes_on) {
+    const std::uint64_t block = queue_.front();
+    queue_.pop_front();
+    begin(block);
+  }
+}
+
+void Machine::write_record(std::uint64_t state, std::uint64_t nest) {
+  ended_ = interrupt_ = true;
+  ++completed_;
+  if (!has_record_) return;
+  const Fault& fault = core_.fault;
+  std::array<std::uint64_t, RECORD_WORDS> words{};
+  words[RecordWord::HEAD] = RecordHead{state, fault.cause, nest, fault.level, fault.queue, number_}.encode();
+  words[RecordWord::VALUE] = fault.value;
+  words[RecordWord::ADDRESS] = fault.address;
+  std::copy(std::begin(fault.registers), std::end(fault.registers), &words[RecordWord::REGISTER0]);
+  std::copy(core_.counters.begin(), core_.counters.end(), &words[RecordWord::COUNTERS]);
+  for (std::uint64_t k = 0; k < words.size(); ++k) core_.memory.write_word(record_ + k * WORD_BYTES, words[k]);
+}
+
+}  // namespace daedal

@@ -1,0 +1,65 @@
+// The store unit: joins store addresses with rows from the execute unit or from the store stream.
+#pragma once
+#include "core.h"
+
+namespace daedal {
+
+class StoreUnit {
+ public:
+  explicit StoreUnit(Core& core) : core_(core) {}
+
+  void clear() { last_line_ = ~0ull; }
+
+  // A row of `elements` from the execute unit.
+  bool offer(const void* data, std::uint64_t elements) {
+    auto& addresses = core_.store_addresses;
+    if (core_.store_data.empty() && !addresses.empty() && !addresses.front().stream) {
+      const StoreAddress to = addresses.front();
+      addresses.pop();
+      return write(to, data, elements * ELEMENT_BYTES, Queue::STORE_DATA) && run();
+    }
+    std::vector<std::uint32_t> row(elements);
+    std::memcpy(row.data(), data, elements * ELEMENT_BYTES);
+    return core_.push(core_.store_data, std::move(row), Queue::STORE_DATA);
+  }
+
+  // Writes whatever has both address and data; false after a fault.
+  bool run() {
+    auto& addresses = core_.store_addresses;
+    auto& streamed = core_.rows[FetchQueue::STORE];
+    while (!addresses.empty()) {
+      const StoreAddress to = addresses.front();
+      if (to.stream ? streamed.empty() : core_.store_data.empty()) break;
+      addresses.pop();
+      bool written;
+      if (to.stream) {
+        const Row row = streamed.front();
+        streamed.pop();
+        written = write(to, core_.memory.at(row.address), row.size, Queue::STREAM);
+      } else {
+        const auto& row = core_.store_data.front();
+        written = write(to, row.data(), row.size() * ELEMENT_BYTES, Queue::STORE_DATA);
+        core_.store_data.pop();
+      }
+      if (!written) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool write(const StoreAddress& to, const void* data, std::uint64_t size, std::uint64_t queue) {
+    if (size != to.size) return core_.raise(Cause::FRAMING, queue, to.size / ELEMENT_BYTES, to.address);
+    if (!core_.memory.contains(to.address, size)) return core_.raise(Cause::MEMORY_ERROR, queue, 0, to.address);
+    std::memmove(core_.memory.at(to.address), data, size);
+    const std::uint64_t first = to.address / core_.config.bus_bytes;
+    core_.counters[Counter::LINES_WRITTEN] += core_.lines(to.address, size) - (first == last_line_);
+    core_.counters[Counter::BYTES_WRITTEN] += size;
+    last_line_ = (to.address + size - 1) / core_.config.bus_bytes;
+    return true;
+  }
+
+  Core& core_;
+  std::uint64_t last_line_ = ~0ull;
+};
+
+}  // namespace daedal

@@ -1,0 +1,57 @@
+// The C interface that Python loads. Functions return 0 on failure; daedal_error tells what happened.
+#include <exception>
+
+#include "simulation.h"
+
+using daedal::LaunchCounts;
+using daedal::MemoryOptions;
+using daedal::Simulation;
+
+extern "C" {
+
+Simulation *daedal_create(std::uint64_t memory_bytes, std::uint64_t latency, double lines, double stall,
+                          std::uint32_t seed, int random) {
+  try {
+    return new Simulation(memory_bytes, MemoryOptions{latency, lines, stall, seed, random != 0});
+  } catch (const std::exception &) {
+    return nullptr;
+  }
+}
+
+void daedal_destroy(Simulation *simulation) { delete simulation; }
+
+std::uint32_t daedal_read_register(Simulation *simulation, std::uint32_t address) {
+  return simulation->read_register(address);
+}
+
+void daedal_write_register(Simulation *simulation, std::uint32_t address, std::uint32_t value) {
+  simulation->write_register(address, value);
+}
+
+// The bytes of the device's memory, which the host may touch whenever the clock stands still.
+std::uint8_t *daedal_memory(Simulation *simulation) { return simulation->storage().bytes(); }
+
+int daedal_run(Simulation *simulation, std::uint64_t cycles, double seconds) {
+  return simulation->run(cycles, seconds);
+}
+
+std::uint64_t daedal_cycle(Simulation *simulation) { return simulation->cycle(); }
+
+// Fills cycles, lines read, lines written and bytes written of the last launch that ended; 0 if there is none.
+int daedal_counts(Simulation *simulation, std::uint64_t *values) {
+  if (!simulation->counts().any()) return 0;
+  const LaunchCounts &last = simulation->counts().last();
+  values[0] = last.last_write - last.start;
+  values[1] = last.lines_read;
+  values[2] = last.lines_written;
+  values[3] = last.bytes_written;
+  return 1;
+}
+
+int daedal_trace(Simulation *simulation, const char *path) { return simulation->trace(path); }
+
+void daedal_stop_trace(Simulation *simulation) { simulation->stop_trace(); }
+
+// The first bus error, or an empty text.
+const char *daedal_error(Simulation *simulation) { return simulation->errors().text(); }
+}

@@ -1,0 +1,110 @@
+#include "simulation.h"
+
+namespace daedal {
+
+namespace {
+
+constexpr unsigned RESET_CYCLES = 4;
+constexpr unsigned REGISTER_CYCLES = 10000;  // a register access must end within this many
+constexpr unsigned CLOCK_CHECK = 256;        // cycles between looks at the wall clock
+
+}  // namespace
+
+Simulation::Simulation(std::uint64_t memory_bytes, const MemoryOptions &options)
+    : model_(std::make_unique<Vmodel>(&context_, "")),
+      pins_(bind_pins(*model_)),
+      storage_(memory_bytes),
+      counts_(storage_),
+      memory_(pins_, storage_, counts_, errors_, options),
+      host_(pins_, counts_) {
+#if VM_TRACE
+  context_.traceEverOn(true);
+#endif
+  model_->rst = 1;
+  for (unsigned i = 0; i < RESET_CYCLES; ++i) {
+    model_->clk = 0;
+    model_->eval();
+    model_->clk = 1;
+    model_->eval();
+  }
+  model_->rst = 0;
+}
+
+Simulation::~Simulation() {
+  stop_trace();
+  model_->final();
+}
+
+void Simulation::clock() {
+  memory_.drive(cycle_);
+  model_->clk = 0;
+  model_->eval();
+  dump(0);
+  memory_.sample(cycle_);
+  host_.sample(cycle_);
+  model_->clk = 1;
+  model_->eval();
+  dump(1);
+  host_.release();
+  ++cycle_;
+}
+
+bool Simulation::run(std::uint64_t cycles, double seconds) {
+  auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  for (std::uint64_t done = 0; done < cycles && !*pins_.interrupt; ++done) {
+    if (errors_.any()) return false;
+    if (done % CLOCK_CHECK == CLOCK_CHECK - 1 && std::chrono::steady_clock::now() >= end) return false;
+    clock();
+  }
+  return *pins_.interrupt;
+}
+
+void Simulation::finish_transaction() {
+  for (unsigned i = 0; host_.busy(); ++i) {
+    if (i == REGISTER_CYCLES) {
+      errors_.report(cycle_, "a register access did not end within %u cycles", REGISTER_CYCLES);
+      return;
+    }
+    clock();
+  }
+}
+
+std::uint32_t Simulation::read_register(std::uint32_t address) {
+  host_.start_read(address);
+  finish_transaction();
+  return host_.value();
+}
+
+void Simulation::write_register(std::uint32_t address, std::uint32_t value) {
+  host_.start_write(address, value);
+  finish_transaction();
+}
+
+#if VM_TRACE
+
+void Simulation::dump(unsigned half) {
+  if (trace_) trace_->dump(10 * cycle_ + 5 * half);
+}
+
+bool Simulation::trace(const char *path) {
+  stop_trace();
+  trace_ = std::make_unique<VerilatedVcdC>();
+  model_->trace(trace_.get(), 99);
+  trace_->open(path);
+  return trace_->isOpen();
+}
+
+void Simulation::stop_trace() {
+  if (trace_) trace_->close();
+  trace_.reset();
+}
+
+#else
+
+void Simulation::dump(unsigned) {}
+bool Simulation::trace(const char *) { return false; }
+void Simulation::stop_trace() {}
+
+#endif
+
+}  // namespace daedal

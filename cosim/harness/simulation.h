@@ -1,0 +1,62 @@
+// The model, its memory and its host port, moved on clock by clock.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "Vmodel.h"
+#include "counts.h"
+#include "errors.h"
+#include "lite.h"
+#include "memory.h"
+#include "pins.h"
+#include "storage.h"
+#include "verilated.h"
+#if VM_TRACE
+#include "verilated_vcd_c.h"
+#endif
+
+namespace daedal {
+
+class Simulation {
+ public:
+  Simulation(std::uint64_t memory_bytes, const MemoryOptions &options);
+  ~Simulation();
+
+  std::uint32_t read_register(std::uint32_t address);
+  void write_register(std::uint32_t address, std::uint32_t value);
+
+  // Clocks until the interrupt is raised (true), or `cycles` or `seconds` are over, or something went wrong.
+  bool run(std::uint64_t cycles, double seconds);
+
+  // Writes waveforms to a file from here on; false if this model cannot.
+  bool trace(const char *path);
+  void stop_trace();
+
+  Storage &storage() { return storage_; }
+  const Counts &counts() const { return counts_; }
+  const Errors &errors() const { return errors_; }
+  std::uint64_t cycle() const { return cycle_; }
+
+ private:
+  void clock();
+  void dump(unsigned half);
+  void finish_transaction();
+
+  VerilatedContext context_;
+  std::unique_ptr<Vmodel> model_;
+  Pins pins_;
+  Storage storage_;
+  Errors errors_;
+  Counts counts_;
+  Memory memory_;
+  LiteMaster host_;
+  std::uint64_t cycle_ = 0;
+#if VM_TRACE
+  std::unique_ptr<VerilatedVcdC> trace_;
+#endif
+};
+
+}  // namespace daedal

@@ -1,0 +1,127 @@
+"""The harness around a verilated model as a Python object: one shared library per model and options."""
+
+import ctypes
+from pathlib import Path
+
+from daedal.cosim.build import build_verilated, read_sources
+from daedal.cosim.memory_spec import MemorySpec
+from daedal.errors import DaedalError
+from daedal.hw.config import Config
+from daedal.hw.isa.c_header import generate
+from daedal.hw.isa.launch import Counter
+
+_SOURCES = (
+    "api.cpp", "counts.h", "errors.h", "lite.h", "memory.cpp", "memory.h", "pins.h", "simulation.cpp",
+    "simulation.h", "storage.h",
+)  # fmt: skip
+
+COUNTED = (Counter.CYCLES, Counter.LINES_READ, Counter.LINES_WRITTEN, Counter.BYTES_WRITTEN)
+"""Counters that the harness counts for itself, in the order of ``daedal_counts``."""
+
+_U32, _U64, _TEXT, _SELF = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_void_p
+_FUNCTIONS = {
+    "daedal_create": (_SELF, (_U64, _U64, ctypes.c_double, ctypes.c_double, _U32, ctypes.c_int)),
+    "daedal_destroy": (None, (_SELF,)),
+    "daedal_read_register": (_U32, (_SELF, _U32)),
+    "daedal_write_register": (None, (_SELF, _U32, _U32)),
+    "daedal_memory": (_SELF, (_SELF,)),
+    "daedal_run": (ctypes.c_int, (_SELF, _U64, ctypes.c_double)),
+    "daedal_cycle": (_U64, (_SELF,)),
+    "daedal_counts": (ctypes.c_int, (_SELF, ctypes.POINTER(_U64))),
+    "daedal_trace": (ctypes.c_int, (_SELF, _TEXT)),
+    "daedal_stop_trace": (None, (_SELF,)),
+    "daedal_error": (_TEXT, (_SELF,)),
+}
+
+
+class BusError(DaedalError):
+    """The RTL broke a rule of its bus; the message has cycle, channel and address. A defect of the RTL."""
+
+
+def ports_header(config: Config) -> str:
+    """The C++ header that tells the harness the number and width of the memory ports."""
+    ports = " ".join(f"X({port})" for port in range(config.ports))
+    return f"#pragma once\n#define DAEDAL_READ_PORTS(X) {ports}\nconstexpr unsigned BUS_BYTES = {config.bus_bytes};\n"
+
+
+def build_harness(verilog: str, config: Config, *, top: str, trace: bool = False) -> Path:
+    """The shared library of this Verilog, whose ports are those of the core, with the harness around it."""
+    files = read_sources(Path(__file__).parent / "harness", *_SOURCES)
+    files |= {"ports.h": ports_header(config), "encodings.h": generate()}
+    return build_verilated(f"{top}-{config.name}", verilog, files, top=top, trace=trace)
+
+
+class Harness:
+    """A running model: registers, memory and clock.
+
+    Parameters
+    ----------
+    library
+        What :func:`build_harness` made.
+    memory_bytes
+        Size of the memory; an access beyond it is answered with an error.
+    spec
+        Options of the memory model.
+    """
+
+    def __init__(self, library: Path, memory_bytes: int, spec: MemorySpec) -> None:
+        self._library = ctypes.CDLL(str(library))
+        for name, (result, arguments) in _FUNCTIONS.items():
+            function = getattr(self._library, name)
+            function.restype, function.argtypes = result, arguments
+        seed = 1 if spec.seed is None else spec.seed
+        self._self = self._library.daedal_create(
+            memory_bytes, spec.latency, spec.lines, spec.stall, seed, spec.random
+        )
+        if not self._self:
+            raise MemoryError(f"no room for a device memory of {memory_bytes} bytes")
+        array = ctypes.c_uint8 * memory_bytes
+        self.memory = memoryview(array.from_address(self._library.daedal_memory(self._self))).cast("B")
+        """The device's memory; not to be touched after :meth:`close`."""
+
+    def close(self) -> None:
+        """End the simulation and finish its waveform."""
+        if self._self:
+            self.memory = memoryview(b"")
+            self._library.daedal_destroy(self._self)
+            self._self = None
+
+    def read_register(self, address: int) -> int:
+        """A register over AXI4-Lite; BusError if the model does not answer."""
+        value: int = self._library.daedal_read_register(self._self, address)
+        self._check()
+        return value
+
+    def write_register(self, address: int, value: int) -> None:
+        """Write a register over AXI4-Lite; BusError if the model does not answer."""
+        self._library.daedal_write_register(self._self, address, value)
+        self._check()
+
+    def run(self, cycles: int, seconds: float) -> bool:
+        """Clock until the interrupt is raised (True), or so many cycles or seconds are over (False)."""
+        raised = bool(self._library.daedal_run(self._self, cycles, seconds))
+        self._check()
+        return raised
+
+    @property
+    def cycle(self) -> int:
+        """Cycles so far."""
+        value: int = self._library.daedal_cycle(self._self)
+        return value
+
+    def counts(self) -> dict[str, int] | None:
+        """What the last launch that ended did, by the name of its Counter, as seen from the buses."""
+        values = (_U64 * len(COUNTED))()
+        if not self._library.daedal_counts(self._self, values):
+            return None
+        return {counter.name: value for counter, value in zip(COUNTED, values, strict=True)}
+
+    def trace(self, path: str) -> None:
+        """Write waveforms to this file from here on; OSError if it cannot be written."""
+        if not self._library.daedal_trace(self._self, path.encode()):
+            raise OSError(f"waveforms cannot be written to {path!r}")
+
+    def _check(self) -> None:
+        text = self._library.daedal_error(self._self).decode()
+        if text:
+            raise BusError(f"the model broke a rule of its bus in {text}")

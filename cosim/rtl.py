@@ -1,0 +1,45 @@
+"""The core's Verilog, generated once per configuration and version of the hardware sources."""
+
+import hashlib
+import os
+import tempfile
+from importlib import metadata
+from pathlib import Path
+
+from daedal.cosim.build import cache_directory
+from daedal.hw.config import Config
+
+TOP = "daedal_core"
+"""Name of the top module."""
+
+
+def core_verilog(config: Config) -> str:
+    """The Verilog text of ``Core(config)``; kept in the cache, since generating it takes several seconds."""
+    path = cache_directory() / f"core-{_key(config)}.v"
+    if path.exists():
+        return path.read_text(encoding="utf-8")
+    text = generate_verilog(config)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".v")
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    os.replace(temporary, path)
+    return text
+
+
+def generate_verilog(config: Config) -> str:
+    """The Verilog text of ``Core(config)``, made anew."""
+    from amaranth.back import verilog
+
+    from daedal.hw.core import Core
+
+    text: str = verilog.convert(Core(config), name=TOP, emit_src=False)
+    return text
+
+
+def _key(config: Config) -> str:
+    hardware = Path(__file__).resolve().parents[1] / "hw"
+    digest = hashlib.sha256(f"{config!r} amaranth {metadata.version('amaranth')}".encode())
+    for source in sorted(hardware.rglob("*.py")):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:20]

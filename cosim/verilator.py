@@ -1,0 +1,93 @@
+"""The target ``verilator``: the core's RTL, compiled, with memory and clock in C++."""
+
+import time
+
+from daedal.cosim.harness_library import Harness, build_harness
+from daedal.cosim.memory_spec import MemorySpec
+from daedal.cosim.rtl import TOP, core_verilog
+from daedal.hw.config import Config
+from daedal.hw.isa.launch import Counter
+
+SLICE_SECONDS = 0.003
+"""Longest time in C++ at a stretch, so that an interrupt from the keyboard gets through."""
+
+SLICE_CYCLES = 1 << 30
+
+
+class VerilatorTarget:
+    """The five primitives on simulated RTL.
+
+    Parameters
+    ----------
+    config
+        The core's configuration; a model that was never built before takes a minute or so.
+    memory
+        Memory model and options, see :class:`MemorySpec`.
+    memory_bytes
+        Size of the memory, which starts at address 0.
+    wave
+        File for a VCD waveform of the whole run, or None.
+    """
+
+    def __init__(
+        self, config: Config, *, memory: str = "ideal", memory_bytes: int = 256 << 20, wave: str | None = None
+    ) -> None:
+        self.memory_bytes = memory_bytes
+        spec = MemorySpec.parse(memory)
+        library = build_harness(core_verilog(config), config, top=TOP, trace=wave is not None)
+        self._harness = Harness(library, memory_bytes, spec)
+        self.seconds = 0.0
+        """Time spent in :meth:`wait` so far."""
+        if wave is not None:
+            self._harness.trace(wave)
+
+    @property
+    def cycles(self) -> int:
+        """Clock cycles simulated so far."""
+        return self._harness.cycle
+
+    def csr_read(self, address: int) -> int:
+        """The register at this address, over AXI4-Lite."""
+        return self._harness.read_register(address)
+
+    def csr_write(self, address: int, value: int) -> None:
+        """Write the register at this address, over AXI4-Lite."""
+        self._harness.write_register(address, value)
+
+    def mem_read(self, address: int, size: int) -> bytes:
+        """Bytes of the memory, taken without simulated time."""
+        self._check(address, size)
+        return bytes(self._harness.memory[address : address + size])
+
+    def mem_write(self, address: int, data: bytes | memoryview) -> None:
+        """Put bytes into the memory without simulated time."""
+        self._check(address, len(data))
+        self._harness.memory[address : address + len(data)] = data
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Clock until the interrupt is raised; False if ``timeout`` seconds pass before."""
+        start = time.monotonic()
+        raised = False
+        try:
+            while not raised and (timeout is None or time.monotonic() - start < timeout):
+                raised = self._harness.run(SLICE_CYCLES, SLICE_SECONDS)
+        finally:
+            self.seconds += time.monotonic() - start
+        return raised
+
+    def counted(self) -> dict[str, int] | None:
+        """What the last launch did as the harness saw it on the buses."""
+        counts = self._harness.counts()
+        if counts is not None and not counts[Counter.CYCLES.name]:
+            del counts[Counter.CYCLES.name]  # nothing was written, so there is no last write to count up to
+        return counts
+
+    def close(self) -> None:
+        """End the simulation."""
+        self._harness.close()
+
+    def _check(self, address: int, size: int) -> None:
+        if address < 0 or address + size > self.memory_bytes:
+            raise ValueError(
+                f"an access must lie within {self.memory_bytes} bytes of memory, not {size} bytes at {address:#x}"
+            )

@@ -1,0 +1,352 @@
+"""The event contract (docs/machine.md) as an executable reference: what the access unit sends, nest by nest.
+
+It decodes a program with ``hw.isa.program`` and shares nothing else with RTL, compiler or emulator; all are
+tested against it. It favours clarity over speed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.isa.contract_words import Constants, NestWords, nests
+from daedal.hw.isa.launch import Cause, Queue
+from daedal.hw.isa.program import Program
+from daedal.hw.isa.program_words import (
+    INDEX_BITS,
+    PITCH_BITS,
+    SIZE_BITS,
+    AluOp,
+    CheckKind,
+    EventKind,
+    FetchQueue,
+    LevelField,
+    Sense,
+    StepField,
+)
+
+MODULUS = 1 << ADDRESS_BITS
+TOKEN_BITS = 6
+
+Read = Callable[[int, int], bytes]
+"""``read(address, size)`` gives ``size`` bytes of memory."""
+
+_FETCH_QUEUES = {
+    FetchQueue.VECTOR0: Queue.VECTOR0,
+    FetchQueue.VECTOR1: Queue.VECTOR1,
+    FetchQueue.STORE: Queue.STREAM,
+}
+
+
+@dataclass(frozen=True)
+class Token:
+    """A callback number for the execute unit."""
+
+    callback: int
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar for the execute unit, 40 bits."""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class StoreAddress:
+    """Where a row of ``size`` bytes goes; ``stream``: its data come from the store stream."""
+
+    address: int
+    size: int
+    stream: bool
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """A row of ``size`` bytes fetched from ``address`` into ``queue``."""
+
+    queue: FetchQueue
+    address: int
+    size: int
+
+
+Push = Token | Scalar | StoreAddress | Fetch
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What the access unit reports. ``value`` as 64 unsigned bits; ``registers`` of the bundle that faulted.
+
+    ALIGNMENT: ``address`` and ``queue`` of the row or store, ``level`` of the event, ``value`` is the size.
+    """
+
+    cause: Cause
+    level: int
+    value: int
+    address: int = 0
+    queue: Queue = Queue.NONE
+    registers: tuple[int, ...] = ()
+
+
+@dataclass
+class NestTrace:
+    """What one nest did. ``bundles`` counts those that reached the event unit, a poisoned one included.
+
+    ``lookups`` counts the INDEX checks of bundles that were not poisoned.
+    """
+
+    pushes: list[Push] = field(default_factory=list)
+    bundles: int = 0
+    lookups: int = 0
+    fault: Fault | None = None
+
+    @property
+    def tokens(self) -> list[int]:
+        """Callback numbers in order."""
+        return [push.callback for push in self.pushes if isinstance(push, Token)]
+
+    @property
+    def scalars(self) -> list[int]:
+        """Scalars in order."""
+        return [push.value for push in self.pushes if isinstance(push, Scalar)]
+
+    @property
+    def stores(self) -> list[StoreAddress]:
+        """Store addresses in order."""
+        return [push for push in self.pushes if isinstance(push, StoreAddress)]
+
+    @property
+    def fetches(self) -> list[Fetch]:
+        """Row fetches in order."""
+        return [push for push in self.pushes if isinstance(push, Fetch)]
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What flows from level to level; the flags are sets of levels. A bundle with a fault is poisoned."""
+
+    registers: tuple[int, ...]
+    live: bool = True
+    begin: frozenset[int] = frozenset()
+    iteration: frozenset[int] = frozenset()
+    end: frozenset[int] = frozenset()
+    fault: Fault | None = None
+
+
+def run_contract(raw: bytes, config: Config, read: Read, arguments: Sequence[int] = ()) -> list[NestTrace]:
+    """The traces of the nests of the program ``raw``, up to and including the first one with a fault."""
+    traces = []
+    for words in nests(Program.from_bytes(raw), arguments):
+        traces.append(run_nest(words, config, read))
+        if traces[-1].fault:
+            break
+    return traces
+
+
+def run_nest(words: NestWords, config: Config, read: Read) -> NestTrace:
+    """The trace of one nest."""
+    bundles: Iterable[Bundle] = [Bundle((0,) * config.registers)]
+    for level in range(config.levels):
+        bundles = Level(words, config, level, read).transform(bundles)
+    trace = NestTrace()
+    for bundle in bundles:
+        trace.bundles += 1
+        trace.fault = bundle.fault or _do_events(words, config, bundle, trace)
+        if trace.fault:
+            break
+    return trace
+
+
+def signed(value: int, bits: int = ADDRESS_BITS) -> int:
+    """The low ``bits`` of ``value`` as a signed number."""
+    value %= 1 << bits
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def _operand(source: int, constant: int, registers: Sequence[int]) -> int:
+    return registers[source - 1] if source else constant
+
+
+def _put(registers: list[int], destination: int, value: int) -> None:
+    if destination:
+        registers[destination - 1] = value % MODULUS
+
+
+def _holds(predicate: int, sense: int, registers: Sequence[int]) -> bool:
+    return predicate == 0 or (registers[predicate - 1] == 0) == (sense == Sense.ZERO.value)
+
+
+class Level:
+    """One level of a nest."""
+
+    def __init__(self, words: NestWords, config: Config, level: int, read: Read) -> None:
+        self.words, self.level, self.read = words.level(level), level, read
+        self.control = self.words.members(LevelField.CONTROL)
+        self.check = self.words.members(LevelField.CHECK)
+        self.counting = self.words.members(LevelField.COUNT)
+        self.sequential = range(config.sequential_loads[level])
+        self.random = range(len(self.sequential), len(self.sequential) + config.random_loads[level])
+        self.alus = range(config.alus[level])
+
+    def transform(self, parents: Iterable[Bundle]) -> Iterator[Bundle]:
+        """The bundles that this level makes of its parent's."""
+        for parent in parents:
+            if not (self.control["enable"] and parent.live and parent.fault is None):
+                yield parent
+                continue
+            for bundle in self.activation(parent):
+                yield bundle
+                if bundle.fault:
+                    return
+
+    def activation(self, parent: Bundle) -> Iterator[Bundle]:
+        """The bundles of one activation."""
+        lower = signed(_operand(self.control["lower"], self.words[LevelField.LOWER], parent.registers))
+        upper = signed(_operand(self.control["upper"], self.words[LevelField.UPPER], parent.registers))
+        if upper < lower:
+            yield self._poison(parent, parent.registers, Cause.BOUNDS_ORDER, upper)
+            return
+        own = frozenset([self.level])
+        values = range(lower, upper, self.words[LevelField.STEP])
+        if not values:
+            registers = list(parent.registers)
+            if self.counting["enable"]:
+                _put(registers, self.counting["destination"], 0)
+            yield replace(
+                parent, registers=tuple(registers), live=False, begin=parent.begin | own, end=parent.end | own
+            )
+            return
+        count = 0
+        for i in values:
+            first, last = i == values[0], i == values[-1]
+            registers, fault = self.iteration(i, parent.registers)
+            if fault:
+                yield self._poison(parent, tuple(registers), *fault)
+                return
+            if self.counting["enable"]:
+                count += _holds(self.counting["predicate"], self.counting["sense"], registers)
+                _put(registers, self.counting["destination"], count)
+            yield Bundle(
+                tuple(registers),
+                begin=parent.begin | own if first else frozenset(),
+                iteration=own | (parent.iteration if first else frozenset()),
+                end=parent.end | own if last else frozenset(),
+            )
+
+    def iteration(self, i: int, parent: Sequence[int]) -> tuple[list[int], tuple[Cause, int] | None]:
+        """The registers of iteration ``i`` before the count, and the fault (cause, value) if there is one."""
+        registers = list(parent)
+        _put(registers, self.control["induction"], i)
+        values = {slot: self.load(slot, i, parent, registers) for slot in self.sequential}
+        fault = self.checked(values, parent) if self.check["load"] in self.sequential else None
+        if fault:
+            return registers, fault
+        values = {slot: self.load(slot, i, registers, registers) for slot in self.random}
+        fault = self.checked(values, parent) if self.check["load"] in self.random else None
+        if not fault:
+            for alu in self.alus:
+                self.alu(alu, registers)
+        return registers, fault
+
+    def load(self, slot: int, i: int, operands: Sequence[int], registers: list[int]) -> int:
+        """Do load ``slot``; returns the 64 bits loaded. Address bits below the element's size are ignored."""
+        control = self.words.members(LevelField[f"LOAD{slot}"])
+        if not control["enable"]:
+            return 0
+        index = operands[control["index"] - 1] if control["index"] else i
+        base = _operand(control["base"], self.words[LevelField[f"LOAD{slot}_BASE"]], operands)
+        size = 1 << control["size"]
+        address = (base + index * size) % MODULUS & -size
+        value = int.from_bytes(self.read(address, size), "little", signed=bool(control["is_signed"]))
+        _put(registers, control["destination"], value)
+        return value % (1 << 64)
+
+    def checked(self, values: dict[int, int], parent: Sequence[int]) -> tuple[Cause, int] | None:
+        """The fault that the check finds."""
+        if not self.check["enable"]:
+            return None
+        value = values[self.check["load"]]
+        limit = signed(_operand(self.check["limit"], self.words[LevelField.CHECK_LIMIT], parent))
+        if value < limit:
+            return None
+        return (Cause.INDEX if self.check["kind"] == CheckKind.INDEX.value else Cause.OFFSET), value
+
+    def alu(self, number: int, registers: list[int]) -> None:
+        """Do ALU operation ``number``."""
+        control = self.words.members(LevelField[f"ALU{number}"])
+        op = AluOp(control["op"])
+        if op is not AluOp.NONE:
+            a = _operand(control["a"], self.words[LevelField[f"ALU{number}_A"]], registers)
+            b = _operand(control["b"], self.words[LevelField[f"ALU{number}_B"]], registers)
+            _put(registers, control["destination"], _OPERATIONS[op](a, b))
+
+    def _poison(self, parent: Bundle, registers: tuple[int, ...], cause: Cause, value: int) -> Bundle:
+        fault = Fault(cause, self.level, value % (1 << 64), registers=registers)
+        return replace(parent, registers=registers, live=False, fault=fault)
+
+
+_OPERATIONS: dict[Enum, Callable[[int, int], int]] = {
+    AluOp.ADD: lambda a, b: a + b,
+    AluOp.SUB: lambda a, b: a - b,
+    AluOp.MUL: lambda a, b: (a % (1 << INDEX_BITS)) * (b % (1 << PITCH_BITS)),
+    AluOp.AND: lambda a, b: a & b,
+    AluOp.MIN: lambda a, b: min(signed(a), signed(b)),
+    AluOp.MAX: lambda a, b: max(signed(a), signed(b)),
+    AluOp.EQUAL: lambda a, b: a == b,
+    AluOp.NOT_EQUAL: lambda a, b: a != b,
+    AluOp.LESS: lambda a, b: signed(a) < signed(b),
+    AluOp.SHIFT_LEFT: lambda a, b: a << b % 64,
+    AluOp.SHIFT_RIGHT: lambda a, b: a >> b % 64,
+}
+
+
+def _do_events(words: NestWords, config: Config, bundle: Bundle, trace: NestTrace) -> Fault | None:
+    """Do the events of ``bundle`` in the contract's order."""
+    for level in sorted(bundle.iteration):
+        check = words.level(level).members(LevelField.CHECK)
+        trace.lookups += check["enable"] and check["kind"] == CheckKind.INDEX.value
+    order = []
+    for level in range(config.levels):
+        order += [(level, EventKind.BEGIN)] if level in bundle.begin else []
+        order += [(level, EventKind.ITER)] if level in bundle.iteration else []
+    order += [(level, EventKind.END) for level in sorted(bundle.end, reverse=True)]
+    for level, kind in order:
+        event = words.event(level, kind)
+        if not _holds(event["predicate"], event["sense"], bundle.registers):
+            continue
+        for number in range(event["first"], event["first"] + event["count"]):
+            if fault := _do_step(words.step(number), config, bundle.registers, level, trace.pushes):
+                return fault
+    return None
+
+
+def _do_step(
+    step: Constants, config: Config, registers: tuple[int, ...], level: int, pushes: list[Push]
+) -> Fault | None:
+    control = step.members(StepField.CONTROL)
+
+    def value(name: str, bits: int = ADDRESS_BITS) -> int:
+        return _operand(control[name], step[StepField[name.upper()]], registers) % (1 << bits)
+
+    def row(name: str) -> tuple[int, int]:
+        product = value(f"{name}_index", INDEX_BITS) * value(f"{name}_pitch", PITCH_BITS)
+        return (value(f"{name}_base") + product) % MODULUS, value(f"{name}_size", SIZE_BITS)
+
+    if control["scalar_enable"]:
+        pushes.append(Scalar(value("scalar")))
+    if control["store_enable"]:
+        address, size = row("store")
+        if address % 4 or size % 4 or not size:
+            return Fault(Cause.ALIGNMENT, level, size, address, Queue.STORE_ADDRESS, registers)
+        pushes.append(StoreAddress(address, size, bool(control["stream"])))
+    if control["token_enable"]:
+        pushes.append(Token(value("token", TOKEN_BITS)))
+    if control["fetch_enable"]:
+        address, size = row("fetch")
+        queue = FetchQueue(control["queue"])
+        offset = address % config.bus_bytes
+        inside = address % 4 == 0 and offset + size <= config.bus_bytes
+        if size % 4 or not size or not (offset == 0 or inside):
+            return Fault(Cause.ALIGNMENT, level, size, address, _FETCH_QUEUES[queue], registers)
+        pushes.append(Fetch(queue, address, size))
+    return None

@@ -1,0 +1,226 @@
+"""The vector queues: reorder buffers whose slots are reserved in order, filled in any order, drained in order."""
+
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from daedal.hw.config import MAX_BURST, Config
+from daedal.hw.interfaces import Client, ReturnBus, beat_layout, beat_stream, slot_bits
+from daedal.hw.isa.program_words import FetchQueue
+from daedal.hw.queues.block_store import BlockStore
+
+CLIENTS = (Client.VECTOR0, Client.VECTOR1, Client.STREAM)
+"""Clients of the return bus that have a queue, in the order of ``FetchQueue``."""
+
+
+def reserve_layout() -> data.StructLayout:
+    """A wish for ``beats`` (1 to MAX_BURST) slots of a queue."""
+    return data.StructLayout({"queue": FetchQueue, "beats": range(MAX_BURST + 1)})
+
+
+class VectorQueues(wiring.Component):
+    """Two vector queues and the store stream's queue, filled over one return bus.
+
+    Takes a reservation and a beat per cycle, and delivers a beat per cycle from every queue. A beat can be read
+    three cycles after it was on the return bus. A reservation waits until the queue has so many free slots and
+    the budget of ``config.reorder_beats`` over all queues allows it. A beat is stored in any case: whoever reads
+    must have reserved. No reservation is taken in the first ``config.vector_beats`` cycles after a reset, while
+    the marks of slots are swept.
+
+    Members
+    -------
+    reserve : ``In(stream.Signature(reserve_layout()))``
+        Slots wanted, in the order in which rows drain. ``ready`` depends on the payload.
+    slot : ``Out(slot_bits(config))``
+        First slot reserved, valid with the handshake; slots count up modulo ``vector_beats``.
+    returns : ``In(ReturnBus(config))``
+        Beats, of which those for VECTOR0, VECTOR1 and STREAM are stored.
+    vector0, vector1, stream : ``Out(beat_stream(config))``
+        Beats in the order of their slots.
+    empty : ``Out(1)``
+        Nothing is reserved or held.
+    mark0, mark1, mark2 : ``Out(range(vector_beats + 1))``
+        The most slots of each queue that were reserved and not yet drained, since reset or ``clear``.
+    clear : ``In(1)``
+        Sets the marks to what is reserved now.
+    """
+
+    def __init__(self, config: Config) -> None:
+        marks = {f"mark{n}": Out(range(config.vector_beats + 1)) for n in range(len(CLIENTS))}
+        super().__init__(
+            {
+                "reserve": In(stream.Signature(reserve_layout())),
+                "slot": Out(slot_bits(config)),
+                "returns": In(ReturnBus(config)),
+                "vector0": Out(beat_stream(config)),
+                "vector1": Out(beat_stream(config)),
+                "stream": Out(beat_stream(config)),
+                "empty": Out(1),
+                "clear": In(1),
+                **marks,
+            }
+        )
+        self._config = config
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        queues = [ReorderQueue(self._config, client) for client in CLIENTS]
+        wish = self.reserve.payload
+        free = Signal(range(self._config.reorder_beats + 1), init=self._config.reorder_beats)
+        taken = Signal(range(MAX_BURST + 1))
+        accept, fits = Signal(), Signal()
+        for number, (queue, output) in enumerate(zip(queues, (self.vector0, self.vector1, self.stream), strict=True)):
+            m.submodules[f"queue{number}"] = queue
+            chosen = wish.queue == FetchQueue(number)
+            connect(m, queue.o, flipped(output))
+            m.d.comb += [
+                queue.beats.eq(wish.beats),
+                queue.reserve.eq(accept & chosen),
+                queue.returns.valid.eq(self.returns.valid),
+                queue.returns.beat.eq(self.returns.beat),
+                queue.clear.eq(self.clear),
+                getattr(self, f"mark{number}").eq(queue.mark),
+            ]
+            with m.If(chosen):
+                m.d.comb += [fits.eq(queue.fits), self.slot.eq(queue.slot)]
+        m.d.comb += [
+            self.reserve.ready.eq(fits & (wish.beats <= free)),
+            accept.eq(self.reserve.valid & self.reserve.ready),
+            taken.eq(Mux(accept, wish.beats, 0)),
+            self.empty.eq(Cat(queue.empty for queue in queues).all()),
+        ]
+        m.d.sync += free.eq(free - taken + sum((queue.drained for queue in queues), Const(0, 1)))
+        return m
+
+
+class ReorderQueue(wiring.Component):
+    """One of the queues.
+
+    A slot is full when its bit in a small memory has the phase of the present round through the slots; the phase
+    of a returning beat follows from the slot: those before the next one to drain are a round ahead.
+
+    Members: with ``reserve``, ``beats`` slots from ``slot`` on are reserved; allowed only if ``fits``.
+    ``drained``: a slot has become free. The others as in ``VectorQueues``.
+    """
+
+    def __init__(self, config: Config, client: Client) -> None:
+        super().__init__(
+            {
+                "reserve": In(1),
+                "beats": In(range(MAX_BURST + 1)),
+                "fits": Out(1),
+                "slot": Out(slot_bits(config)),
+                "returns": In(ReturnBus(config)),
+                "o": Out(beat_stream(config)),
+                "drained": Out(1),
+                "empty": Out(1),
+                "mark": Out(range(config.vector_beats + 1)),
+                "clear": In(1),
+            }
+        )
+        self._config, self._client = config, client
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        slots = self._config.vector_beats
+        beat = self.returns.beat
+        drain = Signal(range(2 * slots))  # its top bit tells odd rounds from even ones
+        m.submodules.store = store = BlockStore(beat_layout(self._config).size, depth=slots)
+        m.submodules.marks = marks = _FullMarks(slots)
+        m.submodules.account = account = _Account(slots)
+        m.d.comb += [
+            store.write.eq(self.returns.valid & (beat.client == self._client)),
+            store.write_address.eq(beat.slot),
+            store.payload.eq(Cat(beat.data, beat.bytes, beat.last)),
+            store.read_address.eq(drain),
+            store.available.eq(marks.full),
+            marks.write.eq(store.write),
+            marks.slot.eq(beat.slot),
+            marks.drain.eq(drain),
+            account.reserved.eq(Mux(self.reserve, self.beats, 0)),
+            account.drained.eq(store.fetch),
+            account.clear.eq(self.clear),
+            self.drained.eq(store.fetch),
+            self.fits.eq((self.beats <= account.free) & marks.swept),
+            self.slot.eq(account.slot),
+            self.mark.eq(account.mark),
+            self.empty.eq(account.empty & store.empty),
+            Value.cast(self.o.payload).eq(store.o.payload),
+            self.o.valid.eq(store.o.valid),
+            store.o.ready.eq(self.o.ready),
+        ]
+        m.d.sync += drain.eq(drain + store.fetch)
+        return m
+
+
+class _Account(wiring.Component):
+    """How many slots are free, how many never were, and which is the next to reserve."""
+
+    def __init__(self, slots: int) -> None:
+        super().__init__(
+            {
+                "reserved": In(range(MAX_BURST + 1)),
+                "drained": In(1),
+                "slot": Out(range(slots)),
+                "free": Out(range(slots + 1), init=slots),
+                "empty": Out(1),
+                "mark": Out(range(slots + 1)),
+                "clear": In(1),
+            }
+        )
+        self._slots = slots
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        held = Signal(range(self._slots + 1))
+        m.d.comb += self.empty.eq(held == 0)
+        m.d.sync += [
+            self.slot.eq(self.slot + self.reserved),
+            self.free.eq(self.free - self.reserved + self.drained),
+            held.eq(held + self.reserved - self.drained),
+        ]
+        with m.If(self.clear | (held > self.mark)):
+            m.d.sync += self.mark.eq(held)
+        return m
+
+
+class _FullMarks(wiring.Component):
+    """Which slots are full: one bit for each, in distributed memory.
+
+    A slot is full when its bit is the opposite of the round in which it is to be drained (0 or 1, alternating).
+    So a bit is written once, by the returning beat, and never cleared. Memories survive a reset, hence the sweep.
+
+    Members: ``slot`` becomes full in cycles with ``write``. ``drain``: the next slot to drain, with the round as
+    its top bit; ``full`` tells whether it can be. ``swept``: all bits have been set to "not full" since reset.
+    """
+
+    def __init__(self, slots: int) -> None:
+        super().__init__(
+            {
+                "write": In(1),
+                "slot": In(range(slots)),
+                "drain": In(range(2 * slots)),
+                "full": Out(1),
+                "swept": Out(1),
+            }
+        )
+        self._slots = slots
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.memory = bits = memory.Memory(
+            shape=1, depth=self._slots, init=[], attrs={"ram_style": "distributed"}
+        )
+        write, read = bits.write_port(), bits.read_port(domain="comb")
+        sweep, drain, round_ = Signal(range(2 * self._slots)), self.drain[:-1], self.drain[-1]
+        m.d.comb += [
+            self.swept.eq(sweep[-1]),
+            write.en.eq(self.write | ~self.swept),
+            write.addr.eq(Mux(self.swept, self.slot, sweep)),
+            # Slots before the next one to drain have been drained in this round: they are filled for the next.
+            write.data.eq(self.swept & ~(round_ ^ (self.slot < drain))),
+            read.addr.eq(drain),
+            self.full.eq((read.data != round_) & self.swept),
+        ]
+        m.d.sync += sweep.eq(sweep + ~self.swept)
+        return m

@@ -1,0 +1,1 @@
+"""From ``dlc`` to machine words: registers, load slots, steps, instructions, launch arguments."""

@@ -1,0 +1,1 @@
+"""Front ends: what turns a PyTorch module or exported program into operations of ``emb``."""

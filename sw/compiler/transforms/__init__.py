@@ -1,0 +1,13 @@
+"""The compiler's passes, one in a file of the pass's name; ``PASSES`` lists them in the order of the pipeline."""
+
+PASSES = {
+    "lower-emb": "lower_emb:LowerEmb",
+    "promote-rows": "promote_rows:PromoteRows",
+    "hoist-invariants": "hoist_invariants:HoistInvariants",
+    "convert-scf-to-slc": "convert_scf_to_slc:ConvertScfToSlc",
+    "convert-slc-to-slcv": "convert_slc_to_slcv:ConvertSlcToSlcv",
+    "tile-columns": "tile_columns:TileColumns",
+    "elide-initialization": "elide_initialization:ElideInitialization",
+    "convert-slcv-to-dlc": "convert_slcv_to_dlc:ConvertSlcvToDlc",
+}
+"""Pass name -> module and class, imported when the pass is first used."""

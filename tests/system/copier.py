@@ -1,0 +1,112 @@
+"""A stand-in for the core that the harness can drive: on a doorbell it copies lines, then writes a record."""
+
+from amaranth import Array, Module, Signal
+from amaranth.hdl import Elaboratable
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out, connect, flipped
+
+from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.host.control_port import ControlPort
+from daedal.hw.isa.launch import RECORD_WORDS
+from daedal.hw.memory.axi import LiteSlave, ReadMaster, WriteMaster, beat_size
+
+LINES = 48
+SOURCE, TARGET, RECORD = 0x1000, 0x2000, 0x3000
+"""Offsets from the launch block, bytes."""
+
+
+class Copier(wiring.Component):
+    """Copies ``LINES`` lines from SOURCE to TARGET, line i through port i mod ports, one after the other.
+
+    ``burst_lines`` over 1 makes it announce longer bursts than it should, and ``unstable`` makes its addresses
+    change while they wait: mistakes that the harness has to see.
+    """
+
+    def __init__(self, config: Config, *, length: int = 0, unstable: bool = False) -> None:
+        self.config, self.length, self.unstable = config, length, unstable
+        super().__init__(
+            {
+                "control": Out(LiteSlave()),
+                **{f"read{k}": Out(ReadMaster(config)) for k in range(config.ports)},
+                "write": Out(WriteMaster(config)),
+                "interrupt": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        config, bus = self.config, self.config.bus_bytes
+        m.submodules.port = self.port = ControlPort(config)
+        connect(m, flipped(self.control), self.port.bus)
+        m.d.comb += [self.interrupt.eq(self.port.interrupt), self.port.reset_done.eq(1)]
+        self.block, self.line, self.data = Signal(ADDRESS_BITS), Signal(16), Signal(8 * bus)
+        self.wobble = Signal()
+        record_lines = 8 * RECORD_WORDS // bus
+        reads = [getattr(self, f"read{k}") for k in range(config.ports)]
+        for k, read in enumerate(reads):
+            m.d.comb += [
+                read.araddr.eq(self.block + SOURCE + self.line * bus + self.wobble * bus),
+                read.arlen.eq(self.length),
+                read.arsize.eq(beat_size(config)),
+                read.arburst.eq(1),
+                read.rready.eq(1),
+            ]
+            with m.If(read.rvalid & read.rready):
+                m.d.sync += self.data.eq(read.rdata)
+        self.turn = Signal(range(config.ports))
+        arready = Array(read.arready for read in reads)[self.turn]
+        rvalid = Array(read.rvalid for read in reads)[self.turn]
+        if self.unstable:
+            m.d.sync += self.wobble.eq(~self.wobble)
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.comb += self.port.doorbell.ready.eq(1)
+                with m.If(self.port.doorbell.valid):
+                    m.d.sync += [self.block.eq(self.port.doorbell.payload), self.line.eq(0), self.turn.eq(0)]
+                    m.next = "AR"
+            with m.State("AR"):
+                for k, read in enumerate(reads):
+                    m.d.comb += read.arvalid.eq(self.turn == k)
+                with m.If(arready):
+                    m.next = "R"
+            with m.State("R"):
+                with m.If(rvalid):
+                    m.next = "AW"
+            self._writes(m, "", TARGET, LINES, "AR", "RECORD AW")
+            self._writes(m, "RECORD ", RECORD, record_lines, "RECORD AW", "END")
+            with m.State("END"):
+                m.d.comb += self.port.ended.eq(1)
+                m.d.sync += self.port.completed.eq(self.port.completed + 1)
+                m.next = "IDLE"
+        return m
+
+    def _writes(self, m: Module, prefix: str, offset: int, lines: int, again: str, after: str) -> None:
+        write, bus = self.write, self.config.bus_bytes
+        with m.State(f"{prefix}AW"):
+            m.d.comb += [
+                write.awvalid.eq(1),
+                write.awaddr.eq(self.block + offset + self.line * bus),
+                write.awsize.eq(beat_size(self.config)),
+                write.awburst.eq(1),
+            ]
+            with m.If(write.awready):
+                m.next = f"{prefix}W"
+        with m.State(f"{prefix}W"):
+            # All bytes but the first of an odd line.
+            m.d.comb += [
+                write.wvalid.eq(1),
+                write.wdata.eq(self.data),
+                write.wstrb.eq(~self.line[0]),
+                write.wstrb[1:].eq(~0),
+                write.wlast.eq(1),
+            ]
+            with m.If(write.wready):
+                m.next = f"{prefix}B"
+        with m.State(f"{prefix}B"):
+            m.d.comb += write.bready.eq(1)
+            with m.If(write.bvalid):
+                m.d.sync += [self.line.eq(self.line + 1), self.turn.eq(self.turn + 1)]
+                m.next = again
+                with m.If(self.line == lines - 1):
+                    m.d.sync += self.line.eq(0)
+                    m.next = after

@@ -1,0 +1,48 @@
+"""Memory models by text."""
+
+import pytest
+
+from daedal.cosim.memory_spec import MemorySpec
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        ("ideal", MemorySpec()),
+        ("ideal:", MemorySpec()),
+        ("ideal:latency=7", MemorySpec(latency=7)),
+        ("ideal:stall=0.2,seed=3", MemorySpec(stall=0.2, seed=3)),
+        ("ideal:lines=0.5,latency=400", MemorySpec(latency=400, lines=0.5)),
+    ],
+)
+def test_good(text, spec):
+    assert MemorySpec.parse(text) == spec
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "memory must be one of ideal, not ''"),
+        ("dram:latency=1", "memory must be one of ideal, not 'dram'"),
+        ("ideal:speed=1", "an option of memory ideal must be one of latency, lines, stall, seed, not 'speed'"),
+        ("ideal:latency", "latency of memory ideal must be a whole number, not ''"),
+        ("ideal:latency=1.5", "latency of memory ideal must be a whole number, not '1.5'"),
+        ("ideal:stall=often", "stall of memory ideal must be a number, not 'often'"),
+        ("ideal:seed=1,seed=2", "option seed of memory ideal must be given once, not again as '2'"),
+        ("ideal:latency=0", "latency must be at least 1 cycle, not 0"),
+        ("ideal:lines=0", "lines must be above 0 and at most 64 per cycle, not 0.0"),
+        ("ideal:lines=nan", "lines must be above 0"),
+        ("ideal:stall=1", "stall must be from 0 to 0.95, not 1.0"),
+        ("ideal:stall=-0.1", "stall must be from 0 to 0.95, not -0.1"),
+        ("ideal:seed=-1", "seed must be from 0 to 4294967295, not -1"),
+    ],
+)
+def test_bad(text, message):
+    with pytest.raises(ValueError, match=message):
+        MemorySpec.parse(text)
+
+
+def test_what_is_random():
+    assert not MemorySpec().random
+    assert MemorySpec(seed=0).random
+    assert MemorySpec(stall=0.1).random

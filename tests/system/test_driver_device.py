@@ -1,0 +1,350 @@
+"""The device: tables, programs, launches, faults; on a target that answers as told."""
+
+import gc
+
+import numpy as np
+import pytest
+from tests.system.fake_target import FakeTarget
+
+import daedal
+from daedal.driver.device import Device
+from daedal.driver.launcher import CountMismatch
+from daedal.driver.record import Stats
+from daedal.driver.tables import row_pitch
+from daedal.hw.config import PRESETS, Config
+from daedal.hw.isa.launch import Cause, Counter, Queue, State
+from daedal.hw.isa.program import Program
+from daedal.hw.isa.registers import Register
+
+CONFIG = Config.preset("edge")
+PROGRAM = Program(CONFIG.hash, []).to_bytes()
+
+
+@pytest.fixture
+def target():
+    return FakeTarget(CONFIG)
+
+
+@pytest.fixture
+def dev(target):
+    with Device(target, CONFIG) as device:
+        yield device
+
+
+@pytest.mark.parametrize(
+    ("row_bytes", "pitch"),
+    [(1, 4), (4, 4), (8, 8), (12, 16), (16, 16), (20, 32), (52, 64), (64, 64), (1028, 1040)],
+)
+def test_pitch_on_a_16_byte_bus(row_bytes, pitch):
+    assert row_pitch(row_bytes, CONFIG) == pitch
+
+
+@pytest.mark.parametrize("row_bytes", [0, -4, 1 << 24])
+def test_impossible_pitch(row_bytes):
+    with pytest.raises(ValueError, match="a row must"):
+        row_pitch(row_bytes, CONFIG)
+
+
+@pytest.mark.parametrize("dim", [1, 3, 4, 5, 64])
+def test_table_lies_in_memory_row_by_row(dev, target, dim):
+    source = np.arange(7 * dim, dtype=np.float32).reshape(7, dim)
+    table = dev.bind_table("t", source)
+    assert (table.rows, table.dim, table.dtype) == (7, dim, "float32")
+    assert table.address % 4096 == 0
+    for row in range(7):
+        raw = target.mem_read(table.address + row * table.pitch, 4 * dim)
+        assert np.array_equal(np.frombuffer(raw, np.float32), source[row])
+    assert dev.tables == {"t": table}
+
+
+def test_long_table_is_uploaded_in_pieces(dev, target, monkeypatch):
+    monkeypatch.setattr("daedal.driver.tables.UPLOAD_CHUNK", 100)
+    source = np.random.default_rng(1).random((50, 5), np.float32)
+    table = dev.bind_table("t", source)
+    raw = np.frombuffer(target.mem_read(table.address, 50 * table.pitch), np.float32).reshape(50, -1)
+    assert np.array_equal(raw[:, :5], source)
+
+
+def test_array_is_uploaded_once_and_again_when_changed(dev):
+    source = np.zeros((4, 4), np.float32)
+    table = dev.bind_table("t", source)
+    assert dev.bind_table("t", source) == table
+    assert dev.table_uploads == 1
+    source[2, 1] = 5
+    assert dev.bind_table("t", source) == table
+    assert dev.table_uploads == 2
+
+
+def test_tensor_is_uploaded_once_and_again_when_changed(dev, target):
+    import torch
+
+    source = torch.zeros(4, 8, requires_grad=True)
+    table = dev.bind_table("t", source)
+    assert dev.bind_table("other name", source) == table
+    assert dev.table_uploads == 1
+    with torch.no_grad():
+        source[3, 7] = 2
+    assert dev.bind_table("t", source) == table
+    assert dev.table_uploads == 2
+    assert target.mem_read(table.address + 127 - 3, 4) == np.float32(2).tobytes()
+
+
+def test_new_tensor_is_not_taken_for_a_freed_one(dev, target):
+    import torch
+
+    for value in range(5):
+        source = torch.full((4, 4), float(value))
+        table = dev.bind_table("t", source)
+        assert target.mem_read(table.address, 4) == np.float32(value).tobytes()
+        del source
+        gc.collect()
+    assert list(dev.tables) == ["t"]
+
+
+def test_same_name_of_two_living_tensors(dev):
+    import torch
+
+    one, two = torch.zeros(4, 4), torch.ones(4, 4)
+    tables = [dev.bind_table("t", source) for source in (one, two, one, two)]
+    assert tables[0] == tables[2] != tables[1] == tables[3]
+    assert sorted(dev.tables) == ["t", "t#2"]
+    assert dev.table_uploads == 2
+
+
+def test_transposed_tensor(dev, target):
+    import torch
+
+    source = torch.arange(12.0).reshape(3, 4).t()
+    table = dev.bind_table("t", source)
+    assert target.mem_read(table.address + table.pitch, 12) == np.array([1, 5, 9], np.float32).tobytes()
+
+
+def test_resized_table_moves_and_memory_is_given_back(dev):
+    free = dev.free_bytes
+    dev.bind_table("t", np.zeros((4, 4), np.float32))
+    gc.collect()
+    dev.bind_table("t", np.zeros((400, 4), np.float32))
+    dev.drop_table("t")
+    assert dev.free_bytes == free
+    assert not dev.tables
+
+
+@pytest.mark.parametrize("source", [np.zeros(4, np.float32), np.zeros((2, 0), np.float32)])
+def test_table_of_wrong_shape(dev, source):
+    with pytest.raises(ValueError, match="a table must have two dimensions"):
+        dev.bind_table("t", source)
+
+
+def test_table_of_wrong_type(dev):
+    with pytest.raises(TypeError, match="must be a torch tensor or a NumPy array, not list"):
+        dev.bind_table("t", [[1.0]])
+
+
+def test_table_that_does_not_fit_leaves_the_others(dev):
+    small = np.ones((4, 4), np.float32)
+    table = dev.bind_table("small", small)
+    with pytest.raises(daedal.OutOfDeviceMemory, match=r"table 'big' of 1600000 bytes"):
+        dev.bind_table("big", np.zeros((100_000, 4), np.float32))
+    assert dev.tables == {"small": table}
+    assert dev.bind_table("small", small) == table
+    assert dev.table_uploads == 1
+
+
+def test_program_stays_resident(dev, target):
+    address = dev.load_program(PROGRAM)
+    assert dev.load_program(bytearray(PROGRAM)) == address
+    assert address % 64 == 0
+    assert target.mem_read(address, len(PROGRAM)) == PROGRAM
+
+
+@pytest.mark.parametrize("position", range(0, len(PROGRAM), 5))
+def test_altered_program(dev, position):
+    altered = bytearray(PROGRAM)
+    altered[position] ^= 0x10
+    with pytest.raises(daedal.ProgramError):
+        dev.load_program(altered)
+
+
+@pytest.mark.parametrize("raw", [b"", PROGRAM[:-8], PROGRAM[:-1], PROGRAM + b"\0" * 8])
+def test_truncated_program(dev, raw):
+    with pytest.raises(daedal.ProgramError):
+        dev.load_program(raw)
+
+
+def test_program_of_another_configuration(dev):
+    with pytest.raises(daedal.ConfigMismatch, match="configuration edge .* compile it for this device"):
+        dev.load_program(Program(PRESETS["ddr3"].hash, []).to_bytes())
+
+
+def test_arena_gives_everything_back(dev):
+    free = dev.free_bytes
+    data = np.arange(10, dtype=np.int64)
+    with dev.arena() as arena:
+        address = arena.upload(data)
+        empty = arena.upload(np.zeros(0, np.float32))
+        assert address % 64 == 0
+        assert address != empty
+        assert np.array_equal(arena.download(address, (2, 5), np.int64), data.reshape(2, 5))
+        assert arena.download(empty, (0, 3)).shape == (0, 3)
+        assert dev.free_bytes < free
+    assert dev.free_bytes == free
+
+
+def test_launch_passes_arguments_and_reads_the_record(dev, target):
+    target.counters = {Counter.CYCLES: 100, Counter.LINES_READ: 50, Counter.STALL_LOAD: 7, Counter.MARK_TOKEN: 3}
+    record = dev.run(PROGRAM, [1, (1 << 40) - 1, -2])
+    assert target.arguments[:4] == [1, (1 << 40) - 1, (1 << 40) - 2, 0]
+    stats = record.stats
+    assert (stats.cycles, stats.launches, stats.lines_read, stats.bytes_read) == (100, 1, 50, 800)
+    assert (stats.stalls["load"], stats.marks["token"], stats.main_stall, stats.line_share) == (7, 3, "load", 0.5)
+    assert dev.run(PROGRAM).launch == record.launch + 1
+
+
+def test_stats_add_up():
+    both = Stats(cycles=1, launches=1, stalls={"a": 1}, marks={"q": 5}) + Stats(
+        cycles=2, launches=1, rows=3, stalls={"a": 2, "b": 1}, marks={"q": 4}
+    )
+    assert both == Stats(cycles=3, launches=2, rows=3, stalls={"a": 3, "b": 1}, marks={"q": 5})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [([0] * 33, "at most 32 arguments, not 33"), ([1 << 40], "argument 0 must fit 40 bits")],
+)
+def test_impossible_arguments(dev, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        dev.run(PROGRAM, arguments)
+
+
+FAULTS = [
+    (Cause.INDEX, daedal.IndexOutOfRange, IndexError, "index -3 is out of range"),
+    (Cause.OFFSET, daedal.InvalidOffsets, ValueError, "offset -3 points outside"),
+    (Cause.BOUNDS_ORDER, daedal.InvalidOffsets, ValueError, "must not decrease, but -3"),
+    (Cause.ALIGNMENT, daedal.ProgramError, daedal.DaedalError, "row at 0x50"),
+    (Cause.FRAMING, daedal.ProgramError, daedal.DaedalError, "a callback expected a row"),
+    (Cause.PROGRAM, daedal.ProgramError, daedal.DaedalError, "does not exist on this machine"),
+    (Cause.MEMORY_ERROR, daedal.MemoryFault, daedal.DaedalError, "answered with an error at address 0x50"),
+    (Cause.MEMORY_SILENT, daedal.MemoryFault, daedal.DaedalError, "did not answer at address 0x50"),
+    (Cause.HANG, daedal.DeviceHang, daedal.DaedalError, "waits for the store data queue"),
+]
+
+
+@pytest.mark.parametrize(("cause", "kind", "also", "message"), FAULTS, ids=lambda item: getattr(item, "name", ""))
+def test_fault_becomes_an_exception_and_the_device_stays(dev, target, cause, kind, also, message):
+    table = dev.bind_table("t", np.ones((4, 4), np.float32))
+    resets = target.resets
+    target.outcome = {
+        "state": State.FAULTED, "cause": cause, "nest": 1, "level": 2, "queue": Queue.STORE_DATA,
+        "value": (1 << 64) - 3, "address": 0x50,
+    }  # fmt: skip
+    with pytest.raises(kind, match=message) as caught:
+        dev.run(PROGRAM)
+    assert isinstance(caught.value, also)
+    assert (caught.value.record.cause, caught.value.record.nest, caught.value.record.level) == (cause, 1, 2)
+    assert target.resets == resets + 1
+    target.outcome = {"state": State.DONE}
+    assert dev.run(PROGRAM).state is State.DONE
+    assert dev.tables == {"t": table}
+
+
+def test_every_cause_is_tested():
+    assert {cause for cause, *_ in FAULTS} == set(Cause) - {Cause.NONE}
+
+
+def test_cancelled_launch(dev, target):
+    target.outcome = {"state": State.CANCELLED}
+    with pytest.raises(daedal.DaedalError, match="was cancelled"):
+        dev.run(PROGRAM)
+
+
+@pytest.mark.parametrize("outcome", [{"state": 77}, {"state": State.DONE, "cause": 200}, {"state": State.DONE, "launch": 0}])
+def test_nonsense_record(dev, target, outcome):
+    target.outcome = outcome
+    with pytest.raises(daedal.DaedalError, match="the completion record must be"):
+        dev.run(PROGRAM)
+
+
+@pytest.mark.parametrize("name", ["CYCLES", "LINES_READ", "BYTES_WRITTEN"])
+def test_counters_that_disagree(dev, target, name):
+    target.counters = {Counter.CYCLES: 100, Counter.LINES_READ: 50, Counter.BYTES_WRITTEN: 8}
+    target.counted_values = {"CYCLES": 100, "LINES_READ": 50, "BYTES_WRITTEN": 8}
+    assert dev.run(PROGRAM).counters[Counter.CYCLES] == 100
+    target.counted_values[name] += 1
+    with pytest.raises(CountMismatch, match=f"counter {name}"):
+        dev.run(PROGRAM)
+
+
+def test_launch_that_takes_too_long(dev, target):
+    resets = target.resets
+    target.on_wait = lambda: False
+    with pytest.raises(daedal.DeviceHang, match=r"did not end within 0.5 s"):
+        dev.launch(dev.load_program(PROGRAM), timeout=0.5)
+    assert target.resets == resets + 1
+
+
+def test_keyboard_interrupt_resets(dev, target):
+    resets = target.resets
+
+    def interrupt():
+        target.on_wait = None
+        raise KeyboardInterrupt
+
+    target.on_wait = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        dev.run(PROGRAM)
+    assert target.resets == resets + 1
+    assert dev.run(PROGRAM).state is State.DONE
+
+
+def test_reset_that_does_not_end(dev, target, monkeypatch):
+    monkeypatch.setattr("daedal.driver.registers.RESET_POLLS", 10)
+    target.stuck_reset = True
+    with pytest.raises(daedal.DeviceHang, match="did not come out of reset"):
+        dev.reset()
+
+
+USES = {
+    "target": lambda dev: dev.target,
+    "tables": lambda dev: dev.tables,
+    "free_bytes": lambda dev: dev.free_bytes,
+    "table_uploads": lambda dev: dev.table_uploads,
+    "bind_table": lambda dev: dev.bind_table("t", np.zeros((2, 2), np.float32)),
+    "drop_table": lambda dev: dev.drop_table("t"),
+    "load_program": lambda dev: dev.load_program(PROGRAM),
+    "arena": lambda dev: dev.arena(),
+    "launch": lambda dev: dev.launch(4096),
+    "run": lambda dev: dev.run(PROGRAM),
+    "reset": lambda dev: dev.reset(),
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=list(USES))
+def test_closed_device(target, use):
+    device = Device(target, CONFIG)
+    device.close()
+    device.close()
+    assert device.closed
+    assert target.closed
+    with pytest.raises(daedal.DeviceClosed, match="the device is closed: open a new one"):
+        use(device)
+
+
+@pytest.mark.parametrize("register", [Register.IDENTITY, Register.REVISION, Register.CONFIG_HASH])
+def test_device_of_another_kind(target, register):
+    target.registers[register] ^= 1
+    with pytest.raises(daedal.ConfigMismatch, match="the device must"):
+        Device(target, CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "quantum"}, "target must be one of emulator, verilator, not 'quantum'"),
+        ({"config": "hbm"}, "configuration must be one of ddr3, edge, not 'hbm'"),
+        ({"config": 5}, "config must be a Config or the name of one, not 5"),
+        ({"memory_bytes": 10}, "memory_bytes must be from"),
+    ],
+)
+def test_impossible_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        Device.open(**{"target": "emulator", **options})

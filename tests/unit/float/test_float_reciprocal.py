@@ -1,0 +1,30 @@
+"""The reciprocal unit: right for every count, quick for the same one again."""
+
+import pytest
+
+from daedal.hw.execute_unit.float_reciprocal import Reciprocal
+from tests.unit.float.models import run_reciprocals
+
+pytestmark = pytest.mark.rtl
+
+LARGEST = (1 << 24) - 1
+
+
+@pytest.mark.parametrize("pause", [0, 3])
+def test_small_counts_and_powers_of_two(pause):
+    counts = [*range(1, 5000), *(min((1 << n) + off, LARGEST) for n in range(12, 25) for off in (-1, 0, 1))]
+    report = run_reciprocals(counts, pause=pause)
+    assert report.checked == len(counts)
+    assert not report.wrong, f"{report.wrong} wrong, first for {report.first}"
+    assert report.longest == Reciprocal.latency
+
+
+def test_large_counts(rng):
+    counts = [int(x) for x in rng.integers(1, LARGEST, 200_000, endpoint=True)]
+    report = run_reciprocals(counts)
+    assert not report.wrong, f"{report.wrong} wrong, first for {report.first}"
+
+
+def test_same_count_again_takes_one_cycle():
+    report = run_reciprocals([7, 7, 7, 3, 3])
+    assert (report.wrong, report.shortest, report.longest) == (0, 1, Reciprocal.latency)

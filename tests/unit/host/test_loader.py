@@ -1,0 +1,200 @@
+"""The loader: words come out in order with arguments added, whatever order bursts return in; bad words stop it."""
+
+import random
+from collections import deque
+
+import pytest
+from amaranth.sim import Simulator
+
+from daedal.hw.config import PRESETS, Config
+from daedal.hw.host.loader import Loader
+from daedal.hw.interfaces import Client
+from daedal.hw.isa.program import Program, Word
+from daedal.hw.isa.program_words import (
+    CallbackField,
+    ControlField,
+    EventField,
+    InstructionField,
+    LengthField,
+    LevelField,
+    StepField,
+)
+
+CONFIGS = {**PRESETS, "narrow": Config(bus_bytes=8, lanes=2, ports=1), "wide": Config(bus_bytes=64, lanes=16)}
+RUN = Word(ControlField.RUN)
+
+
+class Memory:
+    """Answers read requests from bytes; bursts overtake one another, beats of one do not."""
+
+    def __init__(self, dut, config, contents, seed):
+        self.dut, self.config, self.contents = dut, config, contents
+        self.random = random.Random(seed)
+        self.bursts: list[deque] = []
+
+    async def run(self, ctx):
+        bus = self.config.bus_bytes
+        dut = self.dut
+        while True:
+            ctx.set(dut.requests.ready, self.random.random() < 0.7)
+            if self.bursts and self.random.random() < 0.8:
+                burst = self.random.choice(self.bursts)
+                slot, address = burst.popleft()
+                if not burst:
+                    self.bursts.remove(burst)
+                line = self.contents[address : address + bus].ljust(bus, b"\xee")
+                ctx.set(dut.returns.valid, 1)
+                ctx.set(dut.returns.beat.client, Client.LOADER)
+                ctx.set(dut.returns.beat.slot, slot)
+                ctx.set(dut.returns.beat.data, int.from_bytes(line, "little"))
+            else:
+                ctx.set(dut.returns.valid, 0)
+                ctx.set(dut.returns.beat.client, Client.VECTOR0)
+            _, _, valid, ready, payload = await ctx.tick().sample(
+                dut.requests.valid, dut.requests.ready, dut.requests.payload
+            )
+            if valid and ready:
+                assert payload.address % bus == 0
+                assert payload.address // 4096 == (payload.address + payload.beats * bus - 1) // 4096
+                assert 1 <= payload.beats <= 16
+                self.bursts.append(
+                    deque((payload.tag.slot, payload.address + k * bus) for k in range(payload.beats))
+                )
+
+
+def launch(config: Config, raw: bytes, arguments: list[int], *, at: int, seed: int = 1) -> dict:
+    """Carry out one launch; the events on the bus in order and how it ended."""
+    block = [at, 0x1240, 77, 0, *arguments] + [0] * (config.arguments - len(arguments))
+    contents = bytearray(at + len(raw))
+    contents[: 8 * len(block)] = b"".join(word.to_bytes(8, "little") for word in block)
+    contents[at:] = raw
+    dut = Loader(config)
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    memory = Memory(dut, config, bytes(contents), seed)
+    events: list = []
+    result: dict = {"events": events}
+
+    async def access_unit(ctx):
+        busy = 0
+        while True:
+            ctx.set(dut.nest_done, busy == 0)
+            _, _, run = await ctx.tick().sample(dut.run)
+            busy = 20 if run else max(busy - 1, 0)
+
+    async def watch(ctx):
+        bus = dut.config_bus
+        ctx.set(dut.launch.payload, 0)
+        ctx.set(dut.launch.valid, 1)
+        for _ in range(20_000):
+            _, _, ready, valid, word, clear, run, done, illegal = await ctx.tick().sample(
+                dut.launch.ready, bus.valid, bus.word, bus.clear, dut.run, dut.done, dut.illegal
+            )
+            if ready:
+                ctx.set(dut.launch.valid, 0)
+            assert not (valid and clear)
+            if clear:
+                events.append("clear")
+            if valid:
+                events.append((word.unit, word.index, word.field, word.value))
+            if run:
+                events.append("run")
+            if done or illegal:
+                result["number"] = ctx.get(dut.number)
+                result["record"] = ctx.get(dut.record)
+                result["illegal"] = ctx.get(dut.word_number) if illegal else None
+                result["nest"] = ctx.get(dut.nest)
+                return
+
+    simulator.add_process(memory.run)
+    simulator.add_process(access_unit)
+    simulator.add_testbench(watch)
+    simulator.run()
+    assert "illegal" in result, "the program must come to an end"
+    return result
+
+
+def random_body(config: Config, rng: random.Random) -> list[Word]:
+    body = [
+        Word(InstructionField.CODE, rng.randrange(config.instructions), rng.getrandbits(40))
+        for _ in range(rng.randrange(40))
+    ]
+    body += [Word(LengthField.ELEMENTS, 0, 64), Word(CallbackField.START, 1, 0, argument=rng.randrange(16))]
+    for _ in range(rng.randrange(1, 4)):
+        for _ in range(rng.randrange(60)):
+            field = rng.choice([LevelField.LOWER, LevelField.LOAD0_BASE, StepField.TOKEN, EventField.CONTROL])
+            index = rng.randrange(2)
+            argument = rng.randrange(16) if rng.random() < 0.5 else None
+            body.append(Word(field, index, rng.getrandbits(40), argument))
+        body.append(RUN)
+    return body
+
+
+def expected(body: list[Word], arguments: list[int]) -> list:
+    events: list = ["clear"]
+    for word in body:
+        if word is RUN:
+            events += ["run", "clear"]
+        else:
+            value = word.value + (0 if word.argument is None else arguments[word.argument])
+            events.append((word.unit, word.index, word.field.value, value % (1 << 40)))
+    return events
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("seed", range(3))
+def test_words_come_in_order_with_arguments_added(name, seed):
+    config, rng = CONFIGS[name], random.Random(seed)
+    arguments = [rng.getrandbits(40) for _ in range(16)]
+    body = random_body(config, rng)
+    raw = Program(config.hash, body).to_bytes()
+    got = launch(config, raw, arguments, at=1024 + 64 * rng.randrange(64), seed=seed)
+    assert got["illegal"] is None
+    assert [e for e in got["events"]] == expected(body, arguments)
+    assert (got["number"], got["record"]) == (77, 0x1240)
+    assert got["nest"] == body.count(RUN) - 1
+
+
+def replaced(raw: bytes, number: int, word: int) -> bytes:
+    return raw[: 8 * number] + word.to_bytes(8, "little") + raw[8 * number + 8 :]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        Word(LevelField.LOWER, 6),
+        Word(LevelField.LOAD3, 0),
+        Word(LevelField.ALU2, 0),
+        Word(EventField.CONTROL, 3),
+        Word(EventField.CONTROL, 16),
+        Word(StepField.CONTROL, 16),
+        Word(LengthField.ELEMENTS, 4),
+        Word(CallbackField.START, 16),
+        Word(ControlField.CONFIG),
+        Word(ControlField.END),
+    ],
+    ids=str,
+)
+def test_a_word_that_the_machine_does_not_have_stops_it(word):
+    config = PRESETS["ddr3"]
+    raw = Program(config.hash, [Word(LengthField.ELEMENTS), word, RUN]).to_bytes()
+    assert launch(config, raw, [], at=1024)["illegal"] == 3
+
+
+def test_words_for_the_execute_unit_after_a_nest_stop_it():
+    config = PRESETS["ddr3"]
+    raw = Program(config.hash, [RUN, Word(LengthField.ELEMENTS)]).to_bytes()
+    assert launch(config, raw, [], at=1024)["illegal"] == 3
+
+
+@pytest.mark.parametrize(("number", "word"), [(0, 1), (1, 1 << 40), (1, 0), (2, (1 << 64) - 1), (3, 0xF << 46)])
+def test_altered_words_stop_it(number, word):
+    config = PRESETS["edge"]
+    raw = Program(config.hash, [Word(LengthField.ELEMENTS), RUN]).to_bytes()
+    assert launch(config, replaced(raw, number, word), [], at=1024)["illegal"] == number
+
+
+def test_another_configuration_is_refused():
+    config = PRESETS["edge"]
+    raw = Program(PRESETS["ddr3"].hash, [RUN]).to_bytes()
+    assert launch(config, raw, [], at=1024)["illegal"] == 0

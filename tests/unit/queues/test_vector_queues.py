@@ -1,0 +1,13 @@
+"""Vector queues: returned in any order, drained in order, never more reserved than there is room for."""
+
+import pytest
+
+from daedal.hw.queues.vector_queues import VectorQueues
+from tests.unit.harness import CONFIGS, run_cocotb
+
+
+@pytest.mark.rtl
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+def test_vector_queues(config):
+    queues = VectorQueues(config)
+    run_cocotb(queues, "vector_queues", "tests.unit.queues.bench_vector_queues", parameters={"config": config})
