@@ -1,1 +1,1 @@
-"""Co-simulation: Verilator and C++ builds, clock loop and memory models in C++, and the targets made of them."""
+"""Co-simulation: Verilator and C++ builds, clock loop and memory models in C++, and targets made of them."""

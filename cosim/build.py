@@ -2,8 +2,8 @@
 
 A library's key is a digest of everything that goes into it: all source texts, the options and the identity
 of the toolchain. Sources are copied into the build folder first, so nothing undeclared can get in. Finished
-libraries are renamed into the cache (``DAEDAL_CACHE``, else ``~/.cache/daedal``) with their log beside them; a
-lock per key keeps two processes from building the same thing twice.
+libraries are renamed into the cache (``DAEDAL_CACHE``, else ``~/.cache/daedal``) with their log beside them;
+a lock per key keeps two processes from building the same thing twice.
 """
 
 import fcntl

@@ -41,7 +41,10 @@ class BusError(DaedalError):
 def ports_header(config: Config) -> str:
     """The C++ header that tells the harness the number and width of the memory ports."""
     ports = " ".join(f"X({port})" for port in range(config.ports))
-    return f"#pragma once\n#define DAEDAL_READ_PORTS(X) {ports}\nconstexpr unsigned BUS_BYTES = {config.bus_bytes};\n"
+    return (
+        f"#pragma once\n#define DAEDAL_READ_PORTS(X) {ports}\n"
+        f"constexpr unsigned BUS_BYTES = {config.bus_bytes};\n"
+    )
 
 
 def build_harness(verilog: str, config: Config, *, top: str, trace: bool = False) -> Path:

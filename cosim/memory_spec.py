@@ -9,7 +9,7 @@ MODELS = ("ideal",)
 
 @dataclass(frozen=True)
 class MemorySpec:
-    """Options of the memory model ``ideal``: one line per cycle for reads and writes together, fair among ports.
+    """Options of the memory model ``ideal``: one line per cycle for reads and writes together, fair to all.
 
     Attributes
     ----------

@@ -144,9 +144,13 @@ class Config:
         if self.store_beats < 2 * self.register_beats:
             raise ValueError(f"store_beats must be at least 2 * register_beats, not {self.store_beats!r}")
         if self.lookahead_lines < 2 * self.lookahead_burst:
-            raise ValueError(f"lookahead_lines must be at least 2 * lookahead_burst, not {self.lookahead_lines!r}")
+            raise ValueError(
+                f"lookahead_lines must be at least 2 * lookahead_burst, not {self.lookahead_lines!r}"
+            )
         if (1 << self.granule_log2) < self.bus_bytes:
-            raise ValueError(f"granule_log2 must cover a line of {self.bus_bytes} bytes, not {self.granule_log2!r}")
+            raise ValueError(
+                f"granule_log2 must cover a line of {self.bus_bytes} bytes, not {self.granule_log2!r}"
+            )
         if self.vector_beats < 2 * MAX_BURST or self.reorder_beats < 2 * MAX_BURST:
             raise ValueError(f"vector_beats and reorder_beats must be at least {2 * MAX_BURST}")
 
@@ -160,6 +164,11 @@ class Config:
     def vl_max(self) -> int:
         """Most elements that one instruction can work on."""
         return self.register_beats * self.lanes
+
+    @property
+    def burst_lines(self) -> int:
+        """Lines of one burst of a sequential load: ``lookahead_burst``, but no more than a granule has."""
+        return min(self.lookahead_burst, (1 << self.granule_log2) // self.bus_bytes)
 
     @staticmethod
     def preset(name: str) -> "Config":
@@ -175,16 +184,23 @@ def _check_range(name: str, value: int, low: int, high: int) -> None:
 
 
 _RANGES = (
-    ("bus_bytes", 8, 64), ("lanes", 2, 16), ("ports", 1, 16), ("levels", 2, MAX_LEVELS), ("registers", 3, MAX_REGISTERS),
-    ("arguments", 16, 32), ("steps", 2, 32), ("callbacks", 2, 64), ("instructions", 4, 64), ("lengths", 1, 4),
-    ("vector_registers", 2, 16), ("register_beats", 4, 256), ("vector_beats", 2, 4096),
-    ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096),
-    ("store_address_depth", 2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256),
-    ("lookahead_burst", 1, MAX_BURST), ("random_outstanding", 2, 64), ("port_requests", 2, 64),
-    ("port_outstanding", 2, 64), ("granule_log2", 3, 12), ("write_batch", 1, MAX_BURST), ("launches", 4, 16),
-    ("watchdog", 256, 1 << 24),
+    ("bus_bytes", 8, 64), ("lanes", 2, 16), ("ports", 1, 16), ("levels", 2, MAX_LEVELS), ("registers", 3,
+    MAX_REGISTERS), ("arguments", 16, 32), ("steps", 2, 32), ("callbacks", 2, 64), ("instructions", 4, 64),
+    ("lengths", 1, 4), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("vector_beats", 2, 4096),
+    ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
+    2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
+    ("random_outstanding", 2, 64), ("port_requests", 2, 64), ("port_outstanding", 2, 64), ("granule_log2",
+    3, 12), ("write_batch", 1, MAX_BURST), ("launches", 4, 16), ("watchdog", 256, 1 << 24),
 )  # fmt: skip
-_POWERS_OF_TWO = ("bus_bytes", "lanes", "ports", "register_beats", "vector_beats", "lookahead_lines", "lookahead_burst")
+_POWERS_OF_TWO = (
+    "bus_bytes",
+    "lanes",
+    "ports",
+    "register_beats",
+    "vector_beats",
+    "lookahead_lines",
+    "lookahead_burst",
+)
 _PER_LEVEL = (("sequential_loads", 0, 4), ("random_loads", 0, 4), ("alus", 0, 4), ("shifters", 0, 1))
 
 _DDR3 = Config()
@@ -196,4 +212,6 @@ PRESETS = {
         random_outstanding=4, port_requests=4, port_outstanding=8, write_batch=4,
     ),
 }  # fmt: skip
-"""The named configurations: ``ddr3`` (16-byte bus, 8 ports, 256-beat budget) and ``edge`` (2 ports, small queues)."""
+"""The named configurations: ``ddr3`` (16-byte bus, 8 ports, 256-beat budget) and ``edge`` (2 ports, small
+queues).
+"""

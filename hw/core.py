@@ -2,8 +2,8 @@
 
 from amaranth import Cat, Module, Mux, ResetInserter, Signal, Value
 from amaranth.hdl import Elaboratable
-from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out, connect, flipped
 
 from daedal.hw.access_unit.access_unit import AccessUnit
 from daedal.hw.config import ADDRESS_BITS, Config
@@ -29,7 +29,6 @@ from daedal.hw.memory.store_unit import StoreUnit
 from daedal.hw.queues.merge import Merge
 from daedal.hw.queues.queue import Queue
 from daedal.hw.queues.vector_queues import VectorQueues
-
 
 ACCESS_STALLS = (
     Counter.STALL_TOKEN_FULL,
@@ -107,7 +106,9 @@ class Core(wiring.Component):
         m.submodules.controller = self.controller = Controller(config)
         m.submodules.watchdog = self.watchdog = Watchdog(config)
         m.submodules.statistics = self.statistics = Statistics(config)
-        m.submodules.launches = ResetInserter(self.controller.forget)(launches := Queue(ADDRESS_BITS, depth=config.launches))
+        m.submodules.launches = ResetInserter(self.controller.forget)(
+            launches := Queue(ADDRESS_BITS, depth=config.launches)
+        )
         m.submodules.writer = self.writer = RecordWriter(config)
         self.launches = launches
 
@@ -229,29 +230,35 @@ class Core(wiring.Component):
         moved = [
             stream_.valid & stream_.ready
             for stream_ in (
-                self.tokens.i, self.tokens.o, self.scalars.i, self.scalars.o, self.addresses.i, self.addresses.o,
-                self.vectors.vector0, self.vectors.vector1, self.vectors.stream, self.merge.o, self.execute.stores,
+                self.tokens.i, self.tokens.o, self.scalars.i, self.scalars.o, self.addresses.i,
+                self.addresses.o, self.vectors.vector0, self.vectors.vector1, self.vectors.stream,
+                self.merge.o, self.execute.stores,
             )
         ]  # fmt: skip
         return Cat(
-            *moved, self.access.bundle, self.execute.lane_beat, self.fabric.returns.valid, self.loader.config_bus.valid,
-            self.store.acknowledged, self.store.line,
+            *moved, self.access.bundle, self.execute.lane_beat, self.fabric.returns.valid,
+            self.loader.config_bus.valid, self.store.acknowledged, self.store.line,
         ).any()  # fmt: skip
 
     def _blocked_queue(self) -> Value:
-        """The queue a hang is blamed on: first one that a unit waits for in vain, then one that nobody empties."""
+        """The queue a hang is blamed on: first one that a unit waits for in vain, then one that nobody
+        empties.
+        """
         execute, vectors = self.execute, self.vectors
         blocked: Value = Value.cast(QueueName.NONE.value)
         waits_for_data = (self.addresses.level != 0) | ~self.store.idle
         candidates = [
-            (vectors.mark_now(0), QueueName.VECTOR0),
-            (vectors.mark_now(1), QueueName.VECTOR1),
+            (vectors.occupied[0], QueueName.VECTOR0),
+            (vectors.occupied[1], QueueName.VECTOR1),
             (self.scalars.level != 0, QueueName.SCALAR),
             (self.execute.stores.valid, QueueName.STORE_DATA),
-            (vectors.mark_now(2), QueueName.STREAM),
+            (vectors.occupied[2], QueueName.STREAM),
             (waits_for_data, QueueName.STORE_DATA),
             (execute.stall_scalar_empty, QueueName.SCALAR),
-            (execute.stall_vector_empty, Mux(vectors.vector0.valid, QueueName.VECTOR1.value, QueueName.VECTOR0.value)),
+            (
+                execute.stall_vector_empty,
+                Mux(vectors.vector0.valid, QueueName.VECTOR1.value, QueueName.VECTOR0.value),
+            ),
         ]
         for condition, name in candidates:
             blocked = Mux(condition, name if isinstance(name, Value) else name.value, blocked)
@@ -270,7 +277,9 @@ class Core(wiring.Component):
         ):
             m.d.comb += [
                 target.valid.eq(Mux(controller.record_phase, kept.valid, source.valid)),
-                target.payload.eq(Mux(controller.record_phase, kept.payload.as_value(), source.payload.as_value())),
+                target.payload.eq(
+                    Mux(controller.record_phase, kept.payload.as_value(), source.payload.as_value())
+                ),
                 kept.ready.eq(target.ready & controller.record_phase),
                 source.ready.eq(target.ready & ~controller.record_phase),
             ]

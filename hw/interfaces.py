@@ -29,16 +29,15 @@ class ConfigBus(wiring.Signature):
         super().__init__({"valid": Out(1), "word": Out(ConfigWord), "clear": Out(1)})
 
 
-def bundle_layout(config: Config) -> data.StructLayout:
-    """What flows from level to level.
+def flags_layout(config: Config) -> data.StructLayout:
+    """What a bundle carries beside its registers.
 
     ``live``: deeper levels have an activation for this bundle. ``begin``, ``iteration``, ``end``: one bit per
-    level, the events that happen at it. ``last``: the nest's last bundle. ``cause`` is not NONE for a poisoned
-    bundle: the fault happened in level ``fault_level``; nothing follows it.
+    level, the events that happen at it. ``last``: the nest's last bundle. ``cause`` is not NONE for a
+    poisoned bundle: the fault happened in level ``fault_level``; nothing follows it.
     """
     return data.StructLayout(
         {
-            "registers": data.ArrayLayout(ADDRESS_BITS, config.registers),
             "live": 1,
             "last": 1,
             "begin": config.levels,
@@ -47,6 +46,13 @@ def bundle_layout(config: Config) -> data.StructLayout:
             "cause": Cause,
             "fault_level": 3,
         }
+    )
+
+
+def bundle_layout(config: Config) -> data.StructLayout:
+    """What flows from level to level."""
+    return data.StructLayout(
+        {"registers": data.ArrayLayout(ADDRESS_BITS, config.registers), "flags": flags_layout(config)}
     )
 
 
@@ -60,18 +66,28 @@ class Client(enum.Enum, shape=3):
     LOADER = 4
 
 
+def load_slot_layout(config: Config) -> data.StructLayout:
+    """A slot of client LOAD: the load ``unit`` of the access unit, and which of its ``entry`` a beat is
+    for.
+    """
+    entries = max(config.lookahead_lines // config.burst_lines, config.random_outstanding)
+    units = sum(config.sequential_loads) + sum(config.random_loads)
+    return data.StructLayout({"entry": max(ceil_log2(entries), 3), "unit": ceil_log2(max(units, 2))})
+
+
 def slot_bits(config: Config) -> int:
-    """Bits of a tag's slot: a vector-queue slot, or the number of a load unit."""
-    return max(ceil_log2(config.vector_beats), 5)
+    """Bits of a tag's slot: a vector-queue slot, or what ``load_slot_layout`` says."""
+    return max(ceil_log2(config.vector_beats), load_slot_layout(config).size)
 
 
 def tag_layout(config: Config) -> data.StructLayout:
     """Where the beats of a read go.
 
     ``slot`` is the vector-queue slot of the first beat (it counts up, modulo ``vector_beats``, from beat to
-    beat), or a number of the client's choice that comes back unchanged for LOAD and LOADER. ``shift``: bytes by
-    which a beat is rotated down so that element 0 is at byte 0 (not 0 only for a row inside one line).
-    ``last_bytes``: valid bytes of the last beat, 1 to bus_bytes. ``row_last``: the last beat ends a row.
+    beat), or a number of the client's choice that comes back unchanged for LOAD and LOADER. ``shift``:
+    bytes by which a beat is rotated down so that element 0 is at byte 0 (not 0 only for a row inside one
+    line). ``last_bytes``: valid bytes of the last beat, 1 to bus_bytes. ``row_last``: the last beat ends a
+    row.
     """
     return data.StructLayout(
         {
@@ -115,7 +131,9 @@ class ReturnBus(wiring.Signature):
 
 
 def beat_layout(config: Config) -> data.StructLayout:
-    """A beat of a row, element 0 first: ``bytes`` valid ones (all but in the last beat), ``last`` in the row."""
+    """A beat of a row, element 0 first: ``bytes`` valid ones (all but in the last beat), ``last`` in the
+    row.
+    """
     return data.StructLayout({"data": 8 * config.bus_bytes, "bytes": range(config.bus_bytes + 1), "last": 1})
 
 
@@ -135,7 +153,9 @@ def scalar_layout() -> data.StructLayout:
 
 
 def store_address_layout() -> data.StructLayout:
-    """Where a row of ``size`` bytes goes; ``stream`` tells that the data come from the store stream's queue."""
+    """Where a row of ``size`` bytes goes; ``stream`` tells that the data come from the store stream's
+    queue.
+    """
     return data.StructLayout({"address": ADDRESS_BITS, "size": SIZE_BITS, "stream": 1})
 
 
@@ -158,5 +178,3 @@ class FaultPort(wiring.Signature):
 
     def __init__(self, config: Config) -> None:
         super().__init__({"valid": Out(1), "fault": Out(fault_layout(config))})
-
-

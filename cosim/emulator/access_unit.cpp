@@ -115,14 +115,12 @@ bool AccessUnit::iterate(unsigned number, Bundle& bundle) {
   frame.first = false;
   if (level.control.induction) bundle.registers[level.control.induction - 1] = induction;
   std::uint64_t loaded[4] = {};
+  // The check comes after its slot, but for a sequential slot only after all of these.
+  const unsigned checked = level.check.load, after = std::max(checked + 1, level.sequential);
   for (unsigned slot = 0; slot < level.load_count; ++slot) {
-    if (slot == level.sequential && level.check.enable && level.check.load < level.sequential &&
-        !check(number, loaded[level.check.load], bundle))
-      return false;
     if (level.loads[slot].control.enable && !load(number, slot, induction, bundle, loaded[slot])) return false;
+    if (level.check.enable && slot + 1 == after && !check(number, loaded[checked], bundle)) return false;
   }
-  const bool late = level.check.load >= level.sequential || level.sequential == level.load_count;
-  if (level.check.enable && late && !check(number, loaded[level.check.load], bundle)) return false;
   for (unsigned k = 0; k < level.alu_count; ++k) {
     const Alu& alu = level.alus[k];
     if (alu.control.op == AluOp::NONE || !alu.control.destination) continue;
@@ -144,8 +142,7 @@ bool AccessUnit::load(unsigned number, unsigned slot, std::uint64_t induction, B
   const std::uint64_t index = load.control.index == LoadIndex::INDUCTION ? induction : seen[load.control.index - 1];
   const unsigned size = 1u << load.control.size;
   const std::uint64_t base = Source{load.control.base, load.base}.value(seen);
-  const std::uint64_t address = address_of(base + (index << load.control.size));
-  if (address % size) return poison(bundle, number, Cause::ALIGNMENT, size, address);
+  const std::uint64_t address = address_of(base + (index << load.control.size)) & -static_cast<std::uint64_t>(size);
   if (!core_.memory.contains(address, size)) return poison(bundle, number, Cause::MEMORY_ERROR, 0, address);
   loaded = core_.memory.read(address, size);
   if (load.control.is_signed && size < sizeof loaded) {
@@ -162,15 +159,24 @@ bool AccessUnit::load(unsigned number, unsigned slot, std::uint64_t induction, B
 bool AccessUnit::check(unsigned number, std::uint64_t loaded, const Bundle& bundle) {
   const Level& level = levels_[number];
   const bool is_index = level.check.kind == CheckKind::INDEX;
-  core_.counters[Counter::LOOKUPS] += is_index;
-  const std::uint64_t limit = Source{level.check.limit, level.limit}.value(frames_[number].parent.registers);
-  if (loaded < limit) return true;
+  const std::int64_t limit = signed_of(Source{level.check.limit, level.limit}.value(frames_[number].parent.registers));
+  if (limit > 0 && loaded < static_cast<std::uint64_t>(limit)) {
+    core_.counters[Counter::LOOKUPS] += is_index;
+    return true;
+  }
   return poison(bundle, number, is_index ? Cause::INDEX : Cause::OFFSET, loaded);
 }
 
+// A fault in a level: the bundle goes to the event unit, but does nothing there.
 bool AccessUnit::poison(const Bundle& bundle, unsigned level, std::uint64_t cause, std::uint64_t value,
                         std::uint64_t address) {
-  core_.raise(cause, Queue::NONE, value, address);
+  ++core_.counters[Counter::BUNDLES];
+  return fail(bundle, level, cause, Queue::NONE, value, address);
+}
+
+bool AccessUnit::fail(const Bundle& bundle, unsigned level, std::uint64_t cause, std::uint64_t queue,
+                      std::uint64_t value, std::uint64_t address) {
+  core_.raise(cause, queue, value, address);
   core_.fault.level = level;
   std::copy(std::begin(bundle.registers), std::end(bundle.registers), core_.fault.registers);
   return false;
@@ -213,16 +219,13 @@ bool AccessUnit::step(unsigned level, const Step& step, const Bundle& bundle) {
                                         step.value(control.store_index, StepField::STORE_INDEX, registers),
                                         step.value(control.store_pitch, StepField::STORE_PITCH, registers));
     const std::uint64_t size = low_bits(step.value(control.store_size, StepField::STORE_SIZE, registers), SIZE_BITS);
-    if (size == 0 || size % ELEMENT_BYTES || address % ELEMENT_BYTES) {
-      poison(bundle, level, Cause::ALIGNMENT, size, address);
-      core_.fault.queue = Queue::STORE_ADDRESS;
-      return false;
-    }
+    if (size == 0 || size % ELEMENT_BYTES || address % ELEMENT_BYTES)
+      return fail(bundle, level, Cause::ALIGNMENT, Queue::STORE_ADDRESS, size, address);
     core_.record(Queue::STORE_ADDRESS, address, size, control.stream);
     if (!core_.push(core_.store_addresses, {address, size, control.stream != 0}, Queue::STORE_ADDRESS)) return false;
   }
   if (control.token_enable) {
-    const std::uint64_t token = step.value(control.token, StepField::TOKEN, registers);
+    const std::uint64_t token = low_bits(step.value(control.token, StepField::TOKEN, registers), TOKEN_BITS);
     core_.record(Queue::TOKEN, token);
     ++core_.counters[Counter::TOKENS];
     if (!core_.push(core_.tokens, token, Queue::TOKEN)) return false;
@@ -241,11 +244,8 @@ bool AccessUnit::fetch(unsigned level, const Step& step, const Bundle& bundle) {
   const std::uint64_t size = low_bits(step.value(control.fetch_size, StepField::FETCH_SIZE, registers), SIZE_BITS);
   const std::uint64_t name = queue_of(control.queue);
   const bool inside = address % ELEMENT_BYTES == 0 && address % line + size <= line;
-  if (size == 0 || size % ELEMENT_BYTES || (address % line && !inside)) {
-    poison(bundle, level, Cause::ALIGNMENT, size, address);
-    core_.fault.queue = name;
-    return false;
-  }
+  if (size == 0 || size % ELEMENT_BYTES || (address % line && !inside))
+    return fail(bundle, level, Cause::ALIGNMENT, name, size, address);
   core_.record(name, address, size);
   if (!core_.memory.contains(address, size)) return core_.raise(Cause::MEMORY_ERROR, name, 0, address);
   ++core_.counters[Counter::ROWS];

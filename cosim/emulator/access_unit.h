@@ -69,6 +69,9 @@ class AccessUnit {
   bool is_register(std::uint64_t source) const { return source <= static_cast<std::uint64_t>(core_.config.registers); }
   bool poison(const Bundle& bundle, unsigned level, std::uint64_t cause, std::uint64_t value, std::uint64_t address = 0);
 
+  bool fail(const Bundle& bundle, unsigned level, std::uint64_t cause, std::uint64_t queue, std::uint64_t value,
+            std::uint64_t address);
+
   bool descend(unsigned level, Bundle& bundle);
   bool activate(unsigned level, Bundle& bundle, bool& iterates);
   bool iterate(unsigned level, Bundle& bundle);

@@ -58,6 +58,8 @@ class Fifo {
   std::size_t head_ = 0, tail_ = 0;
 };
 
+constexpr unsigned TOKEN_BITS = 6;
+
 struct Row {
   std::uint64_t address, size;  // bytes
 };

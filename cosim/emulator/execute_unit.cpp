@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::uint64_t NO_CALLBACK = ~0ull;
 constexpr unsigned COUNT_BITS = 24;
-constexpr unsigned TOKEN_BITS = 6;
 
 bool has_b(std::uint64_t op) {
   return op == VectorOp::MULTIPLY || op == VectorOp::FMA || op == VectorOp::MUL_ADD;
@@ -84,7 +83,7 @@ bool ExecuteUnit::run() {
 }
 
 bool ExecuteUnit::start() {
-  const std::uint64_t token = low_bits(core_.tokens.front(), TOKEN_BITS);
+  const std::uint64_t token = core_.tokens.front();
   core_.tokens.pop();
   if (token >= callbacks_.size() || callbacks_[token] == NO_CALLBACK)
     return core_.raise(Cause::PROGRAM, Queue::TOKEN, token);

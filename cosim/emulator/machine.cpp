@@ -196,14 +196,18 @@ bool Machine::field_exists(const ProgramWord& word) const {
   return word.field < LevelField::LOAD0 || (word.field - LevelField::LOAD0) / LOAD_FIELDS < loads;
 }
 
-// Whether nothing is left that would keep a launch from ending; else the fault HANG.
+// Whether nothing is left that would keep a launch from ending; else the fault HANG, which names first a queue
+// that a unit waits for in vain, then one that nobody empties.
 bool Machine::drained() {
-  if (execute_.starving() != Queue::NONE) return core_.raise(Cause::HANG, execute_.starving());
-  if (!core_.scalars.empty()) return core_.raise(Cause::HANG, Queue::SCALAR);
-  for (std::uint64_t queue = 0; queue < core_.rows.size(); ++queue)
-    if (!core_.rows[queue].empty()) return core_.raise(Cause::HANG, queue_of(queue));
+  const auto& rows = core_.rows;
+  const std::uint64_t starving = execute_.starving();
+  if (starving != Queue::NONE) return core_.raise(Cause::HANG, starving);
+  if (!core_.store_addresses.empty()) return core_.raise(Cause::HANG, Queue::STORE_DATA);
+  if (!rows[FetchQueue::STORE].empty()) return core_.raise(Cause::HANG, Queue::STREAM);
   if (!core_.store_data.empty()) return core_.raise(Cause::HANG, Queue::STORE_DATA);
-  if (!core_.store_addresses.empty()) return core_.raise(Cause::HANG, Queue::STORE_ADDRESS);
+  if (!core_.scalars.empty()) return core_.raise(Cause::HANG, Queue::SCALAR);
+  if (!rows[FetchQueue::VECTOR1].empty()) return core_.raise(Cause::HANG, Queue::VECTOR1);
+  if (!rows[FetchQueue::VECTOR0].empty()) return core_.raise(Cause::HANG, Queue::VECTOR0);
   return true;
 }
 

@@ -72,10 +72,10 @@ class FloatAlign(wiring.Component):
         m.d.comb += self.sign.eq(Mux(self.ignore, self.product.sign, addend.sign ^ self.negate))
         fine, coarse, exponent = self._shift_finely(m, addend)
         high, low, lost = self._shift_coarsely(m, fine, coarse)
-        m.d.sync += [
-            self.o.exponent.eq(exponent),
-            self.o.upper.eq(high.any() | (exponent < HIGH_BITS)),
-            self.o.sticky.eq(lost),
+        m.d.comb += [
+            self.o.exponent.eq(register(m, exponent, "exponent")),
+            self.o.upper.eq(register(m, high.any() | (exponent < HIGH_BITS), "upper")),
+            self.o.sticky.eq(register(m, lost, "sticky")),
         ]
         self._add(m, high, low)
         return m

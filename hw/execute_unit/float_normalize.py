@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.execute_unit.float_align import FRAME_BITS, HIGH_BITS, LOW_BITS, SumSignature
 from daedal.hw.execute_unit.float_format import SIGNIFICAND_BITS, register
+from daedal.hw.execute_unit.float_shift import leading_zeros, shift_left
 
 WINDOW_BITS = 52
 LIMIT_BITS = 6
@@ -46,7 +47,7 @@ class FloatNormalize(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         window, sticky = self._window(m)
-        zeros = self._leading_zeros(m, window)
+        zeros = leading_zeros(m, Cat(Const(0, 64 - WINDOW_BITS), window), "zeros")
         below_top = Signal(9)
         m.d.comb += below_top.eq(self.i.exponent - Mux(self.i.upper, 1, HIGH_BITS))
         limit = Mux(below_top[LIMIT_BITS:].any(), (1 << LIMIT_BITS) - 1, below_top[:LIMIT_BITS])
@@ -54,9 +55,11 @@ class FloatNormalize(wiring.Component):
         window, sticky = register(m, window, "window"), register(m, sticky, "sticky")
         zeros, limit = register(m, zeros, "zeros"), register(m, limit, "limit", shape=LIMIT_BITS)
         below_top, sign = register(m, below_top, "below_top"), register(m, self.i.sign, "sign")
-        self._shift(m, window, sticky, Mux(zeros < limit, zeros, limit), below_top)
-        nothing = ~(window.any() | sticky)
-        m.d.sync += self.o.sign.eq(sign & ~(nothing & register(m, self.i.opposed, "opposed")))
+        places = Signal(LIMIT_BITS)
+        m.d.comb += places.eq(Mux(zeros < limit, zeros, limit))
+        self._shift(m, window, sticky, places, below_top)
+        kept = sign & (window.any() | sticky | ~register(m, self.i.opposed, "opposed"))
+        m.d.comb += self.o.sign.eq(register(m, kept, "sign_out"))
         return m
 
     def _window(self, m: Module) -> tuple[Signal, Signal]:
@@ -71,32 +74,17 @@ class FloatNormalize(wiring.Component):
         ]
         return window, sticky
 
-    def _leading_zeros(self, m: Module, window: Signal) -> Signal:
-        """Zeros above the highest set bit, at least 52 when there is none."""
-        sixteens = Cat(Const(0, 64 - WINDOW_BITS), window)
-        zeros = Signal(LIMIT_BITS)
-        for high, size in ((4, 16), (2, 4), (0, 1)):
-            groups = [sixteens[n * size:(n + 1) * size] for n in reversed(range(4))]
-            chosen = Signal(size, name=f"first_{size}")
-            with m.If(groups[0].any()):
-                m.d.comb += [zeros[high:high + 2].eq(0), chosen.eq(groups[0])]
-            with m.Elif(groups[1].any()):
-                m.d.comb += [zeros[high:high + 2].eq(1), chosen.eq(groups[1])]
-            with m.Elif(groups[2].any()):
-                m.d.comb += [zeros[high:high + 2].eq(2), chosen.eq(groups[2])]
-            with m.Else():
-                m.d.comb += [zeros[high:high + 2].eq(3), chosen.eq(groups[3])]
-            sixteens = chosen
-        return zeros
-
     def _shift(self, m: Module, window: Signal, sticky: Signal, places: Value, below_top: Signal) -> None:
         """Register the shifted number, its exponent, and what decides its rounding."""
         shifted, rest = Signal(WINDOW_BITS), WINDOW_BITS - SIGNIFICAND_BITS - 1
         exponent = Signal(9)
-        m.d.comb += [shifted.eq(window << places), exponent.eq(below_top - places)]
-        m.d.sync += [
-            self.o.exponent.eq(Mux(window.any() | sticky, exponent, 0)),
-            self.o.significand.eq(shifted[rest + 1:]),
-            self.o.guard.eq(shifted[rest]),
-            self.o.sticky.eq(shifted[:rest].any() | sticky),
+        m.d.comb += [
+            shifted.eq(shift_left(m, window, places, "shifted_by")),
+            exponent.eq(Mux(window.any() | sticky, below_top - places, 0)),
+        ]
+        m.d.comb += [
+            self.o.exponent.eq(register(m, exponent, "exponent_out")),
+            self.o.significand.eq(register(m, shifted[rest + 1:], "significand_out")),
+            self.o.guard.eq(register(m, shifted[rest], "guard_out")),
+            self.o.sticky.eq(register(m, shifted[:rest].any() | sticky, "sticky_out")),
         ]

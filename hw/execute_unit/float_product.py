@@ -6,6 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.execute_unit.float_format import ONE, SIGNIFICAND_BITS, Float32, register
+from daedal.hw.execute_unit.float_shift import leading_zeros
 
 PRODUCT_BITS = 2 * SIGNIFICAND_BITS
 ADDEND_TOP = 100
@@ -71,10 +72,10 @@ class FloatProduct(wiring.Component):
 
         exponents = register(m, exponents, "exponents_rounded", cycles=2)
         overflow = register(m, rounds, "rounds_late") & self._overflows(exponents, rounded)
-        m.d.sync += [
-            self.o.significand.eq(rounded),
-            self.o.exponent.eq(exponents - ADDEND_TOP),
-            self.o.infinite.eq(self._infinite | overflow),
+        m.d.comb += [
+            self.o.significand.eq(register(m, rounded, "significand")),
+            self.o.exponent.eq(register(m, exponents - ADDEND_TOP, "exponent", shape=signed(10))),
+            self.o.infinite.eq(register(m, self._infinite | overflow, "infinite_or_overflow")),
         ]
         return m
 
@@ -94,11 +95,9 @@ class FloatProduct(wiring.Component):
         counts). The product's own highest bit is 23 or 24 above, so its last bit is at ``top`` or one above.
         The second is where the smallest subnormal lies: no last bit can be lower.
         """
-        subnormal = register(m, Mux(a.hidden(), b.significand(), a.significand()), "narrow")
+        narrow = register(m, Mux(a.hidden(), b.significand(), a.significand()), "narrow")
         top, least, distance = Signal(5), Signal(6), Signal(signed(10))
-        for bit in range(SIGNIFICAND_BITS):
-            with m.If(subnormal[bit]):
-                m.d.comb += top.eq(bit)
+        m.d.comb += top.eq(SIGNIFICAND_BITS - 1 - leading_zeros(m, Cat(Const(0, 40), narrow), "zeros"))
         nothing_left = PRODUCT_BITS + 1
         m.d.comb += distance.eq(151 - exponents)
         m.d.comb += least.eq(Mux(distance < 0, 0, Mux(distance > nothing_left, nothing_left, distance)))
@@ -106,16 +105,20 @@ class FloatProduct(wiring.Component):
 
     def _last_bit(self, m: Module, exact: Value, top: Signal, least: Signal, rounds: Value) -> Signal:
         """The place of the product's last bit, 0 when it is not to be rounded, three cycles in."""
-        carried = Signal()
-        m.d.comb += carried.eq(exact[SIGNIFICAND_BITS:].bit_select(top, 1))
-        wanted = Mux(carried, Mux(top >= least, top + 1, least), Mux(top > least, top, least))
-        return register(m, Mux(rounds, wanted, 0), "last", shape=6)  # type: ignore[no-any-return]
+        carried, last = Signal(), Signal(6)
+        m.d.comb += [
+            carried.eq(exact[SIGNIFICAND_BITS:].bit_select(top, 1)),
+            last.eq(Mux(carried, Mux(top >= least, top + 1, least), Mux(top > least, top, least))),
+        ]
+        return register(m, Mux(rounds, last, 0), "last")  # type: ignore[no-any-return]
 
     def _round(self, m: Module, exact: Value, last: Signal) -> Signal:
         """``exact`` rounded to a multiple of ``2**last``, ties to even."""
-        below, odd, rounded = Signal(PRODUCT_BITS + 1), Signal(), Signal(PRODUCT_BITS + 1)
+        bits = PRODUCT_BITS + 1
+        above, below, odd, rounded = Signal(6), Signal(bits), Signal(), Signal(bits)
         m.d.comb += [
-            below.eq(~(Const(-1, PRODUCT_BITS + 1).as_unsigned() << last)),
+            above.eq(bits - last),
+            below.eq(Const((1 << bits) - 1, bits) >> above),
             odd.eq(exact.bit_select(last, 1) & (last != 0)),
             rounded.eq((exact + (below >> 1) + odd) & ~below),
         ]

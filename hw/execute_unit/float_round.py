@@ -5,7 +5,7 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.execute_unit.float_format import EXPONENT_SPECIAL, FRACTION_BITS, INFINITY
+from daedal.hw.execute_unit.float_format import EXPONENT_SPECIAL, FRACTION_BITS, INFINITY, register
 from daedal.hw.execute_unit.float_normalize import UnroundedSignature
 
 
@@ -42,8 +42,6 @@ class FloatRound(wiring.Component):
             rounded.eq((self.i.exponent << FRACTION_BITS) + self.i.significand + up),
         ]
         magnitude = Mux(rounded[FRACTION_BITS:] >= EXPONENT_SPECIAL, INFINITY, rounded[:31])
-        with m.If(self.is_special):
-            m.d.sync += self.o.eq(self.special)
-        with m.Else():
-            m.d.sync += self.o.eq(Cat(magnitude[:31], self.i.sign))
+        m.d.comb += self.o.eq(register(
+            m, Mux(self.is_special, self.special, Cat(magnitude[:31], self.i.sign)), "result"))
         return m

@@ -69,7 +69,10 @@ class FloatSpecial(wiring.Component):
         nan, sign = register(m, nan, "nan"), register(m, sign, "infinity_sign")
         infinite = register(m, self.product_infinite | c_infinite, "infinite")
         computed = Mux(nan, CANONICAL_NAN, Cat(Const(INFINITY, 31), sign))
-        m.d.sync += [self.o.eq(Mux(passes, passed, computed)), self.is_special.eq(passes | nan | infinite)]
+        m.d.comb += [
+            self.o.eq(register(m, Mux(passes, passed, computed), "special")),
+            self.is_special.eq(register(m, passes | nan | infinite, "any_special")),
+        ]
         return m
 
     def _wins(self, m: Module, a: Float32, c: Float32) -> Value:

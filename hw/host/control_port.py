@@ -21,7 +21,8 @@ from daedal.hw.memory.axi import LiteSlave
 class ControlPort(wiring.Component):
     """Serves the registers of ``hw.isa.registers``.
 
-    One access at a time: a write is taken when address and data are both there; a read is answered in the next cycle.
+    One access at a time: a write is taken when address and data are both there; a read is answered in the
+    next cycle.
 
     Members
     -------

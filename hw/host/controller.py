@@ -12,7 +12,8 @@ SETTLE_CYCLES = 80
 """Cycles after the last event until all counters are swept (``CounterBank``: twice its 32 turns) and more."""
 
 QUIET_CYCLES = 8
-"""Cycles for which everything must be idle, so that what is on its way between two units is not overlooked."""
+"""Cycles for which everything must be idle, so that what is on its way between two units is not overlooked.
+"""
 
 
 class Controller(wiring.Component):
@@ -145,7 +146,9 @@ class Controller(wiring.Component):
         self._interruptions(m)
 
     def _wait_quiet(self, m: Module) -> None:
-        """A reset waits for memory for ever; a fault only for ``watchdog`` cycles: then no record is written."""
+        """A reset waits for memory for ever; a fault only for ``watchdog`` cycles: then no record is
+        written.
+        """
         m.d.comb += [self.halt.eq(1), self.hold.eq(1)]
         with m.If(self._resetting):
             m.d.comb += self.forget.eq(1)

@@ -13,7 +13,8 @@ TOTAL_BITS = 40
 
 
 class CounterBank(wiring.Component):
-    """Adds up ``len(steps)`` numbers per cycle, each in a small register that is swept into block RAM in turn.
+    """Adds up ``len(steps)`` numbers per cycle, each in a small register that is swept into block RAM in
+    turn.
 
     A total is exact once ``2 * len(steps)`` cycles went by without counting.
 
@@ -51,7 +52,11 @@ class CounterBank(wiring.Component):
         count = 1 << self._address_bits
         m.submodules.totals = totals = Memory(shape=TOTAL_BITS, depth=count, init=[])
         write, sweep, show = totals.write_port(), totals.read_port(), totals.read_port()
-        turn, turn_late, zeroing = Signal(self._address_bits), Signal(self._address_bits), Signal(range(count + 2))
+        turn, turn_late, zeroing = (
+            Signal(self._address_bits),
+            Signal(self._address_bits),
+            Signal(range(count + 2)),
+        )
         swept, zero_late = Signal(range(max(self._steps) * count + 1)), Signal()
         m.d.sync += [turn.eq(turn + 1), turn_late.eq(turn)]
         with m.If(self.clear):

@@ -1,5 +1,7 @@
 """Reads a stretch of memory in order and hands it out as 64-bit words."""
 
+from typing import Any
+
 from amaranth import Module, Mux, Signal
 from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
@@ -18,8 +20,9 @@ BURSTS = 4
 class LineReader(wiring.Component):
     """Streams words from ``address`` on.
 
-    Bursts of up to MAX_BURST lines go out as long as ``lines`` allows and one of four burst buffers is free; a burst
-    ends at a multiple of MAX_BURST lines or the port granule. One word per cycle once the lines are there.
+    Bursts of up to MAX_BURST lines go out as long as ``lines`` allows and one of four burst buffers is
+    free; a burst ends at a multiple of MAX_BURST lines or the port granule. One word per cycle once the
+    lines are there.
 
     Members
     -------
@@ -119,7 +122,7 @@ class LineReader(wiring.Component):
         with m.If(self.requests.valid & self.requests.ready):
             m.d.sync += self._asked.eq(self._asked + beats)
 
-    def _fill(self, m: Module, port: object) -> None:
+    def _fill(self, m: Module, port: Any) -> None:
         size, beat = self.burst_lines, self.returns.beat
         mine, asked = Signal(), Signal(range(size + 1))
         number = beat.slot[: exact_log2(BURSTS)]
@@ -144,7 +147,7 @@ class LineReader(wiring.Component):
             port.addr.eq((number << exact_log2(size)) + filled + first),
         ]
 
-    def _hand_out(self, m: Module, port: object) -> None:
+    def _hand_out(self, m: Module, port: Any) -> None:
         size, words = self.burst_lines, exact_log2(self._config.bus_bytes // WORD_BYTES)
         position, there, filled = Signal(range(BURSTS * size)), Signal(), Signal(range(size + 1))
         first = Signal(range(size + 1))
@@ -157,7 +160,9 @@ class LineReader(wiring.Component):
         m.d.comb += [
             position.eq(self._position(self._taken)),
             first.eq(Mux((number == 0) & self._first_burst, self._offset, 0)),
-            there.eq(self._running & (position[: exact_log2(size)] < filled + first) & (self._taken < self._asked)),
+            there.eq(
+                self._running & (position[: exact_log2(size)] < filled + first) & (self._taken < self._asked)
+            ),
             port.addr.eq(position),
             port.en.eq(1),
         ]

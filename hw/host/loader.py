@@ -1,5 +1,7 @@
 """Reads launch blocks and programs and writes them, word by word, into the units."""
 
+from typing import Any
+
 from amaranth import Module, Mux, Signal
 from amaranth.hdl import Elaboratable, Value
 from amaranth.lib import stream, wiring
@@ -84,11 +86,21 @@ class WordCheck(wiring.Component):
             with m.Case(Unit.STEP):
                 allow((word.index < config.steps) & (word.field <= StepField.FETCH_SIZE.value))
             with m.Case(Unit.LENGTH):
-                allow((word.index < config.lengths) & (word.field == LengthField.ELEMENTS.value) & ~self.started)
+                allow(
+                    (word.index < config.lengths) & (word.field == LengthField.ELEMENTS.value) & ~self.started
+                )
             with m.Case(Unit.CALLBACK):
-                allow((word.index < config.callbacks) & (word.field == CallbackField.START.value) & ~self.started)
+                allow(
+                    (word.index < config.callbacks)
+                    & (word.field == CallbackField.START.value)
+                    & ~self.started
+                )
             with m.Case(Unit.INSTRUCTION):
-                allow((word.index < config.instructions) & (word.field == InstructionField.CODE.value) & ~self.started)
+                allow(
+                    (word.index < config.instructions)
+                    & (word.field == InstructionField.CODE.value)
+                    & ~self.started
+                )
         return m
 
 
@@ -168,7 +180,7 @@ class Loader(wiring.Component):
             self._program_states(m)
         return m
 
-    def _launch_states(self, m: Module, argument: object) -> None:
+    def _launch_states(self, m: Module, argument: Any) -> None:
         reader, config = self._reader, self._config
         lines = -(-launch_block_words(config.arguments) * WORD_BYTES // config.bus_bytes)
         with m.State("IDLE"):
@@ -210,7 +222,9 @@ class Loader(wiring.Component):
                 m.next = "PROGRAM"
 
     def _speculative_lines(self) -> Value:
-        """Lines to the end of the second burst: bursts are aligned, so these never leave the program's 4 KiB page."""
+        """Lines to the end of the second burst: bursts are aligned, so these never leave the program's 4
+        KiB page.
+        """
         size, line = self._reader.burst_lines, exact_log2(self._config.bus_bytes)
         return SPECULATIVE_BURSTS * size - self._program[line : line + exact_log2(SPECULATIVE_BURSTS * size)]
 
@@ -227,7 +241,10 @@ class Loader(wiring.Component):
                 with m.Elif(word.unit == Unit.CONTROL):
                     with m.Switch(word.field):
                         with m.Case(ControlField.LENGTH.value):
-                            m.d.sync += [self._length.eq(word.value), self._reader.lines.eq(self._lines(word.value))]
+                            m.d.sync += [
+                                self._length.eq(word.value),
+                                self._reader.lines.eq(self._lines(word.value)),
+                            ]
                         with m.Case(ControlField.RUN.value):
                             m.next = "SETTLE"
                         with m.Case(ControlField.END.value):
@@ -257,7 +274,9 @@ class Loader(wiring.Component):
         return (words + per_line - 1)[exact_log2(per_line) :]
 
     def _misplaced(self) -> Value:
-        """CONFIG with another hash, LENGTH, or END where they must not be, or anything else where they must."""
+        """CONFIG with another hash, LENGTH, or END where they must not be, or anything else where they
+        must.
+        """
         word, count = self._word, self._count
         control = word.unit == Unit.CONTROL
         is_config = control & (word.field == ControlField.CONFIG.value)
@@ -268,7 +287,7 @@ class Loader(wiring.Component):
         wrong_end = (count > 1) & (is_end != (count == self._length - 1))
         return (is_config != (count == 0)) | (is_length != (count == 1)) | bad_config | bad_length | wrong_end
 
-    def _substitute(self, m: Module, argument: object) -> None:
+    def _substitute(self, m: Module, argument: Any) -> None:
         """Two stages: the argument is read, then added; the clear after a nest goes the same way."""
         word, taken, late = self._word, Signal(), Signal(ProgramWord)
         is_data = word.unit != Unit.CONTROL

@@ -1,1 +1,1 @@
-"""Every encoding of the machine, once: programs, instructions, registers, launch blocks, completion records."""
+"""Every encoding of the machine, once."""

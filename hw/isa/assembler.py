@@ -86,7 +86,7 @@ def _put(values: dict[str, object], path: list[str], value: object) -> None:
 
 def _member_shape(struct: object, path: list[str]) -> object:
     for part in path:
-        known = {str(name): field for name, field in data.Layout.cast(struct)}  # type: ignore[arg-type]
+        known = {str(name): field for name, field in data.Layout.cast(struct)}
         if part not in known:
             raise ProgramError(f"member must be one of {', '.join(known)}, not {part!r}")
         struct = known[part].shape

@@ -241,12 +241,14 @@ class Level:
         fault = self.checked(values, parent) if self.check["load"] in self.sequential else None
         if fault:
             return registers, fault
-        values = {slot: self.load(slot, i, registers, registers) for slot in self.random}
-        fault = self.checked(values, parent) if self.check["load"] in self.random else None
-        if not fault:
-            for alu in self.alus:
-                self.alu(alu, registers)
-        return registers, fault
+        for slot in self.random:
+            value = self.load(slot, i, registers, registers)
+            fault = self.checked({slot: value}, parent) if self.check["load"] == slot else None
+            if fault:
+                return registers, fault
+        for alu in self.alus:
+            self.alu(alu, registers)
+        return registers, None
 
     def load(self, slot: int, i: int, operands: Sequence[int], registers: list[int]) -> int:
         """Do load ``slot``; returns the 64 bits loaded. Address bits below the element's size are ignored."""

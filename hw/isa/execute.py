@@ -4,12 +4,14 @@ from amaranth.lib import data, enum
 
 
 class VectorOp(enum.Enum, shape=5):
-    """What an instruction does, element by element; binary32, nearest even, subnormals kept, NaN is 0x7fc00000.
+    """What an instruction does, element by element; binary32, nearest even, subnormals kept, NaN is
+    0x7fc00000.
 
-    ``c`` is always a vector register, the accumulator. MAX and MIN keep ``c`` unless ``a`` is strictly greater
-    (less), so a NaN in ``a`` is ignored and one in ``c`` stays. MUL_ADD rounds the product before it adds.
-    DIVIDE_COUNT pops a count from the scalar queue (its low 24 bits) and divides ``a`` by it, correctly
-    rounded; a count of 0 gives ``a``. STORE sends ``a`` to the store unit. MOVE, ABS keep a NaN's payload.
+    ``c`` is always a vector register, the accumulator. MAX and MIN keep ``c`` unless ``a`` is strictly
+    greater (less), so a NaN in ``a`` is ignored and one in ``c`` stays. MUL_ADD rounds the product before
+    it adds. DIVIDE_COUNT pops a count from the scalar queue (its low 24 bits) and divides ``a`` by it,
+    correctly rounded; a count of 0 gives ``a``. STORE sends ``a`` to the store unit. MOVE, ABS keep a NaN's
+    payload.
     """
 
     NOP = 0
@@ -51,15 +53,15 @@ class Instruction(data.Struct):
     ADD: ``d = a + c``; SUBTRACT: ``d = a - c``; MULTIPLY: ``d = a * b``; FMA, MUL_ADD: ``d = a * b + c``;
     MAX, MIN: ``d = a > c ? a : c``, ``d = a < c ? a : c``; MOVE, ABS, DIVIDE_COUNT, STORE: of ``a`` only.
 
-    Every vector register has an *empty* flag, set when a launch starts. Reading an empty register gives +0.0 for
-    all elements; but ``MAX`` and ``MIN`` whose ``c`` is empty take ``a``. Writing a register (even with fewer
-    elements than it had) makes it not empty. ``clear`` empties the register that operand ``a`` names once this
-    instruction has read it (STORE and DIVIDE_COUNT of another register use it).
+    Every vector register has an *empty* flag, set when a launch starts. Reading an empty register gives
+    +0.0 for all elements; but ``MAX`` and ``MIN`` whose ``c`` is empty take ``a``. Writing a register (even
+    with fewer elements than it had) makes it not empty. ``clear`` empties the register that operand ``a``
+    names once this instruction has read it (STORE and DIVIDE_COUNT of another register use it).
 
     ``length`` names the length register with the number of elements; ``last`` ends the callback. A row popped
-    from a vector queue must have exactly ``length`` elements, else the machine raises a framing fault. ``a`` of
-    STORE and of DIVIDE_COUNT is a register, and the ``b`` of an operation without one is 0. At most one
-    operand is the scalar queue; ``a`` and ``b`` pop different queues.
+    from a vector queue must have exactly ``length`` elements, else the machine raises a framing fault.
+    ``a`` of STORE and of DIVIDE_COUNT is a register, and the ``b`` of an operation without one is 0. At
+    most one operand is the scalar queue; ``a`` and ``b`` pop different queues.
     """
 
     op: VectorOp

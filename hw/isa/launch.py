@@ -7,7 +7,8 @@ LAUNCH_ALIGNMENT = 64
 
 
 class LaunchWord(enum.Enum, shape=6):
-    """Words of a launch block. ARGUMENTS is the first of ``Config.arguments`` words, the low 40 bits of each count.
+    """Words of a launch block. ARGUMENTS is the first of ``Config.arguments`` words, the low 40 bits of
+    each count.
 
     PROGRAM and RECORD are byte addresses. LAUNCH is a number of the host's choice, given back in the record.
     """
@@ -39,11 +40,15 @@ class Cause(enum.Enum, shape=8):
     BOUNDS_ORDER = 3
     """An upper bound below the lower one."""
     ALIGNMENT = 4
-    """A row that neither starts at a line nor lies within one, or a size or address that is not whole elements."""
+    """A row that neither starts at a line nor lies within one, or a size or address that is not whole
+    elements.
+    """
     FRAMING = 5
     """A callback popped another number of elements than was fetched."""
     PROGRAM = 6
-    """A word, instruction or token that this machine does not have, or a configuration hash that is not its own."""
+    """A word, instruction or token that this machine does not have, or a configuration hash that is not its
+    own.
+    """
     MEMORY_ERROR = 7
     """An error response from memory."""
     MEMORY_SILENT = 8
@@ -66,7 +71,9 @@ class Queue(enum.Enum, shape=4):
 
 
 class RecordHead(data.Struct):
-    """Word HEAD of a completion record. For a fault: the nest (counted from 0), level, kind of event and queue."""
+    """Word HEAD of a completion record. For a fault: the nest (counted from 0), level, kind of event and
+    queue.
+    """
 
     state: State
     cause: Cause
@@ -79,9 +86,10 @@ class RecordHead(data.Struct):
 class RecordWord(enum.Enum, shape=6):
     """Words of a completion record.
 
-    VALUE is the offending value: the whole 64-bit index or offset, the upper bound, the program word's number,
-    the number of elements. ADDRESS is the memory address concerned, or 0. REGISTER0… are the stream registers of
-    the bundle that faulted (up to 7). COUNTERS is the first of the counters, in the order of ``Counter``.
+    VALUE is the offending value: the whole 64-bit index or offset, the upper bound, the program word's
+    number, the number of elements. ADDRESS is the memory address concerned, or 0. REGISTER0… are the stream
+    registers of the bundle that faulted (up to 7). COUNTERS is the first of the counters, in the order of
+    ``Counter``.
     """
 
     HEAD = 0
@@ -97,12 +105,13 @@ class Counter(enum.Enum, shape=6):
 
     CYCLES runs from the doorbell (or, for a launch that had to wait, the end of the one before) to the last
     acknowledged write of the launch; the record itself does not count. ROWS: row fetches. LOOKUPS: checked
-    indices (CheckKind.INDEX). BUNDLES: bundles that reached the event unit. LINES_READ and LINES_WRITTEN: lines
-    moved on the memory ports for whatever reason but records. BYTES_WRITTEN: bytes strobed. LANE_BEATS: beats
-    issued into the lanes. STALL_…: cycles in which a unit had work and could not go on, and why: the access
-    unit's event stage for a full queue, no reserved slot (VECTOR), or a busy port; or it had no bundle although
-    the nest is not done (LOAD: it waits for scalar loads); the execute unit for an empty token, vector or scalar
-    queue, a full store queue, or its own earlier result (HAZARD). MARK_…: the most entries a queue has held.
+    indices (CheckKind.INDEX). BUNDLES: bundles that reached the event unit. LINES_READ and LINES_WRITTEN:
+    lines moved on the memory ports for whatever reason but records. BYTES_WRITTEN: bytes strobed.
+    LANE_BEATS: beats issued into the lanes. STALL_…: cycles in which a unit had work and could not go on,
+    and why: the access unit's event stage for a full queue, no reserved slot (VECTOR), or a busy port; or
+    it had no bundle although the nest is not done (LOAD: it waits for scalar loads); the execute unit for
+    an empty token, vector or scalar queue, a full store queue, or its own earlier result (HAZARD). MARK_…:
+    the most entries a queue has held.
     """
 
     CYCLES = 0

@@ -42,7 +42,9 @@ FIELD_STRUCTS: Mapping[Enum, type[data.Struct]] = {
 
 @dataclass(frozen=True)
 class Word:
-    """One program word. ``value`` is the 40-bit value; ``argument`` the launch argument added to it, or None."""
+    """One program word. ``value`` is the 40-bit value; ``argument`` the launch argument added to it, or
+    None.
+    """
 
     field: Enum
     index: int = 0
@@ -110,7 +112,7 @@ def pack(struct: type[data.Struct], values: Mapping[str, Any]) -> int:
 
 def _pack_member(struct: type[data.Struct], name: str, field: data.Field, value: Any) -> int:
     if isinstance(value, Mapping):
-        return pack(field.shape, value)  # type: ignore[arg-type]
+        return pack(field.shape, value)
     number = int(value.value if isinstance(value, Enum) else value)
     if not 0 <= number < 1 << field.width:
         raise ProgramError(f"{struct.__name__}.{name} must fit {field.width} bits, not {number}")
@@ -142,7 +144,10 @@ class Program:
 
     def to_bytes(self) -> bytes:
         """The bytes that the machine executes."""
-        head = [Word(ControlField.CONFIG, value=self.config_hash), Word(ControlField.LENGTH, value=len(self.body) + 3)]
+        head = [
+            Word(ControlField.CONFIG, value=self.config_hash),
+            Word(ControlField.LENGTH, value=len(self.body) + 3),
+        ]
         raw = b"".join(word.encode().to_bytes(WORD_BYTES, "little") for word in (*head, *self.body))
         return raw + Word(ControlField.END, value=zlib.crc32(raw)).encode().to_bytes(WORD_BYTES, "little")
 
@@ -150,18 +155,26 @@ class Program:
     def from_bytes(raw: bytes) -> "Program":
         """The program in these bytes; ProgramError says what is wrong with them."""
         if len(raw) % WORD_BYTES or len(raw) < 3 * WORD_BYTES:
-            raise ProgramError(f"a program must be whole words of {WORD_BYTES} bytes, at least 3, not {len(raw)} bytes")
+            raise ProgramError(
+                f"a program must be whole words of {WORD_BYTES} bytes, at least 3, not {len(raw)} bytes"
+            )
         listed = [
             Word.decode(int.from_bytes(raw[at : at + WORD_BYTES], "little"), at // WORD_BYTES)
             for at in range(0, len(raw), WORD_BYTES)
         ]
         config, length, end = listed[0], listed[1], listed[-1]
         if config.field is not ControlField.CONFIG or length.field is not ControlField.LENGTH:
-            raise ProgramError("a program must start with its configuration and its length: these bytes are no program")
+            raise ProgramError(
+                "a program must start with its configuration and its length: these bytes are no program"
+            )
         if length.value != len(listed):
-            raise ProgramError(f"the program must have {length.value} words, as it says, not {len(listed)}: truncated?")
+            raise ProgramError(
+                f"the program must have {length.value} words, as it says, not {len(listed)}: truncated?"
+            )
         if end.field is not ControlField.END or end.value != zlib.crc32(raw[:-WORD_BYTES]):
-            raise ProgramError("the program's checksum does not fit its bytes: it was altered; compile it again")
+            raise ProgramError(
+                "the program's checksum does not fit its bytes: it was altered; compile it again"
+            )
         return Program(config.value, listed[2:-1])
 
 

@@ -167,8 +167,9 @@ class LoadControl(data.Struct):
 
     A sequential slot reads its base and an index register from the *parent's* registers; a random slot sees
     the registers as the induction variable and the slots before it have left them. LOADk_BASE is the constant
-    base; LOADk_LIMIT the byte address after the array (reading ahead stops there). ``size`` is the log2 of the
-    element's bytes; the address bits below the element's size are ignored. The register takes the low 40 bits.
+    base; LOADk_LIMIT the byte address after the array (reading ahead stops there). ``size`` is the log2 of
+    the element's bytes; the address bits below the element's size are ignored. The register takes the low
+    40 bits.
     """
 
     enable: 1
@@ -223,7 +224,8 @@ class CheckMode(enum.Enum, shape=2):
 
 
 class CheckControl(data.Struct):
-    """LEVEL.CHECK: the 64-bit value of load slot ``load`` must lie in ``[0, limit)``, else the machine faults.
+    """LEVEL.CHECK: the 64-bit value of load slot ``load`` must lie in ``[0, limit)``, else the machine
+    faults.
 
     The constant limit is CHECK_LIMIT; a limit register is read from the parent's registers. A sequential
     slot's value is checked before any random load of that iteration is made.
@@ -237,7 +239,8 @@ class CheckControl(data.Struct):
 
 
 class CountControl(data.Struct):
-    """LEVEL.COUNT: ``destination`` holds the number of iterations of this activation, the present one included,
+    """LEVEL.COUNT: ``destination`` holds the number of iterations of this activation, the present one
+    included,
 
     for which the predicate held after the ALU operations. It is 0 in an activation without iterations.
     """
@@ -265,7 +268,8 @@ class EventField(enum.Enum, shape=8):
 class EventControl(data.Struct):
     """EVENT.CONTROL: steps ``first`` to ``first + count - 1`` are done, in order, if the predicate holds.
 
-    The predicate and the steps read the registers of the bundle that carries the event. ``count`` 0: no event.
+    The predicate and the steps read the registers of the bundle that carries the event. ``count`` 0: no
+    event.
     """
 
     first: 5
@@ -299,12 +303,13 @@ class FetchQueue(enum.Enum, shape=2):
 
 
 class StepControl(data.Struct):
-    """STEP.CONTROL: what a step enqueues, in this order: scalar, store address, token; then it issues the fetch.
+    """STEP.CONTROL: what a step enqueues, in this order: scalar, store address, token; then it issues the
+    fetch.
 
-    Addresses are ``base + index * pitch`` with the low 32 bits of index and the low 24 bits of pitch, unsigned,
-    modulo 2**40. Sizes are bytes (the low 20 bits), a multiple of 4 and not 0. A store address is a multiple of
-    4. A fetched row starts at a line or lies within one. ``stream`` marks a store whose data come from a row
-    fetch to FetchQueue.STORE instead of from the execute unit.
+    Addresses are ``base + index * pitch`` with the low 32 bits of index and the low 24 bits of pitch,
+    unsigned, modulo 2**40. Sizes are bytes (the low 20 bits), a multiple of 4 and not 0. A store address is
+    a multiple of 4. A fetched row starts at a line or lies within one. ``stream`` marks a store whose data
+    come from a row fetch to FetchQueue.STORE instead of from the execute unit.
     """
 
     scalar_enable: 1

@@ -14,10 +14,10 @@ REGISTER_ADDRESS_BITS = 8
 class Register(enum.Enum, shape=REGISTER_ADDRESS_BITS):
     """Byte addresses of the registers.
 
-    DOORBELL: a write queues a launch whose block is at LAUNCH_HIGH:LAUNCH_LOW; it is dropped, and STATUS.overflow
-    set, if the queue is full or the machine is faulted. COMPLETED counts launches that have ended (also by a
-    fault or cancelled), modulo 2**32. INTERRUPT: bit 0 is set when a launch ends; writing 1 clears it. FAULT: the
-    Cause of the present fault.
+    DOORBELL: a write queues a launch whose block is at LAUNCH_HIGH:LAUNCH_LOW; it is dropped, and
+    STATUS.overflow set, if the queue is full or the machine is faulted. COMPLETED counts launches that have
+    ended (also by a fault or cancelled), modulo 2**32. INTERRUPT: bit 0 is set when a launch ends; writing
+    1 clears it. FAULT: the Cause of the present fault.
     """
 
     IDENTITY = 0x00
@@ -34,7 +34,8 @@ class Register(enum.Enum, shape=REGISTER_ADDRESS_BITS):
 
 
 class Control(data.Struct):
-    """Register CONTROL. ``reset`` written as 1 drains the memory ports, forgets queued launches and clears a fault.
+    """Register CONTROL. ``reset`` written as 1 drains the memory ports, forgets queued launches and clears
+    a fault.
 
     It reads as 1 until that is done. ``interrupt_enable`` lets INTERRUPT drive the interrupt pin.
     """

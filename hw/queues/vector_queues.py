@@ -39,6 +39,8 @@ class VectorQueues(wiring.Component):
         Beats in the order of their slots.
     empty : ``Out(1)``
         Nothing is reserved or held.
+    occupied : ``Out(3)``
+        Which of the queues have slots reserved or held.
     mark0, mark1, mark2 : ``Out(range(vector_beats + 1))``
         The most slots of each queue that were reserved and not yet drained, since reset or ``clear``.
     clear : ``In(1)``
@@ -56,6 +58,7 @@ class VectorQueues(wiring.Component):
                 "vector1": Out(beat_stream(config)),
                 "stream": Out(beat_stream(config)),
                 "empty": Out(1),
+                "occupied": Out(len(CLIENTS)),
                 "clear": In(1),
                 **marks,
             }
@@ -87,7 +90,8 @@ class VectorQueues(wiring.Component):
             self.reserve.ready.eq(fits & (wish.beats <= free)),
             accept.eq(self.reserve.valid & self.reserve.ready),
             taken.eq(Mux(accept, wish.beats, 0)),
-            self.empty.eq(Cat(queue.empty for queue in queues).all()),
+            self.occupied.eq(~Cat(queue.empty for queue in queues)),
+            self.empty.eq(self.occupied == 0),
         ]
         m.d.sync += free.eq(free - taken + sum((queue.drained for queue in queues), Const(0, 1)))
         return m

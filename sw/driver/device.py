@@ -132,6 +132,7 @@ class Device:
     @property
     def table_uploads(self) -> int:
         """How often a table was uploaded so far."""
+        _ = self.target
         return self._tables.uploads
 
     def bind_table(self, name: str, source: Any) -> Table:

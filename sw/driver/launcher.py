@@ -17,7 +17,6 @@ from daedal.hw.isa.launch import (
     State,
     launch_block_words,
 )
-from daedal.hw.isa.program import unpack
 from daedal.hw.isa.registers import Register
 
 LAUNCH_MODULUS = 1 << 32

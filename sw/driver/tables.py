@@ -22,7 +22,7 @@ SMALLEST_PITCH = 4
 
 @dataclass(frozen=True)
 class Table:
-    """A table in device memory: ``rows`` rows of ``dim`` elements, one every ``pitch`` bytes from ``address``."""
+    """A table in device memory: ``rows`` rows of ``dim`` elements, ``pitch`` bytes apart."""
 
     address: int
     rows: int

@@ -1,6 +1,5 @@
 """Targets: what a machine is to the driver. Five primitives, and a registry of those there are."""
 
-from importlib import import_module
 from typing import Protocol, runtime_checkable
 
 from daedal.hw.config import Config
@@ -12,23 +11,23 @@ class Target(Protocol):
     memory_bytes: int
     """Size of the device's memory, bytes; it starts at address 0."""
 
-    def csr_read(self, address: int) -> int:
+    def csr_read(self, address: int, /) -> int:
         """The 32-bit register at this byte address."""
         ...
 
-    def csr_write(self, address: int, value: int) -> None:
+    def csr_write(self, address: int, value: int, /) -> None:
         """Write the 32-bit register at this byte address."""
         ...
 
-    def mem_read(self, address: int, size: int) -> bytes:
+    def mem_read(self, address: int, size: int, /) -> bytes:
         """``size`` bytes of the device's memory."""
         ...
 
-    def mem_write(self, address: int, data: bytes | memoryview) -> None:
+    def mem_write(self, address: int, data: bytes | memoryview, /) -> None:
         """Write to the device's memory; a memoryview must be contiguous."""
         ...
 
-    def wait(self, timeout: float | None = None) -> bool:
+    def wait(self, timeout: float | None = None, /) -> bool:
         """Let the machine work until its interrupt is raised; False if ``timeout`` seconds pass before."""
         ...
 
@@ -46,25 +45,28 @@ class Counting(Protocol):
         ...
 
 
-class TargetFactory(Protocol):
-    """Makes a target; all targets take the same options, and pass over those that mean nothing to them."""
+def _open_emulator(config: Config, memory: str, memory_bytes: int, wave: str | None) -> Target:
+    from daedal.cosim.emulator import EmulatorTarget
+    from daedal.cosim.memory_spec import MemorySpec
 
-    def __call__(self, config: Config, *, memory: str, memory_bytes: int, wave: str | None) -> Target:
-        """Start a machine of this configuration."""
-        ...
+    MemorySpec.parse(memory)  # means nothing here, but a mistake in it is one
+    if wave is not None:
+        raise ValueError(f"wave must be None for the emulator, which has no signals, not {wave!r}")
+    return EmulatorTarget(config, memory_bytes)
 
 
-TARGETS = {
-    "emulator": ("daedal.cosim.emulator.target", "EmulatorTarget"),
-    "verilator": ("daedal.cosim.verilator", "VerilatorTarget"),
-}
-"""Target name -> module and class, imported when the target is first opened."""
+def _open_verilator(config: Config, memory: str, memory_bytes: int, wave: str | None) -> Target:
+    from daedal.cosim.verilator import VerilatorTarget
+
+    return VerilatorTarget(config, memory=memory, memory_bytes=memory_bytes, wave=wave)
+
+
+TARGETS = {"emulator": _open_emulator, "verilator": _open_verilator}
+"""Target name -> what opens it; a target's modules are imported when it is first opened."""
 
 
 def open_target(name: str, config: Config, *, memory: str, memory_bytes: int, wave: str | None) -> Target:
     """Start the target called ``name``; ValueError names those there are."""
     if name not in TARGETS:
         raise ValueError(f"target must be one of {', '.join(TARGETS)}, not {name!r}")
-    module, attribute = TARGETS[name]
-    factory: TargetFactory = getattr(import_module(module), attribute)
-    return factory(config, memory=memory, memory_bytes=memory_bytes, wave=wave)
+    return TARGETS[name](config, memory, memory_bytes, wave)

@@ -1,8 +1,8 @@
 """A stand-in for the core that the harness can drive: on a doorbell it copies lines, then writes a record."""
 
-from amaranth import Array, Module, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.hdl import Elaboratable
-from amaranth.lib import wiring
+from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
 from daedal.hw.config import ADDRESS_BITS, Config
@@ -15,15 +15,25 @@ SOURCE, TARGET, RECORD = 0x1000, 0x2000, 0x3000
 """Offsets from the launch block, bytes."""
 
 
+class Mistake(enum.Enum, shape=6):
+    """What the copier does wrong."""
+
+    NONE = 0
+    LONG = 1
+    NARROW = 2
+    UNSTABLE = 3
+    NOT_LAST = 4
+
+
 class Copier(wiring.Component):
     """Copies ``LINES`` lines from SOURCE to TARGET, line i through port i mod ports, one after the other.
 
-    ``burst_lines`` over 1 makes it announce longer bursts than it should, and ``unstable`` makes its addresses
-    change while they wait: mistakes that the harness has to see.
+    The low bits of the doorbell's address are not part of the block's address but choose a ``Mistake``, which
+    the harness has to see.
     """
 
-    def __init__(self, config: Config, *, length: int = 0, unstable: bool = False) -> None:
-        self.config, self.length, self.unstable = config, length, unstable
+    def __init__(self, config: Config) -> None:
+        self.config = config
         super().__init__(
             {
                 "control": Out(LiteSlave()),
@@ -40,14 +50,14 @@ class Copier(wiring.Component):
         connect(m, flipped(self.control), self.port.bus)
         m.d.comb += [self.interrupt.eq(self.port.interrupt), self.port.reset_done.eq(1)]
         self.block, self.line, self.data = Signal(ADDRESS_BITS), Signal(16), Signal(8 * bus)
-        self.wobble = Signal()
+        self.wobble, self.mistake = Signal(), Signal(Mistake)
         record_lines = 8 * RECORD_WORDS // bus
         reads = [getattr(self, f"read{k}") for k in range(config.ports)]
-        for k, read in enumerate(reads):
+        for read in reads:
             m.d.comb += [
-                read.araddr.eq(self.block + SOURCE + self.line * bus + self.wobble * bus),
-                read.arlen.eq(self.length),
-                read.arsize.eq(beat_size(config)),
+                read.araddr.eq(self.block + SOURCE + (self.line + self.wobble) * bus),
+                read.arlen.eq(Mux(self.mistake == Mistake.LONG, 16, 0)),
+                read.arsize.eq(Mux(self.mistake == Mistake.NARROW, 0, beat_size(config))),
                 read.arburst.eq(1),
                 read.rready.eq(1),
             ]
@@ -56,13 +66,17 @@ class Copier(wiring.Component):
         self.turn = Signal(range(config.ports))
         arready = Array(read.arready for read in reads)[self.turn]
         rvalid = Array(read.rvalid for read in reads)[self.turn]
-        if self.unstable:
+        with m.If(self.mistake == Mistake.UNSTABLE):
             m.d.sync += self.wobble.eq(~self.wobble)
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += self.port.doorbell.ready.eq(1)
                 with m.If(self.port.doorbell.valid):
-                    m.d.sync += [self.block.eq(self.port.doorbell.payload), self.line.eq(0), self.turn.eq(0)]
+                    m.d.sync += [
+                        Cat(self.mistake, self.block[6:]).eq(self.port.doorbell.payload),
+                        self.line.eq(0),
+                        self.turn.eq(0),
+                    ]
                     m.next = "AR"
             with m.State("AR"):
                 for k, read in enumerate(reads):
@@ -98,7 +112,7 @@ class Copier(wiring.Component):
                 write.wdata.eq(self.data),
                 write.wstrb.eq(~self.line[0]),
                 write.wstrb[1:].eq(~0),
-                write.wlast.eq(1),
+                write.wlast.eq(self.mistake != Mistake.NOT_LAST),
             ]
             with m.If(write.wready):
                 m.next = f"{prefix}B"

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 from daedal.hw.config import Config
-from daedal.hw.isa.launch import RECORD_WORDS, Cause, Counter, LaunchWord, RecordHead, RecordWord, State
+from daedal.hw.isa.launch import RECORD_WORDS, Counter, LaunchWord, RecordHead, RecordWord, State
 from daedal.hw.isa.program import pack
 from daedal.hw.isa.registers import IDENTITY, REVISION, Control, Register
 
 
 class FakeTarget:
-    """Ends every launch with the record that ``outcome`` describes: members of the head, ``value``, ``address``."""
+    """Ends every launch with the record that ``outcome`` describes: the head's members, value, address."""
 
     def __init__(self, config: Config, memory_bytes: int = 1 << 20) -> None:
         self.memory_bytes = memory_bytes
@@ -23,7 +23,7 @@ class FakeTarget:
         self.resets = 0
         self.stuck_reset = False
         self.closed = False
-        self.registers = {register: 0 for register in Register}
+        self.registers = dict.fromkeys(Register, 0)
         self.registers |= {
             Register.IDENTITY: IDENTITY,
             Register.REVISION: REVISION,
@@ -69,7 +69,6 @@ class FakeTarget:
             record[RecordWord.COUNTERS.value + counter.value] = self.counters.get(counter, 0)
         struct.pack_into(f"<{RECORD_WORDS}Q", self.memory, words[LaunchWord.RECORD.value], *record)
         self.registers[Register.COMPLETED] += 1
-        self.registers[Register.FAULT] = self.outcome.get("cause", Cause.NONE).value
         return True
 
     def counted(self) -> dict[str, int] | None:

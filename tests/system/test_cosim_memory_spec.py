@@ -24,7 +24,7 @@ def test_good(text, spec):
     [
         ("", "memory must be one of ideal, not ''"),
         ("dram:latency=1", "memory must be one of ideal, not 'dram'"),
-        ("ideal:speed=1", "an option of memory ideal must be one of latency, lines, stall, seed, not 'speed'"),
+        ("ideal:x=1", "an option of memory ideal must be one of latency, lines, stall, seed, not 'x'"),
         ("ideal:latency", "latency of memory ideal must be a whole number, not ''"),
         ("ideal:latency=1.5", "latency of memory ideal must be a whole number, not '1.5'"),
         ("ideal:stall=often", "stall of memory ideal must be a number, not 'often'"),

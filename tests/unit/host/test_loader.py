@@ -1,4 +1,6 @@
-"""The loader: words come out in order with arguments added, whatever order bursts return in; bad words stop it."""
+"""The loader: words come out in order with arguments added, whatever order bursts return in; bad words stop
+it.
+"""
 
 import random
 from collections import deque
@@ -150,7 +152,7 @@ def test_words_come_in_order_with_arguments_added(name, seed):
     raw = Program(config.hash, body).to_bytes()
     got = launch(config, raw, arguments, at=1024 + 64 * rng.randrange(64), seed=seed)
     assert got["illegal"] is None
-    assert [e for e in got["events"]] == expected(body, arguments)
+    assert list(got["events"]) == expected(body, arguments)
     assert (got["number"], got["record"]) == (77, 0x1240)
     assert got["nest"] == body.count(RUN) - 1
 
@@ -187,7 +189,10 @@ def test_words_for_the_execute_unit_after_a_nest_stop_it():
     assert launch(config, raw, [], at=1024)["illegal"] == 3
 
 
-@pytest.mark.parametrize(("number", "word"), [(0, 1), (1, 1 << 40), (1, 0), (2, (1 << 64) - 1), (3, 0xF << 46)])
+ALTERED = [(0, 1), (1, 1 << 40), (1, 0), (2, (1 << 64) - 1), (3, 0xF << 46)]
+
+
+@pytest.mark.parametrize(("number", "word"), ALTERED)
 def test_altered_words_stop_it(number, word):
     config = PRESETS["edge"]
     raw = Program(config.hash, [Word(LengthField.ELEMENTS), RUN]).to_bytes()

@@ -108,7 +108,8 @@ async def any_order_in_and_order_out(dut, idle, pause):
     cocotb.start_soon(bench.give_back())
     for _ in range(120):
         assert await bench.reserve(bench.random.randrange(3), bench.random.randint(1, 16))
-        assert not dut.empty.value
+        await RisingEdge(dut.clk)
+        assert not dut.empty.value or not bench.chunks
     await bench.check_all()
 
 

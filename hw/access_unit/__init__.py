@@ -1,0 +1,1 @@
+"""The access unit: walks index structures and sends tokens, scalars, store addresses and row fetches."""

@@ -1,0 +1,121 @@
+"""The preparation of activations: bounds and the operands that are constant in one."""
+
+from typing import Any
+
+from amaranth.hdl import Elaboratable, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.access_unit.bundles import assign, operand
+from daedal.hw.access_unit.level_words import LevelWords
+from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.interfaces import bundle_layout, flags_layout
+from daedal.hw.isa.launch import Cause
+from daedal.hw.isa.program_words import LoadIndex
+
+Members = dict[str, Any]
+
+
+def _common(config: Config, slots: int) -> Members:
+    return {
+        "valid": Out(1),
+        "registers": Out(ADDRESS_BITS).array(config.registers),
+        "flags": Out(flags_layout(config)),
+        "lower": Out(ADDRESS_BITS),
+        "upper": Out(ADDRESS_BITS),
+        "limit": Out(ADDRESS_BITS),
+        "starts": Out(ADDRESS_BITS).array(slots),
+    }
+
+
+class ActivationBus(wiring.Signature):
+    """A prepared activation, or a bundle that only passes (``run``, ``empty``, ``order`` all 0).
+
+    ``run``: there are iterations, ``left`` is upper - lower; ``empty``: there are none; ``order``: the bounds are
+    in the wrong order. ``starts``: address of each sequential load, without the part of the induction variable.
+    """
+
+    def __init__(self, config: Config, slots: int) -> None:
+        more = {"run": Out(1), "empty": Out(1), "order": Out(1), "left": Out(ADDRESS_BITS + 1)}
+        super().__init__(_common(config, slots) | more)
+
+
+class _ResolvedBus(wiring.Signature):
+    """Operands read, nothing computed; ``offsets``: the indices of sequential loads that read a register."""
+
+    def __init__(self, config: Config, slots: int) -> None:
+        more = {"active": Out(1), "offsets": Out(ADDRESS_BITS).array(slots)}
+        super().__init__(_common(config, slots) | more)
+
+
+class Activation(wiring.Component):
+    """Two stages: read the operands from the parent's registers; compare the bounds, add the load addresses.
+
+    One parent bundle per cycle. Members: ``words``; ``i``, the parent's bundles; ``o``, taken by ``ready``.
+    """
+
+    def __init__(self, config: Config, level: int) -> None:
+        self._slots = config.sequential_loads[level]
+        super().__init__(
+            {
+                "words": In(LevelWords(config, level)),
+                "i": In(stream.Signature(bundle_layout(config))),
+                "o": Out(ActivationBus(config, self._slots)),
+                "ready": In(1),
+            }
+        )
+        self._config = config
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        resolved = _ResolvedBus(self._config, self._slots).create(path=("resolved",))
+        move_out, move_in = Signal(), Signal()
+        m.d.comb += [
+            move_out.eq(~self.o.valid | self.ready),
+            move_in.eq(~resolved.valid | move_out),
+            self.i.ready.eq(move_in),
+        ]
+        with m.If(move_in):
+            m.d.sync += self._resolve(resolved)
+        with m.If(move_out):
+            m.d.sync += self._compute(resolved)
+        return m
+
+    def _resolve(self, resolved: Any) -> list[Any]:
+        words, parent = self.words, self.i.payload
+        registers = [parent.registers[n] for n in range(self._config.registers)]
+        flags = parent.flags
+        statements = [
+            resolved.valid.eq(self.i.valid),
+            resolved.flags.eq(flags),
+            resolved.active.eq(words.control.enable & flags.live & (flags.cause == Cause.NONE)),
+            resolved.lower.eq(operand(words.control.lower, words.lower, registers)),
+            resolved.upper.eq(operand(words.control.upper, words.upper, registers)),
+            resolved.limit.eq(operand(words.check.limit, words.check_limit, registers)),
+            *(to.eq(of) for to, of in zip(resolved.registers, registers, strict=True)),
+        ]
+        for slot in range(self._slots):
+            control, base = getattr(words, f"load{slot}"), getattr(words, f"load{slot}_base")
+            statements += [
+                resolved.starts[slot].eq(operand(control.base, base, registers)),
+                resolved.offsets[slot].eq(operand(control.index, registers[0], registers)),
+            ]
+        return statements
+
+    def _compute(self, resolved: Any) -> list[Any]:
+        lower, upper = resolved.lower.as_signed(), resolved.upper.as_signed()
+        statements = [
+            *assign(self.o, resolved, ("valid", "registers", "flags", "lower", "upper", "limit")),
+            self.o.left.eq(upper - lower),
+            self.o.run.eq(resolved.active & (lower < upper)),
+            self.o.empty.eq(resolved.active & (lower == upper)),
+            self.o.order.eq(resolved.active & (upper < lower)),
+        ]
+        for slot in range(self._slots):
+            control = getattr(self.words, f"load{slot}")
+            scaled = (resolved.offsets[slot] << control.size)[:ADDRESS_BITS]
+            offset = Mux(control.index == LoadIndex.INDUCTION, 0, scaled)
+            statements.append(self.o.starts[slot].eq(resolved.starts[slot] + offset))
+        return statements
+
+

@@ -1,0 +1,152 @@
+"""Turns the bundles of a level's parent into iterations."""
+
+from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from daedal.hw.access_unit.activation import Activation, ActivationBus
+from daedal.hw.access_unit.bundles import WorkBus, assign
+from daedal.hw.access_unit.level_words import LevelWords
+from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.interfaces import bundle_layout
+from daedal.hw.isa.launch import Cause
+from daedal.hw.isa.program_words import LoadIndex
+
+
+class Iterator(wiring.Component):
+    """Resolves bounds and the operands of sequential loads, and counts from the lower to the upper bound.
+
+    One iteration per cycle, also across activations: the next ones are prepared while one iterates. Latency
+    from parent to iteration: 5 cycles. All operands that are constant in an activation are resolved once.
+
+    Members
+    -------
+    words : ``In(LevelWords(config, level))``
+    i : ``In(stream.Signature(bundle_layout(config)))``
+        Bundles of the parent.
+    o : ``Out(WorkBus(config))``
+        Iterations, with the induction register written; bundles that only pass have ``work`` 0.
+    addresses : ``Out(ADDRESS_BITS).array(sequential loads)``
+        Byte address of each sequential load, valid with ``o``.
+    ready : ``In(1)``
+        Takes ``o``.
+    fault_value : ``Out(64)``
+        The upper bound of the activation that was poisoned with BOUNDS_ORDER.
+    """
+
+    def __init__(self, config: Config, level: int) -> None:
+        super().__init__(
+            {
+                "words": In(LevelWords(config, level)),
+                "i": In(stream.Signature(bundle_layout(config))),
+                "o": Out(WorkBus(config)),
+                "addresses": Out(ADDRESS_BITS).array(config.sequential_loads[level]),
+                "ready": In(1),
+                "fault_value": Out(64),
+            }
+        )
+        self._config, self._level = config, level
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.activation = activation = Activation(self._config, self._level)
+        m.submodules.counter = counter = _Counter(self._config, self._level)
+        connect(m, flipped(self.words), activation.words)
+        connect(m, flipped(self.words), counter.words)
+        connect(m, flipped(self.i), activation.i)
+        move = Signal()
+        m.d.comb += [
+            assign(counter.i, activation.o, ("valid", *counter.fields)),
+            activation.ready.eq(counter.take),
+            counter.ready.eq(move),
+            move.eq(~self.o.valid | self.ready),
+            self.fault_value.eq(counter.fault_value),
+        ]
+        with m.If(move):
+            m.d.sync += [self.o.valid.eq(counter.o.valid), *assign(self.o, counter.o)]
+            m.d.sync += self._addresses(counter)
+        return m
+
+    def _addresses(self, counter: "_Counter") -> list[object]:
+        statements = []
+        for slot, address in enumerate(self.addresses):
+            control = getattr(self.words, f"load{slot}")
+            scaled = (counter.o.induction << control.size)[:ADDRESS_BITS]
+            offset = Mux(control.index == LoadIndex.INDUCTION, scaled, 0)
+            statements.append(address.eq(counter.starts[slot] + offset))
+        return statements
+
+
+class _Counter(wiring.Component):
+    """Holds one activation and steps through it; loads the next one in the cycle in which the last step leaves."""
+
+    def __init__(self, config: Config, level: int) -> None:
+        slots = config.sequential_loads[level]
+        super().__init__(
+            {
+                "words": In(LevelWords(config, level)),
+                "i": In(ActivationBus(config, slots)),
+                "take": Out(1),
+                "o": Out(WorkBus(config)),
+                "starts": Out(ADDRESS_BITS).array(slots),
+                "ready": In(1),
+                "fault_value": Out(64),
+            }
+        )
+        self.fields = tuple(name for name in ActivationBus(config, slots).members if name != "valid")
+        self._config, self._level = config, level
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        held = ActivationBus(self._config, len(self.starts)).create(path=("held",))
+        left = Signal(ADDRESS_BITS + 1)
+        first, last, dead = Signal(), Signal(), Signal()
+        load = Signal()
+        m.d.comb += [
+            load.eq(~held.valid | (self.ready & last)),
+            self.take.eq(load & ~dead),
+        ]
+        with m.If(load):
+            m.d.sync += [
+                held.valid.eq(self.i.valid & ~dead),
+                *assign(held, self.i, self.fields),
+                left.eq(self.i.left),
+                first.eq(1),
+                last.eq(~self.i.run | (self.i.left <= self.words.step)),
+            ]
+            with m.If(self.i.valid & self.i.order & ~dead):
+                m.d.sync += [dead.eq(1), self.fault_value.eq(self.i.upper.as_signed())]
+        with m.Elif(self.ready):
+            m.d.sync += [
+                held.lower.eq(held.lower + self.words.step),
+                left.eq(left - self.words.step),
+                first.eq(0),
+                last.eq(left <= self.words.two_steps),
+            ]
+        m.d.comb += self._output(held, first, last)
+        return m
+
+    def _output(self, held: "ActivationBus", first: Signal, last: Signal) -> list[object]:
+        control, flags = self.words.control, held.flags
+        own = 1 << self._level
+        active = held.run | held.empty
+        registers = [
+            to.eq(Mux(held.run & (Value.cast(control.induction) == n + 1), held.lower, of))
+            for n, (to, of) in enumerate(zip(self.o.registers, held.registers, strict=True))
+        ]
+        return [
+            *registers,
+            *(to.eq(of) for to, of in zip(self.starts, held.starts, strict=True)),
+            self.o.valid.eq(held.valid),
+            self.o.work.eq(held.run),
+            self.o.empty.eq(held.empty),
+            self.o.induction.eq(held.lower),
+            self.o.limit.eq(held.limit),
+            self.o.flags.live.eq(Mux(held.run, 1, flags.live & ~held.empty & ~held.order)),
+            self.o.flags.last.eq(flags.last & last),
+            self.o.flags.begin.eq(Mux(first, flags.begin | Mux(active, own, 0), 0)),
+            self.o.flags.iteration.eq(Mux(first, flags.iteration, 0) | Mux(held.run, own, 0)),
+            self.o.flags.end.eq(Mux(last, flags.end | Mux(active, own, 0), 0)),
+            self.o.flags.cause.eq(Mux(held.order, Cause.BOUNDS_ORDER, flags.cause)),
+            self.o.flags.fault_level.eq(Mux(held.order, self._level, flags.fault_level)),
+        ]

@@ -1,0 +1,70 @@
+"""The program words of one level, held in registers."""
+
+from enum import Enum
+
+from amaranth.hdl import Elaboratable, Module, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.config import Config
+from daedal.hw.interfaces import ConfigBus
+from daedal.hw.isa.program import FIELD_STRUCTS
+from daedal.hw.isa.program_words import ALU_FIELDS, LOAD_FIELDS, VALUE_BITS, LevelField, Unit
+
+
+def loads_of(config: Config, level: int) -> int:
+    """Load slots of a level."""
+    return config.sequential_loads[level] + config.random_loads[level]
+
+
+def member_fields(config: Config, level: int) -> dict[str, LevelField]:
+    """The words a level has, by the name of the member that holds each."""
+    absent_load = LevelField.LOAD0.value + LOAD_FIELDS * loads_of(config, level)
+    absent_alu = LevelField.ALU0.value + ALU_FIELDS * config.alus[level]
+    return {
+        field.name.lower(): field
+        for field in LevelField
+        if not absent_load <= field.value < LevelField.ALU0.value and field.value < absent_alu
+    }
+
+
+def _shape(field: Enum) -> object:
+    return FIELD_STRUCTS.get(field, VALUE_BITS)
+
+
+class LevelWords(wiring.Signature):
+    """The words of a level, one member each, named as in ``LevelField``; ``two_steps`` is twice the step."""
+
+    def __init__(self, config: Config, level: int) -> None:
+        members = {name: Out(_shape(field)) for name, field in member_fields(config, level).items()}
+        super().__init__({**members, "two_steps": Out(VALUE_BITS + 1)})
+
+
+class LevelWordStore(wiring.Component):
+    """Keeps the words of level ``level``; packed ones become 0 by ``clear``. A word holds one cycle after it came.
+
+    Words of loads and ALU operations that this level has not are ignored.
+
+    Members
+    -------
+    config_bus : ``In(ConfigBus())``
+    words : ``Out(LevelWords(config, level))``
+    """
+
+    def __init__(self, config: Config, level: int) -> None:
+        super().__init__({"config_bus": In(ConfigBus()), "words": Out(LevelWords(config, level))})
+        self._config, self._level = config, level
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        word = self.config_bus.word
+        mine = self.config_bus.valid & (word.unit == Unit.LEVEL) & (word.index == self._level)
+        for name, field in member_fields(self._config, self._level).items():
+            held = Value.cast(getattr(self.words, name))
+            with m.If(mine & (word.field == field.value)):
+                m.d.sync += held.eq(word.value)
+            if field in FIELD_STRUCTS:
+                with m.If(self.config_bus.clear):
+                    m.d.sync += held.eq(0)
+        m.d.sync += self.words.two_steps.eq(self.words.step << 1)
+        return m

@@ -1,0 +1,116 @@
+"""Issues the beats of a row into the lanes."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.hdl import Elaboratable
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.config import Config
+from daedal.hw.execute_unit.hazards import Hazards
+from daedal.hw.execute_unit.records import issue_layout
+from daedal.hw.interfaces import beat_stream
+from daedal.hw.isa.execute import OperandKind
+
+
+class Issue(wiring.Component):
+    """Takes rows and issues each as beats, one per cycle, in order.
+
+    Before its first beat a row waits for the results it reads; before each beat for the beats it pops. The next
+    row is taken with the last beat, so rows follow each other without a gap.
+
+    Members
+    -------
+    i : ``In(stream.Signature(issue_layout(config)))``
+        Rows.
+    vector0, vector1 : ``In(beat_stream(config))``
+        Vector queues; both are popped in lockstep by a row that uses both.
+    halt : ``In(1)``
+        Issue nothing.
+    fire : ``Out(1)``
+        A beat is issued in this cycle.
+    present : ``Out(issue_layout(config))``; beat : ``Out(range(register_beats))``
+        Its row and its number in that.
+    busy : ``Out(1)``
+        A row is held, and this cycle does not issue its last beat.
+    active : ``Out(1)``
+        A row is held.
+    misframed0, misframed1 : ``Out(1)``
+        The beat popped from that queue in this cycle is not the one that its row needs.
+    hazard, starved : ``Out(1)``
+        A row waits in this cycle for results; for a vector queue.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "i": In(stream.Signature(issue_layout(config))),
+                "vector0": In(beat_stream(config)),
+                "vector1": In(beat_stream(config)),
+                "halt": In(1),
+                "fire": Out(1),
+                "present": Out(issue_layout(config)),
+                "beat": Out(range(config.register_beats)),
+                **{name: Out(1) for name in ("busy", "active", "misframed0", "misframed1", "hazard", "starved")},
+            }
+        )
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        first, last, ready = Signal(), Signal(), Signal()
+        done = Signal()
+        m.d.comb += [
+            self.hazard.eq(self.active & first & self._conflicts(m, done)),
+            ready.eq(self.active & ~self.hazard & ~self.halt),
+            self.fire.eq(ready & ~self.starved),
+            done.eq(self.fire & last),
+            self.busy.eq(self.active & ~done),
+            self.i.ready.eq(~self.busy),
+        ]
+        self._pop(m, ready, last)
+        with m.If(self.fire):
+            m.d.sync += [self.beat.eq(self.beat + 1), first.eq(0), last.eq(self.beat + 1 == self.present.row.last_beat)]
+        with m.If(self.i.ready):
+            m.d.sync += [
+                self.active.eq(self.i.valid), self.present.eq(self.i.payload),
+                self.beat.eq(0), first.eq(1), last.eq(self.i.payload.row.last_beat == 0),
+            ]  # fmt: skip
+        return m
+
+    def _conflicts(self, m: Module, done: Signal) -> Signal:
+        """Whether results are missing that the row needs."""
+        m.submodules.hazards = hazards = Hazards(self.config)
+        row = self.present
+        conflicts = Signal()
+        m.d.comb += [
+            hazards.issued.eq(done), hazards.destination.eq(row.destination), hazards.wait.eq(row.row.wait),
+            hazards.a.eq(row.a.register), hazards.b.eq(row.b.register), hazards.c.eq(row.c),
+            conflicts.eq(
+                ((row.a.kind == OperandKind.REGISTER) & ~row.a.zero & hazards.a_waits)
+                | ((row.b.kind == OperandKind.REGISTER) & ~row.b.zero & hazards.b_waits)
+                | (row.c_used & hazards.c_waits)
+            ),
+        ]  # fmt: skip
+        return conflicts
+
+    def _pop(self, m: Module, ready: Signal, last: Signal) -> None:
+        """Pop what the row needs, and check that it is what the row expects."""
+        row = self.present
+        needs = Signal(2)
+        with m.If(self.i.ready):
+            for n in range(2):
+                operands = (self.i.payload.a, self.i.payload.b)
+                uses = [(one.kind == OperandKind.QUEUE) & (one.queue == n) for one in operands]
+                m.d.sync += needs[n].eq(uses[0] | uses[1])
+        m.d.comb += self.starved.eq(
+            ready & ((needs[0] & ~self.vector0.valid) | (needs[1] & ~self.vector1.valid))
+        )
+        expected = Mux(last, row.row.tail_bytes, self.config.bus_bytes)
+        for n, (queue, wrong) in enumerate(
+            ((self.vector0, self.misframed0), (self.vector1, self.misframed1))
+        ):
+            beat = queue.payload
+            m.d.comb += [
+                queue.ready.eq(self.fire & needs[n]),
+                wrong.eq(queue.ready & ((beat.last != last) | (beat.bytes != expected))),
+            ]

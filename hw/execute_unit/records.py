@@ -1,0 +1,125 @@
+"""What the stages of the execute unit hand to each other."""
+
+from amaranth.lib import data, enum
+
+from daedal.hw.config import ELEMENT_BYTES, Config
+from daedal.hw.execute_unit.lane_op import LaneOp
+from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
+from daedal.hw.isa.execute import INSTRUCTION_BITS, OperandKind
+
+POSITION_BITS = 7
+"""Bits of an instruction's address, the one after the last included, or of a token."""
+
+
+def row_layout(config: Config) -> data.StructLayout:
+    """The size of a row: number of its last beat, bytes of that, and the cycles from its issue until the row
+
+    can be read from its register (beat by beat, by one that starts then).
+    """
+    return data.StructLayout(
+        {
+            "last_beat": range(config.register_beats),
+            "tail_bytes": range(config.bus_bytes + 1),
+            "wait": range(READ_AFTER_WRITE),
+        }
+    )
+
+
+def elements(config: Config, row: data.View) -> object:
+    """The number of elements of ``row`` (a view of ``row_layout``)."""
+    return row.last_beat * config.lanes + row.tail_bytes // ELEMENT_BYTES
+
+
+def operand_layout(config: Config) -> data.StructLayout:
+    """Operand ``a`` or ``b``: a register, vector queue ``queue``, or the scalar. A register that is ``zero`` is
+
+    not looked at: all its elements are +0.0.
+    """
+    return data.StructLayout(
+        {"register": range(config.vector_registers), "kind": OperandKind, "queue": 1, "zero": 1}
+    )
+
+
+class Copies(data.Struct):
+    """The copies of the vector registers that a result is written to: those of ports a and b, and the others."""
+
+    a: 1
+    b: 1
+    rest: 1
+
+
+def issue_layout(config: Config) -> data.StructLayout:
+    """One pass of a row through the lanes.
+
+    ``c_used``: ``c`` is read; without it the addend is +0.0. ``fix``: the third pass of a division, which takes
+    its addend from operand ``b``. ``partial``: a pass before the last one of an instruction.
+    """
+    operand = operand_layout(config)
+    return data.StructLayout(
+        {
+            "op": LaneOp,
+            "negate_product": 1,
+            "negate_addend": 1,
+            "a": operand,
+            "b": operand,
+            "c": range(config.vector_registers),
+            "c_used": 1,
+            "fix": 1,
+            "partial": 1,
+            "destination": range(config.vector_registers),
+            "copies": Copies,
+            "row": row_layout(config),
+            "scalar": 32,
+        }
+    )
+
+
+def store_layout(config: Config) -> data.StructLayout:
+    """A row to store from ``register``; all zeros if that is ``zero``."""
+    return data.StructLayout(
+        {"register": range(config.vector_registers), "zero": 1, "row": row_layout(config)}
+    )
+
+
+def start_layout() -> data.StructLayout:
+    """Where a token's callback starts; for a ``bad`` token, its number."""
+    return data.StructLayout({"position": POSITION_BITS, "bad": 1})
+
+
+def fetched_layout() -> data.StructLayout:
+    """An instruction and its position, or that there is none: a ``bad`` token (``position`` is its number), or
+
+    one ``beyond`` the end of the instruction memory.
+    """
+    return data.StructLayout({"code": INSTRUCTION_BITS, "position": POSITION_BITS, "bad": 1, "beyond": 1})
+
+
+class Kind(enum.Enum, shape=2):
+    """What the dispatcher does with an instruction."""
+
+    NOTHING = 0
+    LANES = 1
+    STORE = 2
+    DIVIDE = 3
+
+
+def decoded_layout(config: Config) -> data.StructLayout:
+    """A decoded instruction. ``issue`` is complete but for empty registers and the scalar.
+
+    ``extreme``: MAX or MIN. ``bad_token``, ``illegal``, ``bad_length`` are the faults; ``position`` as in
+    ``fetched_layout``; ``length`` is the number of the length register.
+    """
+    return data.StructLayout(
+        {
+            "kind": Kind,
+            "issue": issue_layout(config),
+            "extreme": 1,
+            "needs_scalar": 1,
+            "clear": 1,
+            "bad_token": 1,
+            "illegal": 1,
+            "bad_length": 1,
+            "length": 2,
+            "position": POSITION_BITS,
+        }
+    )

@@ -1,0 +1,100 @@
+"""Writes plain loops: constants, loads, stores and ``scf.for`` with names that a reader recognises."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from xdsl.builder import Builder, InsertPoint
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import Float32Type, FloatAttr, IndexType, IntegerAttr, f32, i64
+from xdsl.ir import Block, Operation, SSAValue
+
+from daedal.compiler.dialects import check
+
+
+class Emitter:
+    """Appends operations to a block, and to those of the loops opened in it."""
+
+    def __init__(self, block: Block) -> None:
+        self._builder = Builder(InsertPoint.at_end(block))
+
+    def insert(self, op: Operation, name: str | None = None) -> SSAValue:
+        """Append ``op``; its first result, named ``name``."""
+        self._builder.insert(op)
+        op.results[0].name_hint = name
+        return op.results[0]
+
+    def append(self, op: Operation) -> None:
+        """Append an operation without results."""
+        self._builder.insert(op)
+
+    def index(self, value: int, name: str | None = None) -> SSAValue:
+        """A constant index."""
+        op = arith.ConstantOp(IntegerAttr(value, IndexType()))
+        return self.insert(op, name or f"c{value}".replace("-", "m"))
+
+    def f32(self, value: float, name: str) -> SSAValue:
+        """A constant f32."""
+        return self.insert(arith.ConstantOp(FloatAttr(value, f32)), name)
+
+    def size(self, buffer: SSAValue, dimension: SSAValue, name: str) -> SSAValue:
+        """The size of a memref in a dimension."""
+        return self.insert(memref.DimOp.from_source_and_index(buffer, dimension), name)
+
+    def load(self, buffer: SSAValue, indices: Sequence[SSAValue], name: str) -> SSAValue:
+        """An element of a memref; integers as an index."""
+        value = self.insert(memref.LoadOp.get(buffer, indices), name)
+        if isinstance(value.type, Float32Type):
+            return value
+        value.name_hint = f"{name}_loaded"
+        return self.insert(arith.IndexCastOp(value, IndexType()), name)
+
+    def store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
+        """Set an element of a memref."""
+        self.append(memref.StoreOp.get(value, buffer, indices))
+
+    def check(self, kind: str, value: SSAValue, limit: SSAValue) -> None:
+        """Stop the launch unless ``0 <= value < limit``."""
+        self.append(check.BoundsOp(kind, value, limit))
+
+    def as_f32(self, value: SSAValue, name: str) -> SSAValue:
+        """An index as an f32."""
+        wide = self.insert(arith.IndexCastOp(value, i64), f"{name}_wide")
+        return self.insert(arith.SIToFPOp(wide, f32), name)
+
+    def row_buffer(self, width: int, name: str) -> SSAValue:
+        """A local row of ``width`` f32."""
+        op = memref.AllocaOp.get(f32, shape=[width])
+        return self.insert(op, name)
+
+    @contextmanager
+    def loop(
+        self,
+        lower: SSAValue,
+        upper: SSAValue,
+        step: SSAValue,
+        name: str,
+        carried: Sequence[SSAValue] = (),
+        carried_name: str | None = None,
+    ) -> Iterator[scf.ForOp]:
+        """Append a loop; what is appended in the ``with`` block goes into its body.
+
+        With ``carried`` values the body must end with ``yield_``.
+        """
+        block = Block(arg_types=[IndexType(), *(value.type for value in carried)])
+        block.args[0].name_hint = name
+        for argument in block.args[1:]:
+            argument.name_hint = carried_name
+        op = scf.ForOp(lower, upper, step, carried, block)
+        self.append(op)
+        with self.inside(block):
+            yield op
+            if not carried:
+                self.append(scf.YieldOp())
+
+    @contextmanager
+    def inside(self, block: Block) -> Iterator[None]:
+        """What is appended in the ``with`` block goes to the end of ``block``."""
+        outer, self._builder = self._builder, Builder(InsertPoint.at_end(block))
+        yield
+        self._builder = outer
+

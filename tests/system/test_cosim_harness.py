@@ -1,0 +1,152 @@
+"""The C++ harness: memory, counts, register access and bus rules, on a machine that copies lines."""
+
+import pytest
+from amaranth.back import verilog
+
+from daedal.cosim.harness_library import BusError, Harness, build_harness
+from daedal.cosim.memory_spec import MemorySpec
+from daedal.hw.config import Config
+from daedal.hw.isa.launch import LaunchWord
+from daedal.hw.isa.registers import IDENTITY, Register
+from tests.system.copier import LINES, RECORD, SOURCE, TARGET, Copier, Mistake
+
+pytestmark = [pytest.mark.rtl, pytest.mark.slow]
+
+CONFIG = Config.preset("edge")
+BLOCK = 0x10000
+MEMORY_BYTES = 1 << 20
+LINE = CONFIG.bus_bytes
+
+
+@pytest.fixture(scope="module")
+def library():
+    text = verilog.convert(Copier(CONFIG), name="copier", emit_src=False)
+    return build_harness(text, CONFIG, top="copier", trace=True)
+
+
+@pytest.fixture
+def start(library):
+    opened = []
+
+    def make(spec="ideal"):
+        harness = Harness(library, MEMORY_BYTES, MemorySpec.parse(spec))
+        opened.append(harness)
+        return harness
+
+    yield make
+    for harness in opened:
+        harness.close()
+
+
+def ring(harness, block=BLOCK, mistake=Mistake.NONE, record=None):
+    at = block + 8 * LaunchWord.RECORD.value
+    if at + 8 <= MEMORY_BYTES:
+        harness.memory[at : at + 8] = (record or block + RECORD).to_bytes(8, "little")
+    harness.write_register(Register.CONTROL.value, 2)
+    harness.write_register(Register.LAUNCH_LOW.value, block | mistake.value)
+    harness.write_register(Register.LAUNCH_HIGH.value, block >> 32)
+    harness.write_register(Register.DOORBELL.value, 1)
+
+
+def copy(harness, rng):
+    data = bytearray(rng.bytes(LINES * LINE))
+    harness.memory[BLOCK + SOURCE : BLOCK + SOURCE + len(data)] = data
+    harness.memory[BLOCK + TARGET : BLOCK + TARGET + len(data)] = b"\xee" * len(data)
+    ring(harness)
+    assert harness.run(1_000_000, 60)
+    for line in range(1, LINES, 2):
+        data[line * LINE] = 0xEE  # odd lines are written without their first byte
+    assert bytes(harness.memory[BLOCK + TARGET : BLOCK + TARGET + len(data)]) == data
+
+
+SPECS = ["ideal", "ideal:latency=1", "ideal:lines=0.3", "ideal:stall=0.5,seed=7", "ideal:latency=20,seed=2"]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_copy_under_every_memory(start, rng, spec):
+    harness = start(spec)
+    for _ in range(3):
+        copy(harness, rng)
+        counts = harness.counts()
+        assert counts["LINES_READ"] == counts["LINES_WRITTEN"] == LINES
+        assert counts["BYTES_WRITTEN"] == LINES * LINE - LINES // 2
+        harness.write_register(Register.INTERRUPT.value, 1)
+
+
+def test_latency_is_what_was_asked_for(start, rng):
+    cycles = []
+    for latency in (10, 110):
+        harness = start(f"ideal:latency={latency}")
+        copy(harness, rng)
+        cycles.append(harness.counts()["CYCLES"])
+    # The copier has one transaction on its way at a time: a read and a write for each line.
+    assert cycles[1] - cycles[0] == 100 * 2 * LINES
+
+
+def test_same_seed_same_cycles(start, rng):
+    cycles = {}
+    for seed in (1, 1, 2):
+        harness = start(f"ideal:stall=0.4,seed={seed}")
+        copy(harness, rng)
+        cycles.setdefault(seed, set()).add(harness.counts()["CYCLES"])
+    assert len(cycles[1]) == 1
+    assert cycles[1] != cycles[2]
+
+
+def test_registers(start):
+    harness = start()
+    assert harness.read_register(Register.IDENTITY.value) == IDENTITY
+    assert harness.read_register(Register.CONFIG_HASH.value) == CONFIG.hash
+    harness.write_register(Register.LAUNCH_LOW.value, 0xDEADBEEF)
+    assert harness.read_register(Register.LAUNCH_LOW.value) == 0xDEADBEEF
+
+
+def test_run_comes_back_without_an_interrupt(start):
+    harness = start()
+    before = harness.cycle
+    assert not harness.run(5000, 60)
+    assert harness.cycle - before == 5000
+    assert not harness.run(1 << 60, 0.01)
+    assert harness.counts() is None
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        (Mistake.LONG, "AR burst at 0x11000 with length 16, size 4, kind 1 is not whole lines in order"),
+        (Mistake.NARROW, "AR burst at 0x11000 with length 0, size 0"),
+        (Mistake.UNSTABLE, "AR changed while it waited at address 0x110"),
+        (Mistake.NOT_LAST, "WLAST is 0 in beat 1 of 1"),
+    ],
+)
+def test_broken_bus_rule(start, mistake, message):
+    harness = start("ideal:stall=0.8,seed=1")
+
+    def launches():
+        for _ in range(50):
+            ring(harness, mistake=mistake)
+            harness.run(100_000, 10)
+            harness.write_register(Register.INTERRUPT.value, 1)
+
+    with pytest.raises(BusError, match=message):
+        launches()
+
+
+def test_memory_beyond_the_end_answers_with_an_error(start):
+    harness = start()
+    ring(harness, block=MEMORY_BYTES)
+    # The copier pays no attention to errors, so the launch ends; nothing was hit.
+    assert harness.run(1_000_000, 60)
+    assert not any(harness.memory)
+
+
+def test_waveform(start, rng, tmp_path):
+    harness, path = start(), tmp_path / "wave.vcd"
+    harness.trace(str(path))
+    copy(harness, rng)
+    harness.close()
+    text = path.read_text()
+    assert "$enddefinitions" in text
+    assert "read0__arvalid" in text
+    with pytest.raises(OSError, match="cannot be written"):
+        start().trace(str(tmp_path / "missing" / "wave.vcd"))

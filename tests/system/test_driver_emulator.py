@@ -1,0 +1,104 @@
+"""The driver on the emulator, with programs written by hand."""
+
+import numpy as np
+import pytest
+
+import daedal
+from daedal.hw.config import PRESETS
+from daedal.hw.isa import program_words as words
+from daedal.hw.isa.launch import Cause
+from daedal.hw.isa.program import Program, Word
+
+CONFIG = PRESETS["edge"]
+SOURCE, TARGET, COUNT, SIZE = range(4)
+"""Launch arguments of the copy program: two addresses, the number of rows, their pitch and size in bytes."""
+
+
+def copy_program() -> bytes:
+    """``COUNT`` rows from SOURCE to TARGET as a store stream."""
+    body = [
+        Word.packed(words.LevelField.CONTROL, 0, enable=1, induction=words.Destination.R0),
+        Word(words.LevelField.LOWER, 0, 0),
+        Word(words.LevelField.UPPER, 0, 0, COUNT),
+        Word(words.LevelField.STEP, 0, 1),
+        Word.packed(words.EventField.CONTROL, words.EventKind.ITER.value, first=0, count=1),
+        Word.packed(
+            words.StepField.CONTROL, 0, store_enable=1, fetch_enable=1, stream=1,
+            queue=words.FetchQueue.STORE, store_index=words.Source.R0, fetch_index=words.Source.R0,
+        ),
+        Word(words.StepField.STORE_BASE, 0, 0, TARGET),
+        Word(words.StepField.STORE_PITCH, 0, 0, SIZE),
+        Word(words.StepField.STORE_SIZE, 0, 0, SIZE),
+        Word(words.StepField.FETCH_BASE, 0, 0, SOURCE),
+        Word(words.StepField.FETCH_PITCH, 0, 0, SIZE),
+        Word(words.StepField.FETCH_SIZE, 0, 0, SIZE),
+        Word(words.ControlField.RUN),
+    ]  # fmt: skip
+    return Program(CONFIG.hash, body).to_bytes()
+
+
+@pytest.fixture
+def dev():
+    with daedal.Device.open("emulator", CONFIG, memory_bytes=1 << 24) as device:
+        yield device
+
+
+def copy(dev, source: np.ndarray, *, size: int | None = None, origin: int | None = None) -> np.ndarray:
+    with dev.arena() as arena:
+        address = arena.upload(source) if origin is None else origin
+        target = arena.reserve(source.nbytes)
+        row_bytes = source.nbytes // len(source) if size is None else size
+        record = dev.run(copy_program(), [address, target, len(source), row_bytes])
+        assert record.stats.rows == len(source)
+        return arena.download(target, source.shape, source.dtype)
+
+
+@pytest.mark.parametrize("shape", [(1, 4), (9, 64), (100, 8)])
+def test_rows_are_copied(dev, rng, shape):
+    source = rng.random(shape, np.float32)
+    assert np.array_equal(copy(dev, source), source)
+
+
+def test_fault_leaves_device_and_tables_usable(dev, rng):
+    table = rng.random((10, 16), np.float32)
+    resident = dev.bind_table("t", table)
+    with pytest.raises(daedal.ProgramError) as caught:
+        copy(dev, table, size=6)
+    assert caught.value.record.cause is Cause.ALIGNMENT
+    assert np.array_equal(copy(dev, table, origin=resident.address), table)
+    assert dev.bind_table("t", table) == resident
+    assert dev.table_uploads == 1
+
+
+def test_memory_beyond_the_end(dev, rng):
+    with pytest.raises(daedal.MemoryFault, match="0x1000000"):
+        copy(dev, rng.random((4, 16), np.float32), origin=1 << 24)
+
+
+def test_program_that_lies_about_its_length_is_refused_by_the_machine_too(dev):
+    address = dev.load_program(copy_program())
+    dev.target.mem_write(address + 8 * 5, b"\xff" * 8)
+    with pytest.raises(daedal.ProgramError):
+        dev.launch(address, [0] * 4)
+
+
+def test_device_of_another_configuration():
+    from daedal.cosim.emulator import EmulatorTarget
+    from daedal.driver.device import Device
+
+    target = EmulatorTarget(PRESETS["ddr3"], 1 << 20)
+    with pytest.raises(daedal.ConfigMismatch, match="must have configuration edge"):
+        Device(target, CONFIG)
+    target.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"memory": "slow"}, "memory must be one of ideal"),
+        ({"wave": "x.vcd"}, "wave must be None for the emulator"),
+    ],
+)
+def test_options_that_the_emulator_refuses(options, message):
+    with pytest.raises(ValueError, match=message):
+        daedal.Device.open("emulator", CONFIG, **options)

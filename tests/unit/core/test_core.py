@@ -1,0 +1,17 @@
+# amaranth: UnusedElaboratable=no
+"""The whole core between AXI memories that know nothing of ours."""
+
+import pytest
+
+from daedal.hw.core import Core
+from tests.unit.harness import CONFIGS, run_cocotb
+
+
+@pytest.mark.rtl
+@pytest.mark.slow
+@pytest.mark.parametrize("pause", [0.0, 0.4], ids=["full-rate", "back-pressure"])
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+def test_core(config, pause):
+    run_cocotb(
+        Core(config), "core", "tests.unit.core.bench_core", parameters={"config": config, "pause": pause}
+    )

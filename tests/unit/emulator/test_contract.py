@@ -1,0 +1,75 @@
+"""The emulator's access unit against the reference interpreter of the event contract, on random programs."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from daedal.cosim.emulator import TraceEntry
+from daedal.hw.isa.contract import Fetch, NestTrace, Push, Scalar, StoreAddress, Token, run_contract
+from daedal.hw.isa.launch import Cause, Counter, Queue, State
+from daedal.hw.isa.program_words import FetchQueue
+from tests.unit.emulator.programs import Bench, Record
+from tests.unit.emulator.random_programs import DATA, Generator, data
+
+QUEUES = {FetchQueue.VECTOR0: Queue.VECTOR0, FetchQueue.VECTOR1: Queue.VECTOR1, FetchQueue.STORE: Queue.STREAM}
+
+
+def as_entry(push: Push) -> TraceEntry:
+    match push:
+        case Token(callback):
+            return TraceEntry(Queue.TOKEN, callback, 0, False)
+        case Scalar(value):
+            return TraceEntry(Queue.SCALAR, value, 0, False)
+        case StoreAddress(address, size, stream):
+            return TraceEntry(Queue.STORE_ADDRESS, address, size, stream)
+        case Fetch(queue, address, size):
+            return TraceEntry(QUEUES[queue], address, size, False)
+
+
+def compare(bench: Bench, raw: bytes, arguments: list[int]) -> tuple[Record, list[NestTrace]]:
+    """Run a program by both and compare what the access unit did."""
+    traces = run_contract(raw, bench.config, bench.target.mem_read, arguments)
+    record_at = bench.queue(raw, arguments)
+    assert bench.target.wait(30)
+    record = bench.read_record(record_at)
+    target: Any = bench.target
+    assert target.trace() == [as_entry(push) for trace in traces for push in trace.pushes]
+    fault = traces[-1].fault if traces else None
+    if fault:
+        assert (record.state, record.cause, record.value) == (State.FAULTED, fault.cause, fault.value)
+        assert (record.head["level"], record.head["nest"]) == (fault.level, len(traces) - 1)
+        assert (record.queue, record.address) == (fault.queue, fault.address)
+        registers = tuple(record.register(k) for k in range(bench.config.registers))
+        assert registers == fault.registers
+    else:
+        assert record.cause in (Cause.NONE, Cause.HANG), record
+    assert record.counter(Counter.BUNDLES) == sum(trace.bundles for trace in traces)
+    assert record.counter(Counter.TOKENS) == sum(len(trace.tokens) for trace in traces)
+    assert record.counter(Counter.ROWS) == sum(len(trace.fetches) for trace in traces)
+    if not fault:
+        assert record.counter(Counter.LOOKUPS) == sum(trace.lookups for trace in traces)
+    if record.state is State.FAULTED:
+        bench.target.csr_write(0x10, 1)
+    return record, traces
+
+
+@pytest.mark.parametrize("faults", [False, True])
+@pytest.mark.parametrize("part", range(3))
+def test_random_programs(bench: Bench, rng: np.random.Generator, part: int, faults: bool) -> None:
+    rng = np.random.default_rng([part, int(rng.integers(1 << 30))])
+    pushes, causes = 0, set()
+    for _ in range(40):
+        bench.next = 1 << 20
+        bench.target.mem_write(DATA, data(rng))
+        generator = Generator(rng, bench.config, faults)
+        raw = generator.program()
+        record, traces = compare(bench, raw, generator.arguments)
+        pushes += sum(len(trace.pushes) for trace in traces)
+        causes.add(record.cause)
+    assert pushes > 1000
+    if faults:
+        assert causes & {Cause.INDEX, Cause.OFFSET}
+        assert Cause.BOUNDS_ORDER in causes
+    else:
+        assert causes <= {Cause.NONE, Cause.HANG}

@@ -1,0 +1,116 @@
+"""The register file: identity, doorbell, interrupt, reset, and writes that arrive in any order."""
+
+from amaranth.sim import Simulator
+
+from daedal.hw.config import PRESETS
+from daedal.hw.host.control_port import ControlPort
+from daedal.hw.isa.registers import IDENTITY, REVISION, Register
+
+CONFIG = PRESETS["edge"]
+
+
+class Host:
+    def __init__(self, ctx, bus):
+        self.ctx, self.bus = ctx, bus
+
+    async def write(self, register, value, *, address_first=False):
+        ctx, bus = self.ctx, self.bus
+        ctx.set(bus.awaddr, register.value)
+        ctx.set(bus.awvalid, 1)
+        if address_first:
+            await ctx.tick().repeat(3)
+        ctx.set(bus.wdata, value)
+        ctx.set(bus.wvalid, 1)
+        await ctx.tick().until(bus.wready)
+        ctx.set(bus.awvalid, 0)
+        ctx.set(bus.wvalid, 0)
+        ctx.set(bus.bready, 1)
+        await ctx.tick().until(bus.bvalid)
+        ctx.set(bus.bready, 0)
+
+    async def read(self, register):
+        ctx, bus = self.ctx, self.bus
+        ctx.set(bus.araddr, register.value)
+        ctx.set(bus.arvalid, 1)
+        await ctx.tick().until(bus.arready)
+        ctx.set(bus.arvalid, 0)
+        ctx.set(bus.rready, 1)
+        (value,) = await ctx.tick().sample(bus.rdata).until(bus.rvalid)
+        ctx.set(bus.rready, 0)
+        return value
+
+
+def run(bench):
+    """Run ``bench``; the launches that were queued."""
+    dut, done, rung = ControlPort(CONFIG), [], []
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+
+    async def whole(ctx):
+        await bench(ctx, dut, Host(ctx, dut.bus))
+        done.append(True)
+
+    async def watch(ctx):
+        while True:
+            _, _, valid, ready, payload = await ctx.tick().sample(
+                dut.doorbell.valid, dut.doorbell.ready, dut.doorbell.payload
+            )
+            if valid and ready:
+                rung.append(payload)
+
+    simulator.add_process(watch)
+    simulator.add_testbench(whole)
+    simulator.run()
+    assert done
+    return rung
+
+
+def test_says_what_it_is():
+    async def bench(ctx, dut, host):
+        assert await host.read(Register.IDENTITY) == IDENTITY
+        assert await host.read(Register.REVISION) == REVISION
+        assert await host.read(Register.CONFIG_HASH) == CONFIG.hash
+
+    run(bench)
+
+
+def test_doorbell_queues_the_launch_and_tells_when_it_cannot():
+    async def bench(ctx, dut, host):
+        ctx.set(dut.doorbell.ready, 1)
+        await host.write(Register.LAUNCH_LOW, 0x89ABCDC0, address_first=True)
+        await host.write(Register.LAUNCH_HIGH, 0x12)
+        await host.write(Register.DOORBELL, 1)
+        assert (await host.read(Register.STATUS)) & 0b100 == 0
+        ctx.set(dut.doorbell.ready, 0)
+        await host.write(Register.DOORBELL, 1)
+        assert (await host.read(Register.STATUS)) & 0b100
+
+    assert run(bench) == [0x1289ABCDC0]
+
+
+def test_interrupt_stays_until_cleared_and_only_shows_if_enabled():
+    async def bench(ctx, dut, host):
+        ctx.set(dut.ended, 1)
+        await ctx.tick()
+        ctx.set(dut.ended, 0)
+        await ctx.tick()
+        assert ctx.get(dut.interrupt) == 0
+        await host.write(Register.CONTROL, 0b10)
+        assert ctx.get(dut.interrupt) == 1
+        assert await host.read(Register.INTERRUPT) == 1
+        await host.write(Register.INTERRUPT, 1)
+        assert ctx.get(dut.interrupt) == 0
+
+    run(bench)
+
+
+def test_reset_reads_as_one_until_done():
+    async def bench(ctx, dut, host):
+        await host.write(Register.CONTROL, 0b01)
+        assert await host.read(Register.CONTROL) == 0b01
+        ctx.set(dut.reset_done, 1)
+        await ctx.tick()
+        ctx.set(dut.reset_done, 0)
+        assert await host.read(Register.CONTROL) == 0
+
+    run(bench)
