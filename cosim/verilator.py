@@ -39,7 +39,7 @@ class VerilatorTarget:
         self.seconds = 0.0
         """Time spent in :meth:`wait` so far."""
         if wave is not None:
-            self._harness.trace(wave)
+            self._start_trace(wave)
 
     @property
     def cycles(self) -> int:
@@ -76,15 +76,25 @@ class VerilatorTarget:
         return raised
 
     def counted(self) -> dict[str, int] | None:
-        """What the last launch did as the harness saw it on the buses."""
+        """What the last launch did as the harness saw it on the buses.
+
+        No cycles for a launch without writes, or one that waited for another.
+        """
         counts = self._harness.counts()
         if counts is not None and not counts[Counter.CYCLES.name]:
-            del counts[Counter.CYCLES.name]  # nothing was written, so there is no last write to count up to
+            del counts[Counter.CYCLES.name]
         return counts
 
     def close(self) -> None:
         """End the simulation."""
         self._harness.close()
+
+    def _start_trace(self, path: str) -> None:
+        try:
+            self._harness.trace(path)
+        except OSError:
+            self._harness.close()
+            raise
 
     def _check(self, address: int, size: int) -> None:
         if address < 0 or address + size > self.memory_bytes:

@@ -10,17 +10,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 from daedal.cosim.build import build_library, read_sources
-from daedal.errors import DeviceClosed, MemoryFault, OutOfDeviceMemory
+from daedal.errors import DeviceClosed, OutOfDeviceMemory
 from daedal.hw.config import Config
 from daedal.hw.isa import c_header
 from daedal.hw.isa.launch import Queue
+from daedal.hw.isa.registers import Register
 
 _SOURCES = (
     "core.h", "store_unit.h", "execute_unit.h", "access_unit.h", "machine.h",
     "execute_unit.cpp", "access_config.cpp", "access_unit.cpp", "machine.cpp", "api.cpp",
 )  # fmt: skip
 _SLICE = 1 << 20
-"""Bundles and program words that run between two looks at the clock."""
+"""Program words, bundles, steps and instructions that run between two looks at the clock."""
+
+
+_ENDED = 1
+"""What the library says when a launch has ended."""
 
 
 class TraceEntry(NamedTuple):
@@ -77,14 +82,14 @@ class EmulatorTarget:
         self._library.emulator_csr_write(self._handle(), address, value & 0xFFFFFFFF)
 
     def mem_read(self, address: int, size: int) -> bytes:
-        """``size`` bytes of device memory; MemoryFault if they are not all there."""
+        """``size`` bytes of device memory; ValueError if they are not all there."""
         self._check(address, size)
         data = ctypes.create_string_buffer(size)
         self._library.emulator_mem_read(self._handle(), address, size, data)
         return data.raw
 
     def mem_write(self, address: int, data: bytes | bytearray | memoryview) -> None:
-        """Write bytes (or the bytes of a contiguous buffer) to device memory; MemoryFault if they do not fit."""
+        """Write a contiguous buffer's bytes to device memory; ValueError if they do not fit."""
         raw = memoryview(data).cast("B")
         self._check(address, len(raw))
         if raw.readonly:
@@ -94,18 +99,19 @@ class EmulatorTarget:
             self._library.emulator_mem_write(self._handle(), address, len(raw), pointer)
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Run until a launch ends or there is none to run: True; False after ``timeout_s`` seconds.
+        """Run until a launch ends; False if ``timeout_s`` seconds pass before.
 
-        Nothing runs outside of this method; a launch that was not finished goes on in the next call.
+        Nothing runs outside of this method; a launch that was not finished goes on in the next call. With no
+        launch to run, returns at once whether the interrupt of an earlier one is still set.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        while not self._library.emulator_run(self._handle(), _SLICE):
+        while not (progress := self._library.emulator_run(self._handle(), _SLICE)):
             if deadline is not None and time.monotonic() >= deadline:
                 return False
-        return True
+        return bool(progress == _ENDED or self.csr_read(Register.INTERRUPT.value))
 
     def trace(self) -> list[TraceEntry]:
-        """What the access unit enqueued in the launch last begun, in order; empty unless asked for at the start."""
+        """What the access unit enqueued in the launch last begun, in order; empty unless asked for."""
         size = self._library.emulator_trace_size(self._handle())
         words = (ctypes.c_uint64 * (4 * size))()
         self._library.emulator_trace_copy(self._handle(), words)
@@ -137,9 +143,9 @@ class EmulatorTarget:
 
     def _check(self, address: int, size: int) -> None:
         if address < 0 or size < 0 or address + size > self.memory_bytes:
-            raise MemoryFault(
-                f"address range must lie within the {self.memory_bytes} bytes of device memory, "
-                f"not {address:#x} + {size}"
+            raise ValueError(
+                f"an access must lie within {self.memory_bytes} bytes of memory, "
+                f"not {size} bytes at {address:#x}"
             )
 
 
@@ -156,7 +162,7 @@ def _library() -> ctypes.CDLL:
         "csr_write": ([machine, ctypes.c_uint32, ctypes.c_uint32], None),
         "mem_read": ([machine, word, word, pointer], ctypes.c_int),
         "mem_write": ([machine, word, word, pointer], ctypes.c_int),
-        "run": ([machine, word], ctypes.c_int),
+        "run": ([machine, ctypes.c_int64], ctypes.c_int),
         "trace": ([machine, ctypes.c_int], None),
         "trace_size": ([machine], word),
         "trace_copy": ([machine, ctypes.POINTER(word)], None),

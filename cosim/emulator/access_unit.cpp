@@ -45,19 +45,19 @@ void AccessUnit::start() {
   }
 }
 
-bool AccessUnit::work(std::uint64_t& budget) {
+bool AccessUnit::work() {
   Bundle bundle;
   if (!started_) {
     started_ = true;
     if (!descend(0, bundle)) return false;
   }
-  while (!open_.empty() && budget) {
+  while (!open_.empty() && core_.budget > 0) {
     const unsigned level = open_.back();
     if (frames_[level].index >= frames_[level].upper) {
       open_.pop_back();
       continue;
     }
-    --budget;
+    --core_.budget;
     if (!iterate(level, bundle) || !descend(level + 1, bundle)) return false;
   }
   done_ = open_.empty();
@@ -207,6 +207,7 @@ bool AccessUnit::event(unsigned level, const EventControl& control, const Bundle
 }
 
 bool AccessUnit::step(unsigned level, const Step& step, const Bundle& bundle) {
+  --core_.budget;
   const StepControl& control = step.control;
   const Registers& registers = bundle.registers;
   if (control.scalar_enable) {

@@ -14,8 +14,8 @@ class AccessUnit {
   bool configure(const ProgramWord& word);
   // Begins the nest that is loaded.
   void start();
-  // Goes on for at most about `budget` bundles, which it counts down; false after a fault.
-  bool work(std::uint64_t& budget);
+  // Goes on until the nest is done or the core's budget is used up; false after a fault.
+  bool work();
   bool done() const { return done_; }
 
  private:

@@ -49,8 +49,17 @@ int emulator_mem_write(void* machine, std::uint64_t address, std::uint64_t size,
   return 1;
 }
 
-// 1 when a launch ended or there is none, 0 when `budget` bundles and words are used up.
-int emulator_run(void* machine, std::uint64_t budget) { return static_cast<Machine*>(machine)->run(budget); }
+// 1 when a launch ended, 2 when there is none, 0 when `budget` words, bundles, steps and instructions are used up.
+int emulator_run(void* machine, std::int64_t budget) {
+  switch (static_cast<Machine*>(machine)->run(budget)) {
+    case Machine::Progress::ENDED:
+      return 1;
+    case Machine::Progress::IDLE:
+      return 2;
+    default:
+      return 0;
+  }
+}
 
 void emulator_trace(void* machine, int enable) { static_cast<Machine*>(machine)->core().traced = enable; }
 

@@ -92,6 +92,7 @@ struct Core {
   std::array<Fifo<Row>, FetchQueue::limit> rows;  // indexed by FetchQueue
   Fifo<StoreAddress> store_addresses;
   Fifo<std::vector<std::uint32_t>> store_data;
+  std::int64_t budget = 0;  // bundles, steps, instructions and program words to go in this slice
   bool traced = false;
   std::vector<TraceEntry> trace;
 

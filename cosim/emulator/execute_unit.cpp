@@ -94,6 +94,7 @@ bool ExecuteUnit::start() {
 
 // One instruction; false if something is missing or wrong.
 bool ExecuteUnit::step() {
+  --core_.budget;
   if (position_ >= code_.size() || !code_[position_].legal)
     return core_.raise(Cause::PROGRAM, Queue::NONE, position_);
   const Code& code = code_[position_];

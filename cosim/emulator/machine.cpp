@@ -103,28 +103,30 @@ bool Machine::read_block(std::uint64_t block, bool arguments) {
   return true;
 }
 
-bool Machine::run(std::uint64_t budget) {
-  if (!busy_) return true;
+Machine::Progress Machine::run(std::int64_t budget) {
+  if (!busy_) return Progress::IDLE;
   ended_ = false;
-  while (budget && !ended_) {
+  core_.budget = budget;
+  while (core_.budget > 0 && !ended_) {
     if (core_.faulted())
       end();
     else if (!access_.done())
-      run_nest(budget);
+      run_nest();
     else
-      --budget, word();
+      word();
   }
-  return ended_;
+  return ended_ ? Progress::ENDED : Progress::WORKING;
 }
 
-void Machine::run_nest(std::uint64_t& budget) {
-  if (access_.work(budget) && access_.done()) access_.clear();
+void Machine::run_nest() {
+  if (access_.work() && access_.done()) access_.clear();
 }
 
 bool Machine::illegal() { return core_.raise(Cause::PROGRAM, Queue::NONE, position_); }
 
 // The next word of the program; false after a fault.
 bool Machine::word() {
+  --core_.budget;
   const std::uint64_t address = address_of(program_ + position_ * WORD_BYTES);
   if (!core_.memory.contains(address, WORD_BYTES)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, address);
   core_.counters[Counter::LINES_READ] += position_ == 0 || address % core_.config.bus_bytes == 0;

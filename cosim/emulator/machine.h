@@ -12,8 +12,9 @@ class Machine {
 
   std::uint32_t read(std::uint32_t address) const;
   void write(std::uint32_t address, std::uint32_t value);
-  // Goes on until a launch ends (true) or about `budget` bundles and words are done (false); true when idle.
-  bool run(std::uint64_t budget);
+  enum class Progress { WORKING, ENDED, IDLE };
+  // Goes on until a launch ends or about `budget` words, bundles, steps and instructions are done.
+  Progress run(std::int64_t budget);
   Core& core() { return core_; }
 
  private:
@@ -21,7 +22,7 @@ class Machine {
   void reset();
   void begin(std::uint64_t block);
   bool read_block(std::uint64_t block, bool arguments);
-  void run_nest(std::uint64_t& budget);
+  void run_nest();
   bool word();
   bool carry_out(const ProgramWord& word);
   bool misplaced(const ProgramWord& word) const;

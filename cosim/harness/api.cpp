@@ -37,11 +37,12 @@ int daedal_run(Simulation *simulation, std::uint64_t cycles, double seconds) {
 
 std::uint64_t daedal_cycle(Simulation *simulation) { return simulation->cycle(); }
 
-// Fills cycles, lines read, lines written and bytes written of the last launch that ended; 0 if there is none.
+// Fills cycles (0: cannot be told), lines read, lines written and bytes written of the last launch that ended;
+// 0 if there is none.
 int daedal_counts(Simulation *simulation, std::uint64_t *values) {
   if (!simulation->counts().any()) return 0;
   const LaunchCounts &last = simulation->counts().last();
-  values[0] = last.last_write - last.start;
+  values[0] = last.waited ? 0 : last.last_write - last.start;
   values[1] = last.lines_read;
   values[2] = last.lines_written;
   values[3] = last.bytes_written;

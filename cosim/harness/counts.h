@@ -11,8 +11,9 @@ namespace daedal {
 
 struct LaunchCounts {
   std::uint64_t block, record;  // addresses
-  std::uint64_t start;          // cycle of the doorbell, or of the end of the launch before
+  std::uint64_t start;          // cycle of the doorbell
   std::uint64_t last_write;     // cycle of the last acknowledged write, or start
+  bool waited;                  // behind another launch, whose end no bus shows: cycles cannot be told
   std::uint64_t lines_read, lines_written, bytes_written;
 };
 
@@ -23,7 +24,7 @@ class Counts {
   // The doorbell was written in this cycle while LAUNCH_HIGH:LAUNCH_LOW held `block`.
   void doorbell(std::uint64_t block, std::uint64_t cycle) {
     std::uint64_t record = storage_.word(block + 8 * LaunchWord::RECORD);
-    pending_.push_back({block, record, cycle, cycle, 0, 0, 0});
+    pending_.push_back({block, record, cycle, cycle, !pending_.empty(), 0, 0, 0});
   }
 
   // The machine was told to reset: launches are forgotten.
@@ -50,8 +51,6 @@ class Counts {
     last_ = pending_.front();
     any_ = true;
     pending_.pop_front();
-    if (!pending_.empty() && pending_.front().start < cycle)
-      pending_.front().start = pending_.front().last_write = cycle;
   }
 
   bool any() const { return any_; }

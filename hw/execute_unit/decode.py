@@ -72,7 +72,7 @@ class Decode(wiring.Component):
             issue.c.eq(code.c),
             issue.c_used.eq(self._is(*USES_C)),
             issue.destination.eq(code.destination),
-            Cat(issue.copies).eq(~0),
+            issue.copies.as_value().eq(~0),
             *self._operand(issue.a, code.a),
             *self._operand(issue.b, code.b),
             issue.b.zero.eq(~self._is(*USES_B)),

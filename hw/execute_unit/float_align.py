@@ -13,15 +13,17 @@ HIGH_BITS = 25
 LOW_BITS = FRAME_BITS - HIGH_BITS
 FINE_BITS = SIGNIFICAND_BITS + 15
 
-SumSignature = wiring.Signature({
-    "low": Out(LOW_BITS),
-    "high": Out(HIGH_BITS),
-    "exponent": Out(9),
-    "sign": Out(1),
-    "upper": Out(1),
-    "sticky": Out(1),
-    "opposed": Out(1),
-})
+SumSignature = wiring.Signature(
+    {
+        "low": Out(LOW_BITS),
+        "high": Out(HIGH_BITS),
+        "exponent": Out(9),
+        "sign": Out(1),
+        "upper": Out(1),
+        "sticky": Out(1),
+        "opposed": Out(1),
+    }
+)
 """Magnitude and sign of a sum.
 
 The frame ``Cat(low, high)`` has 76 bits; ``exponent`` (1 to 408) is the exponent field of a number whose
@@ -82,18 +84,22 @@ class FloatAlign(wiring.Component):
 
     def _shift_finely(self, m: Module, addend: Float32) -> tuple[Signal, Signal, Signal]:
         """Register the addend shifted right by 0 to 15, the sixteens that remain, the frame's exponent."""
+        # A subnormal's exponent counts as 1: that difference does not wait for the hidden bit.
         distance, shift = Signal(signed(11)), Signal(7)
-        at_top, fine = Signal(), Signal(FINE_BITS)
+        at_top, fine, base = Signal(), Signal(FINE_BITS), self.product.exponent
         m.d.comb += [
-            distance.eq(Mux(addend.hidden(), self.product.exponent - addend.exponent, self.product.exponent - 1)),
+            distance.eq(Mux(addend.hidden(), base - addend.exponent, base - 1)),
             at_top.eq(distance[-1] | self.product.zero),
             shift[:4].eq(Mux(at_top, 0, distance[:4])),
             shift[4:].eq(Mux(at_top, 0, Mux(distance[7:].any(), 7, distance[4:7]))),
             fine.eq(Cat(Const(0, 15), addend.significand()) >> shift[:4]),
         ]
-        exponent = Mux(at_top, addend.effective_exponent(), self.product.exponent)
-        return (register(m, fine, "fine"), register(m, shift[4:], "coarse"),
-                register(m, exponent, "frame_exponent", shape=9))
+        exponent = Mux(at_top, addend.effective_exponent(), base)
+        return (
+            register(m, fine, "fine"),
+            register(m, shift[4:], "coarse"),
+            register(m, exponent, "frame_exponent", shape=9),
+        )
 
     def _shift_coarsely(self, m: Module, fine: Signal, coarse: Signal) -> tuple[Signal, Signal, Signal]:
         """Place the addend in the frame: its high part, its low part, whether anything fell out."""
@@ -101,10 +107,10 @@ class FloatAlign(wiring.Component):
         with m.Switch(coarse):
             for sixteens in range(5):
                 place = FRAME_BITS - FINE_BITS - 16 * sixteens
-                frame = Cat(Const(0, max(place, 0)), fine[max(-place, 0):], Const(0, FRAME_BITS))
+                frame = Cat(Const(0, max(place, 0)), fine[max(-place, 0) :], Const(0, FRAME_BITS))
                 with m.Case(sixteens):
                     m.d.comb += Cat(low, high).eq(frame[:FRAME_BITS])
-                    m.d.comb += lost.eq(fine[:max(-place, 0)].any())
+                    m.d.comb += lost.eq(fine[: max(-place, 0)].any())
             with m.Default():
                 m.d.comb += lost.eq(fine.any())
         return high, low, lost

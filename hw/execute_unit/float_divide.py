@@ -79,8 +79,13 @@ class DivideFixup(wiring.Component):
             done.eq(quotient.exponent.all() | (quotient.is_zero() & remainder.is_zero())),
             tie.eq((quotient.exponent <= 1) & ~self.count[0] & (self.remainder[:31] == self.count[1:])),
             self.op.eq(Mux(done, LaneOp.MOVE, LaneOp.FMA)),
-            self.a.eq(Mux(done, self.quotient,
-                          Mux(tie, Cat(Const(SMALLEST_SUBNORMAL, 31), remainder.sign), self.remainder))),
+            self.a.eq(
+                Mux(
+                    done,
+                    self.quotient,
+                    Mux(tie, Cat(Const(SMALLEST_SUBNORMAL, 31), remainder.sign), self.remainder),
+                )
+            ),
             self.b.eq(Mux(tie, HALF, self.reciprocal)),
         ]
         return m

@@ -52,13 +52,17 @@ class Float32(data.Struct):
         return self.exponent.all() & self.fraction.any()
 
 
-def register(m: Module, value: ValueLike, name: str, *, cycles: int = 1,
-             shape: ShapeLike | None = None) -> Any:
+def register(
+    m: Module, value: ValueLike, name: str, *, cycles: int = 1, shape: ShapeLike | None = None
+) -> Any:
     """``value`` delayed by ``cycles`` registers without reset, in its own shape unless another is given."""
     stage: Any = value
     for n in range(cycles):
-        delayed = Signal(Value.cast(value).shape() if shape is None else shape,
-                         name=name if n == cycles - 1 else f"{name}_{n + 1}", reset_less=True)
+        delayed = Signal(
+            Value.cast(value).shape() if shape is None else shape,
+            name=name if n == cycles - 1 else f"{name}_{n + 1}",
+            reset_less=True,
+        )
         m.d.sync += delayed.eq(stage)
         stage = delayed
     return stage

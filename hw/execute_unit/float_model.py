@@ -46,8 +46,9 @@ def multiply_add(a: int, b: int, c: int) -> int:
     return rounded(exact(a) * exact(b) + exact(c), zero_sign=product_sign & c)
 
 
-def lane_result(op: LaneOp, a: int, b: int, c: int, *, negate_product: bool = False,
-                negate_addend: bool = False) -> int:
+def lane_result(
+    op: LaneOp, a: int, b: int, c: int, *, negate_product: bool = False, negate_addend: bool = False
+) -> int:
     """The result of one lane operation on binary32 patterns."""
     one, factor, addend = 0x3F800000, a ^ negate_product << 31, c ^ negate_addend << 31
     match op:

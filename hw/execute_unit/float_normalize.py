@@ -12,13 +12,15 @@ from daedal.hw.execute_unit.float_shift import leading_zeros, shift_left
 WINDOW_BITS = 52
 LIMIT_BITS = 6
 
-UnroundedSignature = wiring.Signature({
-    "sign": Out(1),
-    "exponent": Out(9),
-    "significand": Out(SIGNIFICAND_BITS),
-    "guard": Out(1),
-    "sticky": Out(1),
-})
+UnroundedSignature = wiring.Signature(
+    {
+        "sign": Out(1),
+        "exponent": Out(9),
+        "significand": Out(SIGNIFICAND_BITS),
+        "guard": Out(1),
+        "sticky": Out(1),
+    }
+)
 """A number before its rounding: the exponent field is ``exponent`` plus the significand's top bit.
 
 ``guard`` is the bit below the significand, ``sticky`` says that there is more below that.
@@ -66,7 +68,7 @@ class FloatNormalize(wiring.Component):
         """The 52 bits of the frame that hold the result, and whether anything is left below them."""
         window, below = Signal(WINDOW_BITS), FRAME_BITS - WINDOW_BITS
         upper = Cat(self.i.low[below:], self.i.high)
-        lower = Cat(self.i.low, self.i.high[:WINDOW_BITS - LOW_BITS])
+        lower = Cat(self.i.low, self.i.high[: WINDOW_BITS - LOW_BITS])
         sticky = Signal()
         m.d.comb += [
             window.eq(Mux(self.i.upper, upper, lower)),
@@ -84,7 +86,7 @@ class FloatNormalize(wiring.Component):
         ]
         m.d.comb += [
             self.o.exponent.eq(register(m, exponent, "exponent_out")),
-            self.o.significand.eq(register(m, shifted[rest + 1:], "significand_out")),
+            self.o.significand.eq(register(m, shifted[rest + 1 :], "significand_out")),
             self.o.guard.eq(register(m, shifted[rest], "guard_out")),
             self.o.sticky.eq(register(m, shifted[:rest].any() | sticky, "sticky_out")),
         ]

@@ -12,14 +12,16 @@ PRODUCT_BITS = 2 * SIGNIFICAND_BITS
 ADDEND_TOP = 100
 """Sum of the two exponent fields at which the top of the addend's place has exponent field 0."""
 
-ProductSignature = wiring.Signature({
-    "sign": Out(1),
-    "exponent": Out(signed(10)),
-    "significand": Out(PRODUCT_BITS + 1),
-    "zero": Out(1),
-    "infinite": Out(1),
-    "nan": Out(1),
-})
+ProductSignature = wiring.Signature(
+    {
+        "sign": Out(1),
+        "exponent": Out(signed(10)),
+        "significand": Out(PRODUCT_BITS + 1),
+        "zero": Out(1),
+        "infinite": Out(1),
+        "nan": Out(1),
+    }
+)
 """A product on its way to the adder.
 
 Its magnitude is ``significand * 2**(exponent - 200)`` with ``exponent = ea + eb - ADDEND_TOP`` (exponent
@@ -110,7 +112,7 @@ class FloatProduct(wiring.Component):
             carried.eq(exact[SIGNIFICAND_BITS:].bit_select(top, 1)),
             last.eq(Mux(carried, Mux(top >= least, top + 1, least), Mux(top > least, top, least))),
         ]
-        return register(m, Mux(rounds, last, 0), "last")  # type: ignore[no-any-return]
+        return register(m, Mux(rounds, last, 0), "last")
 
     def _round(self, m: Module, exact: Value, last: Signal) -> Signal:
         """``exact`` rounded to a multiple of ``2**last``, ties to even."""
@@ -127,5 +129,8 @@ class FloatProduct(wiring.Component):
     @staticmethod
     def _overflows(exponents: Value, rounded: Value) -> Value:
         """Whether the rounded product is 2**128 or more: 2**46 at the sum of exponents 382, and so on."""
-        return ((exponents >= 382) | ((exponents == 381) & rounded[47:].any())
-                | ((exponents == 380) & rounded[48]))
+        return (
+            (exponents >= 382)
+            | ((exponents == 381) & rounded[47:].any())
+            | ((exponents == 380) & rounded[48])
+        )

@@ -42,6 +42,7 @@ class FloatRound(wiring.Component):
             rounded.eq((self.i.exponent << FRACTION_BITS) + self.i.significand + up),
         ]
         magnitude = Mux(rounded[FRACTION_BITS:] >= EXPONENT_SPECIAL, INFINITY, rounded[:31])
-        m.d.comb += self.o.eq(register(
-            m, Mux(self.is_special, self.special, Cat(magnitude[:31], self.i.sign)), "result"))
+        m.d.comb += self.o.eq(
+            register(m, Mux(self.is_special, self.special, Cat(magnitude[:31], self.i.sign)), "result")
+        )
         return m

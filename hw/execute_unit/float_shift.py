@@ -1,7 +1,7 @@
 """Shifting and counting in the form that both the FPGA tools and Verilator take well.
 
-Four-way choices of constant shifts map onto the FPGA's wide multiplexers, and no intermediate value is wider
-than the operand, so a simulation needs no more than 64-bit words.
+Four-way choices map onto few levels of logic, and no intermediate value is wider than the operand, so a
+simulation needs no more than 64-bit words.
 """
 
 from amaranth import Cat, Const, Module, Signal, Value
@@ -14,34 +14,46 @@ def shift_left(m: Module, value: Value, places: Value, name: str) -> Value:
     """``value`` shifted left by ``places`` in its own width; the largest steps come first."""
     width = len(value)
     for low in reversed(range(0, len(places), DIGIT)):
-        digit, stage = places[low:low + DIGIT], Signal(width, name=f"{name}_{1 << low}")
+        digit, stage = places[low : low + DIGIT], Signal(width, name=f"{name}_{1 << low}")
         with m.Switch(digit):
             for times in range(1 << len(digit)):
                 step = min(times << low, width)
                 with m.Case(times):
-                    m.d.comb += stage.eq(Cat(Const(0, step), value[:width - step]))
+                    m.d.comb += stage.eq(Cat(Const(0, step), value[: width - step]))
         value = stage
     return value
 
 
-def leading_zeros(m: Module, value: Value, name: str) -> Value:
-    """Zeros above the highest set bit of ``value``, whose width is a power of four.
+def first_set(m: Module, flags: list[Value], choices: list[Value], name: str) -> tuple[Signal, Signal]:
+    """Of four choices, the first whose flag is set (else the last), and its number."""
+    number, chosen = Signal(DIGIT, name=f"{name}_number"), Signal(len(choices[0]), name=name)
+    with m.If(flags[0]):
+        m.d.comb += [number.eq(0), chosen.eq(choices[0])]
+    with m.Elif(flags[1]):
+        m.d.comb += [number.eq(1), chosen.eq(choices[1])]
+    with m.Elif(flags[2]):
+        m.d.comb += [number.eq(2), chosen.eq(choices[2])]
+    with m.Else():
+        m.d.comb += [number.eq(3), chosen.eq(choices[3])]
+    return number, chosen
 
-    If there is none, the answer is one less than the width.
+
+def leading_zeros(m: Module, value: Value, name: str) -> Value:
+    """Zeros above the highest set bit of a 64-bit ``value``; 63 if there is none.
+
+    In each group of 16 the first nibble with a set bit is found, beside the first such group.
     """
-    digits: list[Signal] = []
-    while len(value) > 1:
-        size = len(value) >> DIGIT
-        digit, group = Signal(DIGIT, name=f"{name}_by_{size}"), Signal(size, name=f"{name}_first_{size}")
-        candidates = [value[n * size:(n + 1) * size] for n in reversed(range(4))]
-        with m.If(candidates[0].any()):
-            m.d.comb += [digit.eq(0), group.eq(candidates[0])]
-        with m.Elif(candidates[1].any()):
-            m.d.comb += [digit.eq(1), group.eq(candidates[1])]
-        with m.Elif(candidates[2].any()):
-            m.d.comb += [digit.eq(2), group.eq(candidates[2])]
-        with m.Else():
-            m.d.comb += [digit.eq(3), group.eq(candidates[3])]
-        digits.insert(0, digit)
-        value = group
-    return Cat(*digits)
+
+    def parts(whole: Value) -> list[Value]:
+        size = len(whole) // 4
+        return [whole[n * size : (n + 1) * size] for n in reversed(range(4))]
+
+    if len(value) != 64:
+        raise ValueError(f"Value must be 64 bits wide, not {len(value)!r}")
+    groups, firsts = parts(value), []
+    for n, group in enumerate(groups):
+        nibbles = parts(group)
+        firsts.append(Cat(*reversed(first_set(m, [x.any() for x in nibbles], nibbles, f"{name}_nibble{n}"))))
+    sixteens, first = first_set(m, [x.any() for x in groups], firsts, f"{name}_group")
+    ones, _ = first_set(m, parts(first[:4]), parts(first[:4]), f"{name}_bit")
+    return Cat(ones, first[4:], sixteens)

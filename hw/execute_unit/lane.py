@@ -59,9 +59,13 @@ class Lane(wiring.Component):
         connect(m, normalize.o, rounding.i)
         control = register(m, self._decode(m), "control", cycles=self.join, shape=SpecialControl)
         m.d.comb += [
-            product.a.eq(self.a), product.b.eq(self.b), product.negate.eq(self.negate_product),
-            product.ignore_b.eq(self.op == LaneOp.ADD), product.rounds.eq(self.op == LaneOp.MUL_ADD),
-            align.addend.eq(self.c), align.ignore.eq(control.ignores_addend),
+            product.a.eq(self.a),
+            product.b.eq(self.b),
+            product.negate.eq(self.negate_product),
+            product.ignore_b.eq(self.op == LaneOp.ADD),
+            product.rounds.eq(self.op == LaneOp.MUL_ADD),
+            align.addend.eq(self.c),
+            align.ignore.eq(control.ignores_addend),
             align.negate.eq(register(m, self.negate_addend, "negate_addend_late", cycles=self.join)),
             self.o.eq(rounding.o),
         ]
@@ -80,15 +84,24 @@ class Lane(wiring.Component):
         ]
         return control
 
-    def _specials(self, m: Module, product: FloatProduct, align: FloatAlign, rounding: FloatRound,
-                  control: SpecialControl) -> None:
+    def _specials(
+        self,
+        m: Module,
+        product: FloatProduct,
+        align: FloatAlign,
+        rounding: FloatRound,
+        control: SpecialControl,
+    ) -> None:
         """Put the special results beside the sum."""
         m.submodules.special = special = FloatSpecial()
         wait = FloatNormalize.latency
         m.d.comb += [
-            special.a.eq(register(m, self.a, "a_late", cycles=self.join)), special.c.eq(self.c),
-            special.control.eq(control), special.addend_sign.eq(align.sign),
-            special.product_sign.eq(product.o.sign), special.product_nan.eq(product.o.nan),
+            special.a.eq(register(m, self.a, "a_late", cycles=self.join)),
+            special.c.eq(self.c),
+            special.control.eq(control),
+            special.addend_sign.eq(align.sign),
+            special.product_sign.eq(product.o.sign),
+            special.product_nan.eq(product.o.nan),
             special.product_infinite.eq(product.o.infinite),
             rounding.special.eq(register(m, special.o, "special_late", cycles=wait)),
             rounding.is_special.eq(register(m, special.is_special, "is_special_late", cycles=wait)),

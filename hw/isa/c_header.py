@@ -1,7 +1,8 @@
 """The C++ view of the encodings: a header generated from ``hw.isa`` and ``hw.config``.
 
-Enums become namespaces of 64-bit constants (``limit`` is one more than the largest), packed structures become structs with ``decode`` and ``encode``, and
-``Config`` becomes a struct that ``config_values`` fills at run time, so one library serves every configuration.
+Enums become namespaces of 64-bit constants (``limit`` is one more than the largest), packed structures
+become structs with ``decode`` and ``encode``, ``Config`` a struct that ``config_values`` fills at run time,
+so one library serves every configuration.
 ``python -m daedal.hw.isa.c_header`` prints the header.
 """
 
@@ -17,13 +18,18 @@ from daedal.hw.config import MAX_LEVELS, Config
 from daedal.hw.isa import execute, launch, program, program_words, registers
 
 _MODULES = (config_module, program_words, program, execute, registers, launch)
-_KEYWORDS = frozenset({"register", "signed", "unsigned", "operator", "default", "switch", "union", "and", "or", "not"})
+_KEYWORDS = frozenset(
+    {"register", "signed", "unsigned", "operator", "default", "switch", "union", "and", "or", "not"}
+)
 _DERIVED = ("hash", "vl_max")
 
 
 def generate() -> str:
     """The text of the header ``encodings.h``; the same for every configuration."""
-    parts = ["// Generated from hw/isa and hw/config.py by hw/isa/c_header.py; not to be edited.", "#pragma once"]
+    parts = [
+        "// Generated from hw/isa and hw/config.py by hw/isa/c_header.py; not to be edited.",
+        "#pragma once",
+    ]
     parts += ["#include <cstdint>", "", "namespace daedal {", ""]
     for module in _MODULES:
         parts += [_constant(name, value) for name, value in _constants(module)]

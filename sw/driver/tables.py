@@ -154,19 +154,17 @@ def _is_tensor(source: Any) -> bool:
 
 
 def _state(source: Any) -> object:
-    """What differs when the content of ``source`` has changed: a tensor's version, an array's digest."""
-    if _is_tensor(source):
-        return (
-            source._version,
-            source.data_ptr(),
-            tuple(source.shape),
-            tuple(source.stride()),
-            str(source.dtype),
-        )
-    if not isinstance(source, np.ndarray):
+    """What differs when the content of ``source`` has changed: a tensor's version, an array's digest.
+
+    PyTorch does not count changes through ``tensor.data`` or a NumPy array that shares the memory; nor does
+    it keep versions of inference tensors, which get a digest as well.
+    """
+    if _is_tensor(source) and not source.is_inference():
+        return source._version, source.data_ptr(), tuple(source.shape), tuple(source.stride()), source.dtype
+    if not _is_tensor(source) and not isinstance(source, np.ndarray):
         raise TypeError(f"a table must be a torch tensor or a NumPy array, not {type(source).__name__}")
-    digest = hashlib.blake2b(np.ascontiguousarray(source).data, digest_size=16).digest()
-    return digest, source.shape, str(source.dtype)
+    array = np.ascontiguousarray(_array(source))
+    return hashlib.blake2b(array.view(np.uint8).data, digest_size=16).digest(), array.shape, array.dtype
 
 
 def _array(source: Any) -> NDArray[Any]:

@@ -53,8 +53,8 @@ def embedding_bag(
 ) -> Array:
     """What ``F.embedding_bag`` gives for a binary32 ``table`` of shape (rows, dim), as (bags, dim).
 
-    ``contiguous=False`` gives the rules for a table that was not contiguous. IndexError gives the position of an
-    index out of range.
+    ``contiguous=False`` gives the rules for a table that was not contiguous. IndexError gives the position of
+    an index out of range.
     """
     table = np.ascontiguousarray(table, dtype=np.float32)
     indices = np.ascontiguousarray(indices, dtype=np.int64)

@@ -5,14 +5,17 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
 from daedal.hw.host.control_port import ControlPort
 from daedal.hw.isa.launch import RECORD_WORDS
 from daedal.hw.memory.axi import LiteSlave, ReadMaster, WriteMaster, beat_size
+from daedal.hw.queues.queue import Queue
 
 LINES = 48
 SOURCE, TARGET, RECORD = 0x1000, 0x2000, 0x3000
 """Offsets from the launch block, bytes."""
+
+FLOOD_CYCLES = 4000
 
 
 class Mistake(enum.Enum, shape=6):
@@ -23,6 +26,8 @@ class Mistake(enum.Enum, shape=6):
     NARROW = 2
     UNSTABLE = 3
     NOT_LAST = 4
+    FLOOD = 5
+    """No mistake: all ports ask for as much as they can for FLOOD_CYCLES, and nothing is copied."""
 
 
 class Copier(wiring.Component):
@@ -48,15 +53,18 @@ class Copier(wiring.Component):
         config, bus = self.config, self.config.bus_bytes
         m.submodules.port = self.port = ControlPort(config)
         connect(m, flipped(self.control), self.port.bus)
+        m.submodules.launches = launches = Queue(ADDRESS_BITS, depth=config.launches)
+        connect(m, self.port.doorbell, launches.i)
         m.d.comb += [self.interrupt.eq(self.port.interrupt), self.port.reset_done.eq(1)]
         self.block, self.line, self.data = Signal(ADDRESS_BITS), Signal(16), Signal(8 * bus)
         self.wobble, self.mistake = Signal(), Signal(Mistake)
         record_lines = 8 * RECORD_WORDS // bus
+        flood = self.mistake == Mistake.FLOOD
         reads = [getattr(self, f"read{k}") for k in range(config.ports)]
         for read in reads:
             m.d.comb += [
                 read.araddr.eq(self.block + SOURCE + (self.line + self.wobble) * bus),
-                read.arlen.eq(Mux(self.mistake == Mistake.LONG, 16, 0)),
+                read.arlen.eq(Mux(self.mistake == Mistake.LONG, 16, Mux(flood, MAX_BURST - 1, 0))),
                 read.arsize.eq(Mux(self.mistake == Mistake.NARROW, 0, beat_size(config))),
                 read.arburst.eq(1),
                 read.rready.eq(1),
@@ -66,22 +74,31 @@ class Copier(wiring.Component):
         self.turn = Signal(range(config.ports))
         arready = Array(read.arready for read in reads)[self.turn]
         rvalid = Array(read.rvalid for read in reads)[self.turn]
+        left = Signal(range(FLOOD_CYCLES))
         with m.If(self.mistake == Mistake.UNSTABLE):
             m.d.sync += self.wobble.eq(~self.wobble)
         with m.FSM():
             with m.State("IDLE"):
-                m.d.comb += self.port.doorbell.ready.eq(1)
-                with m.If(self.port.doorbell.valid):
+                m.d.comb += launches.o.ready.eq(1)
+                with m.If(launches.o.valid):
                     m.d.sync += [
-                        Cat(self.mistake, self.block[6:]).eq(self.port.doorbell.payload),
+                        Cat(self.mistake, self.block[6:]).eq(launches.o.payload),
                         self.line.eq(0),
                         self.turn.eq(0),
                     ]
+                    m.d.sync += left.eq(FLOOD_CYCLES - 1)
                     m.next = "AR"
+            with m.State("FLOOD"):
+                m.d.comb += [read.arvalid.eq(1) for read in reads]
+                m.d.sync += left.eq(left - 1)
+                with m.If(left == 0):
+                    m.next = "RECORD AW"
             with m.State("AR"):
                 for k, read in enumerate(reads):
-                    m.d.comb += read.arvalid.eq(self.turn == k)
-                with m.If(arready):
+                    m.d.comb += read.arvalid.eq((self.turn == k) & ~flood)
+                with m.If(flood):
+                    m.next = "FLOOD"
+                with m.Elif(arready):
                     m.next = "R"
             with m.State("R"):
                 with m.If(rvalid):

@@ -8,7 +8,7 @@ from daedal.cosim.memory_spec import MemorySpec
 from daedal.hw.config import Config
 from daedal.hw.isa.launch import LaunchWord
 from daedal.hw.isa.registers import IDENTITY, Register
-from tests.system.copier import LINES, RECORD, SOURCE, TARGET, Copier, Mistake
+from tests.system.copier import FLOOD_CYCLES, LINES, RECORD, SOURCE, TARGET, Copier, Mistake
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
@@ -39,7 +39,8 @@ def start(library):
 
 
 def ring(harness, block=BLOCK, mistake=Mistake.NONE, record=None):
-    at = block + 8 * LaunchWord.RECORD.value
+    # The harness takes the doorbell's address as it is, so the block must be found there as well.
+    at = (block | mistake.value) + 8 * LaunchWord.RECORD.value
     if at + 8 <= MEMORY_BYTES:
         harness.memory[at : at + 8] = (record or block + RECORD).to_bytes(8, "little")
     harness.write_register(Register.CONTROL.value, 2)
@@ -73,14 +74,23 @@ def test_copy_under_every_memory(start, rng, spec):
         harness.write_register(Register.INTERRUPT.value, 1)
 
 
-def test_latency_is_what_was_asked_for(start, rng):
-    cycles = []
-    for latency in (10, 110):
-        harness = start(f"ideal:latency={latency}")
-        copy(harness, rng)
-        cycles.append(harness.counts()["CYCLES"])
-    # The copier has one transaction on its way at a time: a read and a write for each line.
-    assert cycles[1] - cycles[0] == 100 * 2 * LINES
+@pytest.mark.parametrize("latency", [1, 10, 110])
+def test_latency_is_what_was_asked_for(start, rng, latency):
+    harness = start(f"ideal:latency={latency}")
+    copy(harness, rng)
+    # Two cycles through the launch queue; for each line one for AR, AW and W, and the latency up to R and B.
+    assert harness.counts()["CYCLES"] == 2 + LINES * (3 + 2 * latency)
+
+
+@pytest.mark.parametrize(
+    ("spec", "rate"), [("lines=1", 1.0), ("lines=0.25", 0.25), ("lines=2", 2.0), ("lines=1.5", 1.5)]
+)
+def test_rate_is_what_was_asked_for(start, spec, rate):
+    harness = start(f"ideal:latency=10,{spec}")
+    ring(harness, mistake=Mistake.FLOOD)
+    assert harness.run(1_000_000, 60)
+    # The record takes lines as well, and a few cycles in which readers go on.
+    assert rate * FLOOD_CYCLES * 0.99 <= harness.counts()["LINES_READ"] <= rate * FLOOD_CYCLES * 1.2
 
 
 def test_same_seed_same_cycles(start, rng):
@@ -91,6 +101,18 @@ def test_same_seed_same_cycles(start, rng):
         cycles.setdefault(seed, set()).add(harness.counts()["CYCLES"])
     assert len(cycles[1]) == 1
     assert cycles[1] != cycles[2]
+
+
+def test_launch_that_waits_has_no_cycles(start):
+    harness = start()
+    ring(harness)
+    harness.write_register(Register.DOORBELL.value, 1)
+    for cycles in (True, False):
+        assert harness.run(1_000_000, 60)
+        harness.write_register(Register.INTERRUPT.value, 1)
+        counts = harness.counts()
+        assert bool(counts["CYCLES"]) is cycles
+        assert counts["LINES_READ"] == LINES
 
 
 def test_registers(start):

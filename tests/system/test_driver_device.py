@@ -111,6 +111,17 @@ def test_same_name_of_two_living_tensors(dev):
     assert dev.table_uploads == 2
 
 
+def test_inference_tensor(dev):
+    import torch
+
+    with torch.inference_mode():
+        source = torch.zeros(4, 4)
+        for uploads in (1, 1, 2):
+            source[0, 0] = uploads
+            dev.bind_table("t", source)
+            assert dev.table_uploads == uploads
+
+
 def test_transposed_tensor(dev, target):
     import torch
 

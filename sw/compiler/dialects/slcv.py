@@ -173,4 +173,55 @@ class StoreOp(IRDLOperation):
         _verify_access(self.memref, self.indices, self.row)
 
 
-SLCV = Dialect("slcv", [AccumulatorOp, GetOp, SetOp, FetchOp, StoreOp], [AccumulatorType])
+@irdl_op_definition
+class KeepGreaterOp(IRDLOperation):
+    """Element by element, ``a`` where it is greater than ``b``, else ``b`` (also if either is a NaN)."""
+
+    name = "slcv.keep_greater"
+
+    a = operand_def(VectorType)
+    b = operand_def(VectorType)
+    result = result_def(VectorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($result)"
+
+    def __init__(self, a: SSAValue, b: SSAValue) -> None:
+        super().__init__(operands=[a, b], result_types=[a.type])
+
+    def verify_(self) -> None:
+        _verify_same(self.a, self.b, self.result)
+
+
+@irdl_op_definition
+class KeepLessOp(IRDLOperation):
+    """Element by element, ``a`` where it is less than ``b``, else ``b`` (also if either is a NaN)."""
+
+    name = "slcv.keep_less"
+
+    a = operand_def(VectorType)
+    b = operand_def(VectorType)
+    result = result_def(VectorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($result)"
+
+    def __init__(self, a: SSAValue, b: SSAValue) -> None:
+        super().__init__(operands=[a, b], result_types=[a.type])
+
+    def verify_(self) -> None:
+        _verify_same(self.a, self.b, self.result)
+
+
+def _verify_same(*rows: SSAValue) -> None:
+    for row in rows:
+        _verify_row(row)
+        if row.type != rows[0].type:
+            raise VerifyException(f"all rows must be {rows[0].type}, not {row.type}")
+
+
+SLCV = Dialect(
+    "slcv",
+    [AccumulatorOp, GetOp, SetOp, FetchOp, StoreOp, KeepGreaterOp, KeepLessOp],
+    [AccumulatorType],
+)

@@ -1,4 +1,4 @@
-"""Programs written by hand, word by word, and what it takes to run them on a target through its five primitives."""
+"""Programs written by hand, word by word, and what it takes to run them on a target."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -171,7 +171,9 @@ def level(index: int, **control: Any) -> list[Word]:
     return [Word.packed(LevelField.CONTROL, index, enable=1, **control), Word(LevelField.STEP, index, 1)]
 
 
-def load(level: int, slot: int, base: int, element_bytes: int, *, limit: int = 0, **control: Any) -> list[Word]:
+def load(
+    level: int, slot: int, base: int, element_bytes: int, *, limit: int = 0, **control: Any
+) -> list[Word]:
     name = f"LOAD{slot}"
     size = element_bytes.bit_length() - 1
     return [
@@ -209,7 +211,11 @@ class Bag:
         words = [word for k, length in enumerate(lengths) for word in self._execute(k, length)]
         for first in range(0, self.dim, config.vl_max):
             length = min(config.vl_max, self.dim - first)
-            words += [*self._levels(), *self._events(config, lengths.index(length), first, length), run_nest()]
+            words += [
+                *self._levels(),
+                *self._events(config, lengths.index(length), first, length),
+                run_nest(),
+            ]
         return words
 
     def _execute(self, k: int, length: int) -> list[Word]:
@@ -223,7 +229,9 @@ class Bag:
             Word(LengthField.ELEMENTS, k, length),
             Word(CallbackField.START, 2 * k, code),
             Word(CallbackField.START, 2 * k + 1, code + 1),
-            Word.packed(InstructionField.CODE, code, a=QUEUE0, c=0, destination=0, last=1, **accumulate, **common),
+            Word.packed(
+                InstructionField.CODE, code, a=QUEUE0, c=0, destination=0, last=1, **accumulate, **common
+            ),
         ]
         if self.mode != "mean":
             return [*words, instruction(code + 1, VectorOp.STORE, a={"number": 0}, clear=1, last=1, **common)]
@@ -242,11 +250,20 @@ class Bag:
             Word(LevelField.LOWER, 0, 0),
             Word(LevelField.UPPER, 0, self.bags),
             *load(0, 0, self.offsets, self.offset_bytes, destination=Destination.R1, **offset),
-            *load(0, 1, self.offsets + self.offset_bytes, self.offset_bytes, destination=Destination.R2, **offset),
+            *load(
+                0,
+                1,
+                self.offsets + self.offset_bytes,
+                self.offset_bytes,
+                destination=Destination.R2,
+                **offset,
+            ),
             Word.packed(LevelField.CHECK, 0, enable=1, load=1, kind=CheckKind.OFFSET),
             Word(LevelField.CHECK_LIMIT, 0, self.index_count + 1),
             *level(1, lower=Source.R1, upper=Source.R2),
-            *load(1, 0, self.indices, self.index_bytes, limit=index_end, is_signed=1, destination=Destination.R3),
+            *load(
+                1, 0, self.indices, self.index_bytes, limit=index_end, is_signed=1, destination=Destination.R3
+            ),
             Word.packed(LevelField.CHECK, 1, enable=1, load=0, kind=CheckKind.INDEX),
             Word(LevelField.CHECK_LIMIT, 1, self.rows),
         ]
@@ -256,7 +273,12 @@ class Bag:
         if self.padding is not None:
             words += [
                 Word.packed(
-                    LevelField.ALU0, 1, op=AluOp.NOT_EQUAL, a=Source.R3, b=Source.CONST, destination=Destination.R1
+                    LevelField.ALU0,
+                    1,
+                    op=AluOp.NOT_EQUAL,
+                    a=Source.R3,
+                    b=Source.CONST,
+                    destination=Destination.R1,
                 ),
                 Word(LevelField.ALU0_B, 1, self.padding),
             ]
@@ -272,12 +294,13 @@ class Bag:
         size = length * ELEMENT_BYTES
         return [
             Word.packed(
-                EventField.CONTROL, 4 + EventKind.ITER.value, first=0, count=1, predicate=predicate, sense=Sense.NONZERO
+                EventField.CONTROL, 4 + EventKind.ITER.value, first=0, count=1,
+                predicate=predicate, sense=Sense.NONZERO,
             ),
             Word.packed(EventField.CONTROL, 4 + EventKind.END.value, first=1, count=1),
             Word.packed(
-                StepField.CONTROL, 0, token_enable=1, fetch_enable=1, queue=FetchQueue.VECTOR0, fetch_index=Source.R3,
-                scalar_enable=self.weights is not None, scalar=Source.R4,
+                StepField.CONTROL, 0, token_enable=1, fetch_enable=1, queue=FetchQueue.VECTOR0,
+                fetch_index=Source.R3, scalar_enable=self.weights is not None, scalar=Source.R4,
             ),
             Word(StepField.TOKEN, 0, 2 * k),
             Word(StepField.FETCH_BASE, 0, self.table + at),

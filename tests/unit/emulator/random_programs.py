@@ -1,4 +1,4 @@
-"""Random programs that keep within bounds: short loops, addresses inside of memory, everything else at random.
+"""Random programs that keep within bounds: short loops, addresses inside of memory, the rest at random.
 
 The generator knows for each register and level whether it holds a *small* number (0 … 3): only such registers
 become loop bounds, indices of loads and of rows. The rest may be anything.
@@ -84,7 +84,7 @@ class Generator:
 
     def nest(self) -> None:
         small = set(range(1, self.config.registers + 1))  # all are 0 at first
-        levels = int(self.rng.integers(0, self.config.levels + 1))
+        levels = self.config.levels if self.chance(0.5) else int(self.rng.integers(self.config.levels + 1))
         at_level = []
         for level in range(levels):
             small = self.level(level, small)
@@ -102,24 +102,28 @@ class Generator:
         first = int(self.rng.integers(0, self.config.steps - count + 1))
         self.words.append(
             Word.packed(
-                EventField.CONTROL, 4 * level + kind.value, first=first, count=count,
-                predicate=self.register() if self.chance(0.5) else 0, sense=int(self.rng.integers(2)),
-            )  # fmt: skip
+                EventField.CONTROL,
+                4 * level + kind.value,
+                first=first,
+                count=count,
+                predicate=self.register() if self.chance(0.5) else 0,
+                sense=int(self.rng.integers(2)),
+            )
         )
 
     def level(self, level: int, parent: set[int]) -> set[int]:
         """One level; the registers that are small in its bundles."""
         small = set(parent)
-        upper = self.register(sorted(parent)) if self.chance(0.5) else 0
-        lower = self.register(sorted(parent)) if self.faults and self.chance(0.3) else 0
+        upper = self.register(sorted(parent - {1})) if level and self.chance(0.35) else 0
+        lower = self.register(sorted(parent)) if self.faults and self.chance(0.1) else 0
         induction = self.register() if self.chance(0.8) else 0
         self.words.append(
             Word.packed(LevelField.CONTROL, level, enable=1, induction=induction, lower=lower, upper=upper)
         )
-        first = int(self.rng.integers(0, 2)) if self.faults else 0
+        first = int(self.rng.integers(0, 2)) if self.faults and self.chance(0.2) else 0
         self.constant(LevelField.LOWER, level, first - (0 if upper else int(self.rng.integers(3))))
-        self.constant(LevelField.UPPER, level, int(self.rng.integers(first, SMALL)))
-        self.constant(LevelField.STEP, level, int(self.rng.integers(1, 4)))
+        self.constant(LevelField.UPPER, level, int(self.rng.integers(max(first, 0), SMALL + 1)))
+        self.constant(LevelField.STEP, level, self.pick([1, 1, 2, 3]))
         negative = not upper and not lower  # the induction variable may start below 0
         self.mark(small, induction, not negative)
         for slot in range(self.config.sequential_loads[level] + self.config.random_loads[level]):
@@ -134,12 +138,17 @@ class Generator:
             sense = int(self.rng.integers(2))
             self.words.append(
                 Word.packed(
-                    LevelField.COUNT, level, enable=1, destination=destination, predicate=predicate, sense=sense
+                    LevelField.COUNT,
+                    level,
+                    enable=1,
+                    destination=destination,
+                    predicate=predicate,
+                    sense=sense,
                 )
             )
             self.mark(small, destination, False)
         # In an activation without iterations the level's own registers are its parent's.
-        return small & parent | {number for number in small if number not in parent and False}
+        return small & parent
 
     @staticmethod
     def mark(small: set[int], number: int, is_small: bool) -> None:
@@ -159,9 +168,14 @@ class Generator:
         destination = self.register() if self.chance(0.9) else 0
         self.words.append(
             Word.packed(
-                LevelField[name], level, enable=1, size=size, is_signed=int(self.rng.integers(2)), index=index,
+                LevelField[name],
+                level,
+                enable=1,
+                size=size,
+                is_signed=int(self.rng.integers(2)),
+                index=index,
                 destination=destination,
-            )  # fmt: skip
+            )
         )
         at = LevelField[name].value
         assert at == LevelField.LOAD0.value + LOAD_FIELDS * slot
@@ -173,9 +187,9 @@ class Generator:
         loads = self.config.sequential_loads[level] + self.config.random_loads[level]
         if not loads or self.chance(0.4):
             return
-        tight = self.faults and self.chance(0.5)
+        tight = self.faults and self.chance(0.2)
         limit = self.register(parent) if tight else 0
-        slots = [slot for slot in range(loads) if self.faults or self.is_small_or_off(level, slot)]
+        slots = [slot for slot in range(loads) if tight or self.is_small_or_off(level, slot)]
         if not slots:
             return
         slot, kind = self.pick(slots), self.pick(list(CheckKind))
@@ -216,13 +230,21 @@ class Generator:
         token, scalar = (self.register(small) if self.chance(0.3) else 0), self.register()
         self.words.append(
             Word.packed(
-                StepField.CONTROL, number, scalar_enable=self.chance(0.3), store_enable=self.chance(0.3),
-                token_enable=self.chance(0.4), fetch_enable=self.chance(0.4), stream=self.chance(0.5), queue=queue,
-                scalar=scalar if self.chance(0.7) else 0, token=token, store_index=self.register(small),
+                StepField.CONTROL,
+                number,
+                scalar_enable=self.chance(0.3),
+                store_enable=self.chance(0.3),
+                token_enable=self.chance(0.4),
+                fetch_enable=self.chance(0.4),
+                stream=self.chance(0.5),
+                queue=queue,
+                scalar=scalar if self.chance(0.7) else 0,
+                token=token,
+                store_index=self.register(small),
                 fetch_index=self.register(small),
-            )  # fmt: skip
+            )
         )
-        wrong = self.faults and self.chance(0.1)
+        wrong = self.faults and self.chance(0.02)
         self.constant(StepField.TOKEN, number, int(self.rng.integers(self.config.callbacks)))
         self.constant(StepField.SCALAR, number, int(self.rng.integers(1 << 40)))
         self.constant(StepField.STORE_BASE, number, OUT + 4 * int(self.rng.integers(64)) + 2 * wrong)

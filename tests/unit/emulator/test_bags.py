@@ -1,5 +1,6 @@
 """Embedding bags and gathers, written by hand for the machine, against the numeric contract in C."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from daedal.hw.config import ELEMENT_BYTES
 from daedal.hw.isa.launch import Counter, State
+from daedal.hw.isa.program_words import StepField
 from tests.reference import bag_limits, embedding_bag, same_bits
 from tests.reference.layers import Layer, random_layer, random_values
 from tests.unit.emulator.programs import Bag, Bench, gather, place_table
@@ -108,10 +110,6 @@ def test_lines_of_adjacent_stores_are_counted_once(bench: Bench, rng: np.random.
 
 
 def test_arguments_are_added(bench: Bench, rng: np.random.Generator) -> None:
-    from dataclasses import replace
-
-    from daedal.hw.isa.program_words import StepField
-
     table, indices = random_values(rng, (30, 16), special=False), rng.integers(0, 30, 60)
     layer = Layer(table, indices, np.array([0, 10]), "sum", None, None, False)
     bag = place_bag(bench, layer)

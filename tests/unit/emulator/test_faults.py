@@ -10,28 +10,30 @@ import pytest
 from daedal.hw.config import Config
 from daedal.hw.isa.execute import VectorOp
 from daedal.hw.isa.launch import Cause, Queue, State
-from daedal.hw.isa.program import Program, Word
+from daedal.hw.isa.program import Program, Word, pack, unpack
 from daedal.hw.isa.program_words import (
     AluOp,
     CallbackField,
     CheckMode,
     ControlField,
     EventField,
+    EventKind,
     InstructionField,
     LengthField,
     LevelField,
     StepField,
 )
 from daedal.hw.isa.registers import IDENTITY, Control, Register, Status
-from daedal.hw.isa.program import pack, unpack
 from tests.reference.layers import Layer
-from tests.unit.emulator.programs import QUEUE0, SCALAR, Bag, Bench, Record, instruction, run_nest
+from tests.unit.emulator.programs import QUEUE0, SCALAR, Bag, Bench, Record, instruction, level, run_nest
 from tests.unit.emulator.test_bags import place_bag
 
 DIM = 16
 
 
-def bag_of(bench: Bench, indices: Any = (1, 2, 3, 4), offsets: Any = (0, 2), mode: str = "sum", **changes: Any) -> Bag:
+def bag_of(
+    bench: Bench, indices: Any = (1, 2, 3, 4), offsets: Any = (0, 2), mode: str = "sum", **changes: Any
+) -> Bag:
     table = np.arange(8 * DIM, dtype=np.float32).reshape(8, DIM)
     layer = Layer(table, np.asarray(indices), np.asarray(offsets), mode, None, None, False)
     return place_bag(bench, layer, **changes)
@@ -72,7 +74,9 @@ def test_index(bench: Bench, wrong: int) -> None:
 
 
 def test_index_of_32_bits_is_sign_extended(bench: Bench) -> None:
-    record = bench.run(bag_of(bench, indices=np.array([1, -5], dtype=np.int32), offsets=[0]).words(bench.config))
+    record = bench.run(
+        bag_of(bench, indices=np.array([1, -5], dtype=np.int32), offsets=[0]).words(bench.config)
+    )
     assert (record.cause, record.value) == (Cause.INDEX, -5 % (1 << 64))
 
 
@@ -92,7 +96,10 @@ def test_faults_are_precise(bench: Bench) -> None:
     bag = bag_of(bench, indices=[1, 2, 3, 99], offsets=[0, 1, 2])
     bench.target.mem_write(bag.out, bytes(3 * DIM * 4))
     bench.run(bag.words(bench.config))
-    assert bench.floats(bag.out, (3, DIM))[:2].tolist() == [list(range(DIM, 2 * DIM)), list(range(2 * DIM, 3 * DIM))]
+    assert bench.floats(bag.out, (3, DIM))[:2].tolist() == [
+        list(range(DIM, 2 * DIM)),
+        list(range(2 * DIM, 3 * DIM)),
+    ]
     assert not bench.floats(bag.out, (3, DIM))[2].any()
 
 
@@ -218,12 +225,25 @@ def test_hang_names_the_queue(bench: Bench, index: int, member: str, mode: str, 
     assert record.queue in queues
 
 
-def test_endless_pushing_hangs(bench: Bench) -> None:
-    words = [word for word in bag_of(bench).words(bench.config) if word.field is not InstructionField.CODE]
-    words = [setting(LevelField.UPPER, 0, value=1 << 30)(drop_member(StepField.CONTROL, 0, "token_enable")(w)) for w in words]
-    words = [Word(LevelField.UPPER, 0, (1 << 38)), *words]
-    record = bench.run(words)
-    assert record.state is State.FAULTED
+@pytest.mark.parametrize(
+    ("step", "queue"),
+    [
+        ({"scalar_enable": 1}, Queue.SCALAR),
+        ({"store_enable": 1}, Queue.STORE_ADDRESS),
+        ({"fetch_enable": 1, "queue": 1}, Queue.VECTOR1),
+    ],
+)
+def test_endless_pushing_hangs(bench: Bench, step: dict[str, int], queue: Queue) -> None:
+    sizes = [Word(field, 0, 4096) for field in (StepField.STORE_BASE, StepField.FETCH_BASE)]
+    sizes += [Word(field, 0, 4) for field in (StepField.STORE_SIZE, StepField.FETCH_SIZE)]
+    record = bench.run(
+        [
+            *level(0), Word(LevelField.LOWER, 0), Word(LevelField.UPPER, 0, 1 << 38),
+            Word.packed(EventField.CONTROL, EventKind.ITER.value, count=1),
+            Word.packed(StepField.CONTROL, 0, **step), *sizes, run_nest(),
+        ]
+    )  # fmt: skip
+    assert (record.cause, record.queue) == (Cause.HANG, queue)
 
 
 def test_fault_cancels_what_is_queued_and_reset_recovers(bench: Bench) -> None:

@@ -10,6 +10,7 @@ from amaranth.back import verilog
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+
 from daedal.cosim.build import build_verilated, read_sources
 from daedal.hw.execute_unit.float_divide import COUNT_BITS, DivideFixup
 from daedal.hw.execute_unit.float_format import CANONICAL_NAN
@@ -66,9 +67,10 @@ class Report(ctypes.Structure):
     def __str__(self) -> str:
         """The first wrong result, for an assertion's message."""
         x = self.first
-        return (f"{self.wrong} of {self.checked} wrong, first {LaneOp(x.op).name}(a={x.a:#010x}, b={x.b:#010x}, "
-                f"c={x.c:#010x}, negate={x.negate_product}{x.negate_addend}): got {self.got:#010x}, "
-                f"not {self.want:#010x}")  # fmt: skip
+        call = f"{LaneOp(x.op).name}(a={x.a:#010x}, b={x.b:#010x}, c={x.c:#010x})"
+        flags = f"negate_product={x.negate_product}, negate_addend={x.negate_addend}"
+        got = f"got {self.got:#010x}, not {self.want:#010x}"
+        return f"{self.wrong} of {self.checked} wrong, first {call}, {flags}: {got}"
 
 
 class ReciprocalReport(ctypes.Structure):
@@ -121,9 +123,9 @@ def run_random(seed: int, count: int) -> Report:
 
 
 def run_divisions(seed: int, counts: Sequence[int], *, each: int) -> Report:
-    """``each`` dividends chosen to be hard, divided by every one of ``counts``; ``noted`` counts subnormal ties."""
-    report = Report()
-    lane_model().check_divisions(ctypes.c_uint64(seed), words(counts), len(counts), each, ctypes.byref(report))
+    """``each`` hard dividends, divided by every one of ``counts``; ``noted`` counts subnormal ties."""
+    report, size = Report(), len(counts)
+    lane_model().check_divisions(ctypes.c_uint64(seed), words(counts), size, each, ctypes.byref(report))
     return report
 
 

@@ -46,7 +46,8 @@ def test_three_passes_are_enough(step):
     """Every ``step``-th odd count from 2**21, all significands whose quotient is next to a halfway point."""
     library = build_library("three_passes", read_sources(Path(__file__).parent, "three_passes.cpp"))
     wrong, checked = ctypes.c_uint64(), ctypes.c_uint64()
-    ctypes.CDLL(str(library)).three_passes(1 << 21, 1 << 24, 2 * step, ctypes.byref(checked), ctypes.byref(wrong))
+    run = ctypes.CDLL(str(library)).three_passes
+    run(1 << 21, 1 << 24, 2 * step, ctypes.byref(checked), ctypes.byref(wrong))
     assert checked.value > 100_000_000 // step
     assert wrong.value == 0
 

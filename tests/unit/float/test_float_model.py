@@ -29,7 +29,8 @@ def _operands(rng: np.random.Generator) -> np.ndarray:
     triples = rng.integers(0, 1 << 32, (300, 3), dtype=np.uint32)
     triples[100:200] = triples[100:200] & 0x83FFFFFF | 0x3C000000
     triples[200:300, 0] &= 0x80FFFFFF
-    triples[:20] = rng.choice(np.array([0, 1, 1 << 31, 0x7F800000, 0xFF800000, 0x7FC00000], np.uint32), (20, 3))
+    specials = np.array([0, 1, 1 << 31, 0x7F800000, 0xFF800000, 0x7FC00000], np.uint32)
+    triples[:20] = rng.choice(specials, (20, 3))
     return triples
 
 

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.rtl
 
 POSITIVE = [
     0x00000000, 0x00000001, 0x00000002, 0x00400000, 0x007FFFFF,  # zero, subnormals
-    0x00800000, 0x00800001, 0x01000000, 0x0C800000, 0x20000000,  # smallest normal numbers, products that underflow
+    0x00800000, 0x00800001, 0x01000000, 0x0C800000, 0x20000000,  # smallest normals, products that underflow
     0x33800000, 0x34000000, 0x3F000000, 0x3F7FFFFF, 0x3F800000,  # 2**-24 and neighbours of 1
     0x3F800001, 0x40000000, 0x4B800000, 0x5F7FFFFF, 0x5F800000,  # 2**24, products that barely overflow
     0x7F000000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC12345,  # largest, infinity, NaNs

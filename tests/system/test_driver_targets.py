@@ -1,4 +1,8 @@
-"""The driver on the emulator, with programs written by hand."""
+"""The driver on the emulator and on the RTL, with a program written by hand."""
+
+import os
+import signal
+import threading
 
 import numpy as np
 import pytest
@@ -10,8 +14,11 @@ from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program import Program, Word
 
 CONFIG = PRESETS["edge"]
-SOURCE, TARGET, COUNT, SIZE = range(4)
-"""Launch arguments of the copy program: two addresses, the number of rows, their pitch and size in bytes."""
+SOURCE, TARGET, COUNT, SIZE, PITCH = range(5)
+"""Launch arguments of the copy program: two addresses, the number of rows, their size and pitch in bytes."""
+
+FOR_EVER = (1 << 39) - 1
+"""The largest upper bound."""
 
 
 def copy_program() -> bytes:
@@ -27,19 +34,28 @@ def copy_program() -> bytes:
             queue=words.FetchQueue.STORE, store_index=words.Source.R0, fetch_index=words.Source.R0,
         ),
         Word(words.StepField.STORE_BASE, 0, 0, TARGET),
-        Word(words.StepField.STORE_PITCH, 0, 0, SIZE),
+        Word(words.StepField.STORE_PITCH, 0, 0, PITCH),
         Word(words.StepField.STORE_SIZE, 0, 0, SIZE),
         Word(words.StepField.FETCH_BASE, 0, 0, SOURCE),
-        Word(words.StepField.FETCH_PITCH, 0, 0, SIZE),
+        Word(words.StepField.FETCH_PITCH, 0, 0, PITCH),
         Word(words.StepField.FETCH_SIZE, 0, 0, SIZE),
         Word(words.ControlField.RUN),
     ]  # fmt: skip
     return Program(CONFIG.hash, body).to_bytes()
 
 
-@pytest.fixture
-def dev():
-    with daedal.Device.open("emulator", CONFIG, memory_bytes=1 << 24) as device:
+RTL = (pytest.mark.rtl, pytest.mark.slow)
+OPENED = [
+    pytest.param(("emulator", "ideal"), id="emulator"),
+    pytest.param(("verilator", "ideal"), id="verilator", marks=RTL),
+    pytest.param(("verilator", "ideal:stall=0.3,seed=5"), id="verilator-stalls", marks=RTL),
+]
+
+
+@pytest.fixture(params=OPENED)
+def dev(request):
+    target, memory = request.param
+    with daedal.Device.open(target, CONFIG, memory, memory_bytes=1 << 24) as device:
         yield device
 
 
@@ -48,7 +64,7 @@ def copy(dev, source: np.ndarray, *, size: int | None = None, origin: int | None
         address = arena.upload(source) if origin is None else origin
         target = arena.reserve(source.nbytes)
         row_bytes = source.nbytes // len(source) if size is None else size
-        record = dev.run(copy_program(), [address, target, len(source), row_bytes])
+        record = dev.run(copy_program(), [address, target, len(source), row_bytes, row_bytes])
         assert record.stats.rows == len(source)
         return arena.download(target, source.shape, source.dtype)
 
@@ -79,7 +95,25 @@ def test_program_that_lies_about_its_length_is_refused_by_the_machine_too(dev):
     address = dev.load_program(copy_program())
     dev.target.mem_write(address + 8 * 5, b"\xff" * 8)
     with pytest.raises(daedal.ProgramError):
-        dev.launch(address, [0] * 4)
+        dev.launch(address, [0] * 5)
+
+
+def test_interrupt_from_the_keyboard(dev, rng):
+    table = rng.random((10, 16), np.float32)
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    address = dev.load_program(copy_program())
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        dev.launch(address, [0, 0, FOR_EVER, 16, 0])
+    timer.join()
+    assert np.array_equal(copy(dev, table), table)
+
+
+def test_time_limit(dev, rng):
+    table = rng.random((10, 16), np.float32)
+    with pytest.raises(daedal.DeviceHang, match=r"did not end within 0.1 s"):
+        dev.launch(dev.load_program(copy_program()), [0, 0, FOR_EVER, 16, 0], timeout=0.1)
+    assert np.array_equal(copy(dev, table), table)
 
 
 def test_device_of_another_configuration():

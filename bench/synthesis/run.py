@@ -1,0 +1,110 @@
+"""One unit through Yosys and nextpnr, or its result out of the cache."""
+
+import hashlib
+import json
+import os
+import re
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from amaranth.back import verilog
+
+from bench.synthesis import cells, tools
+from bench.synthesis.harness import Ring, pins
+from bench.synthesis.units import Unit
+from daedal.hw.config import Config
+
+FOLDER = Path("build/bench/synthesis")
+"""Where results and logs are kept; relative to the top folder, in which the bench runs."""
+
+CORE_CLOCK = re.compile(r"\binput clk;")
+
+Row = dict[str, Any]
+
+
+def measure(unit: Unit, config: Config, *, seeds: Sequence[int], timeout: float) -> Row:
+    """Area of ``unit``, and its clock as the median over placements from ``seeds`` (none: not placed).
+
+    ``status`` is ``ok``, ``missing`` (the unit is not there), or what went wrong.
+    """
+    row: Row = {"unit": unit.name, "source": unit.source, "config": config.name, "status": "ok"}
+    try:
+        component = unit.build(config)
+    except ModuleNotFoundError as error:
+        return {**row, "status": "missing", "reason": str(error)}
+    try:
+        text = verilog.convert(component, name=tools.UNIT, emit_src=False)
+        folder = _folder(unit, config, text)
+        area = _synthesised(folder, text, timeout)
+        row |= {**area.as_dict(), "marks": area.marks(unit.kinds), "flags": list(tools.FLAGS)}
+        return row | _placed(folder, component, text, seeds, timeout)
+    except tools.ToolFailed as error:
+        return {**row, "status": "failed", "reason": str(error)}
+
+
+def _folder(unit: Unit, config: Config, text: str) -> Path:
+    """The folder of everything that depends on this Verilog, these scripts and these tools."""
+    parts = (text, tools.synthesis_script(), tools.ring_script(), json.dumps(tools.versions(), sort_keys=True))
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    folder = FOLDER / f"{unit.name.replace(' ', '_')}-{config.name}-{key}"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _synthesised(folder: Path, text: str, timeout: float) -> cells.Area:
+    kept = folder / "area.json"
+    if not kept.exists():
+        (folder / f"{tools.UNIT}.v").write_text(text, encoding="utf-8")
+        (folder / "synthesis.ys").write_text(tools.synthesis_script(), encoding="utf-8")
+        tools.run(tools.YOSYS, ["synthesis.ys"], folder, "synthesis.log", timeout=timeout)
+        _keep(kept, cells.read_area(folder).as_dict())
+    return cells.Area(**json.loads(kept.read_text()))
+
+
+def _placed(folder: Path, component: Any, text: str, seeds: Sequence[int], timeout: float) -> Row:
+    if not seeds:
+        return {"fmax_mhz": None, "place_seeds": [], "critical_path": ""}
+    clocks = [_clock(folder, component, text, seed, timeout) for seed in seeds]
+    middle = statistics.median_low(clock["fmax_mhz"] for clock in clocks)
+    chosen = next(clock for clock in clocks if clock["fmax_mhz"] == middle)
+    return {**chosen, "place_seeds": list(seeds), "fmax_mhz_each": [clock["fmax_mhz"] for clock in clocks]}
+
+
+def _clock(folder: Path, component: Any, text: str, seed: int, timeout: float) -> Row:
+    kept = folder / f"clock-{seed}.json"
+    if not kept.exists():
+        start = time.monotonic()
+        _make_ring(folder, component, text, timeout)
+        tools.run(tools.NEXTPNR, tools.placing(seed), folder, f"place-{seed}.log", timeout=timeout)
+        clock, path = cells.read_clock(folder / f"report-{seed}.json")
+        seconds = round(time.monotonic() - start, 1)
+        _keep(kept, {"fmax_mhz": round(clock, 1), "critical_path": path, "place_seconds": seconds})
+    row: Row = json.loads(kept.read_text())
+    return row
+
+
+def _make_ring(folder: Path, component: Any, text: str, timeout: float) -> None:
+    if (folder / "ring.json").exists():
+        return
+    inputs, outputs = pins(component)
+    ring = Ring(tools.UNIT, inputs, outputs, clocked=_has_clock(text))
+    (folder / "ring.v").write_text(verilog.convert(ring, name="ring", emit_src=False), encoding="utf-8")
+    (folder / "selector_map.v").write_text(tools.SELECTOR_MAP, encoding="utf-8")
+    (folder / "ring.ys").write_text(tools.ring_script(), encoding="utf-8")
+    tools.run(tools.YOSYS, ["ring.ys"], folder, "ring.log", timeout=timeout)
+
+
+def _has_clock(text: str) -> bool:
+    """Whether the top module has a clock."""
+    top = text[text.index(f"module {tools.UNIT}(") :]
+    return bool(CORE_CLOCK.search(top[: top.index("endmodule")]))
+
+
+def _keep(path: Path, value: Row) -> None:
+    """Write a result so that it is there wholly or not at all."""
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+    os.replace(part, path)

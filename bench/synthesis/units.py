@@ -1,0 +1,98 @@
+"""The units that are synthesised, and what kinds of memory and multipliers each must map to."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from amaranth.lib import wiring
+
+from daedal.hw.config import Config
+
+BLOCK_RAM, DISTRIBUTED_RAM, DSP = "block RAM", "distributed RAM", "DSP"
+"""Kinds of hard resource."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Something that is synthesised.
+
+    Attributes
+    ----------
+    name
+        What tables call it.
+    source
+        ``module:Class`` below ``daedal.hw``.
+    make
+        Makes a component from the class and a configuration.
+    kinds
+        What its memories and multipliers must map to; another outcome is marked.
+    optional
+        Placing it takes so long that it is only done on request.
+    """
+
+    name: str
+    source: str
+    make: Callable[[Any, Config], wiring.Component]
+    kinds: frozenset[str] = frozenset()
+    optional: bool = False
+
+    def build(self, config: Config) -> wiring.Component:
+        """The component, with errors of its own if it cannot be made."""
+        module, _, name = self.source.partition(":")
+        return self.make(getattr(import_module(f"daedal.hw.{module}"), name), config)
+
+
+def _of_config(cls: Any, config: Config) -> wiring.Component:
+    component: wiring.Component = cls(config)
+    return component
+
+
+def _alone(cls: Any, config: Config) -> wiring.Component:
+    component: wiring.Component = cls()
+    return component
+
+
+def _queue(layout: str, depth: str) -> Callable[[Any, Config], wiring.Component]:
+    """A maker of a Queue for ``hw.interfaces.<layout>()`` with as many entries as ``depth`` of Config says."""
+
+    def make(cls: Any, config: Config) -> wiring.Component:
+        interfaces = import_module("daedal.hw.interfaces")
+        component: wiring.Component = cls(getattr(interfaces, layout)(), depth=getattr(config, depth))
+        return component
+
+    return make
+
+
+def _outer_level(cls: Any, config: Config) -> wiring.Component:
+    component: wiring.Component = cls(config, 0)
+    return component
+
+
+def _unit(name: str, source: str, *kinds: str, make: Callable[[Any, Config], wiring.Component] = _of_config,
+          optional: bool = False) -> Unit:  # fmt: skip
+    return Unit(name, source, make, frozenset(kinds), optional)
+
+
+UNITS = (
+    _unit("lane", "execute_unit.lane:Lane", DSP, make=_alone),
+    _unit("reciprocal", "execute_unit.float_reciprocal:Reciprocal", make=_alone),
+    _unit("token queue", "queues.queue:Queue", make=_queue("token_layout", "token_depth")),
+    _unit("scalar queue", "queues.queue:Queue", make=_queue("scalar_layout", "scalar_depth")),
+    _unit("store address queue", "queues.queue:Queue",
+          make=_queue("store_address_layout", "store_address_depth")),
+    _unit("vector queues", "queues.vector_queues:VectorQueues", BLOCK_RAM),
+    _unit("read fabric", "memory.fabric:ReadFabric"),
+    _unit("store unit", "memory.store_unit:StoreUnit"),
+    _unit("level", "access_unit.level:Level", make=_outer_level),
+    _unit("event unit", "access_unit.event_unit:EventUnit"),
+    _unit("access unit", "access_unit.access_unit:AccessUnit", BLOCK_RAM),
+    _unit("execute unit", "execute_unit.execute_unit:ExecuteUnit", BLOCK_RAM, DSP),
+    _unit("loader", "host.loader:Loader"),
+    _unit("control port", "host.control_port:ControlPort"),
+    _unit("controller", "host.controller:Controller", make=_of_config),
+    _unit("statistics", "host.statistics:Statistics", BLOCK_RAM),
+    _unit("record writer", "host.record_writer:RecordWriter"),
+    _unit("core", "core:Core", BLOCK_RAM, DSP, optional=True),
+)  # fmt: skip
+"""All units, small ones first."""

@@ -1,0 +1,113 @@
+"""``daedal sim``: run the workloads on simulated hardware and compare with PyTorch, bit for bit."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from daedal.driver.target import TARGETS
+from daedal.hw.config import PRESETS
+from daedal.workloads import WORKLOADS
+
+if TYPE_CHECKING:
+    from daedal.workloads.runner import Result
+
+SCHEMA = 1
+"""Version of the JSON output."""
+
+
+@click.command()
+@click.argument("workloads", nargs=-1, type=click.Choice(list(WORKLOADS)), metavar="[WORKLOAD]...")
+@click.option("--target", type=click.Choice(list(TARGETS)), default="verilator", show_default=True)
+@click.option("--config", type=click.Choice(list(PRESETS)), default="ddr3", show_default=True)
+@click.option(
+    "--memory", default="ideal", show_default=True, help="Memory model, as ideal:latency=200,stall=0.1."
+)
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the results to this file.")
+@click.option("--wave", type=click.Path(), help="Write a waveform (VCD) of everything to this file; slow.")
+@click.pass_context
+def command(
+    context: click.Context,
+    workloads: Sequence[str],
+    target: str,
+    config: str,
+    memory: str,
+    json_path: Path | None,
+    wave: str | None,
+) -> None:
+    r"""Run WORKLOADs (all if none is given) on simulated hardware and compare with PyTorch.
+
+    \b
+    text    EmbeddingBag of a text classifier over the English text that ships with Python
+    dlrm    the embedding layers of a recommender: 8 tables, power-law indices
+    gather  rows of one table, unchanged
+    """
+    options = {"target": target, "config": config, "memory": memory, "wave": wave}
+    results = _run(list(workloads) or list(WORKLOADS), options)
+    _print_table(results)
+    if json_path is not None:
+        document = {"schema": SCHEMA, "results": [result.as_dict() for result in results]}
+        json_path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    wrong = [result for result in results if not result.bit_exact]
+    for result in wrong:
+        click.echo(
+            f"{result.workload}: {result.operation} differs from PyTorch: {result.difference}", err=True
+        )
+    context.exit(1 if wrong else 0)
+
+
+def _run(workloads: Sequence[str], options: dict[str, Any]) -> "list[Result]":
+    """Run all cases with a line of progress on the standard error."""
+    from rich.console import Console
+
+    from daedal.driver.device import Device
+
+    console = Console(stderr=True)
+    results = []
+    with console.status("starting PyTorch") as status:
+        from daedal.workloads import cases
+        from daedal.workloads.runner import run_case
+
+        status.update(f"building the {options['config']} model (a few minutes the first time, then kept)")
+        try:
+            device = Device.open(**options)
+        except (ValueError, OSError) as error:
+            raise click.BadParameter(str(error)) from error
+        with device:
+            for workload in workloads:
+                for case in cases(workload):
+                    status.update(f"{workload}: {case.operation}, {case.shape}")
+                    result = run_case(case, device, target=options["target"], memory=options["memory"])
+                    results.append(result)
+                    console.print(f"{workload}: {case.operation} in {result.seconds:.1f} s", highlight=False)
+    return results
+
+
+def _print_table(results: "Sequence[Result]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="cycles: from doorbell to last acknowledged write; share: of one line per cycle")
+    for heading in ("workload", "operation", "shape"):
+        table.add_column(heading)
+    for heading in ("cycles", "share"):
+        table.add_column(heading, justify="right")
+    for heading in ("main stall", "PyTorch"):
+        table.add_column(heading)
+    for result in results:
+        table.add_row(
+            result.workload,
+            result.operation,
+            result.shape,
+            f"{result.cycles:,}",
+            f"{result.line_share:.3f}",
+            result.main_stall.replace("_", " "),
+            "[green]equal[/]" if result.bit_exact else "[red]differs[/]",
+        )
+    console = Console()
+    console.print(table, width=max(console.width, 120) if not console.is_terminal else None)
+    speed = [result.sim_kcycles_per_s for result in results if result.sim_kcycles_per_s]
+    if speed:
+        click.echo(f"simulated {min(speed):,.0f} to {max(speed):,.0f} thousand cycles per second")

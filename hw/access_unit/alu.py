@@ -1,0 +1,91 @@
+"""One ALU operation of a level."""
+
+from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.access_unit.bundles import WorkBus, assign, operand
+from daedal.hw.access_unit.multiplier import Multiplier
+from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.isa.program_words import AluControl, AluOp
+
+STAGES = 3
+"""Registers from input to output."""
+
+COARSE = 8
+"""A shift is done by its low three bits first, then by a multiple of this."""
+
+
+class Alu(wiring.Component):
+    """Reads two operands, works on them, and writes the destination register: one stage each.
+
+    Only work bundles are changed. Members: ``control``, ``constant_a``, ``constant_b``: the operation; ``i``,
+    ``o``: ``WorkBus(config)``, 3 cycles apart.
+    """
+
+    def __init__(self, config: Config, *, shifter: bool) -> None:
+        super().__init__(
+            {
+                "control": In(AluControl),
+                "constant_a": In(ADDRESS_BITS),
+                "constant_b": In(ADDRESS_BITS),
+                "i": In(WorkBus(config)),
+                "o": Out(WorkBus(config)),
+            }
+        )
+        self._config, self._shifter = config, shifter
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.multiplier = multiplier = Multiplier()
+        read, worked = (WorkBus(self._config).create(path=(name,)) for name in ("read", "worked"))
+        a, b, simple, result = (Signal(ADDRESS_BITS, name=name) for name in ("a", "b", "simple", "result"))
+        m.d.comb += [multiplier.a.eq(a), multiplier.b.eq(b), multiplier.enable.eq(1)]
+        m.d.sync += [
+            a.eq(operand(self.control.a, self.constant_a, self.i.registers)),
+            b.eq(operand(self.control.b, self.constant_b, self.i.registers)),
+            simple.eq(self._simple(a, b)),
+        ]
+        for later, bus in ((read, self.i), (worked, read), (self.o, worked)):
+            m.d.sync += [later.valid.eq(bus.valid), *assign(later, bus)]
+        product = sum(multiplier.summands[1:], multiplier.summands[0])
+        m.d.comb += result.eq(Mux(self.control.op == AluOp.MUL, product, simple))
+        if self._shifter:
+            self._shift(m, a, b, result)
+        with m.If(worked.work & (self.control.op != AluOp.NONE)):
+            for number, register in enumerate(self.o.registers):
+                with m.If(Value.cast(self.control.destination) == number + 1):
+                    m.d.sync += register.eq(result)
+        return m
+
+    def _simple(self, a: Signal, b: Signal) -> Value:
+        less, equal = a.as_signed() < b.as_signed(), a == b
+        is_op = {op: self.control.op == op for op in AluOp}
+        swapped = is_op[AluOp.MAX] | is_op[AluOp.MIN]
+        first = Mux(is_op[AluOp.MIN], less, ~less)
+        chain = Mux(is_op[AluOp.SUB], a - b, a + b)[:ADDRESS_BITS]
+        result = Mux(swapped, Mux(first, a, b), chain)
+        for op, value in (
+            (AluOp.AND, a & b),
+            (AluOp.EQUAL, equal),
+            (AluOp.NOT_EQUAL, ~equal),
+            (AluOp.LESS, less),
+        ):
+            result = Mux(is_op[op], value, result)
+        return result
+
+    def _shift(self, m: Module, a: Signal, b: Signal, result: Signal) -> None:
+        """Shift left by way of reversal, so that one shifter does both directions."""
+        left = self.control.op == AluOp.SHIFT_LEFT
+        fine, coarse = Signal(ADDRESS_BITS), Signal(3)
+        source = Mux(left, a[::-1], a)
+        m.d.sync += [fine.eq(source >> b[:3]), coarse.eq(b[3:6])]
+        shifted = Signal(ADDRESS_BITS)
+        with m.Switch(coarse):
+            for amount in range(COARSE):
+                with m.Case(amount):
+                    m.d.comb += shifted.eq(fine >> COARSE * amount)
+        with m.If(left):
+            m.d.comb += result.eq(shifted[::-1])
+        with m.Elif(self.control.op == AluOp.SHIFT_RIGHT):
+            m.d.comb += result.eq(shifted)

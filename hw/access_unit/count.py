@@ -1,0 +1,47 @@
+"""The count of a level's iterations whose predicate holds."""
+
+from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.access_unit.bundles import WorkBus, assign, operand
+from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.isa.program_words import CountControl, Predicate, Sense
+
+STAGES = 2
+"""Registers from input to output."""
+
+
+class Count(wiring.Component):
+    """Counts in an activation of level ``level`` and writes the count, one iteration per cycle, 2 cycles latency.
+
+    Members: ``control``, the program word; ``i``, ``o``: ``WorkBus(config)``.
+    """
+
+    def __init__(self, config: Config, level: int) -> None:
+        super().__init__({"control": In(CountControl), "i": In(WorkBus(config)), "o": Out(WorkBus(config))})
+        self._config, self._level = config, level
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        judged = WorkBus(self._config).create(path=("judged",))
+        holds, count, total = Signal(), Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)
+        predicate = operand(self.control.predicate, self.i.registers[0], self.i.registers)
+        m.d.sync += [
+            judged.valid.eq(self.i.valid),
+            *assign(judged, self.i),
+            holds.eq(
+                (self.control.predicate == Predicate.ALWAYS) | (predicate.bool() ^ (self.control.sense == Sense.ZERO))
+            ),
+            self.o.valid.eq(judged.valid),
+            *assign(self.o, judged),
+        ]
+        first = judged.flags.begin[self._level]
+        m.d.comb += total.eq(Mux(first, 0, count) + holds)
+        with m.If(judged.valid & judged.work):
+            m.d.sync += count.eq(total)
+        with m.If(self.control.enable & (judged.work | judged.empty)):
+            for number, register in enumerate(self.o.registers):
+                with m.If(Value.cast(self.control.destination) == number + 1):
+                    m.d.sync += register.eq(Mux(judged.work, total, 0))
+        return m

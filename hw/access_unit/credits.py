@@ -1,0 +1,40 @@
+"""Flow control of a pipeline that runs freely into a queue."""
+
+from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+
+class Credits(wiring.Component):
+    """Counts the places of the queue at a pipeline's end, so that nothing in the pipeline ever has to stop.
+
+    Members
+    -------
+    free : ``Out(1)``
+        Something may enter the pipeline.
+    take : ``In(1)``
+        Something enters.
+    give : ``In(1)``
+        Something left the queue.
+    """
+
+    free: Out(1)
+    take: In(1)
+    give: In(1)
+
+    def __init__(self, depth: int) -> None:
+        super().__init__()
+        self._depth = depth
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        places = Signal(range(self._depth + 1), init=self._depth)
+        m.d.sync += places.eq(places - self.take + self.give)
+        m.d.comb += self.free.eq(places != 0)
+        return m
+
+
+def depth_for(stages: int) -> int:
+    """Places that keep a pipeline of ``stages`` registers, ending in a ``Queue``, at one per cycle."""
+    needed = stages + 4
+    return max(8, 1 << (needed - 1).bit_length())

@@ -1,0 +1,175 @@
+"""Which events of a bundle have steps to do, and which of them is next."""
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.config import Config
+from daedal.hw.interfaces import ConfigBus, bundle_layout
+from daedal.hw.isa.launch import Cause
+from daedal.hw.isa.program_words import EventControl, EventField, EventKind, Predicate, Sense, Unit
+
+STEP_BITS = 5
+COUNT_BITS = 4
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event of a level; ``index`` is its word's."""
+
+    level: int
+    kind: EventKind
+
+    @property
+    def index(self) -> int:
+        """The index of the event's word."""
+        return self.level * len(EventKind.__members__) + self.level + int(self.kind.value)
+
+    def flag(self, flags: data.View) -> Value:
+        """Whether a bundle with ``flags`` carries this event."""
+        sets = {EventKind.BEGIN: flags.begin, EventKind.ITER: flags.iteration, EventKind.END: flags.end}
+        return sets[self.kind][self.level]
+
+
+def events_in_order(levels: int) -> list[Event]:
+    """All events in the order in which those of one bundle happen."""
+    inward = [Event(level, kind) for level in range(levels) for kind in (EventKind.BEGIN, EventKind.ITER)]
+    return inward + [Event(level, EventKind.END) for level in reversed(range(levels))]
+
+
+def run_layout(config: Config) -> data.StructLayout:
+    """The steps of one event: ``count`` of them from ``first`` on; ``rest`` marks the events after it."""
+    return data.StructLayout(
+        {"first": STEP_BITS, "count": COUNT_BITS, "level": 3, "rest": 3 * config.levels}
+    )
+
+
+def judged_layout(config: Config) -> data.StructLayout:
+    """A bundle, the ``run`` of its first event with steps, and whether it has ``some`` or is ``poisoned``."""
+    return data.StructLayout(
+        {"bundle": bundle_layout(config), "run": run_layout(config), "some": 1, "poisoned": 1}
+    )
+
+
+class EventWords(wiring.Component):
+    """Holds the words of all events, in the order of ``events_in_order``; cleared by ``clear``.
+
+    Members: ``config_bus`` and ``words``, an array of EventControl.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__({"config_bus": In(ConfigBus()), "words": Out(EventControl).array(3 * config.levels)})
+        self._events = events_in_order(config.levels)
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        word = self.config_bus.word
+        write = self.config_bus.valid & (word.unit == Unit.EVENT) & (word.field == EventField.CONTROL.value)
+        for event, held in zip(self._events, self.words, strict=True):
+            with m.If(self.config_bus.clear):
+                m.d.sync += held.eq(0)
+            with m.Elif(write & (word.index == event.index)):
+                m.d.sync += held.as_value().eq(word.value)
+        return m
+
+
+class RunSelect(wiring.Component):
+    """The first of the marked events; combinational.
+
+    Members: ``words`` of all events; ``marked``, a bit for each; ``run``: its steps, and the other marks.
+    """
+
+    def __init__(self, config: Config) -> None:
+        count = 3 * config.levels
+        super().__init__(
+            {"words": In(EventControl).array(count), "marked": In(count), "run": Out(run_layout(config))}
+        )
+        self._events = events_in_order(config.levels)
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        first = Signal(len(self.marked))
+        m.d.comb += [
+            first.eq(self.marked & (~self.marked + 1)[: len(self.marked)]),
+            self.run.rest.eq(self.marked & ~first),
+        ]
+
+        def picked(values: list[Value]) -> Value:
+            result: Value = Value.cast(0)
+            for bit, value in zip(first, values, strict=True):
+                result = result | Mux(bit, value, 0)
+            return result
+
+        m.d.comb += [
+            self.run.first.eq(picked([word.first for word in self.words])),
+            self.run.count.eq(picked([word.count for word in self.words])),
+            self.run.level.eq(picked([Value.cast(event.level) for event in self._events])),
+        ]
+        return m
+
+
+class EventSelect(wiring.Component):
+    """Judges each bundle: which of its events have steps and hold, and the steps of the first of these.
+
+    One bundle per cycle, latency 3 cycles.
+
+    Members
+    -------
+    words : ``In(EventControl).array(3 * levels)``
+    i : ``In(stream.Signature(bundle_layout(config)))``
+    o : ``Out(stream.Signature(judged_layout(config)))``
+    empty : ``Out(1)``
+        No bundle inside.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "words": In(EventControl).array(3 * config.levels),
+                "i": In(stream.Signature(bundle_layout(config))),
+                "o": Out(stream.Signature(judged_layout(config))),
+                "empty": Out(1),
+            }
+        )
+        self._config = config
+        self._events = events_in_order(config.levels)
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        valid = Signal(2)
+        seen, marked_bundle = (Signal(bundle_layout(self._config), name=n) for n in ("seen", "marked_bundle"))
+        nonzero, marked = Signal(self._config.registers), Signal(len(self._events))
+        m.submodules.select = select = RunSelect(self._config)
+        move = Signal()
+        bundle = self.i.payload
+        m.d.comb += [
+            move.eq(~self.o.valid | self.o.ready),
+            self.i.ready.eq(move),
+            self.empty.eq(~valid.any() & ~self.o.valid),
+            select.marked.eq(marked),
+            *(to.eq(of) for to, of in zip(select.words, self.words, strict=True)),
+        ]
+        with m.If(move):
+            m.d.sync += [
+                Cat(valid, self.o.valid).eq(Cat(self.i.valid, valid)),
+                seen.eq(bundle),
+                nonzero.eq(Cat(bundle.registers[n].any() for n in range(self._config.registers))),
+                marked_bundle.eq(seen),
+                marked.eq(self._marks(seen, nonzero)),
+                self.o.payload.bundle.eq(marked_bundle),
+                self.o.payload.run.eq(select.run),
+                self.o.payload.some.eq(marked.any()),
+                self.o.payload.poisoned.eq(marked_bundle.flags.cause != Cause.NONE),
+            ]
+        return m
+
+    def _marks(self, seen: data.View, nonzero: Signal) -> Value:
+        marks = []
+        for event, word in zip(self._events, self.words, strict=True):
+            named = Array([nonzero[0], *nonzero])[Value.cast(word.predicate)]
+            holds = (word.predicate == Predicate.ALWAYS) | (named ^ (word.sense == Sense.ZERO))
+            clean = seen.flags.cause == Cause.NONE
+            marks.append(event.flag(seen.flags) & (word.count != 0) & holds & clean)
+        return Cat(marks)

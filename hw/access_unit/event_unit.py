@@ -1,0 +1,101 @@
+"""The event unit: from bundles to tokens, scalars, store addresses and row fetches."""
+
+from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from daedal.hw.access_unit.issue import Issue
+from daedal.hw.access_unit.row_fetch import RowFetch
+from daedal.hw.access_unit.sequencer import Sequencer
+from daedal.hw.access_unit.step_pipeline import StepPipeline
+from daedal.hw.config import Config
+from daedal.hw.interfaces import (
+    ConfigBus,
+    FaultPort,
+    bundle_layout,
+    read_request_layout,
+    scalar_layout,
+    slot_bits,
+    store_address_layout,
+    token_layout,
+)
+from daedal.hw.queues.vector_queues import reserve_layout
+
+STROBES = ("row", "token", "stall_scalar_full", "stall_store_address_full", "stall_token_full",
+           "stall_vector_full", "stall_port_busy")  # fmt: skip
+
+
+class EventUnit(wiring.Component):
+    """Does the steps of all events of all bundles, in order: a step per cycle, a bundle without steps per cycle.
+
+    Members
+    -------
+    config_bus, halt, tokens, scalars, store_addresses, requests, reserve, slot, fault, strobes
+        As in ``AccessUnit``; ``requests`` are those of rows.
+    i : ``In(stream.Signature(bundle_layout(config)))``
+    order_values, check_values : ``In(64).array(levels)``
+        As in ``Issue``.
+    empty : ``Out(1)``
+        Nothing inside.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "config_bus": In(ConfigBus()),
+                "halt": In(1),
+                "i": In(stream.Signature(bundle_layout(config))),
+                "order_values": In(64).array(config.levels),
+                "check_values": In(64).array(config.levels),
+                "tokens": Out(stream.Signature(token_layout())),
+                "scalars": Out(stream.Signature(scalar_layout())),
+                "store_addresses": Out(stream.Signature(store_address_layout())),
+                "requests": Out(stream.Signature(read_request_layout(config))),
+                "reserve": Out(stream.Signature(reserve_layout())),
+                "slot": In(slot_bits(config)),
+                "fault": Out(FaultPort(config)),
+                "empty": Out(1),
+                **{name: Out(1) for name in STROBES},
+            }
+        )
+        self._config = config
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.sequencer = sequencer = Sequencer(self._config)
+        m.submodules.pipeline = pipeline = StepPipeline(self._config)
+        m.submodules.issue = issue = Issue(self._config)
+        m.submodules.rows = rows = RowFetch(self._config)
+        for unit in (sequencer, pipeline):
+            connect(m, flipped(self.config_bus), unit.config_bus)
+        connect(m, flipped(self.i), sequencer.i)
+        connect(m, sequencer.o, pipeline.i)
+        connect(m, pipeline.o, issue.i)
+        connect(m, issue.rows, rows.rows)
+        for name in ("tokens", "scalars", "store_addresses", "fault"):
+            connect(m, getattr(issue, name), flipped(getattr(self, name)))
+        for name in ("requests", "reserve"):
+            connect(m, getattr(rows, name), flipped(getattr(self, name)))
+        for name in ("order_values", "check_values"):
+            m.d.comb += [to.eq(of) for to, of in zip(getattr(issue, name), getattr(self, name), strict=True)]
+        m.d.comb += [
+            rows.slot.eq(self.slot),
+            rows.halt.eq(self.halt),
+            issue.halt.eq(self.halt),
+            issue.rows_empty.eq(rows.empty),
+            self.empty.eq(sequencer.empty & pipeline.empty & issue.empty & rows.empty),
+        ]
+        self._strobes(m, issue, rows)
+        return m
+
+    def _strobes(self, m: Module, issue: Issue, rows: RowFetch) -> None:
+        sources: dict[str, Signal] = {
+            "row": issue.row,
+            "token": issue.token,
+            "stall_scalar_full": issue.scalar_full,
+            "stall_store_address_full": issue.store_full,
+            "stall_token_full": issue.token_full,
+            "stall_vector_full": rows.no_slot,
+            "stall_port_busy": rows.no_port,
+        }
+        m.d.comb += [getattr(self, name).eq(source) for name, source in sources.items()]

@@ -1,0 +1,174 @@
+"""One loop level of the access unit."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Elaboratable, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from daedal.hw.access_unit import alu, count
+from daedal.hw.access_unit.bundles import LoadReturns, assign, load_request_layout
+from daedal.hw.access_unit.commit import Commit
+from daedal.hw.access_unit.credits import Credits, depth_for
+from daedal.hw.access_unit.iterator import Iterator
+from daedal.hw.access_unit.level_words import LevelWordStore, loads_of
+from daedal.hw.access_unit.random_load import RandomLoad, ring_depth
+from daedal.hw.access_unit.sequential_loads import SequentialLoads
+from daedal.hw.config import Config
+from daedal.hw.interfaces import ConfigBus, bundle_layout
+from daedal.hw.isa.program_words import CheckControl
+from daedal.hw.queues.queue import Queue
+
+COMMIT_STAGES = 2
+LOOKUP_STAGES = 2
+
+
+class Level(wiring.Component):
+    """Turns each live bundle of its parent into an activation: a bundle per iteration.
+
+    One bundle per cycle, also across activations and with loads, as long as these find their lines in time.
+    Segments that run freely, each into a queue with credits: sequential loads up to each random load, and from
+    the last load through check, ALU operations and count.
+
+    Members
+    -------
+    config_bus : ``In(ConfigBus())``
+    running : ``In(1)``
+        A nest runs.
+    i, o : streams of ``bundle_layout(config)``
+    requests : ``Out(stream of load_request_layout(config)).array(loads)``
+    returns : ``In(LoadReturns(config))``
+    check : ``Out(CheckControl)``
+        The check's word, for counting.
+    order_value, check_value : ``Out(64)``
+        VALUE of a bundle that this level poisoned with BOUNDS_ORDER, or by its check.
+    busy : ``Out(1)``
+        Loads are in flight.
+    """
+
+    def __init__(self, config: Config, level: int) -> None:
+        bundles = stream.Signature(bundle_layout(config))
+        super().__init__(
+            {
+                "config_bus": In(ConfigBus()),
+                "running": In(1),
+                "i": In(bundles),
+                "o": Out(bundles),
+                "requests": Out(stream.Signature(load_request_layout(config))).array(loads_of(config, level)),
+                "returns": In(LoadReturns(config)),
+                "check": Out(CheckControl),
+                "order_value": Out(64),
+                "check_value": Out(64),
+                "busy": Out(1),
+            }
+        )
+        self._config, self._level = config, level
+        self._first_unit = sum(loads_of(config, outer) for outer in range(level))
+        self._busy: list[Any] = []
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.words = store = LevelWordStore(self._config, self._level)
+        m.submodules.iterator = iterator = Iterator(self._config, self._level)
+        connect(m, flipped(self.config_bus), store.config_bus)
+        connect(m, store.words, iterator.words)
+        connect(m, flipped(self.i), iterator.i)
+        m.d.comb += [self.check.eq(store.words.check), self.order_value.eq(iterator.fault_value)]
+        self._busy = []
+        bus = self._sequential(m, store.words, iterator)
+        bus, free, take = bus
+        for slot in range(self._config.sequential_loads[self._level], loads_of(self._config, self._level)):
+            bus, free, take = self._random(m, slot, store.words, bus, free, take)
+        stages = COMMIT_STAGES + (LOOKUP_STAGES if not self._config.random_loads[self._level] else 1)
+        bus, stages = self._compute(m, store.words, bus, stages)
+        self._output(m, bus, free, take, depth_for(stages))
+        m.d.comb += self.busy.eq(Cat(*self._busy).any())
+        return m
+
+    def _sequential(self, m: Module, words: Any, iterator: Iterator) -> tuple[Any, Signal, Signal]:
+        """Lookup and commit; returns the bus and the credits (``free``, ``take``) of its segment."""
+        free, take = Signal(name="sequential_free"), Signal(name="sequential_take")
+        m.submodules.loads = loads = SequentialLoads(self._config, self._level, self._first_unit)
+        slots = range(self._config.sequential_loads[self._level])
+        connect(m, words, loads.words)
+        connect(m, flipped(self.returns), loads.returns)
+        for slot in slots:
+            connect(m, loads.requests[slot], flipped(self.requests[slot]))
+            m.d.comb += loads.addresses[slot].eq(iterator.addresses[slot])
+        m.d.comb += [
+            loads.i.valid.eq(iterator.o.valid),
+            *assign(loads.i, iterator.o),
+            loads.running.eq(self.running),
+            loads.free.eq(free),
+            iterator.ready.eq(loads.ready),
+            take.eq(loads.i.valid & loads.ready),
+        ]
+        self._busy.append(loads.busy)
+        return self._commit(m, words, loads.o, loads.values, slots), free, take
+
+    def _commit(self, m: Module, words: Any, bus: Any, values: list[Any], slots: range) -> Any:
+        commit = Commit(self._config, self._level, slots)
+        m.submodules[f"commit{slots.start}"] = commit
+        connect(m, words, commit.words)
+        m.d.comb += [commit.i.valid.eq(bus.valid), *assign(commit.i, bus)]
+        m.d.comb += [to.eq(of) for to, of in zip(commit.values, values, strict=True)]
+        for slot in slots:
+            with m.If(words.check.load == slot):
+                m.d.comb += self.check_value.eq(commit.fault_value)
+        return commit.o
+
+    def _random(
+        self, m: Module, slot: int, words: Any, bus: Any, free: Signal, take: Signal
+    ) -> tuple[Any, Signal, Signal]:
+        """A random load, which ends a segment and starts the next one."""
+        m.submodules[f"random{slot}"] = load = RandomLoad(
+            self._config, self._level, slot, self._first_unit + slot
+        )
+        m.submodules[f"credits{slot}"] = credits = Credits(ring_depth(self._config))
+        next_free, next_take = Signal(name=f"free{slot}"), Signal(name=f"take{slot}")
+        connect(m, words, load.words)
+        connect(m, flipped(self.returns), load.returns)
+        connect(m, load.request, flipped(self.requests[slot]))
+        m.d.comb += [
+            load.i.valid.eq(bus.valid),
+            *assign(load.i, bus),
+            free.eq(credits.free),
+            credits.take.eq(take),
+            credits.give.eq(load.left),
+            load.free.eq(next_free),
+            next_take.eq(load.left),
+        ]
+        self._busy.append(load.busy)
+        return self._commit(m, words, load.o, [load.value], range(slot, slot + 1)), next_free, next_take
+
+    def _compute(self, m: Module, words: Any, bus: Any, stages: int) -> tuple[Any, int]:
+        """ALU operations and count; returns the bus and the registers of the segment so far."""
+        for number in range(self._config.alus[self._level]):
+            unit = alu.Alu(self._config, shifter=bool(self._config.shifters[self._level]))
+            m.submodules[f"alu{number}"] = unit
+            m.d.comb += [
+                unit.control.eq(getattr(words, f"alu{number}")),
+                unit.constant_a.eq(getattr(words, f"alu{number}_a")),
+                unit.constant_b.eq(getattr(words, f"alu{number}_b")),
+                unit.i.valid.eq(bus.valid),
+                *assign(unit.i, bus),
+            ]
+            bus, stages = unit.o, stages + alu.STAGES
+        m.submodules.count = counter = count.Count(self._config, self._level)
+        m.d.comb += [counter.control.eq(words.count), counter.i.valid.eq(bus.valid), *assign(counter.i, bus)]
+        return counter.o, stages + count.STAGES
+
+    def _output(self, m: Module, bus: Any, free: Signal, take: Signal, depth: int) -> None:
+        m.submodules.queue = queue = Queue(bundle_layout(self._config), depth=depth)
+        m.submodules.credits = credits = Credits(depth)
+        connect(m, queue.o, flipped(self.o))
+        m.d.comb += [
+            queue.i.valid.eq(bus.valid),
+            queue.i.payload.flags.eq(bus.flags),
+            *(queue.i.payload.registers[n].eq(register) for n, register in enumerate(bus.registers)),
+            free.eq(credits.free),
+            credits.take.eq(take),
+            credits.give.eq(self.o.valid & self.o.ready),
+        ]
+
+

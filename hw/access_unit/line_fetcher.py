@@ -1,0 +1,152 @@
+"""Reads the lines of an array ahead of use."""
+
+from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from daedal.hw.access_unit.bundles import LoadReturns, line_bits, load_request_layout, returned
+from daedal.hw.config import ADDRESS_BITS, Config
+
+
+class LineProgress(wiring.Signature):
+    """How far a fetcher is, for the readers of its lines.
+
+    ``active``: it has a place in an array; ``exhausted``: it has asked for all lines that it may; ``line``: low
+    bits of the next line to ask for; ``got``: for each block of a burst's lines, the lines that are there,
+    counted from the block's start. ``write``, ``position``: a line is stored in this cycle.
+    """
+
+    def __init__(self, config: Config) -> None:
+        blocks = config.lookahead_lines // config.burst_lines
+        super().__init__(
+            {
+                "active": Out(1),
+                "exhausted": Out(1),
+                "line": Out(range(2 * config.lookahead_lines)),
+                "got": Out(data.ArrayLayout(range(config.burst_lines + 1), blocks)),
+                "write": Out(1),
+                "position": Out(range(config.lookahead_lines)),
+            }
+        )
+
+
+class LineFetcher(wiring.Component):
+    """Asks for lines in the order of addresses, a burst every two cycles, as long as there is room for them.
+
+    Bursts start at a multiple of their length (but the first after a restart), so they cross neither a granule
+    nor 4 KiB. A line's place in the buffer, and the entry in its tag, are low bits of its number: bursts may
+    come back in any order. After a restart, a block still in flight for the old place is waited for before it is used
+    again, so stale beats cannot do harm.
+
+    Members
+    -------
+    running : ``In(1)``
+        A nest runs; without, nothing is asked for.
+    restart, target : ``In(1)``, ``In(line_bits)``
+        Goes on from line ``target``.
+    limit : ``In(ADDRESS_BITS)``
+        Byte address after the array; lines from there on are not asked for, but the first after a restart.
+    both : ``In(1)``
+        Two readers share the buffer: the first two after a restart.
+    read_line : ``In``
+        Low bits of the number of the first line whose place is still in use.
+    request : ``Out(stream.Signature(load_request_layout(config)))``
+    returns : ``In(LoadReturns(config))``
+    progress : ``Out(LineProgress(config))``
+    busy : ``Out(1)``
+        Lines are on their way.
+    """
+
+    def __init__(self, config: Config, unit: int) -> None:
+        super().__init__(
+            {
+                "running": In(1),
+                "restart": In(1),
+                "target": In(line_bits(config)),
+                "limit": In(ADDRESS_BITS),
+                "both": In(1),
+                "read_line": In(range(2 * config.lookahead_lines)),
+                "request": Out(stream.Signature(load_request_layout(config))),
+                "returns": In(LoadReturns(config)),
+                "progress": Out(LineProgress(config)),
+                "busy": Out(1),
+            }
+        )
+        self._config, self._unit = config, unit
+        self._burst_bits = exact_log2(config.burst_lines)
+        self._blocks = config.lookahead_lines // config.burst_lines
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        line, end = Signal(line_bits(self._config)), Signal(line_bits(self._config))
+        waiting = Signal(self._blocks)
+        m.d.comb += [self.progress.line.eq(line), self.busy.eq(waiting.any())]
+        self._ask(m, line, end, waiting)
+        self._receive(m, waiting)
+        self._restart(m, line, end)
+        with m.If(~self.running):
+            m.d.sync += self.progress.active.eq(0)
+        return m
+
+    def _ask(self, m: Module, line: Signal, end: Signal, waiting: Signal) -> None:
+        """Find the next burst in one cycle, offer it from the next one on."""
+        offset, block = line[: self._burst_bits], line[self._burst_bits :][: exact_log2(self._blocks)]
+        room, full = Signal(), Signal(range(self._config.burst_lines + 1))
+        held = Signal.like(self.read_line)
+        left = Signal(len(line) + 1)
+        request = self.request.payload
+        m.d.comb += [
+            held.eq(self.progress.line - self.read_line),
+            full.eq(self._config.burst_lines - offset),
+            room.eq(held + full <= self._config.lookahead_lines),
+            left.eq(end - line),
+        ]
+        some = left.as_signed() > 0
+        with m.If(~self.request.valid):
+            m.d.sync += [
+                self.progress.exhausted.eq(~some),
+                self.request.valid.eq(self.progress.active & some & room & ~waiting.bit_select(block, 1)),
+                request.line.eq(line),
+                request.beats.eq(Mux(left < full, left, full)),
+                request.slot.unit.eq(self._unit),
+                request.slot.entry.eq(block),
+            ]
+        with m.Elif(self.request.ready):
+            m.d.sync += [self.request.valid.eq(0), line.eq(line + request.beats)]
+
+    def _receive(self, m: Module, waiting: Signal) -> None:
+        """Count the lines of each block that have come."""
+        mine, entry = returned(m, self._config, self.returns, self._unit)
+        stop = [Signal(range(self._config.burst_lines + 1), name=f"stop{n}") for n in range(self._blocks)]
+        request, accepted = self.request.payload, self.request.valid & self.request.ready
+        block = entry[: exact_log2(self._blocks)]
+        m.d.comb += [
+            self.progress.write.eq(mine),
+            self.progress.position.eq(Cat(self.progress.got[block][: self._burst_bits], block)),
+        ]
+        for number in range(self._blocks):
+            got = self.progress.got[number]
+            with m.If(mine & (block == number)):
+                m.d.sync += [got.eq(got + 1), waiting[number].eq(got + 1 != stop[number])]
+            with m.If(accepted & (request.slot.entry == number)):
+                offset = request.line[: self._burst_bits]
+                m.d.sync += [
+                    got.eq(offset),
+                    stop[number].eq(offset + request.beats),
+                    waiting[number].eq(1),
+                ]
+
+    def _restart(self, m: Module, line: Signal, end: Signal) -> None:
+        bus_bits = ADDRESS_BITS - len(line)
+        least, limit = Signal(len(line) + 1), Signal(len(line) + 1)
+        m.d.comb += least.eq(self.target + 1 + self.both)
+        m.d.sync += limit.eq((self.limit + (1 << bus_bits) - 1) >> bus_bits)
+        with m.If(self.restart):
+            m.d.sync += [
+                self.progress.active.eq(1),
+                self.progress.exhausted.eq(0),
+                self.request.valid.eq(0),
+                line.eq(self.target),
+                end.eq(Mux(limit > least, limit, least)),
+            ]

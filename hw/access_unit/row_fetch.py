@@ -1,0 +1,168 @@
+"""Splits rows into reads and reserves the slots for their beats."""
+
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
+
+from daedal.hw.access_unit.bundles import line_bits
+from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
+from daedal.hw.interfaces import Client, read_request_layout, slot_bits
+from daedal.hw.isa.program_words import SIZE_BITS, FetchQueue
+from daedal.hw.queues.queue import Queue
+from daedal.hw.queues.vector_queues import reserve_layout
+
+PAGE_BYTES = 4096
+"""Bursts must not cross a multiple of this."""
+
+ROW_QUEUE = 4
+
+
+def row_layout() -> data.StructLayout:
+    """A row to fetch; its alignment has been checked."""
+    return data.StructLayout({"queue": FetchQueue, "address": ADDRESS_BITS, "size": SIZE_BITS})
+
+
+def chunk_layout(config: Config) -> data.StructLayout:
+    """Part of a row that one request reads."""
+    return data.StructLayout(
+        {
+            "queue": FetchQueue,
+            "line": line_bits(config),
+            "beats": range(MAX_BURST + 1),
+            "shift": exact_log2(config.bus_bytes),
+            "last_bytes": range(config.bus_bytes + 1),
+            "row_last": 1,
+        }
+    )
+
+
+class RowSplit(wiring.Component):
+    """Splits rows into chunks of at most MAX_BURST lines that cross neither 4 KiB nor a granule.
+
+    One chunk per cycle, without a pause between rows. Members: ``i``, rows; ``o``, chunks; ``empty``.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "i": In(stream.Signature(row_layout())),
+                "o": Out(stream.Signature(chunk_layout(config))),
+                "empty": Out(1),
+            }
+        )
+        self._config = config
+        self._bus_bits = exact_log2(config.bus_bytes)
+        self._block_lines = min(PAGE_BYTES, 1 << config.granule_log2) // config.bus_bytes
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        active, last, move = Signal(), Signal(), Signal()
+        row, left = Signal(chunk_layout(self._config)), Signal(SIZE_BITS - self._bus_bits + 1)
+        beats = Signal(range(MAX_BURST + 1))
+        self._size(m, row, left, beats, last)
+        m.d.comb += [
+            move.eq(~self.o.valid | self.o.ready),
+            self.i.ready.eq(~active | (move & last)),
+            self.empty.eq(~active & ~self.o.valid & ~self.i.valid),
+        ]
+        with m.If(move):
+            m.d.sync += [
+                self.o.valid.eq(active),
+                self.o.payload.eq(row),
+                self.o.payload.beats.eq(beats),
+                self.o.payload.row_last.eq(last),
+                self.o.payload.last_bytes.eq(Mux(last, row.last_bytes, self._config.bus_bytes)),
+                row.line.eq(row.line + beats),
+                left.eq(left - beats),
+            ]
+        with m.If(self.i.ready):
+            m.d.sync += [active.eq(self.i.valid), *self._load(row, left)]
+        return m
+
+    def _size(self, m: Module, row: data.View, left: Signal, beats: Signal, last: Signal) -> None:
+        """Lines of the next chunk: what is left, up to the end of the block, and at most MAX_BURST."""
+        most = min(MAX_BURST, self._block_lines)
+        place = row.line[: exact_log2(most)]
+        room = Signal(range(MAX_BURST + 1))
+        m.d.comb += [room.eq(most - place), last.eq(left <= room), beats.eq(Mux(last, left, room))]
+
+    def _load(self, row: data.View, left: Signal) -> list[object]:
+        new = self.i.payload
+        below = (new.size - 1)[: self._bus_bits]
+        return [
+            row.queue.eq(new.queue),
+            row.line.eq(new.address[self._bus_bits :]),
+            row.shift.eq(new.address[: self._bus_bits]),
+            row.last_bytes.eq(below + 1),
+            left.eq((new.size + self._config.bus_bytes - 1) >> self._bus_bits),
+        ]
+
+
+class RowFetch(wiring.Component):
+    """Issues row fetches: reserves slots for each chunk, then asks for its lines.
+
+    One chunk per cycle when nothing blocks; the first one is asked for 5 cycles after its row came.
+
+    Members
+    -------
+    rows : ``In(stream.Signature(row_layout()))``
+    reserve, slot : ``Out(stream.Signature(reserve_layout()))``, ``In(slot_bits(config))``
+        As in ``VectorQueues``.
+    requests : ``Out(stream.Signature(read_request_layout(config)))``
+    halt : ``In(1)``
+        Reserve nothing more.
+    empty : ``Out(1)``
+        Nothing inside.
+    no_slot, no_port : ``Out(1)``
+        A chunk waits for slots, or for the memory ports.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "rows": In(stream.Signature(row_layout())),
+                "reserve": Out(stream.Signature(reserve_layout())),
+                "slot": In(slot_bits(config)),
+                "requests": Out(stream.Signature(read_request_layout(config))),
+                "halt": In(1),
+                "empty": Out(1),
+                "no_slot": Out(1),
+                "no_port": Out(1),
+            }
+        )
+        self._config = config
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.queue = queue = Queue(row_layout(), depth=ROW_QUEUE)
+        m.submodules.split = split = RowSplit(self._config)
+        m.submodules.out = out = Queue(read_request_layout(self._config), depth=2)
+        connect(m, flipped(self.rows), queue.i)
+        connect(m, queue.o, split.i)
+        connect(m, out.o, flipped(self.requests))
+        chunk, request = split.o.payload, out.i.payload
+        m.d.comb += [
+            self.reserve.valid.eq(split.o.valid & out.i.ready & ~self.halt),
+            self.reserve.payload.queue.eq(chunk.queue),
+            self.reserve.payload.beats.eq(chunk.beats),
+            out.i.valid.eq(self.reserve.valid & self.reserve.ready),
+            split.o.ready.eq(out.i.valid),
+            request.address.eq(Cat(Const(0, exact_log2(self._config.bus_bytes)), chunk.line)),
+            request.beats.eq(chunk.beats),
+            request.tag.slot.eq(self.slot),
+            request.tag.shift.eq(chunk.shift),
+            request.tag.last_bytes.eq(chunk.last_bytes),
+            request.tag.row_last.eq(chunk.row_last),
+            self.no_port.eq(split.o.valid & ~out.i.ready),
+            self.no_slot.eq(split.o.valid & out.i.ready & ~self.reserve.ready),
+            self.empty.eq((queue.level == 0) & split.empty & (out.level == 0)),
+        ]
+        clients = {FetchQueue.VECTOR0: Client.VECTOR0, FetchQueue.VECTOR1: Client.VECTOR1}
+        with m.Switch(chunk.queue):
+            for fetch_queue, client in clients.items():
+                with m.Case(fetch_queue):
+                    m.d.comb += request.tag.client.eq(client)
+            with m.Default():
+                m.d.comb += request.tag.client.eq(Client.STREAM)
+        return m

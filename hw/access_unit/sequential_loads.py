@@ -1,0 +1,159 @@
+"""The sequential loads of a level."""
+
+from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
+
+from daedal.hw.access_unit.bundles import (
+    LoadReturns,
+    WorkBus,
+    assign,
+    load_request_layout,
+)
+from daedal.hw.access_unit.element import Element, word_of
+from daedal.hw.access_unit.level_words import LevelWords
+from daedal.hw.access_unit.line_fetcher import LineFetcher
+from daedal.hw.access_unit.line_reader import LineReader
+from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.isa.program_words import Source
+
+
+class SequentialLoads(wiring.Component):
+    """Looks the elements of one iteration up in the buffers of all slots; waits until all are there.
+
+    One iteration per cycle while the lines are there; latency 2 cycles. Slots 2k and 2k+1 share the lines
+    they read if they read the same array (constant bases up to a line apart, the lower one first; equal limit, size and
+    index): then each line is read from memory once.
+
+    Members
+    -------
+    words : ``In(LevelWords(config, level))``
+    running : ``In(1)``
+        A nest runs.
+    i, addresses : ``In(WorkBus(config))``, ``In(ADDRESS_BITS).array(slots)``
+        Iterations and the addresses of their elements.
+    ready : ``Out(1)``
+        ``i`` is taken.
+    free : ``In(1)``
+        The stages that follow can take an iteration.
+    o, values : ``Out(WorkBus(config))``, ``Out(64).array(slots)``
+        Iterations and their elements, extended to 64 bits.
+    requests : ``Out(stream of load_request_layout).array(slots)``
+    returns : ``In(LoadReturns(config))``
+    busy : ``Out(1)``
+        Lines are on their way.
+    """
+
+    def __init__(self, config: Config, level: int, first_unit: int) -> None:
+        slots = config.sequential_loads[level]
+        super().__init__(
+            {
+                "words": In(LevelWords(config, level)),
+                "running": In(1),
+                "i": In(WorkBus(config)),
+                "addresses": In(ADDRESS_BITS).array(slots),
+                "ready": Out(1),
+                "free": In(1),
+                "o": Out(WorkBus(config)),
+                "values": Out(64).array(slots),
+                "requests": Out(stream.Signature(load_request_layout(config))).array(slots),
+                "returns": In(LoadReturns(config)),
+                "busy": Out(1),
+            }
+        )
+        self._config, self._slots, self._first_unit = config, slots, first_unit
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        readers = [LineReader(self._config) for _ in range(self._slots)]
+        fetchers = [LineFetcher(self._config, self._first_unit + k) for k in range(self._slots)]
+        hits = [reader.hit for reader in readers]
+        m.d.comb += self.ready.eq(self.free & Cat(*hits).all())
+        take = self.i.valid & self.ready
+        found = WorkBus(self._config).create(path=("found",))
+        m.d.sync += [
+            found.valid.eq(take),
+            *assign(found, self.i),
+            self.o.valid.eq(found.valid),
+            *assign(self.o, found),
+        ]
+        for slot, (reader, fetcher) in enumerate(zip(readers, fetchers, strict=True)):
+            m.submodules[f"reader{slot}"], m.submodules[f"fetcher{slot}"] = reader, fetcher
+            self._attach(m, slot, reader, fetcher, take)
+            self._extract(m, slot, reader)
+            if slot % 2 == 0:
+                self._join(m, slot, readers, fetchers)
+        m.d.comb += self.busy.eq(Cat(*(fetcher.busy for fetcher in fetchers)).any())
+        return m
+
+    def _attach(self, m: Module, slot: int, reader: LineReader, fetcher: LineFetcher, take: Value) -> None:
+        """What does not depend on the other slots."""
+        control = getattr(self.words, f"load{slot}")
+        connect(m, fetcher.request, flipped(self.requests[slot]))
+        connect(m, flipped(self.returns), fetcher.returns)
+        m.d.comb += [
+            reader.running.eq(self.running),
+            reader.need.eq(self.i.valid & self.i.work & control.enable),
+            reader.target.eq(self.addresses[slot][exact_log2(self._config.bus_bytes) :]),
+            reader.take.eq(take),
+            reader.data.eq(self.returns.data),
+            fetcher.running.eq(self.running),
+            fetcher.limit.eq(getattr(self.words, f"load{slot}_limit")),
+        ]
+
+    def _join(self, m: Module, slot: int, readers: list[LineReader], fetchers: list[LineFetcher]) -> None:
+        """Restarts of slots ``slot`` and, if there is one, ``slot + 1``, and which fetcher fills which buffer."""
+        reader, fetcher = readers[slot], fetchers[slot]
+        shared, restart = Signal(name=f"shared{slot}"), Signal(name=f"restart{slot}")
+        m.d.comb += [
+            fetcher.both.eq(shared),
+            fetcher.read_line.eq(reader.read_line),
+            *assign(reader.progress, fetcher.progress, fetcher.progress.signature.members),
+        ]
+        for part in (reader, fetcher):
+            m.d.comb += part.restart.eq(restart)
+        m.d.comb += [restart.eq(reader.miss), reader.start.eq(reader.target), fetcher.target.eq(reader.target)]
+        if slot + 1 == self._slots:
+            return
+        other, other_fetcher = readers[slot + 1], fetchers[slot + 1]
+        m.d.sync += shared.eq(self._same_array(slot))
+        m.d.comb += [
+            restart.eq(reader.miss | (shared & other.miss)),
+            other.restart.eq(Mux(shared, restart, other.miss)),
+            other.start.eq(Mux(shared, reader.target, other.target)),
+            other_fetcher.restart.eq(other.miss & ~shared),
+            other_fetcher.target.eq(other.target),
+            other_fetcher.read_line.eq(other.read_line),
+        ]
+        for name in other.progress.signature.members:
+            own, first = (getattr(f.progress, name) for f in (other_fetcher, fetcher))
+            m.d.comb += Value.cast(getattr(other.progress, name)).eq(Mux(shared, first, own))
+
+    def _same_array(self, slot: int) -> Value:
+        words = self.words
+        first, second = getattr(words, f"load{slot}"), getattr(words, f"load{slot + 1}")
+        apart = getattr(words, f"load{slot + 1}_base") - getattr(words, f"load{slot}_base")
+        return (
+            (first.enable & second.enable)
+            & (first.size == second.size)
+            & (Value.cast(first.index) == Value.cast(second.index))
+            & (first.base == Source.CONST)
+            & (second.base == Source.CONST)
+            & (getattr(words, f"load{slot}_limit") == getattr(words, f"load{slot + 1}_limit"))
+            & (apart >= 0)
+            & (apart <= self._config.bus_bytes)
+        )
+
+    def _extract(self, m: Module, slot: int, reader: LineReader) -> None:
+        """First the word, in the second cycle the element."""
+        control = getattr(self.words, f"load{slot}")
+        m.submodules[f"element{slot}"] = element = Element()
+        line = Mux(reader.second, reader.next, reader.present)
+        address = self.addresses[slot]
+        m.d.sync += [
+            element.word.eq(word_of(line, address[: exact_log2(self._config.bus_bytes)])),
+            element.offset.eq(address),
+            self.values[slot].eq(element.value),
+        ]
+        m.d.comb += [element.size.eq(control.size), element.is_signed.eq(control.is_signed)]

@@ -1,0 +1,1 @@
+"""The execute unit: tokens to callbacks, vector registers, binary32 lanes."""

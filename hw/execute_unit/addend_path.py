@@ -1,0 +1,109 @@
+"""The way of addend and result between lanes and registers, which is the loop of an accumulation."""
+
+from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Elaboratable
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.config import Config
+from daedal.hw.execute_unit.float_format import register
+from daedal.hw.execute_unit.records import Copies
+from daedal.hw.execute_unit.schedule import ADDEND, LOOP, RESULT, SELECT
+
+
+class AddendPath(wiring.Component):
+    """Delivers ``c`` as late as the lanes can take it, from the register file or from results on their way to it.
+
+    A result becomes visible as ``c`` for beats issued ``schedule.LOOP`` or more cycles after its own.
+
+    Members
+    -------
+    fire : ``In(1)``
+        A beat is issued in this cycle; the next five belong to it.
+    c_address, c_used
+        The register beat to add; +0.0 if not used.
+    fix : ``In(1)``
+        The addend is operand b.
+    address, copies
+        Where its result goes.
+    b : ``In(8 * bus_bytes)``
+        Operand b, ``SELECT`` cycles after the issue.
+    read_address : ``Out``; read_data : ``In``
+        Port c of the register file; the data come one cycle after the address.
+    c : ``Out(8 * bus_bytes)``
+        The addend, ``ADDEND`` cycles after the issue.
+    result : ``In(8 * bus_bytes)``
+        The result, ``RESULT`` cycles after the issue.
+    write : ``Out(Copies)``; write_address
+        Where to write it, in the same cycle.
+    flying : ``Out(1)``
+        Some result is still to come.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        address, width = range(config.vector_registers * config.register_beats), 8 * config.bus_bytes
+        super().__init__(
+            {
+                "fire": In(1),
+                "c_address": In(address),
+                "c_used": In(1),
+                "fix": In(1),
+                "address": In(address),
+                "copies": In(Copies),
+                "b": In(width),
+                "read_address": Out(address),
+                "read_data": In(width),
+                "c": Out(width),
+                "result": In(width),
+                "write": Out(Copies),
+                "write_address": Out(address),
+                "flying": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        fired, addresses = self._results(m)
+        reads = _ages(m, self.c_address, "c", ADDEND - 2)
+        used = register(m, self.c_used, "used", cycles=ADDEND - 1)
+        fix = register(m, self.fix, "fix", cycles=ADDEND - 1)
+        b = register(m, self.b, "b_late", cycles=ADDEND - 1 - SELECT)
+        at_once, soon = self._forwards(m, fired, addresses, reads[1])
+        m.d.comb += self.read_address.eq(reads[ADDEND - 2])
+        kept = Mux(fix, b, Mux(used, Mux(soon, self.result, self.read_data), 0))
+        m.d.comb += self.c.eq(Mux(at_once, self.result, register(m, kept, "kept")))
+        return m
+
+    def _results(self, m: Module) -> tuple[list[Value], list[Value]]:
+        """Carry the destination beside the beat; return validity and address by age."""
+        copies = register(m, self.copies, "copies", cycles=RESULT, shape=Copies)
+        addresses = _ages(m, self.address, "address", RESULT)
+        flying = Signal(RESULT)
+        m.d.sync += flying.eq(Cat(self.fire, flying))
+        m.d.comb += [
+            self.flying.eq(flying.any()),
+            self.write_address.eq(addresses[RESULT]),
+            self.write.as_value().eq(Mux(flying[-1], copies.as_value(), 0)),
+        ]
+        return [self.fire, *flying], addresses
+
+    def _forwards(self, m: Module, fired: list[Value], addresses: list[Value], c: Value) -> tuple[Value, Value]:
+        """Whether ``c`` is the result LOOP cycles before it, or the one before that, when these are there.
+
+        The register file itself sees to one more cycle of distance, writing in the cycle of the read.
+        """
+        used = register(m, self.c_used, "used_first")
+        found = [used & fired[1 + k] & (c == addresses[1 + k]) for k in (LOOP, LOOP + 1)]
+        # Compared at age 1; the first is wanted at age ADDEND, the second one cycle earlier.
+        at_once = register(m, found[0], "at_once", cycles=ADDEND - 1)
+        soon = register(m, found[1], "soon", cycles=ADDEND - 2)
+        return at_once, soon
+
+
+def _ages(m: Module, value: Value, name: str, last: int) -> list[Value]:
+    """``value`` by age, from 0 to ``last``."""
+    ages = [value]
+    for age in range(1, last + 1):
+        ages.append(register(m, ages[-1], f"{name}_{age}"))
+    return ages

@@ -1,0 +1,145 @@
+"""The execute unit."""
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.hdl import Elaboratable
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from daedal.hw.config import Config
+from daedal.hw.execute_unit.dispatch import Dispatch
+from daedal.hw.execute_unit.front import Front
+from daedal.hw.execute_unit.issue import Issue
+from daedal.hw.execute_unit.records import elements
+from daedal.hw.execute_unit.store_port import StorePort
+from daedal.hw.execute_unit.vector_path import VectorPath
+from daedal.hw.interfaces import ConfigBus, FaultPort, beat_stream, scalar_layout, token_layout
+from daedal.hw.isa.launch import Cause, Queue
+
+STALLS = ("stall_token_empty", "stall_vector_empty", "stall_scalar_empty", "stall_store_full", "stall_hazard")
+
+
+class ExecuteUnit(wiring.Component):
+    """Runs a callback for each token: temporal-vector instructions on binary32 rows, ``lanes`` elements a cycle.
+
+    An instruction on a row of n beats takes n issue cycles, and the next one follows at once, in the same
+    callback or the next, whose first instruction may come with every cycle. A register can be accumulated into
+    ``schedule.LOOP`` cycles after it was last (from the start of a row to the start of the next), and be read
+    as another operand after ``schedule.READ_AFTER_WRITE``; if it was issued in fewer cycles the next row
+    waits. A STORE takes no issue cycle. A division takes the row three times, each time after the result of
+    the one before, and first ``Reciprocal.latency`` cycles for a count other than the last.
+
+    Members
+    -------
+    config_bus : ``In(ConfigBus())``
+        Words of the units LENGTH, CALLBACK and INSTRUCTION.
+    launch : ``In(1)``
+        All vector registers become empty, all callbacks and lengths undefined; only while idle.
+    tokens, scalars
+        Queues from the access unit.
+    vector0, vector1 : ``In(beat_stream(config))``
+        Rows.
+    stores : ``Out(beat_stream(config))``
+        Rows to store, from the store data queue.
+    idle : ``Out(1)``
+        Every token taken has had its effect, all stores have left.
+    halt : ``In(1)``
+        Take and issue nothing more.
+    fault : ``Out(FaultPort(config))``
+        FRAMING with the queue and the length expected; PROGRAM with the token (queue TOKEN), the address of the
+        instruction, or the length that is none. The unit stops.
+    lane_beat : ``Out(1)``
+        A beat was issued into the lanes; those of a division count once.
+    stall_… : ``Out(1)``
+        Nothing was issued in a cycle, and why: no token, no row, no scalar, no room for a store; or an earlier
+        result, reciprocal or store was waited for (hazard).
+    mark_store_data : ``Out(range(store_beats + 1))``
+        Most beats held in the store data queue since the launch.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "config_bus": In(ConfigBus()),
+                "launch": In(1),
+                "tokens": In(stream.Signature(token_layout())),
+                "scalars": In(stream.Signature(scalar_layout())),
+                "vector0": In(beat_stream(config)),
+                "vector1": In(beat_stream(config)),
+                "stores": Out(beat_stream(config)),
+                "idle": Out(1),
+                "halt": In(1),
+                "fault": Out(FaultPort(config)),
+                "lane_beat": Out(1),
+                **{name: Out(1) for name in STALLS},
+                "mark_store_data": Out(range(config.store_beats + 1)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.front = self._front = front = Front(self.config)
+        m.submodules.dispatch = self._dispatch = dispatch = Dispatch(self.config)
+        m.submodules.issue = self._issue = issue = Issue(self.config)
+        m.submodules.path = self._path = path = VectorPath(self.config)
+        m.submodules.store = self._store = store = StorePort(self.config)
+        self._stop = stop = Signal()
+        connect(m, flipped(self.config_bus), front.config_bus)
+        connect(m, flipped(self.tokens), front.tokens)
+        connect(m, front.o, dispatch.i)
+        connect(m, flipped(self.scalars), dispatch.scalars)
+        connect(m, dispatch.issue, issue.i)
+        connect(m, dispatch.store, store.i)
+        connect(m, flipped(self.vector0), issue.vector0)
+        connect(m, flipped(self.vector1), issue.vector1)
+        connect(m, store.o, flipped(self.stores))
+        m.d.comb += [
+            stop.eq(self.halt | self.fault.valid),
+            front.launch.eq(self.launch), dispatch.launch.eq(self.launch), store.clear.eq(self.launch),
+            front.halt.eq(stop), issue.halt.eq(stop), store.halt.eq(stop),
+            store.issuing.eq(issue.busy), dispatch.held.eq(store.held), dispatch.held_register.eq(store.register),
+            self.mark_store_data.eq(store.mark),
+            self.idle.eq(front.empty & ~issue.active & ~path.flying & store.idle),
+        ]  # fmt: skip
+        self._join_path(m)
+        self._catch_faults(m)
+        self._count(m)
+        return m
+
+    def _join_path(self, m: Module) -> None:
+        issue, path, store = self._issue, self._path, self._store
+        m.d.comb += [
+            path.fire.eq(issue.fire), path.row.eq(issue.present), path.beat.eq(issue.beat),
+            path.vector0.eq(self.vector0.payload.data), path.vector1.eq(self.vector1.payload.data),
+            path.fix_reciprocal.eq(self._dispatch.fix_reciprocal), path.fix_count.eq(self._dispatch.fix_count),
+            path.store_address.eq(store.read_address), store.read_data.eq(path.store_data),
+        ]  # fmt: skip
+
+    def _catch_faults(self, m: Module) -> None:
+        """Keep the first fault."""
+        issue, front, fault = self._issue, self._front, self.fault.fault
+        misframed = issue.misframed0 | issue.misframed1
+        with m.If(~self._stop & (misframed | front.faulty)):
+            m.d.sync += [
+                self.fault.valid.eq(1),
+                fault.cause.eq(Mux(misframed, Cause.FRAMING, Cause.PROGRAM)),
+                fault.queue.eq(Mux(issue.misframed0, Queue.VECTOR0, Mux(misframed, Queue.VECTOR1, front.queue))),
+                fault.value.eq(Mux(misframed, elements(self.config, issue.present.row), front.value)),
+            ]
+
+    def _count(self, m: Module) -> None:
+        """Strobes, a cycle late. Dispatch counts as stalled only if the lanes have nothing left to do."""
+        issue, dispatch, store = self._issue, self._dispatch, self._store
+        runs = Signal()
+        m.d.comb += runs.eq(~self._stop & ~issue.active)
+        full = dispatch.no_store & store.full
+        m.d.sync += [
+            self.lane_beat.eq(issue.fire & ~issue.present.partial),
+            self.stall_token_empty.eq(~self._stop & self._front.empty & ~issue.active & ~self.tokens.valid),
+            self.stall_vector_empty.eq(issue.starved),
+            self.stall_scalar_empty.eq(runs & dispatch.no_scalar),
+            self.stall_store_full.eq(runs & full),
+            self.stall_hazard.eq(
+                (issue.hazard & ~self._stop) | (runs & ((dispatch.no_store & ~full) | dispatch.no_reciprocal))
+            ),
+        ]

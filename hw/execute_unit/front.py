@@ -1,0 +1,89 @@
+"""From tokens to decoded instructions."""
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.hdl import Elaboratable
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from daedal.hw.config import Config
+from daedal.hw.execute_unit.decode import Decode
+from daedal.hw.execute_unit.fetch import Fetch
+from daedal.hw.execute_unit.length_table import LengthTable
+from daedal.hw.execute_unit.records import decoded_layout
+from daedal.hw.interfaces import ConfigBus, token_layout
+from daedal.hw.isa.launch import Queue
+from daedal.hw.isa.program_words import VALUE_BITS
+
+
+class Front(wiring.Component):
+    """Fetches and decodes the instructions of the callbacks that tokens name, one per cycle.
+
+    Members
+    -------
+    config_bus : ``In(ConfigBus())``; launch : ``In(1)``
+        Words of the units LENGTH, CALLBACK and INSTRUCTION; ``launch`` undoes those of the first two.
+    tokens : ``In(stream.Signature(token_layout()))``
+        Callbacks to run.
+    halt : ``In(1)``
+        Take no more tokens.
+    o : ``Out(stream.Signature(decoded_layout(config)))``
+        Instructions, registered. Nothing comes after a faulty one, nor that one itself.
+    empty : ``Out(1)``
+        Nothing is held.
+    faulty : ``Out(1)``; queue : ``Out(Queue)``; value : ``Out(40)``
+        The next instruction is one that the machine does not have. ``value``: the token (``queue`` is TOKEN), the
+        length, or the instruction's address.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "config_bus": In(ConfigBus()),
+                "launch": In(1),
+                "tokens": In(stream.Signature(token_layout())),
+                "halt": In(1),
+                "o": Out(stream.Signature(decoded_layout(config))),
+                "empty": Out(1),
+                "faulty": Out(1),
+                "queue": Out(Queue),
+                "value": Out(VALUE_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.fetch = fetch = Fetch(self.config)
+        m.submodules.lengths = lengths = LengthTable(self.config)
+        connect(m, flipped(self.config_bus), fetch.config_bus)
+        connect(m, flipped(self.config_bus), lengths.config_bus)
+        connect(m, flipped(self.tokens), fetch.tokens)
+        held, present = Signal(), self.o.payload
+        self._decode(m, fetch, lengths, held)
+        m.d.comb += [
+            fetch.launch.eq(self.launch),
+            fetch.halt.eq(self.halt),
+            lengths.launch.eq(self.launch),
+            lengths.fault_index.eq(present.length),
+            self.empty.eq(fetch.empty & ~held),
+            self.faulty.eq(held & Cat(present.bad_token, present.illegal, present.bad_length).any()),
+            self.o.valid.eq(held & ~self.faulty),
+            self.queue.eq(Mux(present.bad_token, Queue.TOKEN, Queue.NONE)),
+            self.value.eq(
+                Mux(present.bad_token | present.illegal, present.position, lengths.fault_value)
+            ),
+        ]
+        return m
+
+    def _decode(self, m: Module, fetch: Fetch, lengths: LengthTable, held: Signal) -> None:
+        """Decode what is fetched into the register of the output."""
+        m.submodules.decode = decode = Decode(self.config)
+        m.d.comb += [
+            decode.i.eq(fetch.o.payload),
+            lengths.index.eq(decode.o.length),
+            decode.row.eq(lengths.row),
+            decode.bad_length.eq(lengths.bad),
+            fetch.o.ready.eq(~held | (self.o.ready & self.o.valid)),
+        ]
+        with m.If(fetch.o.ready):
+            m.d.sync += [held.eq(fetch.o.valid), self.o.payload.eq(decode.o)]

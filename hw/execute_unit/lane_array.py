@@ -1,0 +1,81 @@
+"""All lanes, and the last step of a division in front of them."""
+
+from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Elaboratable
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.config import Config
+from daedal.hw.execute_unit.float_divide import COUNT_BITS, DivideFixup
+from daedal.hw.execute_unit.float_format import register
+from daedal.hw.execute_unit.lane import Lane
+from daedal.hw.execute_unit.lane_op import LaneOp
+from daedal.hw.execute_unit.schedule import SELECT
+
+
+class LaneArray(wiring.Component):
+    """``config.lanes`` lanes that work on one beat per cycle.
+
+    Members
+    -------
+    op, negate_product, negate_addend, fix
+        What to do with the beat that is issued in this cycle. Under ``fix``, ``a`` and ``b`` are remainder and
+        quotient of a division, and the operands are what ``DivideFixup`` makes of them.
+    reciprocal : ``In(32)``; count : ``In(24)``
+        Those of the division; stable while its beats pass.
+    a, b : ``In(8 * bus_bytes)``
+        Operands, ``schedule.SELECT`` cycles after the issue.
+    c : ``In(8 * bus_bytes)``
+        Addend, ``schedule.ADDEND`` cycles after the issue.
+    o : ``Out(8 * bus_bytes)``
+        Results, ``schedule.RESULT`` cycles after the issue.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        width = 8 * config.bus_bytes
+        super().__init__(
+            {
+                "op": In(LaneOp),
+                "negate_product": In(1),
+                "negate_addend": In(1),
+                "fix": In(1),
+                "reciprocal": In(32),
+                "count": In(COUNT_BITS),
+                "a": In(width),
+                "b": In(width),
+                "c": In(width),
+                "o": Out(width),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        fix = register(m, self.fix, "fix_now", cycles=SELECT)
+        op = register(m, Value.cast(self.op), "op_now", cycles=SELECT)
+        negate_product = register(m, self.negate_product, "negate_product_now", cycles=SELECT + 1)
+        negate_addend = register(m, self.negate_addend, "negate_addend_now", cycles=SELECT + 1)
+        for n in range(self.config.lanes):
+            m.submodules[f"lane{n}"] = lane = Lane()
+            m.d.comb += [
+                lane.negate_product.eq(negate_product),
+                lane.negate_addend.eq(negate_addend),
+                lane.c.eq(self.c.word_select(n, 32)),
+                self.o.word_select(n, 32).eq(lane.o),
+            ]
+            self._operands(m, n, lane, fix, op)
+        return m
+
+    def _operands(self, m: Module, n: int, lane: Lane, fix: Signal, op: Signal) -> None:
+        """The last choice before a lane: the operands, or the fixed ones."""
+        m.submodules[f"fixup{n}"] = fixup = DivideFixup()
+        a, b = self.a.word_select(n, 32), self.b.word_select(n, 32)
+        m.d.comb += [
+            fixup.remainder.eq(a),
+            fixup.quotient.eq(b),
+            fixup.reciprocal.eq(self.reciprocal),
+            fixup.count.eq(self.count),
+        ]
+        choice = Mux(fix, Cat(fixup.a, fixup.b, Value.cast(fixup.op)), Cat(a, b, op))
+        chosen = register(m, choice, f"operands{n}")
+        m.d.comb += [lane.a.eq(chosen[:32]), lane.b.eq(chosen[32:64]), Value.cast(lane.op).eq(chosen[64:])]

@@ -1,0 +1,132 @@
+"""Stores: rows from the registers to the store data queue, beside the lanes."""
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.hdl import Elaboratable
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from daedal.hw.config import Config
+from daedal.hw.execute_unit.float_format import register
+from daedal.hw.execute_unit.records import store_layout
+from daedal.hw.execute_unit.schedule import RESULT
+from daedal.hw.interfaces import beat_layout, beat_stream
+from daedal.hw.queues.queue import Queue
+
+
+class StorePort(wiring.Component):
+    """Takes rows to store, reads them one beat per cycle and queues the beats.
+
+    A row starts when the queue has room for all of it and when all rows issued before it have been issued to
+    the end. From then on it goes as if it went through the lanes: a beat is read in the cycle in which a result
+    issued with it would be written. So it finds all results of rows before it, and what is issued after its
+    start cannot overtake it.
+
+    Members
+    -------
+    i : ``In(stream.Signature(store_layout(config)))``
+        Rows, one at a time.
+    issuing : ``In(1)``
+        A row issued before is not at its end in this cycle.
+    halt : ``In(1)``
+        Start no more.
+    held : ``Out(1)``; register
+        A row waits that does not start in this cycle: its register must not be written by rows issued next.
+    full : ``Out(1)``
+        It waits for room in the queue.
+    read_address : ``Out``; read_data : ``In(8 * bus_bytes)``
+        Port of the register file; the data come one cycle after the address.
+    o : ``Out(beat_stream(config))``
+        The queue's output.
+    idle : ``Out(1)``
+        Nothing waits, is being read, or is in the queue.
+    mark : ``Out(range(store_beats + 1))``; clear : ``In(1)``
+        The queue's high-water mark; ``clear`` sets it to the present level.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "i": In(stream.Signature(store_layout(config))),
+                "issuing": In(1),
+                "halt": In(1),
+                "held": Out(1),
+                "register": Out(range(config.vector_registers)),
+                "full": Out(1),
+                "read_address": Out(range(config.vector_registers * config.register_beats)),
+                "read_data": In(8 * config.bus_bytes),
+                "o": Out(beat_stream(config)),
+                "idle": Out(1),
+                "mark": Out(range(config.store_beats + 1)),
+                "clear": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        waiting, follows, start, row_ends = Signal(), Signal(), Signal(), Signal()
+        row = Signal(store_layout(self.config))
+        m.d.comb += [
+            start.eq(waiting & ~(follows & self.issuing) & row_ends & ~self.full & ~self.halt),
+            self.held.eq(waiting & ~start),
+            self.register.eq(row.register),
+            self.i.ready.eq(~self.held),
+        ]
+        m.d.sync += follows.eq(follows & self.issuing)
+        with m.If(self.i.ready):
+            m.d.sync += [waiting.eq(self.i.valid), row.eq(self.i.payload), follows.eq(self.issuing)]
+        self._reserve(m, start, waiting, row)
+        self._deliver(m, *self._beats(m, start, row, row_ends))
+        return m
+
+    def _reserve(self, m: Module, start: Signal, waiting: Signal, row: data.View) -> None:
+        """Count the free entries of the queue; a row that starts takes its own at once."""
+        free = Signal(range(self.config.store_beats + 1), init=self.config.store_beats)
+        popped = self.o.valid & self.o.ready
+        taken = Mux(start, row.row.last_beat + 1, 0)
+        m.d.sync += free.eq(free + popped - taken)
+        m.d.comb += [
+            self.full.eq(waiting & (free <= row.row.last_beat)),
+            self.idle.eq(~waiting & (free == self.config.store_beats)),
+        ]
+
+    def _beats(self, m: Module, start: Signal, row: data.View, row_ends: Signal) -> tuple[Signal, Signal]:
+        """One beat per cycle from the cycle after ``start`` on: whether there is one, and what."""
+        active, beat, present = Signal(), Signal(range(self.config.register_beats)), Signal(row.shape())
+        last, order = Signal(), Signal(self._order_layout())
+        m.d.comb += [
+            last.eq(beat == present.row.last_beat),
+            row_ends.eq(~active | last),
+            order.address.eq(Cat(beat, present.register)),
+            order.zero.eq(present.zero),
+            order.last.eq(last),
+            order.bytes.eq(Mux(last, present.row.tail_bytes, self.config.bus_bytes)),
+        ]
+        m.d.sync += beat.eq(beat + 1)
+        with m.If(row_ends):
+            m.d.sync += [active.eq(start), present.eq(row), beat.eq(0)]
+        return active, order
+
+    def _order_layout(self) -> data.StructLayout:
+        beat = beat_layout(self.config).members
+        return data.StructLayout(
+            {"address": self.read_address.shape(), "zero": 1, "bytes": beat["bytes"], "last": beat["last"]}
+        )
+
+    def _deliver(self, m: Module, active: Signal, order: Signal) -> None:
+        """Read each beat in its turn, and queue it a cycle later."""
+        m.submodules.queue = queue = Queue(beat_layout(self.config), depth=self.config.store_beats)
+        due = Signal(RESULT)
+        m.d.sync += due.eq(Cat(active, due))
+        order = register(m, order, "order", cycles=RESULT - 1, shape=self._order_layout())
+        m.d.comb += self.read_address.eq(order.address)
+        arriving = register(m, order, "arriving", shape=self._order_layout())
+        m.d.comb += [
+            queue.i.valid.eq(due[-1]),
+            queue.i.payload.data.eq(Mux(arriving.zero, 0, self.read_data)),
+            queue.i.payload.bytes.eq(arriving.bytes),
+            queue.i.payload.last.eq(arriving.last),
+            queue.clear.eq(self.clear),
+            self.mark.eq(queue.mark),
+        ]
+        connect(m, queue.o, flipped(self.o))

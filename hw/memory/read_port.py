@@ -1,0 +1,99 @@
+"""One memory port of the read fabric."""
+
+from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
+from daedal.hw.interfaces import read_request_layout, tag_layout
+from daedal.hw.memory.axi import Burst, ReadMaster, beat_size
+from daedal.hw.queues.queue import Queue
+
+
+def burst_layout(config: Config) -> data.StructLayout:
+    """What is remembered of a burst in flight: its address and tag."""
+    return data.StructLayout({"address": ADDRESS_BITS, "tag": tag_layout(config)})
+
+
+def port_beat_layout(config: Config) -> data.StructLayout:
+    """A beat as it comes from memory, ``number`` in its burst, with what is remembered of the burst."""
+    return data.StructLayout(
+        {
+            "data": 8 * config.bus_bytes,
+            "response": 2,
+            "last": 1,
+            "number": range(MAX_BURST),
+            "address": ADDRESS_BITS,
+            "tag": tag_layout(config),
+        }
+    )
+
+
+class ReadPort(wiring.Component):
+    """Queues requests, issues one burst for each, and tells which burst a returning beat is of.
+
+    One request and one beat per cycle; up to ``port_requests`` requests waiting and ``port_outstanding`` bursts
+    in flight. A request is on the bus two cycles after it was taken if nothing is before it; beats are passed on
+    in the same cycle.
+
+    Members
+    -------
+    requests : ``In(stream.Signature(read_request_layout(config)))``
+        Bursts to read.
+    bus : ``Out(ReadMaster(config))``
+        The memory port.
+    beats : ``Out(stream.Signature(port_beat_layout(config)))``
+        What memory returned.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "requests": In(stream.Signature(read_request_layout(config))),
+                "bus": Out(ReadMaster(config)),
+                "beats": Out(stream.Signature(port_beat_layout(config))),
+            }
+        )
+        self._config = config
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        config, bus = self._config, self.bus
+        m.submodules.waiting = waiting = Queue(read_request_layout(config), depth=config.port_requests)
+        m.submodules.flying = flying = Queue(burst_layout(config), depth=config.port_outstanding)
+        connect(m, flipped(self.requests), waiting.i)
+        request = waiting.o.payload
+        m.d.comb += [
+            bus.araddr.eq(request.address),
+            bus.arlen.eq(request.beats - 1),
+            bus.arsize.eq(beat_size(config)),
+            bus.arburst.eq(Burst.INCR),
+            bus.arvalid.eq(waiting.o.valid & flying.i.ready),
+            waiting.o.ready.eq(bus.arready & flying.i.ready),
+            flying.i.valid.eq(waiting.o.valid & bus.arready),
+            flying.i.payload.address.eq(request.address),
+            flying.i.payload.tag.eq(request.tag),
+        ]
+        self._pass_beats(m, flying)
+        return m
+
+    def _pass_beats(self, m: Module, flying: Queue) -> None:
+        """A beat belongs to the oldest burst in flight; its last beat retires that."""
+        bus, beats = self.bus, self.beats
+        number = Signal(range(MAX_BURST))
+        taken = beats.valid & beats.ready
+        m.d.comb += [
+            beats.payload.data.eq(bus.rdata),
+            beats.payload.response.eq(bus.rresp),
+            beats.payload.last.eq(bus.rlast),
+            beats.payload.number.eq(number),
+            beats.payload.address.eq(flying.o.payload.address),
+            beats.payload.tag.eq(flying.o.payload.tag),
+            beats.valid.eq(bus.rvalid & flying.o.valid),
+            bus.rready.eq(beats.ready & flying.o.valid),
+            flying.o.ready.eq(taken & bus.rlast),
+        ]
+        with m.If(taken):
+            m.d.sync += number.eq(number + 1)
+            with m.If(bus.rlast):
+                m.d.sync += number.eq(0)

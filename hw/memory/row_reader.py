@@ -1,0 +1,146 @@
+"""The front of the store unit: pairs store addresses with the beats of their rows."""
+
+from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from daedal.hw.config import ADDRESS_BITS, ELEMENT_BYTES, Config
+from daedal.hw.interfaces import beat_stream, store_address_layout
+from daedal.hw.isa.program_words import SIZE_BITS
+from daedal.hw.memory.store_layouts import line_bits, piece_layout
+
+
+class RowReader(wiring.Component):
+    """Takes a store address, then the beats of that row, and says where each beat goes.
+
+    One beat per cycle; the next row follows without a bubble, but a row whose first beat goes into two lines takes
+    a cycle more. A beat comes out in the cycle after it was taken.
+
+    Members
+    -------
+    addresses : ``In(stream.Signature(store_address_layout()))``
+        Where rows go.
+    data, stream_data : ``In(beat_stream(config))``
+        Rows from the execute unit and from the store stream.
+    go : ``In(1)``
+        Beats and addresses may be taken.
+    piece : ``Out(piece_layout(config))``, valid : ``Out(1)``
+        A beat to store in this cycle.
+    active : ``Out(1)``
+        A row is not complete.
+    misframed : ``Out(1)``
+        A beat taken in the cycle before is not the one that the size calls for. It is not passed on.
+    misframed_stream : ``Out(1)``, misframed_elements, misframed_address
+        Of that row: whether it comes from the store stream, and its elements; of that beat: its address.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "addresses": In(stream.Signature(store_address_layout())),
+                "data": In(beat_stream(config)),
+                "stream_data": In(beat_stream(config)),
+                "go": In(1),
+                "piece": Out(piece_layout(config)),
+                "valid": Out(1),
+                "active": Out(1),
+                "misframed": Out(1),
+                "misframed_stream": Out(1),
+                "misframed_elements": Out(SIZE_BITS),
+                "misframed_address": Out(ADDRESS_BITS),
+            }
+        )
+        self._config = config
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        config = self._config
+        m.submodules.row = row = _Row(config)
+        take, pause, fits = Signal(), Signal(), Signal()
+        beat = Signal.like(self.data.payload)
+        valid = Mux(row.stream, self.stream_data.valid, self.data.valid)
+        ready = row.active & self.go & ~pause
+        m.d.comb += [
+            beat.eq(Mux(row.stream, self.stream_data.payload, self.data.payload)),
+            self.data.ready.eq(ready & ~row.stream),
+            self.stream_data.ready.eq(ready & row.stream),
+            take.eq(ready & valid),
+            fits.eq((beat.last == row.final) & (beat.bytes == row.beat_bytes)),
+            row.load.eq(self.addresses.valid & self.addresses.ready),
+            row.address.eq(self.addresses.payload),
+            row.step.eq(take),
+            self.addresses.ready.eq(self.go & (~row.active | (take & row.final))),
+            self.active.eq(row.active),
+        ]
+        words = (beat.bytes >> exact_log2(ELEMENT_BYTES))[: len(self.piece.words)]
+        m.d.sync += [
+            # Such a beat may make two lines at once: that of the row before and its own first one.
+            pause.eq(take & row.first & (row.offset + words > config.lanes)),
+            self.valid.eq(take & fits),
+            self.misframed.eq(take & ~fits),
+            self.misframed_stream.eq(row.stream),
+            self.misframed_elements.eq(row.elements),
+            self.misframed_address.eq(self.piece_address(row)),
+            self.piece.data.eq(beat.data),
+            self.piece.line.eq(row.line),
+            self.piece.offset.eq(row.offset),
+            self.piece.words.eq(words),
+        ]
+        return m
+
+    def piece_address(self, row: "_Row") -> Value:
+        """Byte address of the next beat."""
+        return (row.line << exact_log2(self._config.bus_bytes)) + (row.offset << exact_log2(ELEMENT_BYTES))
+
+
+class _Row(wiring.Component):
+    """The row being taken.
+
+    Members: ``load`` starts the row at ``address``; ``step`` goes on to its next beat, which goes to ``line`` from
+    element ``offset`` on, has ``beat_bytes`` bytes and is the ``first``, the ``final`` one. ``elements`` of the row.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "load": In(1),
+                "address": In(store_address_layout()),
+                "step": In(1),
+                "active": Out(1),
+                "stream": Out(1),
+                "line": Out(line_bits(config)),
+                "offset": Out(range(config.lanes)),
+                "beat_bytes": Out(range(config.bus_bytes + 1)),
+                "first": Out(1),
+                "final": Out(1),
+                "elements": Out(SIZE_BITS),
+            }
+        )
+        self._config = config
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        bus, log = self._config.bus_bytes, exact_log2(self._config.bus_bytes)
+        more, last_bytes = Signal(SIZE_BITS), Signal(range(bus + 1))
+        rest = Signal(SIZE_BITS)
+        m.d.comb += [
+            rest.eq(self.address.size - 1),
+            self.final.eq(more == 0),
+            self.beat_bytes.eq(Mux(self.final, last_bytes, bus)),
+        ]
+        with m.If(self.step):
+            m.d.sync += [self.line.eq(self.line + 1), more.eq(more - 1), self.first.eq(0)]
+            m.d.sync += self.active.eq(~self.final)
+        with m.If(self.load):
+            m.d.sync += [
+                self.active.eq(1),
+                self.stream.eq(self.address.stream),
+                self.line.eq(self.address.address >> log),
+                self.offset.eq(self.address.address[exact_log2(ELEMENT_BYTES) : log]),
+                self.elements.eq(self.address.size >> exact_log2(ELEMENT_BYTES)),
+                self.first.eq(1),
+                more.eq(rest >> log),
+                last_bytes.eq(rest[:log] + 1),
+            ]
+        return m

@@ -1,0 +1,33 @@
+"""Payloads inside the store unit."""
+
+from amaranth.lib import data
+from amaranth.utils import exact_log2
+
+from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
+
+
+def line_bits(config: Config) -> int:
+    """Bits of a line's number, which is its address over ``bus_bytes``."""
+    return ADDRESS_BITS - exact_log2(config.bus_bytes)
+
+
+def piece_layout(config: Config) -> data.StructLayout:
+    """A beat to store: its first ``words`` elements go to ``line`` from element ``offset`` on, and on into the next."""
+    return data.StructLayout(
+        {
+            "data": 8 * config.bus_bytes,
+            "line": line_bits(config),
+            "offset": range(config.lanes),
+            "words": range(config.lanes + 1),
+        }
+    )
+
+
+def line_layout(config: Config) -> data.StructLayout:
+    """A line to write; ``mask`` has a bit for each element that is to be written."""
+    return data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.lanes, "line": line_bits(config)})
+
+
+def burst_layout(config: Config) -> data.StructLayout:
+    """A burst of ``beats`` lines from ``line`` on."""
+    return data.StructLayout({"line": line_bits(config), "beats": range(MAX_BURST + 1)})

@@ -1,0 +1,126 @@
+"""The store unit: rows from the execute unit and the store stream to memory."""
+
+from amaranth.hdl import Const, Elaboratable, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
+
+from daedal.hw.config import ELEMENT_BYTES, Config
+from daedal.hw.interfaces import FaultPort, beat_stream, store_address_layout
+from daedal.hw.isa.launch import Cause, Queue
+from daedal.hw.memory.axi import WriteMaster
+from daedal.hw.memory.line_merger import LineMerger
+from daedal.hw.memory.row_reader import RowReader
+from daedal.hw.memory.write_batcher import WriteBatcher
+
+PATIENCE = 64
+"""Cycles without new data after which what is gathered is written."""
+
+
+class StoreUnit(wiring.Component):
+    """Writes rows to any address that is a multiple of an element, merged into lines and lines into bursts.
+
+    One beat per cycle in, one line per cycle out; a row that fits one line takes one cycle, one that starts in
+    the middle of a line and goes on into the next takes one more. Rows are written in order; of rows that touch
+    the same line, those that follow each other are written together.
+
+    After a fault, and while ``halt`` is on, nothing more is taken and no burst is started.
+
+    Members
+    -------
+    addresses : ``In(stream.Signature(store_address_layout()))``
+        Where rows go; address and size are multiples of 4, the size is not 0.
+    data, stream_data : ``In(beat_stream(config))``
+        Rows from the execute unit, and from the store stream for addresses with ``stream``.
+    write : ``Out(WriteMaster(config))``
+        The memory port.
+    flush : ``In(1)``
+        No more addresses will come for now: when none is left and its row complete, write what is gathered. So
+        it may be on while rows are still coming. Without it that happens after ``PATIENCE`` idle cycles.
+    halt : ``In(1)``
+        Take no new work, finish the bursts that have been started.
+    idle : ``Out(1)``
+        Nothing is held, everything is acknowledged.
+    quiet : ``Out(1)``
+        No burst is in flight: with ``halt`` on, the unit may be reset.
+    acknowledged : ``Out(1)``
+        A burst was acknowledged in this cycle.
+    line : ``Out(1)``, bytes : ``Out(range(bus_bytes + 1))``
+        A line was written in this cycle, and so many bytes of it.
+    fault : ``Out(FaultPort(config))``
+        FRAMING: a row is not as long as its address says; ``queue`` is STORE_DATA or STREAM, ``value`` the elements
+        expected, ``address`` that of the beat. MEMORY_ERROR: ``address`` is that of the burst.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "addresses": In(stream.Signature(store_address_layout())),
+                "data": In(beat_stream(config)),
+                "stream_data": In(beat_stream(config)),
+                "write": Out(WriteMaster(config)),
+                "flush": In(1),
+                "halt": In(1),
+                "idle": Out(1),
+                "quiet": Out(1),
+                "acknowledged": Out(1),
+                "line": Out(1),
+                "bytes": Out(range(config.bus_bytes + 1)),
+                "fault": Out(FaultPort(config)),
+            }
+        )
+        self._config = config
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.rows = rows = RowReader(self._config)
+        m.submodules.merger = merger = LineMerger(self._config)
+        m.submodules.batcher = batcher = WriteBatcher(self._config)
+        connect(m, flipped(self.addresses), rows.addresses)
+        connect(m, flipped(self.data), rows.data)
+        connect(m, flipped(self.stream_data), rows.stream_data)
+        connect(m, batcher.write, flipped(self.write))
+        release = Signal()
+        m.d.comb += [
+            rows.go.eq(batcher.room & ~self.halt & ~self.fault.valid),
+            merger.piece.eq(rows.piece),
+            merger.valid.eq(rows.valid),
+            merger.release.eq(release),
+            batcher.line.eq(merger.line),
+            batcher.valid.eq(merger.line_valid),
+            batcher.release.eq(release & merger.empty),
+            batcher.halt.eq(self.halt | self.fault.valid),
+            self.idle.eq(~rows.active & merger.empty & batcher.empty),
+            self.quiet.eq(batcher.quiet),
+            self.acknowledged.eq(batcher.acknowledged),
+            self.line.eq(batcher.written),
+        ]
+        strobed = sum((bit for bit in self.write.wstrb[::ELEMENT_BYTES]), Const(0, 1))
+        m.d.comb += self.bytes.eq(Mux(self.line, strobed << exact_log2(ELEMENT_BYTES), 0))
+        self._decide_release(m, rows, release)
+        self._report(m, rows, batcher)
+        return m
+
+    def _decide_release(self, m: Module, rows: RowReader, release: Signal) -> None:
+        """Flushed with nothing left to do, or no new data for long."""
+        waited = Signal(range(PATIENCE + 1))
+        with m.If(rows.valid):
+            m.d.sync += waited.eq(0)
+        with m.Elif(waited != PATIENCE):
+            m.d.sync += waited.eq(waited + 1)
+        left = self.addresses.valid | rows.active
+        m.d.comb += release.eq((self.flush & ~left) | (waited == PATIENCE))
+
+    def _report(self, m: Module, rows: RowReader, batcher: WriteBatcher) -> None:
+        fault = self.fault.fault
+        with m.If(~self.fault.valid):
+            m.d.sync += self.fault.valid.eq(rows.misframed | batcher.error)
+            with m.If(batcher.error):
+                m.d.sync += [fault.cause.eq(Cause.MEMORY_ERROR), fault.address.eq(batcher.error_address)]
+            with m.Elif(rows.misframed):
+                m.d.sync += [
+                    fault.cause.eq(Cause.FRAMING),
+                    fault.queue.eq(Mux(rows.misframed_stream, Queue.STREAM, Queue.STORE_DATA)),
+                    fault.value.eq(rows.misframed_elements),
+                    fault.address.eq(rows.misframed_address),
+                ]

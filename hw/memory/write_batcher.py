@@ -1,0 +1,140 @@
+"""The back of the store unit: gathers lines and writes them in bursts."""
+
+from amaranth.hdl import Elaboratable, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
+
+from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
+from daedal.hw.memory.axi import BOUNDARY, WriteMaster
+from daedal.hw.memory.store_layouts import burst_layout, line_layout
+from daedal.hw.memory.write_port import WritePort
+from daedal.hw.queues.queue import Queue
+
+LINES = 4 * MAX_BURST
+"""Lines that can be gathered."""
+
+BURSTS = 2 * MAX_BURST
+"""Bursts that can wait."""
+
+MARGIN = 12
+"""Lines that may still come after ``room`` has fallen: the pipeline in front holds no more."""
+
+
+class WriteBatcher(wiring.Component):
+    """Gathers lines, and when there are ``write_batch`` of them writes what it has, in bursts.
+
+    Takes and writes a line per cycle. Lines that follow each other in memory make one burst of at most
+    ``write_batch`` lines that does not cross 4 KiB. A burst starts when all its lines are here.
+
+    Members
+    -------
+    line : ``In(line_layout(config))``, valid : ``In(1)``
+        A line to write, taken in this cycle.
+    room : ``Out(1)``
+        There is room for more than ``MARGIN`` lines.
+    release : ``In(1)``
+        Write what is here, do not wait for more.
+    halt : ``In(1)``
+        Start no more bursts.
+    write : ``Out(WriteMaster(config))``
+        The memory port.
+    empty : ``Out(1)``
+        Nothing is here and everything is acknowledged.
+    quiet, acknowledged, written, error, error_address
+        As of ``WritePort``.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(
+            {
+                "line": In(line_layout(config)),
+                "valid": In(1),
+                "room": Out(1, init=1),
+                "release": In(1),
+                "halt": In(1),
+                "write": Out(WriteMaster(config)),
+                "empty": Out(1),
+                "quiet": Out(1),
+                "acknowledged": Out(1),
+                "written": Out(1),
+                "error": Out(1),
+                "error_address": Out(ADDRESS_BITS),
+            }
+        )
+        self._config = config
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        config = self._config
+        words = data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.lanes})
+        m.submodules.lines = lines = Queue(words, depth=LINES)
+        m.submodules.bursts = bursts = Queue(burst_layout(config), depth=BURSTS)
+        m.submodules.run = run = _Run(config)
+        m.submodules.port = port = WritePort(config)
+        drain = Signal()
+        m.d.comb += [
+            lines.i.payload.data.eq(self.line.data),
+            lines.i.payload.mask.eq(self.line.mask),
+            lines.i.valid.eq(self.valid),
+            run.line.eq(self.line.line),
+            run.valid.eq(self.valid),
+            run.release.eq(self.release),
+            port.bursts.payload.eq(bursts.o.payload),
+            port.bursts.valid.eq(bursts.o.valid & drain & ~self.halt),
+            bursts.o.ready.eq(port.bursts.ready & drain & ~self.halt),
+            self.empty.eq((lines.level == 0) & (bursts.level == 0) & run.empty & port.quiet & ~self.valid),
+        ]
+        connect(m, run.o, bursts.i)
+        connect(m, lines.o, port.lines)
+        connect(m, port.write, flipped(self.write))
+        for name in ("quiet", "acknowledged", "written", "error", "error_address"):
+            m.d.comb += getattr(self, name).eq(getattr(port, name))
+        m.d.sync += self.room.eq((lines.level < LINES - MARGIN) & (bursts.level < BURSTS - MARGIN))
+        with m.If((lines.level >= config.write_batch) | self.release | ~self.room):
+            m.d.sync += drain.eq(1)
+        with m.Elif(bursts.level == 0):
+            m.d.sync += drain.eq(0)
+        return m
+
+
+class _Run(wiring.Component):
+    """Counts lines that follow each other.
+
+    Members: ``line`` is another line's number in cycles with ``valid``; ``o`` is a complete burst, valid for one
+    cycle (it must be ready); a burst is also complete when ``release`` is on. ``empty``: no line is counted.
+    """
+
+    def __init__(self, config: Config) -> None:
+        line = burst_layout(config)["line"].shape
+        super().__init__(
+            {
+                "line": In(line),
+                "valid": In(1),
+                "release": In(1),
+                "o": Out(stream.Signature(burst_layout(config))),
+                "empty": Out(1),
+            }
+        )
+        self._config = config
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        burst, next_line = self.o.payload, Signal.like(self.line)
+        run = Signal.like(burst)
+        page = exact_log2(BOUNDARY) - exact_log2(self._config.bus_bytes)
+        full, joins = Signal(), Signal()
+        m.d.comb += [
+            burst.eq(run),
+            full.eq(run.beats == self._config.write_batch),
+            joins.eq(~self.empty & ~full & (self.line == next_line) & self.line[:page].any()),
+            self.empty.eq(run.beats == 0),
+            self.o.valid.eq(~self.empty & Mux(self.valid, ~joins, full | self.release)),
+        ]
+        with m.If(self.valid):
+            m.d.sync += [next_line.eq(self.line + 1), run.beats.eq(Mux(joins, run.beats + 1, 1))]
+            with m.If(~joins):
+                m.d.sync += run.line.eq(self.line)
+        with m.Elif(self.o.valid):
+            m.d.sync += run.beats.eq(0)
+        return m

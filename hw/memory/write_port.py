@@ -1,0 +1,105 @@
+"""Drives the AXI write port of the store unit."""
+
+from amaranth.hdl import Cat, Elaboratable, Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from daedal.hw.config import ADDRESS_BITS, ELEMENT_BYTES, MAX_BURST, Config
+from daedal.hw.memory.axi import Burst, WriteMaster, beat_size, is_error
+from daedal.hw.memory.store_layouts import burst_layout
+from daedal.hw.queues.queue import Queue
+
+OUTSTANDING = 16
+"""Write bursts in flight."""
+
+
+class WritePort(wiring.Component):
+    """Issues bursts whose lines are all there. A burst and a line per cycle.
+
+    Members
+    -------
+    bursts : ``In(stream.Signature(burst_layout(config)))``
+        Bursts to start.
+    lines : ``In(stream of {data, mask})``
+        Their lines.
+    write : ``Out(WriteMaster(config))``
+        The memory port.
+    quiet : ``Out(1)``
+        No burst is in flight.
+    acknowledged : ``Out(1)``
+        A burst has been acknowledged in this cycle.
+    written : ``Out(1)``
+        A line has been written in this cycle.
+    error : ``Out(1)``, error_address : ``Out(ADDRESS_BITS)``
+        In this cycle the burst at this address has been acknowledged with an error.
+    """
+
+    def __init__(self, config: Config) -> None:
+        words = data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.lanes})
+        super().__init__(
+            {
+                "bursts": In(stream.Signature(burst_layout(config))),
+                "lines": In(stream.Signature(words)),
+                "write": Out(WriteMaster(config)),
+                "quiet": Out(1),
+                "acknowledged": Out(1),
+                "written": Out(1),
+                "error": Out(1),
+                "error_address": Out(ADDRESS_BITS),
+            }
+        )
+        self._config = config
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.flying = flying = Queue(ADDRESS_BITS, depth=OUTSTANDING)
+        m.submodules.lengths = lengths = Queue(range(MAX_BURST), depth=4)
+        write, burst, start = self.write, self.bursts.payload, Signal()
+        address = Signal(ADDRESS_BITS)
+        m.d.comb += [
+            address.eq(burst.line << exact_log2(self._config.bus_bytes)),
+            self.bursts.ready.eq((~write.awvalid | write.awready) & flying.i.ready & lengths.i.ready),
+            start.eq(self.bursts.valid & self.bursts.ready),
+            flying.i.valid.eq(start),
+            flying.i.payload.eq(address),
+            lengths.i.valid.eq(start),
+            lengths.i.payload.eq(burst.beats - 1),
+            write.awsize.eq(beat_size(self._config)),
+            write.awburst.eq(Burst.INCR),
+        ]
+        with m.If(start):
+            m.d.sync += [write.awvalid.eq(1), write.awaddr.eq(address), write.awlen.eq(burst.beats - 1)]
+        with m.Elif(write.awready):
+            m.d.sync += write.awvalid.eq(0)
+        self._lines(m, lengths)
+        self._acknowledge(m, flying)
+        return m
+
+    def _lines(self, m: Module, lengths: Queue) -> None:
+        write, beat = self.write, Signal(range(MAX_BURST))
+        strobes = [bit.replicate(ELEMENT_BYTES) for bit in self.lines.payload.mask]
+        m.d.comb += [
+            write.wdata.eq(self.lines.payload.data),
+            write.wstrb.eq(Cat(strobes)),
+            write.wlast.eq(beat == lengths.o.payload),
+            write.wvalid.eq(self.lines.valid & lengths.o.valid),
+            self.written.eq(write.wvalid & write.wready),
+            self.lines.ready.eq(write.wready & lengths.o.valid),
+            lengths.o.ready.eq(self.written & write.wlast),
+        ]
+        with m.If(self.written):
+            m.d.sync += beat.eq(beat + 1)
+            with m.If(write.wlast):
+                m.d.sync += beat.eq(0)
+
+    def _acknowledge(self, m: Module, flying: Queue) -> None:
+        write = self.write
+        m.d.comb += [
+            write.bready.eq(flying.o.valid),
+            self.acknowledged.eq(write.bvalid & write.bready),
+            flying.o.ready.eq(write.bvalid),
+            self.error.eq(self.acknowledged & is_error(write.bresp)),
+            self.error_address.eq(flying.o.payload),
+            self.quiet.eq(flying.level == 0),
+        ]

@@ -1,0 +1,217 @@
+"""Program words of the access unit: levels, events and steps."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from xdsl.ir import Operation, SSAValue
+
+from daedal.compiler.codegen.arguments import ArgumentTable
+from daedal.compiler.codegen.levels import Level, read_levels, slot_of
+from daedal.compiler.codegen.registers import allocate
+from daedal.compiler.dialects import dlc, slc
+from daedal.errors import UnsupportedOperation
+from daedal.hw.config import Config
+from daedal.hw.isa.program import Word
+from daedal.hw.isa.program_words import (
+    AluOp,
+    CheckKind,
+    Destination,
+    EventField,
+    EventKind,
+    FetchQueue,
+    LevelField,
+    LoadIndex,
+    Predicate,
+    Source,
+    StepField,
+)
+
+EVENT_KINDS = {"begin": EventKind.BEGIN, "iteration": EventKind.ITER, "end": EventKind.END}
+EVENTS_PER_LEVEL = 4
+"""Words of unit EVENT from one level to the next (see EventKind)."""
+
+_RANKS: tuple[type[Operation], ...] = (dlc.PushScalarOp, dlc.PushStoreOp, dlc.PushTokenOp, dlc.FetchOp)
+"""The order within a step."""
+
+
+def _register(enum: type[Enum], register: int) -> Enum:
+    return enum[f"R{register}"]
+
+
+@dataclass
+class NestCode:
+    """Generates the words of one nest."""
+
+    root: slc.ForOp
+    config: Config
+    arguments: ArgumentTable
+    _registers: dict[SSAValue, int] = field(default_factory=dict)
+    _words: list[Word] = field(default_factory=list)
+    _steps: int = 0
+
+    def run(self) -> list[Word]:
+        """The words, without RUN."""
+        levels = read_levels(self.root, self.config)
+        self._registers = allocate(levels, self.config)
+        for level in levels:
+            self._level(level)
+        for level in levels:
+            for event in level.events:
+                self._event(level, event)
+        return self._words
+
+    # ------------------------------------------------------------------ operands
+
+    def _source(self, value: SSAValue, field: Enum, index: int) -> Source:
+        """The source of an operand; if it is a constant, its word is written."""
+        if value in self._registers:
+            return Source[f"R{self._registers[value]}"]
+        self._constant(value, field, index)
+        return Source.CONST
+
+    def _constant(self, value: SSAValue, field: Enum, index: int) -> None:
+        constant = self.arguments.constant(value)
+        self._words.append(Word(field, index, constant.value, constant.argument))
+
+    def _destination(self, value: SSAValue) -> Enum:
+        if value not in self._registers:
+            return Destination.NONE
+        return _register(Destination, self._registers[value])
+
+    def _predicate(self, condition: SSAValue | None) -> Enum:
+        return Predicate.ALWAYS if condition is None else _register(Predicate, self._registers[condition])
+
+    def _pack(self, field: Enum, index: int, **values: object) -> None:
+        self._words.append(Word.packed(field, index, **values))
+
+    # ------------------------------------------------------------------ levels
+
+    def _level(self, level: Level) -> None:
+        n, loop = level.number, level.loop
+        self._pack(
+            LevelField.CONTROL,
+            n,
+            enable=1,
+            induction=self._destination(loop.induction),
+            lower=self._source(loop.lower, LevelField.LOWER, n),
+            upper=self._source(loop.upper, LevelField.UPPER, n),
+        )
+        self._constant(loop.step, LevelField.STEP, n)
+        first_random = self.config.sequential_loads[n]
+        for slot, load in enumerate(level.sequential):
+            self._load(level, slot, load)
+        for slot, load in enumerate(level.random, first_random):
+            self._load(level, slot, load)
+        if level.check is not None:
+            self._check(level, level.check, slot_of(level, level.check.value, first_random))
+        for slot, op in enumerate(level.alus):
+            self._alu(n, slot, op)
+        if level.count is not None:
+            self._pack(
+                LevelField.COUNT,
+                n,
+                enable=1,
+                predicate=self._predicate(level.count.condition),
+                destination=self._destination(level.count.result),
+            )
+
+    def _load(self, level: Level, slot: int, load: dlc.LoadOp) -> None:
+        n = level.number
+        index: Enum = LoadIndex.INDUCTION
+        if load.index is not level.loop.induction:
+            index = _register(LoadIndex, self._registers[load.index])
+        self._pack(
+            LevelField[f"LOAD{slot}"],
+            n,
+            enable=1,
+            size=load.bytes.value.data.bit_length() - 1,
+            is_signed=int(load.signed is not None),
+            index=index,
+            base=self._source(load.base, LevelField[f"LOAD{slot}_BASE"], n),
+            destination=self._destination(load.result),
+        )
+        self._constant(load.end, LevelField[f"LOAD{slot}_LIMIT"], n)
+
+    def _check(self, level: Level, check: slc.CheckOp, slot: int | None) -> None:
+        assert slot is not None
+        limit = self._source(check.limit, LevelField.CHECK_LIMIT, level.number)
+        kind = CheckKind[check.kind.data.upper()]
+        self._pack(LevelField.CHECK, level.number, enable=1, load=slot, kind=kind, limit=limit)
+
+    def _alu(self, n: int, slot: int, op: slc.AluOp) -> None:
+        a, b = op.a, op.b
+        if op.kind.data == "mul" and a not in self._registers:
+            a, b = b, a
+        self._pack(
+            LevelField[f"ALU{slot}"],
+            n,
+            op=AluOp[op.kind.data.upper()],
+            a=self._source(a, LevelField[f"ALU{slot}_A"], n),
+            b=self._source(b, LevelField[f"ALU{slot}_B"], n),
+            destination=self._destination(op.result),
+        )
+
+    # ------------------------------------------------------------------ events
+
+    def _event(self, level: Level, event: dlc.EventOp) -> None:
+        steps = _group(list(event.body.block.ops))
+        if self._steps + len(steps) > self.config.steps:
+            raise UnsupportedOperation(
+                f"{level.name}: its events need more than the {self.config.steps} steps of configuration "
+                f"{self.config.name}"
+            )
+        kind = EVENT_KINDS[event.event.data]
+        self._pack(
+            EventField.CONTROL,
+            level.number * EVENTS_PER_LEVEL + kind.value,
+            first=self._steps,
+            count=len(steps),
+            predicate=self._predicate(event.condition),
+        )
+        for step in steps:
+            self._step(self._steps, step)
+            self._steps += 1
+
+    def _step(self, n: int, step: list[Operation]) -> None:
+        control: dict[str, object] = {}
+        for op in step:
+            match op:
+                case dlc.PushScalarOp():
+                    control["scalar_enable"] = 1
+                    control["scalar"] = self._source(op.value, StepField.SCALAR, n)
+                case dlc.PushTokenOp():
+                    control["token_enable"] = 1
+                    self._words.append(Word(StepField.TOKEN, n, op.token.value.data))
+                case dlc.PushStoreOp():
+                    control["store_enable"] = 1
+                    control["stream"] = int(op.stream is not None)
+                    control |= self._address("store", n, op)
+                case dlc.FetchOp():
+                    control["fetch_enable"] = 1
+                    control["queue"] = FetchQueue[op.queue.data.upper()]
+                    control |= self._address("fetch", n, op)
+                case _:
+                    raise UnsupportedOperation(f"{op.name} cannot stand in an event")
+        self._pack(StepField.CONTROL, n, **control)
+
+    def _address(self, what: str, n: int, op: dlc.PushStoreOp | dlc.FetchOp) -> dict[str, object]:
+        fields = {part: StepField[f"{what.upper()}_{part.upper()}"] for part in ("base", "index", "pitch", "size")}
+        self._words.append(Word(fields["size"], n, op.bytes.value.data))
+        return {
+            f"{what}_base": self._source(op.base, fields["base"], n),
+            f"{what}_index": self._source(op.index, fields["index"], n),
+            f"{what}_pitch": self._source(op.pitch, fields["pitch"], n),
+        }
+
+
+def _group(operations: list[Operation]) -> list[list[Operation]]:
+    """The operations of an event as steps, each with its parts in the machine's order."""
+    steps: list[list[Operation]] = []
+    last = len(_RANKS)
+    for op in operations:
+        rank = _RANKS.index(type(op))
+        if rank <= last:
+            steps.append([])
+        steps[-1].append(op)
+        last = rank
+    return steps

@@ -1,0 +1,140 @@
+"""A nest as the access unit sees it: what each level loads, computes, checks and counts, and its events."""
+
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation, SSAValue
+
+from daedal.compiler.dialects import dlc, slc
+from daedal.compiler.transforms.rows import loop_name
+from daedal.errors import UnsupportedOperation
+from daedal.hw.config import Config
+
+
+@dataclass
+class Level:
+    """One loop of a nest. Loads are in slot order: ``sequential`` from slot 0, ``random`` after all sequential slots."""
+
+    number: int
+    loop: slc.ForOp
+    sequential: list[dlc.LoadOp] = field(default_factory=list)
+    random: list[dlc.LoadOp] = field(default_factory=list)
+    alus: list[slc.AluOp] = field(default_factory=list)
+    check: slc.CheckOp | None = None
+    count: slc.CountOp | None = None
+    events: list[dlc.EventOp] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return loop_name(self.loop)
+
+
+def read_levels(root: slc.ForOp, config: Config) -> list[Level]:
+    """The levels of a nest, outermost first.
+
+    Raises UnsupportedOperation, naming the loop and what there is too little of, if the nest does not fit.
+    """
+    levels: list[Level] = []
+    loop: slc.ForOp | None = root
+    while loop is not None:
+        if len(levels) == config.levels:
+            raise UnsupportedOperation(
+                f"{loop_name(loop)} is loop {len(levels) + 1} of its nest; configuration {config.name} has "
+                f"{config.levels} levels"
+            )
+        levels.append(_read(Level(len(levels), loop)))
+        loop = loop.inner
+    for level, inner in zip(levels, [*levels[1:], None], strict=True):
+        _sink(level, inner, config)
+        _place_loads(level, config)
+        _verify(level, config)
+    return levels
+
+
+def _read(level: Level) -> Level:
+    for op in level.loop.body.block.ops:
+        match op:
+            case dlc.LoadOp():
+                is_sequential = op.index is level.loop.induction
+                (level.sequential if is_sequential else level.random).append(op)
+            case slc.AluOp():
+                level.alus.append(op)
+            case slc.CheckOp():
+                if level.check is not None:
+                    raise UnsupportedOperation(f"{level.name}: there can be one check in a loop, not two")
+                level.check = op
+            case slc.CountOp():
+                if level.count is not None and level.count.condition is not op.condition:
+                    raise UnsupportedOperation(f"{level.name}: there can be one count in a loop, not two")
+                level.count = op
+            case dlc.EventOp():
+                level.events.append(op)
+            case _:
+                pass
+    return level
+
+
+def _sink(level: Level, inner: Level | None, config: Config) -> None:
+    """Hand ALU operations that only inner levels need to the next one, if there are too many."""
+    for op in reversed(list(level.alus)):
+        if len(level.alus) <= config.alus[level.number] or inner is None:
+            return
+        users = [use.operation for use in op.result.uses]
+        if all(_is_below(user, level, inner) for user in users):
+            level.alus.remove(op)
+            inner.alus.insert(0, op)
+
+
+def _is_below(user: Operation, level: Level, inner: Level) -> bool:
+    """Whether an ALU operation of ``level`` may run a level further in, as far as ``user`` goes."""
+    here = (*level.sequential, *level.random, *level.alus, level.check, level.count)
+    early = (inner.loop, *inner.sequential, *inner.random, inner.check)
+    return not any(user is op for op in (*here, *early))
+
+
+def _place_loads(level: Level, config: Config) -> None:
+    """Sequential loads that find no sequential slot take random ones."""
+    slots = config.sequential_loads[level.number]
+    while len(level.sequential) > slots:
+        level.random.insert(0, level.sequential.pop())
+
+
+def _verify(level: Level, config: Config) -> None:
+    n = level.number
+    available = (
+        ("random loads", len(level.random), config.random_loads[n]),
+        ("ALU operations", len(level.alus), config.alus[n]),
+    )
+    for what, needed, there in available:
+        if needed > there:
+            loads = f" beside {config.sequential_loads[n]} sequential ones" if what == "random loads" else ""
+            raise UnsupportedOperation(
+                f"{level.name} needs {needed} {what}{loads}; level {n} of configuration {config.name} has {there}"
+            )
+    for op in level.alus:
+        if op.kind.data.startswith("shift") and not config.shifters[n]:
+            raise UnsupportedOperation(
+                f"{level.name} shifts; level {n} of configuration {config.name} cannot: multiply instead"
+            )
+    _verify_order(level)
+
+
+def _verify_order(level: Level) -> None:
+    own = [op.result for op in level.alus]
+    for load in (*level.sequential, *level.random):
+        if load.base in own or load.index in own:
+            raise UnsupportedOperation(
+                f"{level.name}: a load must not depend on arithmetic in the same iteration; compute its index in the "
+                "loop around it"
+            )
+    if level.check is not None and slot_of(level, level.check.value) is None:
+        raise UnsupportedOperation(f"{level.name}: a check must be of a value loaded in the same iteration")
+
+
+def slot_of(level: Level, value: SSAValue, first_random: int = 0) -> int | None:
+    """The load slot that gives ``value``, where random slots are numbered from ``first_random``; None if none does."""
+    for first, loads in ((0, level.sequential), (first_random, level.random)):
+        for position, load in enumerate(loads):
+            if load.result is value:
+                return first + position
+    return None

@@ -1,0 +1,145 @@
+"""Where the values of a callback are while its instructions are chosen."""
+
+from dataclasses import dataclass
+
+from xdsl.dialects import vector
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import SSAValue
+
+from daedal.compiler.dialects import dlc
+from daedal.errors import UnsupportedOperation
+from daedal.hw.isa.execute import OperandKind
+
+
+@dataclass(frozen=True)
+class Place:
+    """A vector register, or the next of a queue. ``clear``: reading it must empty the register."""
+
+    kind: OperandKind
+    number: int
+    is_accumulator: bool = False
+    clear: bool = False
+
+    @property
+    def operand(self) -> dict[str, object]:
+        """The members of an instruction's operand."""
+        return {"kind": self.kind, "number": self.number}
+
+    @property
+    def queue(self) -> tuple[OperandKind, int] | None:
+        """The queue that it pops."""
+        return None if self.kind is OperandKind.REGISTER else (self.kind, self.number)
+
+
+class Places:
+    """Value -> place, how many uses a value still has, and which registers are free.
+
+    A value that is spread along a row (``vector.broadcast``) is the same as its scalar.
+    """
+
+    def __init__(self, callback: dlc.CallbackOp, first: int, registers: int) -> None:
+        self._first, self._registers = first, registers
+        self._places: dict[SSAValue, Place] = {}
+        self._aliases: dict[SSAValue, SSAValue] = {}
+        self._order: dict[SSAValue, int] = {}
+        self._waiting: list[SSAValue] = []
+        self._taken: set[int] = set()
+        self._uses: dict[SSAValue, int] = {}
+        for op in callback.body.block.ops:
+            if not isinstance(op, vector.BroadcastOp):
+                for result in op.results:
+                    self._uses[result] = _count(result)
+
+    def _root(self, value: SSAValue) -> SSAValue:
+        return self._aliases.get(value, value)
+
+    def __getitem__(self, value: SSAValue) -> Place:
+        return self._places[self._root(value)]
+
+    def __contains__(self, value: SSAValue) -> bool:
+        return self._root(value) in self._places
+
+    def remaining(self, value: SSAValue) -> int:
+        """Uses of a value that are still to come."""
+        return self._uses[self._root(value)]
+
+    def define(self, value: SSAValue, place: Place) -> None:
+        """Say where a new value is."""
+        self._places[value] = place
+        if place.queue is not None:
+            self._order[value] = len(self._order)
+            self._waiting.append(value)
+
+    def alias(self, value: SSAValue, source: SSAValue) -> None:
+        """Let ``value`` be the same as ``source``."""
+        self._aliases[value] = self._root(source)
+
+    def row_of(self, value: SSAValue) -> SSAValue:
+        """A value of row type that is the same as ``value``."""
+        root = self._root(value)
+        if isinstance(root.type, VectorType):
+            return root
+        return next(alias for alias, source in self._aliases.items() if source is root)
+
+    def new_register(self) -> int:
+        """A free register; UnsupportedOperation if there is none."""
+        for register in range(self._first, self._registers):
+            if register not in self._taken:
+                self._taken.add(register)
+                return register
+        raise UnsupportedOperation(f"a callback needs more than the machine's {self._registers} vector registers")
+
+    def move(self, value: SSAValue, register: int) -> None:
+        """Say that a value is in a register now."""
+        self.popped(value)
+        self._places[self._root(value)] = Place(OperandKind.REGISTER, register)
+
+    def popped(self, value: SSAValue) -> None:
+        """Say that a value is no longer waiting in its queue."""
+        root = self._root(value)
+        self._waiting = [other for other in self._waiting if other is not root]
+
+    def use(self, value: SSAValue) -> None:
+        """Use a value up once; its register is free after the last time."""
+        root = self._root(value)
+        self._uses[root] -= 1
+        place = self._places[root]
+        if not self._uses[root] and place.kind is OperandKind.REGISTER and not place.is_accumulator:
+            self._taken.discard(place.number)
+
+    def before(self, value: SSAValue) -> list[SSAValue]:
+        """Values that wait in the queue of ``value`` in front of it."""
+        root = self._root(value)
+        queue = self._places[root].queue
+        if queue is None or root not in self._waiting:
+            return []
+        waiting = [other for other in self._waiting if self._places[other].queue == queue]
+        return waiting[: waiting.index(root)]
+
+    def is_before(self, a: SSAValue, b: SSAValue) -> bool:
+        """Whether ``a`` was put into a queue before ``b`` was."""
+        order = self._order
+        a, b = self._root(a), self._root(b)
+        return a in order and b in order and order[a] < order[b]
+
+    def pending(self) -> list[SSAValue]:
+        """Values that nobody has popped."""
+        return list(self._waiting)
+
+    def readers_of(self, accumulator: int) -> list[SSAValue]:
+        """Values that are what an accumulator holds now, and are still needed."""
+        return [
+            value
+            for value, place in self._places.items()
+            if place.is_accumulator and place.number == accumulator and self._uses[value] > 0
+        ]
+
+
+def _count(value: SSAValue) -> int:
+    """Uses of a value, those of its copies along a row in its place."""
+    total = 0
+    for use in value.uses:
+        op = use.operation
+        total += _count(op.vector) if isinstance(op, vector.BroadcastOp) else 1
+    return total
+

@@ -1,0 +1,270 @@
+"""Chooses instructions for one callback.
+
+Pops are folded into the instruction that uses them where it can take them (operands ``a`` and ``b``), else they are
+moved to a register first; pops of one queue happen in the order of the callback.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith, math, vector
+from xdsl.ir import Operation, SSAValue
+
+from daedal.compiler.codegen.places import Place, Places
+from daedal.compiler.dialects import dlc, slcv
+from daedal.errors import UnsupportedOperation
+from daedal.hw.config import Config
+from daedal.hw.isa.execute import OperandKind, VectorOp
+
+
+@dataclass
+class CallbackSelection:
+    """Instructions of one callback.
+
+    Parameters
+    ----------
+    callback
+        The callback.
+    accumulators
+        Accumulator -> vector register.
+    config
+        The machine.
+    length
+        Gives the length register for a row's number of elements.
+    """
+
+    callback: dlc.CallbackOp
+    accumulators: Mapping[SSAValue, int]
+    config: Config
+    length: Callable[[int], int]
+    _code: list[dict[str, object]] = field(default_factory=list)
+
+    def run(self) -> list[dict[str, object]]:
+        """The members of each instruction."""
+        self._places = Places(self.callback, len(self.accumulators), self.config.vector_registers)
+        handlers: dict[type[Operation], Callable[..., None]] = {
+            dlc.PopOp: self._pop,
+            dlc.PopScalarOp: self._pop,
+            vector.BroadcastOp: self._spread,
+            slcv.GetOp: self._get,
+            slcv.SetOp: self._set,
+            dlc.PushOp: self._push,
+            dlc.DivideCountOp: self._divide,
+            arith.AddfOp: self._add,
+            arith.SubfOp: self._subtract,
+            arith.MulfOp: self._multiply,
+            math.FmaOp: self._fma,
+            math.AbsFOp: self._absolute,
+            slcv.KeepGreaterOp: self._keep,
+            slcv.KeepLessOp: self._keep,
+        }
+        for op in self.callback.body.block.ops:
+            if type(op) not in handlers:
+                raise UnsupportedOperation(f"{op.name} has no instruction")
+            handlers[type(op)](op)
+        for value in self._places.pending():
+            self._materialize(value)
+        self._code[-1]["last"] = 1
+        return self._code
+
+    # ------------------------------------------------------------------ values
+
+    def _pop(self, op: dlc.PopOp | dlc.PopScalarOp) -> None:
+        kind = OperandKind.QUEUE if isinstance(op, dlc.PopOp) else OperandKind.SCALAR
+        number = dlc.QUEUES.index(op.queue.data) if isinstance(op, dlc.PopOp) else 0
+        self._places.define(op.result, Place(kind, number))
+
+    def _spread(self, op: vector.BroadcastOp) -> None:
+        self._places.alias(op.vector, op.source)
+
+    def _get(self, op: slcv.GetOp) -> None:
+        register = self.accumulators[op.accumulator]
+        place = Place(OperandKind.REGISTER, register, is_accumulator=True, clear=op.clear is not None)
+        self._places.define(op.result, place)
+
+    def _width(self, value: SSAValue) -> int:
+        return self.length(slcv.width_of(value))
+
+    def _emit(self, op: VectorOp, destination: int, length: int, **members: object) -> None:
+        self._code.append({"op": op, "destination": destination, "length": length, **members})
+
+    def _materialize(self, value: SSAValue) -> int:
+        """Move a value that is in a queue, or about to be overwritten, to a register of its own."""
+        self._claim(value)
+        place = self._places[value]
+        register = self._places.new_register()
+        length = self._width(self._places.row_of(value))
+        self._emit(VectorOp.MOVE, register, length, a=place.operand, clear=int(place.clear))
+        self._places.move(value, register)
+        return register
+
+    def _claim(self, value: SSAValue) -> None:
+        """Pop what comes before ``value`` in its queue."""
+        for earlier in self._places.before(value):
+            self._materialize(earlier)
+
+    def _as_register(self, value: SSAValue) -> int:
+        place = self._places[value]
+        if place.kind is not OperandKind.REGISTER or place.clear:
+            return self._materialize(value)
+        return place.number
+
+    def _as_operand(self, value: SSAValue) -> dict[str, object]:
+        """Operand ``a`` or ``b``: a pop if this is the only use."""
+        place = self._places[value]
+        if place.clear or (place.kind is not OperandKind.REGISTER and self._places.remaining(value) > 1):
+            self._materialize(value)
+        else:
+            self._claim(value)
+            self._places.popped(value)
+        return self._places[value].operand
+
+    def _is_register(self, value: SSAValue) -> bool:
+        place = self._places[value]
+        return place.kind is OperandKind.REGISTER and not place.clear
+
+    # ------------------------------------------------------------------ results
+
+    def _finish(self, op: Operation, kind: VectorOp, **members: object) -> None:
+        """Emit an instruction for the result of ``op``; its operands are used up."""
+        result = op.results[0]
+        for operand in op.operands:
+            self._places.use(operand)
+        accumulator = self._only_set(result)
+        if accumulator is None:
+            destination = self._places.new_register()
+            self._places.define(result, Place(OperandKind.REGISTER, destination))
+        else:
+            destination = accumulator
+            self._save(accumulator)
+            self._places.define(result, Place(OperandKind.REGISTER, destination, is_accumulator=True))
+        self._emit(kind, destination, self._width(result), **members)
+
+    def _only_set(self, result: SSAValue) -> int | None:
+        """The accumulator that takes ``result``, if that is all it is for and happens before anything else."""
+        uses = list(result.uses)
+        if len(uses) != 1 or not isinstance(uses[0].operation, slcv.SetOp):
+            return None
+        target = uses[0].operation
+        between = result.owner.next_op if isinstance(result.owner, Operation) else None
+        while between is not None and between is not target:
+            if isinstance(between, slcv.GetOp | slcv.SetOp) and between.accumulator is target.accumulator:
+                return None
+            between = between.next_op
+        return self.accumulators[target.accumulator]
+
+    def _save(self, accumulator: int) -> None:
+        """Keep what is still needed of an accumulator that is about to be written."""
+        for value in self._places.readers_of(accumulator):
+            register = self._places.new_register()
+            length = self._width(self._places.row_of(value))
+            operand = self._places[value].operand
+            self._code.append({"op": VectorOp.MOVE, "destination": register, "length": length, "a": operand})
+            self._places.move(value, register)
+
+    def _set(self, op: slcv.SetOp) -> None:
+        register = self.accumulators[op.accumulator]
+        place = self._places[op.row]
+        if place.kind is OperandKind.REGISTER and place.number == register and not place.clear:
+            self._places.use(op.row)
+            return
+        operand = self._as_operand(op.row)
+        self._places.use(op.row)
+        self._save(register)
+        self._emit(VectorOp.MOVE, register, self._width(op.row), a=operand)
+
+    def _push(self, op: dlc.PushOp) -> None:
+        place = self._places[op.row]
+        if place.kind is not OperandKind.REGISTER:
+            self._materialize(op.row)
+            place = self._places[op.row]
+        if place.clear and self._places.remaining(op.row) > 1:
+            self._materialize(op.row)
+            place = self._places[op.row]
+        self._places.use(op.row)
+        self._emit(VectorOp.STORE, 0, self._width(op.row), a=place.operand, clear=int(place.clear))
+
+    def _divide(self, op: dlc.DivideCountOp) -> None:
+        place = self._places[op.row]
+        if place.kind is not OperandKind.REGISTER or (place.clear and self._places.remaining(op.row) > 1):
+            self._materialize(op.row)
+            place = self._places[op.row]
+        self._claim(op.count)
+        self._places.popped(op.count)
+        self._finish(op, VectorOp.DIVIDE_COUNT, a=place.operand, clear=int(place.clear))
+
+    # ------------------------------------------------------------------ arithmetic
+
+    def _product(self, value: SSAValue) -> arith.MulfOp | None:
+        """The product that ``value`` is, if it is for one sum and can be made in the same instruction."""
+        op = value.owner
+        if not isinstance(op, arith.MulfOp) or value in self._places:
+            return None
+        return op
+
+    def _multiply(self, op: arith.MulfOp) -> None:
+        uses = list(op.result.uses)
+        if len(uses) == 1 and isinstance(uses[0].operation, arith.AddfOp):
+            add = uses[0].operation
+            other = add.rhs if add.lhs is op.result else add.lhs
+            if other is not op.result and not self._is_waiting_product(other) and self._is_undisturbed(op, add):
+                return
+        self._finish(op, VectorOp.MULTIPLY, **self._factors(op.lhs, op.rhs))
+
+    def _is_waiting_product(self, value: SSAValue) -> bool:
+        return isinstance(value.owner, arith.MulfOp) and value not in self._places
+
+    def _is_undisturbed(self, op: Operation, until: Operation) -> bool:
+        """Whether no accumulator is written between two operations, so that the first can wait for the second."""
+        between = op.next_op
+        while between is not None and between is not until:
+            if isinstance(between, slcv.SetOp):
+                return False
+            between = between.next_op
+        return True
+
+    def _factors(self, first: SSAValue, second: SSAValue) -> dict[str, object]:
+        """Operands ``a`` and ``b``, which must pop different queues."""
+        same = self._places[first].queue is not None and self._places[first].queue == self._places[second].queue
+        if same:
+            earlier = first if self._places.is_before(first, second) else second
+            self._materialize(earlier)
+        if self._places.is_before(second, first):
+            b = self._as_operand(second)
+            return {"a": self._as_operand(first), "b": b}
+        return {"a": self._as_operand(first), "b": self._as_operand(second)}
+
+    def _add(self, op: arith.AddfOp) -> None:
+        for value, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+            product = self._product(value)
+            if product is not None:
+                c = self._as_register(other)
+                factors = self._factors(product.lhs, product.rhs)
+                for factor in product.operands:
+                    self._places.use(factor)
+                self._places.define(value, Place(OperandKind.REGISTER, c))
+                self._finish(op, VectorOp.MUL_ADD, c=c, **factors)
+                return
+        first, second = (op.lhs, op.rhs) if self._is_register(op.rhs) else (op.rhs, op.lhs)
+        self._finish(op, VectorOp.ADD, **self._with_register(first, second))
+
+    def _with_register(self, first: SSAValue, second: SSAValue) -> dict[str, object]:
+        """Operands ``a`` and ``c``; ``c`` must be a register."""
+        c = self._as_register(second)
+        return {"a": self._as_operand(first), "c": c}
+
+    def _subtract(self, op: arith.SubfOp) -> None:
+        self._finish(op, VectorOp.SUBTRACT, **self._with_register(op.lhs, op.rhs))
+
+    def _keep(self, op: slcv.KeepGreaterOp | slcv.KeepLessOp) -> None:
+        kind = VectorOp.MAX if isinstance(op, slcv.KeepGreaterOp) else VectorOp.MIN
+        self._finish(op, kind, **self._with_register(op.a, op.b))
+
+    def _fma(self, op: math.FmaOp) -> None:
+        c = self._as_register(op.c)
+        self._finish(op, VectorOp.FMA, c=c, **self._factors(op.a, op.b))
+
+    def _absolute(self, op: math.AbsFOp) -> None:
+        self._finish(op, VectorOp.ABS, a=self._as_operand(op.operand))
+
+

@@ -1,0 +1,185 @@
+"""Pass ``convert-slc-to-slcv``: loops along a row, in callbacks, become operations on whole rows.
+
+Local rows (``memref.alloca``) become accumulators, which stay in the execute unit.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, math, memref, scf, vector
+from xdsl.dialects.builtin import Float32Type, ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from daedal.compiler.dialects import slc, slcv
+from daedal.compiler.transforms.rows import column_offset, constant_of, is_row_loop
+from daedal.errors import UnsupportedOperation
+
+VECTOR_OPERATIONS = (
+    arith.AddfOp,
+    arith.SubfOp,
+    arith.MulfOp,
+    arith.DivfOp,
+    math.FmaOp,
+    math.AbsFOp,
+)
+"""f32 operations that work on rows as they do on elements."""
+
+_SELECTIONS: dict[int, Callable[[SSAValue, SSAValue], Operation]] = {2: slcv.KeepGreaterOp, 4: slcv.KeepLessOp}
+"""What ``a p b ? a : b`` is for predicates ogt and olt of ``arith.cmpf``."""
+
+
+class _Accumulators:
+    """The accumulators of a function, by the local rows that they replace."""
+
+    def __init__(self) -> None:
+        self._made: dict[SSAValue, SSAValue] = {}
+        self._first: dict[SSAValue, int] = {}
+
+    def of(self, buffer: SSAValue, indices: list[SSAValue], column: SSAValue, first: int) -> SSAValue:
+        """The accumulator for an access to ``buffer`` in a loop whose columns start at ``first``."""
+        if indices != [column]:
+            raise UnsupportedOperation(
+                f"local row %{buffer.name_hint or '?'} must be used at the column of the loop and nowhere else"
+            )
+        if self._first.setdefault(buffer, first) != first:
+            raise UnsupportedOperation(
+                f"all loops over local row %{buffer.name_hint or '?'} must start at the same column, "
+                f"not {self._first[buffer]} and {first}"
+            )
+        if buffer not in self._made:
+            op = slcv.AccumulatorOp(_local_width(buffer))
+            op.result.name_hint = buffer.name_hint
+            alloca = buffer.owner
+            assert isinstance(alloca, Operation) and alloca.parent is not None
+            alloca.parent.insert_op_before(op, alloca)
+            self._made[buffer] = op.result
+        return self._made[buffer]
+
+
+def _local_width(buffer: SSAValue) -> int:
+    kind = buffer.type
+    if not isinstance(kind, memref.MemRefType) or not isinstance(kind.element_type, Float32Type):
+        raise UnsupportedOperation(f"a local row must be of f32, not {kind}")
+    shape = kind.get_shape()
+    if len(shape) != 1 or shape[0] < 1:
+        raise UnsupportedOperation(f"a local row must have one dimension of a fixed size, not {kind}")
+    return shape[0]
+
+
+class _RowLoop:
+    """Replaces one loop over a row."""
+
+    def __init__(self, loop: scf.ForOp, accumulators: _Accumulators) -> None:
+        lower, upper = constant_of(loop.lb), constant_of(loop.ub)
+        assert lower is not None and upper is not None
+        self._loop, self._accumulators = loop, accumulators
+        self._column: SSAValue = loop.body.block.args[0]
+        self._first, self._width = lower, upper - lower
+        self._rows: dict[SSAValue, SSAValue] = {}
+
+    def run(self) -> None:
+        handlers: dict[type[Operation], Callable[..., None]] = {
+            memref.LoadOp: self._load,
+            memref.StoreOp: self._store,
+            arith.SelectOp: self._select,
+        }
+        for op in self._loop.body.block.ops:
+            if type(op) in handlers:
+                handlers[type(op)](op)
+            elif isinstance(op, VECTOR_OPERATIONS):
+                self._arithmetic(op)
+            elif not isinstance(op, arith.AddiOp | arith.CmpfOp | scf.YieldOp):
+                raise UnsupportedOperation(f"{op.name} on a row cannot be offloaded")
+        self._loop.detach()
+        self._loop.erase()
+
+    def _insert(self, op: Operation, like: SSAValue | None = None) -> None:
+        block = self._loop.parent
+        assert block is not None
+        block.insert_op_before(op, self._loop)
+        if like is not None:
+            op.results[0].name_hint = like.name_hint
+            self._rows[like] = op.results[0]
+
+    def _row(self, value: SSAValue) -> SSAValue:
+        """The row for an element; what does not change along the row is spread."""
+        if value not in self._rows:
+            if isinstance(value.owner, VECTOR_OPERATIONS):
+                self._arithmetic(value.owner)
+            else:
+                self._insert(vector.BroadcastOp(value, slcv.row_type(self._width)), value)
+        return self._rows[value]
+
+    def _place(self, indices: list[SSAValue]) -> list[SSAValue]:
+        """The indices of the first element of the row."""
+        *leading, last = indices
+        found, offset = column_offset(last, self._column)
+        if not found:
+            raise UnsupportedOperation("a row must be read and written at consecutive elements")
+        if offset is None:
+            offset = self._loop.lb
+        elif self._first:
+            added = arith.AddiOp(offset, self._loop.lb)
+            self._insert(added)
+            offset = added.result
+        return [*leading, offset]
+
+    def _load(self, op: memref.LoadOp) -> None:
+        if isinstance(op.memref.owner, memref.AllocaOp):
+            accumulator = self._accumulators.of(op.memref, list(op.indices), self._column, self._first)
+            self._insert(slcv.GetOp(accumulator, self._width), op.res)
+        elif isinstance(op.res.type, Float32Type):
+            self._insert(slcv.FetchOp(op.memref, self._place(list(op.indices)), self._width), op.res)
+        else:
+            raise UnsupportedOperation(f"a row must be of f32, not {op.res.type}")
+
+    def _store(self, op: memref.StoreOp) -> None:
+        row = self._row(op.value)
+        if isinstance(op.memref.owner, memref.AllocaOp):
+            accumulator = self._accumulators.of(op.memref, list(op.indices), self._column, self._first)
+            self._insert(slcv.SetOp(accumulator, row))
+        else:
+            self._insert(slcv.StoreOp(row, op.memref, self._place(list(op.indices))))
+
+    def _arithmetic(self, op: Operation) -> None:
+        rows = [self._row(value) for value in op.operands]
+        new = type(op).create(operands=rows, result_types=[slcv.row_type(self._width)], properties=op.properties)
+        self._insert(new, op.results[0])
+
+    def _select(self, op: arith.SelectOp) -> None:
+        compare = op.cond.owner
+        if isinstance(compare, arith.CmpfOp) and (compare.lhs, compare.rhs) == (op.lhs, op.rhs):
+            made = _SELECTIONS.get(compare.predicate.value.data)
+            if made is not None:
+                self._insert(made(self._row(op.lhs), self._row(op.rhs)), op.result)
+                return
+        raise UnsupportedOperation(
+            "arith.select on a row must be of the form `a > b ? a : b` or `a < b ? a : b`, with cmpf ogt or olt"
+        )
+
+
+@dataclass(frozen=True)
+class ConvertSlcToSlcv(ModulePass):
+    """See the module."""
+
+    name = "convert-slc-to-slcv"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Vectorise the callbacks of every function."""
+        for function in op.body.block.ops:
+            if isinstance(function, func.FuncOp):
+                _vectorise(function)
+
+
+def _vectorise(function: func.FuncOp) -> None:
+    accumulators = _Accumulators()
+    for callback in [op for op in function.walk() if isinstance(op, slc.CallbackOp)]:
+        for loop in [op for op in callback.body.block.ops if isinstance(op, scf.ForOp)]:
+            if not is_row_loop(loop):
+                raise UnsupportedOperation("a loop in a callback must run along a row")
+            _RowLoop(loop, accumulators).run()
+    for alloca in [op for op in function.body.block.ops if isinstance(op, memref.AllocaOp)]:
+        alloca.detach()
+        alloca.erase()

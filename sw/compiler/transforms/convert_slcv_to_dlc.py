@@ -1,0 +1,286 @@
+"""Pass ``convert-slcv-to-dlc``: separates the access program from the execute program.
+
+Memrefs become byte addresses made of launch arguments and streams; callbacks become events, which fill queues, on
+one side, and callbacks, which pop them, on the other.
+"""
+
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import Float32Type, MemRefType, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from daedal.compiler.dialects import dlc, slc, slcv
+from daedal.compiler.transforms.addresses import Addresses, Linear, buffer_name, element_bytes
+from daedal.compiler.transforms.callback_splitter import CallbackSplitter
+from daedal.compiler.transforms.rows import constant_of, loop_name
+from daedal.compiler.transforms.uniforms import Uniform, Uniforms
+from daedal.errors import UnsupportedOperation
+
+
+@dataclass
+class _Level:
+    loop: slc.ForOp
+    depth: int
+    inner: slc.ForOp | None = None
+    sums: dict[tuple[SSAValue, SSAValue], SSAValue] = field(default_factory=dict)
+
+    def insert(self, op: Operation, hint: str | None = None) -> SSAValue:
+        if self.inner is None:
+            self.loop.body.block.add_op(op)
+        else:
+            self.loop.body.block.insert_op_before(op, self.inner)
+        if op.results:
+            op.results[0].name_hint = hint
+            return op.results[0]
+        return SSAValue.get(op.operands[0])
+
+
+class _Separator:
+    """Rewrites one function."""
+
+    def __init__(self, function: func.FuncOp) -> None:
+        self._old = function.body.block
+        self._new = Block()
+        self._access, self._execute = dlc.AccessOp(), dlc.ExecuteOp()
+        self._uniforms = Uniforms(self._new)
+        self._addresses = Addresses(self._uniforms, self._uniform)
+        self._fixed: dict[SSAValue, Uniform] = {}
+        self._streams: dict[SSAValue, SSAValue] = {}
+        self._levels: dict[SSAValue, _Level] = {}
+        self._scales: dict[SSAValue, int] = {}
+        self._accumulators: dict[SSAValue, SSAValue] = {}
+        self._token = 0
+
+    def run(self) -> Block:
+        """The new body."""
+        self._check_aliases()
+        for op in self._old.ops:
+            if isinstance(op, slc.ForOp):
+                self._loop(op, None)
+        for body in (self._access, self._execute):
+            self._new.add_op(body)
+        self._new.add_op(func.ReturnOp())
+        return self._new
+
+    def _check_aliases(self) -> None:
+        read, written = set(), set()
+        for op in self._old.walk():
+            if isinstance(op, slcv.FetchOp | slc.LoadOp):
+                read.add(op.memref)
+            elif isinstance(op, slcv.StoreOp):
+                written.add(op.memref)
+        for buffer in read & written:
+            raise UnsupportedOperation(
+                f"buffer %{buffer_name(buffer)} must not be both read and written: a read may come before or after "
+                "the write; use a local row or two buffers"
+            )
+
+    # ------------------------------------------------------------------ what a launch fixes
+
+    def _uniform(self, value: SSAValue) -> Uniform:
+        if value not in self._fixed:
+            self._fixed[value] = self._make_uniform(value)
+        return self._fixed[value]
+
+    def _make_uniform(self, value: SSAValue) -> Uniform:
+        op = value.owner
+        if isinstance(op, Block):
+            return self._uniforms.argument("value", buffer_name(value))
+        number = constant_of(value)
+        if number is not None:
+            return number
+        if isinstance(op, memref.DimOp):
+            return self._size(op)
+        if isinstance(op, arith.AddiOp):
+            return self._uniforms.add(self._uniform(op.lhs), self._uniform(op.rhs))
+        if isinstance(op, arith.MuliOp):
+            return self._uniforms.mul(self._uniform(op.lhs), self._uniform(op.rhs))
+        if isinstance(op, arith.SubiOp):
+            negative = self._uniforms.mul(self._uniform(op.rhs), -1)
+            return self._uniforms.add(self._uniform(op.lhs), negative)
+        if isinstance(op, arith.MinSIOp | arith.MaxSIOp):
+            return self._uniforms.combine(type(op), self._uniform(op.lhs), self._uniform(op.rhs))
+        if isinstance(op, arith.IndexCastOp):
+            return self._uniform(op.input)
+        raise UnsupportedOperation(f"{op.name} outside of all loops cannot be offloaded")
+
+    def _size(self, op: memref.DimOp) -> Uniform:
+        dimension = constant_of(op.index)
+        assert isinstance(op.source.type, MemRefType)
+        shape = op.source.type.get_shape()
+        if dimension is None or not 0 <= dimension < len(shape):
+            raise UnsupportedOperation(f"memref.dim must be of a constant dimension that exists, not {dimension}")
+        if shape[dimension] >= 0:
+            return shape[dimension]
+        return self._uniforms.argument("size", buffer_name(op.source), dimension)
+
+    # ------------------------------------------------------------------ the access program
+
+    def stream(self, value: SSAValue) -> SSAValue:
+        """What a stream, a fixed index or an f32 constant became."""
+        if isinstance(value.type, slc.StreamType):
+            return self._streams[value]
+        if isinstance(value.type, Float32Type):
+            if value not in self._streams:
+                op = value.owner
+                assert isinstance(op, Operation)
+                self._streams[value] = self._uniforms.insert(op.clone(), value.name_hint)
+            return self._streams[value]
+        return self._uniforms.value(self._uniform(value))
+
+    def _loop(self, old: slc.ForOp, parent: _Level | None) -> None:
+        scale = 4 if _is_column(old) else 1
+        bounds = [self._bound(value, scale) for value in (old.lower, old.upper, old.step)]
+        new = slc.ForOp(*bounds, name=old.induction.name_hint)
+        level = _Level(new, 0 if parent is None else parent.depth + 1)
+        self._scales[old.induction] = scale
+        self._define(old.induction, new.induction, level)
+        if parent is None:
+            self._access.body.block.add_op(new)
+        else:
+            parent.loop.body.block.add_op(new)
+            parent.inner = new
+        for op in old.body.block.ops:
+            self._operation(op, level)
+
+    def _bound(self, value: SSAValue, scale: int) -> SSAValue:
+        if isinstance(value.type, slc.StreamType):
+            return self.stream(value)
+        return self._uniforms.value(self._uniforms.mul(self._uniform(value), scale))
+
+    def _define(self, old: SSAValue, new: SSAValue, level: _Level) -> None:
+        new.name_hint = old.name_hint
+        self._streams[old], self._levels[old] = new, level
+
+    def _operation(self, op: Operation, level: _Level) -> None:
+        if isinstance(op, slc.ForOp):
+            self._loop(op, level)
+        elif isinstance(op, slc.CallbackOp):
+            self._callback(op, level)
+        elif isinstance(op, slc.LoadOp):
+            self._define(op.result, self._load(op, level), level)
+        elif isinstance(op, slc.AluOp):
+            new = level.insert(slc.AluOp(op.kind.data, self.stream(op.a), self.stream(op.b)))
+            self._define(op.result, new, level)
+        elif isinstance(op, slc.CheckOp):
+            level.insert(slc.CheckOp(op.kind.data, self.stream(op.value), self.stream(op.limit)))
+        elif isinstance(op, slc.CountOp):
+            condition = None if op.condition is None else self.stream(op.condition)
+            self._define(op.result, level.insert(slc.CountOp(condition)), level)
+
+    def _load(self, op: slc.LoadOp, level: _Level) -> SSAValue:
+        size = element_bytes(op.memref)
+        address = self._addresses.address(op.memref, list(op.indices))
+        unit = [stream for stream, factor in address.terms.items() if factor == size]
+        if not unit:
+            raise UnsupportedOperation(f"{loop_name(level.loop)}: a load must be indexed by a stream, element by element")
+        index = max(unit, key=lambda stream: self._levels[stream].depth)
+        base = self._base(address, index)
+        end = self._uniforms.argument("end", buffer_name(op.memref))
+        is_float = isinstance(op.result.type.element_type, Float32Type)
+        return level.insert(
+            dlc.LoadOp(base, self._streams[index], end, size, op.result.type, signed=not is_float)
+        )
+
+    def _base(self, address: Linear, index: SSAValue | None) -> SSAValue:
+        """An address without the term of ``index``; what streams add to it is added where they are made."""
+        total = self._uniforms.value(address.offset)
+        others = [stream for stream in address.terms if stream is not index]
+        for stream in sorted(others, key=lambda stream: self._levels[stream].depth):
+            level, new = self._levels[stream], self._streams[stream]
+            factor = address.terms[stream]
+            scale = self._scales.get(stream, 1)
+            if isinstance(factor, int) and factor % scale == 0:
+                factor //= scale
+            if factor != 1:
+                new = self._sum("mul", new, self._uniforms.value(factor), level)
+            total = self._sum("add", total, new, level)
+        return total
+
+    def _sum(self, kind: str, a: SSAValue, b: SSAValue, level: _Level) -> SSAValue:
+        key = (a, b)
+        if key not in level.sums:
+            level.sums[key] = level.insert(slc.AluOp(kind, a, b), a.name_hint)
+        return level.sums[key]
+
+    def row(self, buffer: SSAValue, indices: list[SSAValue]) -> tuple[SSAValue, SSAValue, SSAValue]:
+        """Base, index and pitch of a row."""
+        address = self._addresses.address(buffer, indices)
+        candidates = [stream for stream in address.terms if self._scales.get(stream, 1) == 1]
+        if not candidates:
+            zero = self._uniforms.value(0)
+            return self._base(address, None), zero, zero
+        index = max(candidates, key=lambda stream: self._levels[stream].depth)
+        pitch = self._uniforms.value(address.terms[index])
+        return self._base(address, index), self._streams[index], pitch
+
+    # ------------------------------------------------------------------ callbacks
+
+    def accumulator(self, value: SSAValue) -> SSAValue:
+        """What an accumulator became."""
+        if value not in self._accumulators:
+            op = slcv.AccumulatorOp(slcv.width_of(value))
+            op.result.name_hint = value.name_hint
+            block = self._execute.body.block
+            if block.first_op is None:
+                block.add_op(op)
+            else:
+                block.insert_op_before(op, block.first_op)
+            self._accumulators[value] = op.result
+        return self._accumulators[value]
+
+    def _callback(self, op: slc.CallbackOp, level: _Level) -> None:
+        event, callback = CallbackSplitter(op, self).run(self._token)
+        if event is not None:
+            level.loop.body.block.add_op(event)
+        if callback is not None:
+            self._execute.body.block.add_op(callback)
+            self._token += 1
+
+
+def _is_column(loop: slc.ForOp) -> bool:
+    """Whether a loop's variable is only used as a column of rows."""
+    for use in loop.induction.uses:
+        callback = use.operation
+        if not isinstance(callback, slc.CallbackOp):
+            return False
+        position = list(callback.operands).index(loop.induction) - (callback.condition is not None)
+        for inner in callback.body.block.args[position].uses:
+            added = inner.operation
+            if not isinstance(added, arith.AddiOp):
+                return False
+            for access in added.result.uses:
+                is_access = isinstance(access.operation, slcv.FetchOp | slcv.StoreOp)
+                if not is_access or access.index != len(access.operation.operands) - 1:
+                    return False
+    return loop.induction.first_use is not None
+
+
+@dataclass(frozen=True)
+class ConvertSlcvToDlc(ModulePass):
+    """See the module."""
+
+    name = "convert-slcv-to-dlc"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Separate every function."""
+        for function in op.body.block.ops:
+            if isinstance(function, func.FuncOp):
+                body = _Separator(function).run()
+                new = func.FuncOp(function.sym_name.data, ([], []), Region(body))
+                op.body.block.insert_op_before(new, function)
+                function.detach()
+                function.erase()
+                _remove_unused(new)
+
+
+def _remove_unused(function: func.FuncOp) -> None:
+    """Drop streams and numbers that nothing uses."""
+    for op in reversed(list(function.walk())):
+        droppable = isinstance(op, slc.AluOp | dlc.LoadOp | dlc.ArgumentOp | arith.ConstantOp | arith.AddiOp | arith.MuliOp)
+        if droppable and all(result.first_use is None for result in op.results):
+            op.detach()
+            op.erase()

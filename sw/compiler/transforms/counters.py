@@ -1,0 +1,45 @@
+"""Counters: loop-carried integers that count iterations."""
+
+from xdsl.dialects import arith, scf
+from xdsl.ir import Block, SSAValue
+
+from daedal.compiler.transforms.rows import constant_of, loop_name
+from daedal.errors import UnsupportedOperation
+
+
+def _is_increment(value: SSAValue, counter: SSAValue) -> bool:
+    op = value.owner
+    if not isinstance(op, arith.AddiOp):
+        return False
+    return (op.lhs is counter and constant_of(op.rhs) == 1) or (op.rhs is counter and constant_of(op.lhs) == 1)
+
+
+def _yielded(block: Block | None, position: int) -> SSAValue | None:
+    last = None if block is None else block.last_op
+    return last.operands[position] if isinstance(last, scf.YieldOp) else None
+
+
+def count_condition(loop: scf.ForOp, position: int) -> SSAValue | None:
+    """The condition under which loop-carried value ``position`` counts an iteration; None if it counts all.
+
+    Raises UnsupportedOperation if the value is anything but a counter that starts at 0.
+    """
+    counter = loop.body.block.args[position + 1]
+    following = _yielded(loop.body.block, position)
+    assert following is not None
+    if constant_of(loop.iter_args[position]) == 0:
+        if _is_increment(following, counter):
+            return None
+        op = following.owner
+        if isinstance(op, scf.IfOp):
+            at = list(op.results).index(following)
+            then = _yielded(op.true_region.block, at)
+            otherwise = _yielded(op.false_region.first_block, at)
+            if then is not None and _is_increment(then, counter) and otherwise is counter:
+                return op.cond
+        if isinstance(op, arith.SelectOp) and _is_increment(op.lhs, counter) and op.rhs is counter:
+            return op.cond
+    raise UnsupportedOperation(
+        f"{loop_name(loop)}: a value carried from one iteration to the next must be a counter that starts at 0, "
+        f"not %{counter.name_hint or '?'}; keep sums in a local row (memref.alloca)"
+    )

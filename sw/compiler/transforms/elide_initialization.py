@@ -1,0 +1,100 @@
+"""Pass ``elide-initialization``: an accumulator that is cleared when it is read for the last time starts at +0.0.
+
+Where work on an accumulator begins with setting it to +0.0 and ends, once for every such beginning, with reading
+it, the last read clears it instead. An empty register reads as +0.0, and all are empty when a launch starts.
+"""
+
+from dataclasses import dataclass
+from math import copysign
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, vector
+from xdsl.dialects.builtin import FloatAttr, ModuleOp, UnitAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from daedal.compiler.dialects import slc, slcv
+
+
+def _is_zero(row: SSAValue) -> bool:
+    """Whether ``row`` is +0.0 in all elements."""
+    spread = row.owner
+    if not isinstance(spread, vector.BroadcastOp) or not isinstance(spread.source.owner, arith.ConstantOp):
+        return False
+    value = spread.source.owner.value
+    return isinstance(value, FloatAttr) and value.value.data == 0.0 and copysign(1.0, value.value.data) > 0
+
+
+def _callback(op: Operation) -> slc.CallbackOp:
+    parent = op.parent_op()
+    assert isinstance(parent, slc.CallbackOp)
+    return parent
+
+
+def _period(callback: slc.CallbackOp) -> Operation | None:
+    """The operation that runs a callback once: the loop for an iteration, what is around the loop for its ends."""
+    loop = callback.parent_op()
+    assert loop is not None
+    return loop if callback.event.data == "iteration" else loop.parent_op()
+
+
+def _nest(op: Operation) -> Operation:
+    """The outermost loop around ``op``."""
+    while not isinstance(op.parent_op(), func.FuncOp):
+        parent = op.parent_op()
+        assert parent is not None
+        op = parent
+    return op
+
+
+def _elide(accumulator: slcv.AccumulatorOp, order: list[Operation]) -> None:
+    users = {use.operation for use in accumulator.result.uses}
+    accesses = [op for op in order if op in users]
+    if not accesses or len({id(_nest(op)) for op in accesses}) != 1:
+        return
+    first, last = accesses[0], accesses[-1]
+    if not isinstance(first, slcv.SetOp) or not _is_zero(first.row) or not isinstance(last, slcv.GetOp):
+        return
+    rows = [op.row if isinstance(op, slcv.SetOp) else op.results[0] for op in accesses]
+    if any(slcv.width_of(row) != slcv.width_of(accumulator.result) for row in rows):
+        return
+    if any(_is_compared(op) for op in accesses):
+        return
+    begin, end = _callback(first), _callback(last)
+    if begin.condition is not None or end.condition is not None or _period(begin) is not _period(end):
+        return
+    last.clear = UnitAttr()
+    first.detach()
+    first.erase()
+    _remove_unused(begin)
+
+
+def _is_compared(op: Operation) -> bool:
+    """Whether a read decides a maximum or minimum, where an empty register is not the same as +0.0."""
+    keep = (slcv.KeepGreaterOp, slcv.KeepLessOp)
+    return any(isinstance(use.operation, keep) for result in op.results for use in result.uses)
+
+
+def _remove_unused(callback: slc.CallbackOp) -> None:
+    for op in reversed(list(callback.body.block.ops)):
+        if isinstance(op, vector.BroadcastOp) and op.vector.first_use is None:
+            op.detach()
+            op.erase()
+    if callback.body.block.first_op is None:
+        callback.detach()
+        callback.erase()
+
+
+@dataclass(frozen=True)
+class ElideInitialization(ModulePass):
+    """See the module."""
+
+    name = "elide-initialization"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Look at every accumulator."""
+        for function in op.body.block.ops:
+            if isinstance(function, func.FuncOp):
+                for accumulator in list(function.body.block.ops):
+                    if isinstance(accumulator, slcv.AccumulatorOp):
+                        _elide(accumulator, list(function.walk()))

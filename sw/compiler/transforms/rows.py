@@ -1,0 +1,79 @@
+"""What the passes on loops share: which loops run along a row, and how loops are named in messages."""
+
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import Float32Type, IntegerAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from daedal.compiler.dialects import slc
+
+
+def constant_of(value: SSAValue) -> int | None:
+    """The number, if ``value`` is a constant integer."""
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
+
+
+def loop_name(loop: scf.ForOp | slc.ForOp) -> str:
+    """How a message calls a loop: by its induction variable."""
+    name = loop.body.block.args[0].name_hint
+    return f"loop %{name}" if name else "a loop"
+
+
+def is_within(op: Operation, block: Block) -> bool:
+    """Whether ``op`` stands in ``block`` or in a region of one of its operations."""
+    parent: Operation | None = op
+    while parent is not None:
+        if parent.parent is block:
+            return True
+        parent = parent.parent_op()
+    return False
+
+
+def is_float_access(op: Operation) -> bool:
+    """Whether ``op`` loads or stores an f32."""
+    if isinstance(op, memref.LoadOp):
+        return isinstance(op.res.type, Float32Type)
+    return isinstance(op, memref.StoreOp) and isinstance(op.value.type, Float32Type)
+
+
+def column_offset(index: SSAValue, column: SSAValue) -> tuple[bool, SSAValue | None]:
+    """Whether ``index`` is ``column`` plus something that does not depend on it, and that something."""
+    if index is column:
+        return True, None
+    owner = index.owner
+    if isinstance(owner, arith.AddiOp):
+        if owner.lhs is column and owner.rhs is not column:
+            return True, owner.rhs
+        if owner.rhs is column and owner.lhs is not column:
+            return True, owner.lhs
+    return False, None
+
+
+def _is_column_use(op: Operation, value: SSAValue, column: SSAValue) -> bool:
+    if is_float_access(op):
+        assert isinstance(op, memref.LoadOp | memref.StoreOp)
+        *leading, last = op.indices
+        return all(index is not value for index in leading) and last is value
+    if isinstance(op, arith.AddiOp) and value is column and column_offset(op.result, column)[0]:
+        return all(_is_column_use(use.operation, op.result, column) for use in op.result.uses)
+    return False
+
+
+def is_row_loop(loop: scf.ForOp) -> bool:
+    """Whether the loop works along rows: its iterations are independent and touch consecutive f32.
+
+    Its bounds are constants, its step is 1, it has no loops or conditions inside, and its variable is only used in
+    the last index of loads and stores, in that of every store.
+    """
+    lower, upper, step = map(constant_of, (loop.lb, loop.ub, loop.step))
+    if lower is None or upper is None or step != 1 or lower >= upper or loop.iter_args:
+        return False
+    column = loop.body.block.args[0]
+    if any(op.regions for op in loop.body.block.ops):
+        return False
+    if column.first_use is None or not all(_is_column_use(u.operation, column, column) for u in column.uses):
+        return False
+    stores = [op for op in loop.body.block.ops if isinstance(op, memref.StoreOp)]
+    return bool(stores) and all(column_offset(op.indices[-1], column)[0] for op in stores)

@@ -1,0 +1,149 @@
+"""Pass ``tile-columns``: work on rows longer than a vector register is done in tiles of columns.
+
+The nest is put into a loop over the full tiles; a copy of it, after it, does what is left over. A row that is
+only copied needs no register and stays whole.
+"""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, VectorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from daedal.compiler.dialects import slc, slcv
+from daedal.compiler.transforms.rows import loop_name
+from daedal.errors import UnsupportedOperation
+
+
+def is_copy(fetch: slcv.FetchOp) -> bool:
+    """Whether all that happens to a fetched row is to be stored."""
+    users = [use.operation for use in fetch.result.uses]
+    return len(users) == 1 and isinstance(users[0], slcv.StoreOp) and users[0].parent is fetch.parent
+
+
+def _widths(nest: slc.ForOp) -> set[int]:
+    return {
+        slcv.width_of(result)
+        for op in nest.walk()
+        for result in op.results
+        if isinstance(result.type, VectorType) and not (isinstance(op, slcv.FetchOp) and is_copy(op))
+    }
+
+
+def _constant(value: int, before: Operation) -> SSAValue:
+    op = arith.ConstantOp(IntegerAttr(value, IndexType()))
+    op.result.name_hint = f"c{value}"
+    assert before.parent is not None
+    before.parent.insert_op_before(op, before)
+    return op.result
+
+
+class _Tiling:
+    """Makes the tiled copies of one nest, whose rows have ``width`` elements."""
+
+    def __init__(self, nest: slc.ForOp, width: int, elements: int) -> None:
+        self._nest, self._width, self._elements = nest, width, elements
+
+    def run(self) -> None:
+        full, tail = divmod(self._width, self._elements)
+        main = self._copy(self._elements)
+        if full == 1:
+            self._place(main)
+        else:
+            self._place(self._loop(main, full))
+        if tail:
+            rest = self._copy(tail)
+            first = _constant(full * self._elements, self._nest)
+            self._place(rest)
+            self._move_columns(rest, first)
+        self._nest.detach()
+        self._nest.erase()
+
+    def _place(self, nest: slc.ForOp) -> None:
+        assert self._nest.parent is not None
+        self._nest.parent.insert_op_before(nest, self._nest)
+
+    def _copy(self, width: int) -> slc.ForOp:
+        """A copy of the nest for rows of ``width`` elements, with accumulators of its own."""
+        known: dict[SSAValue, SSAValue] = {}
+        for op in self._nest.walk():
+            if isinstance(op, slcv.GetOp | slcv.SetOp) and op.accumulator not in known:
+                accumulator = slcv.AccumulatorOp(width)
+                accumulator.result.name_hint = op.accumulator.name_hint
+                self._nest.parent.insert_op_before(accumulator, self._nest)  # type: ignore[union-attr]
+                known[op.accumulator] = accumulator.result
+        copy = self._nest.clone(known)
+        for op in copy.walk():
+            for result in op.results:
+                if isinstance(result.type, VectorType):
+                    Rewriter.replace_value_with_new_type(result, slcv.row_type(width))
+        return copy
+
+    def _loop(self, nest: slc.ForOp, full: int) -> slc.ForOp:
+        zero, step = _constant(0, self._nest), _constant(self._elements, self._nest)
+        tiles = slc.ForOp(zero, _constant(full * self._elements, self._nest), step, name="tile")
+        tiles.body.block.add_op(nest)
+        self._move_columns(nest, tiles.induction)
+        return tiles
+
+    def _move_columns(self, nest: slc.ForOp, first: SSAValue) -> None:
+        """Let all rows start ``first`` columns further on."""
+        for callback in [op for op in nest.walk() if isinstance(op, slc.CallbackOp)]:
+            accesses = [op for op in callback.body.block.ops if isinstance(op, slcv.FetchOp | slcv.StoreOp)]
+            if not accesses:
+                continue
+            block, inside = callback.body.block, first
+            if isinstance(first.type, slc.StreamType):
+                inside = block.insert_arg(IndexType(), len(block.args))
+                inside.name_hint = first.name_hint
+                _add_input(callback, first)
+            for op in accesses:
+                moved = arith.AddiOp(op.indices[-1], inside)
+                block.insert_op_before(moved, op)
+                op.operands[len(op.operands) - 1] = moved.result
+
+
+def _add_input(callback: slc.CallbackOp, stream: SSAValue) -> None:
+    """Replace a callback by one with another input, for which its region has an argument already."""
+    inputs = [*callback.inputs, stream]
+    region = callback.detach_region(callback.body)
+    new = slc.CallbackOp(callback.event.data, callback.condition, inputs, region)
+    assert callback.parent is not None
+    callback.parent.insert_op_before(new, callback)
+    callback.detach()
+    callback.erase()
+
+
+@dataclass(frozen=True)
+class TileColumns(ModulePass):
+    """See the module. ``elements`` is the longest row that a vector register holds."""
+
+    name = "tile-columns"
+
+    elements: int = 256
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Tile the nests that need it."""
+        for function in op.body.block.ops:
+            if isinstance(function, func.FuncOp):
+                for nest in [inner for inner in function.body.block.ops if isinstance(inner, slc.ForOp)]:
+                    self._tile(nest)
+
+    def _tile(self, nest: slc.ForOp) -> None:
+        widths = _widths(nest)
+        if max(widths, default=0) <= self.elements:
+            return
+        if len(widths) > 1:
+            raise UnsupportedOperation(
+                f"{loop_name(nest)}: rows longer than {self.elements} elements must all have the same length, "
+                f"not {sorted(widths)}"
+            )
+        copies = [op for op in nest.walk() if isinstance(op, slcv.FetchOp) and is_copy(op)]
+        if any(slcv.width_of(op.result) not in widths for op in copies):
+            raise UnsupportedOperation(
+                f"{loop_name(nest)}: rows that are copied must be as long as the others, {sorted(widths)} elements"
+            )
+        _Tiling(nest, widths.pop(), self.elements).run()

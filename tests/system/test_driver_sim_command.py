@@ -1,0 +1,90 @@
+"""``daedal sim``, on results that are made up."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from daedal.cli import cli
+from daedal.driver.device import Device
+from daedal.hw.config import PRESETS
+from daedal.workloads.runner import Result
+from tests.system.fake_target import FakeTarget
+
+KEYS = {
+    "workload", "target", "config", "memory", "bit_exact", "cycles", "lookups", "bytes_read", "bytes_written",
+    "line_share", "stalls", "sim_kcycles_per_s",
+}  # fmt: skip
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Runs the command; ``differences`` (operation -> text) are found by the comparison."""
+    differences = {}
+
+    def open_target(name, config, *, memory, memory_bytes, wave):
+        return FakeTarget(config)
+
+    def run_case(case, device, *, target, memory):
+        difference = differences.get(case.operation, "")
+        return Result(
+            case.workload, case.operation, case.shape, target, device.config.name, memory, not difference,
+            difference, cycles=1000, launches=1, lookups=5, rows=5, bytes_read=160, bytes_written=16,
+            line_share=0.011, main_stall="load", stalls={"load": 7}, seconds=0.1, sim_kcycles_per_s=10.0,
+        )  # fmt: skip
+
+    monkeypatch.setattr("daedal.driver.device.open_target", open_target)
+    monkeypatch.setattr("daedal.workloads.runner.run_case", run_case)
+
+    def invoke(*arguments):
+        return CliRunner().invoke(cli, ["sim", *map(str, arguments)])
+
+    invoke.differences = differences
+    return invoke
+
+
+def test_all_workloads_and_the_json_file(run, tmp_path):
+    path = tmp_path / "sim.json"
+    result = run("--json", path, "--config", "edge", "--target", "emulator", "--memory", "ideal:latency=5")
+    assert result.exit_code == 0, result.output
+    document = json.loads(path.read_text())
+    assert document["schema"] == 1
+    assert [entry["workload"] for entry in document["results"]] == ["text", "text", "dlrm", "dlrm", "gather"]
+    for entry in document["results"]:
+        assert entry.keys() >= KEYS
+        assert (entry["config"], entry["target"], entry["memory"]) == ("edge", "emulator", "ideal:latency=5")
+        assert entry["bit_exact"] is True
+    assert result.output.count("equal") == 5
+
+
+def test_inequality_fails_and_names_the_element(run, tmp_path):
+    path = tmp_path / "sim.json"
+    run.differences["Embedding"] = "element [3, 5] must be 0x1.0p+0"
+    result = run("gather", "--json", path)
+    assert result.exit_code == 1
+    assert "gather: Embedding differs from PyTorch: element [3, 5] must be 0x1.0p+0" in result.output
+    assert json.loads(path.read_text())["results"][0]["bit_exact"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["chess"], "'chess' is not one of"),
+        (["--config", "hbm"], "'hbm' is not one of"),
+        (["--target", "quantum"], "'quantum' is not one of"),
+    ],
+)
+def test_wrong_command_line(run, arguments, message):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+
+
+def test_wrong_memory_is_a_wrong_command_line():
+    result = CliRunner().invoke(cli, ["sim", "--target", "emulator", "--memory", "ideal:speed=2"])
+    assert result.exit_code == 2
+    assert "must be one of latency, lines, stall, seed" in " ".join(result.output.split())
+
+
+def test_fake_device_is_one():
+    assert not Device(FakeTarget(PRESETS["edge"]), PRESETS["edge"]).closed

@@ -1,0 +1,249 @@
+"""Drives an access unit cycle by cycle: program words in, memory with random delays, everything it sends noted.
+
+Outputs are looked at in the second half of a cycle, when the inputs given at the falling edge have settled; that
+is what the next rising edge will see.
+"""
+
+import random
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from amaranth.lib import data
+from cocotb.triggers import FallingEdge, ReadOnly
+from daedal.hw.config import Config
+from daedal.hw.interfaces import (
+    Client,
+    ConfigWord,
+    fault_layout,
+    read_request_layout,
+    return_layout,
+    scalar_layout,
+    store_address_layout,
+    token_layout,
+)
+from daedal.hw.isa.contract import Fetch, StoreAddress
+from daedal.hw.isa.program import Program
+from daedal.hw.isa.program_words import VALUE_BITS, ControlField, FetchQueue
+from daedal.hw.queues.vector_queues import reserve_layout
+
+from tests.unit.access_unit.programs import MEMORY_BYTES
+
+OUTPUTS = {"tokens": token_layout(), "scalars": scalar_layout(), "store_addresses": store_address_layout()}
+COUNTERS = ("row", "lookup", "bundle", "token")
+
+
+@dataclass
+class Behaviour:
+    """How the surroundings behave: probabilities per cycle, and cycles a read takes."""
+
+    refuse: float = 0.3
+    port_busy: float = 0.3
+    latency: tuple[int, int] = (2, 30)
+    return_idle: float = 0.3
+
+
+@dataclass
+class _Read:
+    client: Client
+    slot: int
+    lines: deque[int]
+    due: int
+
+
+@dataclass
+class Sent:
+    """What one nest sent."""
+
+    tokens: list[int] = field(default_factory=list)
+    scalars: list[int] = field(default_factory=list)
+    stores: list[StoreAddress] = field(default_factory=list)
+    fetches: list[Fetch] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTERS, 0))
+    load_lines: list[int] = field(default_factory=list)
+    cycles: int = 0
+    fault: Any = None
+
+
+class Machine:
+    """The access unit ``dut`` and its surroundings."""
+
+    def __init__(self, dut: Any, config: Config, image: bytearray, behaviour: Behaviour, seed: int) -> None:
+        self.dut, self.config, self.image, self.behaviour = dut, config, image, behaviour
+        self.chance = random.Random(f"machine{seed}")
+        self.cycle = 0
+        self.reads: list[_Read] = []
+        self.sent = Sent()
+        self.slots = dict.fromkeys(FetchQueue, 0)
+        self.reserved: deque[tuple[Any, int, int]] = deque()
+        self.row: tuple[Any, int, int] | None = None
+        self.held: dict[str, int | None] = dict.fromkeys((*OUTPUTS, "requests", "reserve"))
+        self.slot_mask = config.vector_beats - 1
+        for name in ("config_bus__valid", "config_bus__clear", "start", "halt", "returns__valid"):
+            getattr(dut, name).value = 0
+
+    async def reset(self) -> None:
+        """Reset the unit; reads in flight come back before it."""
+        await self.drain()
+        self.dut.rst.value = 1
+        await FallingEdge(self.dut.clk)
+        await FallingEdge(self.dut.clk)
+        self.dut.rst.value = 0
+        self.row, self.held = None, dict.fromkeys(self.held)
+        self.reserved.clear()
+
+    async def drain(self) -> None:
+        """Let all reads come back."""
+        while self.reads:
+            await self.step()
+
+    async def run(self, program: Program, arguments: list[int], *, limit: int = 20_000) -> list[Sent]:
+        """Run all nests of a program, or those up to the first fault."""
+        results = []
+        for word in program.body:
+            if word.field is not ControlField.RUN:
+                value = word.value + (0 if word.argument is None else arguments[word.argument])
+                await self.write(word, value % (1 << VALUE_BITS))
+                continue
+            self.dut.config_bus__valid.value = 0
+            await self.step(3)
+            results.append(await self.nest(limit))
+            if results[-1].fault is not None:
+                break
+            await self.clear()
+        return results
+
+    async def write(self, word: Any, value: int) -> None:
+        """One configuration word."""
+        fields = {"value": value, "unit": word.unit, "index": word.index, "field": word.field.value}
+        self.dut.config_bus__word.value = ConfigWord.const(fields).as_value().value
+        self.dut.config_bus__valid.value = 1
+        await self.step()
+        self.dut.config_bus__valid.value = 0
+
+    async def clear(self) -> None:
+        """Disable all levels and events."""
+        self.dut.config_bus__clear.value = 1
+        await self.step()
+        self.dut.config_bus__clear.value = 0
+
+    async def nest(self, limit: int) -> Sent:
+        """Start the nest and wait for its end."""
+        self.sent = Sent()
+        assert self.dut.done.value
+        self.dut.start.value = 1
+        await self.step()
+        self.dut.start.value = 0
+        await self.step()
+        while not self.dut.done.value:
+            await self.step()
+            self.sent.cycles += 1
+            if self.dut.fault__valid.value:
+                self.sent.fault = fault_layout(self.config).from_bits(int(self.dut.fault__fault.value))
+                break
+            assert self.sent.cycles < limit, f"not done after {limit} cycles"
+        assert not self.reserved, "a reservation without a read"
+        assert self.row is None, "a row is not complete"
+        return self.sent
+
+    async def step(self, cycles: int = 1) -> None:
+        """Some clock cycles."""
+        for _ in range(cycles):
+            self._drive()
+            await ReadOnly()
+            self._look()
+            self.cycle += 1
+            await FallingEdge(self.dut.clk)
+
+    def _drive(self) -> None:
+        dut, behaviour, chance = self.dut, self.behaviour, self.chance
+        for name in OUTPUTS:
+            getattr(dut, f"{name}__ready").value = chance.random() >= behaviour.refuse
+        dut.requests__ready.value = chance.random() >= behaviour.port_busy
+        dut.reserve__ready.value = chance.random() >= behaviour.refuse
+        if dut.reserve__valid.value:
+            wish = reserve_layout().from_bits(int(dut.reserve__payload.value))
+            dut.slot.value = self.slots[wish.queue]
+        self._return()
+
+    def _return(self) -> None:
+        ready = [read for read in self.reads if read.due <= self.cycle]
+        if not ready or self.chance.random() < self.behaviour.return_idle:
+            self.dut.returns__valid.value = 0
+            self.dut.returns__beat.value = self.chance.getrandbits(8)
+            return
+        read = self.chance.choice(ready)
+        line = read.lines.popleft() * self.config.bus_bytes
+        if not read.lines:
+            self.reads.remove(read)
+        beat = {
+            "client": read.client, "slot": read.slot, "bytes": self.config.bus_bytes, "last": 0,
+            "data": int.from_bytes(self.image[line % MEMORY_BYTES :][: self.config.bus_bytes], "little"),
+        }  # fmt: skip
+        self.dut.returns__beat.value = return_layout(self.config).const(beat).as_value().value
+        self.dut.returns__valid.value = 1
+
+    def _taken(self, name: str, layout: data.Layout) -> Any:
+        """The payload that an output stream hands over in this cycle; checks that it waits unchanged."""
+        valid = getattr(self.dut, f"{name}__valid").value
+        bits = int(getattr(self.dut, f"{name}__payload").value) if valid else None
+        held = self.held[name]
+        assert held is None or bits == held, f"{name} changed or fell while it was valid and not ready"
+        ready = getattr(self.dut, f"{name}__ready").value
+        self.held[name] = None if ready else bits
+        return layout.from_bits(bits) if valid and ready else None
+
+    def _look(self) -> None:
+        for name, layout in OUTPUTS.items():
+            payload = self._taken(name, layout)
+            if payload is None:
+                continue
+            if name == "tokens":
+                self.sent.tokens.append(payload.callback)
+            elif name == "scalars":
+                self.sent.scalars.append(payload.value)
+            else:
+                self.sent.stores.append(StoreAddress(payload.address, payload.size, bool(payload.stream)))
+        wish = self._taken("reserve", reserve_layout())
+        request = self._taken("requests", read_request_layout(self.config))
+        if wish is not None:
+            assert 1 <= wish.beats <= 16
+            self.reserved.append((wish.queue, wish.beats, self.slots[wish.queue]))
+            self.slots[wish.queue] = self.slots[wish.queue] + wish.beats & self.slot_mask
+        if request is not None:
+            self._request(request)
+        for name in COUNTERS:
+            self.sent.counts[name] += int(getattr(self.dut, name).value)
+
+    def _request(self, request: Any) -> None:
+        config, tag = self.config, request.tag
+        size = request.beats * config.bus_bytes
+        first, last = request.address, request.address + size - 1
+        assert request.address % config.bus_bytes == 0
+        assert 1 <= request.beats <= 16
+        assert first >> 12 == last >> 12, "a request crosses 4 KiB"
+        assert first >> config.granule_log2 == last >> config.granule_log2, "a request crosses a granule"
+        if tag.client == Client.LOAD:
+            lines = deque(range(first // config.bus_bytes, first // config.bus_bytes + request.beats))
+            self.sent.load_lines += lines
+            due = self.cycle + self.chance.randint(*self.behaviour.latency)
+            self.reads.append(_Read(tag.client, tag.slot, lines, due))
+            return
+        queue, beats, slot = self.reserved.popleft()
+        assert (int(tag.client.value), request.beats) == (int(queue.value), beats), "not what was reserved"
+        assert tag.slot == slot
+        self._chunk(queue, request)
+
+    def _chunk(self, queue: FetchQueue, request: Any) -> None:
+        """Put a row together from its chunks."""
+        tag, bus = request.tag, self.config.bus_bytes
+        address, size = request.address + tag.shift, (request.beats - 1) * bus + tag.last_bytes
+        assert tag.row_last or tag.last_bytes == bus
+        if self.row is not None:
+            of, start, before = self.row
+            assert (of, start + before, tag.shift) == (queue, address, 0), "the row goes on elsewhere"
+            address, size = start, before + size
+        self.row = (queue, address, size)
+        if tag.row_last:
+            self.sent.fetches.append(Fetch(*self.row))
+            self.row = None

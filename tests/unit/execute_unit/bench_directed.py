@@ -1,0 +1,215 @@
+"""cocotb bench of ExecuteUnit: throughput, empty registers, division, stalls, halting."""
+
+import random
+
+import cocotb
+from cocotb.triggers import RisingEdge
+
+from daedal.hw.execute_unit.schedule import LOOP
+from daedal.hw.isa.execute import VectorOp
+from tests.unit.execute_unit.driver import Driver
+from tests.unit.execute_unit.programs import QUEUE, REGISTER, SCALAR, Code, run_model, words
+from tests.unit.harness import bench_config
+
+Q0, Q1 = {"kind": QUEUE, "number": 0}, {"kind": QUEUE, "number": 1}
+
+
+def accumulate(register: int = 0, **more: object) -> Code:
+    return {"op": VectorOp.ADD, "a": Q0, "c": register, "destination": register, **more}
+
+
+def store(register: int = 0, **more: object) -> Code:
+    return {"op": VectorOp.STORE, "a": {"kind": REGISTER, "number": register}, **more}
+
+
+async def run(dut, lengths, callbacks, tokens, **options) -> Driver:
+    """Run the tokens and compare with the model."""
+    config, rng = bench_config(), random.Random(5)
+    model = run_model(config, lengths, callbacks, tokens, rng)
+    driver = Driver(dut, config, **options)
+    await driver.begin(words(lengths, callbacks))
+    driver.feed(tokens, model)
+    await driver.check(model)
+    return driver
+
+
+def beat_cycles(driver: Driver) -> int:
+    """Cycles from the first to the last beat in the lanes, both included."""
+    return driver.last_beat - driver.first_beat + 1
+
+
+@cocotb.test()
+async def moves_and_stores(dut):
+    config = bench_config()
+    move = {"op": VectorOp.MOVE, "a": Q0, "destination": 1}
+    await run(dut, [config.lanes + 1], [[move, store(1)]], [0] * 5)
+
+
+@cocotb.test()
+@cocotb.parametrize(beats=[8, 7, 6, 5])
+async def accumulates_at_one_beat_per_cycle(dut, beats):
+    """Bags of rows at least as long as the loop, each ended by a callback that stores: not a cycle lost."""
+    config = bench_config()
+    tokens = ([0] * 7 + [1]) * 8
+    driver = await run(dut, [beats * config.lanes], [[accumulate()], [store(clear=1)]], tokens)
+    assert beat_cycles(driver) == 8 * 7 * beats, driver.counts
+    assert driver.counts["stall_hazard"] == 0
+
+
+@cocotb.test()
+@cocotb.parametrize(beats=[1, 2, 4])
+async def short_rows_wait_for_the_loop(dut, beats):
+    config = bench_config()
+    rows = 20
+    driver = await run(dut, [beats * config.lanes], [[accumulate()], [store()]], [0] * rows + [1])
+    assert beat_cycles(driver) == (rows - 1) * LOOP + beats
+    assert driver.counts["stall_hazard"] == (rows - 1) * (LOOP - beats)
+
+
+@cocotb.test()
+async def one_token_per_cycle(dut):
+    """Callbacks of one instruction on one beat, each for a register of its own."""
+    registers = 8
+    callbacks = [[accumulate(n)] for n in range(registers)] + [[store(n)] for n in range(registers)]
+    tokens = list(range(registers)) * 10 + list(range(registers, 2 * registers))
+    driver = await run(dut, [1], callbacks, tokens)
+    assert beat_cycles(driver) == registers * 10
+
+
+@cocotb.test()
+async def bags_of_one_row(dut):
+    """Two tokens for each row, so two cycles: the store costs its token, the empty accumulator no wait."""
+    driver = await run(dut, [1], [[accumulate()], [store(clear=1)]], [0, 1] * 20)
+    assert beat_cycles(driver) == 39
+
+
+@cocotb.test()
+async def gathers_at_full_rate(dut):
+    """A copy of one-beat rows: both instructions take a cycle in front of the lanes."""
+    move = {"op": VectorOp.MOVE, "a": Q0, "destination": 1}
+    config = bench_config()
+    driver = await run(dut, [2 * config.lanes], [[move, store(1)]], [0] * 20)
+    assert beat_cycles(driver) == 40
+
+
+@cocotb.test()
+async def empty_registers(dut):
+    """An empty bag is +0.0; a maximum starts with its first row, a sum with +0.0, also for -0.0."""
+    config = bench_config()
+    length = [config.lanes + 1]
+    largest = {"op": VectorOp.MAX, "a": Q0, "c": 1, "destination": 1}
+    negated = {"op": VectorOp.SUBTRACT, "a": {"kind": REGISTER, "number": 2}, "c": 3, "destination": 4, "clear": 1}
+    callbacks = [[store()], [largest], [store(1, clear=1)], [accumulate()], [store(clear=1)], [negated, store(4)]]
+    tokens = [0, 2, 5, 1, 2, 1, 1, 1, 2, 3, 4, 0, 2]
+    rng = random.Random(3)
+    model = run_model(config, length, callbacks, tokens, rng)
+    driver = Driver(dut, config)
+    await driver.begin(words(length, callbacks))
+    driver.feed(tokens, model)
+    await driver.check(model)
+    await driver.load(words(length, callbacks))  # a new launch finds all registers empty
+    driver.sink.got.clear()
+    driver.counts["lane_beat"] = 0
+    again = run_model(config, length, callbacks, [5, 0, 1, 4], rng)
+    driver.feed([5, 0, 1, 4], again)
+    await driver.check(again)
+
+
+@cocotb.test()
+async def negative_zero_bags(dut):
+    """A sum of -0.0 is +0.0: it starts from the empty register's zero."""
+    config = bench_config()
+    model = run_model(config, [1], [[accumulate(), store()]], [0], random.Random(1))
+    model.rows[0][0].bits[:] = 1 << 31
+    model.stores[0].bits[:] = 0
+    driver = Driver(dut, config)
+    await driver.begin(words([1], [[accumulate(), store()]]))
+    driver.feed([0], model)
+    await driver.check(model)
+
+
+@cocotb.test()
+@cocotb.parametrize(in_place=[0, 1], beats=[1, 3])
+async def divides(dut, in_place, beats):
+    """Sums divided by counts, 0 among them, from registers that may be empty, while rows are stored."""
+    config = bench_config()
+    divide = {"op": VectorOp.DIVIDE_COUNT, "a": {"kind": REGISTER, "number": 0}, "destination": 0 if in_place else 2,
+              "clear": 1}  # fmt: skip
+    callbacks = [[accumulate()], [divide, store(divide["destination"], clear=1)]]
+    tokens = [0, 0, 0, 1, 1, 0, 1] * 6
+    await run(dut, [beats * config.lanes - 1], callbacks, tokens)
+
+
+@cocotb.test()
+async def scalars_are_popped_once(dut):
+    config = bench_config()
+    weighted = {"op": VectorOp.FMA, "a": Q0, "b": {"kind": SCALAR}, "c": 0, "destination": 0}
+    product = {"op": VectorOp.MUL_ADD, "a": Q0, "b": Q1, "c": 0, "destination": 0, "last": 0}
+    callbacks = [[weighted], [product, store(clear=1)]]
+    driver = await run(dut, [5 * config.lanes], callbacks, ([0] * 4 + [1]) * 4)
+    assert beat_cycles(driver) == 4 * 5 * 5
+
+
+@cocotb.test()
+async def stores_wait_for_room(dut):
+    """With nobody to take the stores the queue fills, the unit stalls and says so; then all goes on."""
+    config = bench_config()
+    move = {"op": VectorOp.MOVE, "a": Q0, "destination": 1}
+    length, tokens = [config.vl_max], [0] * (config.store_beats // config.register_beats + 4)
+    model = run_model(config, length, [[move, store(1)]], tokens, random.Random(2))
+    driver = Driver(dut, config, pause=1.0)
+    await driver.begin(words(length, [[move, store(1)]]))
+    driver.feed(tokens, model)
+    for _ in range(8 * config.store_beats):
+        await RisingEdge(dut.clk)
+    assert driver.counts["stall_store_full"] > config.store_beats and not dut.idle.value
+    full_rows = config.store_beats // config.register_beats
+    assert int(dut.mark_store_data.value) == full_rows * config.register_beats
+    driver.sink.pause = 0.0
+    await driver.check(model)
+
+
+@cocotb.test()
+async def says_why_it_waits(dut):
+    config = bench_config()
+    weighted = {"op": VectorOp.FMA, "a": Q0, "b": {"kind": SCALAR}, "c": 0, "destination": 0}
+    model = run_model(config, [1], [[weighted, store()]], [0], random.Random(2))
+    driver = Driver(dut, config)
+    await driver.begin(words([1], [[weighted, store()]]))
+    waits = []
+    for give in (
+        lambda: driver.sources["tokens"].start([{"callback": 0}]),
+        lambda: driver.sources["scalars"].start([{"value": model.scalars[0]}]),
+        lambda: driver.feed_rows(0, model.rows[0]),
+    ):
+        before = dict(driver.counts)
+        for _ in range(20):
+            await RisingEdge(dut.clk)
+        waits.append({name for name, count in driver.counts.items() if count - before[name] > 8})
+        give()
+    assert waits == [{"stall_token_empty"}, {"stall_scalar_empty"}, {"stall_vector_empty"}]
+    await driver.check(model)
+
+
+@cocotb.test()
+async def halts(dut):
+    config = bench_config()
+    callbacks, tokens = [[accumulate()], [store()]], [0] * 10 + [1]
+    model = run_model(config, [3 * config.lanes], callbacks, tokens, random.Random(2))
+    driver = Driver(dut, config)
+    await driver.begin(words([3 * config.lanes], callbacks))
+    driver.feed(tokens, model)
+    for _ in range(20):
+        await RisingEdge(dut.clk)
+    dut.halt.value = 1
+    for _ in range(3):
+        await RisingEdge(dut.clk)
+    before = driver.counts["lane_beat"]
+    for _ in range(40):
+        await RisingEdge(dut.clk)
+        assert not dut.tokens__ready.value and not dut.vector0__ready.value
+    assert 0 < before == driver.counts["lane_beat"] < model.beats
+    dut.halt.value = 0
+    await driver.check(model)
+
+

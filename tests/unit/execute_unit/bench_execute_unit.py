@@ -1,0 +1,24 @@
+"""cocotb bench of ExecuteUnit: random programs against the model."""
+
+import random
+
+import cocotb
+
+from tests.unit.execute_unit.driver import Driver
+from tests.unit.execute_unit.programs import Generator, run_model, words
+from tests.unit.harness import bench_config
+
+
+@cocotb.test()
+@cocotb.parametrize(idle=[0.0, 0.5], pause=[0.0, 0.5], seed=[1, 2])
+async def random_programs(dut, idle, pause, seed):
+    config = bench_config()
+    rng = random.Random(f"{config.name}{seed}{idle}{pause}")
+    generator = Generator(config, rng, longest=min(config.vl_max, 40))
+    callbacks = [generator.callback(4) for _ in range(min(config.callbacks, 10))]
+    tokens = [rng.randrange(len(callbacks)) for _ in range(60)]
+    model = run_model(config, generator.lengths, callbacks, tokens, rng)
+    driver = Driver(dut, config, idle=idle, pause=pause, seed=seed)
+    await driver.begin(words(generator.lengths, callbacks))
+    driver.feed(tokens, model)
+    await driver.check(model)

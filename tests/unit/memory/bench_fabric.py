@@ -1,0 +1,213 @@
+"""cocotb bench of ReadFabric."""
+
+import random
+from collections import deque
+from typing import Any
+
+import cocotb
+from cocotb.triggers import RisingEdge
+
+from daedal.hw.config import Config
+from daedal.hw.interfaces import Client, read_request_layout, return_layout, slot_bits
+from daedal.hw.memory.steering import port_of
+from tests.unit.harness import bench_config
+from tests.unit.memories import FastReadPort, Target, read_slave
+from tests.unit.streams import Source, count_cycles, decode, start
+
+SIZE = 1 << 16
+BEAT = ("client", "slot", "data", "bytes", "last")
+
+
+class SteeredTarget(Target):
+    """Memory behind one port; asserts that the port is the right one."""
+
+    def __init__(self, config: Config, port: int, *, seed: int = 0) -> None:
+        super().__init__(SIZE, seed=seed)
+        self.config, self.port = config, port
+
+    async def read(self, address: int, length: int) -> bytes:
+        if port_of(address, self.config) != self.port:
+            raise AssertionError(f"{address:#x} came to port {self.port}")
+        return await super().read(address, length)
+
+
+class Bench:
+    """Requests, and what must come back of them on each port."""
+
+    def __init__(self, dut: Any, *, idle: float = 0.0, seed: int = 3) -> None:
+        self.dut, self.config, self.random = dut, bench_config(), random.Random(seed)
+        self.targets = [SteeredTarget(self.config, port) for port in range(self.config.ports)]
+        self.source = Source(dut, "requests", read_request_layout(self.config), idle=idle)
+        self.expected: list[deque[dict[str, int]]] = [deque() for _ in self.targets]
+        self.beats = 0
+        cocotb.start_soon(self._check())
+
+    def slaves(self, *, pause: float = 0.0) -> list[Any]:
+        return [read_slave(self.dut, f"read{n}", target, pause=pause, seed=n) for n, target in enumerate(self.targets)]
+
+    def fast(self, *, latency: int = 20) -> None:
+        for number, target in enumerate(self.targets):
+            FastReadPort(self.dut, f"read{number}", target, bus_bytes=self.config.bus_bytes, latency=latency)
+
+    def request(self, *, address: int | None = None, beats: int | None = None) -> dict[str, Any]:
+        """A random request, which it remembers."""
+        config, rng = self.config, self.random
+        bus, granule = config.bus_bytes, 1 << config.granule_log2
+        if address is None:
+            address = rng.randrange(SIZE // bus) * bus
+        most = min(16, (granule - address % granule) // bus)
+        beats = rng.randint(1, most) if beats is None else beats
+        assert beats <= most
+        shift = 4 * rng.randrange(config.lanes) if beats == 1 else 0
+        tag = {
+            "client": rng.choice(list(Client)), "slot": rng.randrange(1 << slot_bits(config)), "shift": shift,
+            "last_bytes": 4 * rng.randint(1, (bus - shift) // 4), "row_last": rng.randint(0, 1),
+        }  # fmt: skip
+        if tag["client"].value < 3:
+            tag["slot"] %= config.vector_beats
+        self._remember(address, beats, tag)
+        return {"address": address, "beats": beats, "tag": tag}
+
+    def _remember(self, address: int, beats: int, tag: dict[str, Any]) -> None:
+        config, bus = self.config, self.config.bus_bytes
+        port = port_of(address, config)
+        for n in range(beats):
+            line = self.targets[port].bytes[address + n * bus : address + (n + 1) * bus]
+            line = line[tag["shift"] :] + line[: tag["shift"]]
+            end = n == beats - 1 and tag["row_last"]
+            vector = tag["client"] not in (Client.LOAD, Client.LOADER)
+            self.expected[port].append({
+                "client": tag["client"].value,
+                "slot": (tag["slot"] + n) % config.vector_beats if vector else tag["slot"],
+                "data": int.from_bytes(line, "little"),
+                "bytes": tag["last_bytes"] if end else bus,
+                "last": int(end),
+            })  # fmt: skip
+
+    async def _check(self) -> None:
+        layout = return_layout(self.config)
+        while True:
+            await RisingEdge(self.dut.clk)
+            assert self.dut.beat.value == self.dut.returns__valid.value
+            if not self.dut.returns__valid.value:
+                continue
+            self.beats += 1
+            beat = decode(layout, int(self.dut.returns__beat.value))
+            got = {name: int(getattr(beat, name)) if name != "client" else beat.client.value for name in BEAT}
+            heads = [queue for queue in self.expected if queue and queue[0] == got]
+            assert heads, f"unexpected {got}"
+            heads[0].popleft()
+
+    async def finish(self, *, cycles: int = 20_000) -> None:
+        """Wait for everything; then the fabric must be idle and stay silent."""
+        for _ in range(cycles):
+            if not any(self.expected):
+                break
+            assert not self.dut.idle.value, "idle with beats to come"
+            await RisingEdge(self.dut.clk)
+        assert not any(self.expected), f"{sum(map(len, self.expected))} beats missing"
+        for _ in range(10):
+            await RisingEdge(self.dut.clk)
+        assert self.dut.idle.value
+
+
+@cocotb.test()
+@cocotb.parametrize(idle=[0.0, 0.6], pause=[0.0, 0.5])
+async def everything_returns(dut, idle, pause):
+    bench = Bench(dut, idle=idle)
+    bench.slaves(pause=pause)
+    await start(dut)
+    await bench.source.send(bench.request() for _ in range(80))
+    await bench.finish()
+    assert not dut.error.value
+
+
+async def rate(dut, requests: list[dict[str, Any]], bench: Bench) -> float:
+    """Beats per cycle over all requests, without the latency."""
+    latency = 30
+    beats = sum(request["beats"] for request in requests)
+    cycles = await count_cycles(dut, cocotb.start_soon(_all(bench, requests)))
+    return beats / (cycles - latency)
+
+
+async def _all(bench: Bench, requests: list[dict[str, Any]]) -> None:
+    await bench.source.send(requests)
+    while any(bench.expected):
+        await RisingEdge(bench.dut.clk)
+
+
+@cocotb.test()
+async def full_rate_of_long_bursts(dut):
+    """Rows of a granule each, one after the other (neighbours are at different ports)."""
+    bench = Bench(dut)
+    bench.fast()
+    await start(dut)
+    granule = 1 << bench.config.granule_log2
+    beats = min(16, granule // bench.config.bus_bytes)
+    requests = [bench.request(address=n * granule, beats=beats) for n in range(640 // beats)]
+    assert await rate(dut, requests, bench) >= 0.97
+
+
+@cocotb.test()
+async def full_rate_of_single_lines(dut):
+    """One line per request, at all ports in turn, and at a single port, whose ``outstanding`` limits the latency."""
+    bench = Bench(dut)
+    bench.fast(latency=bench.config.ports * bench.config.port_outstanding // 4)
+    await start(dut)
+    bus, granule = bench.config.bus_bytes, 1 << bench.config.granule_log2
+    requests = [bench.request(address=n * granule % SIZE + bus, beats=1) for n in range(640)]
+    if bench.config.ports > 1:
+        assert await rate(dut, requests, bench) >= 0.97
+    else:
+        assert await rate(dut, requests, bench) >= 0.9 * bench.config.port_outstanding / 6
+
+
+@cocotb.test()
+async def a_single_port_is_never_idle(dut):
+    """Bursts that all go to one port."""
+    bench = Bench(dut)
+    bench.fast(latency=4)
+    await start(dut)
+    requests = [bench.request(address=0, beats=min(16, (1 << bench.config.granule_log2) // bench.config.bus_bytes))
+                for _ in range(40)]  # fmt: skip
+    assert await rate(dut, requests, bench) >= 0.97
+
+
+@cocotb.test()
+async def outstanding_is_limited(dut):
+    """With no answers a port takes what it may have in flight and queued, then requests stop."""
+    bench = Bench(dut)
+    await start(dut)
+    config = bench.config
+    for port in range(config.ports):
+        getattr(dut, f"read{port}__arready").value = 1
+        getattr(dut, f"read{port}__rvalid").value = 0
+    issued = 0
+    task = bench.source.start(bench.request(address=0, beats=1) for _ in range(200))
+    for _ in range(300):
+        await RisingEdge(dut.clk)
+        issued += int(dut.read0__arvalid.value)
+    assert not task.done()
+    assert issued == config.port_outstanding
+    assert bench.source.sent == config.port_outstanding + config.port_requests + 1
+    task.cancel()
+
+
+@cocotb.test()
+async def errors_stick(dut):
+    """The first error's burst is named, the beats come all the same, others go on."""
+    bench = Bench(dut)
+    bench.slaves()
+    await start(dut)
+    bus, granule = bench.config.bus_bytes, 1 << bench.config.granule_log2
+    bad = 2 * granule + bus
+    for target in bench.targets:
+        target.bytes[bad : bad + bus] = bytes(bus)  # what the slave returns with an error
+        target.bad = {bad}
+    await bench.source.send([bench.request(address=granule, beats=2)])
+    await bench.finish()
+    assert not dut.error.value
+    await bench.source.send([bench.request(address=2 * granule, beats=3), bench.request(address=bad, beats=1)])
+    await bench.finish()
+    assert dut.error.value
+    assert int(dut.error_address.value) == 2 * granule
