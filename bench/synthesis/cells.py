@@ -15,7 +15,9 @@ SMALL_MEMORY = 256
 CARRY_LUTS, DISTRIBUTED_LUTS = 2, 4
 """LUTs that a pair of carries (CCU2C) and a distributed RAM (TRELLIS_DPR16X4) take."""
 
-_MEMORY = re.compile(r"parameter \\MEMID \"(.*?)\"\s+parameter \\WIDTH (\d+).*?parameter \\SIZE (\d+)", re.DOTALL)
+_MEMORY = re.compile(
+    r"parameter \\MEMID \"(.*?)\"\s+parameter \\WIDTH (\d+).*?parameter \\SIZE (\d+)", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,10 @@ def read_area(folder: Path) -> Area:
     )
 
 
+SLOW_START = 4.0
+"""ns; clock-to-output of a block RAM without its output register is longer, that of all else shorter."""
+
+
 def read_clock(report: Path) -> tuple[float, str]:
     """Highest clock, MHz, and from where to where the path leads that limits it."""
     found = json.loads(report.read_text())
@@ -117,6 +123,8 @@ def read_clock(report: Path) -> tuple[float, str]:
             routing = sum(step["delay"] for step in path["path"] if step["type"] == "routing")
             first, last = path["path"][0]["from"]["cell"], path["path"][-1]["to"]["cell"]
             ends = f"{_plain(first)} → {_plain(last)}"
+            if path["path"][0]["delay"] > SLOW_START:
+                ends = f"unregistered block RAM {ends}"
             return clock, f"{ends} (logic {logic:.1f} ns, routing {routing:.1f} ns)"
     return clock, ""
 

@@ -1,4 +1,4 @@
-"""A ring of registers around a unit, so that it needs few pins and every path starts and ends at a register."""
+"""A ring of registers around a unit, for few pins and paths that all start and end at a register."""
 
 from amaranth import Cat, ClockSignal, Instance, Module, Mux, ResetSignal, Signal
 from amaranth.hdl import Elaboratable
@@ -21,8 +21,8 @@ def pins(component: wiring.Component) -> tuple[dict[str, int], dict[str, int]]:
 class Ring(wiring.Component):
     """Shift registers in front of and behind the module ``name``, whose ports are ``inputs`` and ``outputs``.
 
-    Its inputs come straight from registers and its outputs go straight to registers, so what limits the clock is
-    the unit itself, also where a path leads from an input to an output.
+    Its inputs come straight from registers and its outputs go straight to registers, so what limits the clock
+    is the unit itself, also where a path leads from an input to an output.
 
     Parameters
     ----------
@@ -34,15 +34,12 @@ class Ring(wiring.Component):
         Whether the unit has a clock and a reset.
     """
 
-    serial_i: In(1)
-    capture: In(1)
-    serial_o: Out(1)
-
     def __init__(self, name: str, inputs: dict[str, int], outputs: dict[str, int], *, clocked: bool) -> None:
-        super().__init__()
+        super().__init__({"serial_i": In(1), "capture": In(1), "serial_o": Out(1)})
         self._name, self._inputs, self._outputs, self._clocked = name, inputs, outputs, clocked
 
     def elaborate(self, platform: object) -> Elaboratable:
+        """Shift in, unit, shift out."""
         m = Module()
         driving = {port: Signal(width, name=f"drive_{port}") for port, width in self._inputs.items()}
         driven = {port: Signal(width, name=f"driven_{port}") for port, width in self._outputs.items()}

@@ -47,7 +47,7 @@ def measure(unit: Unit, config: Config, *, seeds: Sequence[int], timeout: float)
 
 def _folder(unit: Unit, config: Config, text: str) -> Path:
     """The folder of everything that depends on this Verilog, these scripts and these tools."""
-    parts = (text, tools.synthesis_script(), tools.ring_script(), json.dumps(tools.versions(), sort_keys=True))
+    parts = (text, tools.synthesis_script(), tools.ring_script(), repr(sorted(tools.versions().items())))
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     folder = FOLDER / f"{unit.name.replace(' ', '_')}-{config.name}-{key}"
     folder.mkdir(parents=True, exist_ok=True)

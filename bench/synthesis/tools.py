@@ -34,7 +34,7 @@ def versions() -> dict[str, str]:
 
 
 def run(program: str, arguments: Sequence[str], folder: Path, log: str, *, timeout: float) -> None:
-    """Run a tool in ``folder``, where all its files are: a tool in WebAssembly sees no other ``/tmp`` than its own.
+    """Run a tool in ``folder``, where all its files are: one in WebAssembly has a ``/tmp`` of its own.
 
     Raises ToolFailed with the end of its log, or after ``timeout`` seconds.
     """

@@ -54,7 +54,7 @@ def _alone(cls: Any, config: Config) -> wiring.Component:
 
 
 def _queue(layout: str, depth: str) -> Callable[[Any, Config], wiring.Component]:
-    """A maker of a Queue for ``hw.interfaces.<layout>()`` with as many entries as ``depth`` of Config says."""
+    """Makes a Queue for ``hw.interfaces.<layout>()`` with as many entries as ``depth`` of Config says."""
 
     def make(cls: Any, config: Config) -> wiring.Component:
         interfaces = import_module("daedal.hw.interfaces")

@@ -248,7 +248,7 @@ bool AccessUnit::fetch(unsigned level, const Step& step, const Bundle& bundle) {
   if (size == 0 || size % ELEMENT_BYTES || (address % line && !inside))
     return fail(bundle, level, Cause::ALIGNMENT, name, size, address);
   core_.record(name, address, size);
-  if (!core_.memory.contains(address, size)) return core_.raise(Cause::MEMORY_ERROR, name, 0, address);
+  if (!core_.memory.contains(address, size)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, address);
   ++core_.counters[Counter::ROWS];
   core_.counters[Counter::LINES_READ] += core_.lines(address, size);
   return core_.push(core_.rows[control.queue], {address, size}, name);

@@ -1,6 +1,6 @@
 #include "execute_unit.h"
 
-#include <cmath>
+#include <algorithm>
 #include <limits>
 
 namespace daedal {
@@ -87,7 +87,7 @@ bool ExecuteUnit::start() {
   core_.tokens.pop();
   if (token >= callbacks_.size() || callbacks_[token] == NO_CALLBACK)
     return core_.raise(Cause::PROGRAM, Queue::TOKEN, token);
-  position_ = callbacks_[token];
+  position_ = std::min<std::uint64_t>(callbacks_[token], code_.size());
   active_ = true;
   return true;
 }
@@ -100,10 +100,10 @@ bool ExecuteUnit::step() {
   const Code& code = code_[position_];
   const Instruction& bits = code.bits;
   if (bits.op != VectorOp::NOP) {
-    if (!available(code)) return false;
     const std::uint64_t elements = lengths_[bits.length];
     if (elements == 0 || elements > static_cast<std::uint64_t>(core_.config.vl_max))
       return core_.raise(Cause::PROGRAM, Queue::NONE, elements);
+    if (!available(code)) return false;
     std::uint64_t scalar = 0;
     if (code.scalar) {
       scalar = core_.scalars.front();
@@ -156,7 +156,7 @@ bool ExecuteUnit::pop_row(const Operand& operand, std::uint64_t elements, const 
   const Row row = core_.rows[operand.number].front();
   core_.rows[operand.number].pop();
   if (row.size != elements * ELEMENT_BYTES)
-    return core_.raise(Cause::FRAMING, queue_of(operand.number), elements, row.address);
+    return core_.raise(Cause::FRAMING, queue_of(operand.number), elements);
   *data = reinterpret_cast<const float*>(core_.memory.at(row.address));
   return true;
 }

@@ -49,7 +49,7 @@ class StoreUnit {
  private:
   bool write(const StoreAddress& to, const void* data, std::uint64_t size, std::uint64_t queue) {
     if (size != to.size) return core_.raise(Cause::FRAMING, queue, to.size / ELEMENT_BYTES, to.address);
-    if (!core_.memory.contains(to.address, size)) return core_.raise(Cause::MEMORY_ERROR, queue, 0, to.address);
+    if (!core_.memory.contains(to.address, size)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, to.address);
     std::memmove(core_.memory.at(to.address), data, size);
     const std::uint64_t first = to.address / core_.config.bus_bytes;
     core_.counters[Counter::LINES_WRITTEN] += core_.lines(to.address, size) - (first == last_line_);

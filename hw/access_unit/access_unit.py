@@ -135,6 +135,7 @@ class AccessUnit(wiring.Component):
             loads.requests.ready.eq(merge.first.ready & ~self.halt),
         ]
         connect(m, events.requests, merge.second)
+        m.d.comb += events.requests_taken.eq(~merge.o.valid)
         connect(m, merge.o, flipped(self.requests))
 
     def _run(

@@ -33,6 +33,8 @@ class EventUnit(wiring.Component):
     config_bus, halt, tokens, scalars, store_addresses, requests, reserve, slot, fault, strobes
         As in ``AccessUnit``; ``requests`` are those of rows.
     i : ``In(stream.Signature(bundle_layout(config)))``
+    requests_taken : ``In(1)``
+        The requests that were handed out have left the access unit; a fault waits for that.
     order_values, check_values : ``In(64).array(levels)``
         As in ``Issue``.
     empty : ``Out(1)``
@@ -44,6 +46,7 @@ class EventUnit(wiring.Component):
             {
                 "config_bus": In(ConfigBus()),
                 "halt": In(1),
+                "requests_taken": In(1),
                 "i": In(stream.Signature(bundle_layout(config))),
                 "order_values": In(64).array(config.levels),
                 "check_values": In(64).array(config.levels),
@@ -82,7 +85,7 @@ class EventUnit(wiring.Component):
             rows.slot.eq(self.slot),
             rows.halt.eq(self.halt),
             issue.halt.eq(self.halt),
-            issue.rows_empty.eq(rows.empty),
+            issue.rows_empty.eq(rows.empty & self.requests_taken),
             self.empty.eq(sequencer.empty & pipeline.empty & issue.empty & rows.empty),
         ]
         self._strobes(m, issue, rows)

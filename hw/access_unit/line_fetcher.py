@@ -79,7 +79,8 @@ class LineFetcher(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        line, end = Signal(line_bits(self._config)), Signal(line_bits(self._config))
+        bits = line_bits(self._config) + 1  # a line past the last address ends the array, it does not wrap
+        line, end = Signal(bits), Signal(bits)
         waiting = Signal(self._blocks)
         m.d.comb += [self.progress.line.eq(line), self.busy.eq(waiting.any())]
         self._ask(m, line, end, waiting)
@@ -138,8 +139,8 @@ class LineFetcher(wiring.Component):
                 ]
 
     def _restart(self, m: Module, line: Signal, end: Signal) -> None:
-        bus_bits = ADDRESS_BITS - len(line)
-        least, limit = Signal(len(line) + 1), Signal(len(line) + 1)
+        bus_bits = exact_log2(self._config.bus_bytes)
+        least, limit = Signal.like(end), Signal.like(end)
         m.d.comb += least.eq(self.target + 1 + self.both)
         m.d.sync += limit.eq((self.limit + (1 << bus_bits) - 1) >> bus_bits)
         with m.If(self.restart):

@@ -12,7 +12,8 @@ from daedal.hw.execute_unit.schedule import ADDEND, LOOP, RESULT, SELECT
 
 
 class AddendPath(wiring.Component):
-    """Delivers ``c`` as late as the lanes can take it, from the register file or from results on their way to it.
+    """Delivers ``c`` as late as the lanes can take it, from the register file or from results on their way to
+    it.
 
     A result becomes visible as ``c`` for beats issued ``schedule.LOOP`` or more cycles after its own.
 
@@ -88,7 +89,9 @@ class AddendPath(wiring.Component):
         ]
         return [self.fire, *flying], addresses
 
-    def _forwards(self, m: Module, fired: list[Value], addresses: list[Value], c: Value) -> tuple[Value, Value]:
+    def _forwards(
+        self, m: Module, fired: list[Value], addresses: list[Value], c: Value
+    ) -> tuple[Value, Value]:
         """Whether ``c`` is the result LOOP cycles before it, or the one before that, when these are there.
 
         The register file itself sees to one more cycle of distance, writing in the cycle of the read.

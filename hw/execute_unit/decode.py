@@ -1,6 +1,6 @@
 """Instruction decoding."""
 
-from amaranth import Cat, Module, Value
+from amaranth import Cat, Module, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -84,16 +84,18 @@ class Decode(wiring.Component):
         return self._op.matches(*ops)
 
     def _operation(self, m: Module) -> None:
+        # Not on the output itself: in Verilog the constant parts of a signal that is assigned in a switch
+        # become processes without a sensitivity, which never run.
+        kind, lane_op = Signal(Kind), Signal(LaneOp)
         with m.Switch(self._op):
-            with m.Case(VectorOp.NOP):
-                m.d.comb += self.o.kind.eq(Kind.NOTHING)
             with m.Case(VectorOp.STORE):
-                m.d.comb += self.o.kind.eq(Kind.STORE)
+                m.d.comb += kind.eq(Kind.STORE)
             with m.Case(VectorOp.DIVIDE_COUNT):
-                m.d.comb += self.o.kind.eq(Kind.DIVIDE)
-            for op, lane_op in LANE_OPS.items():
+                m.d.comb += kind.eq(Kind.DIVIDE)
+            for op, result in LANE_OPS.items():
                 with m.Case(op):
-                    m.d.comb += [self.o.kind.eq(Kind.LANES), self.o.issue.op.eq(lane_op)]
+                    m.d.comb += [kind.eq(Kind.LANES), lane_op.eq(result)]
+        m.d.comb += [self.o.kind.eq(kind), self.o.issue.op.eq(lane_op)]
 
     def _operand(self, operand: data.View, code: data.View) -> list[object]:
         return [operand.register.eq(code.number), operand.kind.eq(code.kind), operand.queue.eq(code.number)]

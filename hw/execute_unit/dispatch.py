@@ -63,9 +63,10 @@ class EmptyFlags(wiring.Component):
 
 
 class Dispatch(wiring.Component):
-    """Takes one instruction per cycle as far as there is room for it, a scalar if it needs one, and no row that
+    """Takes one instruction per cycle and hands it on.
 
-    must first be stored from the register it writes.
+    It waits for room, for a scalar if it needs one, and for the row that must first be stored from the
+    register which it writes.
 
     Members
     -------
@@ -132,8 +133,7 @@ class Dispatch(wiring.Component):
                 (kinds[Kind.LANES] & self.i.payload.needs_scalar & ~self.scalars.valid) | self._divide.waits
             ),
             self.no_store.eq(
-                (kinds[Kind.STORE] & ~self.store.ready)
-                | ((kinds[Kind.LANES] | self._divide.o.valid) & ~free)
+                (kinds[Kind.STORE] & ~self.store.ready) | ((kinds[Kind.LANES] | self._divide.o.valid) & ~free)
             ),
             self.no_reciprocal.eq(kinds[Kind.DIVIDE] & ~self._divide.o.valid & ~self._divide.waits),
         ]
@@ -174,7 +174,9 @@ class Dispatch(wiring.Component):
             self.fix_count.eq(divide.fix_count),
             self.issue.valid.eq(free & Mux(divides, divide.o.valid, lanes & (~scalar | self.scalars.valid))),
             self.issue.payload.eq(Mux(divides, divide.o.payload, self._row)),
-            self.scalars.ready.eq(Mux(divides, divide.count.ready, self.issue.valid & self.issue.ready & scalar)),
+            self.scalars.ready.eq(
+                Mux(divides, divide.count.ready, self.issue.valid & self.issue.ready & scalar)
+            ),
         ]
 
     def _to_store(self, m: Module, stores: Signal) -> None:

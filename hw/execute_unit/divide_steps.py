@@ -1,12 +1,13 @@
 """The passes of DIVIDE_COUNT."""
 
 from amaranth import Module, Signal
-from amaranth.hdl import Elaboratable
+from amaranth.hdl import Elaboratable, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config import Config
 from daedal.hw.execute_unit.float_divide import COUNT_BITS
+from daedal.hw.execute_unit.float_format import FRACTION_BITS
 from daedal.hw.execute_unit.float_reciprocal import Reciprocal
 from daedal.hw.execute_unit.lane_op import LaneOp
 from daedal.hw.execute_unit.records import issue_layout
@@ -14,13 +15,16 @@ from daedal.hw.isa.execute import OperandKind
 
 
 class DivideSteps(wiring.Component):
-    """Makes the passes that divide a register by a count, as ``float_divide`` says, or a move for a count of 0.
+    """Makes the passes that divide a register by a count, as ``float_divide`` says.
+
+    One pass does for a count that is a power of two, and for 0, which moves the dividend.
 
     The quotient goes to the destination's copy for port b only, the remainder to that for port a, so that
-    destination and dividend may be the same register and no other is needed: the dividend is read through port a
-    before the remainder comes, and through port c.
+    destination and dividend may be the same register and no other is needed: the dividend is read through
+    port a before the remainder comes, and through port c.
 
-    The count is popped as soon as it is there; the first pass follows 1 or ``Reciprocal.latency`` cycles later.
+    The count is popped as soon as it is there; the first pass follows 1 or ``Reciprocal.latency`` cycles
+    later.
 
     Members
     -------
@@ -91,18 +95,22 @@ class DivideSteps(wiring.Component):
                 m.next = "COUNT"
 
     def _quotient(self, m: Module, ready: Signal) -> None:
-        """q = a * y, into the destination for port b."""
-        o = self.o.payload
+        """Quotient a * y, into the destination for port b; for a power of two it is exact."""
+        o, exact = self.o.payload, Signal()
         with m.State("QUOTIENT"):
             m.d.comb += [
-                self.o.valid.eq(ready), o.op.eq(LaneOp.MUL), o.partial.eq(1),
-                *self._scalar(o.b, self._answer.reciprocal), *self._writes(b=1),
+                exact.eq(~self._answer.reciprocal[:FRACTION_BITS].any()),
+                self.o.valid.eq(ready), o.op.eq(LaneOp.MUL), o.partial.eq(~exact),
+                *self._scalar(o.b, self._answer.reciprocal), *self._writes(a=exact, b=1, rest=exact),
+                self.done.eq(self._taken & exact),
             ]  # fmt: skip
             with m.If(self._taken):
                 m.next = "REMAINDER"
+                with m.If(exact):
+                    m.next = "COUNT"
 
     def _remainder(self, m: Module) -> None:
-        """r = a - count * q, into the destination for port a; q is the same where port b reads it."""
+        """R = a - count * q, into the destination for port a; q is the same where port b reads it."""
         o, row = self.o.payload, self.row
         with m.State("REMAINDER"):
             m.d.comb += [
@@ -114,7 +122,7 @@ class DivideSteps(wiring.Component):
                 m.next = "FIX"
 
     def _fix(self, m: Module) -> None:
-        """r * y + q, or what the fix-up makes of it."""
+        """R * y + q, or what the fix-up makes of it."""
         o = self.o.payload
         with m.State("FIX"):
             m.d.comb += [
@@ -136,6 +144,6 @@ class DivideSteps(wiring.Component):
             operand.register.eq(self.row.destination),
         ]  # fmt: skip
 
-    def _writes(self, *, a: int = 0, b: int = 0) -> list[object]:
+    def _writes(self, *, a: ValueLike = 0, b: ValueLike = 0, rest: ValueLike = 0) -> list[object]:
         copies = self.o.payload.copies
-        return [copies.a.eq(a), copies.b.eq(b), copies.rest.eq(0)]
+        return [copies.a.eq(a), copies.b.eq(b), copies.rest.eq(rest)]

@@ -1,6 +1,6 @@
 """The execute unit."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -19,12 +19,13 @@ STALLS = ("stall_token_empty", "stall_vector_empty", "stall_scalar_empty", "stal
 
 
 class ExecuteUnit(wiring.Component):
-    """Runs a callback for each token: temporal-vector instructions on binary32 rows, ``lanes`` elements a cycle.
+    """Runs a callback for each token: temporal-vector instructions on binary32 rows, ``lanes`` elements a
+    cycle.
 
     An instruction on a row of n beats takes n issue cycles, and the next one follows at once, in the same
-    callback or the next, whose first instruction may come with every cycle. A register can be accumulated into
-    ``schedule.LOOP`` cycles after it was last (from the start of a row to the start of the next), and be read
-    as another operand after ``schedule.READ_AFTER_WRITE``; if it was issued in fewer cycles the next row
+    callback or the next, whose first instruction may come with every cycle. A register can be accumulated
+    into ``schedule.LOOP`` cycles after it was last (from the start of a row to the start of the next), and be
+    read as another operand after ``schedule.READ_AFTER_WRITE``; if it was issued in fewer cycles the next row
     waits. A STORE takes no issue cycle. A division takes the row three times, each time after the result of
     the one before, and first ``Reciprocal.latency`` cycles for a count other than the last.
 
@@ -45,13 +46,13 @@ class ExecuteUnit(wiring.Component):
     halt : ``In(1)``
         Take and issue nothing more.
     fault : ``Out(FaultPort(config))``
-        FRAMING with the queue and the length expected; PROGRAM with the token (queue TOKEN), the address of the
-        instruction, or the length that is none. The unit stops.
+        FRAMING with the queue and the length expected; PROGRAM with the token (queue TOKEN), the address of
+        the instruction, or the length that is none. The unit stops.
     lane_beat : ``Out(1)``
         A beat was issued into the lanes; those of a division count once.
     stall_… : ``Out(1)``
-        Nothing was issued in a cycle, and why: no token, no row, no scalar, no room for a store; or an earlier
-        result, reciprocal or store was waited for (hazard).
+        Nothing was issued in a cycle, and why: no token, no row, no scalar, no room for a store; or an
+        earlier result, reciprocal or store was waited for (hazard).
     mark_store_data : ``Out(range(store_beats + 1))``
         Most beats held in the store data queue since the launch.
     """
@@ -97,7 +98,8 @@ class ExecuteUnit(wiring.Component):
             stop.eq(self.halt | self.fault.valid),
             front.launch.eq(self.launch), dispatch.launch.eq(self.launch), store.clear.eq(self.launch),
             front.halt.eq(stop), issue.halt.eq(stop), store.halt.eq(stop),
-            store.issuing.eq(issue.busy), dispatch.held.eq(store.held), dispatch.held_register.eq(store.register),
+            store.issuing.eq(issue.busy),
+            dispatch.held.eq(store.held), dispatch.held_register.eq(store.register),
             self.mark_store_data.eq(store.mark),
             self.idle.eq(front.empty & ~issue.active & ~path.flying & store.idle),
         ]  # fmt: skip
@@ -111,19 +113,22 @@ class ExecuteUnit(wiring.Component):
         m.d.comb += [
             path.fire.eq(issue.fire), path.row.eq(issue.present), path.beat.eq(issue.beat),
             path.vector0.eq(self.vector0.payload.data), path.vector1.eq(self.vector1.payload.data),
-            path.fix_reciprocal.eq(self._dispatch.fix_reciprocal), path.fix_count.eq(self._dispatch.fix_count),
+            path.fix_reciprocal.eq(self._dispatch.fix_reciprocal),
+            path.fix_count.eq(self._dispatch.fix_count),
             path.store_address.eq(store.read_address), store.read_data.eq(path.store_data),
         ]  # fmt: skip
 
     def _catch_faults(self, m: Module) -> None:
-        """Keep the first fault."""
+        """Keep the first fault. An instruction waits for earlier ones, which may still find a row wrong."""
         issue, front, fault = self._issue, self._front, self.fault.fault
         misframed = issue.misframed0 | issue.misframed1
-        with m.If(~self._stop & (misframed | front.faulty)):
+        with m.If(~self._stop & (misframed | (front.faulty & ~issue.active))):
             m.d.sync += [
                 self.fault.valid.eq(1),
                 fault.cause.eq(Mux(misframed, Cause.FRAMING, Cause.PROGRAM)),
-                fault.queue.eq(Mux(issue.misframed0, Queue.VECTOR0, Mux(misframed, Queue.VECTOR1, front.queue))),
+                fault.queue.eq(
+                    Mux(issue.misframed0, Queue.VECTOR0, Mux(misframed, Queue.VECTOR1, front.queue))
+                ),
                 fault.value.eq(Mux(misframed, elements(self.config, issue.present.row), front.value)),
             ]
 

@@ -128,9 +128,8 @@ class FloatProduct(wiring.Component):
 
     @staticmethod
     def _overflows(exponents: Value, rounded: Value) -> Value:
-        """Whether the rounded product is 2**128 or more: 2**46 at the sum of exponents 382, and so on."""
-        return (
-            (exponents >= 382)
-            | ((exponents == 381) & rounded[47:].any())
-            | ((exponents == 380) & rounded[48])
-        )
+        """Whether the rounded product is 2**128 or more; its top bit, 2**48, is set only by tiny products.
+
+        Two significands give at most (2**24 - 1)**2, which rounds to less than 2**48 when 24 bits are kept.
+        """
+        return (exponents >= 382) | ((exponents == 381) & rounded[47])

@@ -31,8 +31,8 @@ class Front(wiring.Component):
     empty : ``Out(1)``
         Nothing is held.
     faulty : ``Out(1)``; queue : ``Out(Queue)``; value : ``Out(40)``
-        The next instruction is one that the machine does not have. ``value``: the token (``queue`` is TOKEN), the
-        length, or the instruction's address.
+        The next instruction is one that the machine does not have. ``value``: the token (``queue`` is TOKEN),
+        the length, or the instruction's address.
     """
 
     def __init__(self, config: Config) -> None:
@@ -69,9 +69,7 @@ class Front(wiring.Component):
             self.faulty.eq(held & Cat(present.bad_token, present.illegal, present.bad_length).any()),
             self.o.valid.eq(held & ~self.faulty),
             self.queue.eq(Mux(present.bad_token, Queue.TOKEN, Queue.NONE)),
-            self.value.eq(
-                Mux(present.bad_token | present.illegal, present.position, lengths.fault_value)
-            ),
+            self.value.eq(Mux(present.bad_token | present.illegal, present.position, lengths.fault_value)),
         ]
         return m
 

@@ -13,8 +13,8 @@ class Hazards(wiring.Component):
     """Counts down, for each register, the cycles until a row that starts then finds its results beat by beat.
 
     A row of n beats was issued in n cycles at least, so what starts k cycles after its last beat follows each
-    beat by k + n - 1 cycles or more. An operand ``a`` or ``b`` must follow by ``READ_AFTER_WRITE`` cycles, ``c``
-    by ``LOOP``.
+    beat by k + n - 1 cycles or more. An operand ``a`` or ``b`` must follow by ``READ_AFTER_WRITE`` cycles,
+    ``c`` by ``LOOP``.
 
     Members
     -------

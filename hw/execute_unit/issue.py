@@ -15,8 +15,8 @@ from daedal.hw.isa.execute import OperandKind
 class Issue(wiring.Component):
     """Takes rows and issues each as beats, one per cycle, in order.
 
-    Before its first beat a row waits for the results it reads; before each beat for the beats it pops. The next
-    row is taken with the last beat, so rows follow each other without a gap.
+    Before its first beat a row waits for the results it reads; before each beat for the beats it pops. The
+    next row is taken with the last beat, so rows follow each other without a gap.
 
     Members
     -------
@@ -51,7 +51,10 @@ class Issue(wiring.Component):
                 "fire": Out(1),
                 "present": Out(issue_layout(config)),
                 "beat": Out(range(config.register_beats)),
-                **{name: Out(1) for name in ("busy", "active", "misframed0", "misframed1", "hazard", "starved")},
+                **{
+                    name: Out(1)
+                    for name in ("busy", "active", "misframed0", "misframed1", "hazard", "starved")
+                },
             }
         )
 
@@ -69,7 +72,11 @@ class Issue(wiring.Component):
         ]
         self._pop(m, ready, last)
         with m.If(self.fire):
-            m.d.sync += [self.beat.eq(self.beat + 1), first.eq(0), last.eq(self.beat + 1 == self.present.row.last_beat)]
+            m.d.sync += [
+                self.beat.eq(self.beat + 1),
+                first.eq(0),
+                last.eq(self.beat + 1 == self.present.row.last_beat),
+            ]
         with m.If(self.i.ready):
             m.d.sync += [
                 self.active.eq(self.i.valid), self.present.eq(self.i.payload),

@@ -19,8 +19,8 @@ class LaneArray(wiring.Component):
     Members
     -------
     op, negate_product, negate_addend, fix
-        What to do with the beat that is issued in this cycle. Under ``fix``, ``a`` and ``b`` are remainder and
-        quotient of a division, and the operands are what ``DivideFixup`` makes of them.
+        What to do with the beat that is issued in this cycle. Under ``fix``, ``a`` and ``b`` are remainder
+        and quotient of a division, and the operands are what ``DivideFixup`` makes of them.
     reciprocal : ``In(32)``; count : ``In(24)``
         Those of the division; stable while its beats pass.
     a, b : ``In(8 * bus_bytes)``

@@ -2,7 +2,7 @@
 
 from amaranth import Array, Module, Mux, Signal
 from amaranth.hdl import Elaboratable
-from amaranth.lib import memory, wiring
+from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
@@ -73,7 +73,7 @@ class LengthTable(wiring.Component):
             ]
         return m
 
-    def _row(self, row: object, before: Signal) -> list[object]:
+    def _row(self, row: data.View, before: Signal) -> list[object]:
         """The row of ``before + 1`` elements."""
         lanes = exact_log2(self.config.lanes)
         last_beat = before[lanes : exact_log2(self.config.vl_max)]

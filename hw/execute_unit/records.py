@@ -12,9 +12,10 @@ POSITION_BITS = 7
 
 
 def row_layout(config: Config) -> data.StructLayout:
-    """The size of a row: number of its last beat, bytes of that, and the cycles from its issue until the row
+    """The size of a row: the number of its last beat, and the bytes of that.
 
-    can be read from its register (beat by beat, by one that starts then).
+    ``wait`` is READ_AFTER_WRITE minus its beats, at least 0: how long after its last beat was issued a row
+    that starts then can read it from its register, beat by beat.
     """
     return data.StructLayout(
         {
@@ -31,9 +32,9 @@ def elements(config: Config, row: data.View) -> object:
 
 
 def operand_layout(config: Config) -> data.StructLayout:
-    """Operand ``a`` or ``b``: a register, vector queue ``queue``, or the scalar. A register that is ``zero`` is
+    """Operand ``a`` or ``b``: a register, vector queue ``queue``, or the scalar.
 
-    not looked at: all its elements are +0.0.
+    A register that is ``zero`` is not looked at: all its elements are +0.0.
     """
     return data.StructLayout(
         {"register": range(config.vector_registers), "kind": OperandKind, "queue": 1, "zero": 1}
@@ -41,7 +42,7 @@ def operand_layout(config: Config) -> data.StructLayout:
 
 
 class Copies(data.Struct):
-    """The copies of the vector registers that a result is written to: those of ports a and b, and the others."""
+    """Which copies of the vector registers a result is written to: those of ports a and b, and the others."""
 
     a: 1
     b: 1
@@ -51,8 +52,8 @@ class Copies(data.Struct):
 def issue_layout(config: Config) -> data.StructLayout:
     """One pass of a row through the lanes.
 
-    ``c_used``: ``c`` is read; without it the addend is +0.0. ``fix``: the third pass of a division, which takes
-    its addend from operand ``b``. ``partial``: a pass before the last one of an instruction.
+    ``c_used``: ``c`` is read; without it the addend is +0.0. ``fix``: the third pass of a division, which
+    takes its addend from operand ``b``. ``partial``: a pass before the last one of an instruction.
     """
     operand = operand_layout(config)
     return data.StructLayout(
@@ -87,9 +88,10 @@ def start_layout() -> data.StructLayout:
 
 
 def fetched_layout() -> data.StructLayout:
-    """An instruction and its position, or that there is none: a ``bad`` token (``position`` is its number), or
+    """An instruction and its position, or that there is none.
 
-    one ``beyond`` the end of the instruction memory.
+    ``bad``: the token has no callback; ``position`` is its number. ``beyond``: the callback goes on after the
+    end of the instruction memory.
     """
     return data.StructLayout({"code": INSTRUCTION_BITS, "position": POSITION_BITS, "bad": 1, "beyond": 1})
 

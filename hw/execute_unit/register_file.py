@@ -15,8 +15,8 @@ PORTS = ("a", "b", "c", "store")
 class RegisterFile(wiring.Component):
     """Vector registers in block RAM: ``vector_registers * register_beats`` beats of all lanes.
 
-    Address: the register number above the beat number. Data come one cycle after their address. The ports c and
-    store see a beat that is written in the cycle in which they read it; a and b must not read it then.
+    Address: the register number above the beat number. Data come one cycle after their address. The ports c
+    and store see a beat that is written in the cycle in which they read it; a and b must not read it then.
 
     Members
     -------

@@ -17,9 +17,9 @@ class StorePort(wiring.Component):
     """Takes rows to store, reads them one beat per cycle and queues the beats.
 
     A row starts when the queue has room for all of it and when all rows issued before it have been issued to
-    the end. From then on it goes as if it went through the lanes: a beat is read in the cycle in which a result
-    issued with it would be written. So it finds all results of rows before it, and what is issued after its
-    start cannot overtake it.
+    the end. From then on it goes as if it went through the lanes: a beat is read in the cycle in which a
+    result issued with it would be written. So it finds all results of rows before it, and what is issued
+    after its start cannot overtake it.
 
     Members
     -------

@@ -15,7 +15,8 @@ from daedal.hw.execute_unit.register_file import RegisterFile
 
 
 class VectorPath(wiring.Component):
-    """Does with each beat what its row says; one beat per cycle, never stalls. See ``schedule`` for the stages.
+    """Does with each beat what its row says; one beat per cycle, never stalls. See ``schedule`` for the
+    stages.
 
     Members
     -------

@@ -149,7 +149,7 @@ class Program:
             Word(ControlField.LENGTH, value=len(self.body) + 3),
         ]
         raw = b"".join(word.encode().to_bytes(WORD_BYTES, "little") for word in (*head, *self.body))
-        return raw + Word(ControlField.END, value=zlib.crc32(raw)).encode().to_bytes(WORD_BYTES, "little")
+        return raw + _end_of(raw)
 
     @staticmethod
     def from_bytes(raw: bytes) -> "Program":
@@ -162,7 +162,7 @@ class Program:
             Word.decode(int.from_bytes(raw[at : at + WORD_BYTES], "little"), at // WORD_BYTES)
             for at in range(0, len(raw), WORD_BYTES)
         ]
-        config, length, end = listed[0], listed[1], listed[-1]
+        config, length = listed[:2]
         if config.field is not ControlField.CONFIG or length.field is not ControlField.LENGTH:
             raise ProgramError(
                 "a program must start with its configuration and its length: these bytes are no program"
@@ -171,11 +171,15 @@ class Program:
             raise ProgramError(
                 f"the program must have {length.value} words, as it says, not {len(listed)}: truncated?"
             )
-        if end.field is not ControlField.END or end.value != zlib.crc32(raw[:-WORD_BYTES]):
+        if raw[-WORD_BYTES:] != _end_of(raw[:-WORD_BYTES]):
             raise ProgramError(
                 "the program's checksum does not fit its bytes: it was altered; compile it again"
             )
         return Program(config.value, listed[2:-1])
+
+
+def _end_of(raw: bytes) -> bytes:
+    return Word(ControlField.END, value=zlib.crc32(raw)).encode().to_bytes(WORD_BYTES, "little")
 
 
 def is_structured(field: Enum) -> bool:

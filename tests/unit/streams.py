@@ -112,11 +112,17 @@ class Sink:
 
 def watch(dut: Any, name: str) -> None:
     """Check the contract of an output stream: once valid, valid with the same payload until taken."""
-    cocotb.start_soon(_watch(dut, name))
+    watch_handshake(dut, f"{name}__", [f"{name}__payload"])
 
 
-async def _watch(dut: Any, name: str) -> None:
-    payload, valid, ready = (getattr(dut, f"{name}__{part}") for part in ("payload", "valid", "ready"))
+def watch_handshake(dut: Any, prefix: str, payloads: list[str]) -> None:
+    """The same for ``{prefix}valid`` and ``{prefix}ready`` with several payload signals."""
+    cocotb.start_soon(_watch(dut, prefix, payloads))
+
+
+async def _watch(dut: Any, prefix: str, payloads: list[str]) -> None:
+    valid, ready = getattr(dut, f"{prefix}valid"), getattr(dut, f"{prefix}ready")
+    signals = [getattr(dut, name) for name in payloads]
     waiting = None
     while True:
         await RisingEdge(dut.clk)
@@ -124,9 +130,9 @@ async def _watch(dut: Any, name: str) -> None:
             waiting = None
             continue
         if waiting is not None:
-            assert valid.value, f"{name}: valid fell before the payload was taken"
-            assert int(payload.value) == waiting, f"{name}: payload changed while waiting"
-        waiting = int(payload.value) if valid.value and not ready.value else None
+            assert valid.value, f"{prefix}valid fell before the payload was taken"
+            assert [int(signal.value) for signal in signals] == waiting, f"{prefix}: payload changed while waiting"
+        waiting = [int(signal.value) for signal in signals] if valid.value and not ready.value else None
 
 
 async def count_cycles(dut: Any, task: Any, *, limit: int = 100_000) -> int:

@@ -11,7 +11,7 @@ from daedal.compiler.codegen.registers import allocate
 from daedal.compiler.dialects import dlc, slc
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import Config
-from daedal.hw.isa.program import Word
+from daedal.hw.isa.program import FIELD_STRUCTS, Word, pack
 from daedal.hw.isa.program_words import (
     AluOp,
     CheckKind,
@@ -81,8 +81,8 @@ class NestCode:
     def _predicate(self, condition: SSAValue | None) -> Enum:
         return Predicate.ALWAYS if condition is None else _register(Predicate, self._registers[condition])
 
-    def _pack(self, field: Enum, index: int, **values: object) -> None:
-        self._words.append(Word.packed(field, index, **values))
+    def _pack(self, where: Enum, number: int, /, **values: object) -> None:
+        self._words.append(Word(where, number, pack(FIELD_STRUCTS[where], values)))
 
     # ------------------------------------------------------------------ levels
 

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
 from daedal.compiler.dialects import dlc
+from daedal.compiler.dialects.slcv import width_of
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.execute import OperandKind
 
@@ -44,6 +45,7 @@ class Places:
         self._order: dict[SSAValue, int] = {}
         self._waiting: list[SSAValue] = []
         self._taken: set[int] = set()
+        self._released: set[int] = set()
         self._uses: dict[SSAValue, int] = {}
         for op in callback.body.block.ops:
             if not isinstance(op, vector.BroadcastOp):
@@ -75,11 +77,11 @@ class Places:
         self._aliases[value] = self._root(source)
 
     def row_of(self, value: SSAValue) -> SSAValue:
-        """A value of row type that is the same as ``value``."""
+        """The longest value of row type that is the same as ``value``."""
         root = self._root(value)
         if isinstance(root.type, VectorType):
             return root
-        return next(alias for alias, source in self._aliases.items() if source is root)
+        return max((alias for alias, source in self._aliases.items() if source is root), key=width_of)
 
     def new_register(self) -> int:
         """A free register; UnsupportedOperation if there is none."""
@@ -99,13 +101,19 @@ class Places:
         root = self._root(value)
         self._waiting = [other for other in self._waiting if other is not root]
 
-    def use(self, value: SSAValue) -> None:
-        """Use a value up once; its register is free after the last time."""
-        root = self._root(value)
-        self._uses[root] -= 1
-        place = self._places[root]
-        if not self._uses[root] and place.kind is OperandKind.REGISTER and not place.is_accumulator:
-            self._taken.discard(place.number)
+    def use(self, *values: SSAValue) -> None:
+        """Use values up once each; registers that nobody needs any more are free after ``release``."""
+        for value in values:
+            root = self._root(value)
+            self._uses[root] -= 1
+            place = self._places[root]
+            if not self._uses[root] and place.kind is OperandKind.REGISTER and not place.is_accumulator:
+                self._released.add(place.number)
+
+    def release(self) -> None:
+        """Free the registers of values that were used up."""
+        self._taken -= self._released
+        self._released.clear()
 
     def before(self, value: SSAValue) -> list[SSAValue]:
         """Values that wait in the queue of ``value`` in front of it."""

@@ -64,6 +64,8 @@ class CallbackSelection:
             handlers[type(op)](op)
         for value in self._places.pending():
             self._materialize(value)
+        if not self._code:
+            self._emit(VectorOp.NOP, 0, 0)
         self._code[-1]["last"] = 1
         return self._code
 
@@ -128,16 +130,14 @@ class CallbackSelection:
     def _finish(self, op: Operation, kind: VectorOp, **members: object) -> None:
         """Emit an instruction for the result of ``op``; its operands are used up."""
         result = op.results[0]
-        for operand in op.operands:
-            self._places.use(operand)
+        self._places.use(*op.operands)
         accumulator = self._only_set(result)
-        if accumulator is None:
-            destination = self._places.new_register()
-            self._places.define(result, Place(OperandKind.REGISTER, destination))
-        else:
-            destination = accumulator
+        if accumulator is not None:
             self._save(accumulator)
-            self._places.define(result, Place(OperandKind.REGISTER, destination, is_accumulator=True))
+        self._places.release()
+        destination = self._places.new_register() if accumulator is None else accumulator
+        place = Place(OperandKind.REGISTER, destination, is_accumulator=accumulator is not None)
+        self._places.define(result, place)
         self._emit(kind, destination, self._width(result), **members)
 
     def _only_set(self, result: SSAValue) -> int | None:
@@ -158,8 +158,7 @@ class CallbackSelection:
         for value in self._places.readers_of(accumulator):
             register = self._places.new_register()
             length = self._width(self._places.row_of(value))
-            operand = self._places[value].operand
-            self._code.append({"op": VectorOp.MOVE, "destination": register, "length": length, "a": operand})
+            self._emit(VectorOp.MOVE, register, length, a=self._places[value].operand)
             self._places.move(value, register)
 
     def _set(self, op: slcv.SetOp) -> None:
@@ -171,6 +170,7 @@ class CallbackSelection:
         operand = self._as_operand(op.row)
         self._places.use(op.row)
         self._save(register)
+        self._places.release()
         self._emit(VectorOp.MOVE, register, self._width(op.row), a=operand)
 
     def _push(self, op: dlc.PushOp) -> None:
@@ -182,6 +182,7 @@ class CallbackSelection:
             self._materialize(op.row)
             place = self._places[op.row]
         self._places.use(op.row)
+        self._places.release()
         self._emit(VectorOp.STORE, 0, self._width(op.row), a=place.operand, clear=int(place.clear))
 
     def _divide(self, op: dlc.DivideCountOp) -> None:
@@ -240,9 +241,8 @@ class CallbackSelection:
             if product is not None:
                 c = self._as_register(other)
                 factors = self._factors(product.lhs, product.rhs)
-                for factor in product.operands:
-                    self._places.use(factor)
-                self._places.define(value, Place(OperandKind.REGISTER, c))
+                self._places.use(*product.operands)
+                self._places.define(value, Place(OperandKind.REGISTER, c, is_accumulator=True))
                 self._finish(op, VectorOp.MUL_ADD, c=c, **factors)
                 return
         first, second = (op.lhs, op.rhs) if self._is_register(op.rhs) else (op.rhs, op.lhs)

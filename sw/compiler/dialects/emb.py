@@ -88,8 +88,8 @@ class BagOp(IRDLOperation):
     traits = traits_def(Pure())
     assembly_format = (
         "$mode $table `[` $indices `]` (`offsets` $offsets^)? (`weights` $weights^)? (`padding` $padding^)? "
-        "(`fused` $fused^)? attr-dict `:` type($table) `,` type($indices) (`,` `offsets` type($offsets)^)? "
-        "(`,` `weights` type($weights)^)? `->` type($result)"
+        "(`fused` $fused^)? attr-dict `:` type($table) `,` type($indices) (`offsets` type($offsets)^)? "
+        "(`weights` type($weights)^)? `->` type($result)"
     )
 
     def __init__(

@@ -106,6 +106,7 @@ class _Decoupler:
         if isinstance(op, scf.ForOp):
             self._top_loop(op)
         elif isinstance(op, func.ReturnOp):
+            self._finish_nest()
             if self._leading:
                 raise UnsupportedOperation("there must be a loop around the work on rows: add one of one iteration")
             self._new.add_op(op.clone(self._values))
@@ -120,26 +121,27 @@ class _Decoupler:
         self._values.update(zip(op.results, copy.results, strict=True))
 
     def _top_loop(self, op: scf.ForOp) -> None:
-        if not is_row_loop(op):
-            self._root = self._loop(op, None)
-            for statement in self._leading:
-                self._state(self._root, "begin", statement, None)
-            self._leading = []
-        elif self._root is None:
-            self._leading.append(op)
-        else:
-            self._state(self._root, "end", op, None)
-        if self._root is not None:
-            self._flush_outer(self._root)
-
-    def _flush_outer(self, root: _Level) -> None:
+        if is_row_loop(op):
+            if self._root is None:
+                self._leading.append(op)
+            else:
+                self._state(self._root, "end", op, None)
+            return
+        self._finish_nest()
+        self._root = root = self._loop(op, None)
+        for statement in self._leading:
+            self._state(root, "begin", statement, None)
+        self._leading = []
         if "begin" in root.callbacks:
-            first = root.loop.body.block.first_op
-            callback = root.callbacks.pop("begin").finish()
+            callback, first = root.callbacks.pop("begin").finish(), root.loop.body.block.first_op
             if first is None:
                 root.loop.body.block.add_op(callback)
             else:
                 root.loop.body.block.insert_op_before(callback, first)
+
+    def _finish_nest(self) -> None:
+        if self._root is not None:
+            self._flush(self._root, "end")
 
     # ------------------------------------------------------------------ loops
 

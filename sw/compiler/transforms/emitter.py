@@ -38,7 +38,7 @@ class Emitter:
 
     def size(self, buffer: SSAValue, dimension: SSAValue, name: str) -> SSAValue:
         """The size of a memref in a dimension."""
-        return self.insert(memref.DimOp.from_source_and_index(buffer, dimension), name)
+        return self.insert(memref.DimOp(buffer, dimension), name)
 
     def load(self, buffer: SSAValue, indices: Sequence[SSAValue], name: str) -> SSAValue:
         """An element of a memref; integers as an index."""

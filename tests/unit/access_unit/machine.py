@@ -1,7 +1,6 @@
 """Drives an access unit cycle by cycle: program words in, memory with random delays, everything it sends noted.
 
-Outputs are looked at in the second half of a cycle, when the inputs given at the falling edge have settled; that
-is what the next rising edge will see.
+It checks the streams' contract and what a request may be on the way.
 """
 
 import random
@@ -10,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from amaranth.lib import data
-from cocotb.triggers import FallingEdge, ReadOnly
 from daedal.hw.config import Config
 from daedal.hw.interfaces import (
     Client,
@@ -27,6 +25,7 @@ from daedal.hw.isa.program import Program
 from daedal.hw.isa.program_words import VALUE_BITS, ControlField, FetchQueue
 from daedal.hw.queues.vector_queues import reserve_layout
 
+from tests.unit.access_unit.model import Model
 from tests.unit.access_unit.programs import MEMORY_BYTES
 
 OUTPUTS = {"tokens": token_layout(), "scalars": scalar_layout(), "store_addresses": store_address_layout()}
@@ -66,12 +65,13 @@ class Sent:
 
 
 class Machine:
-    """The access unit ``dut`` and its surroundings."""
+    """The access unit ``model`` and its surroundings."""
 
-    def __init__(self, dut: Any, config: Config, image: bytearray, behaviour: Behaviour, seed: int) -> None:
-        self.dut, self.config, self.image, self.behaviour = dut, config, image, behaviour
+    def __init__(self, model: Model, config: Config, image: bytearray, behaviour: Behaviour, seed: int) -> None:
+        self.model, self.config, self.image, self.behaviour = model, config, image, behaviour
         self.chance = random.Random(f"machine{seed}")
         self.cycle = 0
+        self.ready: dict[str, bool] = {}
         self.reads: list[_Read] = []
         self.sent = Sent()
         self.slots = dict.fromkeys(FetchQueue, 0)
@@ -80,97 +80,101 @@ class Machine:
         self.held: dict[str, int | None] = dict.fromkeys((*OUTPUTS, "requests", "reserve"))
         self.slot_mask = config.vector_beats - 1
         for name in ("config_bus__valid", "config_bus__clear", "start", "halt", "returns__valid"):
-            getattr(dut, name).value = 0
+            model.set(name, 0)
 
-    async def reset(self) -> None:
+    def reset(self) -> None:
         """Reset the unit; reads in flight come back before it."""
-        await self.drain()
-        self.dut.rst.value = 1
-        await FallingEdge(self.dut.clk)
-        await FallingEdge(self.dut.clk)
-        self.dut.rst.value = 0
+        self.drain()
+        self.model.set("rst", 1)
+        self.model.step()
+        self.model.step()
+        self.model.set("rst", 0)
+        self.model.step()
         self.row, self.held = None, dict.fromkeys(self.held)
         self.reserved.clear()
 
-    async def drain(self) -> None:
+    def drain(self) -> None:
         """Let all reads come back."""
         while self.reads:
-            await self.step()
+            self.step()
 
-    async def run(self, program: Program, arguments: list[int], *, limit: int = 20_000) -> list[Sent]:
+    def run(self, program: Program, arguments: list[int], *, limit: int = 20_000) -> list[Sent]:
         """Run all nests of a program, or those up to the first fault."""
         results = []
         for word in program.body:
             if word.field is not ControlField.RUN:
                 value = word.value + (0 if word.argument is None else arguments[word.argument])
-                await self.write(word, value % (1 << VALUE_BITS))
+                self.write(word, value % (1 << VALUE_BITS))
                 continue
-            self.dut.config_bus__valid.value = 0
-            await self.step(3)
-            results.append(await self.nest(limit))
+            self.model.set("config_bus__valid", 0)
+            self.step(3)
+            results.append(self.nest(limit))
             if results[-1].fault is not None:
                 break
-            await self.clear()
+            self.clear()
         return results
 
-    async def write(self, word: Any, value: int) -> None:
+    def write(self, word: Any, value: int) -> None:
         """One configuration word."""
         fields = {"value": value, "unit": word.unit, "index": word.index, "field": word.field.value}
-        self.dut.config_bus__word.value = ConfigWord.const(fields).as_value().value
-        self.dut.config_bus__valid.value = 1
-        await self.step()
-        self.dut.config_bus__valid.value = 0
+        self.model.set("config_bus__word", ConfigWord.const(fields).as_value().value)
+        self.model.set("config_bus__valid", 1)
+        self.step()
+        self.model.set("config_bus__valid", 0)
 
-    async def clear(self) -> None:
+    def clear(self) -> None:
         """Disable all levels and events."""
-        self.dut.config_bus__clear.value = 1
-        await self.step()
-        self.dut.config_bus__clear.value = 0
+        self.model.set("config_bus__clear", 1)
+        self.step()
+        self.model.set("config_bus__clear", 0)
 
-    async def nest(self, limit: int) -> Sent:
+    def nest(self, limit: int) -> Sent:
         """Start the nest and wait for its end."""
         self.sent = Sent()
-        assert self.dut.done.value
-        self.dut.start.value = 1
-        await self.step()
-        self.dut.start.value = 0
-        await self.step()
-        while not self.dut.done.value:
-            await self.step()
+        assert self.model.get("done")
+        self.model.set("start", 1)
+        self.step()
+        self.model.set("start", 0)
+        self.step()
+        while not self.model.get("done"):
+            self.step()
             self.sent.cycles += 1
-            if self.dut.fault__valid.value:
-                self.sent.fault = fault_layout(self.config).from_bits(int(self.dut.fault__fault.value))
+            if self.model.get("fault__valid"):
+                self.sent.fault = fault_layout(self.config).from_bits(self.model.get("fault__fault"))
                 break
             assert self.sent.cycles < limit, f"not done after {limit} cycles"
         assert not self.reserved, "a reservation without a read"
         assert self.row is None, "a row is not complete"
         return self.sent
 
-    async def step(self, cycles: int = 1) -> None:
+    def step(self, cycles: int = 1) -> None:
         """Some clock cycles."""
         for _ in range(cycles):
             self._drive()
-            await ReadOnly()
+            self.model.step()
             self._look()
             self.cycle += 1
-            await FallingEdge(self.dut.clk)
+
+    def _offer(self, name: str, ready: bool) -> None:
+        self.ready[name] = ready
+        self.model.set(f"{name}__ready", ready)
 
     def _drive(self) -> None:
-        dut, behaviour, chance = self.dut, self.behaviour, self.chance
+        model, behaviour, chance = self.model, self.behaviour, self.chance
         for name in OUTPUTS:
-            getattr(dut, f"{name}__ready").value = chance.random() >= behaviour.refuse
-        dut.requests__ready.value = chance.random() >= behaviour.port_busy
-        dut.reserve__ready.value = chance.random() >= behaviour.refuse
-        if dut.reserve__valid.value:
-            wish = reserve_layout().from_bits(int(dut.reserve__payload.value))
-            dut.slot.value = self.slots[wish.queue]
+            self._offer(name, chance.random() >= behaviour.refuse)
+        self._offer("requests", chance.random() >= behaviour.port_busy)
+        self._offer("reserve", chance.random() >= behaviour.refuse)
+        if model.peek("reserve__valid"):
+            wish = reserve_layout().from_bits(model.peek("reserve__payload"))
+            model.set("slot", self.slots[wish.queue])
         self._return()
 
     def _return(self) -> None:
         ready = [read for read in self.reads if read.due <= self.cycle]
         if not ready or self.chance.random() < self.behaviour.return_idle:
-            self.dut.returns__valid.value = 0
-            self.dut.returns__beat.value = self.chance.getrandbits(8)
+            self.model.set("returns__valid", 0)
+            self.model.set("returns__beat", self.chance.getrandbits(8))
             return
         read = self.chance.choice(ready)
         line = read.lines.popleft() * self.config.bus_bytes
@@ -180,16 +184,16 @@ class Machine:
             "client": read.client, "slot": read.slot, "bytes": self.config.bus_bytes, "last": 0,
             "data": int.from_bytes(self.image[line % MEMORY_BYTES :][: self.config.bus_bytes], "little"),
         }  # fmt: skip
-        self.dut.returns__beat.value = return_layout(self.config).const(beat).as_value().value
-        self.dut.returns__valid.value = 1
+        self.model.set("returns__beat", return_layout(self.config).const(beat).as_value().value)
+        self.model.set("returns__valid", 1)
 
     def _taken(self, name: str, layout: data.Layout) -> Any:
         """The payload that an output stream hands over in this cycle; checks that it waits unchanged."""
-        valid = getattr(self.dut, f"{name}__valid").value
-        bits = int(getattr(self.dut, f"{name}__payload").value) if valid else None
+        valid = self.model.get(f"{name}__valid")
+        bits = self.model.get(f"{name}__payload") if valid else None
         held = self.held[name]
         assert held is None or bits == held, f"{name} changed or fell while it was valid and not ready"
-        ready = getattr(self.dut, f"{name}__ready").value
+        ready = self.ready[name]
         self.held[name] = None if ready else bits
         return layout.from_bits(bits) if valid and ready else None
 
@@ -213,7 +217,7 @@ class Machine:
         if request is not None:
             self._request(request)
         for name in COUNTERS:
-            self.sent.counts[name] += int(getattr(self.dut, name).value)
+            self.sent.counts[name] += self.model.get(name)
 
     def _request(self, request: Any) -> None:
         config, tag = self.config, request.tag

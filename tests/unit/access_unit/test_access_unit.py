@@ -1,14 +1,70 @@
+"""The access unit does what the event contract says, whatever its surroundings do."""
+
+from functools import cache
+
 import pytest
 from daedal.hw.access_unit.access_unit import AccessUnit
 from daedal.hw.config import Config
+from daedal.hw.isa.contract import Fault, NestTrace
 
-from tests.unit.harness import CONFIGS, run_cocotb
+from tests.unit.access_unit.machine import Behaviour, Machine, Sent
+from tests.unit.access_unit.model import Model
+from tests.unit.access_unit.programs import Case, random_case
+from tests.unit.harness import CONFIGS
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
+CASES = 40
+BEHAVIOURS = {
+    "mixed": Behaviour(),
+    "ideal": Behaviour(refuse=0.0, port_busy=0.0, latency=(1, 1), return_idle=0.0),
+    "refusing": Behaviour(refuse=0.7, port_busy=0.1, latency=(1, 60), return_idle=0.5),
+    "slow memory": Behaviour(refuse=0.05, port_busy=0.6, latency=(20, 90), return_idle=0.0),
+}
+
+
+@cache
+def model_of(config: Config) -> Model:
+    return Model(AccessUnit(config), "access_unit")
+
+
+@cache
+def case_of(config: Config, seed: int, faulty: bool) -> Case:
+    return random_case(config, seed, faulty=faulty)
+
+
+def compare(sent: Sent, trace: NestTrace, config: Config) -> None:
+    assert sent.tokens == trace.tokens
+    assert sent.scalars == trace.scalars
+    assert sent.stores == trace.stores
+    assert sent.fetches == trace.fetches
+    assert (sent.counts["token"], sent.counts["row"]) == (len(trace.tokens), len(trace.fetches))
+    if trace.fault is None:
+        assert sent.fault is None
+        assert (sent.counts["bundle"], sent.counts["lookup"]) == (trace.bundles, trace.lookups)
+        return
+    got = sent.fault
+    assert got is not None
+    registers = tuple(got.registers[n] for n in range(config.registers))
+    assert Fault(got.cause, got.level, got.value, got.address, got.queue, registers) == trace.fault
+
+
+def run_case(config: Config, case: Case, behaviour: Behaviour, seed: int) -> None:
+    machine = Machine(model_of(config), config, case.image, behaviour, seed)
+    machine.reset()
+    results = machine.run(case.program, case.arguments)
+    assert len(results) == len(case.traces)
+    for sent, trace in zip(results, case.traces, strict=True):
+        compare(sent, trace, config)
+
+
+@pytest.mark.parametrize("faulty", [False, True], ids=["clean", "faulty"])
+@pytest.mark.parametrize("behaviour", BEHAVIOURS)
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
-def test_random_programs_do_what_the_contract_says(config: Config) -> None:
-    run_cocotb(
-        AccessUnit(config), "access_unit", "tests.unit.access_unit.bench_contract",
-        parameters={"config": config, "cases": 20},
-    )  # fmt: skip
+def test_random_programs_do_what_the_contract_says(config: Config, behaviour: str, faulty: bool) -> None:
+    for seed in range(CASES):
+        case = case_of(config, seed + 1000 * faulty, faulty)
+        try:
+            run_case(config, case, BEHAVIOURS[behaviour], seed)
+        except AssertionError as error:
+            raise AssertionError(f"case {seed} of {config.name}, faulty={faulty}: {error}") from error

@@ -98,6 +98,7 @@ def abc(rng: np.random.Generator) -> tuple[Array, Array, Array]:
     a, b, c = (random_values(rng, (ELEMENTS,), special=True) for _ in range(3))
     a[:12], c[11::-1] = SPECIAL, SPECIAL
     a[12:14] = np.array([0xFFC12345, 0x7F800001], dtype=np.uint32).view(np.float32)
+    a[14:16], c[14:16] = (0.0, -0.0), (-0.0, 0.0)
     return a, b, c
 
 

@@ -98,8 +98,21 @@ async def empty_registers(dut):
     config = bench_config()
     length = [config.lanes + 1]
     largest = {"op": VectorOp.MAX, "a": Q0, "c": 1, "destination": 1}
-    negated = {"op": VectorOp.SUBTRACT, "a": {"kind": REGISTER, "number": 2}, "c": 3, "destination": 4, "clear": 1}
-    callbacks = [[store()], [largest], [store(1, clear=1)], [accumulate()], [store(clear=1)], [negated, store(4)]]
+    negated = {
+        "op": VectorOp.SUBTRACT,
+        "a": {"kind": REGISTER, "number": 2},
+        "c": 3,
+        "destination": 4,
+        "clear": 1,
+    }
+    callbacks = [
+        [store()],
+        [largest],
+        [store(1, clear=1)],
+        [accumulate()],
+        [store(clear=1)],
+        [negated, store(4)],
+    ]
     tokens = [0, 2, 5, 1, 2, 1, 1, 1, 2, 3, 4, 0, 2]
     rng = random.Random(3)
     model = run_model(config, length, callbacks, tokens, rng)
@@ -133,9 +146,10 @@ async def negative_zero_bags(dut):
 async def divides(dut, in_place, beats):
     """Sums divided by counts, 0 among them, from registers that may be empty, while rows are stored."""
     config = bench_config()
-    divide = {"op": VectorOp.DIVIDE_COUNT, "a": {"kind": REGISTER, "number": 0}, "destination": 0 if in_place else 2,
+    result = 0 if in_place else 2
+    divide = {"op": VectorOp.DIVIDE_COUNT, "a": {"kind": REGISTER, "number": 0}, "destination": result,
               "clear": 1}  # fmt: skip
-    callbacks = [[accumulate()], [divide, store(divide["destination"], clear=1)]]
+    callbacks = [[accumulate()], [divide, store(result, clear=1)]]
     tokens = [0, 0, 0, 1, 1, 0, 1] * 6
     await run(dut, [beats * config.lanes - 1], callbacks, tokens)
 
@@ -162,7 +176,8 @@ async def stores_wait_for_room(dut):
     driver.feed(tokens, model)
     for _ in range(8 * config.store_beats):
         await RisingEdge(dut.clk)
-    assert driver.counts["stall_store_full"] > config.store_beats and not dut.idle.value
+    assert driver.counts["stall_store_full"] > config.store_beats
+    assert not dut.idle.value
     full_rows = config.store_beats // config.register_beats
     assert int(dut.mark_store_data.value) == full_rows * config.register_beats
     driver.sink.pause = 0.0
@@ -207,9 +222,8 @@ async def halts(dut):
     before = driver.counts["lane_beat"]
     for _ in range(40):
         await RisingEdge(dut.clk)
-        assert not dut.tokens__ready.value and not dut.vector0__ready.value
+        assert not dut.tokens__ready.value
+        assert not dut.vector0__ready.value
     assert 0 < before == driver.counts["lane_beat"] < model.beats
     dut.halt.value = 0
     await driver.check(model)
-
-

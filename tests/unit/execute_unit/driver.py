@@ -3,6 +3,7 @@
 from typing import Any
 
 import cocotb
+from amaranth.lib import data
 from cocotb.triggers import RisingEdge
 
 from daedal.hw.config import Config
@@ -18,7 +19,9 @@ STROBES = ("lane_beat", "stall_token_empty", "stall_vector_empty", "stall_scalar
 class Driver:
     """The unit under test with sources, a sink, and counts of its strobes."""
 
-    def __init__(self, dut: Any, config: Config, *, idle: float = 0.0, pause: float = 0.0, seed: int = 0) -> None:
+    def __init__(
+        self, dut: Any, config: Config, *, idle: float = 0.0, pause: float = 0.0, seed: int = 0
+    ) -> None:
         self.dut, self.config = dut, config
         self._idle, self._pause, self._seed = idle, pause, seed
         self.counts = dict.fromkeys(STROBES, 0)
@@ -32,7 +35,8 @@ class Driver:
             getattr(dut, name).value = 0
         sources = {"tokens": token_layout(), "scalars": scalar_layout(), "vector0": beat, "vector1": beat}
         self.sources = {
-            name: Source(dut, name, layout, idle=self._idle, seed=self._seed) for name, layout in sources.items()
+            name: Source(dut, name, layout, idle=self._idle, seed=self._seed)
+            for name, layout in sources.items()
         }
         await start(dut)
         self.sink = Sink(dut, "stores", beat, pause=self._pause, seed=self._seed)
@@ -47,7 +51,7 @@ class Driver:
         dut.launch.value = 0
         for word in words:
             bits = {"value": word.value, "unit": word.unit, "index": word.index, "field": word.field.value}
-            dut.config_bus__word.value = encode(ConfigWord.as_shape() if hasattr(ConfigWord, "as_shape") else ConfigWord, bits)
+            dut.config_bus__word.value = encode(data.Layout.cast(ConfigWord), bits)
             dut.config_bus__valid.value = 1
             await RisingEdge(dut.clk)
         dut.config_bus__valid.value = 0
@@ -69,10 +73,15 @@ class Driver:
         got = await self.sink.wait(len(expected))
         for n, (have, want) in enumerate(zip(got, expected, strict=True)):
             mask = (1 << 8 * want["bytes"]) - 1
-            assert (have.bytes, have.last) == (want["bytes"], want["last"]), f"beat {n} of {len(expected)}: framing"
-            assert have.data & mask == want["data"], f"beat {n}: {have.data & mask:#x} is not {want['data']:#x}"
+            assert (have.bytes, have.last) == (want["bytes"], want["last"]), (
+                f"beat {n} of {len(expected)}: framing"
+            )
+            assert have.data & mask == want["data"], (
+                f"beat {n}: {have.data & mask:#x} is not {want['data']:#x}"
+            )
         await self.idle()
-        assert len(self.sink.got) == len(expected) and not self.dut.fault__valid.value
+        assert len(self.sink.got) == len(expected)
+        assert not self.dut.fault__valid.value
         assert self.counts["lane_beat"] == model.beats
 
     async def idle(self, cycles: int = 20_000) -> None:
@@ -97,7 +106,8 @@ class Driver:
         first = int(self.dut.fault__fault.value)
         for _ in range(50):
             await RisingEdge(self.dut.clk)
-            assert self.dut.fault__valid.value and int(self.dut.fault__fault.value) == first
+            assert self.dut.fault__valid.value
+            assert int(self.dut.fault__fault.value) == first
         return decode(fault_layout(self.config), first)
 
     async def _watch(self) -> None:

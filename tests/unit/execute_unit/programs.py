@@ -40,7 +40,7 @@ def scalar(rng: random.Random, is_count: bool) -> int:
 
 
 def words(lengths: list[int], callbacks: list[list[Code]]) -> list[Word]:
-    """The configuration words of callbacks laid out one after the other; the last instruction gets ``last``."""
+    """The configuration words of callbacks laid out one after the other, the last instruction marked."""
     result = [Word(LengthField.ELEMENTS, n, value) for n, value in enumerate(lengths)]
     position = 0
     for token, codes in enumerate(callbacks):
@@ -69,14 +69,16 @@ class Generator:
 
     def instruction(self) -> Code:
         rng = self.rng
-        op = rng.choice(tuple(VectorOp) + (VectorOp.ADD, VectorOp.FMA, VectorOp.STORE))
+        op = rng.choice((*VectorOp, VectorOp.ADD, VectorOp.FMA, VectorOp.STORE))
         if op is VectorOp.NOP:
             return {"op": op}
         length = rng.randrange(self.config.lengths)
         group = self.groups[length]
         code: Code = {"op": op, "length": length, "destination": rng.choice(group), "c": rng.choice(group)}
         only_register = op in (VectorOp.STORE, VectorOp.DIVIDE_COUNT)
-        code["a"] = self._operand(group, REGISTER if only_register else rng.choice((REGISTER, QUEUE, QUEUE, SCALAR)))
+        code["a"] = self._operand(
+            group, REGISTER if only_register else rng.choice((REGISTER, QUEUE, QUEUE, SCALAR))
+        )
         if op in WITH_B:
             kinds = [kind for kind in OperandKind if kind is not SCALAR or code["a"]["kind"] is not SCALAR]
             code["b"] = self._operand(group, rng.choice(kinds))

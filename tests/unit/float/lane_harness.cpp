@@ -146,11 +146,22 @@ uint32_t pack(Random &random, int exponent) {
     return random.below(2) << 31 | (uint32_t)exponent << 23 | fraction(random);
 }
 
+// A product that is exactly halfway between two numbers (or nearly so), and an addend that may be far smaller.
+void halfway(Random &random, Operation &x) {
+    float a = (float)(random.below(1 << 13) | 1 << 12 | 1), b = (float)(random.below(1 << 12) | 1 << 11 | 1);
+    int scale = random.between(-120, 100), addend = random.between(-149, scale + 30);
+    x.a = pattern(std::ldexp(a, scale)) ^ random.below(2) << 31;
+    x.b = pattern(std::ldexp(b, random.below(2) ? 0 : random.between(-24, 0))) ^ random.below(2) << 31;
+    x.c = pattern(std::ldexp(1.0f, addend < 127 ? addend : 127)) ^ random.below(2) << 31;
+    if (random.below(2)) x.c |= fraction(random);
+}
+
 // Operands whose product and addend meet: near in exponent, cancelling, about to overflow or underflow.
 void operands(Random &random, Operation &x) {
     int ea, eb, product;
     switch (random.below(8)) {
     case 0:
+        if (random.below(4)) return halfway(random, x);
         x.a = random.next(), x.b = random.next(), x.c = random.next();
         return;
     case 1: product = random.between(-30, 30); break;

@@ -100,6 +100,7 @@ class Bench:
 
     async def finish(self, *, cycles: int = 20_000) -> None:
         """Wait for everything; then the fabric must be idle and stay silent."""
+        await RisingEdge(self.dut.clk)
         for _ in range(cycles):
             if not any(self.expected):
                 break
@@ -140,10 +141,10 @@ async def _all(bench: Bench, requests: list[dict[str, Any]]) -> None:
 async def full_rate_of_long_bursts(dut):
     """Rows of a granule each, one after the other (neighbours are at different ports)."""
     bench = Bench(dut)
-    bench.fast()
-    await start(dut)
     granule = 1 << bench.config.granule_log2
     beats = min(16, granule // bench.config.bus_bytes)
+    bench.fast(latency=min(20, bench.config.ports * bench.config.port_outstanding * beats // 4))
+    await start(dut)
     requests = [bench.request(address=n * granule, beats=beats) for n in range(640 // beats)]
     assert await rate(dut, requests, bench) >= 0.97
 

@@ -1,0 +1,41 @@
+"""``daedal.compile``."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from torch import Tensor, nn
+from torch.export import ExportedProgram
+
+from daedal.compiler.executable import Executable
+from daedal.compiler.frontends.trace import trace
+from daedal.driver.device import Device
+from daedal.errors import UnsupportedOperation
+
+
+def compile(
+    module: nn.Module | ExportedProgram, example_inputs: Sequence[Any] | Tensor, *, device: Device
+) -> Executable:
+    """An executable whose embedding operations run on ``device``; all others run in PyTorch.
+
+    Parameters
+    ----------
+    module
+        A module or an exported program.
+    example_inputs
+        Inputs of the kind that it will be called with: their number and types count, sizes and values do not.
+    device
+        The device to compile for and to run on.
+
+    Raises UnsupportedOperation, naming the node and the reason, if there is nothing to run on the device.
+    """
+    if not isinstance(module, nn.Module | ExportedProgram):
+        raise UnsupportedOperation(
+            f"module must be a torch.nn.Module or an ExportedProgram, not {type(module).__name__}"
+        )
+    inputs = (example_inputs,) if isinstance(example_inputs, Tensor) else tuple(example_inputs)
+    _ = device.target
+    retrace = None if isinstance(module, ExportedProgram) else partial(trace, module)
+    executable = Executable(trace(module, inputs), device, retrace)
+    executable.prepare(inputs)
+    return executable

@@ -1,0 +1,40 @@
+"""A function in ``dlc`` as a program, with what its launch arguments are."""
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+
+from daedal.compiler.codegen.access import NestCode
+from daedal.compiler.codegen.arguments import ArgumentTable, Expression
+from daedal.compiler.codegen.execute import ExecuteCode
+from daedal.compiler.dialects import dlc, slc
+from daedal.errors import UnsupportedOperation
+from daedal.hw.config import Config
+from daedal.hw.isa.program import Program, Word
+from daedal.hw.isa.program_words import ControlField
+
+
+def generate(module: ModuleOp, config: Config) -> tuple[bytes, tuple[Expression, ...]]:
+    """The bytes of the program for the module's only function, and its launch arguments in order.
+
+    Raises UnsupportedOperation, naming the loop and the resource, if the program does not fit the configuration.
+    """
+    function = only_function(module)
+    arguments = ArgumentTable(config)
+    execute: list[Word] = []
+    nests: list[Word] = []
+    for op in function.body.block.ops:
+        if isinstance(op, dlc.ExecuteOp):
+            execute += ExecuteCode(op, config).run()
+        elif isinstance(op, dlc.AccessOp):
+            for nest in op.body.block.ops:
+                if isinstance(nest, slc.ForOp):
+                    nests += [*NestCode(nest, config, arguments).run(), Word(ControlField.RUN)]
+    return Program(config.hash, execute + nests).to_bytes(), tuple(arguments.expressions)
+
+
+def only_function(module: ModuleOp) -> func.FuncOp:
+    """The function of a module with one; UnsupportedOperation if there are none or several."""
+    functions = [op for op in module.body.block.ops if isinstance(op, func.FuncOp)]
+    if len(functions) != 1:
+        raise UnsupportedOperation(f"a module must have one function, not {len(functions)}")
+    return functions[0]

@@ -1,0 +1,130 @@
+"""Finds the embedding operations of a graph, whatever PyTorch calls them there, and what keeps one on the host."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+from torch.nn import functional
+
+MODES = {0: "sum", 1: "mean", 2: "max"}
+"""Modes of ``aten.embedding_bag``."""
+
+_FUNCTIONAL_BAG = (
+    "input weight offsets max_norm norm_type scale_grad_by_freq mode sparse per_sample_weights "
+    "include_last_offset padding_idx"
+).split()
+_ATEN_BAG = (
+    "weight input offsets scale_grad_by_freq mode sparse per_sample_weights include_last_offset padding_idx"
+).split()
+_FUNCTIONAL_LOOKUP = "input weight padding_idx max_norm norm_type scale_grad_by_freq sparse".split()
+_ATEN_LOOKUP = "weight input padding_idx scale_grad_by_freq sparse".split()
+
+_aten = torch.ops.aten
+_BAGS: dict[object, tuple[Sequence[str], str | int]] = {
+    functional.embedding_bag: (_FUNCTIONAL_BAG, "mean"),
+    torch.embedding_bag: (_ATEN_BAG, 0),
+    _aten.embedding_bag.default: (_ATEN_BAG, 0),
+    _aten.embedding_bag.padding_idx: (_ATEN_BAG, 0),
+    _aten._embedding_bag.default: (_ATEN_BAG, 0),
+    _aten._embedding_bag_forward_only.default: (_ATEN_BAG, 0),
+}
+"""Function -> its parameters, and its default mode."""
+
+_LOOKUPS: dict[object, Sequence[str]] = {
+    functional.embedding: _FUNCTIONAL_LOOKUP,
+    torch.embedding: _ATEN_LOOKUP,
+    _aten.embedding.default: _ATEN_LOOKUP,
+}
+
+
+@dataclass(frozen=True)
+class BagCall:
+    """A pooling of bags in a graph; ``table``, ``indices``, ``offsets`` and ``weights`` are nodes or constants."""
+
+    name: str
+    table: Any
+    indices: Any
+    offsets: Any
+    weights: Any
+    mode: str
+    padding: int | None
+    include_last_offset: bool
+    gives_tuple: bool
+
+
+@dataclass(frozen=True)
+class LookupCall:
+    """A gather of rows in a graph."""
+
+    name: str
+    table: Any
+    indices: Any
+
+
+Call = BagCall | LookupCall
+
+
+def find_calls(graph: fx.Graph) -> tuple[dict[fx.Node, Call], dict[str, str]]:
+    """The operations to offload, by node; and why those embedding operations that stay on the host do, by name."""
+    calls: dict[fx.Node, Call] = {}
+    reasons: dict[str, str] = {}
+    for node in graph.nodes:
+        if node.op == "call_function" and (node.target in _BAGS or node.target in _LOOKUPS):
+            call, reason = _read(node)
+            if reason is None:
+                calls[node] = call
+            else:
+                reasons[node.name] = reason
+    return calls, reasons
+
+
+def _read(node: fx.Node) -> tuple[Call, str | None]:
+    if node.target in _LOOKUPS:
+        values = _bind(node, _LOOKUPS[node.target])
+        lookup = LookupCall(node.name, values["weight"], values["input"])
+        return lookup, _common_reason(values)
+    parameters, default_mode = _BAGS[node.target]
+    values = _bind(node, parameters)
+    mode = values.get("mode", default_mode)
+    mode = MODES.get(mode, mode)
+    is_functional = node.target is functional.embedding_bag
+    padding = values.get("padding_idx")
+    if node.target in (_aten._embedding_bag.default, _aten._embedding_bag_forward_only.default) and padding == -1:
+        padding = None
+    call = BagCall(
+        node.name,
+        values["weight"],
+        values["input"],
+        values.get("offsets"),
+        values.get("per_sample_weights"),
+        mode,
+        padding,
+        bool(values.get("include_last_offset", False)),
+        gives_tuple=not is_functional,
+    )
+    return call, _bag_reason(node, call) or _common_reason(values)
+
+
+def _bind(node: fx.Node, parameters: Sequence[str]) -> Mapping[str, Any]:
+    return {**dict(zip(parameters, node.args, strict=False)), **node.kwargs}
+
+
+def _bag_reason(node: fx.Node, call: BagCall) -> str | None:
+    if call.mode not in ("sum", "mean"):
+        return f"mode must be 'sum' or 'mean', not {call.mode!r}"
+    if call.gives_tuple:
+        for user in node.users:
+            if user.users and (user.op != "call_function" or user.args[1:] != (0,)):
+                return f"a result other than the pooled rows is used, by {user.name}"
+    return None
+
+
+def _common_reason(values: Mapping[str, Any]) -> str | None:
+    if values.get("max_norm") is not None:
+        return f"max_norm must be None, not {values['max_norm']!r}: it changes the table in place"
+    table = values["weight"]
+    if isinstance(table, fx.Node) and any("renorm" in str(user.target) for user in table.users):
+        return "max_norm must be None: it changes the table in place"
+    return None

@@ -1,0 +1,79 @@
+"""From a module or exported program to a graph of PyTorch operations."""
+
+import inspect
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import fx, nn
+from torch.export import Dim, ExportedProgram
+from torch.utils import _pytree as pytree
+
+from daedal.errors import UnsupportedOperation
+
+OPERATIONS = (nn.EmbeddingBag, nn.Embedding)
+"""Modules that are one operation."""
+
+
+class _Tracer(fx.Tracer):
+    """Looks into the modules that are one operation."""
+
+    def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+        return super().is_leaf_module(m, module_qualified_name) and not isinstance(m, OPERATIONS)
+
+
+def trace(module: nn.Module | ExportedProgram, example_inputs: Sequence[Any]) -> fx.GraphModule:
+    """The operations of ``module`` for inputs like ``example_inputs``, whose sizes are left open where possible.
+
+    The graph checks inputs that it was not made for, with an AssertionError. Raises UnsupportedOperation, with
+    PyTorch's reason, for a module that cannot be traced.
+    """
+    if isinstance(module, ExportedProgram):
+        return module.module()  # type: ignore[return-value]
+    if isinstance(module, OPERATIONS):
+        return _symbolic(module, example_inputs)
+    if isinstance(module, fx.GraphModule):
+        return module
+    try:
+        return _export(module, example_inputs)
+    except Exception as error:
+        try:
+            return _symbolic(module, example_inputs)
+        except Exception:
+            first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise UnsupportedOperation(f"{type(module).__name__} cannot be traced: {first}") from error
+
+
+def _export(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
+    def open_sizes(value: Any) -> Any:
+        return dict.fromkeys(range(value.dim()), Dim.AUTO) if isinstance(value, torch.Tensor) else None
+
+    sizes = tuple(pytree.tree_map(open_sizes, value) for value in example_inputs)
+    with warnings.catch_warnings(), _quiet("torch._export.non_strict_utils"):
+        warnings.simplefilter("ignore")
+        program = torch.export.export(module, tuple(example_inputs), dynamic_shapes=sizes)
+        return program.module()  # type: ignore[return-value]
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    """No notes about sizes of 0 and 1, which are then fixed: other sizes lead to another trace."""
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _symbolic(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
+    tracer = _Tracer()
+    names = list(inspect.signature(module.forward).parameters)
+    is_simple = isinstance(module, OPERATIONS)
+    absent = {} if is_simple else {name: None for name in names[len(example_inputs) :]}
+    graph = tracer.trace(module, absent or None)
+    return fx.GraphModule(module, graph, type(module).__name__)

@@ -1,0 +1,68 @@
+"""A compiled function: its program, what it needs to run, and the IR it came from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from daedal.compiler.codegen.arguments import Buffer, Expression, evaluate
+from daedal.errors import DaedalError
+
+
+@dataclass(frozen=True)
+class BufferSpec:
+    """A buffer that a kernel works on.
+
+    Attributes
+    ----------
+    name
+        The name of the function's argument.
+    dtype
+        ``float32``, ``int32`` or ``int64``.
+    shape
+        Its sizes; None for one that a run decides.
+    is_output
+        Whether the kernel writes it.
+    is_table
+        Whether whole rows of it are fetched: they must start at a line or lie within one.
+    has_free_pitch
+        Whether a run decides how far its rows are apart.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int | None, ...]
+    is_output: bool
+    is_table: bool
+    has_free_pitch: bool
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What the compiler makes of one function; it holds no data and fits every run.
+
+    Attributes
+    ----------
+    program
+        The bytes that the machine executes.
+    arguments
+        What the launch arguments are.
+    buffers, values
+        The buffers and the numbers that a run must give.
+    levels
+        Printed IR by level: ``emb`` (if it began there), ``scf``, ``slc``, ``slcv``, ``dlc``.
+    """
+
+    program: bytes
+    arguments: tuple[Expression, ...]
+    buffers: tuple[BufferSpec, ...]
+    values: tuple[str, ...]
+    levels: Mapping[str, str] = field(repr=False)
+
+    def launch_arguments(self, buffers: Mapping[str, Buffer], values: Mapping[str, int]) -> list[int]:
+        """The launch arguments for buffers in these places."""
+        return [evaluate(expression, buffers, values) for expression in self.arguments]
+
+    def ir(self, level: str) -> str:
+        """The printed IR of a level; DaedalError names those there are."""
+        if level not in self.levels:
+            raise DaedalError(f"level must be one of {', '.join(self.levels)}, not {level!r}")
+        return self.levels[level]

@@ -1,0 +1,112 @@
+"""From ``emb`` or ``scf`` to a kernel, level by level, verified before and after every pass."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from xdsl.context import Context
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, IndexType, MemRefType, ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.parser import Parser
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from daedal.compiler.codegen.program import generate, only_function
+from daedal.compiler.context import load_pass, make_context
+from daedal.compiler.dialects import slcv
+from daedal.compiler.kernel import BufferSpec, Kernel
+from daedal.compiler.transforms.addresses import buffer_name
+from daedal.errors import UnsupportedOperation
+from daedal.hw.config import Config
+
+LEVELS: Mapping[str, tuple[str, ...]] = {
+    "scf": ("lower-emb",),
+    "slc": ("promote-rows", "hoist-invariants", "convert-scf-to-slc"),
+    "slcv": ("convert-slc-to-slcv", "elide-initialization", "tile-columns"),
+    "dlc": ("convert-slcv-to-dlc",),
+}
+"""Level -> the passes that lead to it from the level before."""
+
+
+def compile_emb(module: ModuleOp, config: Config) -> Kernel:
+    """A kernel for the module's only function, which has one operation of ``emb``.
+
+    Raises UnsupportedOperation if it does not fit the configuration.
+    """
+    context = make_context()
+    levels = {"emb": str(module)}
+    _advance(context, module, "scf", config)
+    levels["scf"] = str(module)
+    return _finish(context, module, config, levels)
+
+
+def compile_scf(text: str, config: Config) -> Kernel:
+    """A kernel for the only function in ``text``, which works on memrefs with plain loops.
+
+    The names of the function's arguments are those of its buffers and numbers. Raises UnsupportedOperation, saying
+    where and why, for text that cannot be read, loops that cannot be decoupled, and programs that do not fit.
+    """
+    context = make_context()
+    try:
+        module = Parser(context, text).parse_module()
+        module.verify()
+    except (ParseError, VerifyException) as error:
+        raise UnsupportedOperation(f"the loops cannot be read: {error}") from error
+    return _finish(context, module, config, {"scf": text})
+
+
+def _finish(context: Context, module: ModuleOp, config: Config, levels: dict[str, str]) -> Kernel:
+    function = only_function(module)
+    arguments = list(function.body.block.args)
+    for position, argument in enumerate(arguments):
+        argument.name_hint = argument.name_hint or f"arg{position}"
+    written = [op.memref for op in function.walk() if isinstance(op, memref.StoreOp)]
+    specs = {a: _buffer(a, a in written) for a in arguments if isinstance(a.type, MemRefType)}
+    values = tuple(a.name_hint or "" for a in arguments if isinstance(a.type, IndexType))
+    names = {a.name_hint: spec for a, spec in specs.items()}
+    if len(specs) + len(values) != len(arguments):
+        raise UnsupportedOperation("a function's arguments must be memrefs and indices")
+    for level in ("slc", "slcv"):
+        _advance(context, module, level, config)
+        levels[level] = str(module)
+    fetched = {buffer_name(op.memref) for op in module.walk() if isinstance(op, slcv.FetchOp)}
+    buffers = tuple(replace(spec, is_table=name in fetched) for name, spec in names.items())
+    _advance(context, module, "dlc", config)
+    levels["dlc"] = str(module)
+    program, expressions = generate(module, config)
+    return Kernel(program, expressions, buffers, values, levels)
+
+
+def _buffer(argument: SSAValue, is_output: bool) -> BufferSpec:
+    kind = argument.type
+    assert isinstance(kind, MemRefType)
+    name = argument.name_hint or ""
+    dtype = "float32" if isinstance(kind.element_type, Float32Type) else f"int{_width(kind, name)}"
+    shape = tuple(None if size == DYNAMIC_INDEX else size for size in kind.get_shape())
+    strides = kind.get_strides() or ()
+    has_free_pitch = len(strides) > 1 and strides[-2] is None
+    return BufferSpec(name, dtype, shape, is_output, is_table=False, has_free_pitch=has_free_pitch)
+
+
+def _width(kind: MemRefType, name: str) -> int:
+    text = str(kind.element_type)
+    if text not in ("i32", "i64"):
+        raise UnsupportedOperation(f"buffer %{name} must be of f32, i32 or i64, not of {text}")
+    return int(text[1:])
+
+
+def _advance(context: Context, module: ModuleOp, level: str, config: Config) -> None:
+    for name in LEVELS[level]:
+        _make(name, config).apply(context, module)
+        try:
+            module.verify()
+        except VerifyException as error:
+            raise UnsupportedOperation(f"after pass {name}: {error}") from error
+
+
+def _make(name: str, config: Config) -> ModulePass:
+    options: dict[str, int] = {"elements": config.vl_max} if name == "tile-columns" else {}
+    made = load_pass(name)(**options)
+    return made
+
+

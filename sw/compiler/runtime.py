@@ -1,0 +1,93 @@
+"""Runs kernels on a device: places buffers, launches, fetches results."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daedal.compiler.codegen.arguments import Buffer
+from daedal.compiler.kernel import BufferSpec, Kernel
+from daedal.driver.arena import Arena
+from daedal.driver.device import Device
+from daedal.driver.record import Stats
+from daedal.driver.tables import Table, row_pitch
+from daedal.errors import UnsupportedOperation
+
+
+@dataclass(frozen=True)
+class KernelRun:
+    """What a run of a kernel gave: arrays by buffer name, and figures."""
+
+    outputs: dict[str, NDArray[Any]]
+    stats: Stats
+
+
+def run_kernel(
+    device: Device,
+    kernel: Kernel,
+    buffers: Mapping[str, Any],
+    values: Mapping[str, int] | None = None,
+) -> KernelRun:
+    """Run ``kernel`` with these buffers and numbers.
+
+    A buffer is a NumPy array or torch tensor of the dtype and shape that the kernel says; for rows that are
+    fetched it may be a resident ``Table``; for an output it may be a tuple, its shape, if its content before the
+    run does not matter. Raises UnsupportedOperation for buffers that do not fit, and what the launch raises.
+    """
+    values = {} if values is None else values
+    missing = [spec.name for spec in kernel.buffers if spec.name not in buffers]
+    missing += [name for name in kernel.values if name not in values]
+    if missing:
+        raise UnsupportedOperation(f"a run of this kernel must be given {', '.join(missing)} as well")
+    program = device.load_program(kernel.program)
+    with device.arena() as arena:
+        placed = {spec.name: _place(device, arena, spec, buffers[spec.name]) for spec in kernel.buffers}
+        record = device.launch(program, kernel.launch_arguments(placed, values))
+        outputs = {
+            spec.name: arena.download(placed[spec.name].address, placed[spec.name].shape, np.dtype(spec.dtype))
+            for spec in kernel.buffers
+            if spec.is_output
+        }
+    return KernelRun(outputs, record.stats)
+
+
+def _place(device: Device, arena: Arena, spec: BufferSpec, source: Any) -> Buffer:
+    if isinstance(source, Table):
+        _check(spec, (source.rows, source.dim), source.dtype)
+        return Buffer(source.address, (source.rows, source.dim), (source.pitch, 4))
+    if isinstance(source, tuple):
+        _check(spec, source, spec.dtype)
+        strides = _contiguous(source, np.dtype(spec.dtype).itemsize)
+        size = source[0] * strides[0] if source else 4
+        return Buffer(arena.reserve(max(size, 1)), tuple(source), strides)
+    array = np.ascontiguousarray(source.detach().numpy() if hasattr(source, "detach") else source)
+    _check(spec, array.shape, str(array.dtype))
+    strides = _contiguous(array.shape, array.itemsize)
+    if spec.has_free_pitch and array.ndim > 1:
+        pitch = row_pitch(array.shape[-1] * array.itemsize, device.config)
+        padded = np.zeros((*array.shape[:-1], pitch // array.itemsize), array.dtype)
+        padded[..., : array.shape[-1]] = array
+        strides, array = (*_contiguous(padded.shape, array.itemsize)[:-1], array.itemsize), padded
+        return Buffer(arena.upload(array), source.shape, strides)
+    return Buffer(arena.upload(array), array.shape, strides)
+
+
+def _contiguous(shape: Sequence[int], item: int) -> tuple[int, ...]:
+    strides, size = [], item
+    for length in reversed(shape):
+        strides.append(size)
+        size *= length
+    return tuple(reversed(strides))
+
+
+def _check(spec: BufferSpec, shape: Sequence[int], dtype: str) -> None:
+    fits = len(shape) == len(spec.shape) and all(
+        wanted is None or wanted == given for wanted, given in zip(spec.shape, shape, strict=True)
+    )
+    if not fits or dtype != spec.dtype:
+        wanted = ", ".join("?" if size is None else str(size) for size in spec.shape)
+        raise UnsupportedOperation(
+            f"buffer {spec.name!r} must be of {spec.dtype} with shape ({wanted}), not of {dtype} with {tuple(shape)}"
+        )

@@ -1,0 +1,11 @@
+// RUN: daedal-opt %s | daedal-opt | filecheck %s
+
+func.func @f(%i: index, %n: index) {
+  check.bounds "index" %i, %n
+  check.bounds "offset" %i, %n
+  func.return
+}
+
+// CHECK:      func.func @f(%i: index, %n: index) {
+// CHECK-NEXT:   check.bounds "index" %i, %n
+// CHECK-NEXT:   check.bounds "offset" %i, %n

@@ -1,0 +1,8 @@
+// RUN: daedal-opt %s --verify-diagnostics --split-input-file | filecheck %s
+
+func.func @f(%i: index) {
+  check.bounds "row" %i, %i
+  func.return
+}
+
+// CHECK: kind must be one of index, offset, not 'row'

@@ -1,0 +1,43 @@
+// RUN: daedal-opt %s --verify-diagnostics --split-input-file | filecheck %s
+
+func.func @f(%t: tensor<?x4xf32>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
+  %a = emb.bag "median" %t[%i] : tensor<?x4xf32>, tensor<?x?xi64> -> tensor<?x4xf32>
+  func.return %a : tensor<?x4xf32>
+}
+// CHECK: mode must be one of sum, mean, not 'median'
+// -----
+func.func @f(%t: tensor<?x4xf16>, %i: tensor<?xi64>) -> tensor<?x4xf32> {
+  %a = emb.lookup %t[%i] : tensor<?x4xf16>, tensor<?xi64> -> tensor<?x4xf32>
+  func.return %a : tensor<?x4xf32>
+}
+// CHECK: table must be rows of f32 of a fixed width of at least 1, not tensor<?x4xf16>
+// -----
+func.func @f(%t: tensor<?x4xf32>, %i: tensor<?xi16>) -> tensor<?x4xf32> {
+  %a = emb.lookup %t[%i] : tensor<?x4xf32>, tensor<?xi16> -> tensor<?x4xf32>
+  func.return %a : tensor<?x4xf32>
+}
+// CHECK: indices must be a tensor of i32 or i64 with rank 1, not tensor<?xi16>
+// -----
+func.func @f(%t: tensor<?x4xf32>, %i: tensor<?xi64>) -> tensor<?x4xf32> {
+  %a = emb.bag "sum" %t[%i] : tensor<?x4xf32>, tensor<?xi64> -> tensor<?x4xf32>
+  func.return %a : tensor<?x4xf32>
+}
+// CHECK: indices must be a tensor of i32 or i64 with rank 2, not tensor<?xi64>
+// -----
+func.func @f(%t: tensor<?x4xf32>, %i: tensor<?x?xi64>, %w: tensor<?xf32>) -> tensor<?x4xf32> {
+  %a = emb.bag "mean" %t[%i] weights %w : tensor<?x4xf32>, tensor<?x?xi64> weights tensor<?xf32> -> tensor<?x4xf32>
+  func.return %a : tensor<?x4xf32>
+}
+// CHECK: weights must go with mode sum, not 'mean'
+// -----
+func.func @f(%t: tensor<?x4xf32>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
+  %a = emb.bag "sum" %t[%i] fused : tensor<?x4xf32>, tensor<?x?xi64> -> tensor<?x4xf32>
+  func.return %a : tensor<?x4xf32>
+}
+// CHECK: fused must go with weights
+// -----
+func.func @f(%t: tensor<?x4xf32>, %i: tensor<?xi64>) -> tensor<?x8xf32> {
+  %a = emb.lookup %t[%i] : tensor<?x4xf32>, tensor<?xi64> -> tensor<?x8xf32>
+  func.return %a : tensor<?x8xf32>
+}
+// CHECK: result must be tensor<?x4xf32>, not tensor<?x8xf32>

@@ -1,0 +1,22 @@
+// RUN: daedal-opt %s | daedal-opt | filecheck %s
+
+func.func @f(%t: memref<?x64xf32, strided<[?, 1]>>, %o: memref<?x64xf32>, %i: index) {
+  %acc = slcv.accumulator : !slcv.accumulator<64>
+  %x = slcv.fetch %t[%i, %i] : memref<?x64xf32, strided<[?, 1]>>, vector<64xf32>
+  %y = slcv.get %acc clear : !slcv.accumulator<64> -> vector<64xf32>
+  %z = slcv.get %acc : !slcv.accumulator<64> -> vector<32xf32>
+  %g = slcv.keep_greater %x, %y : vector<64xf32>, vector<64xf32> -> vector<64xf32>
+  %l = slcv.keep_less %g, %y : vector<64xf32>, vector<64xf32> -> vector<64xf32>
+  slcv.set %acc, %l : !slcv.accumulator<64>, vector<64xf32>
+  slcv.store %x, %o[%i, %i] : vector<64xf32>, memref<?x64xf32>
+  func.return
+}
+
+// CHECK:      %acc = slcv.accumulator : !slcv.accumulator<64 : i64>
+// CHECK-NEXT: %x = slcv.fetch %t[%i, %i] : memref<?x64xf32, strided<[?, 1]>>, vector<64xf32>
+// CHECK-NEXT: %y = slcv.get %acc clear : !slcv.accumulator<64 : i64> -> vector<64xf32>
+// CHECK-NEXT: %z = slcv.get %acc : !slcv.accumulator<64 : i64> -> vector<32xf32>
+// CHECK-NEXT: %g = slcv.keep_greater %x, %y : vector<64xf32>, vector<64xf32> -> vector<64xf32>
+// CHECK-NEXT: %l = slcv.keep_less %g, %y : vector<64xf32>, vector<64xf32> -> vector<64xf32>
+// CHECK-NEXT: slcv.set %acc, %l : !slcv.accumulator<64 : i64>, vector<64xf32>
+// CHECK-NEXT: slcv.store %x, %o[%i, %i] : vector<64xf32>, memref<?x64xf32>

@@ -1,0 +1,92 @@
+// RUN: daedal-opt -p convert-scf-to-slc --split-input-file %s | filecheck %s
+
+func.func @nest(%t: memref<?x8xf32>, %i: memref<?xi32>, %o: memref<?xi64>, %out: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %one = arith.constant 1.0 : f32
+  %acc = memref.alloca() : memref<8xf32>
+  scf.for %b = %c0 to %n step %c1 {
+    %l = memref.load %o[%b] : memref<?xi64>
+    %end = arith.index_cast %l : i64 to index
+    scf.for %d = %c0 to %c8 step %c1 {
+      memref.store %one, %acc[%d] : memref<8xf32>
+    }
+    %count = scf.for %p = %c0 to %end step %c1 iter_args(%k = %c0) -> (index) {
+      %m = memref.load %i[%p] : memref<?xi32>
+      %j = arith.index_cast %m : i32 to index
+      check.bounds "index" %j, %n
+      %c = arith.cmpi sgt, %j, %c1 : index
+      %k2 = scf.if %c -> (index) {
+        scf.for %d = %c0 to %c8 step %c1 {
+          %x = memref.load %t[%j, %d] : memref<?x8xf32>
+          %s = memref.load %acc[%d] : memref<8xf32>
+          %r = arith.addf %s, %x : f32
+          memref.store %r, %acc[%d] : memref<8xf32>
+        }
+        %k1 = arith.addi %k, %c1 : index
+        scf.yield %k1 : index
+      } else {
+        scf.yield %k : index
+      }
+      scf.yield %k2 : index
+    }
+    %most = arith.maxsi %count, %c1 : index
+    %wide = arith.index_cast %most : index to i64
+    %f = arith.sitofp %wide : i64 to f32
+    scf.for %d = %c0 to %c8 step %c1 {
+      %s = memref.load %acc[%d] : memref<8xf32>
+      %q = arith.divf %s, %f : f32
+      memref.store %q, %out[%b, %d] : memref<?x8xf32>
+    }
+  }
+  func.return
+}
+
+// CHECK:      slc.for %b = %c0 to %n step %c1 : index, index {
+// CHECK-NEXT:   %end = slc.load %o[%b] : memref<?xi64>, !slc.stream<index> -> !slc.stream<index>
+// CHECK-NEXT:   slc.callback "iteration"() {
+// CHECK-NEXT:     scf.for %d = %c0 to %c8 step %c1 {
+// CHECK-NEXT:       memref.store %one, %acc[%d] : memref<8xf32>
+// CHECK:        slc.for %p = %c0 to %end step %c1 : index, !slc.stream<index> {
+// CHECK-NEXT:     %j = slc.load %i[%p] : memref<?xi32>, !slc.stream<index> -> !slc.stream<index>
+// CHECK-NEXT:     slc.check "index" %j, %n : !slc.stream<index>, index
+// CHECK-NEXT:     %c = slc.alu "less" %c1, %j : index, !slc.stream<index> -> !slc.stream<i1>
+// CHECK-NEXT:     slc.callback "iteration" when %c(%j : !slc.stream<index>) {
+// CHECK-NEXT:     ^bb0(%j_1: index):
+// CHECK-NEXT:       scf.for %d_1 = %c0 to %c8 step %c1 {
+// CHECK:          %count = slc.count when %c
+// CHECK-NEXT:     slc.callback "end"(%count, %b : !slc.stream<index>, !slc.stream<index>) {
+// CHECK-NEXT:     ^bb0(%count_1: index, %b_1: index):
+// CHECK-NEXT:       %most = arith.maxsi %count_1, %c1 : index
+// CHECK-NEXT:       %wide = arith.index_cast %most : index to i64
+// CHECK-NEXT:       %f = arith.sitofp %wide : i64 to f32
+// CHECK-NEXT:       scf.for %d_2 = %c0 to %c8 step %c1 {
+// -----
+
+func.func @outside(%out: memref<?x8xf32>, %t: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %one = arith.constant 1.0 : f32
+  %acc = memref.alloca() : memref<8xf32>
+  scf.for %d = %c0 to %c8 step %c1 {
+    memref.store %one, %acc[%d] : memref<8xf32>
+  }
+  scf.for %p = %c0 to %n step %c1 {
+    scf.for %d = %c0 to %c8 step %c1 {
+      %x = memref.load %t[%p, %d] : memref<?x8xf32>
+      memref.store %x, %acc[%d] : memref<8xf32>
+    }
+  }
+  scf.for %d = %c0 to %c8 step %c1 {
+    %x = memref.load %acc[%d] : memref<8xf32>
+    memref.store %x, %out[%c0, %d] : memref<?x8xf32>
+  }
+  func.return
+}
+
+// CHECK:      slc.for %p = %c0 to %n step %c1 : index, index {
+// CHECK-NEXT:   slc.callback "begin"() {
+// CHECK:        slc.callback "iteration"(%p : !slc.stream<index>) {
+// CHECK:        slc.callback "end"() {

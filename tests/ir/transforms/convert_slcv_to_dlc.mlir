@@ -1,0 +1,72 @@
+// RUN: daedal-opt -p convert-slcv-to-dlc --split-input-file %s | filecheck %s
+
+func.func @f(%t: memref<?x8xf32, strided<[?, 1]>>, %i: memref<?xi32>, %w: memref<?xf32>, %out: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %acc = slcv.accumulator : !slcv.accumulator<8>
+  slc.for %p = %c0 to %n step %c1 : index, index {
+    %q = slc.alu "add" %p, %c1 : !slc.stream<index>, index -> !slc.stream<index>
+    %j = slc.load %i[%q] : memref<?xi32>, !slc.stream<index> -> !slc.stream<index>
+    %v = slc.load %w[%p] : memref<?xf32>, !slc.stream<index> -> !slc.stream<f32>
+    slc.callback "iteration"(%j, %v : !slc.stream<index>, !slc.stream<f32>) {
+    ^bb0(%k: index, %f: f32):
+      %x = slcv.fetch %t[%k, %c0] : memref<?x8xf32, strided<[?, 1]>>, vector<8xf32>
+      %g = vector.broadcast %f : f32 to vector<8xf32>
+      %y = arith.mulf %x, %g : vector<8xf32>
+      slcv.set %acc, %y : !slcv.accumulator<8>, vector<8xf32>
+    }
+    slc.callback "end"() {
+      %s = slcv.get %acc clear : !slcv.accumulator<8> -> vector<8xf32>
+      slcv.store %s, %out[%c1, %c0] : vector<8xf32>, memref<?x8xf32>
+    }
+  }
+  func.return
+}
+
+// CHECK:      func.func @f() {
+// CHECK:        %n = dlc.argument "value" "n" : index
+// CHECK:        dlc.access {
+// CHECK-NEXT:     slc.for %p = %c0 to %n step %c1 : index, index {
+// CHECK-NEXT:       %j = dlc.load %0[%p] until %i_end bytes 4 signed : index, !slc.stream<index>, index -> !slc.stream<index>
+// CHECK-NEXT:       %v = dlc.load %w_base[%p] until %w_end bytes 4 : index, !slc.stream<index>, index -> !slc.stream<f32>
+// CHECK-NEXT:       dlc.event "iteration" {
+// CHECK-NEXT:         dlc.push_scalar %v : !slc.stream<f32>
+// CHECK-NEXT:         dlc.push_token 0
+// CHECK-NEXT:         dlc.fetch "vector0" %t_base[%j * %t_stride0] bytes 32 : index, !slc.stream<index>, index
+// CHECK-NEXT:       }
+// CHECK-NEXT:       dlc.event "end" {
+// CHECK-NEXT:         dlc.push_store %1[%c0 * %c0] bytes 32 : index, index, index
+// CHECK-NEXT:         dlc.push_token 1
+// CHECK:        dlc.execute {
+// CHECK-NEXT:     %acc = slcv.accumulator : !slcv.accumulator<8 : i64>
+// CHECK-NEXT:     dlc.callback 0 {
+// CHECK-NEXT:       %x = dlc.pop "vector0" : vector<8xf32>
+// CHECK-NEXT:       %f = dlc.pop_scalar : f32
+// CHECK-NEXT:       %g = vector.broadcast %f : f32 to vector<8xf32>
+// CHECK-NEXT:       %y = arith.mulf %x, %g : vector<8xf32>
+// CHECK-NEXT:       slcv.set %acc, %y : !slcv.accumulator<8 : i64>, vector<8xf32>
+// CHECK-NEXT:     }
+// CHECK-NEXT:     dlc.callback 1 {
+// CHECK-NEXT:       %s = slcv.get %acc clear : !slcv.accumulator<8 : i64> -> vector<8xf32>
+// CHECK-NEXT:       dlc.push %s : vector<8xf32>
+// -----
+
+// A copied row never reaches the execute unit.
+func.func @copy(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  slc.for %p = %c0 to %n step %c1 : index, index {
+    slc.callback "iteration"(%p : !slc.stream<index>) {
+    ^bb0(%i: index):
+      %x = slcv.fetch %t[%i, %c0] : memref<?x8xf32>, vector<8xf32>
+      slcv.store %x, %out[%i, %c0] : vector<8xf32>, memref<?x8xf32>
+    }
+  }
+  func.return
+}
+
+// CHECK:      dlc.event "iteration" {
+// CHECK-NEXT:   dlc.push_store %out_base[%p * %c32] bytes 32 stream : index, !slc.stream<index>, index
+// CHECK-NEXT:   dlc.fetch "store" %t_base[%p * %c32] bytes 32 : index, !slc.stream<index>, index
+// CHECK-NEXT: }
+// CHECK-NOT:  dlc.callback

@@ -1,0 +1,80 @@
+// RUN: daedal-opt -p elide-initialization --split-input-file %s | filecheck %s
+
+// The set to zero goes, and the read at the end clears.
+func.func @once(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %acc = slcv.accumulator : !slcv.accumulator<8>
+  slc.for %b = %c0 to %n step %c1 : index, index {
+    slc.callback "iteration"() {
+      %z = vector.broadcast %zero : f32 to vector<8xf32>
+      slcv.set %acc, %z : !slcv.accumulator<8>, vector<8xf32>
+    }
+    slc.for %p = %c0 to %n step %c1 : index, index {
+      slc.callback "end"(%b : !slc.stream<index>) {
+      ^bb0(%i: index):
+        %s = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+        slcv.store %s, %out[%i, %c0] : vector<8xf32>, memref<?x8xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @once
+// CHECK:       slc.for %b = %c0 to %n step %c1 : index, index {
+// CHECK-NEXT:    slc.for %p = %c0 to %n step %c1 : index, index {
+// CHECK-NEXT:      slc.callback "end"(%b : !slc.stream<index>) {
+// CHECK-NEXT:      ^bb0(%i: index):
+// CHECK-NEXT:        %s = slcv.get %acc clear : !slcv.accumulator<8 : i64> -> vector<8xf32>
+// -----
+
+// The last read is in every iteration of the inner loop: the accumulator must keep its value.
+func.func @running(%out: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %acc = slcv.accumulator : !slcv.accumulator<8>
+  slc.for %b = %c0 to %n step %c1 : index, index {
+    slc.callback "iteration"() {
+      %z = vector.broadcast %zero : f32 to vector<8xf32>
+      slcv.set %acc, %z : !slcv.accumulator<8>, vector<8xf32>
+    }
+    slc.for %p = %c0 to %n step %c1 : index, index {
+      slc.callback "iteration"(%p : !slc.stream<index>) {
+      ^bb0(%i: index):
+        %s = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+        slcv.store %s, %out[%i, %c0] : vector<8xf32>, memref<?x8xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @running
+// CHECK:       slcv.set
+// CHECK-NOT:   clear
+// -----
+
+// -0.0 is not what an empty register holds.
+func.func @negative(%out: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant -0.0 : f32
+  %acc = slcv.accumulator : !slcv.accumulator<8>
+  slc.for %b = %c0 to %n step %c1 : index, index {
+    slc.callback "iteration"(%b : !slc.stream<index>) {
+    ^bb0(%i: index):
+      %z = vector.broadcast %zero : f32 to vector<8xf32>
+      slcv.set %acc, %z : !slcv.accumulator<8>, vector<8xf32>
+      %s = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+      slcv.store %s, %out[%i, %c0] : vector<8xf32>, memref<?x8xf32>
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @negative
+// CHECK:       slcv.set
+// CHECK-NOT:   clear

@@ -1,0 +1,48 @@
+// RUN: daedal-opt -p 'tile-columns{elements=256}' --split-input-file %s | filecheck %s
+
+func.func @long(%t: memref<?x600xf32, strided<[?, 1]>>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %acc = slcv.accumulator : !slcv.accumulator<600>
+  slc.for %p = %c0 to %n step %c1 : index, index {
+    slc.callback "iteration"(%p : !slc.stream<index>) {
+    ^bb0(%i: index):
+      %x = slcv.fetch %t[%i, %c0] : memref<?x600xf32, strided<[?, 1]>>, vector<600xf32>
+      slcv.set %acc, %x : !slcv.accumulator<600>, vector<600xf32>
+    }
+  }
+  func.return
+}
+
+// CHECK:      slc.for %tile = %c0_1 to %c512 step %c256 : index, index {
+// CHECK-NEXT:   slc.for %p = %c0 to %n step %c1 : index, index {
+// CHECK-NEXT:     slc.callback "iteration"(%p, %tile : !slc.stream<index>, !slc.stream<index>) {
+// CHECK-NEXT:     ^bb0(%i: index, %tile_1: index):
+// CHECK-NEXT:       %0 = arith.addi %c0, %tile_1 : index
+// CHECK-NEXT:       %x = slcv.fetch %t[%i, %0] : memref<?x600xf32, strided<[?, 1]>>, vector<256xf32>
+// CHECK-NEXT:       slcv.set %acc_1, %x : !slcv.accumulator<256 : i64>, vector<256xf32>
+// CHECK:      %acc_2 = slcv.accumulator : !slcv.accumulator<88 : i64>
+// CHECK:      slc.for %p_1 = %c0 to %n step %c1 : index, index {
+// CHECK-NEXT:   slc.callback "iteration"(%p_1 : !slc.stream<index>) {
+// CHECK-NEXT:   ^bb0(%i_1: index):
+// CHECK-NEXT:     %1 = arith.addi %c0, %c512_1 : index
+// CHECK-NEXT:     %x_1 = slcv.fetch %t[%i_1, %1] : memref<?x600xf32, strided<[?, 1]>>, vector<88xf32>
+// -----
+
+// Rows that are only copied stay whole.
+func.func @copied(%t: memref<?x600xf32>, %out: memref<?x600xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  slc.for %p = %c0 to %n step %c1 : index, index {
+    slc.callback "iteration"(%p : !slc.stream<index>) {
+    ^bb0(%i: index):
+      %x = slcv.fetch %t[%i, %c0] : memref<?x600xf32>, vector<600xf32>
+      slcv.store %x, %out[%i, %c0] : vector<600xf32>, memref<?x600xf32>
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @copied
+// CHECK-NOT:   tile
+// CHECK:       vector<600xf32>, memref<?x600xf32>

@@ -1,0 +1,139 @@
+"""cocotb bench of ExecuteUnit: every fault, with what it reports, and that nothing goes on after it."""
+
+import random
+
+import cocotb
+from cocotb.triggers import RisingEdge
+
+from daedal.hw.isa.execute import VectorOp
+from daedal.hw.isa.launch import Cause, Queue
+from daedal.hw.isa.program import Word
+from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField
+from tests.unit.execute_unit.driver import Driver
+from tests.unit.execute_unit.model import Row
+from tests.unit.execute_unit.programs import QUEUE, REGISTER, SCALAR, row, run_model, words
+from tests.unit.harness import bench_config
+
+Q0, Q1 = {"kind": QUEUE, "number": 0}, {"kind": QUEUE, "number": 1}
+MOVE = {"op": VectorOp.MOVE, "a": Q0, "destination": 1}
+STORE = {"op": VectorOp.STORE, "a": {"kind": REGISTER, "number": 1}}
+
+
+async def faulted(dut, config_words: list[Word], tokens: list[int], rows: dict[int, list[Row]] | None = None,
+                  *, late: int = 0):  # fmt: skip
+    """Run until the fault, rows coming ``late`` cycles after the tokens; then nothing must move any more.
+
+    Returns the fault.
+    """
+    driver = Driver(dut, bench_config(), pause=0.2)
+    await driver.begin(config_words)
+    driver.sources["tokens"].start([{"callback": token} for token in tokens])
+    for _ in range(late):
+        await RisingEdge(dut.clk)
+    for queue, given in (rows or {}).items():
+        driver.feed_rows(queue, given)
+    fault = await driver.fault()
+    assert not any(getattr(dut, f"{name}__ready").value for name in ("tokens", "vector0", "vector1"))
+    before = dict(driver.counts)
+    for _ in range(30):
+        await RisingEdge(dut.clk)
+    assert driver.counts == before
+    return fault
+
+
+def check(fault, cause: Cause, queue: Queue, value: int) -> None:
+    assert (fault.cause, fault.queue, fault.value) == (cause, queue, value)
+    assert (fault.address, fault.level) == (0, 0)
+
+
+@cocotb.test()
+@cocotb.parametrize(token=[1, 15, 16, 63])
+async def tokens_without_callback(dut, token):
+    fault = await faulted(dut, words([1], [[STORE]]), [0, 0, token, 0])
+    check(fault, Cause.PROGRAM, Queue.TOKEN, token)
+
+
+@cocotb.test()
+async def callbacks_of_an_earlier_launch(dut):
+    config = bench_config()
+    driver = Driver(dut, config)
+    model = run_model(config, [1], [[STORE]], [0], random.Random(1))
+    await driver.begin(words([1], [[STORE]]))
+    driver.feed([0], model)
+    await driver.check(model)
+    await driver.load(words([1], []))
+    driver.sources["tokens"].start([{"callback": 0}])
+    check(await driver.fault(), Cause.PROGRAM, Queue.TOKEN, 0)
+
+
+ILLEGAL = {
+    "operation": {"op": 31},
+    "reserved": {**MOVE, "reserved": 1},
+    "destination": {**MOVE, "destination": 15},
+    "accumulator": {**MOVE, "c": 8},
+    "register_a": {"op": VectorOp.ABS, "a": {"kind": REGISTER, "number": 8}},
+    "register_b": {"op": VectorOp.FMA, "a": Q0, "b": {"kind": REGISTER, "number": 8}},
+    "queue_a": {"op": VectorOp.MOVE, "a": {"kind": QUEUE, "number": 2}},
+    "queue_b": {"op": VectorOp.FMA, "a": Q0, "b": {"kind": QUEUE, "number": 2}},
+    "kind_a": {"op": VectorOp.MOVE, "a": {"kind": 3}},
+    "kind_b": {"op": VectorOp.MULTIPLY, "a": Q0, "b": {"kind": 3}},
+    "same_queue": {"op": VectorOp.MULTIPLY, "a": Q1, "b": Q1},
+    "two_scalars": {"op": VectorOp.MULTIPLY, "a": {"kind": SCALAR}, "b": {"kind": SCALAR, "number": 1}},
+    "superfluous_b": {**MOVE, "b": {"kind": REGISTER, "number": 1}},
+    "store_of_a_row": {"op": VectorOp.STORE, "a": Q0},
+    "quotient_of_a_row": {"op": VectorOp.DIVIDE_COUNT, "a": Q0},
+}
+
+
+@cocotb.test()
+@cocotb.parametrize(name=list(ILLEGAL))
+async def illegal_instructions(dut, name):
+    """The third instruction is wrong; that it pops nothing that is not there must not matter."""
+    fault = await faulted(dut, words([1], [[STORE, STORE, ILLEGAL[name], STORE]]), [0])
+    check(fault, Cause.PROGRAM, Queue.NONE, 2)
+
+
+@cocotb.test()
+@cocotb.parametrize(value=[0, "more", 1 << 39])
+async def lengths_that_are_none(dut, value):
+    value = bench_config().vl_max + 1 if value == "more" else value
+    check(await faulted(dut, words([value], [[STORE]]), [0]), Cause.PROGRAM, Queue.NONE, value)
+
+
+@cocotb.test()
+async def length_never_written(dut):
+    fault = await faulted(dut, words([1], [[STORE, {**STORE, "length": 3}]]), [0])
+    check(fault, Cause.PROGRAM, Queue.NONE, 0)
+
+
+@cocotb.test()
+@cocotb.parametrize(beyond=[0, 1])
+async def end_of_the_instruction_memory(dut, beyond):
+    """The last instruction does not end the callback, or the callback starts after it."""
+    end = bench_config().instructions
+    code = Word.packed(InstructionField.CODE, end - 1, **STORE)
+    listed = [Word(LengthField.ELEMENTS, 0, 1), code, Word(CallbackField.START, 3, end - 1 + beyond)]
+    check(await faulted(dut, listed, [3]), Cause.PROGRAM, Queue.NONE, end)
+
+
+@cocotb.test()
+@cocotb.parametrize(queue=[0, 1], difference=["-1", "+1", "-beat", "+beat", "next"])
+async def rows_of_another_length(dut, queue, difference):
+    config, rng = bench_config(), random.Random(1)
+    length = 2 * config.lanes + 1 if difference != "+1" else 2 * config.lanes
+    wrong = length + {"-1": -1, "+1": 1, "-beat": -config.lanes, "+beat": config.lanes, "next": 1}[difference]
+    code = {"op": VectorOp.MULTIPLY, "a": Q0, "b": Q1, "destination": 1}
+    rows = {n: [Row(row(rng, length)) for _ in range(3)] for n in range(2)}
+    rows[queue][2 if difference == "next" else 1] = Row(row(rng, wrong))
+    fault = await faulted(dut, words([length], [[code, STORE]]), [0, 0, 0], rows)
+    check(fault, Cause.FRAMING, (Queue.VECTOR0, Queue.VECTOR1)[queue], length)
+
+
+@cocotb.test()
+@cocotb.parametrize(late=[0, 30])
+async def first_fault_counts(dut, late):
+    """A row that is misframed is reported, not the bad token after it."""
+    config, rng = bench_config(), random.Random(1)
+    rows = {0: [Row(row(rng, config.lanes + 1))]}
+    fault = await faulted(dut, words([config.lanes], [[MOVE]]), [0, 9], rows, late=late)
+    check(fault, Cause.FRAMING, Queue.VECTOR0, config.lanes)

@@ -1,0 +1,262 @@
+"""cocotb bench of StoreUnit."""
+
+import random
+from typing import Any
+
+import cocotb
+from cocotb.triggers import RisingEdge
+
+from daedal.hw.interfaces import beat_layout, fault_layout, store_address_layout
+from daedal.hw.isa.launch import Cause, Queue
+from tests.unit.harness import bench_config
+from tests.unit.memories import Target, write_slave
+from tests.unit.streams import Source, count_cycles, decode, start, watch_handshake
+
+SIZE = 1 << 16
+
+
+class Bench:
+    """Sends rows, keeps a picture of what memory must look like, and counts what the unit says it did."""
+
+    def __init__(self, dut: Any, *, idle: float = 0.0, pause: float = 0.0, slave: bool = True) -> None:
+        self.dut, self.config, self.random = dut, bench_config(), random.Random(5)
+        layout = beat_layout(self.config)
+        self.addresses = Source(dut, "addresses", store_address_layout(), idle=idle)
+        self.data = Source(dut, "data", layout, idle=idle)
+        self.stream = Source(dut, "stream_data", layout, idle=idle)
+        self.target = Target(SIZE, seed=9)
+        self.picture = bytearray(self.target.bytes)
+        if slave:
+            write_slave(dut, "write", self.target, pause=pause)
+        dut.flush.value = dut.halt.value = 0
+        self.bursts: list[tuple[int, int]] = []
+        self.lines = self.bytes = self.acknowledged = self.beats = self.most_missing = 0
+        cocotb.start_soon(self._count())
+        for channel, payload in (("aw", ("awaddr", "awlen")), ("w", ("wdata", "wstrb", "wlast"))):
+            watch_handshake(dut, f"write__{channel}", [f"write__{name}" for name in payload])
+
+    async def _count(self) -> None:
+        dut, data_here, missing = self.dut, 0, 0
+        while True:
+            await RisingEdge(dut.clk)
+            if dut.rst.value:
+                continue
+            self.lines += int(dut.line.value)
+            self.bytes += int(dut.bytes.value)
+            self.acknowledged += int(dut.acknowledged.value)
+            # Once a burst has been announced its lines come (two cycles later) whenever memory takes them.
+            data_here += int(dut.write__wvalid.value and dut.write__wready.value)
+            if dut.write__awvalid.value and dut.write__awready.value:
+                self.bursts.append((int(dut.write__awaddr.value), int(dut.write__awlen.value) + 1))
+            announced = sum(beats for _, beats in self.bursts)
+            missing = missing + 1 if announced > data_here and not dut.write__wvalid.value else 0
+            self.most_missing = max(self.most_missing, missing)
+
+    def row(self, address: int, size: int) -> list[dict[str, int]]:
+        """Beats of a random row to go to ``address``; the picture is changed."""
+        content, bus = self.random.randbytes(size), self.config.bus_bytes
+        self.picture[address : address + size] = content
+        beats = []
+        for first in range(0, size, bus):
+            part = content[first : first + bus]
+            junk = self.random.randbytes(bus - len(part))  # beyond the valid bytes there may be anything
+            beats.append({"data": int.from_bytes(part + junk, "little"), "bytes": len(part),
+                          "last": int(first + bus >= size)})  # fmt: skip
+        self.beats += len(beats)
+        return beats
+
+    def send(self, rows: list[tuple[int, int]], *, streams: float = 0.0) -> cocotb.task.Task[None]:
+        """Send rows given as (address, size), some of them through the store stream."""
+        addresses: list[dict[str, int]] = []
+        beats: tuple[list[Any], list[Any]] = ([], [])
+        for address, size in rows:
+            stream = self.random.random() < streams
+            addresses.append({"address": address, "size": size, "stream": int(stream)})
+            beats[stream].extend(self.row(address, size))
+
+        async def all_() -> None:
+            tasks = [self.addresses.start(addresses), self.data.start(beats[0]), self.stream.start(beats[1])]
+            for task in tasks:
+                await task
+
+        return cocotb.start_soon(all_())
+
+    async def finish(self, *, flush: bool = True, cycles: int = 20_000) -> None:
+        """Wait until the unit is idle; memory must be like the picture."""
+        await RisingEdge(self.dut.clk)
+        self.dut.flush.value = flush
+        for _ in range(cycles):
+            await RisingEdge(self.dut.clk)
+            if self.dut.idle.value:
+                break
+        assert self.dut.idle.value and self.dut.quiet.value
+        assert not self.dut.fault__valid.value
+        self.dut.flush.value = 0
+        assert self.target.bytes == self.picture, self._difference()
+        assert self.acknowledged == len(self.bursts)
+        assert self.lines == sum(beats for _, beats in self.bursts)
+        for address, beats in self.bursts:
+            assert beats <= self.config.write_batch
+            assert address // 4096 == (address + beats * self.config.bus_bytes - 1) // 4096
+        assert self.most_missing <= 2, "a burst was announced before its lines were there"
+
+    def _difference(self) -> str:
+        first = next(n for n, (a, b) in enumerate(zip(self.target.bytes, self.picture, strict=True)) if a != b)
+        return f"first difference at {first:#x}"
+
+    def somewhere(self, size: int) -> int:
+        return 4 * self.random.randrange((SIZE - size) // 4)
+
+
+@cocotb.test()
+@cocotb.parametrize(idle=[0.0, 0.6], pause=[0.0, 0.5])
+async def any_row_anywhere(dut, idle, pause):
+    """Rows of all sizes at all elements, close together, so that many share lines and follow each other."""
+    bench = Bench(dut, idle=idle, pause=pause)
+    await start(dut)
+    rows, address = [], 4096 - 64
+    for _ in range(100):
+        size = 4 * bench.random.choice((1, 1, 2, 3, 5, 8, 16, 33, 100))
+        address = bench.random.choice((address, address, address + 4, address - 4, bench.somewhere(size)))
+        address = max(0, min(address, SIZE - size))
+        rows.append((address, size))
+        address += size
+    await bench.send(rows, streams=0.3)
+    await bench.finish(flush=not idle)
+
+
+@cocotb.test()
+async def flush_may_be_on_all_the_time(dut):
+    bench = Bench(dut)
+    await start(dut)
+    dut.flush.value = 1
+    await bench.send([(8 * n, 8) for n in range(40)])
+    await bench.finish()
+    assert bench.lines == 40 * 8 // bench.config.bus_bytes, "flush tore rows of one line apart"
+
+
+@cocotb.test()
+@cocotb.parametrize(elements=[1, 2, 3, 4])
+async def short_rows_are_merged(dut, elements):
+    """Rows packed one after the other: one or two cycles each, every line is written once, in full bursts."""
+    bench = Bench(dut)
+    await start(dut)
+    size, bus = 4 * elements, bench.config.bus_bytes
+    count = 192
+    task = bench.send([(n * size, size) for n in range(count)])
+    cycles = await count_cycles(dut, task)
+    await bench.finish()
+    assert bench.lines == -(-count * size // bus)
+    assert len(bench.bursts) <= -(-bench.lines // bench.config.write_batch) + 1
+    beats = -(-size // bus)
+    assert cycles <= 2 * count * beats + 8, f"{cycles} cycles for {count} rows"
+
+
+@cocotb.test()
+async def long_aligned_rows_at_full_rate(dut):
+    """A beat per cycle goes in, and the same number of lines comes out while they do."""
+    bench = Bench(dut, slave=False)
+    perfect_memory(dut)
+    await start(dut)
+    size = 256
+    task = bench.send([(n * size, size) for n in range(1024 * bench.config.bus_bytes // 2 // size)])
+    cycles = await count_cycles(dut, task)
+    assert bench.beats / cycles >= 0.97, f"{bench.beats} beats in {cycles} cycles"
+    dut.flush.value = 1
+    for _ in range(120):
+        await RisingEdge(dut.clk)
+    assert bench.lines == bench.beats
+
+
+@cocotb.test()
+async def scattered_lines_at_full_rate(dut):
+    """Rows of one line each, never next to each other."""
+    bench = Bench(dut, slave=False)
+    perfect_memory(dut)
+    await start(dut)
+    bus = bench.config.bus_bytes
+    task = bench.send([(2 * n * bus, bus) for n in range(500)])
+    cycles = await count_cycles(dut, task)
+    assert cycles <= 500 * 1.25 + 10
+
+
+@cocotb.test()
+async def a_wrong_length_is_a_fault(dut):
+    """For each way to be wrong: too short, too long, another number of bytes; through both inputs."""
+    bench = Bench(dut)
+    bus = bench.config.bus_bytes
+    for stream in (0, 1):
+        for wrong in ({"bytes": bus, "last": 1}, {"bytes": bus - 4, "last": 0}, {"bytes": bus, "last": 0, "at": 1}):
+            dut.flush.value = dut.halt.value = 0
+            await start(dut)
+            source = (bench.data, bench.stream)[stream]
+            bench.addresses.start([{"address": 0x48, "size": 2 * bus, "stream": stream}] * 3)
+            beats = [{"data": 1, "bytes": bus, "last": 0}] * wrong.pop("at", 0) + [{"data": 2, **wrong}]
+            await source.send(beats)
+            for _ in range(4):
+                await RisingEdge(dut.clk)
+            assert dut.fault__valid.value
+            fault = decode(fault_layout(bench.config), int(dut.fault__fault.value))
+            assert fault.cause == Cause.FRAMING
+            assert fault.queue == (Queue.STREAM if stream else Queue.STORE_DATA)
+            assert fault.value == 2 * bus // 4
+            assert fault.address == 0x48 + (len(beats) - 1) * bus
+            assert not dut.data__ready.value and not dut.stream_data__ready.value, "goes on after a fault"
+            assert not dut.addresses__ready.value
+            assert dut.quiet.value
+
+
+@cocotb.test()
+async def a_memory_error_is_a_fault(dut):
+    bench = Bench(dut)
+    await start(dut)
+    bus = bench.config.bus_bytes
+    bench.target.bad = {9 * bus}
+    await bench.send([(0, 3 * bus), (8 * bus, 2 * bus)])
+    dut.flush.value = 1
+    for _ in range(100):
+        await RisingEdge(dut.clk)
+    assert dut.fault__valid.value
+    fault = decode(fault_layout(bench.config), int(dut.fault__fault.value))
+    assert (fault.cause, fault.address) == (Cause.MEMORY_ERROR, 8 * bus)
+
+
+@cocotb.test()
+async def halt_stops_and_becomes_quiet(dut):
+    """With halt on nothing is taken, started bursts end; afterwards everything goes on."""
+    bench = Bench(dut, pause=0.5)
+    await start(dut)
+    task = bench.send([(64 * n, 60) for n in range(200)])
+    for _ in range(150):
+        await RisingEdge(dut.clk)
+    dut.halt.value = 1
+    for _ in range(200):
+        await RisingEdge(dut.clk)
+    assert dut.quiet.value and not dut.idle.value
+    sent, bursts = bench.data.sent, len(bench.bursts)
+    for _ in range(100):
+        await RisingEdge(dut.clk)
+    assert (bench.data.sent, len(bench.bursts)) == (sent, bursts)
+    dut.halt.value = 0
+    await task
+    await bench.finish()
+
+
+def perfect_memory(dut: Any) -> None:
+    """Takes an address and a line in every cycle, acknowledges four cycles later."""
+
+    async def run() -> None:
+        dut.write__awready.value = dut.write__wready.value = 1
+        dut.write__bvalid.value, dut.write__bresp.value, dut.write__bid.value = 0, 0, 0
+        ends: list[int] = []
+        cycle = 0
+        while True:
+            await RisingEdge(dut.clk)
+            cycle += 1
+            if dut.write__wvalid.value and dut.write__wlast.value:
+                ends.append(cycle + 4)
+            if dut.write__bvalid.value and dut.write__bready.value:
+                ends.pop(0)
+            dut.write__bvalid.value = bool(ends) and ends[0] <= cycle
+
+    cocotb.start_soon(run())

@@ -1,0 +1,12 @@
+"""The store unit: any row to any element, merged, in bursts, at full rate; wrong lengths and errors are faults."""
+
+import pytest
+
+from daedal.hw.memory.store_unit import StoreUnit
+from tests.unit.harness import CONFIGS, run_cocotb
+
+
+@pytest.mark.rtl
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+def test_store_unit(config):
+    run_cocotb(StoreUnit(config), "store_unit", "tests.unit.memory.bench_store_unit", parameters={"config": config})
