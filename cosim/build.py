@@ -96,7 +96,9 @@ def build_verilated(
         "--output-split", "20000", *(["--trace-vcd"] if trace else []),
         "-CFLAGS", " ".join((*COMPILE_FLAGS, "-I..")), "-LDFLAGS", "-shared -fPIC",
     ]  # fmt: skip
-    key = _key({**files, "model.v": verilog}, [*options, *MAKE_OPTIONS, verilator.version, compiler_identity()])
+    key = _key(
+        {**files, "model.v": verilog}, [*options, *MAKE_OPTIONS, verilator.version, compiler_identity()]
+    )
 
     def build(folder: Path, run: "Runner") -> Path:
         sources = [file for file in files if file.endswith(".cpp")]

@@ -28,18 +28,40 @@ def core_verilog(config: Config) -> str:
 
 
 def generate_verilog(config: Config) -> str:
-    """The Verilog text of ``Core(config)``, made anew."""
+    """The Verilog text of ``Core(config)``, made anew.
+
+    The reset pin goes through a register first. Otherwise every next-state expression of the core would depend
+    on an input, and Verilator evaluates what depends on inputs twice a cycle.
+    """
     from amaranth.back import verilog
+    from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal
+    from amaranth.lib import wiring
+    from amaranth.lib.wiring import connect, flipped
 
     from daedal.hw.core import Core
 
-    text: str = verilog.convert(Core(config), name=TOP, emit_src=False)
+    class Top(wiring.Component):
+        """The core behind a registered reset."""
+
+        def elaborate(self, platform: object) -> Module:
+            m = Module()
+            m.domains.core = ClockDomain("core", local=True)
+            m.submodules.core = DomainRenamer("core")(core)
+            reset = Signal(init=1)
+            m.d.sync += reset.eq(0)
+            m.d.comb += [ClockSignal("core").eq(ClockSignal()), ResetSignal("core").eq(reset)]
+            connect(m, flipped(self), core)
+            return m
+
+    core = Core(config)
+    text: str = verilog.convert(Top(core.signature), name=TOP, emit_src=False)
     return text
 
 
 def _key(config: Config) -> str:
     hardware = Path(__file__).resolve().parents[1] / "hw"
     digest = hashlib.sha256(f"{config!r} amaranth {metadata.version('amaranth')}".encode())
+    digest.update(Path(__file__).read_bytes())
     for source in sorted(hardware.rglob("*.py")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:20]

@@ -20,14 +20,14 @@ Simulation::Simulation(std::uint64_t memory_bytes, const MemoryOptions &options)
 #if VM_TRACE
   context_.traceEverOn(true);
 #endif
-  model_->rst = 1;
-  for (unsigned i = 0; i < RESET_CYCLES; ++i) {
+  // The reset pin goes through a register: the core needs some cycles to come out of reset as well.
+  for (unsigned i = 0; i < 2 * RESET_CYCLES; ++i) {
+    model_->rst = i < RESET_CYCLES;
     model_->clk = 0;
     model_->eval();
     model_->clk = 1;
     model_->eval();
   }
-  model_->rst = 0;
 }
 
 Simulation::~Simulation() {

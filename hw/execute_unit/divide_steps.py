@@ -110,7 +110,7 @@ class DivideSteps(wiring.Component):
                     m.next = "COUNT"
 
     def _remainder(self, m: Module) -> None:
-        """R = a - count * q, into the destination for port a; q is the same where port b reads it."""
+        """Remainder a - count * q, into the destination for port a; q is the same where port b reads it."""
         o, row = self.o.payload, self.row
         with m.State("REMAINDER"):
             m.d.comb += [
@@ -122,7 +122,7 @@ class DivideSteps(wiring.Component):
                 m.next = "FIX"
 
     def _fix(self, m: Module) -> None:
-        """R * y + q, or what the fix-up makes of it."""
+        """Last pass: r * y + q, or what the fix-up makes of it."""
         o = self.o.payload
         with m.State("FIX"):
             m.d.comb += [

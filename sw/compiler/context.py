@@ -56,6 +56,5 @@ def make_context() -> Context:
 def load_pass(name: str) -> type[ModulePass]:
     """The pass called ``name``."""
     module, _, attribute = PASSES[name].partition(":")
-    found = getattr(import_module(f"daedal.compiler.transforms.{module}"), attribute)
-    assert issubclass(found, ModulePass)
+    found: type[ModulePass] = getattr(import_module(f"daedal.compiler.transforms.{module}"), attribute)
     return found

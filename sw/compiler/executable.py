@@ -21,9 +21,9 @@ from daedal.hw.isa.assembler import disassemble
 class Executable:
     """A module for one device: call it with the module's inputs.
 
-    Made by ``daedal.compile``. It serves every batch size, bag length and index; for other integer types than those
-    of the example inputs it compiles other programs when it meets them. ``stats`` are the figures of the last call,
-    summed over its launches.
+    Made by ``daedal.compile``. It serves every batch size, bag length and index; for other integer types than
+    those of the example inputs it compiles other programs when it meets them. ``stats`` are the figures of
+    the last call, summed over its launches.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class Executable:
     def __call__(self, *inputs: Any) -> Any:
         """The module's result for these inputs.
 
-        Raises IndexOutOfRange, InvalidOffsets, UnsupportedOperation for inputs that the operations cannot take, and
-        what the device raises.
+        Raises IndexOutOfRange, InvalidOffsets, UnsupportedOperation for inputs that the operations cannot
+        take, and what the device raises.
         """
         _ = self._device.target
         self.stats = Stats()
@@ -67,7 +67,8 @@ class Executable:
                 if self._retrace is None:
                     reason = str(error).strip().splitlines()
                     raise UnsupportedOperation(
-                        f"the inputs must be as the program was exported for: {reason[0] if reason else error!r}; "
+                        f"the inputs must be as the program was exported for: "
+                        f"{reason[0] if reason else error!r}; "
                         "export it with dynamic shapes"
                     ) from error
             self._set_graph(self._retrace(inputs))
@@ -121,7 +122,8 @@ class Executable:
         return "".join(disassemble(program) for program in self._programs())
 
     def ir(self, level: str, node: str | None = None) -> str:
-        """The IR of a level (``emb``, ``scf``, ``slc``, ``slcv``, ``dlc``) of an offloaded node, by default the first.
+        """The IR of a level (``emb``, ``scf``, ``slc``, ``slcv``, ``dlc``) of an offloaded node, by default
+        the first.
 
         DaedalError names the levels and nodes that there are.
         """

@@ -43,8 +43,9 @@ def compile_emb(module: ModuleOp, config: Config) -> Kernel:
 def compile_scf(text: str, config: Config) -> Kernel:
     """A kernel for the only function in ``text``, which works on memrefs with plain loops.
 
-    The names of the function's arguments are those of its buffers and numbers. Raises UnsupportedOperation, saying
-    where and why, for text that cannot be read, loops that cannot be decoupled, and programs that do not fit.
+    The names of the function's arguments are those of its buffers and numbers. Raises UnsupportedOperation,
+    saying where and why, for text that cannot be read, loops that cannot be decoupled, and programs that do
+    not fit.
     """
     context = make_context()
     try:
@@ -108,5 +109,3 @@ def _make(name: str, config: Config) -> ModulePass:
     options: dict[str, int] = {"elements": config.vl_max} if name == "tile-columns" else {}
     made = load_pass(name)(**options)
     return made
-
-

@@ -33,8 +33,9 @@ def run_kernel(
     """Run ``kernel`` with these buffers and numbers.
 
     A buffer is a NumPy array or torch tensor of the dtype and shape that the kernel says; for rows that are
-    fetched it may be a resident ``Table``; for an output it may be a tuple, its shape, if its content before the
-    run does not matter. Raises UnsupportedOperation for buffers that do not fit, and what the launch raises.
+    fetched it may be a resident ``Table``; for an output it may be a tuple, its shape, if its content before
+    the run does not matter. Raises UnsupportedOperation for buffers that do not fit, and what the launch
+    raises.
     """
     values = {} if values is None else values
     missing = [spec.name for spec in kernel.buffers if spec.name not in buffers]
@@ -46,7 +47,9 @@ def run_kernel(
         placed = {spec.name: _place(device, arena, spec, buffers[spec.name]) for spec in kernel.buffers}
         record = device.launch(program, kernel.launch_arguments(placed, values))
         outputs = {
-            spec.name: arena.download(placed[spec.name].address, placed[spec.name].shape, np.dtype(spec.dtype))
+            spec.name: arena.download(
+                placed[spec.name].address, placed[spec.name].shape, np.dtype(spec.dtype)
+            )
             for spec in kernel.buffers
             if spec.is_output
         }
@@ -89,5 +92,6 @@ def _check(spec: BufferSpec, shape: Sequence[int], dtype: str) -> None:
     if not fits or dtype != spec.dtype:
         wanted = ", ".join("?" if size is None else str(size) for size in spec.shape)
         raise UnsupportedOperation(
-            f"buffer {spec.name!r} must be of {spec.dtype} with shape ({wanted}), not of {dtype} with {tuple(shape)}"
+            f"buffer {spec.name!r} must be of {spec.dtype} with shape ({wanted}), not of {dtype} with "
+            f"{tuple(shape)}"
         )

@@ -18,6 +18,11 @@ from cocotb.triggers import ReadOnly, RisingEdge
 async def start(dut: Any) -> None:
     """Start the clock and reset the design for two cycles."""
     Clock(dut.clk, 10, unit="ns").start()
+    await reset(dut)
+
+
+async def reset(dut: Any) -> None:
+    """Reset the design for two cycles."""
     dut.rst.value = 1
     for _ in range(2):
         await RisingEdge(dut.clk)

@@ -195,7 +195,9 @@ class NestCode:
         self._pack(StepField.CONTROL, n, **control)
 
     def _address(self, what: str, n: int, op: dlc.PushStoreOp | dlc.FetchOp) -> dict[str, object]:
-        fields = {part: StepField[f"{what.upper()}_{part.upper()}"] for part in ("base", "index", "pitch", "size")}
+        fields = {
+            part: StepField[f"{what.upper()}_{part.upper()}"] for part in ("base", "index", "pitch", "size")
+        }
         self._words.append(Word(fields["size"], n, op.bytes.value.data))
         return {
             f"{what}_base": self._source(op.base, fields["base"], n),

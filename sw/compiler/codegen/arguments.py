@@ -1,4 +1,6 @@
-"""Launch arguments: what a program needs to know about the buffers of a run, as expressions the host evaluates."""
+"""Launch arguments: what a program needs to know about the buffers of a run, as expressions the host
+evaluates.
+"""
 
 import struct
 from collections.abc import Mapping
@@ -113,7 +115,8 @@ class ArgumentTable:
         if expression not in self.expressions:
             if len(self.expressions) == self.config.arguments:
                 raise UnsupportedOperation(
-                    f"the program needs more than the {self.config.arguments} launch arguments of configuration "
+                    f"the program needs more than the {self.config.arguments} launch arguments of "
+                    "configuration "
                     f"{self.config.name}: use fewer buffers"
                 )
             self.expressions.append(expression)

@@ -12,7 +12,9 @@ from daedal.hw.config import Config
 
 @dataclass
 class Level:
-    """One loop of a nest. Loads are in slot order: ``sequential`` from slot 0, ``random`` after all sequential slots."""
+    """One loop of a nest. Loads are in slot order: ``sequential`` from slot 0, ``random`` after all
+    sequential slots.
+    """
 
     number: int
     loop: slc.ForOp
@@ -109,7 +111,8 @@ def _verify(level: Level, config: Config) -> None:
         if needed > there:
             loads = f" beside {config.sequential_loads[n]} sequential ones" if what == "random loads" else ""
             raise UnsupportedOperation(
-                f"{level.name} needs {needed} {what}{loads}; level {n} of configuration {config.name} has {there}"
+                f"{level.name} needs {needed} {what}{loads}; level {n} of configuration {config.name} "
+                f"has {there}"
             )
     for op in level.alus:
         if op.kind.data.startswith("shift") and not config.shifters[n]:
@@ -124,7 +127,8 @@ def _verify_order(level: Level) -> None:
     for load in (*level.sequential, *level.random):
         if load.base in own or load.index in own:
             raise UnsupportedOperation(
-                f"{level.name}: a load must not depend on arithmetic in the same iteration; compute its index in the "
+                f"{level.name}: a load must not depend on arithmetic in the same iteration; compute its "
+                "index in the "
                 "loop around it"
             )
     if level.check is not None and slot_of(level, level.check.value) is None:
@@ -132,7 +136,9 @@ def _verify_order(level: Level) -> None:
 
 
 def slot_of(level: Level, value: SSAValue, first_random: int = 0) -> int | None:
-    """The load slot that gives ``value``, where random slots are numbered from ``first_random``; None if none does."""
+    """The load slot that gives ``value``, where random slots are numbered from ``first_random``; None if none
+    does.
+    """
     for first, loads in ((0, level.sequential), (first_random, level.random)):
         for position, load in enumerate(loads):
             if load.result is value:

@@ -16,7 +16,8 @@ from daedal.hw.isa.program_words import ControlField
 def generate(module: ModuleOp, config: Config) -> tuple[bytes, tuple[Expression, ...]]:
     """The bytes of the program for the module's only function, and its launch arguments in order.
 
-    Raises UnsupportedOperation, naming the loop and the resource, if the program does not fit the configuration.
+    Raises UnsupportedOperation, naming the loop and the resource, if the program does not fit the
+    configuration.
     """
     function = only_function(module)
     arguments = ArgumentTable(config)

@@ -2,7 +2,8 @@
 
 A bundle's registers are written level by level and read to the end: a nest is one straight line of writes and
 reads, and a register is free again after the last read of what it holds. Events read at the very end. Bounds,
-sequential loads and limits read what the level around has left, so they read before the level writes anything.
+sequential loads and limits read what the level around has left, so they read before the level writes
+anything.
 """
 
 from dataclasses import dataclass, field
@@ -81,7 +82,8 @@ def allocate(levels: list[Level], config: Config) -> dict[SSAValue, int]:
         if not free:
             loop = _loop_of(value, levels)
             raise UnsupportedOperation(
-                f"{loop} needs more than the {config.registers} stream registers of configuration {config.name}, "
+                f"{loop} needs more than the {config.registers} stream registers of configuration "
+                f"{config.name}, "
                 f"for %{value.name_hint or '?'} beside "
                 + ", ".join(f"%{held.name_hint or '?'}" for held in holder.values())
             )

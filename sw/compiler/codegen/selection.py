@@ -1,7 +1,7 @@
 """Chooses instructions for one callback.
 
-Pops are folded into the instruction that uses them where it can take them (operands ``a`` and ``b``), else they are
-moved to a register first; pops of one queue happen in the order of the callback.
+Pops are folded into the instruction that uses them where it can take them (operands ``a`` and ``b``), else
+they are moved to a register first; pops of one queue happen in the order of the callback.
 """
 
 from collections.abc import Callable, Mapping
@@ -141,7 +141,9 @@ class CallbackSelection:
         self._emit(kind, destination, self._width(result), **members)
 
     def _only_set(self, result: SSAValue) -> int | None:
-        """The accumulator that takes ``result``, if that is all it is for and happens before anything else."""
+        """The accumulator that takes ``result``, if that is all it is for and happens before anything
+        else.
+        """
         uses = list(result.uses)
         if len(uses) != 1 or not isinstance(uses[0].operation, slcv.SetOp):
             return None
@@ -208,7 +210,11 @@ class CallbackSelection:
         if len(uses) == 1 and isinstance(uses[0].operation, arith.AddfOp):
             add = uses[0].operation
             other = add.rhs if add.lhs is op.result else add.lhs
-            if other is not op.result and not self._is_waiting_product(other) and self._is_undisturbed(op, add):
+            if (
+                other is not op.result
+                and not self._is_waiting_product(other)
+                and self._is_undisturbed(op, add)
+            ):
                 return
         self._finish(op, VectorOp.MULTIPLY, **self._factors(op.lhs, op.rhs))
 
@@ -216,7 +222,9 @@ class CallbackSelection:
         return isinstance(value.owner, arith.MulfOp) and value not in self._places
 
     def _is_undisturbed(self, op: Operation, until: Operation) -> bool:
-        """Whether no accumulator is written between two operations, so that the first can wait for the second."""
+        """Whether no accumulator is written between two operations, so that the first can wait for the
+        second.
+        """
         between = op.next_op
         while between is not None and between is not until:
             if isinstance(between, slcv.SetOp):
@@ -226,7 +234,9 @@ class CallbackSelection:
 
     def _factors(self, first: SSAValue, second: SSAValue) -> dict[str, object]:
         """Operands ``a`` and ``b``, which must pop different queues."""
-        same = self._places[first].queue is not None and self._places[first].queue == self._places[second].queue
+        same = (
+            self._places[first].queue is not None and self._places[first].queue == self._places[second].queue
+        )
         if same:
             earlier = first if self._places.is_before(first, second) else second
             self._materialize(earlier)
@@ -266,5 +276,3 @@ class CallbackSelection:
 
     def _absolute(self, op: math.AbsFOp) -> None:
         self._finish(op, VectorOp.ABS, a=self._as_operand(op.operand))
-
-

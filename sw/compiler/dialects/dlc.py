@@ -1,14 +1,14 @@
 """Dialect ``dlc``: the access program and the execute program, joined only by queues.
 
-The access program is loops of ``slc`` with loads at byte addresses and *events*, which fill queues. The execute
-program is callbacks, started by tokens, which pop them. Values that a launch fixes are arguments.
+The access program is loops of ``slc`` with loads at byte addresses and *events*, which fill queues. The
+execute program is callbacks, started by tokens, which pop them. Values that a launch fixes are arguments.
 """
 
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
-    Float32Type,
     I64,
+    Float32Type,
     IndexType,
     IntegerAttr,
     StringAttr,
@@ -34,8 +34,8 @@ from xdsl.utils.exceptions import VerifyException
 from daedal.compiler.dialects.slc import CONDITION_STREAM, EVENTS, StreamType, verify_index
 
 ARGUMENTS = ("base", "end", "size", "stride", "value")
-"""What an argument can be: a buffer's first byte address, that after its last byte, its size in a dimension, the
-bytes from one index of a dimension to the next, or a number that the caller gives."""
+"""What an argument can be: a buffer's first byte address, that after its last byte, its size in a dimension,
+the bytes from one index of a dimension to the next, or a number that the caller gives."""
 
 QUEUES = ("vector0", "vector1", "store")
 """Where a fetched row goes."""
@@ -105,7 +105,9 @@ class ExecuteOp(IRDLOperation):
 
 @irdl_op_definition
 class LoadOp(IRDLOperation):
-    """Loads the element of ``bytes`` bytes at ``base + index * bytes`` in an array that ends before ``end``."""
+    """Loads the element of ``bytes`` bytes at ``base + index * bytes`` in an array that ends before
+    ``end``.
+    """
 
     name = "dlc.load"
 
@@ -198,7 +200,8 @@ def _verify_size(size: IntegerAttr) -> None:
 class PushStoreOp(IRDLOperation):
     """Tells the store unit that a row of ``bytes`` bytes goes to ``base + index * pitch``.
 
-    Its data are the next row that the execute unit stores or, with ``stream``, the next row fetched to ``store``.
+    Its data are the next row that the execute unit stores or, with ``stream``, the next row fetched to
+    ``store``.
     """
 
     name = "dlc.push_store"
@@ -239,7 +242,8 @@ class FetchOp(IRDLOperation):
 
     traits = traits_def(HasParent(EventOp))
     assembly_format = (
-        "$queue $base `[` $index `*` $pitch `]` `bytes` $bytes attr-dict `:` type($base) `,` type($index) `,` "
+        "$queue $base `[` $index `*` $pitch `]` `bytes` $bytes attr-dict `:` type($base) `,` "
+        "type($index) `,` "
         "type($pitch)"
     )
 

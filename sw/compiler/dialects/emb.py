@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    Float32Type,
     I64,
+    Float32Type,
     IntegerAttr,
     IntegerType,
     StringAttr,
@@ -68,9 +68,10 @@ def _rows_like(table: SSAValue) -> TensorType:
 class BagOp(IRDLOperation):
     """Pools the rows of each bag: row b of the result is the sum or mean of ``table[indices[p]]``.
 
-    p runs over ``offsets[b] … offsets[b + 1] - 1`` (``offsets`` has one entry more than there are bags), or, with
-    2-D ``indices`` and no offsets, over row b of the indices. ``weights`` scale the rows of a sum: with ``fused``
-    by a fused multiply-add, else by a product and a sum. Rows whose index is ``padding`` do not count.
+    p runs over ``offsets[b] … offsets[b + 1] - 1`` (``offsets`` has one entry more than there are bags), or,
+    with 2-D ``indices`` and no offsets, over row b of the indices. ``weights`` scale the rows of a sum: with
+    ``fused`` by a fused multiply-add, else by a product and a sum. Rows whose index is ``padding`` do not
+    count.
     """
 
     name = "emb.bag"

@@ -97,7 +97,12 @@ class ForOp(IRDLOperation):
     traits = traits_def(NoTerminator())
 
     def __init__(
-        self, lower: SSAValue, upper: SSAValue, step: SSAValue, body: Region | None = None, name: str | None = None
+        self,
+        lower: SSAValue,
+        upper: SSAValue,
+        step: SSAValue,
+        body: Region | None = None,
+        name: str | None = None,
     ) -> None:
         if body is None:
             body = Region(Block(arg_types=[INDEX_STREAM]))
@@ -242,7 +247,9 @@ class CheckOp(IRDLOperation):
 
 @irdl_op_definition
 class CountOp(IRDLOperation):
-    """The number of iterations so far, this one included, in which ``condition`` held; for ``end`` callbacks."""
+    """The number of iterations so far, this one included, in which ``condition`` held; for ``end``
+    callbacks.
+    """
 
     name = "slc.count"
 
@@ -260,8 +267,9 @@ class CountOp(IRDLOperation):
 class CallbackOp(IRDLOperation):
     """Compute that runs at an event of the loop around it, if ``condition`` holds.
 
-    The region's arguments are the present elements of the streams in ``inputs``. At ``begin`` and ``end`` there
-    may have been no iteration: only streams from outside of the loop, and counts at ``end``, can be used.
+    The region's arguments are the present elements of the streams in ``inputs``. At ``begin`` and ``end``
+    there may have been no iteration: only streams from outside of the loop, and counts at ``end``, can be
+    used.
     """
 
     name = "slc.callback"
@@ -273,13 +281,14 @@ class CallbackOp(IRDLOperation):
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(NoTerminator(), HasParent(ForOp))
-    assembly_format = (
-        "$event (`when` $condition^)? `(` ($inputs^ `:` type($inputs))? `)` "
-        "$body attr-dict"
-    )
+    assembly_format = "$event (`when` $condition^)? `(` ($inputs^ `:` type($inputs))? `)` $body attr-dict"
 
     def __init__(
-        self, event: str, condition: SSAValue | None, inputs: Sequence[SSAValue], body: Region | Sequence[Block]
+        self,
+        event: str,
+        condition: SSAValue | None,
+        inputs: Sequence[SSAValue],
+        body: Region | Sequence[Block],
     ) -> None:
         super().__init__(
             operands=[condition, inputs], properties={"event": StringAttr(event)}, regions=[body]
@@ -303,7 +312,8 @@ class CallbackOp(IRDLOperation):
             is_count = self.event.data == "end" and isinstance(owner, CountOp)
             if block is self.parent and not is_count:
                 raise VerifyException(
-                    f"a callback at {self.event.data} must use streams from outside of its loop or, at end, counts"
+                    f"a callback at {self.event.data} must use streams from outside of its loop or, at "
+                    "end, counts"
                 )
 
 

@@ -5,7 +5,17 @@ Arithmetic on rows is ``arith`` and ``math`` on vectors; scalars are spread by `
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import I64, Float32Type, IndexType, IntegerAttr, MemRefType, UnitAttr, VectorType, f32, i64
+from xdsl.dialects.builtin import (
+    I64,
+    Float32Type,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    UnitAttr,
+    VectorType,
+    f32,
+    i64,
+)
 from xdsl.ir import Dialect, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -68,7 +78,11 @@ def _verify_access(memref: SSAValue, indices: Sequence[SSAValue], row: SSAValue)
 
 def _verify_row(row: SSAValue) -> None:
     kind = row.type
-    if not isinstance(kind, VectorType) or kind.get_num_dims() != 1 or not isinstance(kind.element_type, Float32Type):
+    if (
+        not isinstance(kind, VectorType)
+        or kind.get_num_dims() != 1
+        or not isinstance(kind.element_type, Float32Type)
+    ):
         raise VerifyException(f"a row must be a vector of f32 with one dimension, not {kind}")
 
 

@@ -1,4 +1,6 @@
-"""Finds the embedding operations of a graph, whatever PyTorch calls them there, and what keeps one on the host."""
+"""Finds the embedding operations of a graph, whatever PyTorch calls them there, and what keeps one on the
+host.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,15 +13,40 @@ from torch.nn import functional
 MODES = {0: "sum", 1: "mean", 2: "max"}
 """Modes of ``aten.embedding_bag``."""
 
-_FUNCTIONAL_BAG = (
-    "input weight offsets max_norm norm_type scale_grad_by_freq mode sparse per_sample_weights "
-    "include_last_offset padding_idx"
-).split()
-_ATEN_BAG = (
-    "weight input offsets scale_grad_by_freq mode sparse per_sample_weights include_last_offset padding_idx"
-).split()
-_FUNCTIONAL_LOOKUP = "input weight padding_idx max_norm norm_type scale_grad_by_freq sparse".split()
-_ATEN_LOOKUP = "weight input padding_idx scale_grad_by_freq sparse".split()
+_FUNCTIONAL_BAG = [
+    "input",
+    "weight",
+    "offsets",
+    "max_norm",
+    "norm_type",
+    "scale_grad_by_freq",
+    "mode",
+    "sparse",
+    "per_sample_weights",
+    "include_last_offset",
+    "padding_idx",
+]
+_ATEN_BAG = [
+    "weight",
+    "input",
+    "offsets",
+    "scale_grad_by_freq",
+    "mode",
+    "sparse",
+    "per_sample_weights",
+    "include_last_offset",
+    "padding_idx",
+]
+_FUNCTIONAL_LOOKUP = [
+    "input",
+    "weight",
+    "padding_idx",
+    "max_norm",
+    "norm_type",
+    "scale_grad_by_freq",
+    "sparse",
+]
+_ATEN_LOOKUP = ["weight", "input", "padding_idx", "scale_grad_by_freq", "sparse"]
 
 _aten = torch.ops.aten
 _BAGS: dict[object, tuple[Sequence[str], str | int]] = {
@@ -41,7 +68,9 @@ _LOOKUPS: dict[object, Sequence[str]] = {
 
 @dataclass(frozen=True)
 class BagCall:
-    """A pooling of bags in a graph; ``table``, ``indices``, ``offsets`` and ``weights`` are nodes or constants."""
+    """A pooling of bags in a graph; ``table``, ``indices``, ``offsets`` and ``weights`` are nodes or
+    constants.
+    """
 
     name: str
     table: Any
@@ -67,7 +96,9 @@ Call = BagCall | LookupCall
 
 
 def find_calls(graph: fx.Graph) -> tuple[dict[fx.Node, Call], dict[str, str]]:
-    """The operations to offload, by node; and why those embedding operations that stay on the host do, by name."""
+    """The operations to offload, by node; and why those embedding operations that stay on the host do, by
+    name.
+    """
     calls: dict[fx.Node, Call] = {}
     reasons: dict[str, str] = {}
     for node in graph.nodes:
@@ -91,7 +122,10 @@ def _read(node: fx.Node) -> tuple[Call, str | None]:
     mode = MODES.get(mode, mode)
     is_functional = node.target is functional.embedding_bag
     padding = values.get("padding_idx")
-    if node.target in (_aten._embedding_bag.default, _aten._embedding_bag_forward_only.default) and padding == -1:
+    if (
+        node.target in (_aten._embedding_bag.default, _aten._embedding_bag_forward_only.default)
+        and padding == -1
+    ):
         padding = None
     call = BagCall(
         node.name,

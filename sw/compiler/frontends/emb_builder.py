@@ -1,4 +1,6 @@
-"""Writes functions of ``emb``: what has to be known of an operation to compile it, and nothing that a run decides."""
+"""Writes functions of ``emb``: what has to be known of an operation to compile it, and nothing that a run
+decides.
+"""
 
 from dataclasses import dataclass
 

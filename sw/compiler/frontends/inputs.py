@@ -1,4 +1,6 @@
-"""Checks what a run gives to an operation, as far as the machine does not, and brings it into the form it takes."""
+"""Checks what a run gives to an operation, as far as the machine does not, and brings it into the form it
+takes.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -53,8 +55,8 @@ def lookup_request(call: LookupCall, table: Any, indices: Any) -> Request:
 def bag_request(call: BagCall, table: Any, indices: Any, offsets: Any, weights: Any) -> Request:
     """The request for a pooling of bags.
 
-    Raises UnsupportedOperation for types and shapes that it cannot take, InvalidOffsets for offsets that do not go
-    with the indices. The order of offsets and the values of indices are checked by the machine.
+    Raises UnsupportedOperation for types and shapes that it cannot take, InvalidOffsets for offsets that do
+    not go with the indices. The order of offsets and the values of indices are checked by the machine.
     """
     width = _check_table(call.name, table)
     index_bits = _check_integers(call.name, "indices", indices)
@@ -63,7 +65,9 @@ def bag_request(call: BagCall, table: Any, indices: Any, offsets: Any, weights: 
     offset_bits = None
     if indices.dim() == 2:
         if offsets is not None:
-            raise InvalidOffsets(f"{call.name}: offsets must be None for indices with 2 dimensions: leave them out")
+            raise InvalidOffsets(
+                f"{call.name}: offsets must be None for indices with 2 dimensions: leave them out"
+            )
         bags, values["length"] = indices.shape
     elif indices.dim() == 1:
         offset_bits = _check_offsets(call, indices, offsets)
@@ -91,9 +95,13 @@ def _check_table(name: str, table: Any) -> int:
         shape = tuple(table.shape) if isinstance(table, Tensor) else type(table).__name__
         raise UnsupportedOperation(f"{name}: the table must be a tensor with 2 dimensions, not {shape}")
     if table.dtype is not torch.float32:
-        raise UnsupportedOperation(f"{name}: the table must be of torch.float32, not {table.dtype}: convert it")
+        raise UnsupportedOperation(
+            f"{name}: the table must be of torch.float32, not {table.dtype}: convert it"
+        )
     if table.device.type != "cpu":
-        raise UnsupportedOperation(f"{name}: the table must be on the CPU, not on {table.device}: move it there")
+        raise UnsupportedOperation(
+            f"{name}: the table must be on the CPU, not on {table.device}: move it there"
+        )
     if table.shape[1] < 1:
         raise UnsupportedOperation(f"{name}: rows of the table must have at least one element, not 0")
     return table.shape[1]
@@ -105,7 +113,9 @@ def _check_integers(name: str, what: str, value: Any) -> int:
     if value.dtype not in INDEX_BITS:
         raise UnsupportedOperation(f"{name}: {what} must be of torch.int32 or torch.int64, not {value.dtype}")
     if value.device.type != "cpu":
-        raise UnsupportedOperation(f"{name}: {what} must be on the CPU, not on {value.device}: move them there")
+        raise UnsupportedOperation(
+            f"{name}: {what} must be on the CPU, not on {value.device}: move them there"
+        )
     return INDEX_BITS[value.dtype]
 
 
@@ -116,14 +126,17 @@ def _check_offsets(call: BagCall, indices: Tensor, offsets: Any) -> int:
     if offsets.dim() != 1:
         raise InvalidOffsets(f"{call.name}: offsets must have 1 dimension, not {offsets.dim()}")
     if call.include_last_offset and not offsets.numel():
-        raise InvalidOffsets(f"{call.name}: with include_last_offset there must be at least one offset, not 0")
+        raise InvalidOffsets(
+            f"{call.name}: with include_last_offset there must be at least one offset, not 0"
+        )
     if offsets.numel():
         first, last = int(offsets[0]), int(offsets[-1])
         if first != 0:
             raise InvalidOffsets(f"{call.name}: the first offset must be 0, not {first}")
         if last > indices.numel():
             raise InvalidOffsets(
-                f"{call.name}: the last offset must be at most the number of indices, {indices.numel()}, not {last}"
+                f"{call.name}: the last offset must be at most the number of indices, "
+                f"{indices.numel()}, not {last}"
             )
     return bits
 
@@ -138,10 +151,14 @@ def _closed(call: BagCall, indices: Tensor, offsets: Tensor) -> Tensor:
 
 def _check_weights(call: BagCall, indices: Tensor, weights: Any) -> Tensor:
     if call.mode != "sum":
-        raise UnsupportedOperation(f"{call.name}: per_sample_weights must go with mode 'sum', not {call.mode!r}")
+        raise UnsupportedOperation(
+            f"{call.name}: per_sample_weights must go with mode 'sum', not {call.mode!r}"
+        )
     if not isinstance(weights, Tensor) or weights.dtype is not torch.float32:
         kind = weights.dtype if isinstance(weights, Tensor) else type(weights).__name__
-        raise UnsupportedOperation(f"{call.name}: per_sample_weights must be of torch.float32, as the table, not {kind}")
+        raise UnsupportedOperation(
+            f"{call.name}: per_sample_weights must be of torch.float32, as the table, not {kind}"
+        )
     if weights.shape != indices.shape:
         raise UnsupportedOperation(
             f"{call.name}: per_sample_weights must have the shape of the indices, {tuple(indices.shape)}, "

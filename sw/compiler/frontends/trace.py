@@ -26,13 +26,14 @@ class _Tracer(fx.Tracer):
 
 
 def trace(module: nn.Module | ExportedProgram, example_inputs: Sequence[Any]) -> fx.GraphModule:
-    """The operations of ``module`` for inputs like ``example_inputs``, whose sizes are left open where possible.
+    """The operations of ``module`` for inputs like ``example_inputs``, whose sizes are left open where
+    possible.
 
-    The graph checks inputs that it was not made for, with an AssertionError. Raises UnsupportedOperation, with
-    PyTorch's reason, for a module that cannot be traced.
+    The graph checks inputs that it was not made for, with an AssertionError. Raises UnsupportedOperation,
+    with PyTorch's reason, for a module that cannot be traced.
     """
     if isinstance(module, ExportedProgram):
-        return module.module()  # type: ignore[return-value]
+        return module.module()
     if isinstance(module, OPERATIONS):
         return _symbolic(module, example_inputs)
     if isinstance(module, fx.GraphModule):
@@ -55,7 +56,7 @@ def _export(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
     with warnings.catch_warnings(), _quiet("torch._export.non_strict_utils"):
         warnings.simplefilter("ignore")
         program = torch.export.export(module, tuple(example_inputs), dynamic_shapes=sizes)
-        return program.module()  # type: ignore[return-value]
+        return program.module()
 
 
 @contextmanager
@@ -74,6 +75,6 @@ def _symbolic(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModul
     tracer = _Tracer()
     names = list(inspect.signature(module.forward).parameters)
     is_simple = isinstance(module, OPERATIONS)
-    absent = {} if is_simple else {name: None for name in names[len(example_inputs) :]}
+    absent = {} if is_simple else dict.fromkeys(names[len(example_inputs) :])
     graph = tracer.trace(module, absent or None)
     return fx.GraphModule(module, graph, type(module).__name__)

@@ -1,4 +1,6 @@
-"""The compiler's passes, one in a file of the pass's name; ``PASSES`` lists them in the order of the pipeline."""
+"""The compiler's passes, one in a file of the pass's name; ``PASSES`` lists them in the order of the
+pipeline.
+"""
 
 PASSES = {
     "lower-emb": "lower_emb:LowerEmb",

@@ -26,7 +26,8 @@ def element_bytes(memref: SSAValue) -> int:
     if isinstance(kind, Float32Type):
         return 4
     assert isinstance(kind, IntegerType)
-    return kind.width.data // 8
+    bits: int = kind.width.data
+    return bits // 8
 
 
 class Addresses:
@@ -45,7 +46,7 @@ class Addresses:
 
     def linear(self, value: SSAValue) -> Linear:
         """An index as a sum; sums with at least one fixed side are taken apart, all else is a term."""
-        value = _outside(value)
+        value = outside(value)
         owner = value.owner
         if not isinstance(value.type, slc.StreamType):
             if isinstance(owner, arith.AddiOp) and isinstance(owner.parent_op(), slc.CallbackOp):
@@ -85,7 +86,7 @@ class Addresses:
         return self._uniforms.argument("stride", buffer_name(memref), dimension)
 
 
-def _outside(value: SSAValue) -> SSAValue:
+def outside(value: SSAValue) -> SSAValue:
     """The stream that gives an argument of a callback; any other value itself."""
     block = value.owner
     if isinstance(block, Block) and isinstance(value.type, IndexType):

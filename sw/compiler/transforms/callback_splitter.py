@@ -112,15 +112,18 @@ class CallbackSplitter:
     def _spread(self, op: vector.BroadcastOp) -> None:
         source = op.source
         is_input = source.owner is self._callback.body.block
-        if not isinstance(source.type, Float32Type) or not (is_input or isinstance(source.owner, arith.ConstantOp)):
+        if not isinstance(source.type, Float32Type) or not (
+            is_input or isinstance(source.owner, arith.ConstantOp)
+        ):
             raise UnsupportedOperation(
-                f"value %{source.name_hint or '?'} cannot be used along a row: it must be a load, a constant, or the "
+                f"value %{source.name_hint or '?'} cannot be used along a row: it must be a load, a "
+                "constant, or the "
                 "divisor in a division by a count"
             )
         self._steps.scalar(dlc.PushScalarOp(self._input(source)))
         scalar = self._insert(dlc.PopScalarOp(source.type))
         scalar.name_hint = source.name_hint
-        self._insert(vector.BroadcastOp(scalar, op.vector.type), op.vector)  # type: ignore[arg-type]
+        self._insert(vector.BroadcastOp(scalar, op.vector.type), op.vector)
 
     def _copy(self, op: Operation) -> None:
         rows = [self._row(value) for value in op.operands]
@@ -133,7 +136,8 @@ class CallbackSplitter:
         count = _counted(op.rhs)
         if count is None:
             raise UnsupportedOperation(
-                "arith.divf must be by a count of at least one, sitofp(maxsi(count, 1)): the machine has no other division"
+                "arith.divf must be by a count of at least one, sitofp(maxsi(count, 1)): the machine "
+                "has no other division"
             )
         row = self._row(op.lhs)
         self._steps.scalar(dlc.PushScalarOp(self._input(count)))

@@ -1,9 +1,9 @@
 """Pass ``convert-scf-to-slc``: decouples loops.
 
-Every value falls on one side. What decides *where* data are (induction variables, loads of integers and the f32
-that do not change along a row, integer arithmetic, comparisons, checks) becomes streams of the access unit. What
-is done *with* data (loops along rows, f32 arithmetic) goes into callbacks, placed at the event at which the
-loops would reach it: before an inner loop at the iteration around it, after it at its end.
+Every value falls on one side. What decides *where* data are (induction variables, loads of integers and the
+f32 that do not change along a row, integer arithmetic, comparisons, checks) becomes streams of the access
+unit. What is done *with* data (loops along rows, f32 arithmetic) goes into callbacks, placed at the event at
+which the loops would reach it: before an inner loop at the iteration around it, after it at its end.
 """
 
 from dataclasses import dataclass, field
@@ -33,7 +33,8 @@ ALU_KINDS: dict[type[Operation], str] = {
 """Integer operations that the access unit has."""
 
 COMPARISONS = {0: ("equal", False), 1: ("not_equal", False), 2: ("less", False), 4: ("less", True)}
-"""Predicate of ``arith.cmpi`` -> comparison of ``slc.alu`` and whether the operands are swapped (eq, ne, slt, sgt)."""
+"""Predicate of ``arith.cmpi`` -> comparison of ``slc.alu`` and whether the operands are swapped (eq, ne, slt,
+sgt)."""
 
 NEGATED = {3: 4, 5: 2}
 """Predicates that are the opposite of another: sle of sgt, sge of slt."""
@@ -108,7 +109,9 @@ class _Decoupler:
         elif isinstance(op, func.ReturnOp):
             self._finish_nest()
             if self._leading:
-                raise UnsupportedOperation("there must be a loop around the work on rows: add one of one iteration")
+                raise UnsupportedOperation(
+                    "there must be a loop around the work on rows: add one of one iteration"
+                )
             self._new.add_op(op.clone(self._values))
         elif isinstance(op, (*_TOP_LEVEL, *CASTS, *ALU_KINDS)):
             self._copy(op)
@@ -184,7 +187,8 @@ class _Decoupler:
         callback = level.callbacks.setdefault(event, CallbackBuilder(event, condition, self._translate))
         if callback.condition is not condition:
             raise UnsupportedOperation(
-                f"{level.name}: all work at its {event} must be under the same condition; move one part into a loop "
+                f"{level.name}: all work at its {event} must be under the same condition; move one part "
+                "into a loop "
                 "of its own"
             )
         callback.add(statement)
@@ -258,7 +262,9 @@ class _Decoupler:
     # ------------------------------------------------------------------ single operations
 
     def _is_execute(self, op: Operation) -> bool:
-        """Whether an operation belongs into callbacks: f32 arithmetic and what leads from a count to an f32."""
+        """Whether an operation belongs into callbacks: f32 arithmetic and what leads from a count to an
+        f32.
+        """
         if not op.results:
             return False
         if isinstance(op, memref.LoadOp):
@@ -327,7 +333,9 @@ class _Decoupler:
         a, b = self._value(op.lhs), self._value(op.rhs)
         base = NEGATED.get(predicate, predicate)
         if base not in COMPARISONS:
-            raise UnsupportedOperation(f"{level.name}: comparisons must be signed, not arith.cmpi {predicate}")
+            raise UnsupportedOperation(
+                f"{level.name}: comparisons must be signed, not arith.cmpi {predicate}"
+            )
         kind, swapped = COMPARISONS[base]
         result = level.insert(slc.AluOp(kind, *((b, a) if swapped else (a, b))), op.result.name_hint)
         assert result is not None

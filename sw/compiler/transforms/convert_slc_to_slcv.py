@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, math, memref, scf, vector
-from xdsl.dialects.builtin import Float32Type, ModuleOp
+from xdsl.dialects.builtin import Float32Type, MemRefType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from daedal.compiler.dialects import slc, slcv
+from daedal.compiler.transforms.aliases import check_aliases
 from daedal.compiler.transforms.rows import column_offset, constant_of, is_row_loop
 from daedal.errors import UnsupportedOperation
 
@@ -26,7 +27,10 @@ VECTOR_OPERATIONS = (
 )
 """f32 operations that work on rows as they do on elements."""
 
-_SELECTIONS: dict[int, Callable[[SSAValue, SSAValue], Operation]] = {2: slcv.KeepGreaterOp, 4: slcv.KeepLessOp}
+_SELECTIONS: dict[int, Callable[[SSAValue, SSAValue], Operation]] = {
+    2: slcv.KeepGreaterOp,
+    4: slcv.KeepLessOp,
+}
 """What ``a p b ? a : b`` is for predicates ogt and olt of ``arith.cmpf``."""
 
 
@@ -41,7 +45,8 @@ class _Accumulators:
         """The accumulator for an access to ``buffer`` in a loop whose columns start at ``first``."""
         if indices != [column]:
             raise UnsupportedOperation(
-                f"local row %{buffer.name_hint or '?'} must be used at the column of the loop and nowhere else"
+                f"local row %{buffer.name_hint or '?'} must be used at the column of the loop and "
+                "nowhere else"
             )
         if self._first.setdefault(buffer, first) != first:
             raise UnsupportedOperation(
@@ -52,7 +57,8 @@ class _Accumulators:
             op = slcv.AccumulatorOp(_local_width(buffer))
             op.result.name_hint = buffer.name_hint
             alloca = buffer.owner
-            assert isinstance(alloca, Operation) and alloca.parent is not None
+            assert isinstance(alloca, Operation)
+            assert alloca.parent is not None
             alloca.parent.insert_op_before(op, alloca)
             self._made[buffer] = op.result
         return self._made[buffer]
@@ -60,7 +66,7 @@ class _Accumulators:
 
 def _local_width(buffer: SSAValue) -> int:
     kind = buffer.type
-    if not isinstance(kind, memref.MemRefType) or not isinstance(kind.element_type, Float32Type):
+    if not isinstance(kind, MemRefType) or not isinstance(kind.element_type, Float32Type):
         raise UnsupportedOperation(f"a local row must be of f32, not {kind}")
     shape = kind.get_shape()
     if len(shape) != 1 or shape[0] < 1:
@@ -73,7 +79,8 @@ class _RowLoop:
 
     def __init__(self, loop: scf.ForOp, accumulators: _Accumulators) -> None:
         lower, upper = constant_of(loop.lb), constant_of(loop.ub)
-        assert lower is not None and upper is not None
+        assert lower is not None
+        assert upper is not None
         self._loop, self._accumulators = loop, accumulators
         self._column: SSAValue = loop.body.block.args[0]
         self._first, self._width = lower, upper - lower
@@ -145,7 +152,9 @@ class _RowLoop:
 
     def _arithmetic(self, op: Operation) -> None:
         rows = [self._row(value) for value in op.operands]
-        new = type(op).create(operands=rows, result_types=[slcv.row_type(self._width)], properties=op.properties)
+        new = type(op).create(
+            operands=rows, result_types=[slcv.row_type(self._width)], properties=op.properties
+        )
         self._insert(new, op.results[0])
 
     def _select(self, op: arith.SelectOp) -> None:
@@ -156,7 +165,8 @@ class _RowLoop:
                 self._insert(made(self._row(op.lhs), self._row(op.rhs)), op.result)
                 return
         raise UnsupportedOperation(
-            "arith.select on a row must be of the form `a > b ? a : b` or `a < b ? a : b`, with cmpf ogt or olt"
+            "arith.select on a row must be of the form `a > b ? a : b` or `a < b ? a : b`, with cmpf "
+            "ogt or olt"
         )
 
 
@@ -171,6 +181,7 @@ class ConvertSlcToSlcv(ModulePass):
         for function in op.body.block.ops:
             if isinstance(function, func.FuncOp):
                 _vectorise(function)
+                check_aliases(function)
 
 
 def _vectorise(function: func.FuncOp) -> None:

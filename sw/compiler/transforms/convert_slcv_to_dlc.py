@@ -1,7 +1,7 @@
 """Pass ``convert-slcv-to-dlc``: separates the access program from the execute program.
 
-Memrefs become byte addresses made of launch arguments and streams; callbacks become events, which fill queues, on
-one side, and callbacks, which pop them, on the other.
+Memrefs become byte addresses made of launch arguments and streams; callbacks become events, which fill
+queues, on one side, and callbacks, which pop them, on the other.
 """
 
 from dataclasses import dataclass, field
@@ -56,7 +56,6 @@ class _Separator:
 
     def run(self) -> Block:
         """The new body."""
-        self._check_aliases()
         for op in self._old.ops:
             if isinstance(op, slc.ForOp):
                 self._loop(op, None)
@@ -64,19 +63,6 @@ class _Separator:
             self._new.add_op(body)
         self._new.add_op(func.ReturnOp())
         return self._new
-
-    def _check_aliases(self) -> None:
-        read, written = set(), set()
-        for op in self._old.walk():
-            if isinstance(op, slcv.FetchOp | slc.LoadOp):
-                read.add(op.memref)
-            elif isinstance(op, slcv.StoreOp):
-                written.add(op.memref)
-        for buffer in read & written:
-            raise UnsupportedOperation(
-                f"buffer %{buffer_name(buffer)} must not be both read and written: a read may come before or after "
-                "the write; use a local row or two buffers"
-            )
 
     # ------------------------------------------------------------------ what a launch fixes
 
@@ -112,7 +98,9 @@ class _Separator:
         assert isinstance(op.source.type, MemRefType)
         shape = op.source.type.get_shape()
         if dimension is None or not 0 <= dimension < len(shape):
-            raise UnsupportedOperation(f"memref.dim must be of a constant dimension that exists, not {dimension}")
+            raise UnsupportedOperation(
+                f"memref.dim must be of a constant dimension that exists, not {dimension}"
+            )
         if shape[dimension] >= 0:
             return shape[dimension]
         return self._uniforms.argument("size", buffer_name(op.source), dimension)
@@ -133,8 +121,8 @@ class _Separator:
 
     def _loop(self, old: slc.ForOp, parent: _Level | None) -> None:
         scale = 4 if _is_column(old) else 1
-        bounds = [self._bound(value, scale) for value in (old.lower, old.upper, old.step)]
-        new = slc.ForOp(*bounds, name=old.induction.name_hint)
+        lower, upper, step = (self._bound(value, scale) for value in (old.lower, old.upper, old.step))
+        new = slc.ForOp(lower, upper, step, name=old.induction.name_hint)
         level = _Level(new, 0 if parent is None else parent.depth + 1)
         self._scales[old.induction] = scale
         self._define(old.induction, new.induction, level)
@@ -176,7 +164,9 @@ class _Separator:
         address = self._addresses.address(op.memref, list(op.indices))
         unit = [stream for stream, factor in address.terms.items() if factor == size]
         if not unit:
-            raise UnsupportedOperation(f"{loop_name(level.loop)}: a load must be indexed by a stream, element by element")
+            raise UnsupportedOperation(
+                f"{loop_name(level.loop)}: a load must be indexed by a stream, element by element"
+            )
         index = max(unit, key=lambda stream: self._levels[stream].depth)
         base = self._base(address, index)
         end = self._uniforms.argument("end", buffer_name(op.memref))
@@ -280,7 +270,9 @@ class ConvertSlcvToDlc(ModulePass):
 def _remove_unused(function: func.FuncOp) -> None:
     """Drop streams and numbers that nothing uses."""
     for op in reversed(list(function.walk())):
-        droppable = isinstance(op, slc.AluOp | dlc.LoadOp | dlc.ArgumentOp | arith.ConstantOp | arith.AddiOp | arith.MuliOp)
+        droppable = isinstance(
+            op, slc.AluOp | dlc.LoadOp | dlc.ArgumentOp | arith.ConstantOp | arith.AddiOp | arith.MuliOp
+        )
         if droppable and all(result.first_use is None for result in op.results):
             op.detach()
             op.erase()

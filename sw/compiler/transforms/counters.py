@@ -11,7 +11,9 @@ def _is_increment(value: SSAValue, counter: SSAValue) -> bool:
     op = value.owner
     if not isinstance(op, arith.AddiOp):
         return False
-    return (op.lhs is counter and constant_of(op.rhs) == 1) or (op.rhs is counter and constant_of(op.lhs) == 1)
+    return (op.lhs is counter and constant_of(op.rhs) == 1) or (
+        op.rhs is counter and constant_of(op.lhs) == 1
+    )
 
 
 def _yielded(block: Block | None, position: int) -> SSAValue | None:
@@ -32,7 +34,7 @@ def count_condition(loop: scf.ForOp, position: int) -> SSAValue | None:
             return None
         op = following.owner
         if isinstance(op, scf.IfOp):
-            at = list(op.results).index(following)
+            at = next(i for i, result in enumerate(op.results) if result is following)
             then = _yielded(op.true_region.block, at)
             otherwise = _yielded(op.false_region.first_block, at)
             if then is not None and _is_increment(then, counter) and otherwise is counter:
@@ -40,6 +42,7 @@ def count_condition(loop: scf.ForOp, position: int) -> SSAValue | None:
         if isinstance(op, arith.SelectOp) and _is_increment(op.lhs, counter) and op.rhs is counter:
             return op.cond
     raise UnsupportedOperation(
-        f"{loop_name(loop)}: a value carried from one iteration to the next must be a counter that starts at 0, "
+        f"{loop_name(loop)}: a value carried from one iteration to the next must be a counter that "
+        "starts at 0, "
         f"not %{counter.name_hint or '?'}; keep sums in a local row (memref.alloca)"
     )

@@ -1,7 +1,9 @@
-"""Pass ``elide-initialization``: an accumulator that is cleared when it is read for the last time starts at +0.0.
+"""Pass ``elide-initialization``: an accumulator that is cleared when it is read for the last time starts at
++0.0.
 
-Where work on an accumulator begins with setting it to +0.0 and ends, once for every such beginning, with reading
-it, the last read clears it instead. An empty register reads as +0.0, and all are empty when a launch starts.
+Where work on an accumulator begins with setting it to +0.0 and ends, once for every such beginning, with
+reading it, the last read clears it instead. An empty register reads as +0.0, and all are empty when a launch
+starts.
 """
 
 from dataclasses import dataclass
@@ -32,7 +34,9 @@ def _callback(op: Operation) -> slc.CallbackOp:
 
 
 def _period(callback: slc.CallbackOp) -> Operation | None:
-    """The operation that runs a callback once: the loop for an iteration, what is around the loop for its ends."""
+    """The operation that runs a callback once: the loop for an iteration, what is around the loop for its
+    ends.
+    """
     loop = callback.parent_op()
     assert loop is not None
     return loop if callback.event.data == "iteration" else loop.parent_op()

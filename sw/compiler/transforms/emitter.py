@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from xdsl.builder import Builder, InsertPoint
+from xdsl.builder import Builder
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import Float32Type, FloatAttr, IndexType, IntegerAttr, f32, i64
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from daedal.compiler.dialects import check
 
@@ -97,4 +98,3 @@ class Emitter:
         outer, self._builder = self._builder, Builder(InsertPoint.at_end(block))
         yield
         self._builder = outer
-

@@ -1,8 +1,9 @@
 """The order in which an event fills queues.
 
-A step of the machine enqueues a scalar, a store address, a token, and then issues a fetch. Scalars and rows come
-in the order in which the callback pops them; the callback's token goes with the first step, and so do store
-addresses as far as possible, so that nothing that the execute unit waits for is behind something that waits for it.
+A step of the machine enqueues a scalar, a store address, a token, and then issues a fetch. Scalars and rows
+come in the order in which the callback pops them; the callback's token goes with the first step, and so do
+store addresses as far as possible, so that nothing that the execute unit waits for is behind something that
+waits for it.
 """
 
 from dataclasses import dataclass, field

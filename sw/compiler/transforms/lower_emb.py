@@ -148,7 +148,8 @@ class _BagLowering:
 
     def _entry(self, loop: scf.ForOp) -> None:
         f, emit = self._function, self._emit
-        p, *counts = loop.body.block.args
+        p = loop.body.block.args[0]
+        counts: list[SSAValue] = list(loop.body.block.args[1:])
         index = emit.load(f["indices"], [p], "index")
         emit.check("index", index, f.rows)
         if self._padding is None:

@@ -1,18 +1,19 @@
 """Pass ``promote-rows``: a row of an output that is read and written again is kept in a local row meanwhile.
 
-``out[b, d] = out[b, d] + x`` in a loop inside of that over b becomes an accumulation into a local row, which is
-stored once, after the loop. If the first access reads, the row is loaded before. Every element is then read before
-its only store.
+``out[b, d] = out[b, d] + x`` in a loop inside of that over b becomes an accumulation into a local row, which
+is stored once, after the loop. If the first access reads, the row is loaded before. Every element is then
+read before its only store.
 """
 
 from dataclasses import dataclass
 
-from xdsl.builder import Builder, InsertPoint
+from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import Float32Type, IndexType, MemRefType, ModuleOp, f32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
 
 from daedal.compiler.transforms.rows import constant_of, is_row_loop, is_within, loop_name
 from daedal.errors import UnsupportedOperation
@@ -31,7 +32,9 @@ class _Access:
 def _accesses(buffer: SSAValue) -> list[_Access]:
     """The accesses to ``buffer`` in the order of the text; UnsupportedOperation if one is not along a row."""
     found = []
-    users = {use.operation for use in buffer.uses if isinstance(use.operation, memref.LoadOp | memref.StoreOp)}
+    users = {
+        use.operation for use in buffer.uses if isinstance(use.operation, memref.LoadOp | memref.StoreOp)
+    }
     block = buffer.owner
     assert isinstance(block, Block)
     for op in block.walk():
@@ -39,7 +42,9 @@ def _accesses(buffer: SSAValue) -> list[_Access]:
             assert isinstance(op, memref.LoadOp | memref.StoreOp)
             loop = op.parent_op()
             if not isinstance(loop, scf.ForOp) or not is_row_loop(loop):
-                raise UnsupportedOperation(f"buffer %{buffer.name_hint} is read and written, but not along rows")
+                raise UnsupportedOperation(
+                    f"buffer %{buffer.name_hint} is read and written, but not along rows"
+                )
             found.append(_Access(op, loop))
     return found
 
@@ -54,13 +59,17 @@ def _scope(buffer: SSAValue, accesses: list[_Access]) -> Block:
                 f"buffer %{buffer.name_hint} is read and written, but not at the same row in all places"
             )
         if access.bounds != accesses[0].bounds:
-            raise UnsupportedOperation(f"{loop_name(access.loop)}: all loops over a row must have the same bounds")
+            raise UnsupportedOperation(
+                f"{loop_name(access.loop)}: all loops over a row must have the same bounds"
+            )
     blocks = [value.owner for value in leading if isinstance(value.owner, Block)]
     if len(blocks) != len(leading) or not blocks:
         raise UnsupportedOperation(f"the rows of buffer %{buffer.name_hint} must be chosen by loops")
     scope = max(blocks, key=_depth)
     if not all(is_within(access.op, scope) for access in accesses):
-        raise UnsupportedOperation(f"the rows of buffer %{buffer.name_hint} must be chosen by the loops around them")
+        raise UnsupportedOperation(
+            f"the rows of buffer %{buffer.name_hint} must be chosen by the loops around them"
+        )
     return scope
 
 
@@ -85,7 +94,8 @@ class _Promotion:
     def run(self) -> None:
         first = self._accesses[0]
         entry = self._buffer.owner
-        assert isinstance(entry, Block) and entry.first_op is not None
+        assert isinstance(entry, Block)
+        assert entry.first_op is not None
         starts_with_store = isinstance(first.op, memref.StoreOp) and first.loop.parent is self._scope
         if not starts_with_store:
             assert self._scope.first_op is not None

@@ -64,8 +64,8 @@ def _is_column_use(op: Operation, value: SSAValue, column: SSAValue) -> bool:
 def is_row_loop(loop: scf.ForOp) -> bool:
     """Whether the loop works along rows: its iterations are independent and touch consecutive f32.
 
-    Its bounds are constants, its step is 1, it has no loops or conditions inside, and its variable is only used in
-    the last index of loads and stores, in that of every store.
+    Its bounds are constants, its step is 1, it has no loops or conditions inside, and its variable is only
+    used in the last index of loads and stores, in that of every store.
     """
     lower, upper, step = map(constant_of, (loop.lb, loop.ub, loop.step))
     if lower is None or upper is None or step != 1 or lower >= upper or loop.iter_args:

@@ -138,12 +138,14 @@ class TileColumns(ModulePass):
             return
         if len(widths) > 1:
             raise UnsupportedOperation(
-                f"{loop_name(nest)}: rows longer than {self.elements} elements must all have the same length, "
+                f"{loop_name(nest)}: rows longer than {self.elements} elements must all have the same "
+                "length, "
                 f"not {sorted(widths)}"
             )
         copies = [op for op in nest.walk() if isinstance(op, slcv.FetchOp) and is_copy(op)]
         if any(slcv.width_of(op.result) not in widths for op in copies):
             raise UnsupportedOperation(
-                f"{loop_name(nest)}: rows that are copied must be as long as the others, {sorted(widths)} elements"
+                f"{loop_name(nest)}: rows that are copied must be as long as the others, "
+                f"{sorted(widths)} elements"
             )
         _Tiling(nest, widths.pop(), self.elements).run()

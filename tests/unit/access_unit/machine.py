@@ -26,7 +26,6 @@ from daedal.hw.isa.program_words import VALUE_BITS, ControlField, FetchQueue
 from daedal.hw.queues.vector_queues import reserve_layout
 
 from tests.unit.access_unit.model import Model
-from tests.unit.access_unit.programs import MEMORY_BYTES
 
 OUTPUTS = {"tokens": token_layout(), "scalars": scalar_layout(), "store_addresses": store_address_layout()}
 COUNTERS = ("row", "lookup", "bundle", "token")
@@ -34,12 +33,16 @@ COUNTERS = ("row", "lookup", "bundle", "token")
 
 @dataclass
 class Behaviour:
-    """How the surroundings behave: probabilities per cycle, and cycles a read takes."""
+    """How the surroundings behave: probabilities per cycle, and cycles a read takes.
+
+    ``shuffle``: beats come from any read that is due, not from the oldest.
+    """
 
     refuse: float = 0.3
     port_busy: float = 0.3
     latency: tuple[int, int] = (2, 30)
     return_idle: float = 0.3
+    shuffle: bool = True
 
 
 @dataclass
@@ -176,13 +179,13 @@ class Machine:
             self.model.set("returns__valid", 0)
             self.model.set("returns__beat", self.chance.getrandbits(8))
             return
-        read = self.chance.choice(ready)
+        read = self.chance.choice(ready) if self.behaviour.shuffle else ready[0]
         line = read.lines.popleft() * self.config.bus_bytes
         if not read.lines:
             self.reads.remove(read)
         beat = {
             "client": read.client, "slot": read.slot, "bytes": self.config.bus_bytes, "last": 0,
-            "data": int.from_bytes(self.image[line % MEMORY_BYTES :][: self.config.bus_bytes], "little"),
+            "data": int.from_bytes(self.image[line % len(self.image) :][: self.config.bus_bytes], "little"),
         }  # fmt: skip
         self.model.set("returns__beat", return_layout(self.config).const(beat).as_value().value)
         self.model.set("returns__valid", 1)

@@ -10,7 +10,7 @@ from daedal.hw.interfaces import beat_layout, fault_layout, store_address_layout
 from daedal.hw.isa.launch import Cause, Queue
 from tests.unit.harness import bench_config
 from tests.unit.memories import Target, write_slave
-from tests.unit.streams import Source, count_cycles, decode, start, watch_handshake
+from tests.unit.streams import Source, count_cycles, decode, reset, start, watch_handshake
 
 SIZE = 1 << 16
 
@@ -184,13 +184,13 @@ async def scattered_lines_at_full_rate(dut):
 async def a_wrong_length_is_a_fault(dut):
     """For each way to be wrong: too short, too long, another number of bytes; through both inputs."""
     bench = Bench(dut)
+    await start(dut)
     bus = bench.config.bus_bytes
     for stream in (0, 1):
         for wrong in ({"bytes": bus, "last": 1}, {"bytes": bus - 4, "last": 0}, {"bytes": bus, "last": 0, "at": 1}):
-            dut.flush.value = dut.halt.value = 0
-            await start(dut)
+            await reset(dut)
             source = (bench.data, bench.stream)[stream]
-            bench.addresses.start([{"address": 0x48, "size": 2 * bus, "stream": stream}] * 3)
+            more = bench.addresses.start([{"address": 0x48, "size": 2 * bus, "stream": stream}] * 3)
             beats = [{"data": 1, "bytes": bus, "last": 0}] * wrong.pop("at", 0) + [{"data": 2, **wrong}]
             await source.send(beats)
             for _ in range(4):
@@ -204,6 +204,8 @@ async def a_wrong_length_is_a_fault(dut):
             assert not dut.data__ready.value and not dut.stream_data__ready.value, "goes on after a fault"
             assert not dut.addresses__ready.value
             assert dut.quiet.value
+            more.cancel()
+            dut.addresses__valid.value = 0
 
 
 @cocotb.test()

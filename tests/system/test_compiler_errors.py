@@ -1,0 +1,122 @@
+"""Bad modules and inputs: typed errors that name the value, and a device that works afterwards."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import daedal
+from tests.system.compiler_support import ddr3, same_bits
+
+__all__ = ["ddr3"]
+
+INDICES = torch.tensor([1, 2, 3, 4])
+OFFSETS = torch.tensor([0, 2])
+
+MODULES: dict[str, tuple[Callable[[], nn.Module], Sequence[Any], str]] = {
+    "no embedding": (
+        lambda: nn.Linear(3, 2),
+        (torch.ones(1, 3),),
+        "must have an embedding operation.*linear",
+    ),
+    "max": (
+        lambda: nn.EmbeddingBag(9, 4, mode="max"),
+        (INDICES, OFFSETS),
+        "embedding_bag: mode must be.*'max'",
+    ),
+    "norm": (
+        lambda: nn.Embedding(9, 4, max_norm=1.0),
+        (INDICES,),
+        "embedding: max_norm must be None, not 1.0",
+    ),
+    "half": (lambda: nn.EmbeddingBag(9, 4).half(), (INDICES, OFFSETS), "embedding_bag: .*not torch.float16"),
+    "bfloat16": (lambda: nn.Embedding(9, 4).bfloat16(), (INDICES,), "embedding: .*not torch.bfloat16"),
+    "double": (lambda: nn.Embedding(9, 4).double(), (INDICES,), "embedding: .*not torch.float64"),
+    "not a module": (lambda: len, (INDICES,), "must be a torch.nn.Module or an ExportedProgram, not"),  # type: ignore[return-value, dict-item]
+}
+
+
+@pytest.mark.parametrize("case", MODULES)
+def test_unsupported_modules(ddr3: daedal.Device, case: str) -> None:
+    make, inputs, message = MODULES[case]
+    with pytest.raises(daedal.UnsupportedOperation, match=message):
+        daedal.compile(make(), inputs, device=ddr3)
+
+
+INPUTS: dict[str, tuple[Sequence[Any], type[Exception], str]] = {
+    "float indices": ((INDICES.float(), OFFSETS), daedal.UnsupportedOperation, "not torch.float32"),
+    "short indices": ((INDICES.short(), OFFSETS), daedal.UnsupportedOperation, "not torch.int16"),
+    "short offsets": ((INDICES, OFFSETS.short()), daedal.UnsupportedOperation, "offsets must be .*int16"),
+    "list": (([1, 2], OFFSETS), daedal.UnsupportedOperation, "indices must be a tensor, not list"),
+    "three dimensions": (
+        (INDICES.reshape(1, 2, 2), OFFSETS),
+        daedal.UnsupportedOperation,
+        "1 or 2 dim.*not 3",
+    ),
+    "two and offsets": ((INDICES.reshape(2, 2), OFFSETS), daedal.InvalidOffsets, "offsets must be None"),
+    "no offsets": ((INDICES,), daedal.InvalidOffsets, "offsets must be given"),
+    "offsets of two": ((INDICES, OFFSETS.reshape(1, 2)), daedal.InvalidOffsets, "1 dimension, not 2"),
+    "first": ((INDICES, torch.tensor([1, 2])), daedal.InvalidOffsets, "first offset must be 0, not 1"),
+    "last": (
+        (INDICES, torch.tensor([0, 5])),
+        daedal.InvalidOffsets,
+        "at most the number of indices, 4, not 5",
+    ),
+    "decreasing": ((INDICES, torch.tensor([0, 3, 1])), daedal.InvalidOffsets, "1"),
+    "negative": ((INDICES, torch.tensor([0, -3, 1])), daedal.InvalidOffsets, "-3"),
+    "between": ((INDICES, torch.tensor([0, 7, 4])), daedal.InvalidOffsets, "7"),
+    "index": ((torch.tensor([1, 10]), OFFSETS), daedal.IndexOutOfRange, "embedding_bag: .*10.*9 rows"),
+    "negative index": ((torch.tensor([1, -1]), OFFSETS), daedal.IndexOutOfRange, "-1"),
+    "huge index": ((torch.tensor([1, 2**40 + 1]), OFFSETS), daedal.IndexOutOfRange, str(2**40 + 1)),
+    "weights": ((INDICES, OFFSETS, torch.ones(3)), daedal.UnsupportedOperation, r"shape.*\(4,\), not \(3,\)"),
+    "wide weights": ((INDICES, OFFSETS, torch.ones(4).double()), daedal.UnsupportedOperation, "float64"),
+}
+
+
+@pytest.mark.parametrize("case", INPUTS)
+def test_bad_inputs(ddr3: daedal.Device, case: str) -> None:
+    inputs, kind, message = INPUTS[case]
+    module = nn.EmbeddingBag(9, 4, mode="sum")
+    executable = daedal.compile(module, (INDICES, OFFSETS), device=ddr3)
+    held = executable(INDICES, OFFSETS)
+    with pytest.raises(kind, match=message) as caught:
+        executable(*inputs)
+    assert isinstance(caught.value, daedal.DaedalError)
+    assert same_bits(executable(INDICES, OFFSETS), held)
+    assert same_bits(held, module(INDICES, OFFSETS))
+
+
+def test_weights_must_go_with_sums(ddr3: daedal.Device) -> None:
+    executable = daedal.compile(nn.EmbeddingBag(9, 4, mode="mean"), (INDICES, OFFSETS), device=ddr3)
+    with pytest.raises(daedal.UnsupportedOperation, match="must go with mode 'sum', not 'mean'"):
+        executable(INDICES, OFFSETS, torch.ones(4))
+
+
+def test_last_offset_needs_an_offset(ddr3: daedal.Device) -> None:
+    module = nn.EmbeddingBag(9, 4, include_last_offset=True)
+    executable = daedal.compile(module, (INDICES, OFFSETS), device=ddr3)
+    with pytest.raises(daedal.InvalidOffsets, match="at least one offset"):
+        executable(INDICES, OFFSETS[:0])
+    assert executable(INDICES, OFFSETS[:1]).shape == (0, 4)
+
+
+def test_a_closed_device() -> None:
+    with daedal.Device.open("emulator", config="edge") as device:
+        executable = daedal.compile(nn.EmbeddingBag(9, 4), (INDICES, OFFSETS), device=device)
+    with pytest.raises(daedal.DeviceClosed):
+        executable(INDICES, OFFSETS)
+    with pytest.raises(daedal.DeviceClosed):
+        daedal.compile(nn.EmbeddingBag(9, 4), (INDICES, OFFSETS), device=device)
+
+
+def test_a_table_that_does_not_fit() -> None:
+    with daedal.Device.open("emulator", config="edge", memory_bytes=1 << 20) as device:
+        small = nn.Embedding(9, 4)
+        executable = daedal.compile(small, (INDICES,), device=device)
+        expected = executable(INDICES)
+        large = daedal.compile(nn.Embedding(1 << 15, 16), (INDICES,), device=device)
+        with pytest.raises(daedal.OutOfDeviceMemory):
+            large(INDICES)
+        assert same_bits(executable(INDICES), expected)

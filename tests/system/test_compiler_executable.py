@@ -1,0 +1,188 @@
+"""What an executable is: one program for all sizes, looked into, in modules with other work, with tables that
+stay."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.export import Dim, export
+from torch.nn import functional
+
+import daedal
+from tests.system.compiler_support import ddr3, random_bags, same_bits
+
+__all__ = ["ddr3"]
+
+INT64 = (torch.int64, torch.int64)
+
+
+def test_the_program_does_not_depend_on_sizes_and_values(
+    ddr3: daedal.Device, rng: np.random.Generator
+) -> None:
+    module = nn.EmbeddingBag(20, 8, mode="mean", include_last_offset=True)
+    example = random_bags(20, 1, rng, types=INT64)
+    executable = daedal.compile(module, example, device=ddr3)
+    program = executable.program
+    for bags in (0, 1, 2, 33):
+        inputs = random_bags(20, bags, rng, types=INT64)
+        assert same_bits(executable(*inputs), module(*inputs))
+        assert executable.program == program
+    other = nn.EmbeddingBag(77, 8, mode="mean", include_last_offset=True)
+    assert daedal.compile(other, random_bags(77, 5, rng, types=INT64), device=ddr3).program == program
+    assert daedal.compile(nn.EmbeddingBag(20, 8), (*example,), device=ddr3).program == program
+    assert daedal.compile(nn.EmbeddingBag(20, 9), (*example,), device=ddr3).program != program
+
+
+def test_other_integer_types_have_programs_of_their_own(
+    ddr3: daedal.Device, rng: np.random.Generator
+) -> None:
+    module = nn.EmbeddingBag(20, 8, mode="sum", include_last_offset=True)
+    indices, offsets = random_bags(20, 5, rng, types=INT64)
+    executable = daedal.compile(module, (indices, offsets), device=ddr3)
+    program = executable.program
+    assert same_bits(executable(indices.int(), offsets), module(indices, offsets))
+    assert executable.program != program
+    assert same_bits(executable(indices, offsets), module(indices, offsets))
+    assert executable.program == program
+
+
+def test_text_and_levels(ddr3: daedal.Device) -> None:
+    module = nn.EmbeddingBag(20, 8, mode="sum")
+    executable = daedal.compile(module, (torch.tensor([1, 2]), torch.tensor([0])), device=ddr3)
+    assert daedal.assemble(executable.asm()) == executable.program
+    assert "op=add a.kind=queue" in executable.asm()
+    assert "emb.bag" in executable.ir("emb")
+    for level in ("scf", "slc", "slcv", "dlc"):
+        text = executable.ir(level)
+        assert "emb" not in text
+        assert {"scf": "scf.for", "slc": "slc.callback", "slcv": "slcv.fetch", "dlc": "dlc.fetch"}[
+            level
+        ] in text
+    with pytest.raises(daedal.DaedalError, match="level must be one of emb, scf, slc, slcv, dlc, not 'llvm'"):
+        executable.ir("llvm")
+    with pytest.raises(daedal.DaedalError, match="node must be one of embedding_bag, not 'linear'"):
+        executable.ir("scf", "linear")
+
+
+def test_a_row_costs_one_instruction(ddr3: daedal.Device) -> None:
+    inputs = (torch.tensor([1, 2]), torch.tensor([0]))
+    plain = daedal.compile(nn.EmbeddingBag(20, 64, mode="sum"), inputs, device=ddr3).asm()
+    assert plain.count("instruction") == 2
+    assert "instruction 0 code op=add a.kind=queue last=1" in plain
+    assert "instruction 1 code op=store clear=1 last=1" in plain
+    gather = daedal.compile(nn.Embedding(20, 64), inputs[:1], device=ddr3).asm()
+    assert "instruction" not in gather
+    assert "stream=1 queue=store" in gather
+
+
+def test_statistics(ddr3: daedal.Device) -> None:
+    module = nn.EmbeddingBag(20, 8, mode="sum", include_last_offset=True)
+    inputs = (torch.tensor([1, 2, 3]), torch.tensor([0, 1, 3]))
+    executable = daedal.compile(module, inputs, device=ddr3)
+    executable(*inputs)
+    stats = executable.stats
+    assert (stats.launches, stats.rows, stats.lookups) == (1, 3, 3)
+
+
+def test_tables_stay_and_changed_ones_are_uploaded_again(ddr3: daedal.Device) -> None:
+    module = nn.EmbeddingBag(20, 8, mode="sum")
+    inputs = (torch.tensor([1, 2]), torch.tensor([0, 1]))
+    executable = daedal.compile(module, inputs, device=ddr3)
+    executable(*inputs)
+    held = dict(ddr3.tables)
+    executable(*inputs)
+    assert dict(ddr3.tables) == held
+    with torch.no_grad():
+        module.weight.mul_(3)
+    assert same_bits(executable(*inputs), module(*inputs))
+    assert dict(ddr3.tables) == held
+
+
+class Model(nn.Module):
+    """Two tables and dense layers around them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bags = nn.ModuleList(
+            [nn.EmbeddingBag(30, 8, mode="sum"), nn.EmbeddingBag(50, 4, mode="mean", padding_idx=0)]
+        )
+        self.words = nn.Embedding(10, 3)
+        self.top = nn.Linear(15, 2)
+
+    def forward(self, x: Tensor, indices: list[Tensor], offsets: list[Tensor]) -> Tensor:
+        pooled = [m(i, o) for m, i, o in zip(self.bags, indices, offsets, strict=True)]
+        return torch.relu(self.top(torch.cat([*pooled, self.words(x)], 1)))
+
+
+def model_inputs(batch: int, rng: np.random.Generator) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+    words = torch.from_numpy(rng.integers(0, 10, batch))
+    both = [random_bags(30, batch, rng, types=INT64) for _ in range(2)]
+    return words, [b[0] for b in both], [b[1][:-1] for b in both]
+
+
+def test_a_model_with_other_layers(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    module = Model().eval()
+    executable = daedal.compile(module, model_inputs(4, rng), device=ddr3)
+    assert len(executable.kernels) == 3
+    assert executable.explain().count("on the device") == 3
+    for batch in (4, 9, 1, 2):
+        inputs = model_inputs(batch, rng)
+        assert same_bits(executable(*inputs), module(*inputs))
+        assert executable.stats.launches == 3
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # PyTorch's own, in run_decompositions
+@pytest.mark.parametrize("decomposed", [False, True])
+def test_exported_programs(ddr3: daedal.Device, decomposed: bool, rng: np.random.Generator) -> None:
+    module = nn.EmbeddingBag(20, 8, mode="mean", padding_idx=-2, include_last_offset=True)
+    inputs = random_bags(20, 5, rng, types=INT64)
+    sizes = ({0: Dim.AUTO}, {0: Dim.AUTO})
+    program = export(module, inputs, dynamic_shapes=sizes)
+    if decomposed:
+        program = program.run_decompositions()
+    executable = daedal.compile(program, inputs, device=ddr3)
+    for bags in (5, 12):
+        inputs = random_bags(20, bags, rng, types=INT64)
+        assert same_bits(executable(*inputs), module(*inputs))
+    assert daedal.compile(module, inputs, device=ddr3).program == executable.program
+
+
+def test_a_program_exported_for_fixed_sizes_refuses_others(ddr3: daedal.Device) -> None:
+    module = nn.Embedding(20, 8)
+    inputs = (torch.tensor([1, 2, 3]),)
+    executable = daedal.compile(export(module, inputs), inputs, device=ddr3)
+    assert same_bits(executable(*inputs), module(*inputs))
+    with pytest.raises(daedal.UnsupportedOperation, match="inputs must be as the program was exported for"):
+        executable(torch.tensor([1, 2]))
+
+
+def test_a_computed_table(ddr3: daedal.Device) -> None:
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Parameter(torch.randn(10, 5))
+
+        def forward(self, i: Tensor, scale: Tensor) -> Tensor:
+            return functional.embedding(i, self.table * scale)
+
+    module = Scaled()
+    i = torch.tensor([[1, 2, 3]])
+    executable = daedal.compile(module, (i, torch.tensor(2.0)), device=ddr3)
+    for scale in (2.0, 3.0):
+        assert same_bits(executable(i, torch.tensor(scale)), module(i, torch.tensor(scale)))
+
+
+def test_what_stays_in_pytorch_is_named(ddr3: daedal.Device) -> None:
+    class Both(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = nn.EmbeddingBag(10, 4, mode="sum")
+            self.b = nn.EmbeddingBag(10, 4, mode="max")
+
+        def forward(self, i: Tensor, o: Tensor) -> Tensor:
+            return self.a(i, o) + self.b(i, o)
+
+    module, inputs = Both(), (torch.tensor([1, 2, 3]), torch.tensor([0, 2]))
+    executable = daedal.compile(module, inputs, device=ddr3)
+    assert same_bits(executable(*inputs), module(*inputs))
+    assert "mode must be 'sum' or 'mean', not 'max'" in executable.explain()

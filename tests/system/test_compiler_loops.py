@@ -1,0 +1,276 @@
+"""Loops as text: changed ones, and ones that no embedding operation gives, do what they say."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import daedal
+from daedal.compiler.kernel import Kernel
+from daedal.compiler.pipeline import compile_scf
+from daedal.hw.config import Config
+from tests.system.compiler_support import ddr3, device, run
+
+__all__ = ["ddr3", "device"]
+
+INDICES = np.array([3, 1, 4, 1, 5, 0, 2, 6, 5, 3], np.int64)
+OFFSETS = np.array([0, 3, 3, 8, 10], np.int64)
+
+
+@pytest.fixture
+def table(rng: np.random.Generator) -> Any:
+    return rng.standard_normal((7, 64)).astype(np.float32)
+
+
+def sum_text(device: daedal.Device) -> str:
+    inputs = (torch.from_numpy(INDICES), torch.from_numpy(OFFSETS))
+    module = nn.EmbeddingBag(7, 64, mode="sum", include_last_offset=True)
+    return daedal.compile(module, inputs, device=device).ir("scf")
+
+
+def changed(device: daedal.Device, *changes: tuple[str, str]) -> Kernel:
+    text = sum_text(device)
+    original = compile_scf(text, device.config)
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    kernel = compile_scf(text, device.config)
+    assert kernel.program != original.program
+    return kernel
+
+
+def run_bags(device: daedal.Device, kernel: Kernel, table: Any) -> Any:
+    out = np.full((4, 64), 9, np.float32)
+    return run(device, kernel, table=table, indices=INDICES, offsets=OFFSETS, out=out)
+
+
+def expected(table: Any, step: Any, start: float = 0.0, each: int = 1) -> Any:
+    out = np.full((4, 64), start, np.float32)
+    for b in range(4):
+        for p in range(OFFSETS[b], OFFSETS[b + 1], each):
+            out[b] = step(out[b], table[INDICES[p]])
+    return out
+
+
+def test_unchanged_text_gives_the_same_program(device: daedal.Device, table: Any) -> None:
+    kernel = compile_scf(sum_text(device), device.config)
+    module = nn.EmbeddingBag(7, 64, mode="sum")
+    inputs = (torch.from_numpy(INDICES), torch.from_numpy(OFFSETS))
+    assert kernel.program == daedal.compile(module, inputs, device=device).program
+    assert np.array_equal(run_bags(device, kernel, table), expected(table, lambda s, x: s + x))
+
+
+def test_subtraction(device: daedal.Device, table: Any) -> None:
+    kernel = changed(device, ("arith.addf %s, %x", "arith.subf %s, %x"))
+    assert np.array_equal(run_bags(device, kernel, table), expected(table, lambda s, x: s - x))
+    kernel = changed(device, ("arith.addf %s, %x", "arith.subf %x, %s"))
+    assert np.array_equal(run_bags(device, kernel, table), expected(table, lambda s, x: x - s))
+
+
+def test_product_from_another_start(device: daedal.Device, table: Any) -> None:
+    start = ("%zero = arith.constant 0.000000e+00", "%zero = arith.constant 1.500000e+00")
+    kernel = changed(device, start, ("arith.addf %s, %x", "arith.mulf %s, %x"))
+    assert np.array_equal(run_bags(device, kernel, table), expected(table, lambda s, x: s * x, 1.5))
+
+
+def test_scale(device: daedal.Device, table: Any) -> None:
+    scaled = "%scale = arith.constant 0.3 : f32\n%y = arith.mulf %x, %scale : f32\n"
+    kernel = changed(device, ("%added = arith.addf %s, %x", scaled + "%added = arith.addf %s, %y"))
+    third = np.float32(0.3)
+    assert np.array_equal(run_bags(device, kernel, table), expected(table, lambda s, x: s + x * third))
+
+
+def test_maximum(device: daedal.Device, table: Any) -> None:
+    start = ("%zero = arith.constant 0.000000e+00", "%zero = arith.constant 0xFF800000")
+    choose = "%more = arith.cmpf ogt, %x, %s : f32\n%added = arith.select %more, %x, %s : f32"
+    kernel = changed(device, start, ("%added = arith.addf %s, %x : f32", choose))
+    wanted = expected(table, lambda s, x: np.where(x > s, x, s), -np.inf)
+    assert np.array_equal(run_bags(device, kernel, table), wanted)
+    zero = changed(device, ("%added = arith.addf %s, %x : f32", choose))
+    wanted = expected(-abs(table), lambda s, x: np.where(x > s, x, s))
+    assert np.array_equal(run_bags(device, zero, -abs(table)), wanted)
+
+
+def test_absolute(device: daedal.Device, table: Any) -> None:
+    change = ("%added = arith.addf %s, %x", "%y = math.absf %x : f32\n%added = arith.addf %s, %y")
+    kernel = changed(device, change)
+    assert np.array_equal(run_bags(device, kernel, table), expected(table, lambda s, x: s + abs(x)))
+
+
+def test_bounds_and_steps(device: daedal.Device, table: Any) -> None:
+    narrow = changed(device, ("%width = arith.constant 64", "%width = arith.constant 40"))
+    out = run_bags(device, narrow, table)
+    assert np.array_equal(out[:, :40], expected(table, lambda s, x: s + x)[:, :40])
+    assert (out[:, 40:] == 9).all()
+    every_second = changed(device, ("%p = %start to %end step %c1", "%p = %start to %end step %c2"),
+                           ("%c1 = ", "%c2 = arith.constant 2 : index\n%c1 = "))  # fmt: skip
+    wanted = expected(table, lambda s, x: s + x, each=2)
+    assert np.array_equal(run_bags(device, every_second, table), wanted)
+
+
+def test_only_some_columns_are_added(device: daedal.Device, table: Any) -> None:
+    kernel = changed(
+        device,
+        ("%d_1 = %c0 to %width", "%d_1 = %c0 to %c24"),
+        ("%c1 = ", "%c24 = arith.constant 24 : index\n%c1 = "),
+    )
+    wanted = expected(table, lambda s, x: s + x)
+    wanted[:, 24:] = 0
+    assert np.array_equal(run_bags(device, kernel, table), wanted)
+
+
+HEAD = """
+%c0 = arith.constant 0 : index
+%c1 = arith.constant 1 : index
+%c8 = arith.constant 8 : index
+"""
+
+
+def compile_loops(config: Config, arguments: str, body: str) -> Kernel:
+    return compile_scf(f"func.func @f({arguments}) {{ {HEAD} {body} func.return }}", config)
+
+
+def test_product_of_two_tables(device: daedal.Device, rng: np.random.Generator) -> None:
+    kernel = compile_loops(
+        device.config,
+        "%a: memref<?x8xf32>, %b: memref<?x8xf32>, %i: memref<?xi32>, %j: memref<?xi64>, %out: "
+        "memref<?x8xf32>",
+        """
+        %n = memref.dim %i, %c0 : memref<?xi32>
+        scf.for %p = %c0 to %n step %c1 {
+          %k0 = memref.load %i[%p] : memref<?xi32>
+          %k = arith.index_cast %k0 : i32 to index
+          %l0 = memref.load %j[%p] : memref<?xi64>
+          %l = arith.index_cast %l0 : i64 to index
+          scf.for %d = %c0 to %c8 step %c1 {
+            %x = memref.load %a[%k, %d] : memref<?x8xf32>
+            %y = memref.load %b[%l, %d] : memref<?x8xf32>
+            %z = arith.mulf %x, %y : f32
+            memref.store %z, %out[%p, %d] : memref<?x8xf32>
+          }
+        }""",
+    )
+    a, b = rng.standard_normal((2, 9, 8)).astype(np.float32)
+    i, j = rng.integers(0, 9, 6).astype(np.int32), rng.integers(0, 9, 6)
+    assert np.array_equal(run(device, kernel, a=a, b=b, i=i, j=j, out=(6, 8)), a[i] * b[j])
+
+
+def test_accumulation_into_the_output(device: daedal.Device, rng: np.random.Generator) -> None:
+    kernel = compile_loops(
+        device.config,
+        "%t: memref<?x8xf32, strided<[?, 1]>>, %row: memref<?xi32>, %col: memref<?xi32>, %val: "
+        "memref<?xf32>, "
+        "%out: memref<?x8xf32>",
+        """
+        %n = memref.dim %out, %c0 : memref<?x8xf32>
+        scf.for %r = %c0 to %n step %c1 {
+          %next = arith.addi %r, %c1 : index
+          %s0 = memref.load %row[%r] : memref<?xi32>
+          %s = arith.index_cast %s0 : i32 to index
+          %e0 = memref.load %row[%next] : memref<?xi32>
+          %e = arith.index_cast %e0 : i32 to index
+          scf.for %p = %s to %e step %c1 {
+            scf.for %d = %c0 to %c8 step %c1 {
+              %c00 = memref.load %col[%p] : memref<?xi32>
+              %c = arith.index_cast %c00 : i32 to index
+              %v = memref.load %val[%p] : memref<?xf32>
+              %x = memref.load %t[%c, %d] : memref<?x8xf32, strided<[?, 1]>>
+              %y = arith.mulf %v, %x : f32
+              %o = memref.load %out[%r, %d] : memref<?x8xf32>
+              %z = arith.addf %o, %y : f32
+              memref.store %z, %out[%r, %d] : memref<?x8xf32>
+            }
+          }
+        }""",
+    )
+    t = rng.standard_normal((5, 8)).astype(np.float32)
+    row, col = np.array([0, 2, 2, 5], np.int32), np.array([0, 4, 1, 1, 3], np.int32)
+    val = rng.standard_normal(5).astype(np.float32)
+    out = rng.standard_normal((3, 8)).astype(np.float32)
+    wanted = out.copy()
+    for r in range(3):
+        for p in range(row[r], row[r + 1]):
+            wanted[r] = wanted[r] + val[p] * t[col[p]]
+    with pytest.raises(daedal.UnsupportedOperation):
+        compile_loops(device.config, "%x: memref<?xf16>", "")
+    assert np.array_equal(run(device, kernel, t=t, row=row, col=col, val=val, out=out), wanted)
+
+
+def test_three_dimensions_and_an_offset_in_the_row(device: daedal.Device, rng: np.random.Generator) -> None:
+    kernel = compile_loops(
+        device.config,
+        "%t: memref<?x?x32xf32>, %out: memref<?x?x24xf32>",
+        """
+        %n = memref.dim %out, %c0 : memref<?x?x24xf32>
+        %m = memref.dim %out, %c1 : memref<?x?x24xf32>
+        %c24 = arith.constant 24 : index
+        scf.for %i = %c0 to %n step %c1 {
+          scf.for %j = %c0 to %m step %c1 {
+            scf.for %d = %c0 to %c24 step %c1 {
+              %e = arith.addi %d, %c8 : index
+              %x = memref.load %t[%j, %i, %e] : memref<?x?x32xf32>
+              memref.store %x, %out[%i, %j, %d] : memref<?x?x24xf32>
+            }
+          }
+        }""",
+    )
+    t = rng.standard_normal((4, 3, 32)).astype(np.float32)
+    assert np.array_equal(run(device, kernel, t=t, out=(3, 4, 24)), t.transpose(1, 0, 2)[:, :, 8:])
+
+
+def test_conditions_and_random_loads(device: daedal.Device, rng: np.random.Generator) -> None:
+    kernel = compile_loops(
+        device.config,
+        "%t: memref<?x8xf32>, %i: memref<?xi64>, %weight: memref<?xf32>, %low: index, %out: memref<?x8xf32>",
+        """
+        %n = memref.dim %i, %c0 : memref<?xi64>
+        %rows = memref.dim %t, %c0 : memref<?x8xf32>
+        scf.for %p = %c0 to %n step %c1 {
+          %k0 = memref.load %i[%p] : memref<?xi64>
+          %k = arith.index_cast %k0 : i64 to index
+          check.bounds "index" %k, %rows
+          %w = memref.load %weight[%k] : memref<?xf32>
+          %big = arith.cmpi sge, %k, %low : index
+          scf.if %big {
+            scf.for %d = %c0 to %c8 step %c1 {
+              %x = memref.load %t[%k, %d] : memref<?x8xf32>
+              %y = arith.mulf %x, %w : f32
+              memref.store %y, %out[%p, %d] : memref<?x8xf32>
+            }
+          }
+        }""",
+    )
+    t, weight = rng.standard_normal((9, 8)).astype(np.float32), rng.standard_normal(9).astype(np.float32)
+    i = rng.integers(0, 9, 20)
+    wanted = np.where((i >= 4)[:, None], t[i] * weight[i][:, None], np.float32(7))
+    out = np.full((20, 8), 7, np.float32)
+    given = {"t": t, "i": i, "weight": weight, "out": out}
+    assert np.array_equal(run(device, kernel, values={"low": 4}, **given), wanted)
+    with pytest.raises(daedal.IndexOutOfRange):
+        run(device, kernel, values={"low": 4}, **(given | {"i": i + 3}))
+    with pytest.raises(daedal.UnsupportedOperation, match="must be given low as well"):
+        run(device, kernel, **given)
+    with pytest.raises(daedal.UnsupportedOperation, match="'i' must be of int64"):
+        run(device, kernel, values={"low": 4}, **(given | {"i": i.astype(np.int32)}))
+
+
+def test_long_rows_are_tiled(device: daedal.Device, rng: np.random.Generator) -> None:
+    width = 3 * device.config.vl_max + 20
+    kernel = compile_loops(
+        device.config,
+        f"%t: memref<?x{width}xf32>, %out: memref<?x{width}xf32>",
+        f"""
+        %w = arith.constant {width} : index
+        %n = memref.dim %t, %c0 : memref<?x{width}xf32>
+        scf.for %p = %c0 to %n step %c1 {{
+          scf.for %d = %c0 to %w step %c1 {{
+            %x = memref.load %t[%p, %d] : memref<?x{width}xf32>
+            %y = arith.addf %x, %x : f32
+            memref.store %y, %out[%p, %d] : memref<?x{width}xf32>
+          }}
+        }}""",
+    )
+    t = rng.standard_normal((3, width)).astype(np.float32)
+    assert np.array_equal(run(device, kernel, t=t, out=(3, width)), t + t)

@@ -1,0 +1,102 @@
+"""The access unit keeps its pace: a bundle or a step per cycle, and no line of offsets read twice."""
+
+import pytest
+from daedal.hw.config import Config
+from daedal.hw.isa.contract import run_contract
+from daedal.hw.isa.program import Program, Word
+from daedal.hw.isa.program_words import (
+    CheckKind,
+    ControlField,
+    EventField,
+    LevelField,
+    Source,
+    StepField,
+)
+
+from tests.unit.access_unit.machine import Behaviour, Machine, Sent
+from tests.unit.access_unit.test_access_unit import compare, model_of
+from tests.unit.harness import CONFIGS
+
+pytestmark = [pytest.mark.rtl, pytest.mark.slow]
+
+OFFSETS, INDICES, TABLE = 0x1000, 0x4000, 0x10000
+ELEMENT = 4
+START_UP = 150
+"""Cycles for the first loads and the way through all stages."""
+
+
+def image_of(bag: int, bags: int) -> bytearray:
+    image = bytearray(1 << 17)
+    for base, values in ((OFFSETS, range(0, bag * (bags + 1), bag)), (INDICES, range(bag * bags))):
+        for n, value in enumerate(values):
+            image[base + n * ELEMENT : base + (n + 1) * ELEMENT] = value.to_bytes(ELEMENT, "little")
+    return image
+
+
+def bags_program(config: Config, bag: int, bags: int, *, at_end: bool) -> Program:
+    """Bags of rows: a token and a row fetch for each index, and a store at the end of each bag if ``at_end``."""
+    offsets = [
+        word
+        for slot in (0, 1)
+        for word in (
+            Word.packed(LevelField[f"LOAD{slot}"], 0, enable=1, size=2, destination=Source(slot + 1)),
+            Word(LevelField[f"LOAD{slot}_BASE"], 0, OFFSETS + slot * ELEMENT),
+            Word(LevelField[f"LOAD{slot}_LIMIT"], 0, OFFSETS + (bags + 1) * ELEMENT),
+        )
+    ]
+    return Program(config.hash, [
+        Word.packed(LevelField.CONTROL, 0, enable=1),
+        Word(LevelField.LOWER, 0, 0), Word(LevelField.UPPER, 0, bags), Word(LevelField.STEP, 0, 1),
+        *offsets,
+        Word.packed(LevelField.CONTROL, 1, enable=1, lower=Source.R0, upper=Source.R1),
+        Word(LevelField.STEP, 1, 1),
+        Word.packed(LevelField.LOAD0, 1, enable=1, size=2, is_signed=1, destination=Source.R2),
+        Word(LevelField.LOAD0_BASE, 1, INDICES), Word(LevelField.LOAD0_LIMIT, 1, INDICES + bag * bags * ELEMENT),
+        Word.packed(LevelField.CHECK, 1, enable=1, load=0, kind=CheckKind.INDEX),
+        Word(LevelField.CHECK_LIMIT, 1, bag * bags),
+        Word.packed(EventField.CONTROL, 5, first=0, count=1),
+        *([Word.packed(EventField.CONTROL, 6, first=1, count=1)] if at_end else []),
+        Word.packed(StepField.CONTROL, 0, fetch_enable=1, token_enable=1, fetch_index=Source.R2),
+        Word(StepField.FETCH_BASE, 0, TABLE), Word(StepField.FETCH_PITCH, 0, 64), Word(StepField.FETCH_SIZE, 0, 64),
+        Word(StepField.TOKEN, 0, 1), Word(StepField.TOKEN, 1, 2),
+        Word.packed(StepField.CONTROL, 1, store_enable=1, token_enable=1, store_index=Source.R0),
+        Word(StepField.STORE_BASE, 1, TABLE), Word(StepField.STORE_PITCH, 1, 64), Word(StepField.STORE_SIZE, 1, 64),
+        Word(ControlField.RUN),
+    ])  # fmt: skip
+
+
+def run(config: Config, bag: int, bags: int, latency: int = 20, *, at_end: bool = False) -> Sent:
+    image = image_of(bag, bags)
+    behaviour = Behaviour(refuse=0.0, port_busy=0.0, latency=(latency, latency), return_idle=0.0, shuffle=False)
+    machine = Machine(model_of(config), config, image, behaviour, 1)
+    machine.reset()
+    program = bags_program(config, bag, bags, at_end=at_end)
+    (sent,) = machine.run(program, [])
+    (trace,) = run_contract(program.to_bytes(), config, lambda address, size: bytes(image[address : address + size]))
+    compare(sent, trace, config)
+    assert sent.counts["lookup"] == bag * bags
+    return sent
+
+
+@pytest.mark.parametrize("config", CONFIGS[:2], ids=lambda config: config.name)
+@pytest.mark.parametrize(("bag", "bags"), [(1, 1000), (2, 500), (32, 40)])
+def test_a_bundle_per_cycle_whatever_the_length_of_bags(config: Config, bag: int, bags: int) -> None:
+    assert run(config, bag, bags).cycles <= 1.05 * bag * bags + START_UP
+
+
+def test_two_steps_in_two_cycles() -> None:
+    assert run(CONFIGS[0], 1, 1000, at_end=True).cycles <= 1.05 * 2000 + START_UP
+
+
+def test_prefetch_hides_a_slow_memory() -> None:
+    assert run(CONFIGS[0], 4, 400, latency=150).cycles <= 1.05 * 1600 + 4 * START_UP
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+def test_every_line_of_the_arrays_is_read_once_and_none_after_them(config: Config) -> None:
+    bag, bags = 3, 60
+    lines = run(config, bag, bags).load_lines
+    wanted = set()
+    for base, elements in ((OFFSETS, bags + 1), (INDICES, bag * bags)):
+        wanted |= {(base + n * ELEMENT) // config.bus_bytes for n in range(elements)}
+    assert sorted(lines) == sorted(wanted)
