@@ -25,8 +25,19 @@ def run(options: Options) -> list[Row]:
     rows = []
     for workload in WORKLOADS:
         say(f"machine: {workload.name}")
-        rows.append(measure(workload.smaller() if options.quick else workload, options))
+        rows.append(_attempt(workload.smaller() if options.quick else workload, options))
     return rows
+
+
+def _attempt(workload: Workload, options: Options) -> Row:
+    """A workload that breaks is a row too: the others are still of use."""
+    try:
+        return measure(workload, options)
+    except daedal.DaedalError as error:
+        return {
+            "workload": workload.name, "target": options.target, "config": options.config.name,
+            "memory": options.memory, "bit_exact": False, "verdict": f"{type(error).__name__}: {error}",
+        }  # fmt: skip
 
 
 def measure(workload: Workload, options: Options) -> Row:

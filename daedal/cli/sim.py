@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of the JSON output."""
 
+FILE_WIDTH = 140
+"""Columns of the table where there is no terminal to fit."""
+
 
 @click.command()
 @click.argument("workloads", nargs=-1, type=click.Choice(list(WORKLOADS)), metavar="[WORKLOAD]...")
@@ -106,8 +109,7 @@ def _print_table(results: "Sequence[Result]") -> None:
             result.main_stall.replace("_", " "),
             "[green]equal[/]" if result.bit_exact else "[red]differs[/]",
         )
-    console = Console()
-    console.print(table, width=max(console.width, 120) if not console.is_terminal else None)
+    Console(width=None if Console().is_terminal else FILE_WIDTH).print(table)
     speed = [result.sim_kcycles_per_s for result in results if result.sim_kcycles_per_s]
     if speed:
         click.echo(f"simulated {min(speed):,.0f} to {max(speed):,.0f} thousand cycles per second")

@@ -26,13 +26,9 @@ class Embeddings(nn.Module):
         tables = [torch.randn(rows, dim, generator=generator) for rows, dim, _ in TABLES]
         self.bags = nn.ModuleList(nn.EmbeddingBag.from_pretrained(table, mode="sum") for table in tables)
 
-    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """Pooled rows of each table; inputs are indices, offsets (and weights) of table 0, of table 1, …"""
-        each = len(inputs) // len(self.bags)
-        return tuple(
-            bag(inputs[each * k], inputs[each * k + 1], *inputs[each * k + 2 : each * (k + 1)])
-            for k, bag in enumerate(self.bags)
-        )
+    def forward(self, inputs: list[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+        """Pooled rows of each table; inputs are indices and offsets (and weights) for each of them."""
+        return tuple(bag(*tensors) for bag, tensors in zip(self.bags, inputs, strict=True))
 
 
 def _bags(rows: int, mean: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -52,4 +48,4 @@ def cases() -> Iterator[Case]:
     lookups = sum(len(indices) for indices, _ in plain)
     shape = f"{len(TABLES)} tables, {BATCH} bags each, {lookups} lookups"
     for operation, inputs in (("EmbeddingBag sum", plain), ("EmbeddingBag weighted sum", weighted)):
-        yield Case("dlrm", operation, shape, module, tuple(tensor for bag in inputs for tensor in bag))
+        yield Case("dlrm", operation, shape, module, (inputs,))

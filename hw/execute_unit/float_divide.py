@@ -18,7 +18,8 @@ quotient that is not halfway between two numbers is at least 1 / (2 L') from it,
 further than that for L' up to 2**24 / 4.5. For every odd L between 2**21 and 2**24, each significand whose
 quotient lies within 4 / (2 L) of a halfway point was computed (1.2 * 10**8 cases), and all came out right.
 A quotient with a normal result is never exactly halfway. A subnormal one can be: then the remainder is
-exactly half the count, which :class:`DivideFixup` looks for.
+exactly half the count, which :class:`DivideFixup` looks for. Only a power of two can have a tie right below
+the smallest normal number, where the first quotient is normal; its reciprocal is exact and needs no help.
 """
 
 from typing import Protocol
@@ -45,8 +46,8 @@ class DivideFixup(wiring.Component):
     """Operands of the third pass of a division by a count; combinational, about four levels of logic.
 
     A quotient that is infinite or NaN, or a zero that left no remainder, is the result already (the dividend
-    was infinite, NaN or zero) and is moved. A remainder of exactly half the count under a quotient on the
-    grid of the subnormals is a tie: the remainder times a rounded reciprocal would miss it, half the smallest
+    was infinite, NaN or zero) and is moved. A remainder of exactly half the count under a subnormal
+    or zero quotient is a tie: the remainder times a rounded reciprocal would miss it, half the smallest
     subnormal does not, and the lane rounds it to even. Everything else is ``fma(r, y, q)``.
 
     Members
@@ -77,7 +78,7 @@ class DivideFixup(wiring.Component):
         done, tie = Signal(), Signal()
         m.d.comb += [
             done.eq(quotient.exponent.all() | (quotient.is_zero() & remainder.is_zero())),
-            tie.eq((quotient.exponent <= 1) & ~self.count[0] & (self.remainder[:31] == self.count[1:])),
+            tie.eq(~quotient.hidden() & ~self.count[0] & (self.remainder[:31] == self.count[1:])),
             self.op.eq(Mux(done, LaneOp.MOVE, LaneOp.FMA)),
             self.a.eq(
                 Mux(
@@ -97,7 +98,7 @@ def fix_up(remainder: int, quotient: int, reciprocal: int, count: int) -> tuple[
     exponent = quotient >> 23 & 0xFF
     if exponent == 0xFF or (quotient << 1 & 0xFFFFFFFF == 0 and magnitude == 0):
         return LaneOp.MOVE, quotient, reciprocal
-    if exponent <= 1 and count % 2 == 0 and magnitude == count // 2:
+    if exponent == 0 and count % 2 == 0 and magnitude == count // 2:
         return LaneOp.FMA, sign | SMALLEST_SUBNORMAL, HALF
     return LaneOp.FMA, remainder, reciprocal
 

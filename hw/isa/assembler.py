@@ -26,23 +26,28 @@ _VALUE = re.compile(r"=\s*(?:arg(\d+)\s*(?:\+\s*)?)?(-?\w+)?$")
 
 
 def assemble(text: str) -> bytes:
-    """The bytes of the program in ``text``; ProgramError names the line that cannot be read."""
-    config_hash: int | None = None
-    body: list[Word] = []
+    """The bytes of the program in ``text``; ProgramError names the line that cannot be read.
+
+    Every ``config`` line starts a program; the bytes of several programs follow one another.
+    """
+    programs: list[tuple[int, list[Word]]] = []
     for number, line in enumerate(text.splitlines(), 1):
         code = line.split(";")[0].strip()
         if not code:
             continue
         try:
             if code.startswith("config "):
-                config_hash = int(code.split()[1], 0)
-            else:
-                body.append(_read_word(code))
+                programs.append((int(code.split()[1], 0), []))
+                continue
+            word = _read_word(code)
         except (ProgramError, ValueError, KeyError) as error:
             raise ProgramError(f"line {number}: {code!r} cannot be read: {error}") from None
-    if config_hash is None:
-        raise ProgramError("the text must name the configuration: a line `config 0x…` is missing")
-    return Program(config_hash, body).to_bytes()
+        if not programs:
+            break
+        programs[-1][1].append(word)
+    if not programs:
+        raise ProgramError("the text must name the configuration: a line `config 0x…` must come first")
+    return b"".join(Program(config_hash, body).to_bytes() for config_hash, body in programs)
 
 
 def disassemble(raw: bytes) -> str:

@@ -21,7 +21,7 @@ from daedal.hw.config import Config
 
 LEVELS: Mapping[str, tuple[str, ...]] = {
     "scf": ("lower-emb",),
-    "slc": ("promote-rows", "hoist-invariants", "convert-scf-to-slc"),
+    "slc": ("rows-from-scalars", "promote-rows", "hoist-invariants", "convert-scf-to-slc"),
     "slcv": ("convert-slc-to-slcv", "elide-initialization", "tile-columns"),
     "dlc": ("convert-slcv-to-dlc",),
 }

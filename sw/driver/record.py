@@ -86,8 +86,13 @@ class Stats:
 
     @property
     def main_stall(self) -> str:
-        """The cause with the most stalled cycles, or an empty text."""
-        return max(self.stalls, key=self.stalls.__getitem__, default="") if any(self.stalls.values()) else ""
+        """The cause with the most stalled cycles, or an empty text.
+
+        That the execute unit has no token says only that the access unit is the slower one, so it counts last.
+        """
+        found = {cause: cycles for cause, cycles in self.stalls.items() if cycles}
+        others = {cause: cycles for cause, cycles in found.items() if cause != "token_empty"} or found
+        return max(others, key=others.__getitem__, default="")
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,7 @@ def test_a_model_with_other_layers(ddr3: daedal.Device, rng: np.random.Generator
     executable = daedal.compile(module, model_inputs(4, rng), device=ddr3)
     assert len(executable.kernels) == 3
     assert executable.explain().count("on the device") == 3
+    assert daedal.assemble(executable.asm()) == executable.program
     for batch in (4, 9, 1, 2):
         inputs = model_inputs(batch, rng)
         assert same_bits(executable(*inputs), module(*inputs))

@@ -1,6 +1,5 @@
 """Layers on the golden model against PyTorch, bit for bit."""
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from tests.system.compiler_support import device, random_bags, same_bits, wild_t
 __all__ = ["device"]
 
 WIDTHS = (1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 65, 100, 256, 257, 600)
-TYPES = list(itertools.product((torch.int32, torch.int64), repeat=2))
+TYPES = ((torch.int32, torch.int64), (torch.int64, torch.int32), (torch.int32, torch.int32))
 
 
 def as_torch_wants(value: Any) -> Any:
@@ -42,7 +41,7 @@ def test_bags_of_every_width(device: daedal.Device, width: int, mode: str, rng: 
 
 @pytest.mark.parametrize("types", TYPES, ids=str)
 @pytest.mark.parametrize("include_last_offset", [False, True])
-@pytest.mark.parametrize("padding", [None, 0, 11, -1, -12])
+@pytest.mark.parametrize("padding", [None, 11, -12])
 @pytest.mark.parametrize("mode", ["sum", "mean", "weighted"])
 def test_options_of_bags(
     device: daedal.Device,

@@ -82,6 +82,15 @@ def test_scale(device: daedal.Device, table: Any) -> None:
     assert np.array_equal(run_bags(device, kernel, table), expected(table, lambda s, x: s + x * third))
 
 
+def test_negation_and_division_by_a_constant(device: daedal.Device, table: Any) -> None:
+    three = "%three = arith.constant 3.0 : f32\n%y = arith.divf %x, %three : f32\n%z = arith.negf %y : f32\n"
+    kernel = changed(device, ("%added = arith.addf %s, %x", three + "%added = arith.addf %s, %z"))
+    wanted = expected(table, lambda s, x: s + -(x / np.float32(3)))
+    assert np.array_equal(run_bags(device, kernel, table), wanted)
+    with pytest.raises(daedal.UnsupportedOperation, match="arith.divf must be by a count"):
+        changed(device, ("arith.addf %s, %x", "arith.divf %s, %x"))
+
+
 def test_maximum(device: daedal.Device, table: Any) -> None:
     start = ("%zero = arith.constant 0.000000e+00", "%zero = arith.constant 0xFF800000")
     choose = "%more = arith.cmpf ogt, %x, %s : f32\n%added = arith.select %more, %x, %s : f32"
@@ -274,3 +283,67 @@ def test_long_rows_are_tiled(device: daedal.Device, rng: np.random.Generator) ->
     )
     t = rng.standard_normal((3, width)).astype(np.float32)
     assert np.array_equal(run(device, kernel, t=t, out=(3, width)), t + t)
+
+
+def test_a_sum_of_single_numbers(device: daedal.Device, rng: np.random.Generator) -> None:
+    kernel = compile_loops(
+        device.config,
+        "%t: memref<?xf32>, %i: memref<?xi64>, %o: memref<?xi64>, %low: index, %out: memref<?xf32>",
+        """
+        %n = memref.dim %out, %c0 : memref<?xf32>
+        %start = arith.constant 0.5 : f32
+        %two = arith.constant 2.0 : f32
+        scf.for %b = %c0 to %n step %c1 {
+          %next = arith.addi %b, %c1 : index
+          %s0 = memref.load %o[%b] : memref<?xi64>
+          %s = arith.index_cast %s0 : i64 to index
+          %e0 = memref.load %o[%next] : memref<?xi64>
+          %e = arith.index_cast %e0 : i64 to index
+          %sum = scf.for %p = %s to %e step %c1 iter_args(%acc = %start) -> (f32) {
+            %k0 = memref.load %i[%p] : memref<?xi64>
+            %k = arith.index_cast %k0 : i64 to index
+            %x = memref.load %t[%k] : memref<?xf32>
+            %c = arith.cmpi sge, %k, %low : index
+            %new = scf.if %c -> (f32) {
+              %a = arith.addf %acc, %x : f32
+              scf.yield %a : f32
+            } else {
+              scf.yield %acc : f32
+            }
+            scf.yield %new : f32
+          }
+          %twice = arith.mulf %sum, %two : f32
+          memref.store %twice, %out[%b] : memref<?xf32>
+        }""",
+    )
+    t = rng.standard_normal(9).astype(np.float32)
+    wanted = np.zeros(4, np.float32)
+    for b in range(4):
+        acc = np.float32(0.5)
+        for k in INDICES[OFFSETS[b] : OFFSETS[b + 1]]:
+            acc = acc + t[k] if k >= 2 else acc
+        wanted[b] = acc * np.float32(2)
+    given = {"t": t, "i": INDICES, "o": OFFSETS, "out": (4,)}
+    assert np.array_equal(run(device, kernel, values={"low": 2}, **given), wanted)
+
+
+def test_products_along_rows(device: daedal.Device, rng: np.random.Generator) -> None:
+    kernel = compile_loops(
+        device.config,
+        "%a: memref<?x8xf32>, %b: memref<8xf32>, %out: memref<?xf32>",
+        """
+        %n = memref.dim %out, %c0 : memref<?xf32>
+        %zero = arith.constant 0.0 : f32
+        scf.for %r = %c0 to %n step %c1 {
+          %sum = scf.for %d = %c0 to %c8 step %c1 iter_args(%acc = %zero) -> (f32) {
+            %x = memref.load %a[%r, %d] : memref<?x8xf32>
+            %y = memref.load %b[%d] : memref<8xf32>
+            %z = math.fma %x, %y, %acc : f32
+            scf.yield %z : f32
+          }
+          memref.store %sum, %out[%r] : memref<?xf32>
+        }""",
+    )
+    a = rng.integers(-99, 99, (5, 8)).astype(np.float32)
+    b = rng.integers(-99, 99, 8).astype(np.float32)
+    assert np.array_equal(run(device, kernel, a=a, b=b, out=(5,)), a @ b)

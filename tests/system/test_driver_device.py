@@ -213,6 +213,19 @@ def test_launch_passes_arguments_and_reads_the_record(dev, target):
     assert dev.run(PROGRAM).launch == record.launch + 1
 
 
+@pytest.mark.parametrize(
+    ("stalls", "main"),
+    [
+        ({}, ""),
+        ({"load": 0}, ""),
+        ({"load": 1, "hazard": 2, "token_empty": 9}, "hazard"),
+        ({"token_empty": 1}, "token_empty"),
+    ],
+)
+def test_main_stall(stalls, main):
+    assert Stats(stalls=stalls).main_stall == main
+
+
 def test_stats_add_up():
     both = Stats(cycles=1, launches=1, stalls={"a": 1}, marks={"q": 5}) + Stats(
         cycles=2, launches=1, rows=3, stalls={"a": 2, "b": 1}, marks={"q": 4}

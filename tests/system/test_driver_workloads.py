@@ -1,9 +1,11 @@
 """The workloads' data, and the comparison with PyTorch."""
 
 import math
+import re
 
 import pytest
 import torch
+from torch.utils._pytree import tree_leaves
 
 from daedal.workloads import WORKLOADS, cases
 from daedal.workloads.runner import first_difference
@@ -14,7 +16,8 @@ from daedal.workloads.text import numbered
 def test_cases_run_in_pytorch_and_are_the_same_each_time(workload):
     for one, two in zip(cases(workload), cases(workload), strict=True):
         assert one.workload == workload
-        assert all(torch.equal(a, b) for a, b in zip(one.inputs, two.inputs, strict=True))
+        tensors = (tree_leaves(case.inputs) for case in (one, two))
+        assert all(torch.equal(a, b) for a, b in zip(*tensors, strict=True))
         assert not first_difference(one.module(*one.inputs), two.module(*two.inputs))
 
 
@@ -43,8 +46,6 @@ def test_unknown_workload():
     ],
 )
 def test_difference(output, text):
-    import re
-
     found = first_difference(torch.tensor(output), torch.tensor([[1.0, 2.0]]))
     assert re.match(text, found) if text else not found
 

@@ -4,6 +4,7 @@ pipeline.
 
 PASSES = {
     "lower-emb": "lower_emb:LowerEmb",
+    "rows-from-scalars": "rows_from_scalars:RowsFromScalars",
     "promote-rows": "promote_rows:PromoteRows",
     "hoist-invariants": "hoist_invariants:HoistInvariants",
     "convert-scf-to-slc": "convert_scf_to_slc:ConvertScfToSlc",

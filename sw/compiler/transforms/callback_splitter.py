@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from xdsl.dialects import arith, math, vector
-from xdsl.dialects.builtin import Float32Type, IndexType, VectorType
+from xdsl.dialects.builtin import Float32Type, FloatAttr, IndexType, VectorType, f32
 from xdsl.ir import Block, Operation, SSAValue
 
 from daedal.compiler.dialects import dlc, slc, slcv
@@ -14,6 +14,9 @@ from daedal.compiler.transforms.tile_columns import is_copy
 from daedal.errors import UnsupportedOperation
 
 CASTS = (arith.IndexCastOp, arith.ExtSIOp)
+
+LARGEST_COUNT = 1 << 24
+"""Counts are below this (see VectorOp.DIVIDE_COUNT)."""
 
 ARITHMETIC = (
     arith.AddfOp,
@@ -37,6 +40,10 @@ class Translator(Protocol):
         """What an accumulator became."""
         ...
 
+    def count(self, number: int) -> SSAValue:
+        """A constant index."""
+        ...
+
     def row(self, memref: SSAValue, indices: list[SSAValue]) -> tuple[SSAValue, SSAValue, SSAValue]:
         """Base, index and pitch of a row's address."""
         ...
@@ -58,6 +65,7 @@ class CallbackSplitter:
             slcv.SetOp: self._set,
             slcv.StoreOp: self._store,
             arith.DivfOp: self._divide,
+            arith.NegfOp: self._negate,
         }
         for op in self._callback.body.block.ops:
             if type(op) in handlers:
@@ -130,19 +138,30 @@ class CallbackSplitter:
         new = type(op).create(operands=rows, result_types=[op.results[0].type], properties=op.properties)
         self._insert(new, op.results[0])
 
+    def _negate(self, op: arith.NegfOp) -> None:
+        if not isinstance(op.result.type, VectorType):
+            return
+        row = self._row(op.operand)
+        minus_one = arith.ConstantOp(FloatAttr(-1.0, f32))
+        self._steps.scalar(dlc.PushScalarOp(self._translator.stream(minus_one.result)))
+        scalar = self._insert(dlc.PopScalarOp(f32))
+        spread = self._insert(vector.BroadcastOp(scalar, op.result.type))
+        self._insert(arith.MulfOp(row, spread), op.result)
+
     def _divide(self, op: arith.DivfOp) -> None:
         if not isinstance(op.result.type, VectorType):
             return
         count = _counted(op.rhs)
         if count is None:
             raise UnsupportedOperation(
-                "arith.divf must be by a count of at least one, sitofp(maxsi(count, 1)): the machine "
-                "has no other division"
+                "arith.divf must be by a count of at least one, sitofp(maxsi(count, 1)), or by a constant count: "
+                "the machine has no other division"
             )
         row = self._row(op.lhs)
-        self._steps.scalar(dlc.PushScalarOp(self._input(count)))
+        pushed = self._translator.count(count) if isinstance(count, int) else self._input(count)
+        self._steps.scalar(dlc.PushScalarOp(pushed))
         popped = self._insert(dlc.PopScalarOp(IndexType()))
-        popped.name_hint = count.name_hint
+        popped.name_hint = pushed.name_hint
         self._insert(dlc.DivideCountOp(row, popped), op.result)
 
     def _get(self, op: slcv.GetOp) -> None:
@@ -167,12 +186,15 @@ class CallbackSplitter:
             self._steps.store(dlc.PushStoreOp(*place, size, stream=False))
 
 
-def _counted(row: SSAValue) -> SSAValue | None:
-    """The count n, if ``row`` is max(n, 1) as f32 in all elements."""
+def _counted(row: SSAValue) -> SSAValue | int | None:
+    """The count n, if ``row`` is max(n, 1), or a number from 1 that a count can be, as f32 in all elements."""
     spread = row.owner
     if not isinstance(spread, vector.BroadcastOp):
         return None
     convert = spread.source.owner
+    if isinstance(convert, arith.ConstantOp) and isinstance(convert.value, FloatAttr):
+        number = convert.value.value.data
+        return int(number) if 1 <= number < LARGEST_COUNT and number == int(number) else None
     if not isinstance(convert, arith.SIToFPOp | arith.UIToFPOp):
         return None
     value = convert.input

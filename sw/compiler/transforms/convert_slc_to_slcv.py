@@ -22,6 +22,7 @@ VECTOR_OPERATIONS = (
     arith.SubfOp,
     arith.MulfOp,
     arith.DivfOp,
+    arith.NegfOp,
     math.FmaOp,
     math.AbsFOp,
 )

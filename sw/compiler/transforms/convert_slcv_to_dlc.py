@@ -119,6 +119,10 @@ class _Separator:
             return self._streams[value]
         return self._uniforms.value(self._uniform(value))
 
+    def count(self, number: int) -> SSAValue:
+        """A constant index."""
+        return self._uniforms.value(number)
+
     def _loop(self, old: slc.ForOp, parent: _Level | None) -> None:
         scale = 4 if _is_column(old) else 1
         lower, upper, step = (self._bound(value, scale) for value in (old.lower, old.upper, old.step))

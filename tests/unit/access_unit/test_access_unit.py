@@ -14,7 +14,7 @@ from tests.unit.harness import CONFIGS
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
-CASES = 40
+CASES = 25
 BEHAVIOURS = {
     "mixed": Behaviour(),
     "ideal": Behaviour(refuse=0.0, port_busy=0.0, latency=(1, 1), return_idle=0.0),

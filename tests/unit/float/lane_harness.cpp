@@ -156,12 +156,29 @@ void halfway(Random &random, Operation &x) {
     if (random.below(2)) x.c |= fraction(random);
 }
 
+// A sum whose low bits, down to the product's last, are all but zero: next to a tie, or with one bit to tell.
+void nearly_even(Random &random, Operation &x) {
+    uint32_t mask = (1 << 24) - 1, a = (1 << 23) | fraction(random) | 1, c = (1 << 23) | fraction(random);
+    uint32_t inverse = a; // of a modulo 2**24, by Newton's iteration
+    for (int n = 0; n < 4; n++) inverse *= 2 - a * inverse;
+    int place = random.between(-4, 26), exponent = random.between(30, 220);
+    uint32_t bit = random.below(3) ? 1u << random.below(25) : 0, addend = place < 0 ? c >> -place : (uint64_t)c << place;
+    uint32_t b = ((random.below(2) ? bit - addend : bit + addend) + random.between(-1, 1)) * inverse & mask;
+    if (b < 1 << 23) return nearly_even(random, x);
+    int sum = exponent + 150 - place, ea = random.between(sum > 254 ? sum - 254 : 1, sum > 254 ? 254 : sum - 1);
+    uint32_t signs = random.next(), ones = 0x7fffff;
+    x.a = (signs & 1) << 31 | (uint32_t)ea << 23 | (a & ones);
+    x.b = (signs >> 1 & 1) << 31 | (uint32_t)(sum - ea) << 23 | (b & ones);
+    x.c = (signs >> 2 & 1) << 31 | (uint32_t)exponent << 23 | (c & ones);
+}
+
 // Operands whose product and addend meet: near in exponent, cancelling, about to overflow or underflow.
 void operands(Random &random, Operation &x) {
     int ea, eb, product;
     switch (random.below(8)) {
     case 0:
-        if (random.below(4)) return halfway(random, x);
+        if (random.below(2)) return nearly_even(random, x);
+        if (random.below(2)) return halfway(random, x);
         x.a = random.next(), x.b = random.next(), x.c = random.next();
         return;
     case 1: product = random.between(-30, 30); break;
