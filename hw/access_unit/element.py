@@ -4,6 +4,8 @@ from amaranth.hdl import Array, Cat, Elaboratable, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from daedal.hw.spread import spread
+
 WORD_BYTES = 8
 
 
@@ -42,4 +44,4 @@ class Element(wiring.Component):
         return m
 
     def _extended(self, part: Signal) -> Value:
-        return Cat(part, (self.is_signed & part[-1]).replicate(64 - len(part)))
+        return Cat(part, spread(self.is_signed & part[-1], 64 - len(part)))

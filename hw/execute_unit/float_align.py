@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.execute_unit.float_format import SIGNIFICAND_BITS, Float32, register
 from daedal.hw.execute_unit.float_product import ProductSignature
+from daedal.hw.spread import spread
 
 FRAME_BITS = 76
 HIGH_BITS = 25
@@ -126,9 +127,9 @@ class FloatAlign(wiring.Component):
         sign, product = register(m, self.sign, "addend_sign"), Signal(LOW_BITS)
         m.d.comb += product.eq(register(m, self.product.significand, "product") << 2)
         opposed = product_sign ^ sign
-        first = register(m, product + (low ^ opposed.replicate(LOW_BITS)), "first")
+        first = register(m, product + (low ^ spread(opposed, LOW_BITS)), "first")
         second = register(m, product - low, "second", shape=LOW_BITS + 1)
-        above = register(m, high ^ opposed.replicate(HIGH_BITS), "above")
+        above = register(m, high ^ spread(opposed, HIGH_BITS), "above")
         nothing_above = register(m, ~high.any(), "nothing_above")
 
         subtracted = register(m, opposed, "subtracted")
@@ -136,7 +137,7 @@ class FloatAlign(wiring.Component):
         positive = nothing_above & ~second[LOW_BITS]
         negated = subtracted & ~positive
         difference = subtracted & positive & ~self.o.sticky
-        flip = negated.replicate(LOW_BITS)
+        flip = spread(negated, LOW_BITS)
         m.d.comb += [
             self.o.low.eq(Mux(difference, second[:LOW_BITS], first[:LOW_BITS] ^ flip)),
             self.o.high.eq(Mux(subtracted & positive, 0, (above + first[LOW_BITS]) ^ flip[:HIGH_BITS])),

@@ -9,6 +9,7 @@ from daedal.hw.config import ADDRESS_BITS, ELEMENT_BYTES, MAX_BURST, Config
 from daedal.hw.memory.axi import Burst, WriteMaster, beat_size, is_error
 from daedal.hw.memory.store_layouts import burst_layout
 from daedal.hw.queues.queue import Queue
+from daedal.hw.spread import spread
 
 OUTSTANDING = 16
 """Write bursts in flight."""
@@ -78,7 +79,7 @@ class WritePort(wiring.Component):
 
     def _lines(self, m: Module, lengths: Queue) -> None:
         write, beat = self.write, Signal(range(MAX_BURST))
-        strobes = [bit.replicate(ELEMENT_BYTES) for bit in self.lines.payload.mask]
+        strobes = [spread(bit, ELEMENT_BYTES) for bit in self.lines.payload.mask]
         m.d.comb += [
             write.wdata.eq(self.lines.payload.data),
             write.wstrb.eq(Cat(strobes)),

@@ -106,6 +106,8 @@ def _advance(context: Context, module: ModuleOp, level: str, config: Config) -> 
 
 
 def _make(name: str, config: Config) -> ModulePass:
-    options: dict[str, int] = {"elements": config.vl_max} if name == "tile-columns" else {}
+    options: dict[str, int] = (
+        {"elements": config.vl_max, "levels": config.levels} if name == "tile-columns" else {}
+    )
     made = load_pass(name)(**options)
     return made

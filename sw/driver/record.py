@@ -88,7 +88,7 @@ class Stats:
     def main_stall(self) -> str:
         """The cause with the most stalled cycles, or an empty text.
 
-        That the execute unit has no token says only that the access unit is the slower one, so it counts last.
+        That the execute unit has no token says only that the access unit is slower, so it counts last.
         """
         found = {cause: cycles for cause, cycles in self.stalls.items() if cycles}
         others = {cause: cycles for cause, cycles in found.items() if cause != "token_empty"} or found

@@ -154,7 +154,8 @@ class CallbackSplitter:
         count = _counted(op.rhs)
         if count is None:
             raise UnsupportedOperation(
-                "arith.divf must be by a count of at least one, sitofp(maxsi(count, 1)), or by a constant count: "
+                "arith.divf must be by a count of at least one, sitofp(maxsi(count, 1)), or by a "
+                "constant count: "
                 "the machine has no other division"
             )
         row = self._row(op.lhs)
@@ -187,7 +188,9 @@ class CallbackSplitter:
 
 
 def _counted(row: SSAValue) -> SSAValue | int | None:
-    """The count n, if ``row`` is max(n, 1), or a number from 1 that a count can be, as f32 in all elements."""
+    """The count n, if ``row`` is max(n, 1), or a number from 1 that a count can be, as f32 in all
+    elements.
+    """
     spread = row.owner
     if not isinstance(spread, vector.BroadcastOp):
         return None

@@ -1,8 +1,8 @@
 """Pass ``rows-from-scalars``: single f32 become rows of one element.
 
-An f32 that a loop carries from one iteration to the next lives in a local row of one element; a store of a single
-f32 becomes a loop over a row of one element, with the arithmetic that leads to it. Single f32 that are only loaded
-stay as they are: the access unit sends them as scalars.
+An f32 that a loop carries from one iteration to the next lives in a local row of one element; a store of a
+single f32 becomes a loop over a row of one element, with the arithmetic that leads to it. Single f32 that are
+only loaded stay as they are: the access unit sends them as scalars.
 """
 
 from collections.abc import Sequence
@@ -122,9 +122,7 @@ class _Function:
             return value
         elif all(_is_float(operand) for operand in op.operands):
             operands = [self._copy(operand, body, column, store) for operand in op.operands]
-            new = type(op).create(
-                operands=operands, result_types=[value.type], properties=op.properties
-            )
+            new = type(op).create(operands=operands, result_types=[value.type], properties=op.properties)
         else:
             return value
         new.results[0].name_hint = value.name_hint
@@ -136,7 +134,8 @@ class _Function:
         for op in order[order.index(load) : order.index(store)]:
             if isinstance(op, memref.StoreOp) and op.memref is load.memref:
                 raise UnsupportedOperation(
-                    f"local row %{load.memref.name_hint or '?'} must not be written between a load and the use of "
+                    f"local row %{load.memref.name_hint or '?'} must not be written between a load and "
+                    "the use of "
                     "its value"
                 )
 

@@ -1,7 +1,8 @@
 """Pass ``tile-columns``: work on rows longer than a vector register is done in tiles of columns.
 
-The nest is put into a loop over the full tiles; a copy of it, after it, does what is left over. A row that is
-only copied needs no register and stays whole.
+The nest is put into a loop over the full tiles; a copy of it, after it, does what is left over. Where the
+machine has no level for that loop there is a copy for every tile. A row that is only copied needs no register
+and stays whole.
 """
 
 from dataclasses import dataclass
@@ -46,21 +47,25 @@ class _Tiling:
 
     def __init__(self, nest: slc.ForOp, width: int, elements: int) -> None:
         self._nest, self._width, self._elements = nest, width, elements
+        self._accumulators: dict[tuple[SSAValue, int], SSAValue] = {}
 
-    def run(self) -> None:
+    def run(self, *, has_level: bool) -> None:
         full, tail = divmod(self._width, self._elements)
-        main = self._copy(self._elements)
-        if full == 1:
-            self._place(main)
+        if full > 1 and has_level:
+            self._place(self._loop(self._copy(self._elements), full))
         else:
-            self._place(self._loop(main, full))
+            for tile in range(full):
+                self._place_at(self._copy(self._elements), tile)
         if tail:
-            rest = self._copy(tail)
-            first = _constant(full * self._elements, self._nest)
-            self._place(rest)
-            self._move_columns(rest, first)
+            self._place_at(self._copy(tail), full)
         self._nest.detach()
         self._nest.erase()
+
+    def _place_at(self, nest: slc.ForOp, tile: int) -> None:
+        first = _constant(tile * self._elements, self._nest) if tile else None
+        self._place(nest)
+        if first is not None:
+            self._move_columns(nest, first)
 
     def _place(self, nest: slc.ForOp) -> None:
         assert self._nest.parent is not None
@@ -71,16 +76,23 @@ class _Tiling:
         known: dict[SSAValue, SSAValue] = {}
         for op in self._nest.walk():
             if isinstance(op, slcv.GetOp | slcv.SetOp) and op.accumulator not in known:
-                accumulator = slcv.AccumulatorOp(width)
-                accumulator.result.name_hint = op.accumulator.name_hint
-                self._nest.parent.insert_op_before(accumulator, self._nest)  # type: ignore[union-attr]
-                known[op.accumulator] = accumulator.result
+                known[op.accumulator] = self._accumulator(op.accumulator, width)
         copy = self._nest.clone(known)
         for op in copy.walk():
             for result in op.results:
                 if isinstance(result.type, VectorType):
                     Rewriter.replace_value_with_new_type(result, slcv.row_type(width))
         return copy
+
+    def _accumulator(self, old: SSAValue, width: int) -> SSAValue:
+        """The accumulator of tiles of ``width``; tiles follow one another, so all share it."""
+        if (old, width) not in self._accumulators:
+            op = slcv.AccumulatorOp(width)
+            op.result.name_hint = old.name_hint
+            assert self._nest.parent is not None
+            self._nest.parent.insert_op_before(op, self._nest)
+            self._accumulators[old, width] = op.result
+        return self._accumulators[old, width]
 
     def _loop(self, nest: slc.ForOp, full: int) -> slc.ForOp:
         zero, step = _constant(0, self._nest), _constant(self._elements, self._nest)
@@ -119,11 +131,20 @@ def _add_input(callback: slc.CallbackOp, stream: SSAValue) -> None:
 
 @dataclass(frozen=True)
 class TileColumns(ModulePass):
-    """See the module. ``elements`` is the longest row that a vector register holds."""
+    """See the module.
+
+    Attributes
+    ----------
+    elements
+        The longest row that a vector register holds.
+    levels
+        How many loops a nest can have.
+    """
 
     name = "tile-columns"
 
     elements: int = 256
+    levels: int = 4
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Tile the nests that need it."""
@@ -148,4 +169,5 @@ class TileColumns(ModulePass):
                 f"{loop_name(nest)}: rows that are copied must be as long as the others, "
                 f"{sorted(widths)} elements"
             )
-        _Tiling(nest, widths.pop(), self.elements).run()
+        depth = sum(isinstance(op, slc.ForOp) for op in nest.walk())
+        _Tiling(nest, widths.pop(), self.elements).run(has_level=depth < self.levels)

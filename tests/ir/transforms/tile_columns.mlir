@@ -1,4 +1,5 @@
 // RUN: daedal-opt -p 'tile-columns{elements=256}' --split-input-file %s | filecheck %s
+// RUN: daedal-opt -p 'tile-columns{elements=256 levels=1}' --split-input-file %s | filecheck %s --check-prefix=FLAT
 
 func.func @long(%t: memref<?x600xf32, strided<[?, 1]>>, %n: index) {
   %c0 = arith.constant 0 : index
@@ -27,6 +28,17 @@ func.func @long(%t: memref<?x600xf32, strided<[?, 1]>>, %n: index) {
 // CHECK-NEXT:   ^bb0(%i_1: index):
 // CHECK-NEXT:     %1 = arith.addi %c0, %c512_1 : index
 // CHECK-NEXT:     %x_1 = slcv.fetch %t[%i_1, %1] : memref<?x600xf32, strided<[?, 1]>>, vector<88xf32>
+
+// FLAT-NOT:  %tile
+// FLAT:      slc.for %p = %c0 to %n step %c1 : index, index {
+// FLAT:        %x = slcv.fetch %t[%i, %c0] : memref<?x600xf32, strided<[?, 1]>>, vector<256xf32>
+// FLAT-NEXT:   slcv.set %acc_1,
+// FLAT:      slc.for %p_1 = %c0 to %n step %c1 : index, index {
+// FLAT:        %0 = arith.addi %c0, %c256 : index
+// FLAT-NEXT:   %x_1 = slcv.fetch %t[%i_1, %0] : memref<?x600xf32, strided<[?, 1]>>, vector<256xf32>
+// FLAT-NEXT:   slcv.set %acc_1,
+// FLAT:        %1 = arith.addi %c0, %c512 : index
+// FLAT-NEXT:   %x_2 = slcv.fetch %t[%i_2, %1] : memref<?x600xf32, strided<[?, 1]>>, vector<88xf32>
 // -----
 
 // Rows that are only copied stay whole.

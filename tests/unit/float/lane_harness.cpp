@@ -175,10 +175,10 @@ void nearly_even(Random &random, Operation &x) {
 // Operands whose product and addend meet: near in exponent, cancelling, about to overflow or underflow.
 void operands(Random &random, Operation &x) {
     int ea, eb, product;
-    switch (random.below(8)) {
+    switch (random.below(10)) {
+    case 8: return nearly_even(random, x);
+    case 9: return halfway(random, x);
     case 0:
-        if (random.below(2)) return nearly_even(random, x);
-        if (random.below(2)) return halfway(random, x);
         x.a = random.next(), x.b = random.next(), x.c = random.next();
         return;
     case 1: product = random.between(-30, 30); break;
