@@ -28,33 +28,13 @@ def core_verilog(config: Config) -> str:
 
 
 def generate_verilog(config: Config) -> str:
-    """The Verilog text of ``Core(config)``, made anew.
-
-    The reset pin goes through a register first. Otherwise every next-state expression of the core would depend
-    on an input, and Verilator evaluates what depends on inputs twice a cycle.
-    """
+    """The Verilog text of ``Core(config)``, with a registered reset, made anew."""
     from amaranth.back import verilog
-    from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal
-    from amaranth.lib import wiring
-    from amaranth.lib.wiring import connect, flipped
 
     from daedal.hw.core import Core
+    from daedal.hw.reset import RegisteredReset
 
-    class Top(wiring.Component):
-        """The core behind a registered reset."""
-
-        def elaborate(self, platform: object) -> Module:
-            m = Module()
-            m.domains.core = ClockDomain("core", local=True)
-            m.submodules.core = DomainRenamer("core")(core)
-            reset = Signal(init=1)
-            m.d.sync += reset.eq(0)
-            m.d.comb += [ClockSignal("core").eq(ClockSignal()), ResetSignal("core").eq(reset)]
-            connect(m, flipped(self), core)
-            return m
-
-    core = Core(config)
-    text: str = verilog.convert(Top(core.signature), name=TOP, emit_src=False)
+    text: str = verilog.convert(RegisteredReset(Core(config)), name=TOP, emit_src=False)
     return text
 
 
