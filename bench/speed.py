@@ -43,9 +43,7 @@ def _verilated(workload: Workload, options: Options) -> Row:
         target: Any = device.target
         runs = _timed(workload, options, device, lambda exe: target.cycles)
     amounts = [later - earlier for earlier, later in pairwise([run.mark for run in runs])]
-    rates = [
-        _Run(amount, run.wall, run.cpu, run.exact) for amount, run in zip(amounts, runs[1:], strict=True)
-    ]
+    rates = [_Run(amount, run.wall, run.cpu, run.exact) for amount, run in zip(amounts, runs[1:], strict=True)]
     return _rates("verilated core", "simulated cycles / s", rates, CYCLES_PER_SECOND, options)
 
 

@@ -266,9 +266,13 @@ class Core(wiring.Component):
 
     def _write_records(self, m: Module) -> None:
         writer, controller, store, statistics = self.writer, self.controller, self.store, self.statistics
+        # The loader is reset after a fault; where the record goes must be known all the same.
+        record, launch = Signal(ADDRESS_BITS), Signal(32)
+        with m.If(controller.running | controller.cancelling):
+            m.d.sync += [record.eq(self.loader.record), launch.eq(self.loader.number)]
         m.d.comb += [
             writer.start.eq(controller.record_start),
-            writer.address.eq(self.loader.record),
+            writer.address.eq(record),
             controller.record_done.eq(writer.done),
         ]
         for source, kept, target in (
@@ -291,7 +295,7 @@ class Core(wiring.Component):
             head.nest.eq(self._fault_nest),
             head.level.eq(self._fault.level),
             head.queue.eq(self._fault.queue),
-            head.launch.eq(self.loader.number),
+            head.launch.eq(launch),
         ]
         number = writer.number
         m.d.comb += statistics.number.eq(number - RecordWord.COUNTERS.value)

@@ -15,9 +15,7 @@ SMALL_MEMORY = 256
 CARRY_LUTS, DISTRIBUTED_LUTS = 2, 4
 """LUTs that a pair of carries (CCU2C) and a distributed RAM (TRELLIS_DPR16X4) take."""
 
-_MEMORY = re.compile(
-    r"parameter \\MEMID \"(.*?)\"\s+parameter \\WIDTH (\d+).*?parameter \\SIZE (\d+)", re.DOTALL
-)
+_MEMORY = re.compile(r"parameter \\MEMID \"(.*?)\"\s+parameter \\WIDTH (\d+).*?parameter \\SIZE (\d+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -85,9 +83,7 @@ class Area:
 
 def read_memories(dump: str) -> list[Memory]:
     """The memories in Yosys' dump of ``$mem_v2`` cells."""
-    return [
-        Memory(name.replace("\\", ""), int(depth), int(width)) for name, width, depth in _MEMORY.findall(dump)
-    ]
+    return [Memory(name.replace("\\", ""), int(depth), int(width)) for name, width, depth in _MEMORY.findall(dump)]
 
 
 def read_area(folder: Path) -> Area:

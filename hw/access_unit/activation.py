@@ -70,7 +70,9 @@ class Activation(wiring.Component):
         m = Module()
         resolved = _ResolvedBus(self._config, self._slots).create(path=("resolved",))
         move_out, move_in = Signal(), Signal()
+        left = Signal(ADDRESS_BITS + 1)  # negative: the bounds are in the wrong order
         m.d.comb += [
+            left.eq(resolved.upper.as_signed() - resolved.lower.as_signed()),
             move_out.eq(~self.o.valid | self.ready),
             move_in.eq(~resolved.valid | move_out),
             self.i.ready.eq(move_in),
@@ -78,7 +80,7 @@ class Activation(wiring.Component):
         with m.If(move_in):
             m.d.sync += self._resolve(resolved)
         with m.If(move_out):
-            m.d.sync += self._compute(resolved)
+            m.d.sync += self._compute(resolved, left)
         return m
 
     def _resolve(self, resolved: Any) -> list[Any]:
@@ -102,14 +104,13 @@ class Activation(wiring.Component):
             ]
         return statements
 
-    def _compute(self, resolved: Any) -> list[Any]:
-        lower, upper = resolved.lower.as_signed(), resolved.upper.as_signed()
+    def _compute(self, resolved: Any, left: Signal) -> list[Any]:
         statements = [
             *assign(self.o, resolved, ("valid", "registers", "flags", "lower", "upper", "limit")),
-            self.o.left.eq(upper - lower),
-            self.o.run.eq(resolved.active & (lower < upper)),
-            self.o.empty.eq(resolved.active & (lower == upper)),
-            self.o.order.eq(resolved.active & (upper < lower)),
+            self.o.left.eq(left),
+            self.o.run.eq(resolved.active & ~left[-1] & left.any()),
+            self.o.empty.eq(resolved.active & ~left.any()),
+            self.o.order.eq(resolved.active & left[-1]),
         ]
         for slot in range(self._slots):
             control = getattr(self.words, f"load{slot}")

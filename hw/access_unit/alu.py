@@ -1,6 +1,6 @@
 """One ALU operation of a level."""
 
-from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -59,12 +59,14 @@ class Alu(wiring.Component):
         return m
 
     def _simple(self, a: Signal, b: Signal) -> Value:
-        less, equal = a.as_signed() < b.as_signed(), a == b
+        """All but products and shifts, with one adder: ``a - b`` also tells which one is less."""
         is_op = {op: self.control.op == op for op in AluOp}
-        swapped = is_op[AluOp.MAX] | is_op[AluOp.MIN]
-        first = Mux(is_op[AluOp.MIN], less, ~less)
-        chain = Mux(is_op[AluOp.SUB], a - b, a + b)[:ADDRESS_BITS]
-        result = Mux(swapped, Mux(first, a, b), chain)
+        minus = is_op[AluOp.SUB] | is_op[AluOp.MIN] | is_op[AluOp.MAX] | is_op[AluOp.LESS]
+        other = Cat(b, b[-1]) ^ minus.replicate(ADDRESS_BITS + 1)
+        total = (Cat(1, a, a[-1]) + Cat(minus, other))[1 : ADDRESS_BITS + 2]
+        less, equal = total[-1], a == b
+        selects = is_op[AluOp.MAX] | is_op[AluOp.MIN]
+        result = Mux(selects, Mux(less ^ is_op[AluOp.MAX], a, b), total[:ADDRESS_BITS])
         for op, value in (
             (AluOp.AND, a & b),
             (AluOp.EQUAL, equal),

@@ -101,7 +101,7 @@ class Level(wiring.Component):
             loads.running.eq(self.running),
             loads.free.eq(free),
             iterator.ready.eq(loads.ready),
-            take.eq(loads.i.valid & loads.ready),
+            take.eq(loads.take),
         ]
         self._busy.append(loads.busy)
         return self._commit(m, words, loads.o, loads.values, slots), free, take

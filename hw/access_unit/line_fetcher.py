@@ -80,41 +80,49 @@ class LineFetcher(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         bits = line_bits(self._config) + 1  # a line past the last address ends the array, it does not wrap
-        line, end = Signal(bits), Signal(bits)
+        line, forced = Signal(bits), Signal(2)
         waiting = Signal(self._blocks)
         m.d.comb += [self.progress.line.eq(line), self.busy.eq(waiting.any())]
-        self._ask(m, line, end, waiting)
+        self._ask(m, line, forced, waiting)
         self._receive(m, waiting)
-        self._restart(m, line, end)
+        self._restart(m, line, forced)
         with m.If(~self.running):
             m.d.sync += self.progress.active.eq(0)
         return m
 
-    def _ask(self, m: Module, line: Signal, end: Signal, waiting: Signal) -> None:
+    def _ask(self, m: Module, line: Signal, forced: Signal, waiting: Signal) -> None:
         """Find the next burst in one cycle, offer it from the next one on."""
         offset, block = line[: self._burst_bits], line[self._burst_bits :][: exact_log2(self._blocks)]
         room, full = Signal(), Signal(range(self._config.burst_lines + 1))
         held = Signal.like(self.read_line)
-        left = Signal(len(line) + 1)
+        limit, left, some = Signal(len(line)), Signal(len(line) + 1), Signal()
+        bus_bits = exact_log2(self._config.bus_bytes)
         request = self.request.payload
+        m.d.sync += limit.eq((self.limit + self._config.bus_bytes - 1) >> bus_bits)
         m.d.comb += [
             held.eq(self.progress.line - self.read_line),
             full.eq(self._config.burst_lines - offset),
             room.eq(held + full <= self._config.lookahead_lines),
-            left.eq(end - line),
+            left.eq(limit - line),
+            some.eq(~left[-1] & left.any()),
         ]
-        some = left.as_signed() > 0
         with m.If(~self.request.valid):
             m.d.sync += [
-                self.progress.exhausted.eq(~some),
-                self.request.valid.eq(self.progress.active & some & room & ~waiting.bit_select(block, 1)),
+                self.progress.exhausted.eq(~some & ~forced.any()),
+                self.request.valid.eq(
+                    self.progress.active & (some | forced.any()) & room & ~waiting.bit_select(block, 1)
+                ),
                 request.line.eq(line),
-                request.beats.eq(Mux(left < full, left, full)),
+                request.beats.eq(Mux(some, Mux(left < full, left, full), 1)),
                 request.slot.unit.eq(self._unit),
                 request.slot.entry.eq(block),
             ]
         with m.Elif(self.request.ready):
-            m.d.sync += [self.request.valid.eq(0), line.eq(line + request.beats)]
+            m.d.sync += [
+                self.request.valid.eq(0),
+                line.eq(line + request.beats),
+                forced.eq((forced == 2) & (request.beats == 1)),
+            ]
 
     def _receive(self, m: Module, waiting: Signal) -> None:
         """Count the lines of each block that have come."""
@@ -138,16 +146,12 @@ class LineFetcher(wiring.Component):
                     waiting[number].eq(1),
                 ]
 
-    def _restart(self, m: Module, line: Signal, end: Signal) -> None:
-        bus_bits = exact_log2(self._config.bus_bytes)
-        least, limit = Signal.like(end), Signal.like(end)
-        m.d.comb += least.eq(self.target + 1 + self.both)
-        m.d.sync += limit.eq((self.limit + (1 << bus_bits) - 1) >> bus_bits)
+    def _restart(self, m: Module, line: Signal, forced: Signal) -> None:
         with m.If(self.restart):
             m.d.sync += [
                 self.progress.active.eq(1),
                 self.progress.exhausted.eq(0),
                 self.request.valid.eq(0),
                 line.eq(self.target),
-                end.eq(Mux(limit > least, limit, least)),
+                forced.eq(1 + self.both),
             ]

@@ -14,24 +14,26 @@ class LineReader(wiring.Component):
     """Keeps the present line of an array and the next one at hand; moves on by a line when the next one is used.
 
     One line per cycle. A wanted line further ahead is reached by skipping lines, one in two cycles; any other asks
-    for a restart.
+    for a restart. How far a wanted line is from the one before is found out in the cycle in which it is loaded.
 
     Members
     -------
     running : ``In(1)``
         A nest runs; without, all lines are forgotten.
-    need, target : ``In(1)``, ``In(line_bits)``
-        The line wanted, steady until ``take`` or not wanted any more.
+    load, target : ``In(1)``, ``In(line_bits)``
+        The line wanted from the next cycle on, which is then in ``wanted``, until it is taken.
+    need : ``In(1)``
+        A line is wanted.
     hit, second : ``Out(1)``
-        It is at hand (or none is needed), and it is the next one, not the present one.
+        It is at hand (or none is wanted), and it is the next one, not the present one.
     take : ``In(1)``
         It is used (only with ``hit``).
     present, next : ``Out(8 * bus_bytes)``
         The lines at hand.
     miss : ``Out(1)``
         The wanted line will not come without a restart.
-    restart, start : ``In(1)``, ``In(line_bits)``
-        The fetcher goes on from line ``start``.
+    restart, start : ``In(1)``, ``In``
+        The fetcher goes on from line ``start`` (low bits), which is the wanted line or the one before.
     progress : ``In(LineProgress(config))``
         Of the fetcher that fills this buffer.
     data : ``In(8 * bus_bytes)``
@@ -45,8 +47,10 @@ class LineReader(wiring.Component):
         super().__init__(
             {
                 "running": In(1),
-                "need": In(1),
+                "load": In(1),
                 "target": In(line_bits(config)),
+                "wanted": Out(line_bits(config)),
+                "need": In(1),
                 "hit": Out(1),
                 "second": Out(1),
                 "take": In(1),
@@ -54,7 +58,7 @@ class LineReader(wiring.Component):
                 "next": Out(bits),
                 "miss": Out(1),
                 "restart": In(1),
-                "start": In(line_bits(config)),
+                "start": In(range(2 * config.lookahead_lines)),
                 "progress": In(LineProgress(config)),
                 "data": In(bits),
                 "read_line": Out(range(2 * config.lookahead_lines)),
@@ -64,41 +68,53 @@ class LineReader(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        place, after = Signal(line_bits(self._config)), Signal(line_bits(self._config))
         full = Signal(3)  # the present line, the next one, the one at the memory's output
         skip, pop = Signal(), Signal()
-        self._lookup(m, place, after, full)
-        self._decide(m, place, full, skip)
+        self._lookup(m, full, skip)
         m.d.comb += pop.eq((self.take & self.need & self.second) | skip)
         self._advance(m, full, pop)
-        with m.If(pop):
-            m.d.sync += [place.eq(after), after.eq(after + 1)]
         with m.If(self.restart):
-            m.d.sync += [place.eq(self.start), after.eq(self.start + 1), self.read_line.eq(self.start)]
+            m.d.sync += self.read_line.eq(self.start)
         with m.If(self.restart | ~self.running):
             m.d.sync += full.eq(0)
         return m
 
-    def _lookup(self, m: Module, place: Signal, after: Signal, full: Signal) -> None:
+    def _lookup(self, m: Module, full: Signal, skip: Signal) -> None:
+        """Where the wanted line is: ``ahead`` lines after the present one, or elsewhere if ``far``."""
+        ahead, far = Signal(range(self._config.lookahead_lines)), Signal()
+        same, following = Signal(), Signal()  # ahead is 0, 1
+        apart = Signal(line_bits(self._config))
         m.d.comb += [
-            self.second.eq(full[0] & full[1] & (self.target == after)),
-            self.hit.eq(~self.need | (full[0] & (self.target == place)) | self.second),
+            apart.eq(self.target - self.wanted),
+            self.second.eq(following & full[0] & full[1]),
+            self.hit.eq(~self.need | (same & full[0]) | self.second),
         ]
+        with m.If(self.load):
+            m.d.sync += [
+                self.wanted.eq(self.target),
+                ahead.eq(apart),
+                far.eq(apart[len(ahead) :].any()),
+                same.eq(apart == 0),
+                following.eq(apart == 1),
+            ]
+        with m.Elif(self.restart):
+            later = self.wanted[0] ^ self.start[0]
+            m.d.sync += [ahead.eq(later), far.eq(0), same.eq(~later), following.eq(later)]
+        with m.Elif(skip):
+            m.d.sync += [ahead.eq(ahead - 1), following.eq(ahead == 2)]
+        self._decide(m, ahead, far, full, skip)
 
-    def _decide(self, m: Module, place: Signal, full: Signal, skip: Signal) -> None:
+    def _decide(self, m: Module, ahead: Signal, far: Signal, full: Signal, skip: Signal) -> None:
         """A line that is not at hand: wait for it, skip towards it, or restart. A decision takes two cycles."""
-        decide = Signal()
-        ahead = Signal(line_bits(self._config))
-        asked = Signal.like(self.read_line)
+        decide, coming = Signal(), Signal()
+        asked = Signal.like(self.read_line)  # lines asked for, from the present one on
+        held = full[0] + full[1] + full[2]
         m.d.sync += [
             decide.eq(self.need & ~self.hit & ~decide & ~self.restart & self.running),
-            ahead.eq(self.target - place),
-            asked.eq(self.progress.line - place[: len(asked)]),
+            asked.eq(self.progress.line - self.read_line + held),
         ]
-        coming = Signal()
-        within = ahead < self._config.lookahead_lines
         m.d.comb += [
-            coming.eq(self.progress.active & within & ((ahead < asked) | ~self.progress.exhausted)),
+            coming.eq(self.progress.active & ~far & ((ahead < asked) | ~self.progress.exhausted)),
             skip.eq(decide & coming & (ahead > 1) & full[0]),
             self.miss.eq(decide & ~coming),
         ]

@@ -22,9 +22,9 @@ from daedal.hw.isa.program_words import Source
 class SequentialLoads(wiring.Component):
     """Looks the elements of one iteration up in the buffers of all slots; waits until all are there.
 
-    One iteration per cycle while the lines are there; latency 2 cycles. Slots 2k and 2k+1 share the lines
-    they read if they read the same array (constant bases up to a line apart, the lower one first; equal limit, size and
-    index): then each line is read from memory once.
+    One iteration per cycle while the lines are there; latency 3 cycles. Slots 2k and 2k+1 share the lines
+    they read if they read the same array (constant bases less than a line apart, the lower one first; equal limit,
+    size and index): then each line is read from memory once.
 
     Members
     -------
@@ -37,6 +37,8 @@ class SequentialLoads(wiring.Component):
         ``i`` is taken.
     free : ``In(1)``
         The stages that follow can take an iteration.
+    take : ``Out(1)``
+        An iteration enters these stages: its elements are there.
     o, values : ``Out(WorkBus(config))``, ``Out(64).array(slots)``
         Iterations and their elements, extended to 64 bits.
     requests : ``Out(stream of load_request_layout).array(slots)``
@@ -55,6 +57,7 @@ class SequentialLoads(wiring.Component):
                 "addresses": In(ADDRESS_BITS).array(slots),
                 "ready": Out(1),
                 "free": In(1),
+                "take": Out(1),
                 "o": Out(WorkBus(config)),
                 "values": Out(64).array(slots),
                 "requests": Out(stream.Signature(load_request_layout(config))).array(slots),
@@ -68,39 +71,44 @@ class SequentialLoads(wiring.Component):
         m = Module()
         readers = [LineReader(self._config) for _ in range(self._slots)]
         fetchers = [LineFetcher(self._config, self._first_unit + k) for k in range(self._slots)]
-        hits = [reader.hit for reader in readers]
-        m.d.comb += self.ready.eq(self.free & Cat(*hits).all())
-        take = self.i.valid & self.ready
-        found = WorkBus(self._config).create(path=("found",))
+        waiting, found = (WorkBus(self._config).create(path=(name,)) for name in ("waiting", "found"))
+        m.d.comb += [
+            self.take.eq(waiting.valid & self.free & Cat(*(reader.hit for reader in readers)).all()),
+            self.ready.eq(~waiting.valid | self.take),
+        ]
+        with m.If(self.ready):
+            m.d.sync += [waiting.valid.eq(self.i.valid), *assign(waiting, self.i)]
         m.d.sync += [
-            found.valid.eq(take),
-            *assign(found, self.i),
+            found.valid.eq(self.take),
+            *assign(found, waiting),
             self.o.valid.eq(found.valid),
             *assign(self.o, found),
         ]
         for slot, (reader, fetcher) in enumerate(zip(readers, fetchers, strict=True)):
             m.submodules[f"reader{slot}"], m.submodules[f"fetcher{slot}"] = reader, fetcher
-            self._attach(m, slot, reader, fetcher, take)
+            self._attach(m, slot, reader, fetcher)
             self._extract(m, slot, reader)
             if slot % 2 == 0:
                 self._join(m, slot, readers, fetchers)
         m.d.comb += self.busy.eq(Cat(*(fetcher.busy for fetcher in fetchers)).any())
         return m
 
-    def _attach(self, m: Module, slot: int, reader: LineReader, fetcher: LineFetcher, take: Value) -> None:
+    def _attach(self, m: Module, slot: int, reader: LineReader, fetcher: LineFetcher) -> None:
         """What does not depend on the other slots."""
         control = getattr(self.words, f"load{slot}")
         connect(m, fetcher.request, flipped(self.requests[slot]))
         connect(m, flipped(self.returns), fetcher.returns)
         m.d.comb += [
             reader.running.eq(self.running),
-            reader.need.eq(self.i.valid & self.i.work & control.enable),
+            reader.load.eq(self.ready & self.i.valid & self.i.work & control.enable),
             reader.target.eq(self.addresses[slot][exact_log2(self._config.bus_bytes) :]),
-            reader.take.eq(take),
+            reader.take.eq(self.take),
             reader.data.eq(self.returns.data),
             fetcher.running.eq(self.running),
             fetcher.limit.eq(getattr(self.words, f"load{slot}_limit")),
         ]
+        with m.If(self.ready):
+            m.d.sync += reader.need.eq(reader.load)
 
     def _join(self, m: Module, slot: int, readers: list[LineReader], fetchers: list[LineFetcher]) -> None:
         """Restarts of slots ``slot`` and, if there is one, ``slot + 1``, and which fetcher fills which buffer."""
@@ -113,7 +121,7 @@ class SequentialLoads(wiring.Component):
         ]
         for part in (reader, fetcher):
             m.d.comb += part.restart.eq(restart)
-        m.d.comb += [restart.eq(reader.miss), reader.start.eq(reader.target), fetcher.target.eq(reader.target)]
+        m.d.comb += [restart.eq(reader.miss), reader.start.eq(reader.wanted), fetcher.target.eq(reader.wanted)]
         if slot + 1 == self._slots:
             return
         other, other_fetcher = readers[slot + 1], fetchers[slot + 1]
@@ -121,9 +129,9 @@ class SequentialLoads(wiring.Component):
         m.d.comb += [
             restart.eq(reader.miss | (shared & other.miss)),
             other.restart.eq(Mux(shared, restart, other.miss)),
-            other.start.eq(Mux(shared, reader.target, other.target)),
+            other.start.eq(Mux(shared, reader.wanted, other.wanted)),
             other_fetcher.restart.eq(other.miss & ~shared),
-            other_fetcher.target.eq(other.target),
+            other_fetcher.target.eq(other.wanted),
             other_fetcher.read_line.eq(other.read_line),
         ]
         for name in other.progress.signature.members:
@@ -133,7 +141,7 @@ class SequentialLoads(wiring.Component):
     def _same_array(self, slot: int) -> Value:
         words = self.words
         first, second = getattr(words, f"load{slot}"), getattr(words, f"load{slot + 1}")
-        apart = getattr(words, f"load{slot + 1}_base") - getattr(words, f"load{slot}_base")
+        apart = (getattr(words, f"load{slot + 1}_base") - getattr(words, f"load{slot}_base"))[:ADDRESS_BITS]
         return (
             (first.enable & second.enable)
             & (first.size == second.size)
@@ -141,8 +149,7 @@ class SequentialLoads(wiring.Component):
             & (first.base == Source.CONST)
             & (second.base == Source.CONST)
             & (getattr(words, f"load{slot}_limit") == getattr(words, f"load{slot + 1}_limit"))
-            & (apart >= 0)
-            & (apart <= self._config.bus_bytes)
+            & (apart[exact_log2(self._config.bus_bytes) :] == 0)
         )
 
     def _extract(self, m: Module, slot: int, reader: LineReader) -> None:
@@ -150,10 +157,12 @@ class SequentialLoads(wiring.Component):
         control = getattr(self.words, f"load{slot}")
         m.submodules[f"element{slot}"] = element = Element()
         line = Mux(reader.second, reader.next, reader.present)
-        address = self.addresses[slot]
+        offset = Signal(exact_log2(self._config.bus_bytes), name=f"offset{slot}")
+        with m.If(reader.load):
+            m.d.sync += offset.eq(self.addresses[slot])
         m.d.sync += [
-            element.word.eq(word_of(line, address[: exact_log2(self._config.bus_bytes)])),
-            element.offset.eq(address),
+            element.word.eq(word_of(line, offset)),
+            element.offset.eq(offset),
             self.values[slot].eq(element.value),
         ]
         m.d.comb += [element.size.eq(control.size), element.is_signed.eq(control.is_signed)]

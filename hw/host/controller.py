@@ -51,8 +51,12 @@ class Controller(wiring.Component):
         For the record.
     ended : ``Out(1)``
         Strobe: a launch is over.
-    faulted : ``Out(1)``
-        From a fault until the next reset.
+    faulted : ``Out(1)``, clear_fault : ``Out(1)``
+        From a fault until the next reset, which ends with the strobe.
+    cancelling : ``Out(1)``
+        The loader reads the header of a launch that is cancelled.
+    idle : ``Out(1)``
+        No launch is at work.
     """
 
     begin: In(1)
@@ -76,6 +80,7 @@ class Controller(wiring.Component):
     ended: Out(1)
     faulted: Out(1)
     clear_fault: Out(1)
+    cancelling: Out(1)
     idle: Out(1)
 
     def __init__(self, config: Config) -> None:
@@ -106,7 +111,7 @@ class Controller(wiring.Component):
             with m.State("CANCEL"):
                 self._cancel(m)
             with m.State("CANCELLING"):
-                m.d.comb += [self.cancel.eq(1), self.hold.eq(1)]
+                m.d.comb += [self.cancel.eq(1), self.hold.eq(1), self.cancelling.eq(1)]
                 with m.If(self.program_done):
                     m.d.sync += self._timer.eq(0)
                     m.next = "SETTLE"

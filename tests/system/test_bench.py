@@ -14,7 +14,7 @@ from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 
 from bench import __main__ as command
-from bench import machine, workloads
+from bench import figures, machine, workloads
 from bench.options import Options
 from bench.report import SCHEMA, Suite, against, column
 from bench.synthesis import run as synthesis
@@ -41,9 +41,7 @@ def test_same_bits(ours, theirs, same) -> None:
 
 
 def test_any_nan_is_as_good_as_another() -> None:
-    positive, negative = (
-        torch.tensor([bits], dtype=torch.int32).view(torch.float32) for bits in (0x7FC00000, -1)
-    )
+    positive, negative = (torch.tensor([bits], dtype=torch.int32).view(torch.float32) for bits in (0x7FC00000, -1))
     assert workloads.same_bits(positive, negative)
 
 
@@ -54,9 +52,7 @@ def stats(cycles: int) -> SimpleNamespace:
     )
 
 
-@pytest.mark.parametrize(
-    ("memory_model", "share"), [("ideal", 0.5), ("ideal:lines=0.5", 1.0), ("ideal:lines=2", 0.25)]
-)
+@pytest.mark.parametrize(("memory_model", "share"), [("ideal", 0.5), ("ideal:lines=0.5", 1.0), ("ideal:lines=2", 0.25)])
 def test_share_of_what_the_memory_can_move(memory_model, share) -> None:
     row = machine.figures(stats(80), Options(CONFIG, memory=memory_model))
     assert row["line_share"] == share
@@ -133,6 +129,22 @@ def test_layers_and_speed_on_the_emulator(tmp_path: Path) -> None:
     assert all(row["value"] > 0 for row in rows["speed"])
 
 
+def test_figures_go_between_the_marks() -> None:
+    rows = [{"workload": "a|b", "cycles": 12345, "line_share": 0.98765, "bit_exact": True}]
+    facts = {"config": "edge", "config_hash": "0x1", "memory": "ideal", "data_seed": 1, "placement_seeds": [1],
+             "processor": "p", "tools": {"amaranth": "0"}, "quick": False}  # fmt: skip
+    text = figures.section({"facts": facts, "results": {"machine": rows}})
+    assert r"| a\|b | 12,345 | – | – | – | 0.988 | – | True | – |" in text
+    page = f"before\n{figures.BEGIN}\nold\n{figures.END}\nafter\n"
+    assert figures.insert(page, "new") == f"before\n{figures.BEGIN}\nnew\n{figures.END}\nafter\n"
+    with pytest.raises(ValueError, match="the page must have the lines"):
+        figures.insert("nothing", "new")
+
+
+def test_the_page_has_the_marks() -> None:
+    assert figures.insert(figures.PAGE.read_text(), "new").count("new\n") == 1
+
+
 DUMP = r"""
   cell $mem_v2 \a.memory
     parameter \MEMID "\\queue0.store.memory"
@@ -153,9 +165,7 @@ def test_memories_of_a_dump() -> None:
 
 
 def test_what_maps_wrongly_is_marked() -> None:
-    area = Area(
-        lut=9, lut4=9, carry=0, distributed=0, ff=9, bram=0, dsp=0, multipliers=2, in_flip_flops=["m 64 × 8"]
-    )
+    area = Area(lut=9, lut4=9, carry=0, distributed=0, ff=9, bram=0, dsp=0, multipliers=2, in_flip_flops=["m 64 × 8"])
     assert area.marks(frozenset({BLOCK_RAM, DSP})) == [
         "no DSP", "no block RAM", "2 multipliers in LUTs", "in flip-flops: m 64 × 8",
     ]  # fmt: skip

@@ -33,9 +33,7 @@ def test_a_machine_with_little_of_everything(
 
 
 def test_three_registers_are_too_few_for_a_mean_with_padding() -> None:
-    with pytest.raises(
-        daedal.UnsupportedOperation, match=r"3 stream registers of configuration odd, for %count"
-    ):
+    with pytest.raises(daedal.UnsupportedOperation, match=r"3 stream registers of configuration odd, for %count"):
         compile_emb(Bag("mean", 8, 64, 64, padding=3).build(), ODD)
 
 

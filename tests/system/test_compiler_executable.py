@@ -16,9 +16,7 @@ __all__ = ["ddr3"]
 INT64 = (torch.int64, torch.int64)
 
 
-def test_the_program_does_not_depend_on_sizes_and_values(
-    ddr3: daedal.Device, rng: np.random.Generator
-) -> None:
+def test_the_program_does_not_depend_on_sizes_and_values(ddr3: daedal.Device, rng: np.random.Generator) -> None:
     module = nn.EmbeddingBag(20, 8, mode="mean", include_last_offset=True)
     example = random_bags(20, 1, rng, types=INT64)
     executable = daedal.compile(module, example, device=ddr3)
@@ -33,9 +31,7 @@ def test_the_program_does_not_depend_on_sizes_and_values(
     assert daedal.compile(nn.EmbeddingBag(20, 9), (*example,), device=ddr3).program != program
 
 
-def test_other_integer_types_have_programs_of_their_own(
-    ddr3: daedal.Device, rng: np.random.Generator
-) -> None:
+def test_other_integer_types_have_programs_of_their_own(ddr3: daedal.Device, rng: np.random.Generator) -> None:
     module = nn.EmbeddingBag(20, 8, mode="sum", include_last_offset=True)
     indices, offsets = random_bags(20, 5, rng, types=INT64)
     executable = daedal.compile(module, (indices, offsets), device=ddr3)
@@ -55,9 +51,7 @@ def test_text_and_levels(ddr3: daedal.Device) -> None:
     for level in ("scf", "slc", "slcv", "dlc"):
         text = executable.ir(level)
         assert "emb" not in text
-        assert {"scf": "scf.for", "slc": "slc.callback", "slcv": "slcv.fetch", "dlc": "dlc.fetch"}[
-            level
-        ] in text
+        assert {"scf": "scf.for", "slc": "slc.callback", "slcv": "slcv.fetch", "dlc": "dlc.fetch"}[level] in text
     with pytest.raises(daedal.DaedalError, match="level must be one of emb, scf, slc, slcv, dlc, not 'llvm'"):
         executable.ir("llvm")
     with pytest.raises(daedal.DaedalError, match="node must be one of embedding_bag, not 'linear'"):

@@ -141,29 +141,43 @@ def compile_loops(config: Config, arguments: str, body: str) -> Kernel:
     return compile_scf(f"func.func @f({arguments}) {{ {HEAD} {body} func.return }}", config)
 
 
-def test_product_of_two_tables(device: daedal.Device, rng: np.random.Generator) -> None:
+TWO_TABLES = {
+    "arith.mulf %x, %y": lambda x, y, w: x * y,
+    "arith.addf %x, %y": lambda x, y, w: x + y,
+    "arith.subf %x, %y": lambda x, y, w: x - y,
+    "arith.subf %y, %x": lambda x, y, w: y - x,
+    "math.fma %y, %w, %x": lambda x, y, w: (y.astype(float) * w + x).astype(np.float32),
+    "arith.subf %t, %u": lambda x, y, w: y * w - x * w,
+}
+
+
+@pytest.mark.parametrize("operation", TWO_TABLES)
+def test_two_tables(device: daedal.Device, operation: str, rng: np.random.Generator) -> None:
     kernel = compile_loops(
         device.config,
-        "%a: memref<?x8xf32>, %b: memref<?x8xf32>, %i: memref<?xi32>, %j: memref<?xi64>, %out: "
-        "memref<?x8xf32>",
-        """
+        "%a: memref<?x8xf32>, %b: memref<?x8xf32>, %i: memref<?xi32>, %j: memref<?xi64>, %out: memref<?x8xf32>",
+        f"""
+        %w = arith.constant 0.3 : f32
         %n = memref.dim %i, %c0 : memref<?xi32>
-        scf.for %p = %c0 to %n step %c1 {
+        scf.for %p = %c0 to %n step %c1 {{
           %k0 = memref.load %i[%p] : memref<?xi32>
           %k = arith.index_cast %k0 : i32 to index
           %l0 = memref.load %j[%p] : memref<?xi64>
           %l = arith.index_cast %l0 : i64 to index
-          scf.for %d = %c0 to %c8 step %c1 {
+          scf.for %d = %c0 to %c8 step %c1 {{
             %x = memref.load %a[%k, %d] : memref<?x8xf32>
             %y = memref.load %b[%l, %d] : memref<?x8xf32>
-            %z = arith.mulf %x, %y : f32
+            %u = arith.mulf %x, %w : f32
+            %t = arith.mulf %y, %w : f32
+            %z = {operation} : f32
             memref.store %z, %out[%p, %d] : memref<?x8xf32>
-          }
-        }""",
+          }}
+        }}""",
     )
     a, b = rng.standard_normal((2, 9, 8)).astype(np.float32)
     i, j = rng.integers(0, 9, 6).astype(np.int32), rng.integers(0, 9, 6)
-    assert np.array_equal(run(device, kernel, a=a, b=b, i=i, j=j, out=(6, 8)), a[i] * b[j])
+    wanted = TWO_TABLES[operation](a[i], b[j], np.float32(0.3))
+    assert np.array_equal(run(device, kernel, a=a, b=b, i=i, j=j, out=(6, 8)), wanted)
 
 
 def test_accumulation_into_the_output(device: daedal.Device, rng: np.random.Generator) -> None:

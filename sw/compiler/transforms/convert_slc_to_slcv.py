@@ -11,6 +11,7 @@ from xdsl.dialects import arith, func, math, memref, scf, vector
 from xdsl.dialects.builtin import Float32Type, MemRefType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.traits import is_side_effect_free
 
 from daedal.compiler.dialects import slc, slcv
 from daedal.compiler.transforms.aliases import check_aliases
@@ -192,6 +193,15 @@ def _vectorise(function: func.FuncOp) -> None:
             if not is_row_loop(loop):
                 raise UnsupportedOperation("a loop in a callback must run along a row")
             _RowLoop(loop, accumulators).run()
+        _remove_unused(callback)
     for alloca in [op for op in function.body.block.ops if isinstance(op, memref.AllocaOp)]:
         alloca.detach()
         alloca.erase()
+
+
+def _remove_unused(callback: slc.CallbackOp) -> None:
+    for op in reversed(list(callback.body.block.ops)):
+        is_free = is_side_effect_free(op) or isinstance(op, slcv.GetOp)
+        if op.results and is_free and all(result.first_use is None for result in op.results):
+            op.detach()
+            op.erase()

@@ -65,5 +65,5 @@ class EventSteps:
         if token is not None:
             if not self.steps:
                 self.steps.append(_Step())
-            self.steps[-1].token = token
+            self.steps[0].token = token
         return [op for step in self.steps for op in step.operations]

@@ -70,3 +70,30 @@ func.func @copy(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
 // CHECK-NEXT:   dlc.fetch "store" %t_base[%p * %c32] bytes 32 : index, !slc.stream<index>, index
 // CHECK-NEXT: }
 // CHECK-NOT:  dlc.callback
+// -----
+
+// Two rows need two steps. The token goes with the first, so that nothing waits for it; so does the store address.
+func.func @two(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  slc.for %p = %c0 to %n step %c1 : index, index {
+    slc.callback "iteration"(%p : !slc.stream<index>) {
+    ^bb0(%i: index):
+      %x = slcv.fetch %t[%i, %c0] : memref<?x8xf32>, vector<8xf32>
+      %y = slcv.fetch %t[%c1, %c0] : memref<?x8xf32>, vector<8xf32>
+      %z = arith.subf %y, %x : vector<8xf32>
+      slcv.store %z, %out[%i, %c0] : vector<8xf32>, memref<?x8xf32>
+    }
+  }
+  func.return
+}
+
+// CHECK:      dlc.event "iteration" {
+// CHECK-NEXT:   dlc.push_store %out_base[%p * %c32]
+// CHECK-NEXT:   dlc.push_token 0
+// CHECK-NEXT:   dlc.fetch "vector0" %{{.*}}[%c0 * %c0] bytes 32
+// CHECK-NEXT:   dlc.fetch "vector0" %t_base[%p * %c32] bytes 32
+// CHECK-NEXT: }
+// CHECK:      %y = dlc.pop "vector0" : vector<8xf32>
+// CHECK-NEXT: %x = dlc.pop "vector0" : vector<8xf32>
+// CHECK-NEXT: %z = arith.subf %y, %x : vector<8xf32>
