@@ -1,8 +1,9 @@
 """Completion records: what a launch did, decoded, and what a fault in it means to the user."""
 
 import struct
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from daedal.errors import (
     DaedalError,
@@ -56,6 +57,18 @@ class Stats:
     bytes_written: int = 0
     stalls: dict[str, int] = field(default_factory=dict)
     marks: dict[str, int] = field(default_factory=dict)
+
+    def keys(self) -> list[str]:
+        """The names of the figures: ``stats["cycles"]`` is ``stats.cycles``, and ``dict(stats)`` has them all."""
+        return [item.name for item in fields(self)]
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in list(self):
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
 
     def __add__(self, other: "Stats") -> "Stats":
         names = [

@@ -28,6 +28,9 @@ smtbmc z3
 [script]
 read_rtlil top.il
 prep -top top
+flatten
+memory_map
+opt -full
 async2sync
 chformal -lower
 [files]

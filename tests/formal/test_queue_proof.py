@@ -10,8 +10,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from daedal.hw.queues import queue
 from tests.formal.prover import StreamContract, holds, within
 
-DATA = 2
-COUNT = 5
+DATA = 1
+COUNT = 4
 
 
 class Spec(wiring.Component):
@@ -52,7 +52,7 @@ class Spec(wiring.Component):
         return m
 
 
-def prove(depth: int, *, cycles: int = 11, fault: bool = False) -> bool:
+def prove(depth: int, *, cycles: int = 9, fault: bool = False) -> bool:
     spec = Spec(depth, fault=fault)
     return holds(spec, [spec.i.payload, spec.i.valid, spec.o.ready], cycles)
 

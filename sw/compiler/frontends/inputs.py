@@ -181,4 +181,4 @@ def _padding(call: BagCall, table: Tensor) -> int | None:
 
 def _is_fused(table: Tensor, weights: Tensor) -> bool:
     """Whether PyTorch's CPU kernel multiplies and adds in one step: it does where elements are neighbours."""
-    return weights.reshape(-1).stride(0) == 1
+    return table.stride(1) == 1 and weights.reshape(-1).stride(0) == 1
