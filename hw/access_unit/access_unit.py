@@ -138,9 +138,7 @@ class AccessUnit(wiring.Component):
         m.d.comb += events.requests_taken.eq(~merge.o.valid)
         connect(m, merge.o, flipped(self.requests))
 
-    def _run(
-        self, m: Module, running: Signal, ended: Signal, first: Level, events: EventUnit, idle: Any
-    ) -> None:
+    def _run(self, m: Module, running: Signal, ended: Signal, first: Level, events: EventUnit, idle: Any) -> None:
         """One bundle into level 0; done when the last one has left the event unit and nothing waits any more."""
         offer = Signal()
         m.d.comb += [

@@ -118,5 +118,3 @@ class Activation(wiring.Component):
             offset = Mux(control.index == LoadIndex.INDUCTION, 0, scaled)
             statements.append(self.o.starts[slot].eq(resolved.starts[slot] + offset))
         return statements
-
-

@@ -8,6 +8,7 @@ from daedal.hw.access_unit.bundles import WorkBus, assign, operand
 from daedal.hw.access_unit.multiplier import Multiplier
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.isa.program_words import AluControl, AluOp
+from daedal.hw.spread import spread
 
 STAGES = 3
 """Registers from input to output."""
@@ -62,7 +63,7 @@ class Alu(wiring.Component):
         """All but products and shifts, with one adder: ``a - b`` also tells which one is less."""
         is_op = {op: self.control.op == op for op in AluOp}
         minus = is_op[AluOp.SUB] | is_op[AluOp.MIN] | is_op[AluOp.MAX] | is_op[AluOp.LESS]
-        other = Cat(b, b[-1]) ^ minus.replicate(ADDRESS_BITS + 1)
+        other = Cat(b, b[-1]) ^ spread(minus, ADDRESS_BITS + 1)
         total = (Cat(1, a, a[-1]) + Cat(minus, other))[1 : ADDRESS_BITS + 2]
         less, equal = total[-1], a == b
         selects = is_op[AluOp.MAX] | is_op[AluOp.MIN]

@@ -101,4 +101,3 @@ class LoadReturns(wiring.Signature):
         super().__init__(
             {"valid": Out(1), "slot": Out(load_slot_layout(config).size), "data": Out(8 * config.bus_bytes)}
         )
-

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from daedal.hw.config import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout
 from daedal.hw.isa.launch import Cause
-from daedal.hw.isa.program_words import EventControl, EventField, EventKind, Predicate, Sense, Unit
+from daedal.hw.isa.program_words import EventControl, EventField, EventKind, Predicate, Sense, Unit, event_index
 
 STEP_BITS = 5
 COUNT_BITS = 4
@@ -25,7 +25,7 @@ class Event:
     @property
     def index(self) -> int:
         """The index of the event's word."""
-        return self.level * len(EventKind.__members__) + self.level + int(self.kind.value)
+        return event_index(self.level, self.kind)
 
     def flag(self, flags: data.View) -> Value:
         """Whether a bundle with ``flags`` carries this event."""
@@ -41,16 +41,12 @@ def events_in_order(levels: int) -> list[Event]:
 
 def run_layout(config: Config) -> data.StructLayout:
     """The steps of one event: ``count`` of them from ``first`` on; ``rest`` marks the events after it."""
-    return data.StructLayout(
-        {"first": STEP_BITS, "count": COUNT_BITS, "level": 3, "rest": 3 * config.levels}
-    )
+    return data.StructLayout({"first": STEP_BITS, "count": COUNT_BITS, "level": 3, "rest": 3 * config.levels})
 
 
 def judged_layout(config: Config) -> data.StructLayout:
     """A bundle, the ``run`` of its first event with steps, and whether it has ``some`` or is ``poisoned``."""
-    return data.StructLayout(
-        {"bundle": bundle_layout(config), "run": run_layout(config), "some": 1, "poisoned": 1}
-    )
+    return data.StructLayout({"bundle": bundle_layout(config), "run": run_layout(config), "some": 1, "poisoned": 1})
 
 
 class EventWords(wiring.Component):
@@ -83,9 +79,7 @@ class RunSelect(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         count = 3 * config.levels
-        super().__init__(
-            {"words": In(EventControl).array(count), "marked": In(count), "run": Out(run_layout(config))}
-        )
+        super().__init__({"words": In(EventControl).array(count), "marked": In(count), "run": Out(run_layout(config))})
         self._events = events_in_order(config.levels)
 
     def elaborate(self, platform: object) -> Elaboratable:

@@ -121,9 +121,7 @@ class Level(wiring.Component):
         self, m: Module, slot: int, words: Any, bus: Any, free: Signal, take: Signal
     ) -> tuple[Any, Signal, Signal]:
         """A random load, which ends a segment and starts the next one."""
-        m.submodules[f"random{slot}"] = load = RandomLoad(
-            self._config, self._level, slot, self._first_unit + slot
-        )
+        m.submodules[f"random{slot}"] = load = RandomLoad(self._config, self._level, slot, self._first_unit + slot)
         m.submodules[f"credits{slot}"] = credits = Credits(ring_depth(self._config))
         next_free, next_take = Signal(name=f"free{slot}"), Signal(name=f"take{slot}")
         connect(m, words, load.words)
@@ -170,5 +168,3 @@ class Level(wiring.Component):
             credits.take.eq(take),
             credits.give.eq(self.o.valid & self.o.ready),
         ]
-
-

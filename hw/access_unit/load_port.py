@@ -1,5 +1,7 @@
 """The scalar loads' way to memory."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Elaboratable, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect
@@ -14,8 +16,8 @@ from daedal.hw.queues.merge import Merge
 class LoadPort(wiring.Component):
     """Merges the requests of all load units, earlier ones first, and hands back their beats.
 
-    One request per cycle, one cycle per stage of the tree of merges. A unit that has all it wants asks for nothing more,
-    so none is kept waiting for ever.
+    One request per cycle, one cycle per stage of the tree of merges. A unit that has all
+    it wants asks for nothing more, so none is kept waiting for ever.
 
     Members
     -------
@@ -49,7 +51,7 @@ class LoadPort(wiring.Component):
             self.loads.data.eq(beat.data),
         ]
         streams = [wiring.flipped(unit) for unit in self.units]
-        valids = []
+        valids: list[Any] = []
         while len(streams) > 1:
             merged = []
             for first, second in zip(streams[::2], streams[1::2], strict=False):

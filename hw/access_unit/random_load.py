@@ -256,5 +256,3 @@ class _Sender(wiring.Component):
                 request.slot.entry.eq(next_entry),
             ]
         return m
-
-

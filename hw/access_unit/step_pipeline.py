@@ -1,5 +1,6 @@
 """Resolves the operands of steps and computes their addresses."""
 
+from itertools import pairwise
 from typing import Any
 
 from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
@@ -120,7 +121,7 @@ class StepPipeline(wiring.Component):
                 m.d.sync += first[name].eq(taken[name])
             for name in ("scalar_enable", "store_enable", "token_enable", "fetch_enable", "stream", "queue"):
                 m.d.sync += first[name].eq(control[name])
-            m.d.sync += [later.eq(sooner) for sooner, later in zip(stages, stages[1:], strict=False)]
+            m.d.sync += [later.eq(sooner) for sooner, later in pairwise(stages)]
         return stages[-1]
 
     def _address(self, m: Module, row: str, move: Signal, taken: Any, words: dict[StepField, Any]) -> Value:
@@ -160,5 +161,3 @@ class StepPipeline(wiring.Component):
                 out[row].bad.eq(odd | across if row == "fetch" else odd),
             ]
         return statements
-
-

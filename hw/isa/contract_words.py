@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from daedal.hw.isa.program import FIELD_STRUCTS, Program, unpack
-from daedal.hw.isa.program_words import VALUE_BITS, ControlField, EventField, EventKind, LevelField, Unit
+from daedal.hw.isa.program_words import VALUE_BITS, ControlField, EventField, EventKind, LevelField, Unit, event_index
 
 Held = dict[tuple[Unit, int, Enum], int]
 
@@ -47,11 +47,6 @@ class NestWords:
     def event(self, level: int, kind: EventKind) -> dict[str, int]:
         """The members of an event's word."""
         return self._of(Unit.EVENT, event_index(level, kind)).members(EventField.CONTROL)
-
-
-def event_index(level: int, kind: EventKind) -> int:
-    """The word index of an event."""
-    return level * 4 + int(kind.value)
 
 
 def nests(program: Program, arguments: Sequence[int]) -> Iterator[NestWords]:

@@ -259,6 +259,11 @@ class EventKind(enum.Enum, shape=2):
     END = 2
 
 
+def event_index(level: int, kind: EventKind) -> int:
+    """The index of the word of an event."""
+    return level * 4 + int(kind.value)
+
+
 class EventField(enum.Enum, shape=8):
     """Words of unit EVENT."""
 

@@ -16,6 +16,7 @@ from daedal.compiler.context import load_pass, make_context
 from daedal.compiler.dialects import slcv
 from daedal.compiler.kernel import BufferSpec, Kernel
 from daedal.compiler.transforms.addresses import buffer_name
+from daedal.compiler.transforms.tile_columns import TileColumns
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import Config
 
@@ -106,8 +107,6 @@ def _advance(context: Context, module: ModuleOp, level: str, config: Config) -> 
 
 
 def _make(name: str, config: Config) -> ModulePass:
-    options: dict[str, int] = (
-        {"elements": config.vl_max, "levels": config.levels} if name == "tile-columns" else {}
-    )
-    made = load_pass(name)(**options)
-    return made
+    if name == TileColumns.name:
+        return TileColumns(elements=config.vl_max, levels=config.levels)
+    return load_pass(name)()

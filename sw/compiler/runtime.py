@@ -47,9 +47,7 @@ def run_kernel(
         placed = {spec.name: _place(device, arena, spec, buffers[spec.name]) for spec in kernel.buffers}
         record = device.launch(program, kernel.launch_arguments(placed, values))
         outputs = {
-            spec.name: arena.download(
-                placed[spec.name].address, placed[spec.name].shape, np.dtype(spec.dtype)
-            )
+            spec.name: arena.download(placed[spec.name].address, placed[spec.name].shape, np.dtype(spec.dtype))
             for spec in kernel.buffers
             if spec.is_output
         }
@@ -92,6 +90,5 @@ def _check(spec: BufferSpec, shape: Sequence[int], dtype: str) -> None:
     if not fits or dtype != spec.dtype:
         wanted = ", ".join("?" if size is None else str(size) for size in spec.shape)
         raise UnsupportedOperation(
-            f"buffer {spec.name!r} must be of {spec.dtype} with shape ({wanted}), not of {dtype} with "
-            f"{tuple(shape)}"
+            f"buffer {spec.name!r} must be of {spec.dtype} with shape ({wanted}), not of {dtype} with {tuple(shape)}"
         )

@@ -57,8 +57,6 @@ def random_bags(
     return torch.from_numpy(indices).to(types[0]), torch.from_numpy(offsets).to(types[1])
 
 
-def run(
-    device: daedal.Device, kernel: Kernel, *, values: dict[str, int] | None = None, **buffers: Any
-) -> Any:
+def run(device: daedal.Device, kernel: Kernel, *, values: dict[str, int] | None = None, **buffers: Any) -> Any:
     """The buffer ``out`` after a run of ``kernel``."""
     return run_kernel(device, kernel, buffers, values).outputs["out"]

@@ -102,6 +102,20 @@ def test_last_offset_needs_an_offset(ddr3: daedal.Device) -> None:
     assert executable(INDICES, OFFSETS[:1]).shape == (0, 4)
 
 
+def test_bags_that_cannot_be_counted(ddr3: daedal.Device) -> None:
+    executable = daedal.compile(nn.EmbeddingBag(9, 4), (INDICES, OFFSETS), device=ddr3)
+    indices = torch.zeros(1, dtype=torch.int32).expand(1 << 24)
+    with pytest.raises(daedal.UnsupportedOperation, match="fewer than 16777216 rows, not 16777216"):
+        executable(indices, OFFSETS[:1])
+    with pytest.raises(daedal.UnsupportedOperation, match="fewer than 16777216 rows, not 16777216"):
+        executable(indices.unsqueeze(0))
+
+
+def test_rows_that_are_too_long(ddr3: daedal.Device) -> None:
+    with pytest.raises(daedal.UnsupportedOperation, match="a row must be shorter than 1048576 bytes, not 1048576"):
+        daedal.compile(nn.Embedding(2, 1 << 18), (INDICES,), device=ddr3)
+
+
 def test_a_closed_device() -> None:
     with daedal.Device.open("emulator", config="edge") as device:
         executable = daedal.compile(nn.EmbeddingBag(9, 4), (INDICES, OFFSETS), device=device)

@@ -9,10 +9,13 @@ from daedal.compiler.codegen.arguments import ArgumentTable
 from daedal.compiler.codegen.levels import Level, read_levels, slot_of
 from daedal.compiler.codegen.registers import allocate
 from daedal.compiler.dialects import dlc, slc
+from daedal.compiler.transforms.rows import constant_of
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import Config
 from daedal.hw.isa.program import FIELD_STRUCTS, Word, pack
 from daedal.hw.isa.program_words import (
+    PITCH_BITS,
+    SIZE_BITS,
     AluOp,
     CheckKind,
     Destination,
@@ -195,10 +198,14 @@ class NestCode:
         self._pack(StepField.CONTROL, n, **control)
 
     def _address(self, what: str, n: int, op: dlc.PushStoreOp | dlc.FetchOp) -> dict[str, object]:
-        fields = {
-            part: StepField[f"{what.upper()}_{part.upper()}"] for part in ("base", "index", "pitch", "size")
-        }
-        self._words.append(Word(fields["size"], n, op.bytes.value.data))
+        fields = {part: StepField[f"{what.upper()}_{part.upper()}"] for part in ("base", "index", "pitch", "size")}
+        size = op.bytes.value.data
+        if size >= 1 << SIZE_BITS:
+            raise UnsupportedOperation(f"a row must be shorter than {1 << SIZE_BITS} bytes, not {size}")
+        pitch = constant_of(op.pitch)
+        if pitch is not None and not 0 <= pitch < 1 << PITCH_BITS:
+            raise UnsupportedOperation(f"rows must be less than {1 << PITCH_BITS} bytes apart, not {pitch}")
+        self._words.append(Word(fields["size"], n, size))
         return {
             f"{what}_base": self._source(op.base, fields["base"], n),
             f"{what}_index": self._source(op.index, fields["index"], n),

@@ -44,8 +44,7 @@ class ExecuteCode:
         """The length register for rows of ``width`` elements."""
         if width > self.config.vl_max:
             raise UnsupportedOperation(
-                f"a row of {width} elements must fit a vector register of {self.config.vl_max}: run "
-                "tile-columns first"
+                f"a row of {width} elements must fit a vector register of {self.config.vl_max}: run tile-columns first"
             )
         if width not in self._lengths:
             self._limit("lengths of rows", len(self._lengths) + 1, self.config.lengths)

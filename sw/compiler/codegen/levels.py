@@ -111,8 +111,7 @@ def _verify(level: Level, config: Config) -> None:
         if needed > there:
             loads = f" beside {config.sequential_loads[n]} sequential ones" if what == "random loads" else ""
             raise UnsupportedOperation(
-                f"{level.name} needs {needed} {what}{loads}; level {n} of configuration {config.name} "
-                f"has {there}"
+                f"{level.name} needs {needed} {what}{loads}; level {n} of configuration {config.name} has {there}"
             )
     for op in level.alus:
         if op.kind.data.startswith("shift") and not config.shifters[n]:

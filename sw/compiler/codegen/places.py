@@ -89,9 +89,7 @@ class Places:
             if register not in self._taken:
                 self._taken.add(register)
                 return register
-        raise UnsupportedOperation(
-            f"a callback needs more than the machine's {self._registers} vector registers"
-        )
+        raise UnsupportedOperation(f"a callback needs more than the machine's {self._registers} vector registers")
 
     def move(self, value: SSAValue, register: int) -> None:
         """Say that a value is in a register now."""

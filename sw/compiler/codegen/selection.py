@@ -210,11 +210,7 @@ class CallbackSelection:
         if len(uses) == 1 and isinstance(uses[0].operation, arith.AddfOp):
             add = uses[0].operation
             other = add.rhs if add.lhs is op.result else add.lhs
-            if (
-                other is not op.result
-                and not self._is_waiting_product(other)
-                and self._is_undisturbed(op, add)
-            ):
+            if other is not op.result and not self._is_waiting_product(other) and self._is_undisturbed(op, add):
                 return
         self._finish(op, VectorOp.MULTIPLY, **self._factors(op.lhs, op.rhs))
 
@@ -234,9 +230,7 @@ class CallbackSelection:
 
     def _factors(self, first: SSAValue, second: SSAValue) -> dict[str, object]:
         """Operands ``a`` and ``b``, which must pop different queues."""
-        same = (
-            self._places[first].queue is not None and self._places[first].queue == self._places[second].queue
-        )
+        same = self._places[first].queue is not None and self._places[first].queue == self._places[second].queue
         if same:
             earlier = first if self._places.is_before(first, second) else second
             self._materialize(earlier)

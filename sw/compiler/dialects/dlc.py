@@ -248,9 +248,7 @@ class FetchOp(IRDLOperation):
     )
 
     def __init__(self, queue: str, base: SSAValue, index: SSAValue, pitch: SSAValue, size: int) -> None:
-        super().__init__(
-            operands=[base, index, pitch], properties={"queue": StringAttr(queue), "bytes": number(size)}
-        )
+        super().__init__(operands=[base, index, pitch], properties={"queue": StringAttr(queue), "bytes": number(size)})
 
     def verify_(self) -> None:
         if self.queue.data not in QUEUES:

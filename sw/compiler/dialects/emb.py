@@ -140,9 +140,7 @@ class LookupOp(IRDLOperation):
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
-    assembly_format = (
-        "$table `[` $indices `]` attr-dict `:` type($table) `,` type($indices) `->` type($result)"
-    )
+    assembly_format = "$table `[` $indices `]` attr-dict `:` type($table) `,` type($indices) `->` type($result)"
 
     def __init__(self, table: SSAValue | Operation, indices: SSAValue | Operation) -> None:
         table = SSAValue.get(table)

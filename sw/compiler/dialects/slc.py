@@ -172,9 +172,7 @@ class LoadOp(IRDLOperation):
     result = result_def(StreamType)
 
     traits = traits_def(Pure())
-    assembly_format = (
-        "$memref `[` $indices `]` attr-dict `:` type($memref) `,` type($indices) `->` type($result)"
-    )
+    assembly_format = "$memref `[` $indices `]` attr-dict `:` type($memref) `,` type($indices) `->` type($result)"
 
     def __init__(self, memref: SSAValue, indices: Sequence[SSAValue]) -> None:
         kind = memref.type
@@ -290,9 +288,7 @@ class CallbackOp(IRDLOperation):
         inputs: Sequence[SSAValue],
         body: Region | Sequence[Block],
     ) -> None:
-        super().__init__(
-            operands=[condition, inputs], properties={"event": StringAttr(event)}, regions=[body]
-        )
+        super().__init__(operands=[condition, inputs], properties={"event": StringAttr(event)}, regions=[body])
 
     def verify_(self) -> None:
         if self.event.data not in EVENTS:
@@ -312,8 +308,7 @@ class CallbackOp(IRDLOperation):
             is_count = self.event.data == "end" and isinstance(owner, CountOp)
             if block is self.parent and not is_count:
                 raise VerifyException(
-                    f"a callback at {self.event.data} must use streams from outside of its loop or, at "
-                    "end, counts"
+                    f"a callback at {self.event.data} must use streams from outside of its loop or, at end, counts"
                 )
 
 

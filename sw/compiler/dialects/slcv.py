@@ -78,20 +78,14 @@ def _verify_access(memref: SSAValue, indices: Sequence[SSAValue], row: SSAValue)
 
 def _verify_row(row: SSAValue) -> None:
     kind = row.type
-    if (
-        not isinstance(kind, VectorType)
-        or kind.get_num_dims() != 1
-        or not isinstance(kind.element_type, Float32Type)
-    ):
+    if not isinstance(kind, VectorType) or kind.get_num_dims() != 1 or not isinstance(kind.element_type, Float32Type):
         raise VerifyException(f"a row must be a vector of f32 with one dimension, not {kind}")
 
 
 def _verify_fits(accumulator: SSAValue, row: SSAValue) -> None:
     _verify_row(row)
     if width_of(row) > width_of(accumulator):
-        raise VerifyException(
-            f"a row of {width_of(row)} elements must fit its accumulator of {width_of(accumulator)}"
-        )
+        raise VerifyException(f"a row of {width_of(row)} elements must fit its accumulator of {width_of(accumulator)}")
 
 
 @irdl_op_definition

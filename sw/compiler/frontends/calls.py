@@ -122,10 +122,7 @@ def _read(node: fx.Node) -> tuple[Call, str | None]:
     mode = MODES.get(mode, mode)
     is_functional = node.target is functional.embedding_bag
     padding = values.get("padding_idx")
-    if (
-        node.target in (_aten._embedding_bag.default, _aten._embedding_bag_forward_only.default)
-        and padding == -1
-    ):
+    if node.target in (_aten._embedding_bag.default, _aten._embedding_bag_forward_only.default) and padding == -1:
         padding = None
     call = BagCall(
         node.name,

@@ -15,6 +15,10 @@ from daedal.errors import InvalidOffsets, UnsupportedOperation
 INDEX_BITS = {torch.int32: 32, torch.int64: 64}
 
 
+LONGEST_BAG = 1 << 24
+"""Bags are shorter: counts and lengths are 24 bits wide (see VectorOp.DIVIDE_COUNT and AluOp.MUL)."""
+
+
 @dataclass(frozen=True)
 class Request:
     """One operation of a run.
@@ -65,9 +69,7 @@ def bag_request(call: BagCall, table: Any, indices: Any, offsets: Any, weights: 
     offset_bits = None
     if indices.dim() == 2:
         if offsets is not None:
-            raise InvalidOffsets(
-                f"{call.name}: offsets must be None for indices with 2 dimensions: leave them out"
-            )
+            raise InvalidOffsets(f"{call.name}: offsets must be None for indices with 2 dimensions: leave them out")
         bags, values["length"] = indices.shape
     elif indices.dim() == 1:
         offset_bits = _check_offsets(call, indices, offsets)
@@ -77,6 +79,8 @@ def bag_request(call: BagCall, table: Any, indices: Any, offsets: Any, weights: 
         raise UnsupportedOperation(f"{call.name}: indices must have 1 or 2 dimensions, not {indices.dim()}")
     if weights is not None:
         buffers["weights"] = _check_weights(call, indices, weights)
+    if indices.numel() >= LONGEST_BAG:
+        _check_lengths(call, buffers, values)
     padding = _padding(call, table)
     operation = Bag(
         call.mode,
@@ -95,13 +99,9 @@ def _check_table(name: str, table: Any) -> int:
         shape = tuple(table.shape) if isinstance(table, Tensor) else type(table).__name__
         raise UnsupportedOperation(f"{name}: the table must be a tensor with 2 dimensions, not {shape}")
     if table.dtype is not torch.float32:
-        raise UnsupportedOperation(
-            f"{name}: the table must be of torch.float32, not {table.dtype}: convert it"
-        )
+        raise UnsupportedOperation(f"{name}: the table must be of torch.float32, not {table.dtype}: convert it")
     if table.device.type != "cpu":
-        raise UnsupportedOperation(
-            f"{name}: the table must be on the CPU, not on {table.device}: move it there"
-        )
+        raise UnsupportedOperation(f"{name}: the table must be on the CPU, not on {table.device}: move it there")
     if table.shape[1] < 1:
         raise UnsupportedOperation(f"{name}: rows of the table must have at least one element, not 0")
     return table.shape[1]
@@ -113,9 +113,7 @@ def _check_integers(name: str, what: str, value: Any) -> int:
     if value.dtype not in INDEX_BITS:
         raise UnsupportedOperation(f"{name}: {what} must be of torch.int32 or torch.int64, not {value.dtype}")
     if value.device.type != "cpu":
-        raise UnsupportedOperation(
-            f"{name}: {what} must be on the CPU, not on {value.device}: move them there"
-        )
+        raise UnsupportedOperation(f"{name}: {what} must be on the CPU, not on {value.device}: move them there")
     return INDEX_BITS[value.dtype]
 
 
@@ -126,19 +124,23 @@ def _check_offsets(call: BagCall, indices: Tensor, offsets: Any) -> int:
     if offsets.dim() != 1:
         raise InvalidOffsets(f"{call.name}: offsets must have 1 dimension, not {offsets.dim()}")
     if call.include_last_offset and not offsets.numel():
-        raise InvalidOffsets(
-            f"{call.name}: with include_last_offset there must be at least one offset, not 0"
-        )
+        raise InvalidOffsets(f"{call.name}: with include_last_offset there must be at least one offset, not 0")
     if offsets.numel():
         first, last = int(offsets[0]), int(offsets[-1])
         if first != 0:
             raise InvalidOffsets(f"{call.name}: the first offset must be 0, not {first}")
         if last > indices.numel():
             raise InvalidOffsets(
-                f"{call.name}: the last offset must be at most the number of indices, "
-                f"{indices.numel()}, not {last}"
+                f"{call.name}: the last offset must be at most the number of indices, {indices.numel()}, not {last}"
             )
     return bits
+
+
+def _check_lengths(call: BagCall, buffers: dict[str, Tensor], values: dict[str, int]) -> None:
+    """Raise UnsupportedOperation for bags that the machine cannot count."""
+    longest = values["length"] if "length" in values else int(buffers["offsets"].diff().max())
+    if longest >= LONGEST_BAG:
+        raise UnsupportedOperation(f"{call.name}: a bag must have fewer than {LONGEST_BAG} rows, not {longest}")
 
 
 def _closed(call: BagCall, indices: Tensor, offsets: Tensor) -> Tensor:
@@ -151,9 +153,7 @@ def _closed(call: BagCall, indices: Tensor, offsets: Tensor) -> Tensor:
 
 def _check_weights(call: BagCall, indices: Tensor, weights: Any) -> Tensor:
     if call.mode != "sum":
-        raise UnsupportedOperation(
-            f"{call.name}: per_sample_weights must go with mode 'sum', not {call.mode!r}"
-        )
+        raise UnsupportedOperation(f"{call.name}: per_sample_weights must go with mode 'sum', not {call.mode!r}")
     if not isinstance(weights, Tensor) or weights.dtype is not torch.float32:
         kind = weights.dtype if isinstance(weights, Tensor) else type(weights).__name__
         raise UnsupportedOperation(

@@ -120,9 +120,7 @@ class CallbackSplitter:
     def _spread(self, op: vector.BroadcastOp) -> None:
         source = op.source
         is_input = source.owner is self._callback.body.block
-        if not isinstance(source.type, Float32Type) or not (
-            is_input or isinstance(source.owner, arith.ConstantOp)
-        ):
+        if not isinstance(source.type, Float32Type) or not (is_input or isinstance(source.owner, arith.ConstantOp)):
             raise UnsupportedOperation(
                 f"value %{source.name_hint or '?'} cannot be used along a row: it must be a load, a "
                 "constant, or the "
@@ -179,9 +177,7 @@ class CallbackSplitter:
         fetch = op.row.owner
         if isinstance(fetch, slcv.FetchOp) and is_copy(fetch):
             source = self._translator.row(fetch.memref, list(fetch.indices))
-            self._steps.stream(
-                dlc.PushStoreOp(*place, size, stream=True), dlc.FetchOp("store", *source, size)
-            )
+            self._steps.stream(dlc.PushStoreOp(*place, size, stream=True), dlc.FetchOp("store", *source, size))
         else:
             self._insert(dlc.PushOp(self._row(op.row)))
             self._steps.store(dlc.PushStoreOp(*place, size, stream=False))

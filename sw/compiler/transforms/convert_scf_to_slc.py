@@ -109,9 +109,7 @@ class _Decoupler:
         elif isinstance(op, func.ReturnOp):
             self._finish_nest()
             if self._leading:
-                raise UnsupportedOperation(
-                    "there must be a loop around the work on rows: add one of one iteration"
-                )
+                raise UnsupportedOperation("there must be a loop around the work on rows: add one of one iteration")
             self._new.add_op(op.clone(self._values))
         elif isinstance(op, (*_TOP_LEVEL, *CASTS, *ALU_KINDS)):
             self._copy(op)
@@ -312,9 +310,7 @@ class _Decoupler:
     def _load(self, level: _Level, op: memref.LoadOp, condition: SSAValue | None) -> None:
         indices = [self._value(index) for index in op.indices]
         if condition is not None and any(_is_loaded(index) for index in indices):
-            raise UnsupportedOperation(
-                f"{level.name}: a load whose index was loaded must not stand in a condition"
-            )
+            raise UnsupportedOperation(f"{level.name}: a load whose index was loaded must not stand in a condition")
         loaded = level.insert(slc.LoadOp(self._value(op.memref), indices), op.res.name_hint)
         assert loaded is not None
         self._values[op.res] = loaded
@@ -333,9 +329,7 @@ class _Decoupler:
         a, b = self._value(op.lhs), self._value(op.rhs)
         base = NEGATED.get(predicate, predicate)
         if base not in COMPARISONS:
-            raise UnsupportedOperation(
-                f"{level.name}: comparisons must be signed, not arith.cmpi {predicate}"
-            )
+            raise UnsupportedOperation(f"{level.name}: comparisons must be signed, not arith.cmpi {predicate}")
         kind, swapped = COMPARISONS[base]
         result = level.insert(slc.AluOp(kind, *((b, a) if swapped else (a, b))), op.result.name_hint)
         assert result is not None

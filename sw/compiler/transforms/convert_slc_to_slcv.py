@@ -47,8 +47,7 @@ class _Accumulators:
         """The accumulator for an access to ``buffer`` in a loop whose columns start at ``first``."""
         if indices != [column]:
             raise UnsupportedOperation(
-                f"local row %{buffer.name_hint or '?'} must be used at the column of the loop and "
-                "nowhere else"
+                f"local row %{buffer.name_hint or '?'} must be used at the column of the loop and nowhere else"
             )
         if self._first.setdefault(buffer, first) != first:
             raise UnsupportedOperation(
@@ -154,9 +153,7 @@ class _RowLoop:
 
     def _arithmetic(self, op: Operation) -> None:
         rows = [self._row(value) for value in op.operands]
-        new = type(op).create(
-            operands=rows, result_types=[slcv.row_type(self._width)], properties=op.properties
-        )
+        new = type(op).create(operands=rows, result_types=[slcv.row_type(self._width)], properties=op.properties)
         self._insert(new, op.results[0])
 
     def _select(self, op: arith.SelectOp) -> None:
@@ -167,8 +164,7 @@ class _RowLoop:
                 self._insert(made(self._row(op.lhs), self._row(op.rhs)), op.result)
                 return
         raise UnsupportedOperation(
-            "arith.select on a row must be of the form `a > b ? a : b` or `a < b ? a : b`, with cmpf "
-            "ogt or olt"
+            "arith.select on a row must be of the form `a > b ? a : b` or `a < b ? a : b`, with cmpf ogt or olt"
         )
 
 

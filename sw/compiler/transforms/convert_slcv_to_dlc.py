@@ -98,9 +98,7 @@ class _Separator:
         assert isinstance(op.source.type, MemRefType)
         shape = op.source.type.get_shape()
         if dimension is None or not 0 <= dimension < len(shape):
-            raise UnsupportedOperation(
-                f"memref.dim must be of a constant dimension that exists, not {dimension}"
-            )
+            raise UnsupportedOperation(f"memref.dim must be of a constant dimension that exists, not {dimension}")
         if shape[dimension] >= 0:
             return shape[dimension]
         return self._uniforms.argument("size", buffer_name(op.source), dimension)
@@ -175,9 +173,7 @@ class _Separator:
         base = self._base(address, index)
         end = self._uniforms.argument("end", buffer_name(op.memref))
         is_float = isinstance(op.result.type.element_type, Float32Type)
-        return level.insert(
-            dlc.LoadOp(base, self._streams[index], end, size, op.result.type, signed=not is_float)
-        )
+        return level.insert(dlc.LoadOp(base, self._streams[index], end, size, op.result.type, signed=not is_float))
 
     def _base(self, address: Linear, index: SSAValue | None) -> SSAValue:
         """An address without the term of ``index``; what streams add to it is added where they are made."""

@@ -11,9 +11,7 @@ def _is_increment(value: SSAValue, counter: SSAValue) -> bool:
     op = value.owner
     if not isinstance(op, arith.AddiOp):
         return False
-    return (op.lhs is counter and constant_of(op.rhs) == 1) or (
-        op.rhs is counter and constant_of(op.lhs) == 1
-    )
+    return (op.lhs is counter and constant_of(op.rhs) == 1) or (op.rhs is counter and constant_of(op.lhs) == 1)
 
 
 def _yielded(block: Block | None, position: int) -> SSAValue | None:

@@ -32,9 +32,7 @@ class _Access:
 def _accesses(buffer: SSAValue) -> list[_Access]:
     """The accesses to ``buffer`` in the order of the text; UnsupportedOperation if one is not along a row."""
     found = []
-    users = {
-        use.operation for use in buffer.uses if isinstance(use.operation, memref.LoadOp | memref.StoreOp)
-    }
+    users = {use.operation for use in buffer.uses if isinstance(use.operation, memref.LoadOp | memref.StoreOp)}
     block = buffer.owner
     assert isinstance(block, Block)
     for op in block.walk():
@@ -42,9 +40,7 @@ def _accesses(buffer: SSAValue) -> list[_Access]:
             assert isinstance(op, memref.LoadOp | memref.StoreOp)
             loop = op.parent_op()
             if not isinstance(loop, scf.ForOp) or not is_row_loop(loop):
-                raise UnsupportedOperation(
-                    f"buffer %{buffer.name_hint} is read and written, but not along rows"
-                )
+                raise UnsupportedOperation(f"buffer %{buffer.name_hint} is read and written, but not along rows")
             found.append(_Access(op, loop))
     return found
 
@@ -59,17 +55,13 @@ def _scope(buffer: SSAValue, accesses: list[_Access]) -> Block:
                 f"buffer %{buffer.name_hint} is read and written, but not at the same row in all places"
             )
         if access.bounds != accesses[0].bounds:
-            raise UnsupportedOperation(
-                f"{loop_name(access.loop)}: all loops over a row must have the same bounds"
-            )
+            raise UnsupportedOperation(f"{loop_name(access.loop)}: all loops over a row must have the same bounds")
     blocks = [value.owner for value in leading if isinstance(value.owner, Block)]
     if len(blocks) != len(leading) or not blocks:
         raise UnsupportedOperation(f"the rows of buffer %{buffer.name_hint} must be chosen by loops")
     scope = max(blocks, key=_depth)
     if not all(is_within(access.op, scope) for access in accesses):
-        raise UnsupportedOperation(
-            f"the rows of buffer %{buffer.name_hint} must be chosen by the loops around them"
-        )
+        raise UnsupportedOperation(f"the rows of buffer %{buffer.name_hint} must be chosen by the loops around them")
     return scope
 
 

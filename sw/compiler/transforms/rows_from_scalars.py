@@ -188,9 +188,7 @@ def _if_without_floats(condition: scf.IfOp) -> None:
     for region in (condition.true_region, condition.false_region):
         _drop_floats(region.block.last_op)
     kept = [result for result in condition.results if not _is_float(result)]
-    then, otherwise = (
-        condition.detach_region(region) for region in (condition.true_region, condition.false_region)
-    )
+    then, otherwise = (condition.detach_region(region) for region in (condition.true_region, condition.false_region))
     new = scf.IfOp(condition.cond, [result.type for result in kept], then, otherwise)
     _replace(condition, kept, new)
 

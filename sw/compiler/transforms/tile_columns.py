@@ -166,8 +166,7 @@ class TileColumns(ModulePass):
         copies = [op for op in nest.walk() if isinstance(op, slcv.FetchOp) and is_copy(op)]
         if any(slcv.width_of(op.result) not in widths for op in copies):
             raise UnsupportedOperation(
-                f"{loop_name(nest)}: rows that are copied must be as long as the others, "
-                f"{sorted(widths)} elements"
+                f"{loop_name(nest)}: rows that are copied must be as long as the others, {sorted(widths)} elements"
             )
         depth = sum(isinstance(op, slc.ForOp) for op in nest.walk())
         _Tiling(nest, widths.pop(), self.elements).run(has_level=depth < self.levels)

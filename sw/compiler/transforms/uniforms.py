@@ -38,11 +38,7 @@ class Uniforms:
         """A launch argument; see ``dlc.argument``."""
         key = (kind, buffer, dimension)
         if key not in self._arguments:
-            hint = (
-                buffer
-                if kind == "value"
-                else f"{buffer}_{kind}" + ("" if dimension is None else str(dimension))
-            )
+            hint = buffer if kind == "value" else f"{buffer}_{kind}" + ("" if dimension is None else str(dimension))
             self._arguments[key] = self.insert(dlc.ArgumentOp(kind, buffer, dimension), hint)
         return self._arguments[key]
 

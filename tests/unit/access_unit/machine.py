@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from amaranth.lib import data
+
 from daedal.hw.config import Config
 from daedal.hw.interfaces import (
     Client,
@@ -24,7 +25,6 @@ from daedal.hw.isa.contract import Fetch, StoreAddress
 from daedal.hw.isa.program import Program
 from daedal.hw.isa.program_words import VALUE_BITS, ControlField, FetchQueue
 from daedal.hw.queues.vector_queues import reserve_layout
-
 from tests.unit.access_unit.model import Model
 
 OUTPUTS = {"tokens": token_layout(), "scalars": scalar_layout(), "store_addresses": store_address_layout()}

@@ -9,6 +9,7 @@ from typing import Any
 from amaranth.back import verilog
 from amaranth.hdl import Shape
 from amaranth.lib import wiring
+
 from daedal.cosim.build import build_verilated
 
 WORD = 32

@@ -141,9 +141,7 @@ class _Nest:
         count = chance.choice([0, 1, 2, 3, 5, 9, 20]) if chance.random() >= self.wild else -1
         self.bag = None
         words = [
-            Word.packed(
-                LevelField.CONTROL, level, enable=1, induction=self.register(0.2), lower=lower, upper=upper
-            ),
+            Word.packed(LevelField.CONTROL, level, enable=1, induction=self.register(0.2), lower=lower, upper=upper),
             self.constant(LevelField.LOWER, level, begin),
             self.constant(LevelField.UPPER, level, begin + count),
             self.constant(LevelField.STEP, level, chance.choice([1, 1, 1, 1, 2, 3])),

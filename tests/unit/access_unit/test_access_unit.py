@@ -3,14 +3,15 @@
 from functools import cache
 
 import pytest
+
 from daedal.hw.access_unit.access_unit import AccessUnit
 from daedal.hw.config import Config
-from daedal.hw.isa.contract import Fault, NestTrace
-
+from daedal.hw.isa.contract import Fault, NestTrace, run_contract
+from tests.unit.access_unit.directed import DIRECTED
 from tests.unit.access_unit.machine import Behaviour, Machine, Sent
 from tests.unit.access_unit.model import Model
-from tests.unit.access_unit.programs import Case, random_case
-from tests.unit.harness import CONFIGS
+from tests.unit.access_unit.programs import Case, random_case, reader
+from tests.unit.harness import CONFIGS, ODD
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
@@ -68,3 +69,33 @@ def test_random_programs_do_what_the_contract_says(config: Config, behaviour: st
             run_case(config, case, BEHAVIOURS[behaviour], seed)
         except AssertionError as error:
             raise AssertionError(f"case {seed} of {config.name}, faulty={faulty}: {error}") from error
+
+
+@pytest.mark.parametrize("name", DIRECTED)
+@pytest.mark.parametrize("config", [ODD, CONFIGS[0]], ids=lambda config: config.name)
+def test_directed_programs(config: Config, name: str) -> None:
+    directed = DIRECTED[name]
+    program, image = directed.program(config), directed.image()
+    traces = run_contract(program.to_bytes(), config, reader(image))
+    run_case(config, Case(program, [0] * config.arguments, image, traces), BEHAVIOURS["mixed"], 1)
+
+
+def test_nothing_is_sent_while_halted() -> None:
+    directed = DIRECTED["bags, one of them empty"]
+    machine = Machine(model_of(ODD), ODD, directed.image(), BEHAVIOURS["ideal"], 1)
+    machine.reset()
+    machine.model.set("halt", 1)
+    with pytest.raises(AssertionError, match="not done"):
+        machine.run(directed.program(ODD), [], limit=500)
+    machine.model.set("halt", 0)
+    assert (machine.sent.tokens, machine.sent.scalars, machine.sent.load_lines) == ([], [], [])
+
+
+def test_quiet_when_all_loads_have_come_back() -> None:
+    directed = DIRECTED["bags, one of them empty"]
+    machine = Machine(model_of(ODD), ODD, directed.image(), Behaviour(latency=(300, 300)), 1)
+    machine.reset()
+    machine.run(directed.program(ODD), [])
+    machine.drain()
+    machine.step(3)
+    assert machine.model.get("quiet")

@@ -1,6 +1,7 @@
 """The access unit keeps its pace: a bundle or a step per cycle, and no line of offsets read twice."""
 
 import pytest
+
 from daedal.hw.config import Config
 from daedal.hw.isa.contract import run_contract
 from daedal.hw.isa.program import Program, Word
@@ -12,7 +13,6 @@ from daedal.hw.isa.program_words import (
     Source,
     StepField,
 )
-
 from tests.unit.access_unit.machine import Behaviour, Machine, Sent
 from tests.unit.access_unit.test_access_unit import compare, model_of
 from tests.unit.harness import CONFIGS
@@ -65,9 +65,7 @@ def bags_program(config: Config, bag: int, bags: int, *, at_end: bool, fetch: bo
     ])  # fmt: skip
 
 
-def run(
-    config: Config, bag: int, bags: int, latency: int = 20, *, at_end: bool = False, fetch: bool = False
-) -> Sent:
+def run(config: Config, bag: int, bags: int, latency: int = 20, *, at_end: bool = False, fetch: bool = False) -> Sent:
     image = image_of(bag, bags)
     behaviour = Behaviour(refuse=0.0, port_busy=0.0, latency=(latency, latency), return_idle=0.0, shuffle=False)
     machine = Machine(model_of(config), config, image, behaviour, 1)

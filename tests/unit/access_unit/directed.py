@@ -1,0 +1,184 @@
+"""Small programs whose outcome is written down by hand, for the reference interpreter and for the RTL.
+
+All fit two levels with two sequential loads and one random load outside, one sequential load inside, one ALU operation
+each, and three registers.
+"""
+
+from dataclasses import dataclass
+
+from daedal.hw.config import Config
+from daedal.hw.isa.assembler import assemble
+from daedal.hw.isa.contract import Fault, Fetch, Push, Scalar, StoreAddress, Token
+from daedal.hw.isa.launch import Cause, Queue
+from daedal.hw.isa.program import Program
+from daedal.hw.isa.program_words import FetchQueue
+
+OFFSETS, INDICES = 0x400, 0x800
+
+
+@dataclass(frozen=True)
+class Directed:
+    """A nest, the arrays it reads (int32 each), and what it does."""
+
+    text: str
+    pushes: tuple[Push, ...]
+    offsets: tuple[int, ...] = ()
+    indices: tuple[int, ...] = ()
+    wide: int | None = None
+    fault: Fault | None = None
+
+    def program(self, config: Config) -> Program:
+        """The program for ``config``."""
+        return Program.from_bytes(assemble(f"config {config.hash:#x}\n{self.text}\ncontrol 0 run = 0\n"))
+
+    def image(self) -> bytearray:
+        """The memory; ``wide``: the 64 bits of index 0."""
+        image = bytearray(1 << 14)
+        for base, values in ((OFFSETS, self.offsets), (INDICES, self.indices)):
+            for n, value in enumerate(values):
+                image[base + 4 * n : base + 4 * n + 4] = (value % (1 << 32)).to_bytes(4, "little")
+        if self.wide is not None:
+            image[INDICES : INDICES + 8] = (self.wide % (1 << 64)).to_bytes(8, "little")
+        return image
+
+
+TOKENS = "\n".join(
+    f"step {n} control token_enable=1 scalar_enable=1 scalar={scalar}\nstep {n} token = {n}\nstep {n} scalar = 7"
+    for n, scalar in enumerate(("r0", "r1", "r2"))
+)
+"""Steps 0, 1, 2: token n and register n."""
+
+BAGS = f"""
+level 0 control enable=1
+level 0 lower = 0
+level 0 upper = 3
+level 0 step = 1
+level 0 load0 enable=1 size=2 destination=r0
+level 0 load0_base = {OFFSETS}
+level 0 load0_limit = {OFFSETS + 16}
+level 0 load1 enable=1 size=2 destination=r1
+level 0 load1_base = {OFFSETS + 4}
+level 0 load1_limit = {OFFSETS + 16}
+level 1 control enable=1 lower=r0 upper=r1
+level 1 step = 1
+level 1 load0 enable=1 size=2 is_signed=1 destination=r2
+level 1 load0_base = {INDICES}
+level 1 load0_limit = {INDICES + 32}
+level 1 check enable=1 load=0 kind=index
+level 1 check_limit = 10
+event 4 control first=0 count=1
+event 5 control first=2 count=1
+event 6 control first=1 count=1
+{TOKENS}
+"""
+
+
+def calls(*pairs: tuple[int, int]) -> tuple[Push, ...]:
+    """Token and scalar pairs, as pushes."""
+    return tuple(push for token, scalar in pairs for push in (Scalar(scalar % (1 << 40)), Token(token)))
+
+
+def rows(size: int, base: int, *, store: int = 64) -> str:
+    """A nest of one iteration with two steps: a row fetch and a store address, then a token."""
+    return f"""
+level 0 control enable=1
+level 0 lower = 0
+level 0 upper = 1
+level 0 step = 1
+event 1 control first=0 count=2
+step 0 control fetch_enable=1 queue=vector1 store_enable=1 stream=1 token_enable=1
+step 0 token = 0
+step 0 fetch_base = {base}
+step 0 fetch_index = 0
+step 0 fetch_pitch = 0
+step 0 store_index = 0
+step 0 store_pitch = 0
+step 0 fetch_size = {size}
+step 0 store_base = {store}
+step 0 store_size = {size}
+step 1 control token_enable=1
+step 1 token = 5
+"""
+
+
+DIRECTED = {
+    "no level": Directed(f"event 1 control first=0 count=1\n{TOKENS}", ()),
+    "zero iterations": Directed(
+        f"""
+level 0 control enable=1 induction=r0
+level 0 lower = 5
+level 0 upper = 5
+level 0 step = 1
+level 0 count enable=1 destination=r1
+event 0 control first=0 count=1
+event 1 control first=2 count=1
+event 2 control first=1 count=1
+{TOKENS}""",
+        calls((0, 0), (1, 0)),
+    ),
+    "bags, one of them empty": Directed(
+        BAGS, calls((0, 0), (2, 4), (2, 5), (1, 2), (0, 2), (1, 2), (0, 2), (2, 9), (1, 3)), (0, 2, 2, 3), (4, 5, 9)
+    ),
+    "an index equal to the limit": Directed(
+        BAGS, calls((0, 0), (2, 4)), (0, 3, 3, 3), (4, 10, 5),
+        fault=Fault(Cause.INDEX, 1, 10, registers=(0, 3, 10)),
+    ),
+    "a negative index": Directed(
+        BAGS, (), (0, 3, 3, 3), (-1, 10, 5), fault=Fault(Cause.INDEX, 1, (1 << 64) - 1, registers=(0, 3, (1 << 40) - 1))
+    ),
+    "an index whose low 40 bits are fine": Directed(
+        BAGS.replace("size=2 is_signed=1", "size=3 is_signed=1"), (), (0, 1, 1, 1), wide=(3 << 40) + 5,
+        fault=Fault(Cause.INDEX, 1, (3 << 40) + 5, registers=(0, 1, 5)),
+    ),
+    "offsets that decrease": Directed(
+        BAGS, calls((0, 0), (2, 4), (1, 1)), (0, 1, 0, 0), (4,),
+        fault=Fault(Cause.BOUNDS_ORDER, 1, 0, registers=(1, 0, 0)),
+    ),
+    "an offset past the indices": Directed(
+        BAGS + "level 0 check enable=1 load=1 kind=offset\nlevel 0 check_limit = 4",
+        calls((0, 0), (2, 4), (1, 1)), (0, 1, 4, 4), (4, 5, 6),
+        fault=Fault(Cause.OFFSET, 0, 4, registers=(1, 4, 0)),
+    ),
+    "padding is a predicate": Directed(
+        f"""
+level 0 control enable=1 induction=r0
+level 0 lower = 0
+level 0 upper = 4
+level 0 step = 1
+level 0 load0 enable=1 size=2 destination=r1
+level 0 load0_base = {INDICES}
+level 0 load0_limit = {INDICES}
+level 0 alu0 op=not_equal a=r1 destination=r1
+level 0 alu0_b = 9
+level 0 count enable=1 predicate=r1 destination=r2
+event 1 control first=0 count=1 predicate=r1
+event 2 control first=2 count=1
+event 0 control first=1 count=1 predicate=r1 sense=zero
+{TOKENS}""",
+        calls((1, 0), (0, 1), (0, 3), (2, 2)), indices=(9, 3, 9, 0),
+    ),
+    "steps of more than one": Directed(
+        f"""
+level 0 control enable=1 induction=r0
+level 0 lower = 0xfffffffffd
+level 0 upper = 5
+level 0 step = 3
+event 1 control first=0 count=1
+event 2 control first=0 count=1
+{TOKENS}""",
+        calls((0, -3), (0, 0), (0, 3), (0, 3)),
+    ),
+    "a row of many chunks": Directed(
+        rows(2000, 0x1000 - 64),
+        (StoreAddress(64, 2000, True), Token(0), Fetch(FetchQueue.VECTOR1, 0x1000 - 64, 2000), Token(5)),
+    ),
+    "a row across two lines": Directed(
+        rows(64, 0x1004), (StoreAddress(64, 64, True), Token(0)),
+        fault=Fault(Cause.ALIGNMENT, 0, 64, 0x1004, Queue.VECTOR1, (0, 0, 0)),
+    ),
+    "a store that is not whole elements": Directed(
+        rows(8, 0x1000, store=66), (),
+        fault=Fault(Cause.ALIGNMENT, 0, 8, 66, Queue.STORE_ADDRESS, (0, 0, 0)),
+    ),
+}  # fmt: skip
+"""By what happens."""
