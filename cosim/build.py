@@ -78,9 +78,7 @@ def build_library(name: str, files: Mapping[str, str], *, flags: Sequence[str] =
     return _cached(name, key, files, build)
 
 
-def build_verilated(
-    name: str, verilog: str, files: Mapping[str, str], *, top: str, trace: bool = False
-) -> Path:
+def build_verilated(name: str, verilog: str, files: Mapping[str, str], *, top: str, trace: bool = False) -> Path:
     """Compile Verilog and a C++ harness into a shared library, or find it in the cache.
 
     The verilated class is called ``Vmodel`` (header ``Vmodel.h``). With ``trace``, the model can write VCD
@@ -96,9 +94,7 @@ def build_verilated(
         "--output-split", "20000", *(["--trace-vcd"] if trace else []),
         "-CFLAGS", " ".join((*COMPILE_FLAGS, "-I..")), "-LDFLAGS", "-shared -fPIC",
     ]  # fmt: skip
-    key = _key(
-        {**files, "model.v": verilog}, [*options, *MAKE_OPTIONS, verilator.version, compiler_identity()]
-    )
+    key = _key({**files, "model.v": verilog}, [*options, *MAKE_OPTIONS, verilator.version, compiler_identity()])
 
     def build(folder: Path, run: "Runner") -> Path:
         sources = [file for file in files if file.endswith(".cpp")]

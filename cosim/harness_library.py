@@ -41,10 +41,7 @@ class BusError(DaedalError):
 def ports_header(config: Config) -> str:
     """The C++ header that tells the harness the number and width of the memory ports."""
     ports = " ".join(f"X({port})" for port in range(config.ports))
-    return (
-        f"#pragma once\n#define DAEDAL_READ_PORTS(X) {ports}\n"
-        f"constexpr unsigned BUS_BYTES = {config.bus_bytes};\n"
-    )
+    return f"#pragma once\n#define DAEDAL_READ_PORTS(X) {ports}\nconstexpr unsigned BUS_BYTES = {config.bus_bytes};\n"
 
 
 def build_harness(verilog: str, config: Config, *, top: str, trace: bool = False) -> Path:
@@ -73,9 +70,7 @@ class Harness:
             function = getattr(self._library, name)
             function.restype, function.argtypes = result, arguments
         seed = 1 if spec.seed is None else spec.seed
-        self._self = self._library.daedal_create(
-            memory_bytes, spec.latency, spec.lines, spec.stall, seed, spec.random
-        )
+        self._self = self._library.daedal_create(memory_bytes, spec.latency, spec.lines, spec.stall, seed, spec.random)
         if not self._self:
             raise MemoryError(f"no room for a device memory of {memory_bytes} bytes")
         array = ctypes.c_uint8 * memory_bytes

@@ -54,13 +54,9 @@ class MemorySpec:
         for item in filter(None, rest.split(",")):
             name, _, value = item.partition("=")
             if name not in _OPTIONS:
-                raise ValueError(
-                    f"an option of memory {model} must be one of {', '.join(_OPTIONS)}, not {name!r}"
-                )
+                raise ValueError(f"an option of memory {model} must be one of {', '.join(_OPTIONS)}, not {name!r}")
             if name in values:
-                raise ValueError(
-                    f"option {name} of memory {model} must be given once, not again as {value!r}"
-                )
+                raise ValueError(f"option {name} of memory {model} must be given once, not again as {value!r}")
             try:
                 values[name] = _OPTIONS[name](value)
             except ValueError:

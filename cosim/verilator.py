@@ -99,6 +99,5 @@ class VerilatorTarget:
     def _check(self, address: int, size: int) -> None:
         if address < 0 or address + size > self.memory_bytes:
             raise ValueError(
-                f"an access must lie within {self.memory_bytes} bytes of memory, "
-                f"not {size} bytes at {address:#x}"
+                f"an access must lie within {self.memory_bytes} bytes of memory, not {size} bytes at {address:#x}"
             )

@@ -144,13 +144,9 @@ class Config:
         if self.store_beats < 2 * self.register_beats:
             raise ValueError(f"store_beats must be at least 2 * register_beats, not {self.store_beats!r}")
         if self.lookahead_lines < 2 * self.lookahead_burst:
-            raise ValueError(
-                f"lookahead_lines must be at least 2 * lookahead_burst, not {self.lookahead_lines!r}"
-            )
+            raise ValueError(f"lookahead_lines must be at least 2 * lookahead_burst, not {self.lookahead_lines!r}")
         if (1 << self.granule_log2) < self.bus_bytes:
-            raise ValueError(
-                f"granule_log2 must cover a line of {self.bus_bytes} bytes, not {self.granule_log2!r}"
-            )
+            raise ValueError(f"granule_log2 must cover a line of {self.bus_bytes} bytes, not {self.granule_log2!r}")
         if self.vector_beats < 2 * MAX_BURST or self.reorder_beats < 2 * MAX_BURST:
             raise ValueError(f"vector_beats and reorder_beats must be at least {2 * MAX_BURST}")
 

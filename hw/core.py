@@ -281,9 +281,7 @@ class Core(wiring.Component):
         ):
             m.d.comb += [
                 target.valid.eq(Mux(controller.record_phase, kept.valid, source.valid)),
-                target.payload.eq(
-                    Mux(controller.record_phase, kept.payload.as_value(), source.payload.as_value())
-                ),
+                target.payload.eq(Mux(controller.record_phase, kept.payload.as_value(), source.payload.as_value())),
                 kept.ready.eq(target.ready & controller.record_phase),
                 source.ready.eq(target.ready & ~controller.record_phase),
             ]

@@ -105,9 +105,7 @@ def read_request_layout(config: Config) -> data.StructLayout:
 
     It crosses neither a 4 KiB boundary nor one of the port granule.
     """
-    return data.StructLayout(
-        {"address": ADDRESS_BITS, "beats": range(MAX_BURST + 1), "tag": tag_layout(config)}
-    )
+    return data.StructLayout({"address": ADDRESS_BITS, "beats": range(MAX_BURST + 1), "tag": tag_layout(config)})
 
 
 def return_layout(config: Config) -> data.StructLayout:

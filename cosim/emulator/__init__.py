@@ -66,9 +66,7 @@ class EmulatorTarget:
         self.memory_bytes = memory_bytes
         self._library = _library()
         values = c_header.config_values(config)
-        self._machine: int | None = self._library.emulator_open(
-            (ctypes.c_int64 * len(values))(*values), memory_bytes
-        )
+        self._machine: int | None = self._library.emulator_open((ctypes.c_int64 * len(values))(*values), memory_bytes)
         if self._machine is None:
             raise OutOfDeviceMemory(f"memory_bytes must be what this host can give, not {memory_bytes!r}")
         self._library.emulator_trace(self._machine, trace)
@@ -144,8 +142,7 @@ class EmulatorTarget:
     def _check(self, address: int, size: int) -> None:
         if address < 0 or size < 0 or address + size > self.memory_bytes:
             raise ValueError(
-                f"an access must lie within {self.memory_bytes} bytes of memory, "
-                f"not {size} bytes at {address:#x}"
+                f"an access must lie within {self.memory_bytes} bytes of memory, not {size} bytes at {address:#x}"
             )
 
 

@@ -25,9 +25,7 @@ FILE_WIDTH = 140
 @click.argument("workloads", nargs=-1, type=click.Choice(list(WORKLOADS)), metavar="[WORKLOAD]...")
 @click.option("--target", type=click.Choice(list(TARGETS)), default="verilator", show_default=True)
 @click.option("--config", type=click.Choice(list(PRESETS)), default="ddr3", show_default=True)
-@click.option(
-    "--memory", default="ideal", show_default=True, help="Memory model, as ideal:latency=200,stall=0.1."
-)
+@click.option("--memory", default="ideal", show_default=True, help="Memory model, as ideal:latency=200,stall=0.1.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the results to this file.")
 @click.option("--wave", type=click.Path(), help="Write a waveform (VCD) of everything to this file; slow.")
 @click.pass_context
@@ -55,9 +53,7 @@ def command(
         json_path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     wrong = [result for result in results if not result.bit_exact]
     for result in wrong:
-        click.echo(
-            f"{result.workload}: {result.operation} differs from PyTorch: {result.difference}", err=True
-        )
+        click.echo(f"{result.workload}: {result.operation} differs from PyTorch: {result.difference}", err=True)
     context.exit(1 if wrong else 0)
 
 

@@ -89,9 +89,7 @@ class AddendPath(wiring.Component):
         ]
         return [self.fire, *flying], addresses
 
-    def _forwards(
-        self, m: Module, fired: list[Value], addresses: list[Value], c: Value
-    ) -> tuple[Value, Value]:
+    def _forwards(self, m: Module, fired: list[Value], addresses: list[Value], c: Value) -> tuple[Value, Value]:
         """Whether ``c`` is the result LOOP cycles before it, or the one before that, when these are there.
 
         The register file itself sees to one more cycle of distance, writing in the cycle of the read.

@@ -174,9 +174,7 @@ class Dispatch(wiring.Component):
             self.fix_count.eq(divide.fix_count),
             self.issue.valid.eq(free & Mux(divides, divide.o.valid, lanes & (~scalar | self.scalars.valid))),
             self.issue.payload.eq(Mux(divides, divide.o.payload, self._row)),
-            self.scalars.ready.eq(
-                Mux(divides, divide.count.ready, self.issue.valid & self.issue.ready & scalar)
-            ),
+            self.scalars.ready.eq(Mux(divides, divide.count.ready, self.issue.valid & self.issue.ready & scalar)),
         ]
 
     def _to_store(self, m: Module, stores: Signal) -> None:

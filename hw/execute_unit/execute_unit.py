@@ -126,9 +126,7 @@ class ExecuteUnit(wiring.Component):
             m.d.sync += [
                 self.fault.valid.eq(1),
                 fault.cause.eq(Mux(misframed, Cause.FRAMING, Cause.PROGRAM)),
-                fault.queue.eq(
-                    Mux(issue.misframed0, Queue.VECTOR0, Mux(misframed, Queue.VECTOR1, front.queue))
-                ),
+                fault.queue.eq(Mux(issue.misframed0, Queue.VECTOR0, Mux(misframed, Queue.VECTOR1, front.queue))),
                 fault.value.eq(Mux(misframed, elements(self.config, issue.present.row), front.value)),
             ]
 

@@ -30,9 +30,7 @@ class CallbackTable(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        super().__init__(
-            {"config_bus": In(ConfigBus()), "launch": In(1), "token": In(6), "start": Out(start_layout())}
-        )
+        super().__init__({"config_bus": In(ConfigBus()), "launch": In(1), "token": In(6), "start": Out(start_layout())})
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()

@@ -52,9 +52,7 @@ class Float32(data.Struct):
         return self.exponent.all() & self.fraction.any()
 
 
-def register(
-    m: Module, value: ValueLike, name: str, *, cycles: int = 1, shape: ShapeLike | None = None
-) -> Any:
+def register(m: Module, value: ValueLike, name: str, *, cycles: int = 1, shape: ShapeLike | None = None) -> Any:
     """``value`` delayed by ``cycles`` registers without reset, in its own shape unless another is given."""
     stage: Any = value
     for n in range(cycles):

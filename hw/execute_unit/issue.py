@@ -51,10 +51,7 @@ class Issue(wiring.Component):
                 "fire": Out(1),
                 "present": Out(issue_layout(config)),
                 "beat": Out(range(config.register_beats)),
-                **{
-                    name: Out(1)
-                    for name in ("busy", "active", "misframed0", "misframed1", "hazard", "starved")
-                },
+                **{name: Out(1) for name in ("busy", "active", "misframed0", "misframed1", "hazard", "starved")},
             }
         )
 
@@ -109,13 +106,9 @@ class Issue(wiring.Component):
                 operands = (self.i.payload.a, self.i.payload.b)
                 uses = [(one.kind == OperandKind.QUEUE) & (one.queue == n) for one in operands]
                 m.d.sync += needs[n].eq(uses[0] | uses[1])
-        m.d.comb += self.starved.eq(
-            ready & ((needs[0] & ~self.vector0.valid) | (needs[1] & ~self.vector1.valid))
-        )
+        m.d.comb += self.starved.eq(ready & ((needs[0] & ~self.vector0.valid) | (needs[1] & ~self.vector1.valid)))
         expected = Mux(last, row.row.tail_bytes, self.config.bus_bytes)
-        for n, (queue, wrong) in enumerate(
-            ((self.vector0, self.misframed0), (self.vector1, self.misframed1))
-        ):
+        for n, (queue, wrong) in enumerate(((self.vector0, self.misframed0), (self.vector1, self.misframed1))):
             beat = queue.payload
             m.d.comb += [
                 queue.ready.eq(self.fire & needs[n]),

@@ -36,9 +36,7 @@ def operand_layout(config: Config) -> data.StructLayout:
 
     A register that is ``zero`` is not looked at: all its elements are +0.0.
     """
-    return data.StructLayout(
-        {"register": range(config.vector_registers), "kind": OperandKind, "queue": 1, "zero": 1}
-    )
+    return data.StructLayout({"register": range(config.vector_registers), "kind": OperandKind, "queue": 1, "zero": 1})
 
 
 class Copies(data.Struct):
@@ -77,9 +75,7 @@ def issue_layout(config: Config) -> data.StructLayout:
 
 def store_layout(config: Config) -> data.StructLayout:
     """A row to store from ``register``; all zeros if that is ``zero``."""
-    return data.StructLayout(
-        {"register": range(config.vector_registers), "zero": 1, "row": row_layout(config)}
-    )
+    return data.StructLayout({"register": range(config.vector_registers), "zero": 1, "row": row_layout(config)})
 
 
 def start_layout() -> data.StructLayout:

@@ -160,9 +160,7 @@ class LineReader(wiring.Component):
         m.d.comb += [
             position.eq(self._position(self._taken)),
             first.eq(Mux((number == 0) & self._first_burst, self._offset, 0)),
-            there.eq(
-                self._running & (position[: exact_log2(size)] < filled + first) & (self._taken < self._asked)
-            ),
+            there.eq(self._running & (position[: exact_log2(size)] < filled + first) & (self._taken < self._asked)),
             port.addr.eq(position),
             port.en.eq(1),
         ]

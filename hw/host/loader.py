@@ -79,28 +79,16 @@ class WordCheck(wiring.Component):
                             allow(1)
             with m.Case(Unit.EVENT):
                 allow(
-                    (word.index < 4 * config.levels)
-                    & (word.index[:2] != 3)
-                    & (word.field == EventField.CONTROL.value)
+                    (word.index < 4 * config.levels) & (word.index[:2] != 3) & (word.field == EventField.CONTROL.value)
                 )
             with m.Case(Unit.STEP):
                 allow((word.index < config.steps) & (word.field <= StepField.FETCH_SIZE.value))
             with m.Case(Unit.LENGTH):
-                allow(
-                    (word.index < config.lengths) & (word.field == LengthField.ELEMENTS.value) & ~self.started
-                )
+                allow((word.index < config.lengths) & (word.field == LengthField.ELEMENTS.value) & ~self.started)
             with m.Case(Unit.CALLBACK):
-                allow(
-                    (word.index < config.callbacks)
-                    & (word.field == CallbackField.START.value)
-                    & ~self.started
-                )
+                allow((word.index < config.callbacks) & (word.field == CallbackField.START.value) & ~self.started)
             with m.Case(Unit.INSTRUCTION):
-                allow(
-                    (word.index < config.instructions)
-                    & (word.field == InstructionField.CODE.value)
-                    & ~self.started
-                )
+                allow((word.index < config.instructions) & (word.field == InstructionField.CODE.value) & ~self.started)
         return m
 
 

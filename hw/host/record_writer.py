@@ -68,10 +68,7 @@ class RecordWriter(wiring.Component):
                 m.next = "TAKE"
             with m.State("TAKE"):
                 m.d.sync += [
-                    beat.eq(
-                        (beat >> (8 * WORD_BYTES))
-                        | (self.word << (8 * (self._config.bus_bytes - WORD_BYTES)))
-                    ),
+                    beat.eq((beat >> (8 * WORD_BYTES)) | (self.word << (8 * (self._config.bus_bytes - WORD_BYTES)))),
                     self.number.eq(self.number + 1),
                 ]
                 m.next = "ASK"

@@ -18,9 +18,7 @@ from daedal.hw.config import MAX_LEVELS, Config
 from daedal.hw.isa import execute, launch, program, program_words, registers
 
 _MODULES = (config_module, program_words, program, execute, registers, launch)
-_KEYWORDS = frozenset(
-    {"register", "signed", "unsigned", "operator", "default", "switch", "union", "and", "or", "not"}
-)
+_KEYWORDS = frozenset({"register", "signed", "unsigned", "operator", "default", "switch", "union", "and", "or", "not"})
 _DERIVED = ("hash", "vl_max")
 
 

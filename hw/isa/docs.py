@@ -140,11 +140,7 @@ def _texts(thing: object) -> dict[str, str]:
     body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else tree.body
     texts: dict[str, str] = {}
     for above, below in pairwise(body):
-        if (
-            isinstance(above, ast.Assign)
-            and isinstance(below, ast.Expr)
-            and isinstance(below.value, ast.Constant)
-        ):
+        if isinstance(above, ast.Assign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
             name, text = above.targets[0], below.value.value
             if isinstance(name, ast.Name) and isinstance(text, str):
                 texts[name.id] = " ".join(inspect.cleandoc(text).replace("``", "`").split())
@@ -167,9 +163,7 @@ def main(arguments: list[str]) -> int:
     """Print the page, or with ``--check`` compare the file with it; the exit status."""
     if arguments == ["--check"]:
         if not check():
-            print(
-                f"{PAGE} must be generated anew: python -m daedal.hw.isa.docs > docs/isa.md", file=sys.stderr
-            )
+            print(f"{PAGE} must be generated anew: python -m daedal.hw.isa.docs > docs/isa.md", file=sys.stderr)
             return 1
         return 0
     if arguments:

@@ -155,26 +155,18 @@ class Program:
     def from_bytes(raw: bytes) -> "Program":
         """The program in these bytes; ProgramError says what is wrong with them."""
         if len(raw) % WORD_BYTES or len(raw) < 3 * WORD_BYTES:
-            raise ProgramError(
-                f"a program must be whole words of {WORD_BYTES} bytes, at least 3, not {len(raw)} bytes"
-            )
+            raise ProgramError(f"a program must be whole words of {WORD_BYTES} bytes, at least 3, not {len(raw)} bytes")
         listed = [
             Word.decode(int.from_bytes(raw[at : at + WORD_BYTES], "little"), at // WORD_BYTES)
             for at in range(0, len(raw), WORD_BYTES)
         ]
         config, length = listed[:2]
         if config.field is not ControlField.CONFIG or length.field is not ControlField.LENGTH:
-            raise ProgramError(
-                "a program must start with its configuration and its length: these bytes are no program"
-            )
+            raise ProgramError("a program must start with its configuration and its length: these bytes are no program")
         if length.value != len(listed):
-            raise ProgramError(
-                f"the program must have {length.value} words, as it says, not {len(listed)}: truncated?"
-            )
+            raise ProgramError(f"the program must have {length.value} words, as it says, not {len(listed)}: truncated?")
         if raw[-WORD_BYTES:] != _end_of(raw[:-WORD_BYTES]):
-            raise ProgramError(
-                "the program's checksum does not fit its bytes: it was altered; compile it again"
-            )
+            raise ProgramError("the program's checksum does not fit its bytes: it was altered; compile it again")
         return Program(config.value, listed[2:-1])
 
 

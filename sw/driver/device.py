@@ -72,9 +72,7 @@ class Device:
         if not isinstance(shape, Config):
             raise ValueError(f"config must be a Config or the name of one, not {config!r}")
         if not 1 << 16 <= memory_bytes <= 1 << ADDRESS_BITS:
-            raise ValueError(
-                f"memory_bytes must be from {1 << 16} to {1 << ADDRESS_BITS}, not {memory_bytes!r}"
-            )
+            raise ValueError(f"memory_bytes must be from {1 << 16} to {1 << ADDRESS_BITS}, not {memory_bytes!r}")
         opened = open_target(target, shape, memory=memory, memory_bytes=memory_bytes, wave=wave)
         try:
             return cls(opened, shape)

@@ -84,12 +84,8 @@ class Stats:
         sums = {name: getattr(self, name) + getattr(other, name) for name in names}
         return Stats(
             **sums,
-            stalls={
-                k: self.stalls.get(k, 0) + other.stalls.get(k, 0) for k in {**self.stalls, **other.stalls}
-            },
-            marks={
-                k: max(self.marks.get(k, 0), other.marks.get(k, 0)) for k in {**self.marks, **other.marks}
-            },
+            stalls={k: self.stalls.get(k, 0) + other.stalls.get(k, 0) for k in {**self.stalls, **other.stalls}},
+            marks={k: max(self.marks.get(k, 0), other.marks.get(k, 0)) for k in {**self.marks, **other.marks}},
         )
 
     @property
@@ -171,9 +167,7 @@ class Record:
 
 
 def _named(count: Mapping[str, int], prefix: str) -> dict[str, int]:
-    return {
-        name.removeprefix(prefix).lower(): value for name, value in count.items() if name.startswith(prefix)
-    }
+    return {name.removeprefix(prefix).lower(): value for name, value in count.items() if name.startswith(prefix)}
 
 
 def _hang(record: Record) -> DaedalError:
@@ -200,9 +194,7 @@ def _program(record: Record) -> DaedalError:
         Cause.ALIGNMENT: f"the row at {record.address:#x} neither starts at a line nor lies within one, "
         f"or its size ({record.value} bytes) is not whole elements",
     }[record.cause]
-    return ProgramError(
-        f"{what} (nest {record.nest}, level {record.level}): compile or assemble the program again"
-    )
+    return ProgramError(f"{what} (nest {record.nest}, level {record.level}): compile or assemble the program again")
 
 
 def fault_exception(record: Record) -> DaedalError:
@@ -210,18 +202,14 @@ def fault_exception(record: Record) -> DaedalError:
     where = f"(nest {record.nest}, level {record.level})"
     error: DaedalError
     if record.state is State.CANCELLED:
-        error = DaedalError(
-            f"launch {record.launch} was cancelled because one before it had a fault: run it again"
-        )
+        error = DaedalError(f"launch {record.launch} was cancelled because one before it had a fault: run it again")
     elif record.cause is Cause.INDEX:
         error = IndexOutOfRange(
-            f"index {record.signed_value} is out of range for its table {where}: "
-            "correct the indices and run again"
+            f"index {record.signed_value} is out of range for its table {where}: correct the indices and run again"
         )
     elif record.cause is Cause.OFFSET:
         error = InvalidOffsets(
-            f"offset {record.signed_value} points outside the indices {where}: "
-            "correct the offsets and run again"
+            f"offset {record.signed_value} points outside the indices {where}: correct the offsets and run again"
         )
     elif record.cause is Cause.BOUNDS_ORDER:
         error = InvalidOffsets(

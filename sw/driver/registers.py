@@ -59,9 +59,7 @@ class Registers:
             if not unpack(Control, self.read(Register.CONTROL))["reset"]:
                 break
         else:
-            raise DeviceHang(
-                "the device did not come out of reset: its memory does not answer; open it again"
-            )
+            raise DeviceHang("the device did not come out of reset: its memory does not answer; open it again")
         self.set_control(interrupt_enable=1)
         self.clear_interrupt()
 

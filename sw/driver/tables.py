@@ -75,9 +75,7 @@ class TableStore(Mapping[str, Table]):
         Writes bytes to device memory at an address.
     """
 
-    def __init__(
-        self, config: Config, allocator: Allocator, write: Callable[[int, memoryview], None]
-    ) -> None:
+    def __init__(self, config: Config, allocator: Allocator, write: Callable[[int, memoryview], None]) -> None:
         self._config, self._allocator, self._write = config, allocator, write
         self._tables: dict[str, Table] = {}
         self._origins: dict[str, _Origin] = {}

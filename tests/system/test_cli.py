@@ -85,7 +85,5 @@ def test_version_imports_no_subcommand() -> None:
 
 
 def test_module_runs_as_the_command(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "daedal", "--version"], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-m", "daedal", "--version"], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout == f"daedal, version {daedal.__version__}\n"

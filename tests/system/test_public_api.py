@@ -27,9 +27,7 @@ BUILTINS = {"IndexOutOfRange": IndexError, "InvalidOffsets": ValueError}
 
 def test_import_is_cheap() -> None:
     code = "import sys, daedal; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "daedal.errors" in loaded
     assert not set(HEAVY) & set(loaded)
 

@@ -50,9 +50,7 @@ def test_random_layers(rng: np.random.Generator, part: int) -> None:
             assert same_bits(by_reference(layer), by_torch(layer)), layer
 
 
-@pytest.mark.parametrize(
-    "dim", [1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257]
-)
+@pytest.mark.parametrize("dim", [1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257])
 def test_dims(rng: np.random.Generator, dim: int) -> None:
     for _ in range(4):
         layer = random_layer(rng, dim=dim)
@@ -91,9 +89,7 @@ def test_pytorch_does_not_ignore_indices_beyond_the_last_offset(mode: str, expec
     # Our contract is to ignore them in every mode. PyTorch does so only in a plain sum: its last maximum
     # takes them in, and its last mean divides by their number as well.
     table, indices, offsets = np.array([[1.0], [5.0]], dtype=np.float32), np.array([0, 1]), np.array([0, 1])
-    result = F.embedding_bag(
-        *map(torch.from_numpy, (indices, table, offsets)), mode=mode, include_last_offset=True
-    )
+    result = F.embedding_bag(*map(torch.from_numpy, (indices, table, offsets)), mode=mode, include_last_offset=True)
     assert result.item() == expected
     assert embedding_bag(table, indices, offsets, mode=mode, include_last_offset=True).item() == 1.0
 

@@ -167,9 +167,7 @@ async def layers_give_the_emulators_bytes(dut):
                     break
                 placed = [place_bag(bench, layer) for bench in benches]
                 assert placed[0] == placed[1]
-                case = Case(
-                    *benches, placed[0].words(config), (placed[0].out, placed[0].bags * dim * ELEMENT_BYTES)
-                )
+                case = Case(*benches, placed[0].words(config), (placed[0].out, placed[0].bags * dim * ELEMENT_BYTES))
                 completed += 1
                 await with_timeout(core.ring([core.image.blocks[-1]], completed), 2, "ms")
                 record = case.check()
@@ -187,9 +185,7 @@ async def gathers_queue_up(dut):
         for dim, count in ((1, 9), (3, 17), (8, 40), (33, 5)):
             table = rng.standard_normal((11, 64)).astype(np.float32)
             indices = rng.integers(0, 11, count).astype(np.int32)
-            places = {
-                (b.place(table), b.place(indices), b.reserve(count * dim * ELEMENT_BYTES)) for b in benches
-            }
+            places = {(b.place(table), b.place(indices), b.reserve(count * dim * ELEMENT_BYTES)) for b in benches}
             ((at, listed, out),) = places
             words = gather(config, at, 11, dim, listed, count, out)
             cases.append(Case(*benches, words, (out, count * dim * ELEMENT_BYTES)))
@@ -207,9 +203,7 @@ async def a_fault_is_precise_and_a_reset_brings_the_machine_back(dut):
     good = np.arange(8, dtype=np.int32)
     bad = np.array([1, 2, 3, -5, 4, 5, 6, 7], dtype=np.int32)
     records = [
-        bench.queue(
-            Program(config.hash, gather(config, table, 11, 4, bench.place(indices), 8, out)).to_bytes()
-        )
+        bench.queue(Program(config.hash, gather(config, table, 11, 4, bench.place(indices), 8, out)).to_bytes())
         for indices in (good, bad, good)
     ]
     await with_timeout(core.ring(core.image.blocks, 3), 2, "ms")
@@ -224,9 +218,7 @@ async def a_fault_is_precise_and_a_reset_brings_the_machine_back(dut):
         if await core.read(Register.CONTROL) == 0:
             break
     assert await core.read(Register.STATUS) == 0
-    record = bench.queue(
-        Program(config.hash, gather(config, table, 11, 4, bench.place(good), 8, out)).to_bytes()
-    )
+    record = bench.queue(Program(config.hash, gather(config, table, 11, 4, bench.place(good), 8, out)).to_bytes())
     await with_timeout(core.ring(core.image.blocks[-1:], 4), 2, "ms")
     assert bench.read_record(record).state is State.DONE
     assert RECORD_WORDS * 8 % config.bus_bytes == 0

@@ -12,6 +12,4 @@ from tests.unit.harness import CONFIGS, run_cocotb
 @pytest.mark.parametrize("pause", [0.0, 0.4], ids=["full-rate", "back-pressure"])
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
 def test_core(config, pause):
-    run_cocotb(
-        Core(config), "core", "tests.unit.core.bench_core", parameters={"config": config, "pause": pause}
-    )
+    run_cocotb(Core(config), "core", "tests.unit.core.bench_core", parameters={"config": config, "pause": pause})

@@ -171,9 +171,7 @@ def level(index: int, **control: Any) -> list[Word]:
     return [Word.packed(LevelField.CONTROL, index, enable=1, **control), Word(LevelField.STEP, index, 1)]
 
 
-def load(
-    level: int, slot: int, base: int, element_bytes: int, *, limit: int = 0, **control: Any
-) -> list[Word]:
+def load(level: int, slot: int, base: int, element_bytes: int, *, limit: int = 0, **control: Any) -> list[Word]:
     name = f"LOAD{slot}"
     size = element_bytes.bit_length() - 1
     return [
@@ -229,9 +227,7 @@ class Bag:
             Word(LengthField.ELEMENTS, k, length),
             Word(CallbackField.START, 2 * k, code),
             Word(CallbackField.START, 2 * k + 1, code + 1),
-            Word.packed(
-                InstructionField.CODE, code, a=QUEUE0, c=0, destination=0, last=1, **accumulate, **common
-            ),
+            Word.packed(InstructionField.CODE, code, a=QUEUE0, c=0, destination=0, last=1, **accumulate, **common),
         ]
         if self.mode != "mean":
             return [*words, instruction(code + 1, VectorOp.STORE, a={"number": 0}, clear=1, last=1, **common)]
@@ -261,9 +257,7 @@ class Bag:
             Word.packed(LevelField.CHECK, 0, enable=1, load=1, kind=CheckKind.OFFSET),
             Word(LevelField.CHECK_LIMIT, 0, self.index_count + 1),
             *level(1, lower=Source.R1, upper=Source.R2),
-            *load(
-                1, 0, self.indices, self.index_bytes, limit=index_end, is_signed=1, destination=Destination.R3
-            ),
+            *load(1, 0, self.indices, self.index_bytes, limit=index_end, is_signed=1, destination=Destination.R3),
             Word.packed(LevelField.CHECK, 1, enable=1, load=0, kind=CheckKind.INDEX),
             Word(LevelField.CHECK_LIMIT, 1, self.rows),
         ]

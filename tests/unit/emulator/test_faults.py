@@ -31,9 +31,7 @@ from tests.unit.emulator.test_bags import place_bag
 DIM = 16
 
 
-def bag_of(
-    bench: Bench, indices: Any = (1, 2, 3, 4), offsets: Any = (0, 2), mode: str = "sum", **changes: Any
-) -> Bag:
+def bag_of(bench: Bench, indices: Any = (1, 2, 3, 4), offsets: Any = (0, 2), mode: str = "sum", **changes: Any) -> Bag:
     table = np.arange(8 * DIM, dtype=np.float32).reshape(8, DIM)
     layer = Layer(table, np.asarray(indices), np.asarray(offsets), mode, None, None, False)
     return place_bag(bench, layer, **changes)
@@ -74,9 +72,7 @@ def test_index(bench: Bench, wrong: int) -> None:
 
 
 def test_index_of_32_bits_is_sign_extended(bench: Bench) -> None:
-    record = bench.run(
-        bag_of(bench, indices=np.array([1, -5], dtype=np.int32), offsets=[0]).words(bench.config)
-    )
+    record = bench.run(bag_of(bench, indices=np.array([1, -5], dtype=np.int32), offsets=[0]).words(bench.config))
     assert (record.cause, record.value) == (Cause.INDEX, -5 % (1 << 64))
 
 

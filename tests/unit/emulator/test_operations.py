@@ -165,9 +165,7 @@ def test_empty_addend(bench: Bench, abc: tuple[Array, Array, Array], op: VectorO
 
 
 @pytest.mark.parametrize("clear", [0, 1])
-def test_clear_empties_a_register_after_it_was_read(
-    bench: Bench, abc: tuple[Array, Array, Array], clear: int
-) -> None:
+def test_clear_empties_a_register_after_it_was_read(bench: Bench, abc: tuple[Array, Array, Array], clear: int) -> None:
     a = abc[2]
     code = [
         instruction(0, VectorOp.MOVE, a=QUEUE0, destination=0),

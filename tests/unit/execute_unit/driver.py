@@ -19,9 +19,7 @@ STROBES = ("lane_beat", "stall_token_empty", "stall_vector_empty", "stall_scalar
 class Driver:
     """The unit under test with sources, a sink, and counts of its strobes."""
 
-    def __init__(
-        self, dut: Any, config: Config, *, idle: float = 0.0, pause: float = 0.0, seed: int = 0
-    ) -> None:
+    def __init__(self, dut: Any, config: Config, *, idle: float = 0.0, pause: float = 0.0, seed: int = 0) -> None:
         self.dut, self.config = dut, config
         self._idle, self._pause, self._seed = idle, pause, seed
         self.counts = dict.fromkeys(STROBES, 0)
@@ -35,8 +33,7 @@ class Driver:
             getattr(dut, name).value = 0
         sources = {"tokens": token_layout(), "scalars": scalar_layout(), "vector0": beat, "vector1": beat}
         self.sources = {
-            name: Source(dut, name, layout, idle=self._idle, seed=self._seed)
-            for name, layout in sources.items()
+            name: Source(dut, name, layout, idle=self._idle, seed=self._seed) for name, layout in sources.items()
         }
         await start(dut)
         self.sink = Sink(dut, "stores", beat, pause=self._pause, seed=self._seed)
@@ -73,12 +70,8 @@ class Driver:
         got = await self.sink.wait(len(expected))
         for n, (have, want) in enumerate(zip(got, expected, strict=True)):
             mask = (1 << 8 * want["bytes"]) - 1
-            assert (have.bytes, have.last) == (want["bytes"], want["last"]), (
-                f"beat {n} of {len(expected)}: framing"
-            )
-            assert have.data & mask == want["data"], (
-                f"beat {n}: {have.data & mask:#x} is not {want['data']:#x}"
-            )
+            assert (have.bytes, have.last) == (want["bytes"], want["last"]), f"beat {n} of {len(expected)}: framing"
+            assert have.data & mask == want["data"], f"beat {n}: {have.data & mask:#x} is not {want['data']:#x}"
         await self.idle()
         assert len(self.sink.got) == len(expected)
         assert not self.dut.fault__valid.value

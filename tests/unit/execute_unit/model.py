@@ -26,10 +26,7 @@ def canonical(values: np.ndarray) -> np.ndarray:
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    results = [
-        _libm.fmaf(*one)
-        for one in zip(floats(a).tolist(), floats(b).tolist(), floats(c).tolist(), strict=True)
-    ]
+    results = [_libm.fmaf(*one) for one in zip(floats(a).tolist(), floats(b).tolist(), floats(c).tolist(), strict=True)]
     return canonical(np.array(results, np.float32))
 
 

@@ -76,9 +76,7 @@ class Generator:
         group = self.groups[length]
         code: Code = {"op": op, "length": length, "destination": rng.choice(group), "c": rng.choice(group)}
         only_register = op in (VectorOp.STORE, VectorOp.DIVIDE_COUNT)
-        code["a"] = self._operand(
-            group, REGISTER if only_register else rng.choice((REGISTER, QUEUE, QUEUE, SCALAR))
-        )
+        code["a"] = self._operand(group, REGISTER if only_register else rng.choice((REGISTER, QUEUE, QUEUE, SCALAR)))
         if op in WITH_B:
             kinds = [kind for kind in OperandKind if kind is not SCALAR or code["a"]["kind"] is not SCALAR]
             code["b"] = self._operand(group, rng.choice(kinds))

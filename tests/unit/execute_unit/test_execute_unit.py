@@ -13,6 +13,4 @@ BENCHES = ("bench_directed", "bench_execute_unit", "bench_faults")
 @pytest.mark.parametrize("bench", BENCHES)
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
 def test_execute_unit(config, bench):
-    run_cocotb(
-        ExecuteUnit(config), "execute_unit", f"tests.unit.execute_unit.{bench}", parameters={"config": config}
-    )
+    run_cocotb(ExecuteUnit(config), "execute_unit", f"tests.unit.execute_unit.{bench}", parameters={"config": config})

@@ -59,9 +59,7 @@ class Memory:
                 assert payload.address % bus == 0
                 assert payload.address // 4096 == (payload.address + payload.beats * bus - 1) // 4096
                 assert 1 <= payload.beats <= 16
-                self.bursts.append(
-                    deque((payload.tag.slot, payload.address + k * bus) for k in range(payload.beats))
-                )
+                self.bursts.append(deque((payload.tag.slot, payload.address + k * bus) for k in range(payload.beats)))
 
 
 def launch(config: Config, raw: bytes, arguments: list[int], *, at: int, seed: int = 1) -> dict:

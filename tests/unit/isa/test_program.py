@@ -101,9 +101,7 @@ def test_members_that_do_not_exist_or_fit() -> None:
 
 
 def test_nested_members() -> None:
-    word = Word.packed(
-        InstructionField.CODE, 3, op=VectorOp.FMA, b={"kind": OperandKind.SCALAR, "number": 2}, last=1
-    )
+    word = Word.packed(InstructionField.CODE, 3, op=VectorOp.FMA, b={"kind": OperandKind.SCALAR, "number": 2}, last=1)
     members = word.members()
     assert (members["op"], members["b.kind"], members["b.number"]) == (VectorOp.FMA.value, 2, 2)
     assert word.index == 3

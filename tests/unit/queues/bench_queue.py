@@ -15,9 +15,7 @@ COUNT = 300
 
 def payloads() -> list[dict[str, int]]:
     rng = random.Random(7)
-    return [
-        {"address": rng.getrandbits(40), "size": rng.getrandbits(20), "stream": n & 1} for n in range(COUNT)
-    ]
+    return [{"address": rng.getrandbits(40), "size": rng.getrandbits(20), "stream": n & 1} for n in range(COUNT)]
 
 
 async def run(dut, idle: float, pause: float) -> int:
