@@ -15,7 +15,7 @@ from tests.unit.harness import CONFIGS, ODD
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
-CASES = 25
+CASES = 12
 BEHAVIOURS = {
     "mixed": Behaviour(),
     "ideal": Behaviour(refuse=0.0, port_busy=0.0, latency=(1, 1), return_idle=0.0),
@@ -60,8 +60,11 @@ def run_case(config: Config, case: Case, behaviour: Behaviour, seed: int) -> Non
 
 
 @pytest.mark.parametrize("faulty", [False, True], ids=["clean", "faulty"])
-@pytest.mark.parametrize("behaviour", BEHAVIOURS)
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+@pytest.mark.parametrize(
+    ("config", "behaviour"),
+    [(config, behaviour) for config in (CONFIGS[0], ODD) for behaviour in BEHAVIOURS] + [(CONFIGS[1], "mixed")],
+    ids=lambda value: getattr(value, "name", value),
+)
 def test_random_programs_do_what_the_contract_says(config: Config, behaviour: str, faulty: bool) -> None:
     for seed in range(CASES):
         case = case_of(config, seed + 1000 * faulty, faulty)
