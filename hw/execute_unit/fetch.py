@@ -55,7 +55,7 @@ class CallbackTable(wiring.Component):
 
 
 class InstructionMemory(wiring.Component):
-    """The instructions; ``code`` is that at ``address`` in the last cycle with ``enable``.
+    """The instructions; ``code`` is that at ``address`` in the last cycle with ``enable`` and no word written.
 
     Members: ``config_bus`` (words of unit INSTRUCTION are taken), ``address``, ``enable``, ``code``.
     """
@@ -83,7 +83,8 @@ class InstructionMemory(wiring.Component):
             write.addr.eq(word.index),
             write.data.eq(word.value),
             read.addr.eq(self.address),
-            read.en.eq(self.enable),
+            # No callback runs while it is loaded; saying so spares a bypass around the block RAM.
+            read.en.eq(self.enable & ~write.en),
             self.code.eq(read.data),
         ]
         return m

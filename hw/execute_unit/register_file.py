@@ -52,6 +52,9 @@ class RegisterFile(wiring.Component):
             write = copy.write_port()
             late = port in ("c", "store")
             read = copy.read_port(transparent_for=(write,) if late else ())
+            if not late:
+                # Nobody needs such a beat; that it is not read spares a bypass around the block RAM.
+                m.d.comb += read.en.eq(~(write.en & (read.addr == write.addr)))
             m.d.comb += [
                 write.en.eq(enables[port]),
                 write.addr.eq(self.write_address),
