@@ -28,7 +28,7 @@ SUITES: dict[str, Suite] = {suite.name: suite for suite in (machine.SUITE, speed
               help="Synthesise this unit only; may be given several times.")  # fmt: skip
 @click.option("--place-seeds", default=1, show_default=True, type=click.IntRange(0),
               help="Placements of each unit, of which the median clock counts; 0 for none.")  # fmt: skip
-@click.option("--place-core", is_flag=True, help="Place and route the whole core as well.")
+@click.option("--place-core", is_flag=True, help="Place the access unit and the whole core as well.")
 @click.option("--quick", is_flag=True, help="Small workloads, only to see that they run.")
 def main(suites: tuple[str, ...], json_file: Path | None, config: str, target: str, memory: str, seed: int,
          units: tuple[str, ...], place_seeds: int, place_core: bool, quick: bool) -> None:  # fmt: skip

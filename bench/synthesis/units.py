@@ -86,7 +86,7 @@ UNITS = (
     _unit("store unit", "memory.store_unit:StoreUnit"),
     _unit("level", "access_unit.level:Level", make=_outer_level),
     _unit("event unit", "access_unit.event_unit:EventUnit"),
-    _unit("access unit", "access_unit.access_unit:AccessUnit", BLOCK_RAM),
+    _unit("access unit", "access_unit.access_unit:AccessUnit", BLOCK_RAM, DSP, optional=True),
     _unit("execute unit", "execute_unit.execute_unit:ExecuteUnit", BLOCK_RAM, DSP),
     _unit("loader", "host.loader:Loader"),
     _unit("control port", "host.control_port:ControlPort"),
