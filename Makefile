@@ -13,7 +13,7 @@ INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup sim test unit lint bench wheel clean check-tools
+.PHONY: help setup sim test unit fuzz lint bench wheel clean check-tools
 
 help:  ## list the commands
 	@echo "usage: make COMMAND"
@@ -30,6 +30,9 @@ test: $(INSTALLED)  ## run every test [ARGS="-x"]
 unit: $(INSTALLED)  ## run one file or directory of tests [T=tests/unit/test_x.py WAVES=1]
 	@test -n "$(T)" || { echo "make unit needs T=, such as: make unit T=tests/unit/test_config.py" >&2; exit 2; }
 	@WAVES=$(WAVES) $(BIN)/python -m pytest $(T) $(ARGS)
+
+fuzz: $(INSTALLED)  ## run random programs until one fails or Ctrl-C [ARGS="--config edge --seed 7 --count 1000"]
+	@$(BIN)/python -m tests.fuzz $(ARGS)
 
 lint: $(INSTALLED)  ## check style, format and types
 	@status=0; for check in "ruff check" "ruff format --check --quiet" "mypy"; do \

@@ -28,10 +28,12 @@ SUITES: dict[str, Suite] = {suite.name: suite for suite in (machine.SUITE, speed
               help="Synthesise this unit only; may be given several times.")  # fmt: skip
 @click.option("--place-seeds", default=1, show_default=True, type=click.IntRange(0),
               help="Placements of each unit, of which the median clock counts; 0 for none.")  # fmt: skip
-@click.option("--place-core", is_flag=True, help="Place the access unit and the whole core as well.")
+@click.option(
+    "--route-large", is_flag=True, help="Route the large units too; else their clock is that of the placement."
+)
 @click.option("--quick", is_flag=True, help="Small workloads, only to see that they run.")
 def main(suites: tuple[str, ...], json_file: Path | None, config: str, target: str, memory: str, seed: int,
-         units: tuple[str, ...], place_seeds: int, place_core: bool, quick: bool) -> None:  # fmt: skip
+         units: tuple[str, ...], place_seeds: int, route_large: bool, quick: bool) -> None:  # fmt: skip
     """Measure the SUITEs: machine (throughput), speed (of simulators), synthesis (size, clock); default: all.
 
     Ends with status 1 if something is broken or not equal to PyTorch. A goal that is missed is no error.
@@ -42,7 +44,7 @@ def main(suites: tuple[str, ...], json_file: Path | None, config: str, target: s
         raise click.BadParameter(str(error), param_hint="--memory") from None
     options = Options(
         config=Config.preset(config), target=target, memory=memory, seed=seed, quick=quick, units=units,
-        place_seeds=place_seeds, place_core=place_core,
+        place_seeds=place_seeds, route_large=route_large,
     )  # fmt: skip
     results: dict[str, list[Row]] = {}
     broken = False

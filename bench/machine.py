@@ -8,7 +8,7 @@ import torch
 import daedal
 from bench.options import Options
 from bench.report import Row, Suite, against, column, say
-from bench.workloads import WORKLOADS, Workload, same_bits
+from bench.workloads import WORKLOADS, Tables, Workload, same_bits
 from daedal.cosim.memory_spec import MemorySpec
 
 COUNTED = ("lookups", "rows", "lines_read", "lines_written", "bytes_read", "bytes_written", "launches")
@@ -29,7 +29,7 @@ def run(options: Options) -> list[Row]:
     return rows
 
 
-def _attempt(workload: Workload, options: Options) -> Row:
+def _attempt(workload: Workload | Tables, options: Options) -> Row:
     """A workload that breaks is a row too: the others are still of use."""
     try:
         return measure(workload, options)
@@ -40,7 +40,7 @@ def _attempt(workload: Workload, options: Options) -> Row:
         }  # fmt: skip
 
 
-def measure(workload: Workload, options: Options) -> Row:
+def measure(workload: Workload | Tables, options: Options) -> Row:
     """One workload: run it, compare it with PyTorch, and put its figures together."""
     module, inputs = workload.make(options.seed)
     row: Row = {

@@ -23,8 +23,8 @@ class Options:
         Units to synthesise; all if empty.
     place_seeds
         Placements of each unit; their median counts.
-    place_core
-        Whether to place what takes very long.
+    route_large
+        Whether to route the large units, which takes very long.
     """
 
     config: Config
@@ -34,4 +34,4 @@ class Options:
     quick: bool = False
     units: tuple[str, ...] = ()
     place_seeds: int = 1
-    place_core: bool = False
+    route_large: bool = False

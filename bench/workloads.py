@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from daedal.workloads import dlrm
+
 ROWS = 65_536
 """Rows of the table."""
 
@@ -79,6 +81,73 @@ class _Weighted(nn.Module):
         return result
 
 
+@dataclass(frozen=True)
+class Tables:
+    """Sums over several tables, side by side in one result: one launch.
+
+    Attributes
+    ----------
+    name
+        What tables and JSON call it.
+    shapes
+        Rows and columns of each table.
+    goal
+        Least share of one line per cycle that is wanted, or None.
+    batch, pooling
+        Bags over each table, rows of a bag.
+    """
+
+    name: str
+    shapes: tuple[tuple[int, int], ...]
+    goal: float | None = None
+    batch: int = BAGS
+    pooling: int = POOLING
+
+    @property
+    def bags(self) -> int:
+        """Bags over all tables."""
+        return self.batch * len(self.shapes)
+
+    @property
+    def dim(self) -> int:
+        """Columns of the result."""
+        return sum(dim for _, dim in self.shapes)
+
+    @property
+    def rows(self) -> int:
+        """Rows of all tables."""
+        return sum(rows for rows, _ in self.shapes)
+
+    def smaller(self) -> "Tables":
+        """The same with little work, to see that it runs."""
+        shapes = tuple((min(rows, 256), min(dim, 32)) for rows, dim in self.shapes)
+        return replace(self, shapes=shapes, batch=4, pooling=6)
+
+    def make(self, seed: int) -> tuple[nn.Module, tuple[Tensor, ...]]:
+        """The module and its inputs, int32 indices and offsets with a row for each table."""
+        rng = np.random.default_rng(seed)
+        weights = [rng.standard_normal(shape, dtype=np.float32) for shape in self.shapes]
+        indices = [rng.integers(0, rows, self.batch * self.pooling, dtype=np.int32) for rows, _ in self.shapes]
+        offsets = np.arange(0, self.batch * self.pooling, self.pooling, dtype=np.int32)
+        bags = [nn.EmbeddingBag.from_pretrained(torch.from_numpy(weight), mode="sum") for weight in weights]
+        return _SideBySide(bags), (
+            torch.from_numpy(np.stack(indices)),
+            torch.from_numpy(np.tile(offsets, (len(bags), 1))),
+        )
+
+
+class _SideBySide(nn.Module):
+    """Bags over several tables; row k of the inputs is for table k."""
+
+    def __init__(self, bags: list[nn.EmbeddingBag]) -> None:
+        super().__init__()
+        self.bags = nn.ModuleList(bags)
+
+    def forward(self, indices: Tensor, offsets: Tensor) -> Tensor:
+        """The sums of the bags of all tables, side by side."""
+        return torch.cat([bag(indices[k], offsets[k]) for k, bag in enumerate(self.bags)], dim=1)
+
+
 SUM = Workload("sum, D = 64", "sum", 64, goal=0.93)
 
 WORKLOADS = (
@@ -90,6 +159,8 @@ WORKLOADS = (
     Workload("sum, D = 4", "sum", 4),
     Workload("sum, D = 1", "sum", 1),
     Workload("gather, D = 64", "gather", 64, goal=0.95),
+    Tables("8 tables, D = 64", ((20_000, 64),) * 8, goal=0.95),
+    Tables("8 tables of a recommender", tuple((rows, dim) for rows, dim, _ in dlrm.TABLES), goal=0.95),
 )
 """What the suite ``machine`` runs."""
 

@@ -23,7 +23,7 @@ COMPILE_FLAGS = ("-std=c++17", "-march=native", "-ffp-contract=off", "-fPIC")
 """Flags of every C++ build; contraction is off because results are compared bit for bit."""
 
 MAKE_OPTIONS = (
-    "OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2",
+    "OPT_FAST=-O2 -fno-semantic-interposition", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2",
     # The wheel's makefile takes a precompiled header the way Clang wants it, which g++ refuses.
     "CFG_CXXFLAGS_PCH_I=-include", "CFG_GCH_IF_CLANG=",
 )  # fmt: skip
@@ -123,7 +123,10 @@ def _cached(name: str, key: str, files: Mapping[str, str], build: Callable[[Path
     library = cache / f"{name}-{key}.so"
     if library.exists():
         return library
-    cache.mkdir(parents=True, exist_ok=True)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BuildError(f"builds cannot be kept in {cache}: {error.strerror}; set DAEDAL_CACHE to a folder") from None
     with _locked(cache / f"{name}-{key}.lock"):
         if not library.exists():
             _build_into(library, files, build)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from daedal.cosim.build import build_verilated, read_sources
 from daedal.cosim.memory_spec import MemorySpec
-from daedal.errors import DaedalError
+from daedal.errors import DaedalError, DeviceClosed
 from daedal.hw.config import Config
 from daedal.hw.isa.c_header import generate
 from daedal.hw.isa.launch import Counter
@@ -70,56 +70,68 @@ class Harness:
             function = getattr(self._library, name)
             function.restype, function.argtypes = result, arguments
         seed = 1 if spec.seed is None else spec.seed
-        self._self = self._library.daedal_create(memory_bytes, spec.latency, spec.lines, spec.stall, seed, spec.random)
+        self._self: int | None = self._library.daedal_create(
+            memory_bytes, spec.latency, spec.lines, spec.stall, seed, spec.random
+        )
         if not self._self:
             raise MemoryError(f"no room for a device memory of {memory_bytes} bytes")
         array = ctypes.c_uint8 * memory_bytes
-        self.memory = memoryview(array.from_address(self._library.daedal_memory(self._self))).cast("B")
-        """The device's memory; not to be touched after :meth:`close`."""
+        self._memory = memoryview(array.from_address(self._library.daedal_memory(self._self))).cast("B")
+
+    @property
+    def memory(self) -> memoryview:
+        """The device's memory."""
+        self._handle()
+        return self._memory
 
     def close(self) -> None:
         """End the simulation and finish its waveform."""
         if self._self:
-            self.memory = memoryview(b"")
+            self._memory = memoryview(b"")
             self._library.daedal_destroy(self._self)
             self._self = None
 
     def read_register(self, address: int) -> int:
         """A register over AXI4-Lite; BusError if the model does not answer."""
-        value: int = self._library.daedal_read_register(self._self, address)
+        value: int = self._library.daedal_read_register(self._handle(), address)
         self._check()
         return value
 
     def write_register(self, address: int, value: int) -> None:
         """Write a register over AXI4-Lite; BusError if the model does not answer."""
-        self._library.daedal_write_register(self._self, address, value)
+        self._library.daedal_write_register(self._handle(), address, value)
         self._check()
 
     def run(self, cycles: int, seconds: float) -> bool:
         """Clock until the interrupt is raised (True), or so many cycles or seconds are over (False)."""
-        raised = bool(self._library.daedal_run(self._self, cycles, seconds))
+        raised = bool(self._library.daedal_run(self._handle(), cycles, seconds))
         self._check()
         return raised
 
     @property
     def cycle(self) -> int:
         """Cycles so far."""
-        value: int = self._library.daedal_cycle(self._self)
+        value: int = self._library.daedal_cycle(self._handle())
         return value
 
     def counts(self) -> dict[str, int] | None:
         """What the last launch that ended did, by the name of its Counter, as seen from the buses."""
         values = (_U64 * len(COUNTED))()
-        if not self._library.daedal_counts(self._self, values):
+        if not self._library.daedal_counts(self._handle(), values):
             return None
         return {counter.name: value for counter, value in zip(COUNTED, values, strict=True)}
 
     def trace(self, path: str) -> None:
         """Write waveforms to this file from here on; OSError if it cannot be written."""
-        if not self._library.daedal_trace(self._self, path.encode()):
+        if not self._library.daedal_trace(self._handle(), path.encode()):
             raise OSError(f"waveforms cannot be written to {path!r}")
 
+    def _handle(self) -> int:
+        if self._self is None:
+            raise DeviceClosed("the simulated device must be open to be used; it was closed")
+        return self._self
+
     def _check(self) -> None:
-        text = self._library.daedal_error(self._self).decode()
+        text = self._library.daedal_error(self._handle()).decode()
         if text:
             raise BusError(f"the model broke a rule of its bus in {text}")

@@ -6,6 +6,12 @@ from dataclasses import dataclass
 MODELS = ("ideal",)
 """Names of the memory models."""
 
+MAX_LATENCY = 10_000
+"""Cycles; far below those after which the machine's watchdog takes a memory for dead."""
+
+MIN_LINES, MAX_LINES = 0.01, 64
+"""Lines per cycle."""
+
 
 @dataclass(frozen=True)
 class MemorySpec:
@@ -30,10 +36,10 @@ class MemorySpec:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        if self.latency < 1:
-            raise ValueError(f"latency must be at least 1 cycle, not {self.latency!r}")
-        if not 0 < self.lines <= 64:
-            raise ValueError(f"lines must be above 0 and at most 64 per cycle, not {self.lines!r}")
+        if not 1 <= self.latency <= MAX_LATENCY:
+            raise ValueError(f"latency must be from 1 to {MAX_LATENCY} cycles, not {self.latency!r}")
+        if not MIN_LINES <= self.lines <= MAX_LINES:
+            raise ValueError(f"lines must be from {MIN_LINES} to {MAX_LINES} per cycle, not {self.lines!r}")
         if not 0 <= self.stall <= 0.95:
             raise ValueError(f"stall must be from 0 to 0.95, not {self.stall!r}")
         if self.seed is not None and not 0 <= self.seed < 1 << 32:

@@ -3,14 +3,29 @@
 import hashlib
 import os
 import tempfile
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
+from textwrap import wrap
 
 from daedal.cosim.build import cache_directory
 from daedal.hw.config import Config
+from daedal.version import __version__
 
 TOP = "daedal_core"
 """Name of the top module."""
+
+_LINT = """\
+// Generated text: operands have the widths of Amaranth's expressions, cases that cannot happen are left out, an output
+// is called interrupt, parts of one bus depend on each other without a loop, and a signal can have no bits.
+/* verilator lint_off WIDTHEXPAND */
+/* verilator lint_off WIDTHTRUNC */
+/* verilator lint_off CASEINCOMPLETE */
+/* verilator lint_off UNSIGNED */
+/* verilator lint_off SYMRSVDWORD */
+/* verilator lint_off UNOPTFLAT */
+/* verilator lint_off ASCRANGE */
+"""
 
 
 def core_verilog(config: Config) -> str:
@@ -36,6 +51,23 @@ def generate_verilog(config: Config) -> str:
 
     text: str = verilog.convert(RegisteredReset(Core(config)), name=TOP, emit_src=False)
     return text
+
+
+def documented_verilog(config: Config) -> str:
+    """The Verilog text for other designs: as :func:`core_verilog`, with a comment on configuration and ports."""
+    from daedal.hw.ports import ports_comment
+
+    fields = ", ".join(f"{name} {value}" for name, value in asdict(config).items() if name != "name")
+    head = [
+        f"Daedal {__version__}, configuration {config.name}, hash {config.hash:#010x}",
+        "",
+        *wrap(fields, 110),
+        "",
+        f"Top module: {TOP}. Written by `daedal verilog`; not to be edited.",
+        "",
+    ]
+    comment = "".join(f"// {line}".rstrip() + "\n" for line in head)
+    return comment + ports_comment(config) + "\n" + _LINT + core_verilog(config)
 
 
 def _key(config: Config) -> str:

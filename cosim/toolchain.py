@@ -11,7 +11,7 @@ from pathlib import Path
 
 from daedal.errors import ToolchainNotFound
 
-_INSTALL = {
+INSTALL = {
     "g++": "a C++17 compiler (Debian, Ubuntu: apt install g++)",
     "make": "GNU make (Debian, Ubuntu: apt install make)",
     "perl": "perl (Debian, Ubuntu: apt install perl)",
@@ -36,7 +36,7 @@ def find_tool(name: str) -> Path:
     """The program ``name`` on the search path; ToolchainNotFound says what to install."""
     found = shutil.which(name)
     if found is None:
-        wanted = _INSTALL.get(name, name)
+        wanted = INSTALL.get(name, name)
         raise ToolchainNotFound(f"{name} must be on the search path to build the model: install {wanted}")
     return Path(found)
 

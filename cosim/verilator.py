@@ -1,10 +1,13 @@
 """The target ``verilator``: the core's RTL, compiled, with memory and clock in C++."""
 
 import time
+from pathlib import Path
 
 from daedal.cosim.harness_library import Harness, build_harness
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.cosim.rtl import TOP, core_verilog
+from daedal.cosim.waveform import write_views
+from daedal.cosim.waveform.traced import traced_verilog
 from daedal.hw.config import Config
 from daedal.hw.isa.launch import Counter
 
@@ -26,7 +29,7 @@ class VerilatorTarget:
     memory_bytes
         Size of the memory, which starts at address 0.
     wave
-        File for a VCD waveform of the whole run, or None.
+        File for a VCD waveform of the whole run, or None. Beside it go the files of :func:`write_views`.
     """
 
     def __init__(
@@ -34,12 +37,13 @@ class VerilatorTarget:
     ) -> None:
         self.memory_bytes = memory_bytes
         spec = MemorySpec.parse(memory)
-        library = build_harness(core_verilog(config), config, top=TOP, trace=wave is not None)
+        verilog = core_verilog(config) if wave is None else traced_verilog(core_verilog(config))
+        library = build_harness(verilog, config, top=TOP, trace=wave is not None)
         self._harness = Harness(library, memory_bytes, spec)
         self.seconds = 0.0
         """Time spent in :meth:`wait` so far."""
         if wave is not None:
-            self._start_trace(wave)
+            self._start_trace(Path(wave), verilog)
 
     @property
     def cycles(self) -> int:
@@ -89,15 +93,16 @@ class VerilatorTarget:
         """End the simulation."""
         self._harness.close()
 
-    def _start_trace(self, path: str) -> None:
+    def _start_trace(self, path: Path, verilog: str) -> None:
         try:
-            self._harness.trace(path)
+            self._harness.trace(str(path))
+            write_views(path, verilog)
         except OSError:
             self._harness.close()
             raise
 
     def _check(self, address: int, size: int) -> None:
-        if address < 0 or address + size > self.memory_bytes:
+        if address < 0 or size < 0 or address + size > self.memory_bytes:
             raise ValueError(
                 f"an access must lie within {self.memory_bytes} bytes of memory, not {size} bytes at {address:#x}"
             )

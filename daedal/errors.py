@@ -11,6 +11,7 @@ __all__ = [
     "DeviceClosed",
     "DeviceHang",
     "IndexOutOfRange",
+    "InvalidConfig",
     "InvalidOffsets",
     "MemoryFault",
     "OutOfDeviceMemory",
@@ -31,6 +32,14 @@ class IndexOutOfRange(DaedalError, IndexError):
     ``IndexError`` for the same input. The message gives the index in full, its position and the table's rows.
     The outputs of that launch are not handed out; the device stays usable. Correct the indices and
     call again.
+    """
+
+
+class InvalidConfig(DaedalError, ValueError):
+    """A configuration file that cannot be read, or that describes no machine.
+
+    Raised when the file is read. The message gives the file, the field, its value and what it may be. Correct the
+    file.
     """
 
 

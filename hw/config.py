@@ -15,6 +15,15 @@ MAX_BURST = 16
 MAX_LEVELS = 6
 """Most loop levels."""
 
+CONTEXT_BITS = 3
+"""Bits of a context's number, in tokens and bundles."""
+
+MAX_CONTEXTS = 1 << CONTEXT_BITS
+"""Most activations that one level runs side by side."""
+
+ACCUMULATE_CYCLES = 5
+"""Cycles between two additions to one element that run at full rate: rows of so many beats need no interleaving."""
+
 MAX_REGISTERS = 7
 """Most stream registers: an operand source is 3 bits wide and 0 means the constant."""
 
@@ -45,6 +54,10 @@ class Config:
         ALU operations of each level, at most 4.
     shifters
         Whether each level's ALUs can shift (costly in LUTs).
+    contexts
+        Activations that each level can run side by side, a row of each in turn: 0, 2, 4 or 8; in one level at most.
+        Left out, none can.
+        A register of the execute unit is then shared out, ``register_beats / contexts`` beats to each.
     arguments
         Launch arguments, 16 to 32.
     steps
@@ -52,7 +65,7 @@ class Config:
     callbacks, instructions
         Entries of the callback table and of the execute unit's instruction memory, at most 64 each.
     lengths
-        Vector length registers, at most 4.
+        Vector length registers, at most 8.
     vector_registers, register_beats
         Vector registers (at most 16) and the beats of each: the longest ``vl`` is
         ``register_beats * lanes`` elements.
@@ -93,11 +106,12 @@ class Config:
     random_loads: tuple[int, ...] = (1, 1, 1, 0)
     alus: tuple[int, ...] = (2, 2, 2, 1)
     shifters: tuple[bool, ...] = (True, False, False, False)
+    contexts: tuple[int, ...] = ()
     arguments: int = 32
     steps: int = 16
     callbacks: int = 16
     instructions: int = 64
-    lengths: int = 4
+    lengths: int = 8
     vector_registers: int = 8
     register_beats: int = 64
     vector_beats: int = 256
@@ -121,6 +135,8 @@ class Config:
             value = getattr(self, field.name)
             if isinstance(value, list):
                 object.__setattr__(self, field.name, tuple(value))
+        if not self.contexts:
+            object.__setattr__(self, "contexts", (0,) * self.levels)
         for name, low, high in _RANGES:
             _check_range(name, getattr(self, name), low, high)
         for name in _POWERS_OF_TWO:
@@ -145,10 +161,41 @@ class Config:
             raise ValueError(f"store_beats must be at least 2 * register_beats, not {self.store_beats!r}")
         if self.lookahead_lines < 2 * self.lookahead_burst:
             raise ValueError(f"lookahead_lines must be at least 2 * lookahead_burst, not {self.lookahead_lines!r}")
+        self._check_contexts()
         if (1 << self.granule_log2) < self.bus_bytes:
             raise ValueError(f"granule_log2 must cover a line of {self.bus_bytes} bytes, not {self.granule_log2!r}")
         if self.vector_beats < 2 * MAX_BURST or self.reorder_beats < 2 * MAX_BURST:
             raise ValueError(f"vector_beats and reorder_beats must be at least {2 * MAX_BURST}")
+
+    def _check_contexts(self) -> None:
+        if any(contexts not in (0, 2, 4, MAX_CONTEXTS) for contexts in self.contexts):
+            raise ValueError(f"contexts of a level must be 0, 2, 4 or {MAX_CONTEXTS}, not {self.contexts!r}")
+        if sum(contexts > 0 for contexts in self.contexts) > 1:
+            raise ValueError(f"contexts must be 0 in all levels but one, not {self.contexts!r}")
+        level = self.context_level
+        if level is None:
+            return
+        if self.register_beats < self.context_count:
+            raise ValueError(
+                f"register_beats must be at least the contexts, {self.context_count}, not {self.register_beats!r}"
+            )
+        if not self.sequential_loads[level]:
+            raise ValueError(f"sequential_loads of level {level} must be at least 1, since it has contexts")
+
+    @property
+    def context_level(self) -> int | None:
+        """The level that can interleave activations, if there is one."""
+        return next((level for level, contexts in enumerate(self.contexts) if contexts), None)
+
+    @property
+    def context_count(self) -> int:
+        """Activations that can be interleaved; 1 if no level can."""
+        return max(1, *self.contexts)
+
+    @property
+    def context_beats(self) -> int:
+        """Beats of a vector register that belong to one context."""
+        return self.register_beats // self.context_count
 
     @property
     def hash(self) -> int:
@@ -182,7 +229,7 @@ def _check_range(name: str, value: int, low: int, high: int) -> None:
 _RANGES = (
     ("bus_bytes", 8, 64), ("lanes", 2, 16), ("ports", 1, 16), ("levels", 2, MAX_LEVELS), ("registers", 3,
     MAX_REGISTERS), ("arguments", 16, 32), ("steps", 2, 32), ("callbacks", 2, 64), ("instructions", 4, 64),
-    ("lengths", 1, 4), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("vector_beats", 2, 4096),
+    ("lengths", 1, 8), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("vector_beats", 2, 4096),
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
     2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
     ("random_outstanding", 2, 64), ("port_requests", 2, 64), ("port_outstanding", 2, 64), ("granule_log2",
@@ -197,9 +244,10 @@ _POWERS_OF_TWO = (
     "lookahead_lines",
     "lookahead_burst",
 )
-_PER_LEVEL = (("sequential_loads", 0, 4), ("random_loads", 0, 4), ("alus", 0, 4), ("shifters", 0, 1))
+_PER_LEVEL = (("sequential_loads", 0, 4), ("random_loads", 0, 4), ("alus", 0, 4), ("shifters", 0, 1),
+              ("contexts", 0, MAX_CONTEXTS))  # fmt: skip
 
-_DDR3 = Config()
+_DDR3 = Config(contexts=(0, 0, 8, 0))
 PRESETS = {
     "ddr3": _DDR3,
     "edge": replace(

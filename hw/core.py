@@ -23,7 +23,7 @@ from daedal.hw.interfaces import (
 )
 from daedal.hw.isa.launch import Cause, Counter, RecordHead, RecordWord, State
 from daedal.hw.isa.launch import Queue as QueueName
-from daedal.hw.memory.axi import LiteSlave, ReadMaster, WriteMaster
+from daedal.hw.memory.axi import Described, LiteSlave, ReadMaster, WriteMaster
 from daedal.hw.memory.fabric import ReadFabric
 from daedal.hw.memory.store_unit import StoreUnit
 from daedal.hw.queues.merge import Merge
@@ -47,31 +47,30 @@ EXECUTE_STALLS = (
 )
 
 
-class Core(wiring.Component):
-    """A whole Daedal machine.
+class CorePorts(Described):
+    """The ports of a core; a host with AXI4 memory needs nothing else."""
 
-    Members
-    -------
-    control
-        AXI4-Lite slave with the registers of ``hw.isa.registers``.
-    read0 …
-        ``config.ports`` AXI4 read masters.
-    write
-        AXI4 write master.
-    interrupt : ``Out(1)``
-        High while a launch has ended and INTERRUPT is not cleared, if enabled.
-    """
+    def __init__(self, config: Config) -> None:
+        reads = {
+            f"read{k}": (Out(ReadMaster(config)), f"AXI4 read master {k} of {config.ports}")
+            for k in range(config.ports)
+        }
+        super().__init__(
+            {
+                "control": (Out(LiteSlave()), "AXI4-Lite slave with the registers"),
+                **reads,
+                "write": (Out(WriteMaster(config)), "AXI4 write master"),
+                "interrupt": (Out(1), "high while a launch has ended and INTERRUPT is not cleared, if enabled"),
+            }
+        )
+
+
+class Core(wiring.Component):
+    """A whole Daedal machine; its members are those of :class:`CorePorts`."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        super().__init__(
-            {
-                "control": Out(LiteSlave()),
-                **{f"read{k}": Out(ReadMaster(config)) for k in range(config.ports)},
-                "write": Out(WriteMaster(config)),
-                "interrupt": Out(1),
-            }
-        )
+        super().__init__(CorePorts(config))
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
@@ -205,6 +204,8 @@ class Core(wiring.Component):
             m.d.comb += found.eq(self.access.fault.fault)
         with m.Elif(self.fabric.error):
             m.d.comb += [found.cause.eq(Cause.MEMORY_ERROR), found.address.eq(self.fabric.error_address)]
+        with m.Elif(self.loader.misaligned):
+            m.d.comb += [found.cause.eq(Cause.ALIGNMENT), found.address.eq(self.loader.program)]
         with m.Elif(self.loader.illegal):
             m.d.comb += [found.cause.eq(Cause.PROGRAM), found.value.eq(self.loader.word_number)]
         with m.Elif(self.watchdog.hang):
@@ -217,8 +218,10 @@ class Core(wiring.Component):
         m.d.comb += fault_now.eq(any_fault & self.controller.running & ~caught)
         with m.If(fault_now):
             m.d.sync += [caught.eq(1), self._fault.eq(found), self._fault_nest.eq(self.loader.nest)]
-        with m.If(self.controller.begin & ~self.controller.cancel | self.controller.clear_fault):
-            m.d.sync += [caught.eq(0), self._fault.eq(0)]
+        with m.If(self.controller.begin | self.controller.clear_fault):
+            m.d.sync += [caught.eq(0), self._fault.eq(0), self._fault_nest.eq(0)]
+            with m.If(self.controller.cancel):  # a cancelled launch's record tells of no fault, but the machine has one
+                m.d.sync += [caught.eq(1), self._fault.cause.eq(self._fault.cause)]
         m.d.comb += [self.controller.fault.eq(caught), self.port.cause.eq(self._fault.cause)]
         m.d.comb += [
             self.watchdog.running.eq(self.controller.running),
@@ -267,13 +270,18 @@ class Core(wiring.Component):
     def _write_records(self, m: Module) -> None:
         writer, controller, store, statistics = self.writer, self.controller, self.store, self.statistics
         # The loader is reset after a fault; where the record goes must be known all the same.
-        record, launch = Signal(ADDRESS_BITS), Signal(32)
+        record, launch, known = Signal(ADDRESS_BITS), Signal(32), Signal()
+        with m.If(self.loader.begin):
+            m.d.sync += known.eq(0)
+        with m.Elif(self.loader.opened & ~self.fabric.error):
+            m.d.sync += known.eq(1)
         with m.If(controller.running | controller.cancelling):
             m.d.sync += [record.eq(self.loader.record), launch.eq(self.loader.number)]
         m.d.comb += [
             writer.start.eq(controller.record_start),
             writer.address.eq(record),
             controller.record_done.eq(writer.done),
+            controller.has_record.eq(known),
         ]
         for source, kept, target in (
             (self.addresses.o, writer.store_address, store.addresses),

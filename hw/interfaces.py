@@ -4,7 +4,7 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
+from daedal.hw.config import ADDRESS_BITS, CONTEXT_BITS, MAX_BURST, Config
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.program_words import SIZE_BITS, VALUE_BITS, Unit
 
@@ -34,7 +34,8 @@ def flags_layout(config: Config) -> data.StructLayout:
 
     ``live``: deeper levels have an activation for this bundle. ``begin``, ``iteration``, ``end``: one bit per
     level, the events that happen at it. ``last``: the nest's last bundle. ``cause`` is not NONE for a
-    poisoned bundle: the fault happened in level ``fault_level``; nothing follows it.
+    poisoned bundle: the fault happened in level ``fault_level``; nothing follows it. ``context``: which of the
+    interleaved activations it belongs to.
     """
     return data.StructLayout(
         {
@@ -45,8 +46,14 @@ def flags_layout(config: Config) -> data.StructLayout:
             "end": config.levels,
             "cause": Cause,
             "fault_level": 3,
+            "context": context_bits(config),
         }
     )
+
+
+def context_bits(config: Config) -> int:
+    """Bits of a context's number in this machine."""
+    return exact_log2(config.context_count)
 
 
 def bundle_layout(config: Config) -> data.StructLayout:
@@ -66,13 +73,35 @@ class Client(enum.Enum, shape=3):
     LOADER = 4
 
 
+def random_entries(config: Config) -> int:
+    """Iterations that wait for their element in a random load: a power of two, enough for all loads in flight."""
+    return max(16, 1 << (config.random_outstanding - 1).bit_length())
+
+
+def context_entries(config: Config) -> int:
+    """Activations that are prepared or run in the level that interleaves: twice as many as run."""
+    return 2 * config.context_count
+
+
+def context_lines(config: Config) -> int:
+    """Lines buffered for each of these by a sequential load."""
+    return max(2, config.lookahead_lines // context_entries(config))
+
+
+def load_units(config: Config, level: int) -> int:
+    """Units of a level that read memory: its load slots, and again the sequential ones if it has contexts."""
+    again = config.sequential_loads[level] if config.contexts[level] else 0
+    return config.sequential_loads[level] + config.random_loads[level] + again
+
+
 def load_slot_layout(config: Config) -> data.StructLayout:
-    """A slot of client LOAD: the load ``unit`` of the access unit, and which of its ``entry`` a beat is
-    for.
-    """
-    entries = max(config.lookahead_lines // config.burst_lines, config.random_outstanding)
-    units = sum(config.sequential_loads) + sum(config.random_loads)
-    return data.StructLayout({"entry": max(ceil_log2(entries), 3), "unit": ceil_log2(max(units, 2))})
+    """A slot of client LOAD: the load ``unit`` of the access unit, and which of its ``entry`` a beat is for."""
+    blocks = config.lookahead_lines // config.burst_lines
+    entries = max(blocks, random_entries(config))
+    if config.context_level is not None:
+        entries = max(entries, context_entries(config) * context_lines(config))
+    units = sum(load_units(config, level) for level in range(config.levels))
+    return data.StructLayout({"entry": ceil_log2(entries), "unit": ceil_log2(max(units, 2))})
 
 
 def slot_bits(config: Config) -> int:
@@ -141,8 +170,8 @@ def beat_stream(config: Config) -> stream.Signature:
 
 
 def token_layout() -> data.StructLayout:
-    """A callback number."""
-    return data.StructLayout({"callback": 6})
+    """A callback number, and the context whose registers it works on."""
+    return data.StructLayout({"callback": 6, "context": CONTEXT_BITS})
 
 
 def scalar_layout() -> data.StructLayout:

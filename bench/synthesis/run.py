@@ -25,8 +25,10 @@ CORE_CLOCK = re.compile(r"\binput clk;")
 Row = dict[str, Any]
 
 
-def measure(unit: Unit, config: Config, *, seeds: Sequence[int], timeout: float) -> Row:
+def measure(unit: Unit, config: Config, *, seeds: Sequence[int], route: bool, timeout: float) -> Row:
     """Area of ``unit``, and its clock as the median over placements from ``seeds`` (none: not placed).
+
+    With ``route``, after routing, else estimated from the placement.
 
     ``status`` is ``ok``, ``missing`` (the unit is not there), or what went wrong.
     """
@@ -40,7 +42,7 @@ def measure(unit: Unit, config: Config, *, seeds: Sequence[int], timeout: float)
         folder = _folder(unit, config, text)
         area = _synthesised(folder, text, timeout)
         row |= {**area.as_dict(), "marks": area.marks(unit.kinds), "flags": list(tools.FLAGS)}
-        return row | _placed(folder, component, text, seeds, timeout)
+        return row | _placed(folder, component, text, seeds, route, timeout)
     except tools.ToolFailed as error:
         return {**row, "status": "failed", "reason": str(error)}
 
@@ -64,23 +66,36 @@ def _synthesised(folder: Path, text: str, timeout: float) -> cells.Area:
     return cells.Area(**json.loads(kept.read_text()))
 
 
-def _placed(folder: Path, component: Any, text: str, seeds: Sequence[int], timeout: float) -> Row:
+def _placed(folder: Path, component: Any, text: str, seeds: Sequence[int], route: bool, timeout: float) -> Row:
     if not seeds:
         return {"fmax_mhz": None, "place_seeds": [], "critical_path": ""}
-    clocks = [_clock(folder, component, text, seed, timeout) for seed in seeds]
+    clocks = [_clock(folder, component, text, seed, route, timeout) for seed in seeds]
     middle = statistics.median_low(clock["fmax_mhz"] for clock in clocks)
     chosen = next(clock for clock in clocks if clock["fmax_mhz"] == middle)
-    return {**chosen, "place_seeds": list(seeds), "fmax_mhz_each": [clock["fmax_mhz"] for clock in clocks]}
+    return {
+        **chosen,
+        "place_seeds": list(seeds),
+        "routed": route,
+        "fmax_mhz_each": [clock["fmax_mhz"] for clock in clocks],
+    }
 
 
-def _clock(folder: Path, component: Any, text: str, seed: int, timeout: float) -> Row:
-    kept = folder / f"clock-{seed}.json"
+def _clock(folder: Path, component: Any, text: str, seed: int, route: bool, timeout: float) -> Row:
+    run = f"{seed}" if route else f"{seed}-placed"
+    kept = folder / f"clock-{run}.json"
     if not kept.exists():
         start = time.monotonic()
         _make_ring(folder, component, text, timeout)
-        tools.run(tools.NEXTPNR, tools.placing(seed), folder, f"place-{seed}.log", timeout=timeout)
-        clock, path = cells.read_clock(folder / f"report-{seed}.json")
+        tools.run(
+            tools.NEXTPNR,
+            tools.placing(seed, f"report-{run}.json", route=route),
+            folder,
+            f"place-{run}.log",
+            timeout=timeout,
+        )
+        clock, path = cells.read_clock(folder / f"report-{run}.json")
         seconds = round(time.monotonic() - start, 1)
+        path = path if route else f"placed, not routed: {path}"
         _keep(kept, {"fmax_mhz": round(clock, 1), "critical_path": path, "place_seconds": seconds})
     row: Row = json.loads(kept.read_text())
     return row

@@ -17,8 +17,8 @@ def run(options: Options) -> list[Row]:
         if options.units and unit.name not in options.units:
             continue
         say(f"synthesis: {unit.name}")
-        placed = seeds if options.place_core or not unit.optional else ()
-        row = measure(unit, options.config, seeds=placed, timeout=TIMEOUT)
+        route = options.route_large or not unit.large
+        row = measure(unit, options.config, seeds=seeds, route=route, timeout=TIMEOUT)
         rows.append({**row, "note": _note(row)})
     return rows
 

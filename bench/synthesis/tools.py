@@ -106,9 +106,9 @@ def ring_script() -> str:
     )
 
 
-def placing(seed: int) -> list[str]:
-    """Arguments of nextpnr for a placement that starts from ``seed``."""
+def placing(seed: int, report: str, *, route: bool) -> list[str]:
+    """Arguments of nextpnr for a placement that starts from ``seed``; what it finds goes to the file ``report``."""
     return [
-        *DEVICE, "--freq", str(FREQUENCY), "--seed", str(seed), "--json", "ring.json", "--report",
-        f"report-{seed}.json", "--lpf-allow-unconstrained", "--timing-allow-fail",
+        *DEVICE, "--freq", str(FREQUENCY), "--seed", str(seed), "--json", "ring.json", "--report", report,
+        "--lpf-allow-unconstrained", "--timing-allow-fail", *([] if route else ["--no-route"]),
     ]  # fmt: skip

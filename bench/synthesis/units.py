@@ -27,15 +27,15 @@ class Unit:
         Makes a component from the class and a configuration.
     kinds
         What its memories and multipliers must map to; another outcome is marked.
-    optional
-        Placing it takes so long that it is only done on request.
+    large
+        Routing it takes so long that it is only done on request; without, its clock is estimated from the placement.
     """
 
     name: str
     source: str
     make: Callable[[Any, Config], wiring.Component]
     kinds: frozenset[str] = frozenset()
-    optional: bool = False
+    large: bool = False
 
     def build(self, config: Config) -> wiring.Component:
         """The component, with errors of its own if it cannot be made."""
@@ -70,8 +70,8 @@ def _outer_level(cls: Any, config: Config) -> wiring.Component:
 
 
 def _unit(name: str, source: str, *kinds: str, make: Callable[[Any, Config], wiring.Component] = _of_config,
-          optional: bool = False) -> Unit:  # fmt: skip
-    return Unit(name, source, make, frozenset(kinds), optional)
+          large: bool = False) -> Unit:  # fmt: skip
+    return Unit(name, source, make, frozenset(kinds), large)
 
 
 UNITS = (
@@ -84,15 +84,15 @@ UNITS = (
     _unit("vector queues", "queues.vector_queues:VectorQueues", BLOCK_RAM),
     _unit("read fabric", "memory.fabric:ReadFabric"),
     _unit("store unit", "memory.store_unit:StoreUnit"),
-    _unit("level", "access_unit.level:Level", make=_outer_level),
-    _unit("event unit", "access_unit.event_unit:EventUnit"),
-    _unit("access unit", "access_unit.access_unit:AccessUnit", BLOCK_RAM, DSP, optional=True),
-    _unit("execute unit", "execute_unit.execute_unit:ExecuteUnit", BLOCK_RAM, DSP),
+    _unit("level", "access_unit.level:Level", make=_outer_level, large=True),
+    _unit("event unit", "access_unit.event_unit:EventUnit", large=True),
+    _unit("access unit", "access_unit.access_unit:AccessUnit", BLOCK_RAM, DSP, large=True),
+    _unit("execute unit", "execute_unit.execute_unit:ExecuteUnit", BLOCK_RAM, DSP, large=True),
     _unit("loader", "host.loader:Loader"),
     _unit("control port", "host.control_port:ControlPort"),
     _unit("controller", "host.controller:Controller", make=_of_config),
     _unit("statistics", "host.statistics:Statistics", DISTRIBUTED_RAM),
     _unit("record writer", "host.record_writer:RecordWriter"),
-    _unit("core", "core:Core", BLOCK_RAM, DSP, optional=True),
+    _unit("core", "core:Core", BLOCK_RAM, DSP, large=True),
 )  # fmt: skip
 """All units, small ones first."""

@@ -26,6 +26,7 @@ AccessUnit::AccessUnit(Core& core, ExecuteUnit& execute, StoreUnit& store)
     levels_[level].sequential = config.sequential_loads[level];
     levels_[level].load_count = config.sequential_loads[level] + config.random_loads[level];
     levels_[level].alu_count = config.alus[level];
+    levels_[level].contexts = config.contexts[level];
     levels_[level].shifters = config.shifters[level];
   }
 }
@@ -41,6 +42,7 @@ void AccessUnit::clear() {
   }
   done_ = true;
   open_.clear();
+  parked_ = 0;
 }
 
 bool AccessUnit::configure(const ProgramWord& word) {
@@ -75,7 +77,7 @@ bool AccessUnit::configure_level(unsigned number, std::uint64_t field, std::uint
     case LevelField::CONTROL:
       level.control = LevelControl::decode(value);
       return is_register(level.control.induction) && is_register(level.control.lower) &&
-             is_register(level.control.upper);
+             is_register(level.control.upper) && (!level.control.interleave || level.contexts);
     case LevelField::LOWER:
       level.lower = value;
       return true;
@@ -84,7 +86,7 @@ bool AccessUnit::configure_level(unsigned number, std::uint64_t field, std::uint
       return true;
     case LevelField::STEP:
       level.step = value;
-      return true;
+      return value != 0;
     case LevelField::CHECK:
       level.check = CheckControl::decode(value);
       return !level.check.enable || (level.check.load < level.load_count && CheckKind::known(level.check.kind) &&

@@ -38,6 +38,11 @@ std::uint64_t place(std::uint64_t base, std::uint64_t index, std::uint64_t pitch
 void AccessUnit::start() {
   done_ = started_ = false;
   open_.clear();
+  interleaving_ = levels_.size();
+  for (unsigned level = 0; level < levels_.size(); ++level)
+    if (levels_[level].control.enable && levels_[level].control.interleave) interleaving_ = level;
+  contexts_.assign(interleaving_ < levels_.size() ? levels_[interleaving_].contexts : 0, Frame{});
+  parked_ = next_ = 0;
   for (unsigned kind = 0; kind < EventKind::limit; ++kind) {
     masks_[kind] = 0;
     for (unsigned level = 0; level < levels_.size(); ++level)
@@ -51,42 +56,79 @@ bool AccessUnit::work() {
     started_ = true;
     if (!descend(0, bundle)) return false;
   }
-  while (!open_.empty() && core_.budget > 0) {
+  while (core_.budget > 0) {
+    const bool inner = !open_.empty() && open_.back() > interleaving_;
+    if (!inner && parked_ && (open_.empty() || parked_ == contexts_.size())) {
+      --core_.budget;
+      if (!turn()) return false;
+      continue;
+    }
+    if (open_.empty()) break;
     const unsigned level = open_.back();
-    if (frames_[level].index >= frames_[level].upper) {
+    if (frames_[level].done()) {
       open_.pop_back();
       continue;
     }
     --core_.budget;
-    if (!iterate(level, bundle) || !descend(level + 1, bundle)) return false;
+    if (!iterate(level, frames_[level], bundle) || !descend(level + 1, bundle)) return false;
   }
-  done_ = open_.empty();
+  done_ = open_.empty() && !parked_;
   return true;
 }
 
 // Takes a bundle through the levels from `level` on, as the first iteration of each, and to the event unit.
 bool AccessUnit::descend(unsigned level, Bundle& bundle) {
   for (; level < levels_.size(); ++level) {
+    if (level == interleaving_) {
+      park(bundle);
+      return true;
+    }
     if (!bundle.live || !levels_[level].control.enable) continue;
     bool iterates;
-    if (!activate(level, bundle, iterates)) return false;
+    if (!activate(level, frames_[level], bundle, iterates)) return false;
     if (!iterates) continue;
     open_.push_back(level);
-    if (!iterate(level, bundle)) return false;
+    if (!iterate(level, frames_[level], bundle)) return false;
   }
   return deliver(bundle);
 }
 
-bool AccessUnit::activate(unsigned number, Bundle& bundle, bool& iterates) {
+// Gives a bundle the first context that is free.
+void AccessUnit::park(const Bundle& bundle) {
+  auto place = std::find_if(contexts_.begin(), contexts_.end(), [](const Frame& frame) { return !frame.occupied; });
+  *place = Frame{};
+  place->occupied = true;
+  place->parent = bundle;
+  place->parent.context = place - contexts_.begin();
+  ++parked_;
+}
+
+// The next bundle of the next context that has one.
+bool AccessUnit::turn() {
+  while (!contexts_[next_].occupied) next_ = (next_ + 1) % contexts_.size();
+  Frame& frame = contexts_[next_];
+  next_ = (next_ + 1) % contexts_.size();
+  Bundle bundle = frame.parent;
+  bool iterates = frame.begun;
+  if (!frame.begun && bundle.live && !activate(interleaving_, frame, bundle, iterates)) return false;
+  frame.begun = true;
+  if (iterates && !iterate(interleaving_, frame, bundle)) return false;
+  if (!iterates || frame.done()) {
+    frame.occupied = false;
+    --parked_;
+  }
+  return descend(interleaving_ + 1, bundle);
+}
+
+bool AccessUnit::activate(unsigned number, Frame& frame, Bundle& bundle, bool& iterates) {
   const Level& level = levels_[number];
   const std::uint64_t lower = Source{level.control.lower, level.lower}.value(bundle.registers);
   const std::uint64_t upper = Source{level.control.upper, level.upper}.value(bundle.registers);
-  if (level.step == 0) return poison(bundle, number, Cause::PROGRAM, 0);
+  if (level.step == 0 && !level.control.interleave) return poison(bundle, number, Cause::PROGRAM, 0);
   if (signed_of(upper) < signed_of(lower))
     return poison(bundle, number, Cause::BOUNDS_ORDER, static_cast<std::uint64_t>(signed_of(upper)));
   iterates = signed_of(lower) < signed_of(upper);
   if (iterates) {
-    Frame& frame = frames_[number];
     frame.parent = bundle;
     frame.index = signed_of(lower);
     frame.upper = signed_of(upper);
@@ -102,12 +144,11 @@ bool AccessUnit::activate(unsigned number, Bundle& bundle, bool& iterates) {
 }
 
 // The next bundle of an activation that has one.
-bool AccessUnit::iterate(unsigned number, Bundle& bundle) {
+bool AccessUnit::iterate(unsigned number, Frame& frame, Bundle& bundle) {
   Level& level = levels_[number];
-  Frame& frame = frames_[number];
   const std::uint32_t bit = 1u << number;
   const std::uint64_t induction = address_of(static_cast<std::uint64_t>(frame.index));
-  frame.index += static_cast<std::int64_t>(level.step);
+  frame.index += level.control.interleave ? 1 : static_cast<std::int64_t>(level.step);
   bundle = frame.parent;
   bundle.begin = frame.first ? bundle.begin | bit : 0;
   bundle.iteration = (frame.first ? bundle.iteration : 0) | bit;
@@ -118,8 +159,8 @@ bool AccessUnit::iterate(unsigned number, Bundle& bundle) {
   // The check comes after its slot, but for a sequential slot only after all of these.
   const unsigned checked = level.check.load, after = std::max(checked + 1, level.sequential);
   for (unsigned slot = 0; slot < level.load_count; ++slot) {
-    if (level.loads[slot].control.enable && !load(number, slot, induction, bundle, loaded[slot])) return false;
-    if (level.check.enable && slot + 1 == after && !check(number, loaded[checked], bundle)) return false;
+    if (level.loads[slot].control.enable && !load(number, slot, frame, induction, bundle, loaded[slot])) return false;
+    if (level.check.enable && slot + 1 == after && !check(number, frame, loaded[checked], bundle)) return false;
   }
   for (unsigned k = 0; k < level.alu_count; ++k) {
     const Alu& alu = level.alus[k];
@@ -135,10 +176,11 @@ bool AccessUnit::iterate(unsigned number, Bundle& bundle) {
   return true;
 }
 
-bool AccessUnit::load(unsigned number, unsigned slot, std::uint64_t induction, Bundle& bundle, std::uint64_t& loaded) {
+bool AccessUnit::load(unsigned number, unsigned slot, const Frame& frame, std::uint64_t induction, Bundle& bundle,
+                      std::uint64_t& loaded) {
   const bool sequential = slot < levels_[number].sequential;
   Load& load = levels_[number].loads[slot];
-  const Registers& seen = sequential ? frames_[number].parent.registers : bundle.registers;
+  const Registers& seen = sequential ? frame.parent.registers : bundle.registers;
   const std::uint64_t index = load.control.index == LoadIndex::INDUCTION ? induction : seen[load.control.index - 1];
   const unsigned size = 1u << load.control.size;
   const std::uint64_t base = Source{load.control.base, load.base}.value(seen);
@@ -156,10 +198,10 @@ bool AccessUnit::load(unsigned number, unsigned slot, std::uint64_t induction, B
   return true;
 }
 
-bool AccessUnit::check(unsigned number, std::uint64_t loaded, const Bundle& bundle) {
+bool AccessUnit::check(unsigned number, const Frame& frame, std::uint64_t loaded, const Bundle& bundle) {
   const Level& level = levels_[number];
   const bool is_index = level.check.kind == CheckKind::INDEX;
-  const std::int64_t limit = signed_of(Source{level.check.limit, level.limit}.value(frames_[number].parent.registers));
+  const std::int64_t limit = signed_of(Source{level.check.limit, level.limit}.value(frame.parent.registers));
   if (limit > 0 && loaded < static_cast<std::uint64_t>(limit)) {
     core_.counters[Counter::LOOKUPS] += is_index;
     return true;
@@ -227,9 +269,9 @@ bool AccessUnit::step(unsigned level, const Step& step, const Bundle& bundle) {
   }
   if (control.token_enable) {
     const std::uint64_t token = low_bits(step.value(control.token, StepField::TOKEN, registers), TOKEN_BITS);
-    core_.record(Queue::TOKEN, token);
+    core_.record(Queue::TOKEN, token, bundle.context);
     ++core_.counters[Counter::TOKENS];
-    if (!core_.push(core_.tokens, token, Queue::TOKEN)) return false;
+    if (!core_.push(core_.tokens, {token, bundle.context}, Queue::TOKEN)) return false;
   }
   if (control.fetch_enable && !fetch(level, step, bundle)) return false;
   return store_.run() && execute_.run();

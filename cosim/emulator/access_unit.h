@@ -42,18 +42,22 @@ class AccessUnit {
     Alu alus[4];
     EventControl events[EventKind::limit]{};
     unsigned sequential = 0, load_count = 0, alu_count = 0;
+    unsigned contexts = 0;
     bool shifters = false;
   };
   struct Bundle {
     Registers registers{};
     bool live = true;
     std::uint32_t begin = 0, iteration = 0, end = 0;  // one bit per level
+    unsigned context = 0;
   };
   struct Frame {  // an activation
     Bundle parent;
     std::int64_t index = 0, upper = 0;
     std::uint64_t count = 0;
     bool first = true;
+    bool occupied = false, begun = false;  // only of a context
+    bool done() const { return index >= upper; }
   };
   struct Step {
     StepControl control{};
@@ -73,10 +77,13 @@ class AccessUnit {
             std::uint64_t address);
 
   bool descend(unsigned level, Bundle& bundle);
-  bool activate(unsigned level, Bundle& bundle, bool& iterates);
-  bool iterate(unsigned level, Bundle& bundle);
-  bool load(unsigned level, unsigned slot, std::uint64_t induction, Bundle& bundle, std::uint64_t& loaded);
-  bool check(unsigned level, std::uint64_t loaded, const Bundle& bundle);
+  void park(const Bundle& bundle);
+  bool turn();
+  bool activate(unsigned level, Frame& frame, Bundle& bundle, bool& iterates);
+  bool iterate(unsigned level, Frame& frame, Bundle& bundle);
+  bool load(unsigned level, unsigned slot, const Frame& frame, std::uint64_t induction, Bundle& bundle,
+            std::uint64_t& loaded);
+  bool check(unsigned level, const Frame& frame, std::uint64_t loaded, const Bundle& bundle);
   bool deliver(const Bundle& bundle);
   bool event(unsigned level, const EventControl& control, const Bundle& bundle);
   bool step(unsigned level, const Step& step, const Bundle& bundle);
@@ -89,6 +96,10 @@ class AccessUnit {
   std::vector<Step> steps_;
   std::vector<Frame> frames_;      // by level
   std::vector<unsigned> open_;     // levels with an activation in work, innermost last
+  std::vector<Frame> contexts_;    // of the level that interleaves
+  unsigned interleaving_ = 0;      // that level; as many as there are: none
+  unsigned parked_ = 0;            // contexts that are occupied
+  unsigned next_ = 0;              // context whose turn it is
   bool started_ = false, done_ = true;
   std::uint32_t masks_[EventKind::limit] = {};  // levels with an event of that kind
 };

@@ -64,6 +64,10 @@ struct Row {
   std::uint64_t address, size;  // bytes
 };
 
+struct Token {
+  std::uint64_t callback, context;
+};
+
 struct StoreAddress {
   std::uint64_t address, size;  // bytes
   bool stream;
@@ -88,7 +92,8 @@ struct Core {
   Memory memory;
   Fault fault;
   std::array<std::uint64_t, Counter::limit> counters{};
-  Fifo<std::uint64_t> tokens, scalars;
+  Fifo<Token> tokens;
+  Fifo<std::uint64_t> scalars;
   std::array<Fifo<Row>, FetchQueue::limit> rows;  // indexed by FetchQueue
   Fifo<StoreAddress> store_addresses;
   Fifo<std::vector<std::uint32_t>> store_data;

@@ -34,7 +34,8 @@ ExecuteUnit::ExecuteUnit(Core& core, StoreUnit& store)
       code_(core.config.instructions),
       registers_(core.config.vector_registers),
       zeros_(core.config.vl_max),
-      broadcast_(core.config.vl_max) {
+      broadcast_(core.config.vl_max),
+      share_(core.config.context_beats * core.config.lanes) {
   for (auto& one : registers_) one.elements.resize(core.config.vl_max);
 }
 
@@ -42,7 +43,7 @@ void ExecuteUnit::clear() {
   std::fill(lengths_.begin(), lengths_.end(), 0);
   std::fill(callbacks_.begin(), callbacks_.end(), NO_CALLBACK);
   std::fill(code_.begin(), code_.end(), Code{});
-  for (auto& one : registers_) one.empty = true;
+  for (auto& one : registers_) std::fill(std::begin(one.empty), std::end(one.empty), true);
   active_ = false;
 }
 
@@ -83,10 +84,11 @@ bool ExecuteUnit::run() {
 }
 
 bool ExecuteUnit::start() {
-  const std::uint64_t token = core_.tokens.front();
+  const auto [token, context] = core_.tokens.front();
   core_.tokens.pop();
   if (token >= callbacks_.size() || callbacks_[token] == NO_CALLBACK)
     return core_.raise(Cause::PROGRAM, Queue::TOKEN, token);
+  context_ = context;
   position_ = std::min<std::uint64_t>(callbacks_[token], code_.size());
   active_ = true;
   return true;
@@ -101,7 +103,7 @@ bool ExecuteUnit::step() {
   const Instruction& bits = code.bits;
   if (bits.op != VectorOp::NOP) {
     const std::uint64_t elements = lengths_[bits.length];
-    if (elements == 0 || elements > static_cast<std::uint64_t>(core_.config.vl_max))
+    if (elements == 0 || elements > static_cast<std::uint64_t>(core_.config.vl_max) || (context_ && elements > share_))
       return core_.raise(Cause::PROGRAM, Queue::NONE, elements);
     if (!available(code)) return false;
     std::uint64_t scalar = 0;
@@ -146,8 +148,8 @@ bool ExecuteUnit::operand(const Operand& operand, std::uint64_t elements, float 
     std::fill_n(broadcast_.begin(), elements, scalar);
     *data = broadcast_.data();
   } else {
-    const Register& source = registers_[operand.number];
-    *data = source.empty ? zeros_.data() : source.elements.data();
+    Register& source = registers_[operand.number];
+    *data = source.empty[context_] ? zeros_.data() : this->elements(source);
   }
   return true;
 }
@@ -166,15 +168,15 @@ void ExecuteUnit::compute(const Instruction& code, std::uint64_t n, const float*
   const std::uint64_t lanes = core_.config.lanes;
   if (code.op == VectorOp::STORE) {
     store_.offer(a, n);
-    if (code.clear) registers_[code.a_number].empty = true;
+    if (code.clear) registers_[code.a_number].empty[context_] = true;
     return;
   }
   core_.counters[Counter::LANE_BEATS] += (n + lanes - 1) / lanes;
-  const Register& added = registers_[code.c];
-  const float* c = added.empty ? zeros_.data() : added.elements.data();
+  Register& added = registers_[code.c];
+  const float* c = added.empty[context_] ? zeros_.data() : elements(added);
   Register& result = registers_[code.destination];
-  float* d = result.elements.data();
-  const bool first = added.empty && (code.op == VectorOp::MAX || code.op == VectorOp::MIN);
+  float* d = elements(result);
+  const bool first = added.empty[context_] && (code.op == VectorOp::MAX || code.op == VectorOp::MIN);
   const float count = static_cast<float>(low_bits(scalar, COUNT_BITS));
   switch (first ? VectorOp::MOVE : code.op) {
     case VectorOp::MOVE:
@@ -213,8 +215,8 @@ void ExecuteUnit::compute(const Instruction& code, std::uint64_t n, const float*
     default:
       core_.raise(Cause::PROGRAM, Queue::NONE, position_);
   }
-  if (code.clear && code.a_kind == OperandKind::REGISTER) registers_[code.a_number].empty = true;
-  result.empty = false;
+  if (code.clear && code.a_kind == OperandKind::REGISTER) registers_[code.a_number].empty[context_] = true;
+  result.empty[context_] = false;
 }
 
 }  // namespace daedal

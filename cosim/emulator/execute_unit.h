@@ -25,9 +25,11 @@ class ExecuteUnit {
   };
   struct Register {
     std::vector<float> elements;
-    bool empty = true;
+    bool empty[MAX_CONTEXTS];
   };
 
+  // The elements of a register that belong to the token's context.
+  float* elements(Register& one) const { return one.elements.data() + context_ * share_; }
   bool legal(const Instruction& code) const;
   bool start();
   bool step();
@@ -43,6 +45,7 @@ class ExecuteUnit {
   std::vector<Register> registers_;
   std::vector<float> zeros_, broadcast_;
   bool active_ = false;
+  std::uint64_t context_ = 0, share_;  // of the token; elements of a register for each context
   std::uint64_t position_ = 0, missing_ = Queue::NONE;
 };
 

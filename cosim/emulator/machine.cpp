@@ -98,6 +98,7 @@ bool Machine::read_block(std::uint64_t block, bool arguments) {
     core_.counters[Counter::LINES_READ] += core_.lines(block, size);
     for (std::uint64_t k = 0; k < arguments_.size(); ++k)
       arguments_[k] = address_of(read(LaunchWord::ARGUMENTS + k));
+    if (record_ % LAUNCH_ALIGNMENT) return core_.raise(Cause::ALIGNMENT, Queue::NONE, 0, record_);
     if (!has_record_) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, record_);
   }
   return true;

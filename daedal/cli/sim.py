@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from daedal.cli._options import config_option
 from daedal.driver.target import TARGETS
-from daedal.hw.config import PRESETS
+from daedal.hw.config import Config
 from daedal.workloads import WORKLOADS
 
 if TYPE_CHECKING:
@@ -20,37 +21,53 @@ SCHEMA = 1
 FILE_WIDTH = 140
 """Columns of the table where there is no terminal to fit."""
 
+FILE = click.Path(path_type=Path, dir_okay=False, writable=True)
+"""A file to write."""
+
+
+def _in_a_folder(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    """The path, if its folder is there: better said before the run than after it."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise click.BadParameter(f"the folder of {str(path)!r} must exist: make it first")
+    return path
+
 
 @click.command()
 @click.argument("workloads", nargs=-1, type=click.Choice(list(WORKLOADS)), metavar="[WORKLOAD]...")
 @click.option("--target", type=click.Choice(list(TARGETS)), default="verilator", show_default=True)
-@click.option("--config", type=click.Choice(list(PRESETS)), default="ddr3", show_default=True)
+@config_option("Configuration: a preset, or a TOML or JSON file of Config fields.")
 @click.option("--memory", default="ideal", show_default=True, help="Memory model, as ideal:latency=200,stall=0.1.")
-@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the results to this file.")
-@click.option("--wave", type=click.Path(), help="Write a waveform (VCD) of everything to this file; slow.")
+@click.option("--json", "json_path", type=FILE, callback=_in_a_folder, help="Write the results to this file.")
+@click.option("--wave", type=FILE, callback=_in_a_folder, help="Write a waveform (VCD) and views of it; slow.")
 @click.pass_context
 def command(
     context: click.Context,
     workloads: Sequence[str],
     target: str,
-    config: str,
+    config: Config,
     memory: str,
     json_path: Path | None,
-    wave: str | None,
+    wave: Path | None,
 ) -> None:
-    r"""Run WORKLOADs (all if none is given) on simulated hardware and compare with PyTorch.
+    """Run WORKLOADs (all if none is given) on simulated hardware and compare with PyTorch.
 
     \b
     text    EmbeddingBag of a text classifier over the English text that ships with Python
     dlrm    the embedding layers of a recommender: 8 tables, power-law indices
     gather  rows of one table, unchanged
-    """
-    options = {"target": target, "config": config, "memory": memory, "wave": wave}
+    """  # noqa: D301 (click keeps the lines below \b as they are)
+    options = {"target": target, "config": config, "memory": memory, "wave": wave and str(wave)}
     results = _run(list(workloads) or list(WORKLOADS), options)
     _print_table(results)
     if json_path is not None:
         document = {"schema": SCHEMA, "results": [result.as_dict() for result in results]}
-        json_path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        try:
+            json_path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise click.FileError(str(json_path), error.strerror) from error
+    if wave is not None:
+        views = wave.with_suffix("")
+        click.echo(f"look at it with: gtkwave {views}.gtkw, or surfer -c {views}.sucl {wave} in the waveform's folder")
     wrong = [result for result in results if not result.bit_exact]
     for result in wrong:
         click.echo(f"{result.workload}: {result.operation} differs from PyTorch: {result.difference}", err=True)
@@ -69,7 +86,7 @@ def _run(workloads: Sequence[str], options: dict[str, Any]) -> "list[Result]":
         from daedal.workloads import cases
         from daedal.workloads.runner import run_case
 
-        status.update(f"building the {options['config']} model (a few minutes the first time, then kept)")
+        status.update(f"building the {options['config'].name} model (a few minutes the first time, then kept)")
         try:
             device = Device.open(**options)
         except (ValueError, OSError) as error:

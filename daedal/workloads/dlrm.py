@@ -19,16 +19,19 @@ EXPONENT = 1.1
 
 
 class Embeddings(nn.Module):
-    """One EmbeddingBag for each table, applied to its own indices and offsets, with weights or without."""
+    """One EmbeddingBag for each table, applied to its own indices and offsets, with weights or without.
+
+    It is one launch, which writes the result of every table where it belongs.
+    """
 
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__()
         tables = [torch.randn(rows, dim, generator=generator) for rows, dim, _ in TABLES]
         self.bags = nn.ModuleList(nn.EmbeddingBag.from_pretrained(table, mode="sum") for table in tables)
 
-    def forward(self, inputs: list[tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-        """Pooled rows of each table; inputs are indices and offsets (and weights) for each of them."""
-        return tuple(bag(*tensors) for bag, tensors in zip(self.bags, inputs, strict=True))
+    def forward(self, inputs: list[tuple[Tensor, ...]]) -> Tensor:
+        """Pooled rows of all tables, side by side; inputs are indices and offsets (and weights) for each."""
+        return torch.cat([bag(*tensors) for bag, tensors in zip(self.bags, inputs, strict=True)], dim=1)
 
 
 def _bags(rows: int, mean: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:

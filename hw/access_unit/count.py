@@ -1,7 +1,7 @@
 """The count of a level's iterations whose predicate holds."""
 
 from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.access_unit.bundles import WorkBus, assign, operand
@@ -25,7 +25,8 @@ class Count(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         judged = WorkBus(self._config).create(path=("judged",))
-        holds, count, total = Signal(), Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)
+        holds, total = Signal(), Signal(ADDRESS_BITS)
+        count = self._counted(m, judged, total)
         predicate = operand(self.control.predicate, self.i.registers[0], self.i.registers)
         m.d.sync += [
             judged.valid.eq(self.i.valid),
@@ -38,10 +39,26 @@ class Count(wiring.Component):
         ]
         first = judged.flags.begin[self._level]
         m.d.comb += total.eq(Mux(first, 0, count) + holds)
-        with m.If(judged.valid & judged.work):
-            m.d.sync += count.eq(total)
         with m.If(self.control.enable & (judged.work | judged.empty)):
             for number, register in enumerate(self.o.registers):
                 with m.If(Value.cast(self.control.destination) == number + 1):
                     m.d.sync += register.eq(Mux(judged.work, total, 0))
         return m
+
+    def _counted(self, m: Module, judged: WorkBus, total: Signal) -> Value:
+        """The count so far; in a level with contexts, that of the iteration's own."""
+        contexts, write = self._config.contexts[self._level], judged.valid & judged.work
+        if not contexts:
+            count = Signal(ADDRESS_BITS)
+            with m.If(write):
+                m.d.sync += count.eq(total)
+            return count
+        m.submodules.counts = counts = memory.Memory(shape=ADDRESS_BITS, depth=contexts, init=[])
+        keep, read = counts.write_port(), counts.read_port(domain="comb")
+        m.d.comb += [
+            keep.en.eq(write),
+            keep.addr.eq(judged.flags.context),
+            keep.data.eq(total),
+            read.addr.eq(judged.flags.context),
+        ]
+        return read.data

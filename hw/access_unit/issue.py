@@ -119,6 +119,7 @@ class Issue(wiring.Component):
             store.size.eq(step.store.size),
             store.stream.eq(step.stream),
             inputs["token"].payload.callback.eq(step.token),
+            inputs["token"].payload.context.eq(step.context),
             row.queue.eq(step.queue),
             row.address.eq(step.fetch.address),
             row.size.eq(step.fetch.size),

@@ -1,29 +1,27 @@
-"""Turns the bundles of a level's parent into iterations."""
+"""Turns the activations of a level into iterations."""
 
 from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.access_unit.activation import Activation, ActivationBus
+from daedal.hw.access_unit.activation import ActivationBus
 from daedal.hw.access_unit.bundles import WorkBus, assign
 from daedal.hw.access_unit.level_words import LevelWords
 from daedal.hw.config import ADDRESS_BITS, Config
-from daedal.hw.interfaces import bundle_layout
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program_words import LoadIndex
 
 
 class Iterator(wiring.Component):
-    """Resolves bounds and the operands of sequential loads, and counts from the lower to the upper bound.
+    """Counts from the lower to the upper bound, and computes the addresses of sequential loads.
 
-    One iteration per cycle, also across activations: the next ones are prepared while one iterates. Latency
-    from parent to iteration: 5 cycles. All operands that are constant in an activation are resolved once.
+    One iteration per cycle, also across activations. Latency from activation to iteration: 2 cycles.
 
     Members
     -------
     words : ``In(LevelWords(config, level))``
-    i : ``In(stream.Signature(bundle_layout(config)))``
-        Bundles of the parent.
+    i, take : ``In(ActivationBus(config, sequential loads))``, ``Out(1)``
+        Activations, taken by ``take``.
     o : ``Out(WorkBus(config))``
         Iterations, with the induction register written; bundles that only pass have ``work`` 0.
     addresses : ``Out(ADDRESS_BITS).array(sequential loads)``
@@ -38,7 +36,8 @@ class Iterator(wiring.Component):
         super().__init__(
             {
                 "words": In(LevelWords(config, level)),
-                "i": In(stream.Signature(bundle_layout(config))),
+                "i": In(ActivationBus(config, config.sequential_loads[level])),
+                "take": Out(1),
                 "o": Out(WorkBus(config)),
                 "addresses": Out(ADDRESS_BITS).array(config.sequential_loads[level]),
                 "ready": In(1),
@@ -49,15 +48,12 @@ class Iterator(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.activation = activation = Activation(self._config, self._level)
         m.submodules.counter = counter = _Counter(self._config, self._level)
-        connect(m, flipped(self.words), activation.words)
         connect(m, flipped(self.words), counter.words)
-        connect(m, flipped(self.i), activation.i)
+        connect(m, flipped(self.i), counter.i)
         move = Signal()
         m.d.comb += [
-            assign(counter.i, activation.o, ("valid", *counter.fields)),
-            activation.ready.eq(counter.take),
+            self.take.eq(counter.take),
             counter.ready.eq(move),
             move.eq(~self.o.valid | self.ready),
             self.fault_value.eq(counter.fault_value),
@@ -149,4 +145,5 @@ class _Counter(wiring.Component):
             self.o.flags.end.eq(Mux(last, flags.end | Mux(active, own, 0), 0)),
             self.o.flags.cause.eq(Mux(held.order, Cause.BOUNDS_ORDER, flags.cause)),
             self.o.flags.fault_level.eq(Mux(held.order, self._level, flags.fault_level)),
+            self.o.flags.context.eq(flags.context),
         ]

@@ -2,20 +2,22 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Elaboratable, Module, Signal
+from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.access_unit import alu, count
-from daedal.hw.access_unit.bundles import LoadReturns, assign, load_request_layout
+from daedal.hw.access_unit import alu, contexts, count
+from daedal.hw.access_unit.activation import Activation
+from daedal.hw.access_unit.bundles import LoadReturns, WorkBus, assign, load_request_layout
 from daedal.hw.access_unit.commit import Commit
+from daedal.hw.access_unit.contexts import Contexts
 from daedal.hw.access_unit.credits import Credits, depth_for
 from daedal.hw.access_unit.iterator import Iterator
 from daedal.hw.access_unit.level_words import LevelWordStore, loads_of
-from daedal.hw.access_unit.random_load import RandomLoad, ring_depth
+from daedal.hw.access_unit.random_load import RandomLoad
 from daedal.hw.access_unit.sequential_loads import SequentialLoads
 from daedal.hw.config import Config
-from daedal.hw.interfaces import ConfigBus, bundle_layout
+from daedal.hw.interfaces import ConfigBus, bundle_layout, load_units, random_entries
 from daedal.hw.isa.program_words import CheckControl
 from daedal.hw.queues.queue import Queue
 
@@ -36,7 +38,7 @@ class Level(wiring.Component):
     running : ``In(1)``
         A nest runs.
     i, o : streams of ``bundle_layout(config)``
-    requests : ``Out(stream of load_request_layout(config)).array(loads)``
+    requests : ``Out(stream of load_request_layout(config)).array(load_units(config, level))``
     returns : ``In(LoadReturns(config))``
     check : ``Out(CheckControl)``
         The check's word, for counting.
@@ -54,7 +56,7 @@ class Level(wiring.Component):
                 "running": In(1),
                 "i": In(bundles),
                 "o": Out(bundles),
-                "requests": Out(stream.Signature(load_request_layout(config))).array(loads_of(config, level)),
+                "requests": Out(stream.Signature(load_request_layout(config))).array(load_units(config, level)),
                 "returns": In(LoadReturns(config)),
                 "check": Out(CheckControl),
                 "order_value": Out(64),
@@ -63,33 +65,38 @@ class Level(wiring.Component):
             }
         )
         self._config, self._level = config, level
-        self._first_unit = sum(loads_of(config, outer) for outer in range(level))
+        self._first_unit = sum(load_units(config, outer) for outer in range(level))
         self._busy: list[Any] = []
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.words = store = LevelWordStore(self._config, self._level)
-        m.submodules.iterator = iterator = Iterator(self._config, self._level)
+        m.submodules.activation = activation = Activation(self._config, self._level)
         connect(m, flipped(self.config_bus), store.config_bus)
-        connect(m, store.words, iterator.words)
-        connect(m, flipped(self.i), iterator.i)
-        m.d.comb += [self.check.eq(store.words.check), self.order_value.eq(iterator.fault_value)]
+        connect(m, store.words, activation.words)
+        connect(m, flipped(self.i), activation.i)
+        m.d.comb += self.check.eq(store.words.check)
         self._busy = []
-        bus = self._sequential(m, store.words, iterator)
-        bus, free, take = bus
+        bus, free, take = self._sequential(m, store.words, activation)
         for slot in range(self._config.sequential_loads[self._level], loads_of(self._config, self._level)):
             bus, free, take = self._random(m, slot, store.words, bus, free, take)
-        stages = COMMIT_STAGES + (LOOKUP_STAGES if not self._config.random_loads[self._level] else 1)
+        stages = COMMIT_STAGES + (self._lookup_stages() if not self._config.random_loads[self._level] else 1)
         bus, stages = self._compute(m, store.words, bus, stages)
         self._output(m, bus, free, take, depth_for(stages))
         m.d.comb += self.busy.eq(Cat(*self._busy).any())
         return m
 
-    def _sequential(self, m: Module, words: Any, iterator: Iterator) -> tuple[Any, Signal, Signal]:
-        """Lookup and commit; returns the bus and the credits (``free``, ``take``) of its segment."""
+    def _lookup_stages(self) -> int:
+        """Registers from the start of an iteration to the first commit."""
+        return contexts.STAGES + 1 if self._config.contexts[self._level] else LOOKUP_STAGES
+
+    def _sequential(self, m: Module, words: Any, activation: Activation) -> tuple[Any, Signal, Signal]:
+        """Iterations, lookup and commit; returns the bus and the credits (``free``, ``take``) of its segment."""
         free, take = Signal(name="sequential_free"), Signal(name="sequential_take")
+        m.submodules.iterator = iterator = Iterator(self._config, self._level)
         m.submodules.loads = loads = SequentialLoads(self._config, self._level, self._first_unit)
         slots = range(self._config.sequential_loads[self._level])
+        connect(m, words, iterator.words)
         connect(m, words, loads.words)
         connect(m, flipped(self.returns), loads.returns)
         for slot in slots:
@@ -101,10 +108,56 @@ class Level(wiring.Component):
             loads.running.eq(self.running),
             loads.free.eq(free),
             iterator.ready.eq(loads.ready),
-            take.eq(loads.take),
         ]
         self._busy.append(loads.busy)
-        return self._commit(m, words, loads.o, loads.values, slots), free, take
+        fields = activation.o.signature.members
+        if not self._config.contexts[self._level]:
+            m.d.comb += [
+                *assign(iterator.i, activation.o, fields),
+                activation.ready.eq(iterator.take),
+                take.eq(loads.take),
+                self.order_value.eq(iterator.fault_value),
+            ]
+            return self._commit(m, words, loads.o, loads.values, slots), free, take
+        m.submodules.contexts = turns = self._contexts(m, words, free)
+        in_turn = words.control.interleave
+        for unit, wanted in ((iterator, ~in_turn), (turns, in_turn)):
+            m.d.comb += [
+                *assign(unit.i, activation.o, fields),
+                unit.i.valid.eq(activation.o.valid & wanted),
+            ]
+        m.d.comb += [
+            activation.ready.eq(Mux(in_turn, turns.ready, iterator.take)),
+            take.eq(loads.take | turns.take),
+            self.order_value.eq(Mux(in_turn, turns.fault_value, iterator.fault_value)),
+        ]
+        bus, values = self._either(m, in_turn, turns, loads)
+        return self._commit(m, words, bus, values, slots), free, take
+
+    def _contexts(self, m: Module, words: Any, free: Signal) -> Contexts:
+        """Activations in turn, beside the iterator and its loads."""
+        first = loads_of(self._config, self._level)
+        turns = Contexts(self._config, self._level, self._first_unit + first)
+        connect(m, words, turns.words)
+        connect(m, flipped(self.returns), turns.returns)
+        for slot, requests in enumerate(turns.requests):
+            connect(m, requests, flipped(self.requests[first + slot]))
+        m.d.comb += [turns.running.eq(self.running), turns.free.eq(free)]
+        self._busy.append(turns.busy)
+        return turns
+
+    def _either(self, m: Module, in_turn: Value, turns: Contexts, loads: SequentialLoads) -> tuple[Any, list[Any]]:
+        """The output of the one that works, registered."""
+        bus = WorkBus(self._config).create(path=("either",))
+        values = [Signal(64, name=f"either_value{n}") for n in range(len(loads.values))]
+        m.d.sync += bus.valid.eq(Mux(in_turn, turns.o.valid, loads.o.valid))
+        with m.If(in_turn):
+            m.d.sync += assign(bus, turns.o)
+        with m.Else():
+            m.d.sync += assign(bus, loads.o)
+        for value, turned, plain in zip(values, turns.values, loads.values, strict=True):
+            m.d.sync += value.eq(Mux(in_turn, turned, plain))
+        return bus, values
 
     def _commit(self, m: Module, words: Any, bus: Any, values: list[Any], slots: range) -> Any:
         commit = Commit(self._config, self._level, slots)
@@ -122,7 +175,7 @@ class Level(wiring.Component):
     ) -> tuple[Any, Signal, Signal]:
         """A random load, which ends a segment and starts the next one."""
         m.submodules[f"random{slot}"] = load = RandomLoad(self._config, self._level, slot, self._first_unit + slot)
-        m.submodules[f"credits{slot}"] = credits = Credits(ring_depth(self._config))
+        m.submodules[f"credits{slot}"] = credits = Credits(random_entries(self._config))
         next_free, next_take = Signal(name=f"free{slot}"), Signal(name=f"take{slot}")
         connect(m, words, load.words)
         connect(m, flipped(self.returns), load.returns)

@@ -17,14 +17,10 @@ from daedal.hw.access_unit.bundles import (
 from daedal.hw.access_unit.element import Element, word_of
 from daedal.hw.access_unit.level_words import LevelWords
 from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.interfaces import random_entries
 
 ADDRESS_STAGES = 2
 """Registers between the input and the ring of pending iterations."""
-
-
-def ring_depth(config: Config) -> int:
-    """Iterations that wait for their element: a power of two, enough for all loads in flight."""
-    return max(8, 1 << (config.random_outstanding - 1).bit_length())
 
 
 class RandomLoad(wiring.Component):
@@ -37,7 +33,7 @@ class RandomLoad(wiring.Component):
     -------
     words : ``In(LevelWords(config, level))``
     i : ``In(WorkBus(config))``
-        Iterations; at most ``ring_depth`` may be inside, which ``left`` helps to count.
+        Iterations; at most ``random_entries`` may be inside, which ``left`` helps to count.
     left : ``Out(1)``
         An iteration leaves in this cycle.
     free : ``In(1)``
@@ -64,7 +60,7 @@ class RandomLoad(wiring.Component):
             }
         )
         self._config, self._slot, self._unit = config, slot, unit
-        self._depth = ring_depth(config)
+        self._depth = random_entries(config)
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()

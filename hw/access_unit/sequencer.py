@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect
 
 from daedal.hw.access_unit.event_select import STEP_BITS, EventSelect, EventWords, RunSelect
 from daedal.hw.config import ADDRESS_BITS, Config
-from daedal.hw.interfaces import ConfigBus, bundle_layout
+from daedal.hw.interfaces import ConfigBus, bundle_layout, context_bits
 from daedal.hw.isa.launch import Cause
 
 
@@ -18,6 +18,7 @@ def step_layout(config: Config) -> data.StructLayout:
             "level": 3,
             "registers": data.ArrayLayout(ADDRESS_BITS, config.registers),
             "cause": Cause,
+            "context": context_bits(config),
         }
     )
 
@@ -86,6 +87,7 @@ class Sequencer(wiring.Component):
                     step.level.eq(new.run.level),
                     step.registers.eq(new.bundle.registers),
                     step.cause.eq(flags.cause),
+                    step.context.eq(flags.context),
                 ]
                 with m.If(new.poisoned):
                     m.d.sync += step.level.eq(flags.fault_level)

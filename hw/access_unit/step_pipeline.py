@@ -13,7 +13,7 @@ from daedal.hw.access_unit.multiplier import Multiplier
 from daedal.hw.access_unit.sequencer import step_layout
 from daedal.hw.access_unit.step_store import FIELDS, TOKEN_BITS, StepStore
 from daedal.hw.config import ADDRESS_BITS, ELEMENT_BYTES, Config
-from daedal.hw.interfaces import ConfigBus
+from daedal.hw.interfaces import ConfigBus, context_bits
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program_words import SIZE_BITS, FetchQueue, StepField
 
@@ -24,7 +24,8 @@ STAGES = 5
 def resolved_layout(config: Config) -> data.StructLayout:
     """A step with its operands: what it enqueues, and where its rows are.
 
-    ``store_bad``, ``fetch_bad``: the row is misaligned. ``cause``, ``level``, ``registers``: as in ``step_layout``.
+    ``store_bad``, ``fetch_bad``: the row is misaligned. ``cause``, ``level``, ``context``, ``registers``: as in
+    ``step_layout``.
     """
     row = {"address": ADDRESS_BITS, "size": SIZE_BITS, "enable": 1, "bad": 1}
     return data.StructLayout(
@@ -33,6 +34,7 @@ def resolved_layout(config: Config) -> data.StructLayout:
             "scalar": ADDRESS_BITS,
             "token_enable": 1,
             "token": TOKEN_BITS,
+            "context": context_bits(config),
             "stream": 1,
             "queue": FetchQueue,
             "store": data.StructLayout(row),
@@ -117,7 +119,7 @@ class StepPipeline(wiring.Component):
         with m.If(move):
             for name in ("scalar", "token", "store_size", "fetch_size"):
                 m.d.sync += first[name].eq(self._operand(StepField[name.upper()], taken, words))
-            for name in ("level", "registers", "cause"):
+            for name in ("level", "registers", "cause", "context"):
                 m.d.sync += first[name].eq(taken[name])
             for name in ("scalar_enable", "store_enable", "token_enable", "fetch_enable", "stream", "queue"):
                 m.d.sync += first[name].eq(control[name])
@@ -146,7 +148,8 @@ class StepPipeline(wiring.Component):
     def _judge(self, carried: Any, addresses: dict[str, Value]) -> list[Any]:
         """The last stage: the addresses' final sums and what is wrong with their low bits."""
         out = self.o.payload
-        names = ("scalar_enable", "scalar", "token_enable", "token", "stream", "queue", "level", "cause", "registers")
+        names = ("scalar_enable", "scalar", "token_enable", "token", "stream", "queue", "level", "cause", "context",
+                 "registers")  # fmt: skip
         statements = [out[name].eq(carried[name]) for name in names]
         for row, address in addresses.items():
             size = carried[f"{row}_size"]

@@ -58,6 +58,7 @@ class Decode(wiring.Component):
         self._code = code = Instruction(self.i.code)
         self._op = Value.cast(code.op)
         o, issue = self.o, self.o.issue
+        too_long = (self.i.context != 0) & (self.row.last_beat >= self.config.context_beats)
         m.d.comb += [
             o.position.eq(self.i.position),
             o.length.eq(code.length),
@@ -66,8 +67,9 @@ class Decode(wiring.Component):
             o.needs_scalar.eq((code.a.kind == OperandKind.SCALAR) | (code.b.kind == OperandKind.SCALAR)),
             o.bad_token.eq(self.i.bad),
             o.illegal.eq(self.i.beyond | self._illegal()),
-            o.bad_length.eq(self.bad_length & ~self._is(VectorOp.NOP)),
+            o.bad_length.eq((self.bad_length | too_long) & ~self._is(VectorOp.NOP)),
             issue.row.eq(self.row),
+            issue.context.eq(self.i.context),
             issue.negate_addend.eq(self._is(VectorOp.SUBTRACT)),
             issue.c.eq(code.c),
             issue.c_used.eq(self._is(*USES_C)),

@@ -1,6 +1,6 @@
 """Sends decoded instructions, in order, to the lanes or to the store port."""
 
-from amaranth import Module, Mux, Signal, Value
+from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -10,16 +10,18 @@ from daedal.hw.execute_unit.divide_steps import DivideSteps
 from daedal.hw.execute_unit.float_divide import COUNT_BITS
 from daedal.hw.execute_unit.lane_op import LaneOp
 from daedal.hw.execute_unit.records import Kind, decoded_layout, issue_layout, store_layout
-from daedal.hw.interfaces import scalar_layout
+from daedal.hw.interfaces import context_bits, scalar_layout
 
 
 class EmptyFlags(wiring.Component):
-    """One flag for each vector register: nothing was written to it since the launch or since it was cleared.
+    """One flag for each vector register and context: nothing was written since the launch or since it was cleared.
 
     Members
     -------
     launch : ``In(1)``
         All registers become empty.
+    context
+        Whose registers all others are.
     clear : ``In(1)``; clear_register
         That register becomes empty.
     write : ``In(1)``; write_register
@@ -36,6 +38,7 @@ class EmptyFlags(wiring.Component):
         super().__init__(
             {
                 "launch": In(1),
+                "context": In(context_bits(config)),
                 "clear": In(1),
                 "clear_register": In(register),
                 "write": In(1),
@@ -47,17 +50,21 @@ class EmptyFlags(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        empty = Signal(self.config.vector_registers, init=~0)
-        with m.If(self.clear):
-            m.d.sync += empty.bit_select(self.clear_register, 1).eq(1)
-        with m.If(self.write):
-            m.d.sync += empty.bit_select(self.write_register, 1).eq(0)
-        with m.If(self.launch):
-            m.d.sync += empty.eq(~0)
+        registers = self.config.vector_registers
+        flags = [Signal(registers, init=~0, name=f"empty{context}") for context in range(self.config.context_count)]
+        mine = Signal(registers)
+        m.d.comb += mine.eq(Array(flags)[self.context])
+        for context, empty in enumerate(flags):
+            with m.If(self.clear & (self.context == context)):
+                m.d.sync += empty.bit_select(self.clear_register, 1).eq(1)
+            with m.If(self.write & (self.context == context)):
+                m.d.sync += empty.bit_select(self.write_register, 1).eq(0)
+            with m.If(self.launch):
+                m.d.sync += empty.eq(~0)
         m.d.comb += [
-            self.a_empty.eq(empty.bit_select(self.a, 1)),
-            self.b_empty.eq(empty.bit_select(self.b, 1)),
-            self.c_empty.eq(empty.bit_select(self.c, 1)),
+            self.a_empty.eq(mine.bit_select(self.a, 1)),
+            self.b_empty.eq(mine.bit_select(self.b, 1)),
+            self.c_empty.eq(mine.bit_select(self.c, 1)),
         ]
         return m
 
@@ -80,8 +87,8 @@ class Dispatch(wiring.Component):
         Rows for the lanes.
     store : ``Out(stream.Signature(store_layout(config)))``
         Rows to store.
-    held : ``In(1)``; held_register
-        A row still waits to be stored from that register.
+    held : ``In(1)``; held_register, held_context
+        A row still waits to be stored from that register of that context.
     fix_reciprocal : ``Out(32)``; fix_count : ``Out(24)``
         Of the division whose last pass was issued last.
     no_scalar, no_reciprocal : ``Out(1)``
@@ -101,6 +108,7 @@ class Dispatch(wiring.Component):
                 "store": Out(stream.Signature(store_layout(config))),
                 "held": In(1),
                 "held_register": In(range(config.vector_registers)),
+                "held_context": In(context_bits(config)),
                 "fix_reciprocal": Out(32),
                 "fix_count": Out(COUNT_BITS),
                 "no_scalar": Out(1),
@@ -119,7 +127,8 @@ class Dispatch(wiring.Component):
         self._row = Signal(issue_layout(self.config))
         self._complete(m)
         free = Signal()
-        m.d.comb += free.eq(~self.held | (self.held_register != self._row.destination))
+        held = Cat(self.held_context, self.held_register)
+        m.d.comb += free.eq(~self.held | (held != Cat(self._row.context, self._row.destination)))
         self._to_lanes(m, kinds[Kind.LANES], kinds[Kind.DIVIDE], free)
         self._to_store(m, kinds[Kind.STORE])
         m.d.comb += self.i.ready.eq(
@@ -146,6 +155,7 @@ class Dispatch(wiring.Component):
         taken = self.i.valid & self.i.ready
         m.d.comb += [
             empty.launch.eq(self.launch),
+            empty.context.eq(code.issue.context),
             empty.a.eq(code.issue.a.register),
             empty.b.eq(code.issue.b.register),
             empty.c.eq(code.issue.c),
@@ -182,6 +192,7 @@ class Dispatch(wiring.Component):
         m.d.comb += [
             self.store.valid.eq(stores),
             self.store.payload.register.eq(row.a.register),
+            self.store.payload.context.eq(row.context),
             self.store.payload.zero.eq(row.a.zero),
             self.store.payload.row.eq(row.row),
         ]

@@ -12,6 +12,7 @@ from daedal.hw.execute_unit.float_reciprocal import Reciprocal
 from daedal.hw.execute_unit.lane_op import LaneOp
 from daedal.hw.execute_unit.records import issue_layout
 from daedal.hw.isa.execute import OperandKind
+from daedal.hw.state_names import name_states
 
 
 class DivideSteps(wiring.Component):
@@ -69,7 +70,7 @@ class DivideSteps(wiring.Component):
             reciprocal.i.payload.eq(self.count.payload),
             reciprocal.o.ready.eq(self.done),
         ]
-        with m.FSM():
+        with m.FSM() as fsm:
             with m.State("COUNT"):
                 m.d.comb += [
                     self.waits.eq(self.active & ~self.count.valid),
@@ -86,6 +87,7 @@ class DivideSteps(wiring.Component):
             self._quotient(m, reciprocal.o.valid)
             self._remainder(m)
             self._fix(m)
+        name_states(fsm, "DivideState")
         return m
 
     def _move(self, m: Module) -> None:

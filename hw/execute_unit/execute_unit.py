@@ -100,6 +100,7 @@ class ExecuteUnit(wiring.Component):
             front.halt.eq(stop), issue.halt.eq(stop), store.halt.eq(stop),
             store.issuing.eq(issue.busy),
             dispatch.held.eq(store.held), dispatch.held_register.eq(store.register),
+            dispatch.held_context.eq(store.context),
             self.mark_store_data.eq(store.mark),
             self.idle.eq(front.empty & ~issue.active & ~path.flying & store.idle),
         ]  # fmt: skip

@@ -25,7 +25,7 @@ class CallbackTable(wiring.Component):
     token : ``In(6)``
         Callback to look up.
     start : ``Out(start_layout())``
-        Where it starts; ``bad`` if there is none, or none inside of the instruction memory.
+        Where it starts; ``bad`` if there is none, or none inside of the instruction memory. ``context`` is 0.
     """
 
     def __init__(self, config: Config) -> None:
@@ -57,7 +57,8 @@ class CallbackTable(wiring.Component):
 class InstructionMemory(wiring.Component):
     """The instructions; ``code`` is that at ``address`` in the last cycle with ``enable`` and no word written.
 
-    Members: ``config_bus`` (words of unit INSTRUCTION are taken), ``address``, ``enable``, ``code``.
+    Members: ``config_bus`` (words of unit INSTRUCTION are taken), ``launch`` (all become undefined), ``address``,
+    ``enable``, ``code``, ``missing`` (there is none: it was not written in this launch, or is past the end).
     """
 
     def __init__(self, config: Config) -> None:
@@ -65,9 +66,11 @@ class InstructionMemory(wiring.Component):
         super().__init__(
             {
                 "config_bus": In(ConfigBus()),
+                "launch": In(1),
                 "address": In(POSITION_BITS),
                 "enable": In(1),
                 "code": Out(INSTRUCTION_BITS),
+                "missing": Out(1),
             }
         )
 
@@ -87,6 +90,14 @@ class InstructionMemory(wiring.Component):
             read.en.eq(self.enable & ~write.en),
             self.code.eq(read.data),
         ]
+        count = self.config.instructions
+        defined = Signal(count)
+        with m.If(read.en):
+            m.d.sync += self.missing.eq((self.address >= count) | ~defined.bit_select(self.address, 1))
+        with m.If(self.launch):
+            m.d.sync += defined.eq(0)
+        with m.Elif(write.en):
+            m.d.sync += defined.bit_select(word.index, 1).eq(1)
         return m
 
 
@@ -94,7 +105,7 @@ class Fetch(wiring.Component):
     """Turns tokens into the instructions of their callbacks.
 
     One instruction per cycle, also across callbacks; a token's first instruction is there three cycles after
-    the token. A token without a callback and a callback that runs past the end of the memory give one entry
+    the token. A token without a callback and a callback that runs into what was not written give one entry
     that says so, in their place.
 
     Members
@@ -134,7 +145,9 @@ class Fetch(wiring.Component):
         m.d.comb += [
             table.launch.eq(self.launch),
             table.token.eq(self.tokens.payload.callback),
-            starts.i.payload.eq(table.start),
+            starts.i.payload.position.eq(table.start.position),
+            starts.i.payload.bad.eq(table.start.bad),
+            starts.i.payload.context.eq(self.tokens.payload.context),
             starts.i.valid.eq(self.tokens.valid & ~self.halt),
             self.tokens.ready.eq(starts.i.ready & ~self.halt),
             self.empty.eq((starts.level == 0) & (ahead.level == 0) & ~ahead.i.valid),
@@ -146,12 +159,13 @@ class Fetch(wiring.Component):
         """From instruction to instruction; the memory's output belongs to ``present``."""
         m.submodules.code = code = InstructionMemory(self.config)
         connect(m, flipped(self.config_bus), code.config_bus)
+        m.d.comb += code.launch.eq(self.launch)
         present, valid = Signal(start_layout()), Signal()
         following = Signal(start_layout())
         advance, ends, beyond = Signal(), Signal(), Signal()
         m.d.comb += [
             advance.eq(~valid | o.ready),
-            beyond.eq(present.position == self.config.instructions),
+            beyond.eq(code.missing),
             ends.eq(Instruction(code.code).last | present.bad | beyond | ~valid),
             following.eq(starts.payload),
             starts.ready.eq(advance & ends),
@@ -161,9 +175,14 @@ class Fetch(wiring.Component):
             o.payload.code.eq(code.code),
             o.payload.position.eq(present.position),
             o.payload.bad.eq(present.bad),
+            o.payload.context.eq(present.context),
             o.payload.beyond.eq(beyond & ~present.bad),
         ]
         with m.If(~ends):
-            m.d.comb += [following.position.eq(present.position + 1), following.bad.eq(0)]
+            m.d.comb += [
+                following.position.eq(present.position + 1),
+                following.bad.eq(0),
+                following.context.eq(present.context),
+            ]
         with m.If(advance):
             m.d.sync += [present.eq(following), valid.eq(starts.valid | ~ends)]

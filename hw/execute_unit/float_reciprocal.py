@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.execute_unit.float_divide import COUNT_BITS
 from daedal.hw.execute_unit.float_format import EXPONENT_BIAS, FRACTION_BITS
+from daedal.hw.state_names import name_states
 
 
 class CountFloats(data.Struct):
@@ -39,7 +40,7 @@ class Reciprocal(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         count, known = Signal(COUNT_BITS), Signal()
-        with m.FSM():
+        with m.FSM() as fsm:
             with m.State("READY"):
                 m.d.comb += self.i.ready.eq(1)
                 with m.If(self.i.valid):
@@ -55,6 +56,7 @@ class Reciprocal(wiring.Component):
                 m.d.sync += known.eq(1)
                 with m.If(self.o.ready):
                     m.next = "READY"
+        name_states(fsm, "ReciprocalState")
         self._answer(m)
         return m
 

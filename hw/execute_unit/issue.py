@@ -89,6 +89,7 @@ class Issue(wiring.Component):
         m.d.comb += [
             hazards.issued.eq(done), hazards.destination.eq(row.destination), hazards.wait.eq(row.row.wait),
             hazards.a.eq(row.a.register), hazards.b.eq(row.b.register), hazards.c.eq(row.c),
+            hazards.context.eq(row.context),
             conflicts.eq(
                 ((row.a.kind == OperandKind.REGISTER) & ~row.a.zero & hazards.a_waits)
                 | ((row.b.kind == OperandKind.REGISTER) & ~row.b.zero & hazards.b_waits)

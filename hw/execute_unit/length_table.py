@@ -10,6 +10,7 @@ from daedal.hw.config import ELEMENT_BYTES, Config
 from daedal.hw.execute_unit.records import row_layout
 from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
 from daedal.hw.interfaces import ConfigBus
+from daedal.hw.isa.execute import LENGTH_BITS
 from daedal.hw.isa.program_words import VALUE_BITS, Unit
 
 
@@ -22,11 +23,11 @@ class LengthTable(wiring.Component):
         Words of unit LENGTH are taken; they count from the next cycle on.
     launch : ``In(1)``
         All lengths become 0.
-    index : ``In(2)``
+    index : ``In(LENGTH_BITS)``
         Length register to look up.
     row : ``Out(row_layout(config))``; bad : ``Out(1)``
         Its row; it is ``bad`` if there is no such register or its value is 0 or over ``vl_max``.
-    fault_index : ``In(2)``; fault_value : ``Out(40)``
+    fault_index : ``In(LENGTH_BITS)``; fault_value : ``Out(40)``
         A second look-up, of the value as it was written (0 before).
     """
 
@@ -36,10 +37,10 @@ class LengthTable(wiring.Component):
             {
                 "config_bus": In(ConfigBus()),
                 "launch": In(1),
-                "index": In(2),
+                "index": In(LENGTH_BITS),
                 "row": Out(row_layout(config)),
                 "bad": Out(1),
-                "fault_index": In(2),
+                "fault_index": In(LENGTH_BITS),
                 "fault_value": Out(VALUE_BITS),
             }
         )

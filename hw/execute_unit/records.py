@@ -1,11 +1,14 @@
 """What the stages of the execute unit hand to each other."""
 
+from amaranth import Cat, Value
 from amaranth.lib import data, enum
+from amaranth.utils import exact_log2
 
-from daedal.hw.config import ELEMENT_BYTES, Config
+from daedal.hw.config import CONTEXT_BITS, ELEMENT_BYTES, Config
 from daedal.hw.execute_unit.lane_op import LaneOp
 from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
-from daedal.hw.isa.execute import INSTRUCTION_BITS, OperandKind
+from daedal.hw.interfaces import context_bits
+from daedal.hw.isa.execute import INSTRUCTION_BITS, LENGTH_BITS, OperandKind
 
 POSITION_BITS = 7
 """Bits of an instruction's address, the one after the last included, or of a token."""
@@ -51,7 +54,8 @@ def issue_layout(config: Config) -> data.StructLayout:
     """One pass of a row through the lanes.
 
     ``c_used``: ``c`` is read; without it the addend is +0.0. ``fix``: the third pass of a division, which
-    takes its addend from operand ``b``. ``partial``: a pass before the last one of an instruction.
+    takes its addend from operand ``b``. ``partial``: a pass before the last one of an instruction. ``context``:
+    whose share of the registers is meant.
     """
     operand = operand_layout(config)
     return data.StructLayout(
@@ -68,6 +72,7 @@ def issue_layout(config: Config) -> data.StructLayout:
             "destination": range(config.vector_registers),
             "copies": Copies,
             "row": row_layout(config),
+            "context": context_bits(config),
             "scalar": 32,
         }
     )
@@ -75,12 +80,24 @@ def issue_layout(config: Config) -> data.StructLayout:
 
 def store_layout(config: Config) -> data.StructLayout:
     """A row to store from ``register``; all zeros if that is ``zero``."""
-    return data.StructLayout({"register": range(config.vector_registers), "zero": 1, "row": row_layout(config)})
+    return data.StructLayout(
+        {
+            "register": range(config.vector_registers),
+            "context": context_bits(config),
+            "zero": 1,
+            "row": row_layout(config),
+        }
+    )
+
+
+def register_beat(config: Config, register: Value, context: Value, beat: Value) -> Value:
+    """The address of a beat in the register file: the register number above the beat number."""
+    return Cat((beat | (context << exact_log2(config.context_beats)))[: exact_log2(config.register_beats)], register)
 
 
 def start_layout() -> data.StructLayout:
-    """Where a token's callback starts; for a ``bad`` token, its number."""
-    return data.StructLayout({"position": POSITION_BITS, "bad": 1})
+    """Where a token's callback starts, and its context; for a ``bad`` token, its number."""
+    return data.StructLayout({"position": POSITION_BITS, "bad": 1, "context": CONTEXT_BITS})
 
 
 def fetched_layout() -> data.StructLayout:
@@ -89,7 +106,9 @@ def fetched_layout() -> data.StructLayout:
     ``bad``: the token has no callback; ``position`` is its number. ``beyond``: the callback goes on after the
     end of the instruction memory.
     """
-    return data.StructLayout({"code": INSTRUCTION_BITS, "position": POSITION_BITS, "bad": 1, "beyond": 1})
+    return data.StructLayout(
+        {"code": INSTRUCTION_BITS, "position": POSITION_BITS, "bad": 1, "beyond": 1, "context": CONTEXT_BITS}
+    )
 
 
 class Kind(enum.Enum, shape=2):
@@ -117,7 +136,7 @@ def decoded_layout(config: Config) -> data.StructLayout:
             "bad_token": 1,
             "illegal": 1,
             "bad_length": 1,
-            "length": 2,
+            "length": LENGTH_BITS,
             "position": POSITION_BITS,
         }
     )

@@ -7,9 +7,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.config import Config
 from daedal.hw.execute_unit.float_format import register
-from daedal.hw.execute_unit.records import store_layout
+from daedal.hw.execute_unit.records import register_beat, store_layout
 from daedal.hw.execute_unit.schedule import RESULT
-from daedal.hw.interfaces import beat_layout, beat_stream
+from daedal.hw.interfaces import beat_layout, beat_stream, context_bits
 from daedal.hw.queues.queue import Queue
 
 
@@ -29,7 +29,7 @@ class StorePort(wiring.Component):
         A row issued before is not at its end in this cycle.
     halt : ``In(1)``
         Start no more.
-    held : ``Out(1)``; register
+    held : ``Out(1)``; register, context
         A row waits that does not start in this cycle: its register must not be written by rows issued next.
     full : ``Out(1)``
         It waits for room in the queue.
@@ -52,6 +52,7 @@ class StorePort(wiring.Component):
                 "halt": In(1),
                 "held": Out(1),
                 "register": Out(range(config.vector_registers)),
+                "context": Out(context_bits(config)),
                 "full": Out(1),
                 "read_address": Out(range(config.vector_registers * config.register_beats)),
                 "read_data": In(8 * config.bus_bytes),
@@ -70,6 +71,7 @@ class StorePort(wiring.Component):
             start.eq(waiting & ~(follows & self.issuing) & row_ends & ~self.full & ~self.halt),
             self.held.eq(waiting & ~start),
             self.register.eq(row.register),
+            self.context.eq(row.context),
             self.i.ready.eq(~self.held),
         ]
         m.d.sync += follows.eq(follows & self.issuing)
@@ -97,7 +99,7 @@ class StorePort(wiring.Component):
         m.d.comb += [
             last.eq(beat == present.row.last_beat),
             row_ends.eq(~active | last),
-            order.address.eq(Cat(beat, present.register)),
+            order.address.eq(register_beat(self.config, present.register, present.context, beat)),
             order.zero.eq(present.zero),
             order.last.eq(last),
             order.bytes.eq(Mux(last, present.row.tail_bytes, self.config.bus_bytes)),

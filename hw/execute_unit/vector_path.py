@@ -1,6 +1,6 @@
 """Vector registers, operand selection and lanes, joined."""
 
-from amaranth import Cat, Module, Value
+from amaranth import Module, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -10,7 +10,7 @@ from daedal.hw.execute_unit.addend_path import AddendPath
 from daedal.hw.execute_unit.float_divide import COUNT_BITS
 from daedal.hw.execute_unit.lane_array import LaneArray
 from daedal.hw.execute_unit.operand_select import OperandSelect
-from daedal.hw.execute_unit.records import issue_layout
+from daedal.hw.execute_unit.records import issue_layout, register_beat
 from daedal.hw.execute_unit.register_file import RegisterFile
 
 
@@ -79,7 +79,7 @@ class VectorPath(wiring.Component):
         return m
 
     def _at(self, register: Value) -> Value:
-        return Cat(self.beat, register)
+        return register_beat(self.config, register, self.row.context, self.beat)
 
     def _select(self, m: Module, select: OperandSelect, operand: data.View, stored: Value) -> None:
         m.d.comb += [

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config import Config
 from daedal.hw.isa.launch import State
+from daedal.hw.state_names import name_states
 
 SETTLE_CYCLES = 80
 """Cycles after the last event until all counters are swept (``CounterBank``: twice its 32 turns) and more."""
@@ -44,6 +45,8 @@ class Controller(wiring.Component):
         The loader must not take a launch.
     forget : ``Out(1)``
         Queued launches are dropped.
+    has_record : ``In(1)``
+        It is known where the completion record goes; else none is written.
     record_start : ``Out(1)``, ``record_done`` : ``In(1)``
     record_phase : ``Out(1)``
         The store unit belongs to the record writer.
@@ -73,6 +76,7 @@ class Controller(wiring.Component):
     cancel: Out(1)
     hold: Out(1)
     forget: Out(1)
+    has_record: In(1)
     record_start: Out(1)
     record_done: In(1)
     record_phase: Out(1)
@@ -119,6 +123,7 @@ class Controller(wiring.Component):
                 m.d.comb += self.hold.eq(1)
                 with m.If(self.reset_request):
                     self._quiesce(m, resetting=1)
+        name_states(fsm, "ControllerState")
         m.d.comb += self.running.eq(fsm.ongoing("RUN") | fsm.ongoing("DRAIN"))
         return m
 
@@ -179,8 +184,11 @@ class Controller(wiring.Component):
         with m.State("SETTLE"):
             m.d.comb += self.hold.eq(1)
             with m.If(self._timer == SETTLE_CYCLES):
-                m.d.comb += self.record_start.eq(1)
-                m.next = "RECORD"
+                with m.If(self.has_record):
+                    m.d.comb += self.record_start.eq(1)
+                    m.next = "RECORD"
+                with m.Else():
+                    self._end(m)
         with m.State("RECORD"):
             m.d.comb += [self.record_phase.eq(1), self.hold.eq(1)]
             with m.If(self.record_done):
@@ -191,10 +199,13 @@ class Controller(wiring.Component):
             with m.If(~self.drained):
                 m.d.sync += self._timer.eq(0)
             with m.If(self._timer == QUIET_CYCLES):
-                m.d.comb += self.ended.eq(1)
-                m.next = "IDLE"
-                with m.If(self.faulted):
-                    m.next = "CANCEL"
+                self._end(m)
+
+    def _end(self, m: Module) -> None:
+        m.d.comb += self.ended.eq(1)
+        m.next = "IDLE"
+        with m.If(self.faulted):
+            m.next = "CANCEL"
 
     def _cancel(self, m: Module) -> None:
         """After a fault, queued launches get a record and nothing else."""

@@ -11,8 +11,9 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.host.line_reader import LineReader
+from daedal.hw.host.value_check import ValueCheck
 from daedal.hw.interfaces import ConfigBus, ReturnBus, read_request_layout
-from daedal.hw.isa.launch import LAUNCH_HEADER_WORDS, LaunchWord, launch_block_words
+from daedal.hw.isa.launch import LAUNCH_ALIGNMENT, LAUNCH_HEADER_WORDS, LaunchWord, launch_block_words
 from daedal.hw.isa.program import WORD_BYTES
 from daedal.hw.isa.program_words import (
     ALU_FIELDS,
@@ -27,6 +28,7 @@ from daedal.hw.isa.program_words import (
     StepField,
     Unit,
 )
+from daedal.hw.state_names import name_states
 
 SPECULATIVE_BURSTS = 2
 """Bursts of a program that are read before its length is known."""
@@ -43,6 +45,11 @@ def level_fields(config: Config, level: int) -> list[LevelField]:
         first = LevelField.ALU0.value + ALU_FIELDS * k
         fields += [field for field in LevelField if first <= field.value < first + ALU_FIELDS]
     return fields
+
+
+def _aligned(address: Value) -> Value:
+    """Whether a launch block, program or record can be there."""
+    return ~address[: exact_log2(LAUNCH_ALIGNMENT)].any()
 
 
 class WordCheck(wiring.Component):
@@ -118,6 +125,10 @@ class Loader(wiring.Component):
         The nest started last, counted from 0.
     illegal : ``Out(1)``, ``word_number`` : ``Out(16)``
         The program cannot be carried out because of this word.
+    misaligned : ``Out(1)``, ``program`` : ``Out(40)``
+        Launch block, record or program is not where it can be; the address of the program, if it is known.
+    opened : ``Out(1)``
+        Strobe: the launch block was read, and ``record`` is an address that a record can have.
     requests, returns : as in the access unit, for ``Client.LOADER``
     """
 
@@ -138,6 +149,9 @@ class Loader(wiring.Component):
                 "nest": Out(8),
                 "illegal": Out(1),
                 "word_number": Out(16),
+                "misaligned": Out(1),
+                "program": Out(ADDRESS_BITS),
+                "opened": Out(1),
                 "requests": Out(stream.Signature(read_request_layout(config))),
                 "returns": In(ReturnBus(config)),
             }
@@ -147,35 +161,41 @@ class Loader(wiring.Component):
         m = Module()
         m.submodules.reader = self._reader = reader = LineReader(self._config)
         m.submodules.check = check = WordCheck(self._config)
+        m.submodules.values = self._values = ValueCheck(self._config)
         m.submodules.arguments = arguments = Memory(shape=ADDRESS_BITS, depth=self._config.arguments, init=[])
         connect(m, reader.requests, flipped(self.requests))
         connect(m, flipped(self.returns), reader.returns)
         self._count, self._length, self._started = Signal(16), Signal(16), Signal()
         self._program, self._wait = Signal(ADDRESS_BITS), Signal(2)
         self._word, self._legal, self._in_program = Signal(ProgramWord), Signal(), Signal()
+        self._bad_value, self._counted = Signal(), Signal()
         m.d.comb += [
             self._word.eq(reader.words.payload),
             check.word.eq(self._word),
             check.started.eq(self._started),
             self._legal.eq(check.legal),
             self.word_number.eq(self._count),
+            self.program.eq(self._program),
         ]
         with m.If(self.halt):
             m.d.comb += reader.stop.eq(1)
         self._substitute(m, arguments.read_port(domain="sync"))
-        with m.FSM():
+        with m.FSM() as fsm:
             self._launch_states(m, arguments.write_port())
             self._program_states(m)
+        name_states(fsm, "LoaderState")
         return m
 
     def _launch_states(self, m: Module, argument: Any) -> None:
         reader, config = self._reader, self._config
         lines = -(-launch_block_words(config.arguments) * WORD_BYTES // config.bus_bytes)
         with m.State("IDLE"):
-            m.d.comb += [reader.start.eq(self.launch.valid & ~self.halt), self.launch.ready.eq(~self.halt)]
-            m.d.comb += [reader.address.eq(self.launch.payload), self.begin.eq(reader.start)]
-            with m.If(reader.start):
+            m.d.comb += [self.begin.eq(self.launch.valid & ~self.halt), self.launch.ready.eq(~self.halt)]
+            m.d.comb += [reader.address.eq(self.launch.payload), reader.start.eq(self.begin & _aligned(reader.address))]
+            with m.If(self.begin):
                 m.d.sync += [self._count.eq(0), self._started.eq(0), self.nest.eq(0), reader.lines.eq(lines)]
+                m.next = "MISALIGNED"
+            with m.If(reader.start):
                 m.next = "BLOCK"
         with m.State("BLOCK"):
             word = reader.words
@@ -197,12 +217,19 @@ class Loader(wiring.Component):
                 with m.If(self._count == launch_block_words(config.arguments) - 1):
                     m.next = "OPEN"
         with m.State("OPEN"):
-            m.d.comb += reader.stop.eq(1)
+            m.d.comb += [reader.stop.eq(1), self.opened.eq(_aligned(self.record))]
             with m.If(self.cancel):
                 m.d.comb += self.done.eq(1)
                 m.next = "IDLE"
+            with m.Elif(~_aligned(self.record) | ~_aligned(self._program)):
+                m.next = "MISALIGNED"
             with m.Elif(reader.idle):
                 m.next = "BEGIN_PROGRAM"
+        with m.State("MISALIGNED"):
+            m.d.comb += [reader.stop.eq(1), self.misaligned.eq(~self.cancel)]
+            with m.If(self.cancel):
+                m.d.comb += self.done.eq(1)
+                m.next = "IDLE"
         with m.State("BEGIN_PROGRAM"):
             m.d.comb += [reader.start.eq(~self.halt), reader.address.eq(self._program)]
             m.d.sync += [self._count.eq(0), reader.lines.eq(self._speculative_lines())]
@@ -219,25 +246,17 @@ class Loader(wiring.Component):
     def _program_states(self, m: Module) -> None:
         word, taken = self._word, Signal()
         stream_ = self._reader.words
+        m.d.sync += self._counted.eq(0)
         with m.State("PROGRAM"):
-            m.d.comb += [stream_.ready.eq(1), taken.eq(stream_.valid), self._in_program.eq(1)]
+            m.d.comb += [stream_.ready.eq(1), taken.eq(stream_.valid & ~self._bad_value), self._in_program.eq(1)]
             with m.If(taken):
-                m.d.sync += self._count.eq(self._count + 1)
                 with m.If(~self._legal | self._misplaced()):
-                    m.d.sync += self._count.eq(self._count)
-                    m.next = "ILLEGAL"
-                with m.Elif(word.unit == Unit.CONTROL):
-                    with m.Switch(word.field):
-                        with m.Case(ControlField.LENGTH.value):
-                            m.d.sync += [
-                                self._length.eq(word.value),
-                                self._reader.lines.eq(self._lines(word.value)),
-                            ]
-                        with m.Case(ControlField.RUN.value):
-                            m.next = "SETTLE"
-                        with m.Case(ControlField.END.value):
-                            m.d.comb += self.done.eq(1)
-                            m.next = "ENDED"
+                    m.next = "REFUSED"
+                with m.Else():
+                    m.d.sync += [self._count.eq(self._count + 1), self._counted.eq(1)]
+                    with m.If(word.unit == Unit.CONTROL):
+                        self._control_word(m)
+            self._refuse_value(m)
         with m.State("SETTLE"):
             # The last configuration words are still on their way through the adder.
             m.d.sync += self._wait.eq(self._wait + 1)
@@ -245,6 +264,7 @@ class Loader(wiring.Component):
                 m.d.comb += self.run.eq(1)
                 m.d.sync += [self.nest.eq(self.nest + self._started), self._started.eq(1)]
                 m.next = "NEST_BEGINS"
+            self._refuse_value(m)
         with m.State("NEST_BEGINS"):
             m.next = "NEST"
         with m.State("NEST"):
@@ -253,8 +273,31 @@ class Loader(wiring.Component):
         with m.State("ENDED"):
             m.d.comb += self._reader.stop.eq(1)
             m.next = "IDLE"
+            self._refuse_value(m)
+        with m.State("REFUSED"):
+            # The value of the word before is still to be judged.
+            m.d.comb += self._reader.stop.eq(1)
+            m.next = "ILLEGAL"
+            self._refuse_value(m)
         with m.State("ILLEGAL"):
             m.d.comb += [self._reader.stop.eq(1), self.illegal.eq(1)]
+
+    def _control_word(self, m: Module) -> None:
+        word = self._word
+        with m.Switch(word.field):
+            with m.Case(ControlField.LENGTH.value):
+                m.d.sync += [self._length.eq(word.value), self._reader.lines.eq(self._lines(word.value))]
+            with m.Case(ControlField.RUN.value):
+                m.next = "SETTLE"
+            with m.Case(ControlField.END.value):
+                m.d.comb += self.done.eq(1)
+                m.next = "ENDED"
+
+    def _refuse_value(self, m: Module) -> None:
+        """The word taken two cycles ago has a value that the machine cannot work with."""
+        with m.If(self._bad_value):
+            m.d.sync += self._count.eq(self._count - 1 - self._counted)
+            m.next = "ILLEGAL"
 
     def _lines(self, words: Value) -> Value:
         """Lines from the start of the program to the end of its last word."""
@@ -297,3 +340,4 @@ class Loader(wiring.Component):
             bus.word.field.eq(late.field),
             bus.clear.eq(self.begin | (was_running & self.nest_done)),
         ]
+        m.d.comb += [self._values.word.eq(bus.word), self._bad_value.eq(bus.valid & ~self._values.legal)]

@@ -10,6 +10,7 @@ from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.interfaces import beat_layout, store_address_layout
 from daedal.hw.isa.launch import RECORD_WORDS
 from daedal.hw.isa.program import WORD_BYTES
+from daedal.hw.state_names import name_states
 
 
 class RecordWriter(wiring.Component):
@@ -53,7 +54,7 @@ class RecordWriter(wiring.Component):
             data.payload.last.eq(self.number == RECORD_WORDS),
         ]
         lane: Value = self.number[: exact_log2(per_beat)]
-        with m.FSM():
+        with m.FSM() as fsm:
             with m.State("IDLE"):
                 m.d.sync += self.number.eq(0)
                 with m.If(self.start):
@@ -81,4 +82,5 @@ class RecordWriter(wiring.Component):
                     with m.If(self.number == RECORD_WORDS):
                         m.d.comb += self.done.eq(1)
                         m.next = "IDLE"
+        name_states(fsm, "RecordWriterState")
         return m

@@ -18,44 +18,93 @@ from enum import Enum
 from amaranth.lib import data
 
 from daedal.errors import ProgramError
-from daedal.hw.isa.program import FIELD_STRUCTS, UNIT_FIELDS, Program, Word, pack
+from daedal.hw.isa.program import FIELD_STRUCTS, UNIT_FIELDS, Program, Word, pack, read_programs
 from daedal.hw.isa.program_words import VALUE_BITS, Unit
 
 _LINE = re.compile(r"(\w+)\s+(\d+)\s+(\w+)\s*(.*)")
 _VALUE = re.compile(r"=\s*(?:arg(\d+)\s*(?:\+\s*)?)?(-?\w+)?$")
 
 
-def assemble(text: str) -> bytes:
-    """The bytes of the program in ``text``; ProgramError names the line that cannot be read.
+def assemble(text: str, *, source: str | None = None, config_hash: int | None = None) -> bytes:
+    """The bytes of the program in ``text``.
 
     Every ``config`` line starts a program; the bytes of several programs follow one another.
+
+    Parameters
+    ----------
+    text
+        Lines as above.
+    source
+        What messages call the text: ``FILE:LINE`` instead of ``line LINE``.
+    config_hash
+        The configuration of a text that does not name one.
+
+    Raises ProgramError, which names the line, the word that cannot be read, and the words that can stand there.
     """
-    programs: list[tuple[int, list[Word]]] = []
+    programs: list[tuple[int, list[Word]]] = [] if config_hash is None else [(config_hash, [])]
     for number, line in enumerate(text.splitlines(), 1):
         code = line.split(";")[0].strip()
         if not code:
             continue
         try:
-            if code.startswith("config "):
-                programs.append((int(code.split()[1], 0), []))
+            if code.split()[0] == "config":
+                _start(programs, code, given=config_hash)
                 continue
             word = _read_word(code)
-        except (ProgramError, ValueError, KeyError) as error:
-            raise ProgramError(f"line {number}: {code!r} cannot be read: {error}") from None
+            word.encode()
+        except ProgramError as error:
+            raise ProgramError(f"{_place(source, number)}: {code!r} cannot be read: {error}") from None
         if not programs:
             break
         programs[-1][1].append(word)
     if not programs:
-        raise ProgramError("the text must name the configuration: a line `config 0x…` must come first")
+        what = "the text" if source is None else source
+        raise ProgramError(f"{what} must name the configuration: a line `config 0x…` must come first")
     return b"".join(Program(config_hash, body).to_bytes() for config_hash, body in programs)
 
 
 def disassemble(raw: bytes) -> str:
-    """The text of the program in ``raw``; ``assemble`` gives the same bytes back."""
-    program = Program.from_bytes(raw)
-    lines = [f"config {program.config_hash:#010x}"]
-    lines += [_write_word(word) for word in program.body]
+    """The text of the program in ``raw``, or of several that follow one another.
+
+    ``assemble`` gives the same bytes back. Raises ProgramError for bytes that are no programs, saying why.
+    """
+    lines = []
+    for program in read_programs(raw):
+        lines.append(f"config {program.config_hash:#010x}")
+        lines += [_write_word(word) for word in program.body]
     return "\n".join(lines) + "\n"
+
+
+def _place(source: str | None, number: int) -> str:
+    return f"line {number}" if source is None else f"{source}:{number}"
+
+
+def _start(programs: list[tuple[int, list[Word]]], code: str, *, given: int | None) -> None:
+    """Begin a program at a ``config`` line; the first may repeat the configuration that is ``given`` anyway."""
+    words = code.split()
+    if len(words) != 2:
+        raise ProgramError("a line must be `config HASH`")
+    found = _integer(words[1], "a configuration's hash")
+    if not 0 <= found < 1 << 32:
+        raise ProgramError(f"a configuration's hash must fit 32 bits, not {found:#x}")
+    if given is not None and len(programs) == 1 and not programs[0][1]:
+        programs.pop()
+    programs.append((found, []))
+
+
+def _integer(text: str, what: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise ProgramError(f"{what} must be a number, not {text!r}") from None
+
+
+def _known(kind: type[Enum], name: str, what: str) -> Enum:
+    """The member of ``kind`` called ``name``; ProgramError names those there are."""
+    if name.upper() not in kind.__members__:
+        accepted = ", ".join(member.lower() for member in kind.__members__)
+        raise ProgramError(f"{what} must be one of {accepted}, not {name!r}")
+    return kind[name.upper()]
 
 
 def _read_word(code: str) -> Word:
@@ -63,12 +112,16 @@ def _read_word(code: str) -> Word:
     if not match:
         raise ProgramError("a line must be `unit index field …`")
     unit, index, name, rest = match.groups()
-    field = UNIT_FIELDS[Unit[unit.upper()]][name.upper()]
+    field = _known(UNIT_FIELDS[Unit(_known(Unit, unit, "a unit"))], name, f"a field of unit {unit}")
     if rest.startswith("="):
         return _read_number(field, int(index), rest)
+    if field not in FIELD_STRUCTS:
+        raise ProgramError(f"field {name} must be given as `= NUMBER` or `= argN + NUMBER`, not {rest!r}")
     values: dict[str, object] = {}
     for item in rest.split():
-        key, _, value = item.partition("=")
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise ProgramError(f"a member must be given as `member=value`, not {item!r}")
         _put(values, key.split("."), _read_member(FIELD_STRUCTS[field], key.split("."), value))
     return Word(field, int(index), pack(FIELD_STRUCTS[field], values))
 
@@ -77,7 +130,7 @@ def _read_number(field: Enum, index: int, rest: str) -> Word:
     match = _VALUE.fullmatch(rest)
     if not match or (match[1] is None and match[2] is None):
         raise ProgramError("a value must be a number, `argN` or `argN + number`")
-    value = int(match[2] or "0", 0)
+    value = _integer(match[2] or "0", "a value")
     if not -(1 << (VALUE_BITS - 1)) <= value < 1 << VALUE_BITS:
         raise ProgramError(f"a value must fit {VALUE_BITS} bits, not {value}")
     return Word(field, index, value % (1 << VALUE_BITS), None if match[1] is None else int(match[1]))
@@ -100,9 +153,12 @@ def _member_shape(struct: object, path: list[str]) -> object:
 
 def _read_member(struct: object, path: list[str], value: str) -> int:
     shape = _member_shape(struct, path)
-    if isinstance(shape, type) and issubclass(shape, Enum) and value.upper() in shape.__members__:
-        return int(shape[value.upper()].value)
-    return int(value, 0)
+    if isinstance(shape, type) and issubclass(shape, Enum) and not value[:1].isdigit():
+        return int(_known(shape, value, f"member {'.'.join(path)}").value)
+    if isinstance(shape, type) and issubclass(shape, data.Struct):
+        inner = ", ".join(f"{'.'.join(path)}.{name}" for name, _ in data.Layout.cast(shape))
+        raise ProgramError(f"member {'.'.join(path)} must be given by its parts {inner}")
+    return _integer(value, f"member {'.'.join(path)}")
 
 
 def _write_word(word: Word) -> str:

@@ -7,6 +7,7 @@ tested against it. It favours clarity over speed.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from itertools import chain
 
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.isa.contract_words import Constants, NestWords, nests
@@ -40,9 +41,10 @@ _FETCH_QUEUES = {
 
 @dataclass(frozen=True)
 class Token:
-    """A callback number for the execute unit."""
+    """A callback number for the execute unit, and the context whose registers it works on."""
 
     callback: int
+    context: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,11 @@ class NestTrace:
         return [push.callback for push in self.pushes if isinstance(push, Token)]
 
     @property
+    def contexts(self) -> list[int]:
+        """The contexts of the tokens, in order."""
+        return [push.context for push in self.pushes if isinstance(push, Token)]
+
+    @property
     def scalars(self) -> list[int]:
         """Scalars in order."""
         return [push.value for push in self.pushes if isinstance(push, Scalar)]
@@ -123,7 +130,10 @@ class NestTrace:
 
 @dataclass(frozen=True)
 class Bundle:
-    """What flows from level to level; the flags are sets of levels. A bundle with a fault is poisoned."""
+    """What flows from level to level; the flags are sets of levels. A bundle with a fault is poisoned.
+
+    ``context``: which of the activations that an interleaving level runs side by side the bundle belongs to.
+    """
 
     registers: tuple[int, ...]
     live: bool = True
@@ -131,6 +141,7 @@ class Bundle:
     iteration: frozenset[int] = frozenset()
     end: frozenset[int] = frozenset()
     fault: Fault | None = None
+    context: int = 0
 
 
 def run_contract(raw: bytes, config: Config, read: Read, arguments: Sequence[int] = ()) -> list[NestTrace]:
@@ -187,17 +198,35 @@ class Level:
         self.sequential = range(config.sequential_loads[level])
         self.random = range(len(self.sequential), len(self.sequential) + config.random_loads[level])
         self.alus = range(config.alus[level])
+        self.contexts = config.contexts[level]
 
     def transform(self, parents: Iterable[Bundle]) -> Iterator[Bundle]:
         """The bundles that this level makes of its parent's."""
-        for parent in parents:
-            if not (self.control["enable"] and parent.live and parent.fault is None):
-                yield parent
-                continue
-            for bundle in self.activation(parent):
-                yield bundle
-                if bundle.fault:
-                    return
+        activations = map(self.bundles, parents)
+        interleave = self.control["enable"] and self.control["interleave"]
+        for bundle in self.interleaved(activations) if interleave else chain.from_iterable(activations):
+            yield bundle
+            if bundle.fault:
+                return
+
+    def bundles(self, parent: Bundle) -> Iterator[Bundle]:
+        """What becomes of one bundle of the parent: an activation, or the bundle itself."""
+        if self.control["enable"] and parent.live and parent.fault is None:
+            return self.activation(parent)
+        return iter([parent])
+
+    def interleaved(self, activations: Iterator[Iterator[Bundle]]) -> Iterator[Bundle]:
+        """A bundle of each of the ``contexts`` activations in turn; one that ends makes place for the next one."""
+
+        def begin() -> list[Bundle]:
+            return list(next(activations, iter([])))[::-1]
+
+        running = [begin() for _ in range(self.contexts)]
+        while any(running):
+            for place in range(self.contexts):
+                if running[place]:
+                    yield replace(running[place].pop(), context=place)
+                    running[place] = running[place] or begin()
 
     def activation(self, parent: Bundle) -> Iterator[Bundle]:
         """The bundles of one activation."""
@@ -207,7 +236,7 @@ class Level:
             yield self._poison(parent, parent.registers, Cause.BOUNDS_ORDER, upper)
             return
         own = frozenset([self.level])
-        values = range(lower, upper, self.words[LevelField.STEP])
+        values = range(lower, upper, 1 if self.control["interleave"] else self.words[LevelField.STEP])
         if not values:
             registers = list(parent.registers)
             if self.counting["enable"]:
@@ -231,6 +260,7 @@ class Level:
                 begin=parent.begin | own if first else frozenset(),
                 iteration=own | (parent.iteration if first else frozenset()),
                 end=parent.end | own if last else frozenset(),
+                context=parent.context,
             )
 
     def iteration(self, i: int, parent: Sequence[int]) -> tuple[list[int], tuple[Cause, int] | None]:
@@ -317,15 +347,13 @@ def _do_events(words: NestWords, config: Config, bundle: Bundle, trace: NestTrac
         if not _holds(event["predicate"], event["sense"], bundle.registers):
             continue
         for number in range(event["first"], event["first"] + event["count"]):
-            if fault := _do_step(words.step(number), config, bundle.registers, level, trace.pushes):
+            if fault := _do_step(words.step(number), config, bundle, level, trace.pushes):
                 return fault
     return None
 
 
-def _do_step(
-    step: Constants, config: Config, registers: tuple[int, ...], level: int, pushes: list[Push]
-) -> Fault | None:
-    control = step.members(StepField.CONTROL)
+def _do_step(step: Constants, config: Config, bundle: Bundle, level: int, pushes: list[Push]) -> Fault | None:
+    control, registers = step.members(StepField.CONTROL), bundle.registers
 
     def value(name: str, bits: int = ADDRESS_BITS) -> int:
         return _operand(control[name], step[StepField[name.upper()]], registers) % (1 << bits)
@@ -342,7 +370,7 @@ def _do_step(
             return Fault(Cause.ALIGNMENT, level, size, address, Queue.STORE_ADDRESS, registers)
         pushes.append(StoreAddress(address, size, bool(control["stream"])))
     if control["token_enable"]:
-        pushes.append(Token(value("token", TOKEN_BITS)))
+        pushes.append(Token(value("token", TOKEN_BITS), bundle.context))
     if control["fetch_enable"]:
         address, size = row("fetch")
         queue = FetchQueue(control["queue"])

@@ -85,9 +85,13 @@ def _units() -> str:
 
 
 def _struct(struct: type[data.Struct]) -> str:
-    rows = [(_bits(offset, width), f"`{name}`", kind) for name, offset, width, kind in _described(struct)]
+    own = texts(struct)
+    rows = [
+        [_bits(offset, width), f"`{name}`", kind, *[own.get(name, "")] * bool(own)]
+        for name, offset, width, kind in _described(struct)
+    ]
     size = data.Layout.cast(struct).size
-    table = _table((f"bits of {size}", "member", "type"), rows)
+    table = _table([f"bits of {size}", "member", "type"] + ["meaning"] * bool(own), rows)
     return f"### {struct.__name__}\n\n{_text(struct)}\n\n{table}"
 
 
@@ -115,10 +119,11 @@ def _nested(struct: type[data.Struct]) -> set[str]:
 
 
 def _enum(kind: type[enum.Enum]) -> str:
-    own = _texts(kind)
+    own = texts(kind)
     fields = any(member in FIELD_STRUCTS for member in kind)
-    heads = ["value", "name"] + ["holds"] * fields + ["meaning"] * bool(own)
-    base = hex if kind is registers.Register else str
+    is_register = kind is registers.Register
+    heads = ["value", "name"] + ["holds"] * fields + ["access"] * is_register + ["meaning"] * bool(own)
+    base = hex if is_register else str
     rows = []
     for member in kind:
         struct = FIELD_STRUCTS.get(member)
@@ -128,30 +133,38 @@ def _enum(kind: type[enum.Enum]) -> str:
                 base(member.value),
                 f"`{member.name}`",
                 *[holds] * fields,
+                *([registers.ACCESS[registers.Register(member)]] if is_register else []),
                 *[own.get(member.name, "")] * bool(own),
             ]
         )
     return f"### {kind.__name__}\n\n{_text(kind)}\n\n" + _table(heads, rows)
 
 
-def _texts(thing: object) -> dict[str, str]:
-    """The text below each assignment in the source of a class or module, by the name assigned to."""
+def texts(thing: object) -> dict[str, str]:
+    """The text below each assignment or annotation in the source of a class or module, by the name."""
     tree = ast.parse(inspect.getsource(thing))  # type: ignore[arg-type]
     body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else tree.body
-    texts: dict[str, str] = {}
+    found: dict[str, str] = {}
     for above, below in pairwise(body):
-        if isinstance(above, ast.Assign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
-            name, text = above.targets[0], below.value.value
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+            name, text = _target(above), below.value.value
             if isinstance(name, ast.Name) and isinstance(text, str):
-                texts[name.id] = " ".join(inspect.cleandoc(text).replace("``", "`").split())
-    return texts
+                found[name.id] = " ".join(inspect.cleandoc(text).replace("``", "`").split())
+    return found
+
+
+def _target(statement: ast.stmt) -> ast.expr | None:
+    """What an assignment or annotation names, or None for another statement."""
+    if isinstance(statement, ast.AnnAssign):
+        return statement.target
+    return statement.targets[0] if isinstance(statement, ast.Assign) else None
 
 
 def _constants(module: ModuleType) -> str:
-    texts = _texts(module)
+    own = texts(module)
     source = inspect.getsource(module)
     rows = [
-        (f"`{name}`", hex(value) if value > 0xFFFF else value, texts.get(name, ""))
+        (f"`{name}`", hex(value) if value > 0xFFFF else value, own.get(name, ""))
         for name, value in vars(module).items()
         if name.isupper() and type(value) is int and f"\n{name} = " in source
     ]

@@ -2,6 +2,9 @@
 
 from amaranth.lib import data, enum
 
+LENGTH_BITS = 3
+"""Bits of the number of a length register."""
+
 
 class VectorOp(enum.Enum, shape=5):
     """What an instruction does, element by element; binary32, nearest even, subnormals kept, NaN is
@@ -58,6 +61,9 @@ class Instruction(data.Struct):
     with fewer elements than it had) makes it not empty. ``clear`` empties the register that operand ``a``
     names once this instruction has read it (STORE and DIVIDE_COUNT of another register use it).
 
+    In a token of context c, a vector register means its beats from ``c * Config.context_beats`` on, with an empty
+    flag of their own; a row of more than ``context_beats`` beats is a fault there unless c is 0.
+
     ``length`` names the length register with the number of elements; ``last`` ends the callback. A row popped
     from a vector queue must have exactly ``length`` elements, else the machine raises a framing fault.
     ``a`` of STORE and of DIVIDE_COUNT is a register, and the ``b`` of an operation without one is 0. At
@@ -69,10 +75,10 @@ class Instruction(data.Struct):
     a: Operand
     b: Operand
     c: 4
-    length: 2
+    length: LENGTH_BITS
     clear: 1
     last: 1
-    reserved: 11
+    reserved: 10
 
 
 INSTRUCTION_BITS = 40

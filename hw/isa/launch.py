@@ -7,17 +7,18 @@ LAUNCH_ALIGNMENT = 64
 
 
 class LaunchWord(enum.Enum, shape=6):
-    """Words of a launch block. ARGUMENTS is the first of ``Config.arguments`` words, the low 40 bits of
-    each count.
-
-    PROGRAM and RECORD are byte addresses. LAUNCH is a number of the host's choice, given back in the record.
-    """
+    """Words of a launch block."""
 
     PROGRAM = 0
+    """Byte address of the program."""
     RECORD = 1
+    """Byte address of the completion record."""
     LAUNCH = 2
+    """A number of the host's choice, 32 bits, given back in the record."""
     RESERVED = 3
+    """Write 0."""
     ARGUMENTS = 4
+    """The first of ``Config.arguments`` launch arguments, the low 40 bits of each count."""
 
 
 class State(enum.Enum, shape=8):
@@ -71,76 +72,102 @@ class Queue(enum.Enum, shape=4):
 
 
 class RecordHead(data.Struct):
-    """Word HEAD of a completion record. For a fault: the nest (counted from 0), level, kind of event and
-    queue.
-    """
+    """Word HEAD of a completion record; from ``cause`` to ``queue`` all is 0 unless a fault stopped it."""
 
     state: State
+    """How the launch ended."""
     cause: Cause
+    """Why the machine stopped."""
     nest: 8
+    """The nest that ran, counted from 0."""
     level: 4
+    """The level concerned, outermost 0."""
     queue: Queue
+    """The queue that blocked (HANG)."""
     launch: 32
+    """LaunchWord.LAUNCH of the launch."""
 
 
 class RecordWord(enum.Enum, shape=6):
-    """Words of a completion record.
-
-    VALUE is the offending value: the whole 64-bit index or offset, the upper bound, the program word's
-    number, the number of elements. ADDRESS is the memory address concerned, or 0. REGISTER0… are the stream
-    registers of the bundle that faulted (up to 7). COUNTERS is the first of the counters, in the order of
-    ``Counter``.
-    """
+    """Words of a completion record."""
 
     HEAD = 0
+    """State, cause and place, see RecordHead."""
     VALUE = 1
+    """The offending value: the whole 64-bit index or offset, the upper bound, the program word's number, the number of
+    elements.
+    """
     ADDRESS = 2
+    """The memory address concerned, or 0."""
     RESERVED = 3
+    """Written as 0."""
     REGISTER0 = 4
+    """The first of the stream registers (up to 7) of the bundle that faulted."""
     COUNTERS = 12
+    """The first of the counters, in the order of Counter."""
 
 
 class Counter(enum.Enum, shape=6):
-    """Counters of a launch.
-
-    CYCLES runs from the doorbell (or, for a launch that had to wait, the end of the one before) to the last
-    acknowledged write of the launch; the record itself does not count. ROWS: row fetches. LOOKUPS: checked
-    indices (CheckKind.INDEX). BUNDLES: bundles that reached the event unit. LINES_READ and LINES_WRITTEN:
-    lines moved on the memory ports for whatever reason but records. BYTES_WRITTEN: bytes strobed.
-    LANE_BEATS: beats issued into the lanes. STALL_…: cycles in which a unit had work and could not go on,
-    and why: the access unit's event stage for a full queue, no reserved slot (VECTOR), or a busy port; or
-    it had no bundle although the nest is not done (LOAD: it waits for scalar loads); the execute unit for
-    an empty token, vector or scalar queue, a full store queue, or its own earlier result (HAZARD). MARK_…:
-    the most entries a queue has held.
+    """Counters of a launch. STALL_…: cycles in which a unit had work and could not go on, and why. MARK_…: the most
+    entries that a queue has held.
     """
 
     CYCLES = 0
+    """Cycles from the doorbell (or, for a launch that had to wait, the end of the one before) to the last acknowledged
+    write of the launch; the record itself does not count.
+    """
     ROWS = 1
+    """Row fetches."""
     LOOKUPS = 2
+    """Checked indices (CheckKind.INDEX)."""
     BUNDLES = 3
+    """Bundles that reached the event unit."""
     TOKENS = 4
+    """Tokens sent to the execute unit."""
     LINES_READ = 5
+    """Lines read on the memory ports, for whatever reason."""
     LINES_WRITTEN = 6
+    """Lines written on the memory port, but for records."""
     BYTES_WRITTEN = 7
+    """Bytes strobed in these lines."""
     LANE_BEATS = 8
+    """Beats issued into the lanes."""
     STALL_TOKEN_FULL = 9
+    """Event stage of the access unit: the token queue is full."""
     STALL_SCALAR_FULL = 10
+    """Event stage: the scalar queue is full."""
     STALL_STORE_ADDRESS_FULL = 11
+    """Event stage: the store address queue is full."""
     STALL_VECTOR_FULL = 12
+    """Event stage: no slot of a vector queue could be reserved."""
     STALL_PORT_BUSY = 13
+    """Event stage: the memory port of a row fetch was busy."""
     STALL_LOAD = 14
+    """Event stage: there was no bundle although the nest is not done (it waits for scalar loads)."""
     STALL_TOKEN_EMPTY = 15
+    """Execute unit: no token."""
     STALL_VECTOR_EMPTY = 16
+    """Execute unit: a vector queue was empty."""
     STALL_SCALAR_EMPTY = 17
+    """Execute unit: the scalar queue was empty."""
     STALL_STORE_FULL = 18
+    """Execute unit: the store data queue was full."""
     STALL_HAZARD = 19
+    """Execute unit: an operand is a result of its own that is not there yet."""
     MARK_TOKEN = 20
+    """Token queue, entries."""
     MARK_SCALAR = 21
+    """Scalar queue, entries."""
     MARK_VECTOR0 = 22
+    """Vector queue 0, beats."""
     MARK_VECTOR1 = 23
+    """Vector queue 1, beats."""
     MARK_STREAM = 24
+    """Queue of the store stream, beats."""
     MARK_STORE_ADDRESS = 25
+    """Store address queue, entries."""
     MARK_STORE_DATA = 26
+    """Store data queue, beats."""
 
 
 RECORD_WORDS = 40

@@ -98,36 +98,43 @@ def pack(struct: type[data.Struct], values: Mapping[str, Any]) -> int:
 
     Raises ProgramError if a member does not exist or its value does not fit.
     """
-    layout = data.Layout.cast(struct)
-    result = 0
-    known = {str(name): field for name, field in layout}
+    result, known = 0, _members(struct)
     for name, value in values.items():
         if name not in known:
             raise ProgramError(f"{struct.__name__} must have a member {name!r}; it has {', '.join(known)}")
-        field = known[name]
-        number = _pack_member(struct, name, field, value)
-        result |= number << field.offset
+        offset, width, nested = known[name]
+        if nested and isinstance(value, Mapping):
+            result |= pack(nested, value) << offset
+            continue
+        number = int(value.value if isinstance(value, Enum) else value)
+        if not 0 <= number < 1 << width:
+            raise ProgramError(f"{struct.__name__}.{name} must fit {width} bits, not {number}")
+        result |= number << offset
     return result
 
 
-def _pack_member(struct: type[data.Struct], name: str, field: data.Field, value: Any) -> int:
-    if isinstance(value, Mapping):
-        return pack(field.shape, value)
-    number = int(value.value if isinstance(value, Enum) else value)
-    if not 0 <= number < 1 << field.width:
-        raise ProgramError(f"{struct.__name__}.{name} must fit {field.width} bits, not {number}")
-    return number
+def _members(struct: type[data.Struct]) -> dict[str, tuple[int, int, type[data.Struct] | None]]:
+    """Offset, width and, if it is one, the structure of each member; kept, for amaranth takes its time."""
+    if struct not in _KNOWN_MEMBERS:
+        members = _KNOWN_MEMBERS[struct] = {}
+        for name, field in data.Layout.cast(struct):
+            nested = isinstance(field.shape, type) and issubclass(field.shape, data.Struct)
+            members[str(name)] = (field.offset, field.width, field.shape if nested else None)
+    return _KNOWN_MEMBERS[struct]
+
+
+_KNOWN_MEMBERS: dict[object, dict[str, tuple[int, int, type[data.Struct] | None]]] = {}
 
 
 def unpack(struct: type[data.Struct], bits: int) -> dict[str, int]:
     """The members in these bits by name; nested members as ``outer.inner``."""
     members: dict[str, int] = {}
-    for name, field in data.Layout.cast(struct):
-        number = (bits >> field.offset) & ((1 << field.width) - 1)
-        if isinstance(field.shape, type) and issubclass(field.shape, data.Struct):
-            members |= {f"{name}.{inner}": value for inner, value in unpack(field.shape, number).items()}
+    for name, (offset, width, nested) in _members(struct).items():
+        number = (bits >> offset) & ((1 << width) - 1)
+        if nested:
+            members |= {f"{name}.{inner}": value for inner, value in unpack(nested, number).items()}
         else:
-            members[str(name)] = number
+            members[name] = number
     return members
 
 
@@ -168,6 +175,35 @@ class Program:
         if raw[-WORD_BYTES:] != _end_of(raw[:-WORD_BYTES]):
             raise ProgramError("the program's checksum does not fit its bytes: it was altered; compile it again")
         return Program(config.value, listed[2:-1])
+
+
+def read_programs(raw: bytes) -> list[Program]:
+    """The programs that follow one another in ``raw``, at least one.
+
+    Raises ProgramError as ``Program.from_bytes``; where there are several, it says which one is wrong.
+    """
+    programs: list[Program] = []
+    start = 0
+    while start < len(raw) or not programs:
+        part = raw[start : start + _said_bytes(raw[start:])]
+        try:
+            programs.append(Program.from_bytes(part))
+        except ProgramError as error:
+            if start == 0 and len(part) == len(raw):
+                raise
+            raise ProgramError(f"program {len(programs) + 1}, from byte {start}: {error}") from error
+        start += len(part)
+    return programs
+
+
+def _said_bytes(raw: bytes) -> int:
+    """The length that the program at the start of ``raw`` says it has, or all of ``raw`` if it cannot be that."""
+    words = len(raw) // WORD_BYTES
+    if words < 3:
+        return len(raw)
+    second = unpack(ProgramWord, int.from_bytes(raw[WORD_BYTES : 2 * WORD_BYTES], "little"))
+    says_length = (second["unit"], second["field"]) == (Unit.CONTROL.value, ControlField.LENGTH.value)
+    return second["value"] * WORD_BYTES if says_length and 3 <= second["value"] <= words else len(raw)
 
 
 def _end_of(raw: bytes) -> bytes:

@@ -3,11 +3,13 @@
 One transaction order per port: the only identifier is 0. Bursts are INCR, of whole lines.
 """
 
+from collections.abc import Mapping
+
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
 from daedal.hw.isa.registers import REGISTER_ADDRESS_BITS
 
 BOUNDARY = 4096
@@ -41,77 +43,88 @@ def beat_size(config: Config) -> int:
     return exact_log2(config.bus_bytes)
 
 
-class ReadMaster(wiring.Signature):
+class Described(wiring.Signature):
+    """A signature whose members have a meaning each, in ``meanings``.
+
+    ``members`` maps a name to the member and its meaning.
+    """
+
+    def __init__(self, members: Mapping[str, tuple[wiring.Member, str]]) -> None:
+        super().__init__({name: member for name, (member, _) in members.items()})
+        self.meanings = {name: meaning for name, (_, meaning) in members.items()}
+
+
+class ReadMaster(Described):
     """The AR and R channels of an AXI4 master, ``bus_bytes`` wide, one identifier."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(
             {
-                "arid": Out(1),
-                "araddr": Out(ADDRESS_BITS),
-                "arlen": Out(8),
-                "arsize": Out(3),
-                "arburst": Out(2),
-                "arvalid": Out(1),
-                "arready": In(1),
-                "rid": In(1),
-                "rdata": In(8 * config.bus_bytes),
-                "rresp": In(2),
-                "rlast": In(1),
-                "rvalid": In(1),
-                "rready": Out(1),
+                "arid": (Out(1), "identifier, always 0"),
+                "araddr": (Out(ADDRESS_BITS), "byte address of the burst, a multiple of the line"),
+                "arlen": (Out(8), f"beats of the burst less 1, at most {MAX_BURST - 1}"),
+                "arsize": (Out(3), "log2 of the bytes of a beat, constant"),
+                "arburst": (Out(2), "kind of burst, always INCR"),
+                "arvalid": (Out(1), "the address is valid"),
+                "arready": (In(1), "the address is taken"),
+                "rid": (In(1), "identifier, ignored"),
+                "rdata": (In(8 * config.bus_bytes), "a line; byte 0 is in the lowest bits"),
+                "rresp": (In(2), "outcome; SLVERR and DECERR stop the launch with fault MEMORY_ERROR"),
+                "rlast": (In(1), "last beat of the burst"),
+                "rvalid": (In(1), "the line is valid"),
+                "rready": (Out(1), "the line is taken"),
             }
         )
 
 
-class WriteMaster(wiring.Signature):
+class WriteMaster(Described):
     """The AW, W and B channels of an AXI4 master, ``bus_bytes`` wide, one identifier."""
 
     def __init__(self, config: Config) -> None:
         super().__init__(
             {
-                "awid": Out(1),
-                "awaddr": Out(ADDRESS_BITS),
-                "awlen": Out(8),
-                "awsize": Out(3),
-                "awburst": Out(2),
-                "awvalid": Out(1),
-                "awready": In(1),
-                "wdata": Out(8 * config.bus_bytes),
-                "wstrb": Out(config.bus_bytes),
-                "wlast": Out(1),
-                "wvalid": Out(1),
-                "wready": In(1),
-                "bid": In(1),
-                "bresp": In(2),
-                "bvalid": In(1),
-                "bready": Out(1),
+                "awid": (Out(1), "identifier, always 0"),
+                "awaddr": (Out(ADDRESS_BITS), "byte address of the burst, a multiple of the line"),
+                "awlen": (Out(8), f"beats of the burst less 1, at most {MAX_BURST - 1}"),
+                "awsize": (Out(3), "log2 of the bytes of a beat, constant"),
+                "awburst": (Out(2), "kind of burst, always INCR"),
+                "awvalid": (Out(1), "the address is valid; all data of its burst are there by then"),
+                "awready": (In(1), "the address is taken"),
+                "wdata": (Out(8 * config.bus_bytes), "a line; byte 0 is in the lowest bits"),
+                "wstrb": (Out(config.bus_bytes), "bytes of the line to write"),
+                "wlast": (Out(1), "last beat of the burst"),
+                "wvalid": (Out(1), "the line is valid"),
+                "wready": (In(1), "the line is taken"),
+                "bid": (In(1), "identifier, ignored"),
+                "bresp": (In(2), "outcome; SLVERR and DECERR stop the launch with fault MEMORY_ERROR"),
+                "bvalid": (In(1), "the burst is acknowledged"),
+                "bready": (Out(1), "the acknowledgement is taken"),
             }
         )
 
 
-class LiteSlave(wiring.Signature):
+class LiteSlave(Described):
     """An AXI4-Lite slave of 32-bit registers: signals that the host drives are inputs."""
 
     def __init__(self) -> None:
         super().__init__(
             {
-                "awaddr": In(REGISTER_ADDRESS_BITS),
-                "awvalid": In(1),
-                "awready": Out(1),
-                "wdata": In(32),
-                "wstrb": In(4),
-                "wvalid": In(1),
-                "wready": Out(1),
-                "bresp": Out(2),
-                "bvalid": Out(1),
-                "bready": In(1),
-                "araddr": In(REGISTER_ADDRESS_BITS),
-                "arvalid": In(1),
-                "arready": Out(1),
-                "rdata": Out(32),
-                "rresp": Out(2),
-                "rvalid": Out(1),
-                "rready": In(1),
+                "awaddr": (In(REGISTER_ADDRESS_BITS), "byte address of the register to write"),
+                "awvalid": (In(1), "the address is valid"),
+                "awready": (Out(1), "the address is taken, in the same cycle as the data"),
+                "wdata": (In(32), "value to write"),
+                "wstrb": (In(4), "ignored: registers are written whole"),
+                "wvalid": (In(1), "the value is valid"),
+                "wready": (Out(1), "the value is taken"),
+                "bresp": (Out(2), "outcome, always OKAY"),
+                "bvalid": (Out(1), "the write is acknowledged"),
+                "bready": (In(1), "the acknowledgement is taken"),
+                "araddr": (In(REGISTER_ADDRESS_BITS), "byte address of the register to read"),
+                "arvalid": (In(1), "the address is valid"),
+                "arready": (Out(1), "the address is taken"),
+                "rdata": (Out(32), "value of the register"),
+                "rresp": (Out(2), "outcome, always OKAY"),
+                "rvalid": (Out(1), "the value is valid"),
+                "rready": (In(1), "the value is taken"),
             }
         )

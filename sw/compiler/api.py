@@ -27,11 +27,21 @@ def compile(
     device
         The device to compile for and to run on.
 
+    The executable works on the module's own parameters: what training or ``load_state_dict`` changes in them
+    counts in the next call. Changes that PyTorch does not count (through ``tensor.data`` or a NumPy array that
+    shares the memory), another tensor in a parameter's place and another mode (``eval()``) do not: compile again.
+
     Raises UnsupportedOperation, naming the node and the reason, if there is nothing to run on the device.
     """
     if not isinstance(module, nn.Module | ExportedProgram):
         raise UnsupportedOperation(
             f"module must be a torch.nn.Module or an ExportedProgram, not {type(module).__name__}"
+        )
+    if not isinstance(device, Device):
+        raise UnsupportedOperation(f"device must be what daedal.Device.open gives, not {device!r}")
+    if not isinstance(example_inputs, Tensor | tuple | list):
+        raise UnsupportedOperation(
+            f"example_inputs must be a tensor or a tuple of inputs, not {type(example_inputs).__name__}"
         )
     inputs = (example_inputs,) if isinstance(example_inputs, Tensor) else tuple(example_inputs)
     _ = device.target

@@ -1,21 +1,28 @@
 """What ``daedal.compile`` gives: a module whose embedding operations run on a device."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, fx
 
-from daedal.compiler.frontends.calls import BagCall, Call, find_calls
+from daedal.compiler.bag_lists import Member, Plan, check_fits
+from daedal.compiler.frontends.bag_list import BagList
+from daedal.compiler.frontends.calls import Call, find_calls
 from daedal.compiler.frontends.emb_builder import Bag, Lookup
-from daedal.compiler.frontends.inputs import Request, bag_request, lookup_request
+from daedal.compiler.frontends.groups import Join, find_groups, is_only_joined
+from daedal.compiler.frontends.inputs import Request
+from daedal.compiler.frontends.signature import OtherInputs, check_inputs
+from daedal.compiler.interpreter import Interpreter, Work
 from daedal.compiler.kernel import Kernel
+from daedal.compiler.list_faults import named
 from daedal.compiler.pipeline import compile_emb
 from daedal.compiler.runtime import run_kernel
 from daedal.driver.device import Device
-from daedal.driver.record import Stats
-from daedal.errors import DaedalError, IndexOutOfRange, UnsupportedOperation
+from daedal.driver.record import Record, Stats
+from daedal.errors import DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.assembler import disassemble
+from daedal.hw.isa.launch import Cause
 
 
 class Executable:
@@ -30,17 +37,18 @@ class Executable:
         self, graph: fx.GraphModule, device: Device, retrace: Callable[[Sequence[Any]], fx.GraphModule] | None
     ) -> None:
         self._device, self._retrace = device, retrace
-        self._kernels: dict[Bag | Lookup, Kernel] = {}
+        self._kernels: dict[Bag | Lookup | BagList, Kernel | UnsupportedOperation] = {}
         self._current: dict[str, Kernel] = {}
         self.stats = Stats()
         self._set_graph(graph)
 
     def _set_graph(self, graph: fx.GraphModule) -> None:
-        self._graph = graph
-        self._calls, self._reasons = find_calls(graph.graph)
-        if not self._calls:
-            why = [f"{name}: {reason}" for name, reason in self._reasons.items()]
+        calls, reasons = find_calls(graph.graph)
+        if not calls:
+            why = [f"{name}: {reason}" for name, reason in reasons.items()]
             raise UnsupportedOperation("; ".join(why) or _nothing(graph))
+        self._graph, self._calls, self._reasons = graph, calls, reasons
+        self._groups = find_groups(graph.graph, calls)
 
     # ------------------------------------------------------------------ running
 
@@ -52,55 +60,101 @@ class Executable:
         """
         _ = self._device.target
         self.stats = Stats()
-        return self._evaluate(inputs, self._run)
+        return self._evaluate(inputs, Work(self._run, self._run_group))
 
     def prepare(self, inputs: Sequence[Any]) -> None:
         """Compile what a call with inputs like these needs, without running it on the device."""
-        self._evaluate(inputs, self._dry_run)
+        self._evaluate(inputs, Work(self._dry_run, self._dry_run_group))
 
-    def _evaluate(self, inputs: Sequence[Any], run: Callable[[Call, Request], Tensor]) -> Any:
-        self._current = {}
+    def _evaluate(self, inputs: Sequence[Any], work: Work) -> Any:
         with torch.no_grad():
             try:
-                return _Interpreter(self._graph, self._calls, run).run(*inputs)
-            except AssertionError as error:
+                return self._interpret(inputs, work)
+            except OtherInputs:
                 if self._retrace is None:
-                    reason = str(error).strip().splitlines()
-                    raise UnsupportedOperation(
-                        f"the inputs must be as the program was exported for: "
-                        f"{reason[0] if reason else error!r}; "
-                        "export it with dynamic shapes"
-                    ) from error
+                    raise
             self._set_graph(self._retrace(inputs))
-            self._current = {}
-            return _Interpreter(self._graph, self._calls, run).run(*inputs)
+            return self._interpret(inputs, work)
 
-    def _kernel(self, call: Call, request: Request) -> Kernel:
-        if request.operation not in self._kernels:
+    def _interpret(self, inputs: Sequence[Any], work: Work) -> Any:
+        self._current = {}
+        check_inputs(self._graph, inputs)
+        try:
+            return Interpreter(self._graph, self._calls, self._groups, work).run(*inputs)
+        except AssertionError as error:
+            reason = str(error).strip().splitlines()
+            raise OtherInputs(
+                f"the inputs must be as the program was exported for: {reason[0] if reason else error!r}; "
+                "export it with dynamic shapes"
+            ) from error
+
+    def _kernel(self, calls: Sequence[Call], operation: Bag | Lookup | BagList) -> Kernel:
+        if operation not in self._kernels:
             try:
-                kernel = compile_emb(request.operation.build(), self._device.config)
+                self._kernels[operation] = compile_emb(operation.build(), self._device.config)
             except UnsupportedOperation as error:
-                raise UnsupportedOperation(f"{call.name}: {error}") from error
-            self._kernels[request.operation] = kernel
-        self._current[call.name] = self._kernels[request.operation]
-        return self._kernels[request.operation]
+                self._kernels[operation] = error
+        kernel = self._kernels[operation]
+        if isinstance(kernel, UnsupportedOperation):
+            raise UnsupportedOperation(f"{calls[0].name}: {kernel}") from kernel
+        self._current |= {call.name: kernel for call in calls}
+        return kernel
 
     def _dry_run(self, call: Call, request: Request) -> Tensor:
-        self._kernel(call, request)
+        self._kernel([call], request.operation)
         return torch.zeros(request.shape)
 
     def _run(self, call: Call, request: Request) -> Tensor:
-        kernel = self._kernel(call, request)
+        kernel = self._kernel([call], request.operation)
         name = call.table.target if isinstance(call.table, fx.Node) else call.name
         table = self._device.bind_table(str(name), request.table)
         buffers = {**request.buffers, "table": table, "out": (request.rows, table.dim)}
         try:
             result = run_kernel(self._device, kernel, buffers, request.values)
-        except IndexOutOfRange as error:
-            _name_table(error, call.name, table.rows)
+        except (IndexOutOfRange, InvalidOffsets) as error:
+            _say_where(error, call.name, request, table.rows)
             raise
         self.stats = self.stats + result.stats
         return torch.from_numpy(result.outputs["out"]).reshape(request.shape)
+
+    def _plans(self, members: Sequence[Member], joins: Sequence[Join]) -> list[tuple[Plan, Kernel | None]]:
+        """The members in as few launches as their programs fit into; no kernel for one that is on its own."""
+        present = {member.node for member in members}
+        plan = Plan(members, [join for join in joins if present.issuperset(join.parts)], self._device.config)
+        if len(members) == 1:
+            return [(plan, None)]
+        try:
+            check_fits(plan)
+            return [(plan, self._kernel([member.call for member in members], plan.operation))]
+        except UnsupportedOperation:
+            half = len(members) // 2
+            return [*self._plans(members[:half], joins), *self._plans(members[half:], joins)]
+
+    def _dry_run_group(self, members: Sequence[Member], joins: Sequence[Join]) -> dict[fx.Node, Tensor]:
+        values: dict[fx.Node, Tensor] = {}
+        for plan, kernel in self._plans(members, joins):
+            if kernel is None:
+                values |= {member.node: self._dry_run(member.call, member.request) for member in plan.members}
+            else:
+                values |= _with_parts(plan, {result.node: torch.zeros(result.shape) for result in plan.results})
+        return values
+
+    def _run_group(self, members: Sequence[Member], joins: Sequence[Join]) -> dict[fx.Node, Tensor]:
+        values: dict[fx.Node, Tensor] = {}
+        for plan, kernel in self._plans(members, joins):
+            if kernel is None:
+                values |= {member.node: self._run(member.call, member.request) for member in plan.members}
+            else:
+                values |= self._run_plan(plan, kernel)
+        return values
+
+    def _run_plan(self, plan: Plan, kernel: Kernel) -> dict[fx.Node, Tensor]:
+        try:
+            results, record = plan.run(self._device, kernel)
+        except (IndexOutOfRange, InvalidOffsets) as error:
+            raise named(error, plan.members) from error
+        self.stats = self.stats + record.stats
+        return _with_parts(plan, results)
 
     # ------------------------------------------------------------------ looking at it
 
@@ -139,29 +193,15 @@ class Executable:
         return "\n".join(lines)
 
 
-class _Interpreter(fx.Interpreter):
-    """Runs a graph with some of its nodes replaced."""
-
-    def __init__(
-        self, graph: fx.GraphModule, calls: dict[fx.Node, Call], run: Callable[[Call, Request], Tensor]
-    ) -> None:
-        super().__init__(graph)
-        self.extra_traceback = False
-        self._calls, self._run_call = calls, run
-
-    def run_node(self, n: fx.Node) -> Any:
-        if n not in self._calls:
-            return super().run_node(n)
-        call = self._calls[n]
-        table, indices = self._value(call.table), self._value(call.indices)
-        if not isinstance(call, BagCall):
-            return self._run_call(call, lookup_request(call, table, indices))
-        request = bag_request(call, table, indices, self._value(call.offsets), self._value(call.weights))
-        result = self._run_call(call, request)
-        return (result, None, None, None) if call.gives_tuple else result
-
-    def _value(self, argument: Any) -> Any:
-        return self.env[argument] if isinstance(argument, fx.Node) else argument
+def _with_parts(plan: Plan, results: Mapping[fx.Node, Tensor]) -> dict[fx.Node, Tensor]:
+    """The results by node, those of the parts of concatenations too."""
+    values = dict(results)
+    for result in plan.results:
+        if result.node not in {part.node for part in result.parts}:
+            for part, column in zip(result.parts, result.columns, strict=True):
+                rows = results[result.node][:, column : column + part.operation.width]
+                values[part.node] = rows if is_only_joined(part.node, result.node) else rows.clone()
+    return values
 
 
 def _nothing(graph: fx.GraphModule) -> str:
@@ -170,7 +210,26 @@ def _nothing(graph: fx.GraphModule) -> str:
     return f"the module must have an embedding operation to offload, but has only: {shown}"
 
 
-def _name_table(error: IndexOutOfRange, node: str, rows: int) -> None:
-    """Say in which operation it was, and how many rows the table has."""
-    message = error.args[0] if error.args else ""
-    error.args = (f"{node}: {message} (the table has {rows} rows)",)
+def _say_where(error: IndexOutOfRange | InvalidOffsets, node: str, request: Request, rows: int) -> None:
+    """Say in which operation it was and at which position, and how many rows the table has.
+
+    The machine stops at the first bad value, so this is where the value is first; among offsets, where it
+    comes after a greater one.
+    """
+    record: Record | None = getattr(error, "record", None)
+    message = f"{node}: {error}"
+    if isinstance(error, IndexOutOfRange):
+        message += f" (the table has {rows} rows)"
+    name = "indices" if isinstance(error, IndexOutOfRange) else "offsets"
+    if record is not None and name in request.buffers:
+        values = request.buffers[name]
+        found = values == record.signed_value
+        if record.cause is Cause.BOUNDS_ORDER:
+            found[1:] &= values[:-1] > values[1:]
+            found[:1] = False
+        position = int(found.int().argmax())
+        if found[position]:
+            message += f"; it is number {position} of the {name}, counted from 0"
+            if position and name == "offsets":
+                message += f", after {int(values[position - 1])}"
+    error.args = (message,)

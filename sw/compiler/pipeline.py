@@ -6,7 +6,7 @@ from dataclasses import replace
 from xdsl.context import Context
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, IndexType, MemRefType, ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -30,7 +30,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 
 
 def compile_emb(module: ModuleOp, config: Config) -> Kernel:
-    """A kernel for the module's only function, which has one operation of ``emb``.
+    """A kernel for the module's only function, which has operations of ``emb``.
 
     Raises UnsupportedOperation if it does not fit the configuration.
     """
@@ -71,7 +71,8 @@ def _finish(context: Context, module: ModuleOp, config: Config, levels: dict[str
     for level in ("slc", "slcv"):
         _advance(context, module, level, config)
         levels[level] = str(module)
-    fetched = {buffer_name(op.memref) for op in module.walk() if isinstance(op, slcv.FetchOp)}
+    sources = [op.memref for op in module.walk() if isinstance(op, slcv.FetchOp)]
+    fetched = {buffer_name(source) for source in sources if isinstance(source.owner, Block)}
     buffers = tuple(replace(spec, is_table=name in fetched) for name, spec in names.items())
     _advance(context, module, "dlc", config)
     levels["dlc"] = str(module)

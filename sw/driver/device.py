@@ -71,6 +71,8 @@ class Device:
         shape = Config.preset(config) if isinstance(config, str) else config
         if not isinstance(shape, Config):
             raise ValueError(f"config must be a Config or the name of one, not {config!r}")
+        if not isinstance(memory, str):
+            raise ValueError(f"memory must be a memory model as text, such as 'ideal', not {memory!r}")
         if not 1 << 16 <= memory_bytes <= 1 << ADDRESS_BITS:
             raise ValueError(f"memory_bytes must be from {1 << 16} to {1 << ADDRESS_BITS}, not {memory_bytes!r}")
         opened = open_target(target, shape, memory=memory, memory_bytes=memory_bytes, wave=wave)

@@ -203,6 +203,11 @@ def fault_exception(record: Record) -> DaedalError:
     error: DaedalError
     if record.state is State.CANCELLED:
         error = DaedalError(f"launch {record.launch} was cancelled because one before it had a fault: run it again")
+    elif record.state is State.RUNNING:
+        error = MemoryFault(
+            "the launch ended, but its completion record did not reach the memory, which does not answer in time: "
+            "check the memory, or give it less latency"
+        )
     elif record.cause is Cause.INDEX:
         error = IndexOutOfRange(
             f"index {record.signed_value} is out of range for its table {where}: correct the indices and run again"

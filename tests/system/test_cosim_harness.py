@@ -5,6 +5,7 @@ from amaranth.back import verilog
 
 from daedal.cosim.harness_library import BusError, Harness, build_harness
 from daedal.cosim.memory_spec import MemorySpec
+from daedal.errors import DeviceClosed
 from daedal.hw.config import Config
 from daedal.hw.isa.launch import LaunchWord
 from daedal.hw.isa.registers import IDENTITY, Register
@@ -172,3 +173,16 @@ def test_waveform(start, rng, tmp_path):
     assert "read0__arvalid" in text
     with pytest.raises(OSError, match="cannot be written"):
         start().trace(str(tmp_path / "missing" / "wave.vcd"))
+
+
+def test_a_closed_harness_says_so(start):
+    harness = start()
+    harness.close()
+    uses = (
+        lambda: harness.read_register(0), lambda: harness.write_register(0, 0), lambda: harness.memory,
+        lambda: harness.run(1, 1.0), lambda: harness.cycle, harness.counts, lambda: harness.trace("x.vcd"),
+    )  # fmt: skip
+    for use in uses:
+        with pytest.raises(DeviceClosed, match="it was closed"):
+            use()
+    harness.close()

@@ -283,6 +283,12 @@ def test_cancelled_launch(dev, target):
         dev.run(PROGRAM)
 
 
+def test_a_record_that_was_never_written(dev, target):
+    target.outcome = {"state": State.RUNNING}
+    with pytest.raises(daedal.MemoryFault, match="completion record did not reach the memory"):
+        dev.run(PROGRAM)
+
+
 @pytest.mark.parametrize(
     "outcome", [{"state": 77}, {"state": State.DONE, "cause": 200}, {"state": State.DONE, "launch": 0}]
 )

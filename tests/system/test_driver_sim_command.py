@@ -57,6 +57,20 @@ def test_all_workloads_and_the_json_file(run, tmp_path):
     assert result.output.count("equal") == 5
 
 
+def test_a_waveform_says_how_to_look_at_it(run, tmp_path):
+    result = run("gather", "--wave", tmp_path / "run.vcd")
+    assert result.exit_code == 0
+    assert f"gtkwave {tmp_path}/run.gtkw" in result.output
+    assert f"surfer -c {tmp_path}/run.sucl {tmp_path}/run.vcd" in result.output
+
+
+def test_a_configuration_file_does_as_well(run, tmp_path):
+    (tmp_path / "mine.toml").write_text('base = "edge"\nports = 4\n')
+    result = run("gather", "--config", tmp_path / "mine.toml", "--json", tmp_path / "sim.json")
+    assert result.exit_code == 0, result.output
+    assert json.loads((tmp_path / "sim.json").read_text())["results"][0]["config"] == "mine"
+
+
 def test_inequality_fails_and_names_the_element(run, tmp_path):
     path = tmp_path / "sim.json"
     run.differences["Embedding"] = "element [3, 5] must be 0x1.0p+0"
@@ -78,6 +92,23 @@ def test_wrong_command_line(run, arguments, message):
     result = run(*arguments)
     assert result.exit_code == 2
     assert message in result.output
+
+
+@pytest.mark.parametrize("option", ["--json", "--wave"])
+def test_a_file_without_a_folder_is_said_before_the_run(run, tmp_path, option):
+    result = run("gather", option, tmp_path / "none" / "file")
+    assert result.exit_code == 2
+    text = "".join(result.output.split())
+    assert "mustexist" in text
+    assert "equal" not in text
+    assert run("gather", option, tmp_path).exit_code == 2
+
+
+def test_a_full_disk_is_one_line(run):
+    result = run("gather", "--json", "/dev/full")
+    assert result.exit_code == 1
+    assert "/dev/full" in result.stderr
+    assert "No space left" in result.stderr
 
 
 def test_wrong_memory_is_a_wrong_command_line():

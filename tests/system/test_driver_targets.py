@@ -130,6 +130,7 @@ def test_device_of_another_configuration():
     ("options", "message"),
     [
         ({"memory": "slow"}, "memory must be one of ideal"),
+        ({"memory": None}, "memory must be a memory model as text.*not None"),
         ({"wave": "x.vcd"}, "wave must be None for the emulator"),
     ],
 )

@@ -50,7 +50,7 @@ def random_bag(rng: np.random.Generator) -> tuple[nn.Module, tuple[Any, ...]]:
     """A layer and inputs for it: mode, width, padding, weights, types, 1-D or 2-D."""
     rows, width = int(rng.integers(1, 60)), int(rng.choice(WIDTHS))
     weighted = bool(rng.integers(2))
-    mode = "sum" if weighted else str(rng.choice(["sum", "mean"]))
+    mode = "sum" if weighted else str(rng.choice(["sum", "mean", "max"]))
     padding = None if rng.integers(2) else int(rng.integers(-rows, rows))
     with_end, flat = bool(rng.integers(2)), bool(rng.integers(4))
     integer = torch.int32 if rng.integers(2) else torch.int64

@@ -1,11 +1,13 @@
 """Program words of the access unit: levels, events and steps."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
 from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.codegen.arguments import ArgumentTable
+from daedal.compiler.codegen.interleaving import allowed, pays
 from daedal.compiler.codegen.levels import Level, read_levels, slot_of
 from daedal.compiler.codegen.registers import allocate
 from daedal.compiler.dialects import dlc, slc
@@ -43,18 +45,20 @@ def _register(enum: type[Enum], register: int) -> Enum:
 
 @dataclass
 class NestCode:
-    """Generates the words of one nest."""
+    """Generates the words of one nest; ``tokens`` as in ``ExecuteCode``."""
 
     root: slc.ForOp
     config: Config
     arguments: ArgumentTable
+    tokens: Mapping[int, int]
     _registers: dict[SSAValue, int] = field(default_factory=dict)
     _words: list[Word] = field(default_factory=list)
     _steps: int = 0
+    _interleaved: int | None = None
 
     def run(self) -> list[Word]:
         """The words, without RUN."""
-        levels = read_levels(self.root, self.config)
+        levels, self._interleaved = self._levels()
         self._registers = allocate(levels, self.config)
         for level in levels:
             self._level(level)
@@ -62,6 +66,17 @@ class NestCode:
             for event in level.events:
                 self._event(level, event)
         return self._words
+
+    def _levels(self) -> tuple[list[Level], int | None]:
+        """The loops on levels, and the one of these that interleaves its activations."""
+        levels = read_levels(self.root, self.config)
+        level = self.config.context_level
+        if level is None or level < len(levels) - 1 or not (pays(self.root, self.config) and allowed(levels)):
+            return levels, None
+        try:
+            return read_levels(self.root, self.config, level - len(levels) + 1), level
+        except UnsupportedOperation:  # these levels have less than those further out
+            return levels, None
 
     # ------------------------------------------------------------------ operands
 
@@ -98,6 +113,7 @@ class NestCode:
             induction=self._destination(loop.induction),
             lower=self._source(loop.lower, LevelField.LOWER, n),
             upper=self._source(loop.upper, LevelField.UPPER, n),
+            interleave=int(n == self._interleaved),
         )
         self._constant(loop.step, LevelField.STEP, n)
         first_random = self.config.sequential_loads[n]
@@ -184,7 +200,7 @@ class NestCode:
                     control["scalar"] = self._source(op.value, StepField.SCALAR, n)
                 case dlc.PushTokenOp():
                     control["token_enable"] = 1
-                    self._words.append(Word(StepField.TOKEN, n, op.token.value.data))
+                    self._words.append(Word(StepField.TOKEN, n, self.tokens[op.token.value.data]))
                 case dlc.PushStoreOp():
                     control["store_enable"] = 1
                     control["stream"] = int(op.stream is not None)

@@ -1,5 +1,6 @@
 """Program words of the execute unit: vector lengths, callbacks, instructions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
@@ -11,34 +12,82 @@ from daedal.hw.config import Config
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField
 
+Code = list[dict[str, object]]
+"""The members of each instruction of a callback."""
+
 
 @dataclass
 class ExecuteCode:
-    """Generates the words of the execute program."""
+    """Generates the words of the execute program.
+
+    Parameters
+    ----------
+    program
+        The callbacks.
+    config
+        The machine.
+    nests
+        Token of a callback -> number of the nest that starts it.
+    tokens
+        Filled by ``run``: token of a callback -> that of the machine's callback. Callbacks with the same
+        instructions are one.
+    """
 
     program: dlc.ExecuteOp
     config: Config
+    nests: Mapping[int, int]
+    tokens: dict[int, int] = field(default_factory=dict)
     _lengths: list[int] = field(default_factory=list)
 
     def run(self) -> list[Word]:
         """The words; UnsupportedOperation says what there is too little of."""
-        accumulators: dict[SSAValue, int] = {}
-        instructions: list[dict[str, object]] = []
-        callbacks: list[Word] = []
-        for op in self.program.body.block.ops:
-            if isinstance(op, slcv.AccumulatorOp):
-                accumulators[op.result] = len(accumulators)
-        self._limit("vector registers", len(accumulators), self.config.vector_registers)
-        for op in self.program.body.block.ops:
-            if isinstance(op, dlc.CallbackOp):
-                token = op.token.value.data
-                self._limit("callbacks", token + 1, self.config.callbacks)
-                callbacks.append(Word(CallbackField.START, token, len(instructions)))
-                instructions += CallbackSelection(op, accumulators, self.config, self._length).run()
+        accumulators = self._accumulators()
+        codes: list[Code] = []
+        for op in self._callbacks():
+            code = CallbackSelection(op, accumulators, self.config, self._length).run()
+            if code not in codes:
+                codes.append(code)
+            self.tokens[op.token.value.data] = codes.index(code)
+        instructions = [members for code in codes for members in code]
+        self._limit("callbacks", len(codes), self.config.callbacks)
         self._limit("instructions", len(instructions), self.config.instructions)
         lengths = [Word(LengthField.ELEMENTS, n, width) for n, width in enumerate(self._lengths)]
-        code = [Word.packed(InstructionField.CODE, n, **members) for n, members in enumerate(instructions)]
-        return lengths + callbacks + code
+        starts = [sum(map(len, codes[:token])) for token in range(len(codes))]
+        callbacks = [Word(CallbackField.START, token, start) for token, start in enumerate(starts)]
+        return (
+            lengths + callbacks + [Word.packed(InstructionField.CODE, n, **code) for n, code in enumerate(instructions)]
+        )
+
+    def _callbacks(self) -> list[dlc.CallbackOp]:
+        return [op for op in self.program.body.block.ops if isinstance(op, dlc.CallbackOp)]
+
+    def _accumulators(self) -> dict[SSAValue, int]:
+        """Accumulator -> vector register.
+
+        Those that are cleared by their last read are empty before and after their nest, so that those of
+        another nest can be in the same registers.
+        """
+        nests: dict[SSAValue, set[int]] = {}
+        cleared: set[SSAValue] = set()
+        for op in self.program.body.block.ops:
+            if isinstance(op, slcv.AccumulatorOp):
+                nests[op.result] = set()
+        for callback in self._callbacks():
+            for access in callback.body.block.ops:
+                if isinstance(access, slcv.GetOp | slcv.SetOp):
+                    nests[access.accumulator].add(self.nests[callback.token.value.data])
+                if isinstance(access, slcv.GetOp) and access.clear is not None:
+                    cleared.add(access.accumulator)
+        shared = {value for value, used in nests.items() if value in cleared and len(used) == 1}
+        registers = {value: n for n, value in enumerate(value for value in nests if value not in shared)}
+        first = len(registers)
+        taken: dict[int, int] = {}
+        for value in (value for value in nests if value in shared):
+            (nest,) = nests[value]
+            registers[value] = first + taken.setdefault(nest, 0)
+            taken[nest] += 1
+        self._limit("vector registers", first + max(taken.values(), default=0), self.config.vector_registers)
+        return registers
 
     def _length(self, width: int) -> int:
         """The length register for rows of ``width`` elements."""

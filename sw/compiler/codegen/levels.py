@@ -31,20 +31,20 @@ class Level:
         return loop_name(self.loop)
 
 
-def read_levels(root: slc.ForOp, config: Config) -> list[Level]:
-    """The levels of a nest, outermost first.
+def read_levels(root: slc.ForOp, config: Config, first: int = 0) -> list[Level]:
+    """The levels of a nest, outermost first, from level ``first`` of the machine on.
 
     Raises UnsupportedOperation, naming the loop and what there is too little of, if the nest does not fit.
     """
     levels: list[Level] = []
     loop: slc.ForOp | None = root
     while loop is not None:
-        if len(levels) == config.levels:
+        if first + len(levels) == config.levels:
             raise UnsupportedOperation(
                 f"{loop_name(loop)} is loop {len(levels) + 1} of its nest; configuration {config.name} has "
                 f"{config.levels} levels"
             )
-        levels.append(_read(Level(len(levels), loop)))
+        levels.append(_read(Level(first + len(levels), loop)))
         loop = loop.inner
     for level, inner in zip(levels, [*levels[1:], None], strict=True):
         _sink(level, inner, config)

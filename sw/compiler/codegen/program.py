@@ -22,15 +22,27 @@ def generate(module: ModuleOp, config: Config) -> tuple[bytes, tuple[Expression,
     function = only_function(module)
     arguments = ArgumentTable(config)
     execute: list[Word] = []
-    nests: list[Word] = []
+    access: list[Word] = []
+    tokens: dict[int, int] = {}
+    nests = [
+        nest
+        for op in function.body.block.ops
+        if isinstance(op, dlc.AccessOp)
+        for nest in op.body.block.ops
+        if isinstance(nest, slc.ForOp)
+    ]
+    starters = {
+        op.token.value.data: number
+        for number, nest in enumerate(nests)
+        for op in nest.walk()
+        if isinstance(op, dlc.PushTokenOp)
+    }
     for op in function.body.block.ops:
         if isinstance(op, dlc.ExecuteOp):
-            execute += ExecuteCode(op, config).run()
-        elif isinstance(op, dlc.AccessOp):
-            for nest in op.body.block.ops:
-                if isinstance(nest, slc.ForOp):
-                    nests += [*NestCode(nest, config, arguments).run(), Word(ControlField.RUN)]
-    return Program(config.hash, execute + nests).to_bytes(), tuple(arguments.expressions)
+            execute += ExecuteCode(op, config, starters, tokens).run()
+    for nest in nests:
+        access += [*NestCode(nest, config, arguments, tokens).run(), Word(ControlField.RUN)]
+    return Program(config.hash, execute + access).to_bytes(), tuple(arguments.expressions)
 
 
 def only_function(module: ModuleOp) -> func.FuncOp:

@@ -41,7 +41,9 @@ class CallbackSelection:
 
     def run(self) -> list[dict[str, object]]:
         """The members of each instruction."""
-        self._places = Places(self.callback, len(self.accumulators), self.config.vector_registers)
+        self._places = Places(
+            self.callback, max(self.accumulators.values(), default=-1) + 1, self.config.vector_registers
+        )
         handlers: dict[type[Operation], Callable[..., None]] = {
             dlc.PopOp: self._pop,
             dlc.PopScalarOp: self._pop,

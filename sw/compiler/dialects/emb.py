@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     I64,
     Float32Type,
+    IndexType,
     IntegerAttr,
     IntegerType,
     StringAttr,
@@ -29,8 +30,11 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-MODES = ("sum", "mean")
+MODES = ("sum", "mean", "max")
 """How the rows of a bag are pooled."""
+
+LIST_NUMBERS = 3
+"""Numbers in an entry of a list of tables: rows, address, address of the result."""
 
 
 def _verify_table(table: SSAValue) -> TensorType:
@@ -66,12 +70,13 @@ def _rows_like(table: SSAValue) -> TensorType:
 
 @irdl_op_definition
 class BagOp(IRDLOperation):
-    """Pools the rows of each bag: row b of the result is the sum or mean of ``table[indices[p]]``.
+    """Pools the rows of each bag: row b of the result is the sum, mean or maximum of ``table[indices[p]]``.
 
     p runs over ``offsets[b] … offsets[b + 1] - 1`` (``offsets`` has one entry more than there are bags), or,
     with 2-D ``indices`` and no offsets, over row b of the indices. ``weights`` scale the rows of a sum: with
     ``fused`` by a fused multiply-add, else by a product and a sum. Rows whose index is ``padding`` do not
-    count.
+    count. A maximum is the first element, replaced by each later one that is greater. A bag without rows
+    gives +0.0.
     """
 
     name = "emb.bag"
@@ -153,4 +158,89 @@ class LookupOp(IRDLOperation):
             raise VerifyException(f"result must be {_rows_like(self.table)}, not {self.result.type}")
 
 
-EMB = Dialect("emb", [BagOp, LookupOp], [])
+@irdl_op_definition
+class BagListOp(IRDLOperation):
+    """Pools bags over ``count`` tables, those from entry ``first`` of a list on, all in the same way.
+
+    ``list`` has three numbers for entry t: the table's rows, its address, and the address of row 0 of its
+    result; rows of results are numbered through, and those of entry t are ``t * (bags + 1)`` … ``+ bags - 1``.
+    Row b pools the entries p of ``offsets[b] … offsets[b + 1] - 1`` of ``indices`` and ``weights``, which
+    belong to all tables together. Rows of tables have ``width`` elements and are ``pitch`` elements apart, those
+    of results ``out_pitch``. For the rest see ``emb.bag``.
+    """
+
+    name = "emb.bag_list"
+
+    list = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    offsets = operand_def(TensorType)
+    bags = operand_def(IndexType())
+    weights = opt_operand_def(TensorType)
+    mode = prop_def(StringAttr)
+    first = prop_def(IntegerAttr[I64])
+    count = prop_def(IntegerAttr[I64])
+    width = prop_def(IntegerAttr[I64])
+    pitch = prop_def(IntegerAttr[I64])
+    out_pitch = prop_def(IntegerAttr[I64])
+    padding = opt_prop_def(IntegerAttr[I64])
+    fused = opt_prop_def(UnitAttr)
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = (
+        "$mode $list `[` $first `for` $count `]` `width` $width `pitch` $pitch `to` $out_pitch $indices `offsets` "
+        "$offsets `bags` $bags (`weights` $weights^)? (`padding` $padding^)? (`fused` $fused^)? attr-dict `:` "
+        "type($list) `,` type($indices) `offsets` type($offsets) (`weights` type($weights)^)?"
+    )
+
+    def __init__(
+        self,
+        mode: str,
+        entries: tuple[SSAValue, int, int],
+        indices: SSAValue,
+        offsets: SSAValue,
+        bags: SSAValue,
+        weights: SSAValue | None,
+        *,
+        width: int,
+        pitch: int,
+        out_pitch: int,
+        padding: int | None,
+        fused: bool,
+    ) -> None:
+        source, first, count = entries
+        super().__init__(
+            operands=[source, indices, offsets, bags, weights],
+            properties={
+                "mode": StringAttr(mode),
+                "first": IntegerAttr(first, i64),
+                "count": IntegerAttr(count, i64),
+                "width": IntegerAttr(width, i64),
+                "pitch": IntegerAttr(pitch, i64),
+                "out_pitch": IntegerAttr(out_pitch, i64),
+                "padding": None if padding is None else IntegerAttr(padding, i64),
+                "fused": UnitAttr() if fused else None,
+            },
+        )
+
+    def verify_(self) -> None:
+        if self.mode.data not in MODES:
+            raise VerifyException(f"mode must be one of {', '.join(MODES)}, not {self.mode.data!r}")
+        _verify_integers("indices", self.indices, [1])
+        _verify_integers("offsets", self.offsets, [1])
+        if self.weights is not None and self.mode.data != "sum":
+            raise VerifyException(f"weights must go with mode sum, not {self.mode.data!r}")
+        if self.fused is not None and self.weights is None:
+            raise VerifyException("fused must go with weights")
+        shape = _verify_integers("list", self.list, [2]).get_shape()
+        first, count = self.first.value.data, self.count.value.data
+        if shape[0] != LIST_NUMBERS or not 0 <= first < first + count <= shape[1]:
+            raise VerifyException(
+                f"entries {first} … {first + count - 1} must be in the list, {LIST_NUMBERS} numbers for each, not "
+                f"{shape}"
+            )
+        width, pitch, out_pitch = (value.value.data for value in (self.width, self.pitch, self.out_pitch))
+        if not 1 <= width <= min(pitch, out_pitch):
+            raise VerifyException(f"width must be from 1 to the pitches, {pitch} and {out_pitch}, not {width}")
+
+
+EMB = Dialect("emb", [BagOp, BagListOp, LookupOp], [])

@@ -262,6 +262,22 @@ class CountOp(IRDLOperation):
 
 
 @irdl_op_definition
+class FirstOp(IRDLOperation):
+    """Whether this is the first iteration in which ``condition`` holds; for ``iteration`` callbacks."""
+
+    name = "slc.first"
+
+    condition = opt_operand_def(CONDITION_STREAM)
+    result = result_def(CONDITION_STREAM)
+
+    traits = traits_def(HasParent(ForOp))
+    assembly_format = "(`when` $condition^)? attr-dict"
+
+    def __init__(self, condition: SSAValue | None) -> None:
+        super().__init__(operands=[condition], result_types=[CONDITION_STREAM])
+
+
+@irdl_op_definition
 class CallbackOp(IRDLOperation):
     """Compute that runs at an event of the loop around it, if ``condition`` holds.
 
@@ -312,4 +328,4 @@ class CallbackOp(IRDLOperation):
                 )
 
 
-SLC = Dialect("slc", [ForOp, LoadOp, AluOp, CheckOp, CountOp, CallbackOp], [StreamType])
+SLC = Dialect("slc", [ForOp, LoadOp, AluOp, CheckOp, CountOp, FirstOp, CallbackOp], [StreamType])

@@ -183,19 +183,23 @@ class StoreOp(IRDLOperation):
 
 @irdl_op_definition
 class KeepGreaterOp(IRDLOperation):
-    """Element by element, ``a`` where it is greater than ``b``, else ``b`` (also if either is a NaN)."""
+    """Element by element, ``a`` where it is greater than ``b``, else ``b`` (also if either is a NaN).
+
+    With ``first``, all of ``a`` where ``b`` is an accumulator that was not set since it was cleared.
+    """
 
     name = "slcv.keep_greater"
 
     a = operand_def(VectorType)
     b = operand_def(VectorType)
+    first = opt_prop_def(UnitAttr)
     result = result_def(VectorType)
 
     traits = traits_def(Pure())
-    assembly_format = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($result)"
+    assembly_format = "$a `,` $b (`first` $first^)? attr-dict `:` type($a) `,` type($b) `->` type($result)"
 
-    def __init__(self, a: SSAValue, b: SSAValue) -> None:
-        super().__init__(operands=[a, b], result_types=[a.type])
+    def __init__(self, a: SSAValue, b: SSAValue, *, first: bool = False) -> None:
+        super().__init__(operands=[a, b], properties={"first": UnitAttr() if first else None}, result_types=[a.type])
 
     def verify_(self) -> None:
         _verify_same(self.a, self.b, self.result)
@@ -203,19 +207,23 @@ class KeepGreaterOp(IRDLOperation):
 
 @irdl_op_definition
 class KeepLessOp(IRDLOperation):
-    """Element by element, ``a`` where it is less than ``b``, else ``b`` (also if either is a NaN)."""
+    """Element by element, ``a`` where it is less than ``b``, else ``b`` (also if either is a NaN).
+
+    With ``first``, all of ``a`` where ``b`` is an accumulator that was not set since it was cleared.
+    """
 
     name = "slcv.keep_less"
 
     a = operand_def(VectorType)
     b = operand_def(VectorType)
+    first = opt_prop_def(UnitAttr)
     result = result_def(VectorType)
 
     traits = traits_def(Pure())
-    assembly_format = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($result)"
+    assembly_format = "$a `,` $b (`first` $first^)? attr-dict `:` type($a) `,` type($b) `->` type($result)"
 
-    def __init__(self, a: SSAValue, b: SSAValue) -> None:
-        super().__init__(operands=[a, b], result_types=[a.type])
+    def __init__(self, a: SSAValue, b: SSAValue, *, first: bool = False) -> None:
+        super().__init__(operands=[a, b], properties={"first": UnitAttr() if first else None}, result_types=[a.type])
 
     def verify_(self) -> None:
         _verify_same(self.a, self.b, self.result)

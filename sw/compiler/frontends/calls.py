@@ -95,6 +95,11 @@ class LookupCall:
 Call = BagCall | LookupCall
 
 
+def is_embedding(node: fx.Node) -> bool:
+    """Whether a node is an embedding operation."""
+    return node.op == "call_function" and (node.target in _BAGS or node.target in _LOOKUPS)
+
+
 def find_calls(graph: fx.Graph) -> tuple[dict[fx.Node, Call], dict[str, str]]:
     """The operations to offload, by node; and why those embedding operations that stay on the host do, by
     name.
@@ -102,7 +107,7 @@ def find_calls(graph: fx.Graph) -> tuple[dict[fx.Node, Call], dict[str, str]]:
     calls: dict[fx.Node, Call] = {}
     reasons: dict[str, str] = {}
     for node in graph.nodes:
-        if node.op == "call_function" and (node.target in _BAGS or node.target in _LOOKUPS):
+        if is_embedding(node):
             call, reason = _read(node)
             if reason is None:
                 calls[node] = call
@@ -135,16 +140,20 @@ def _read(node: fx.Node) -> tuple[Call, str | None]:
         bool(values.get("include_last_offset", False)),
         gives_tuple=not is_functional,
     )
-    return call, _bag_reason(node, call) or _common_reason(values)
+    return call, _bag_reason(node, call, values) or _common_reason(values)
 
 
 def _bind(node: fx.Node, parameters: Sequence[str]) -> Mapping[str, Any]:
     return {**dict(zip(parameters, node.args, strict=False)), **node.kwargs}
 
 
-def _bag_reason(node: fx.Node, call: BagCall) -> str | None:
-    if call.mode not in ("sum", "mean"):
-        return f"mode must be 'sum' or 'mean', not {call.mode!r}"
+def _bag_reason(node: fx.Node, call: BagCall, values: Mapping[str, Any]) -> str | None:
+    if call.mode not in MODES.values():
+        return f"mode must be one of {', '.join(MODES.values())}, not {call.mode!r}"
+    if call.mode == "max":
+        refused = [name for name in ("sparse", "scale_grad_by_freq") if values.get(name)]
+        if refused:
+            return f"mode 'max' must go without {refused[0]}"
     if call.gives_tuple:
         for user in node.users:
             if user.users and (user.op != "call_function" or user.args[1:] != (0,)):
@@ -156,6 +165,14 @@ def _common_reason(values: Mapping[str, Any]) -> str | None:
     if values.get("max_norm") is not None:
         return f"max_norm must be None, not {values['max_norm']!r}: it changes the table in place"
     table = values["weight"]
-    if isinstance(table, fx.Node) and any("renorm" in str(user.target) for user in table.users):
+    if isinstance(table, fx.Node) and _is_renormalised(table):
         return "max_norm must be None: it changes the table in place"
     return None
+
+
+def _is_renormalised(table: fx.Node) -> bool:
+    """Whether a node changes the table, or a view of it, to keep its rows short."""
+    for user in table.users:
+        if "renorm" in str(user.target) or (user.target is _aten.detach.default and _is_renormalised(user)):
+            return True
+    return False

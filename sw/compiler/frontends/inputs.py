@@ -102,6 +102,7 @@ def _check_table(name: str, table: Any) -> int:
         raise UnsupportedOperation(f"{name}: the table must be of torch.float32, not {table.dtype}: convert it")
     if table.device.type != "cpu":
         raise UnsupportedOperation(f"{name}: the table must be on the CPU, not on {table.device}: move it there")
+    _check_layout(name, "the table", table)
     if table.shape[1] < 1:
         raise UnsupportedOperation(f"{name}: rows of the table must have at least one element, not 0")
     return table.shape[1]
@@ -114,7 +115,13 @@ def _check_integers(name: str, what: str, value: Any) -> int:
         raise UnsupportedOperation(f"{name}: {what} must be of torch.int32 or torch.int64, not {value.dtype}")
     if value.device.type != "cpu":
         raise UnsupportedOperation(f"{name}: {what} must be on the CPU, not on {value.device}: move them there")
+    _check_layout(name, what, value)
     return INDEX_BITS[value.dtype]
+
+
+def _check_layout(name: str, what: str, value: Tensor) -> None:
+    if value.layout is not torch.strided:
+        raise UnsupportedOperation(f"{name}: {what} must be dense, not {value.layout}: use to_dense()")
 
 
 def _check_offsets(call: BagCall, indices: Tensor, offsets: Any) -> int:
@@ -164,7 +171,10 @@ def _check_weights(call: BagCall, indices: Tensor, weights: Any) -> Tensor:
             f"{call.name}: per_sample_weights must have the shape of the indices, {tuple(indices.shape)}, "
             f"not {tuple(weights.shape)}"
         )
-    return weights.detach().reshape(-1).contiguous()
+    _check_layout(call.name, "per_sample_weights", weights)
+    if weights.device.type != "cpu":
+        raise UnsupportedOperation(f"{call.name}: per_sample_weights must be on the CPU, not on {weights.device}")
+    return weights.detach().resolve_neg().reshape(-1).contiguous()
 
 
 def _padding(call: BagCall, table: Tensor) -> int | None:

@@ -34,9 +34,9 @@ def trace(module: nn.Module | ExportedProgram, example_inputs: Sequence[Any]) ->
     """
     if isinstance(module, ExportedProgram):
         return module.module()
-    if isinstance(module, OPERATIONS):
+    if isinstance(module, OPERATIONS) and not (module._forward_hooks or module._forward_pre_hooks):
         return _symbolic(module, example_inputs)
-    if isinstance(module, fx.GraphModule):
+    if isinstance(module, fx.GraphModule) and not any(isinstance(part, OPERATIONS) for part in module.modules()):
         return module
     try:
         return _export(module, example_inputs)
@@ -53,6 +53,10 @@ def _export(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
         return dict.fromkeys(range(value.dim()), Dim.AUTO) if isinstance(value, torch.Tensor) else None
 
     sizes = tuple(pytree.tree_map(open_sizes, value) for value in example_inputs)
+    kinds = [parameter.kind for parameter in inspect.signature(module.forward).parameters.values()]
+    if inspect.Parameter.VAR_POSITIONAL in kinds:
+        first = kinds.index(inspect.Parameter.VAR_POSITIONAL)
+        sizes = (*sizes[:first], sizes[first:])
     with warnings.catch_warnings(), _quiet("torch._export.non_strict_utils"):
         warnings.simplefilter("ignore")
         program = torch.export.export(module, tuple(example_inputs), dynamic_shapes=sizes)

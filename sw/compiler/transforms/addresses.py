@@ -7,7 +7,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type, IndexType, IntegerType, MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
-from daedal.compiler.dialects import slc
+from daedal.compiler.dialects import place, slc
 from daedal.compiler.transforms.uniforms import Uniform, Uniforms
 
 
@@ -70,8 +70,10 @@ class Addresses:
 
     def address(self, memref: SSAValue, indices: list[SSAValue]) -> Linear:
         """The byte address of an element."""
-        name = buffer_name(memref)
-        total = Linear(self._uniforms.argument("base", name))
+        if isinstance(memref.owner, place.MemrefOp):
+            total = self.linear(memref.owner.address)
+        else:
+            total = Linear(self._uniforms.argument("base", buffer_name(memref)))
         for dimension, index in enumerate(indices):
             total = self._sum(total, self._scaled(self.linear(index), self.stride(memref, dimension)))
         return total
@@ -99,5 +101,6 @@ def outside(value: SSAValue) -> SSAValue:
 def buffer_name(memref: SSAValue) -> str:
     """The name of a function's buffer: that of its argument in the text, or its position."""
     block = memref.owner
-    assert not isinstance(block, Operation)
+    if isinstance(block, Operation):
+        return memref.name_hint or "a buffer at an address"
     return memref.name_hint or f"arg{list(block.args).index(memref)}"  # type: ignore[arg-type]

@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import Float32Type, IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from daedal.compiler.dialects import check, slc
+from daedal.compiler.dialects import check, place, slc
 from daedal.compiler.transforms.callback_builder import CallbackBuilder
-from daedal.compiler.transforms.counters import count_condition
+from daedal.compiler.transforms.counters import count_condition, first_of
 from daedal.compiler.transforms.rows import constant_of, is_row_loop, loop_name
 from daedal.errors import UnsupportedOperation
 
@@ -169,12 +169,14 @@ class _Decoupler:
     def _add_counts(self, level: _Level, op: scf.ForOp) -> None:
         for position, result in enumerate(op.results):
             condition = count_condition(op, position)
+            self._counters.add(result)
+            if result.first_use is None:
+                continue
             new = None if condition is None else self._condition(level, condition)
             hint = result.name_hint or op.body.block.args[position + 1].name_hint
             count = level.insert(slc.CountOp(new), hint)
             assert count is not None
             self._values[result] = count
-            self._counters.add(result)
 
     def _flush(self, level: _Level, event: str) -> None:
         if event in level.callbacks:
@@ -201,12 +203,24 @@ class _Decoupler:
                 self._body_loop(level, op, condition)
             elif isinstance(op, scf.IfOp):
                 self._if(level, op, condition)
+            elif (first := first_of(op)) is not None and any(value in self._counters for value in op.operands):
+                self._first(level, op, *first)
             elif any(value in self._counters for value in op.operands) and not self._is_execute(op):
                 self._counters.update(op.results)
             elif self._is_execute(op):
                 self._execute.update(op.results)
             else:
                 self._access(level, op, condition)
+
+    def _first(self, level: _Level, op: Operation, loop: scf.ForOp, position: int) -> None:
+        """A comparison of a counter with 0: whether nothing was counted before."""
+        if self._values.get(loop.body.block.args[0]) is not level.loop.induction:
+            raise UnsupportedOperation(f"{level.name}: a counter must be compared in the loop that carries it")
+        condition = count_condition(loop, position)
+        counted = None if condition is None else self._condition(level, condition)
+        first = level.insert(slc.FirstOp(counted), op.results[0].name_hint)
+        assert first is not None
+        self._values[op.results[0]] = first
 
     def _body_loop(self, level: _Level, op: scf.ForOp, condition: SSAValue | None) -> None:
         if is_row_loop(op):
@@ -276,6 +290,8 @@ class _Decoupler:
     def _access(self, level: _Level, op: Operation, condition: SSAValue | None) -> None:
         if isinstance(op, memref.LoadOp):
             self._load(level, op, condition)
+        elif isinstance(op, place.MemrefOp):
+            self._place(level, op)
         elif isinstance(op, check.BoundsOp):
             if condition is not None:
                 raise UnsupportedOperation(f"{level.name}: a check must not stand in a condition")
@@ -314,6 +330,11 @@ class _Decoupler:
         loaded = level.insert(slc.LoadOp(self._value(op.memref), indices), op.res.name_hint)
         assert loaded is not None
         self._values[op.res] = loaded
+
+    def _place(self, level: _Level, op: place.MemrefOp) -> None:
+        placed = level.insert(place.MemrefOp(self._value(op.address), op.result.type), op.result.name_hint)
+        assert placed is not None
+        self._values[op.result] = placed
 
     def _alu(self, level: _Level, op: Operation) -> None:
         a, b = map(self._value, op.operands)

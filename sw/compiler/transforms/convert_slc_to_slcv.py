@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import arith, func, math, memref, scf, vector
 from xdsl.dialects.builtin import Float32Type, MemRefType, ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
@@ -29,7 +29,7 @@ VECTOR_OPERATIONS = (
 )
 """f32 operations that work on rows as they do on elements."""
 
-_SELECTIONS: dict[int, Callable[[SSAValue, SSAValue], Operation]] = {
+_SELECTIONS: dict[int, type[slcv.KeepGreaterOp | slcv.KeepLessOp]] = {
     2: slcv.KeepGreaterOp,
     4: slcv.KeepLessOp,
 }
@@ -98,7 +98,7 @@ class _RowLoop:
                 handlers[type(op)](op)
             elif isinstance(op, VECTOR_OPERATIONS):
                 self._arithmetic(op)
-            elif not isinstance(op, arith.AddiOp | arith.CmpfOp | scf.YieldOp):
+            elif not isinstance(op, arith.AddiOp | arith.CmpfOp | arith.OrIOp | scf.YieldOp):
                 raise UnsupportedOperation(f"{op.name} on a row cannot be offloaded")
         self._loop.detach()
         self._loop.erase()
@@ -157,14 +157,36 @@ class _RowLoop:
         self._insert(new, op.results[0])
 
     def _select(self, op: arith.SelectOp) -> None:
-        compare = op.cond.owner
+        first, compare = self._unless_first(op.cond)
         if isinstance(compare, arith.CmpfOp) and (compare.lhs, compare.rhs) == (op.lhs, op.rhs):
             made = _SELECTIONS.get(compare.predicate.value.data)
             if made is not None:
-                self._insert(made(self._row(op.lhs), self._row(op.rhs)), op.result)
+                self._insert(made(self._row(op.lhs), self._row(op.rhs), first=first), op.result)
                 return
         raise UnsupportedOperation(
-            "arith.select on a row must be of the form `a > b ? a : b` or `a < b ? a : b`, with cmpf ogt or olt"
+            "arith.select on a row must be of the form `a > b ? a : b` or `a < b ? a : b`, with cmpf ogt or olt, "
+            "or `first | a > b ? a : b`, where `first` compares a counter with 0"
+        )
+
+    def _unless_first(self, condition: SSAValue) -> tuple[bool, Operation | Block]:
+        """Whether ``condition`` also holds in the first iteration, and what else it is."""
+        both = condition.owner
+        if isinstance(both, arith.OrIOp):
+            for first, other in ((both.lhs, both.rhs), (both.rhs, both.lhs)):
+                if self._is_first(first):
+                    return True, other.owner
+        return False, both
+
+    def _is_first(self, value: SSAValue) -> bool:
+        callback = self._loop.parent_op()
+        assert isinstance(callback, slc.CallbackOp)
+        if value.owner is not callback.body.block:
+            return False
+        source = callback.inputs[list(callback.body.block.args).index(value)].owner  # type: ignore[arg-type]
+        return (
+            isinstance(source, slc.FirstOp)
+            and source.parent is callback.parent
+            and source.condition is callback.condition
         )
 
 

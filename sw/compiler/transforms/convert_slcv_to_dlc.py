@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import Float32Type, MemRefType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from daedal.compiler.dialects import dlc, slc, slcv
+from daedal.compiler.dialects import dlc, place, slc, slcv
 from daedal.compiler.transforms.addresses import Addresses, Linear, buffer_name, element_bytes
 from daedal.compiler.transforms.callback_splitter import CallbackSplitter
 from daedal.compiler.transforms.rows import constant_of, loop_name
@@ -162,6 +162,10 @@ class _Separator:
             self._define(op.result, level.insert(slc.CountOp(condition)), level)
 
     def _load(self, op: slc.LoadOp, level: _Level) -> SSAValue:
+        if isinstance(op.memref.owner, place.MemrefOp):
+            raise UnsupportedOperation(
+                f"{loop_name(level.loop)}: only rows can be read at an address that was loaded, not single elements"
+            )
         size = element_bytes(op.memref)
         address = self._addresses.address(op.memref, list(op.indices))
         unit = [stream for stream, factor in address.terms.items() if factor == size]
@@ -187,7 +191,8 @@ class _Separator:
                 factor //= scale
             if factor != 1:
                 new = self._sum("mul", new, self._uniforms.value(factor), level)
-            total = self._sum("add", total, new, level)
+            is_zero = constant_of(total) == 0
+            total = new if is_zero else self._sum("add", total, new, level)
         return total
 
     def _sum(self, kind: str, a: SSAValue, b: SSAValue, level: _Level) -> SSAValue:

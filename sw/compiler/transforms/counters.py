@@ -1,10 +1,13 @@
 """Counters: loop-carried integers that count iterations."""
 
 from xdsl.dialects import arith, scf
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from daedal.compiler.transforms.rows import constant_of, loop_name
 from daedal.errors import UnsupportedOperation
+
+EQUAL = 0
+"""Predicate ``eq`` of ``arith.cmpi``."""
 
 
 def _is_increment(value: SSAValue, counter: SSAValue) -> bool:
@@ -17,6 +20,22 @@ def _is_increment(value: SSAValue, counter: SSAValue) -> bool:
 def _yielded(block: Block | None, position: int) -> SSAValue | None:
     last = None if block is None else block.last_op
     return last.operands[position] if isinstance(last, scf.YieldOp) else None
+
+
+def first_of(op: Operation) -> tuple[scf.ForOp, int] | None:
+    """The loop and the counter (its position among the carried values) that ``op`` compares with 0, if it
+    does.
+    """
+    if not isinstance(op, arith.CmpiOp) or op.predicate.value.data != EQUAL:
+        return None
+    for counter, zero in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+        block = counter.owner
+        if constant_of(zero) == 0 and isinstance(block, Block) and isinstance(block.parent_op(), scf.ForOp):
+            loop = block.parent_op()
+            assert isinstance(loop, scf.ForOp)
+            position = list(block.args).index(counter) - 1  # type: ignore[arg-type]
+            return (loop, position) if position >= 0 else None
+    return None
 
 
 def count_condition(loop: scf.ForOp, position: int) -> SSAValue | None:

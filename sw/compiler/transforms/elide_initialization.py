@@ -16,6 +16,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from daedal.compiler.dialects import slc, slcv
+from daedal.errors import UnsupportedOperation
+
+_KEEP = (slcv.KeepGreaterOp, slcv.KeepLessOp)
 
 
 def _is_zero(row: SSAValue) -> bool:
@@ -62,9 +65,9 @@ def _elide(accumulator: slcv.AccumulatorOp, order: list[Operation]) -> None:
     rows = [op.row if isinstance(op, slcv.SetOp) else op.results[0] for op in accesses]
     if any(slcv.width_of(row) != slcv.width_of(accumulator.result) for row in rows):
         return
-    if any(_is_compared(op) for op in accesses):
-        return
     begin, end = _callback(first), _callback(last)
+    if any(_is_compared(op) for op in accesses) and not _takes_first(accesses, begin):
+        return
     if begin.condition is not None or end.condition is not None or _period(begin) is not _period(end):
         return
     last.clear = UnitAttr()
@@ -75,8 +78,37 @@ def _elide(accumulator: slcv.AccumulatorOp, order: list[Operation]) -> None:
 
 def _is_compared(op: Operation) -> bool:
     """Whether a read decides a maximum or minimum, where an empty register is not the same as +0.0."""
-    keep = (slcv.KeepGreaterOp, slcv.KeepLessOp)
-    return any(isinstance(use.operation, keep) for result in op.results for use in result.uses)
+    return any(isinstance(use.operation, _KEEP) for result in op.results for use in result.uses)
+
+
+def _takes_first(accesses: list[Operation], begin: slc.CallbackOp) -> bool:
+    """Whether all that happens to the accumulator between its first and last access is one ``first`` keep.
+
+    It is then empty in exactly those iterations in which ``first`` takes its row.
+    """
+    if len(accesses) != 4:
+        return False
+    _, read, write, _ = accesses
+    if not isinstance(read, slcv.GetOp) or not isinstance(write, slcv.SetOp):
+        return False
+    keep = write.row.owner
+    if not isinstance(keep, _KEEP) or keep.first is None or keep.b is not read.result:
+        return False
+    loop = _callback(keep).parent_op()
+    return loop is not None and _period(begin) is loop.parent_op()
+
+
+def _check_first(function: func.FuncOp) -> None:
+    """Raise UnsupportedOperation for a ``first`` that is not that of an accumulator that starts empty."""
+    for op in function.walk():
+        if isinstance(op, _KEEP) and op.first is not None:
+            read = op.b.owner
+            users = [use.operation for use in read.accumulator.uses] if isinstance(read, slcv.GetOp) else []
+            if not any(isinstance(user, slcv.GetOp) and user.clear is not None for user in users):
+                raise UnsupportedOperation(
+                    "a maximum or minimum that takes the first row as it is must be of a local row that is set to "
+                    "0.0 before the loop, changed in no other way, and read once after it"
+                )
 
 
 def _remove_unused(callback: slc.CallbackOp) -> None:
@@ -102,3 +134,4 @@ class ElideInitialization(ModulePass):
                 for accumulator in list(function.body.block.ops):
                     if isinstance(accumulator, slcv.AccumulatorOp):
                         _elide(accumulator, list(function.walk()))
+                _check_first(function)

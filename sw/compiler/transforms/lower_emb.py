@@ -1,16 +1,19 @@
 """Pass ``lower-emb``: operations of ``emb`` become loops over memrefs.
 
-A function with one such operation becomes one that writes its result to a last argument ``out``; 2-D indices
-become flat ones with the bags' length as an argument. Below this pass nothing knows what an embedding is.
+A function with one operation on tensors becomes one that writes its result to a last argument ``out``; 2-D
+indices become flat ones with the bags' length as an argument. A function with operations on lists of tables
+becomes one nest after the other. Below this pass nothing knows what an embedding is.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func, math, scf
+from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     IndexType,
+    IntAttr,
     MemRefType,
     ModuleOp,
     NoneAttr,
@@ -18,12 +21,13 @@ from xdsl.dialects.builtin import (
     TensorType,
     f32,
 )
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
-from daedal.compiler.dialects import emb
+from daedal.compiler.dialects import emb, place
 from daedal.compiler.transforms.emitter import Emitter
+from daedal.compiler.transforms.pooling import Constants, Pooling
 
 
 def _flat(value: SSAValue) -> MemRefType:
@@ -38,6 +42,11 @@ def _rows(value: SSAValue) -> MemRefType:
     return MemRefType(f32, value.type.get_shape(), StridedLayoutAttr([NoneAttr(), 1], 0))
 
 
+def _apart(width: int, pitch: int) -> MemRefType:
+    """Rows of ``width`` elements that are ``pitch`` elements apart."""
+    return MemRefType(f32, [DYNAMIC_INDEX, width], StridedLayoutAttr([IntAttr(pitch), 1], 0))
+
+
 def _width(table: SSAValue) -> int:
     assert isinstance(table.type, TensorType)
     return table.type.get_shape()[1]
@@ -46,7 +55,7 @@ def _width(table: SSAValue) -> int:
 class _Function:
     """The function that is written, with its arguments by name and the constants that all lowerings use."""
 
-    def __init__(self, name: str, arguments: dict[str, Attribute], width: int) -> None:
+    def __init__(self, name: str, arguments: dict[str, Attribute]) -> None:
         block = Block(arg_types=list(arguments.values()))
         for argument, hint in zip(block.args, arguments, strict=True):
             argument.name_hint = hint
@@ -54,8 +63,6 @@ class _Function:
         self.arguments = dict(zip(arguments, block.args, strict=True))
         self.emit = emit = Emitter(block)
         self.c0, self.c1 = emit.index(0), emit.index(1)
-        self.width = emit.index(width, "width")
-        self.rows = emit.size(self["table"], self.c0, "rows")
 
     def __getitem__(self, name: str) -> SSAValue:
         return self.arguments[name]
@@ -63,139 +70,147 @@ class _Function:
     def __contains__(self, name: str) -> bool:
         return name in self.arguments
 
+    def get(self, name: str) -> SSAValue | None:
+        """The argument ``name``, if there is one."""
+        return self.arguments.get(name)
+
+    def constants(self, width: int) -> Constants:
+        """What loops over rows of ``width`` use."""
+        return Constants(self.c0, self.c1, self.emit.index(width, "width"), self.emit.f32(0.0, "zero"))
+
+    def bounds(self, offsets: SSAValue, b: SSAValue, limit: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """Start and end of bag ``b``."""
+        emit = self.emit
+        following = emit.insert(arith.AddiOp(b, self.c1), "following")
+        start = emit.load(offsets, [b], "start")
+        end = emit.load(offsets, [following], "end")
+        emit.check("offset", end, limit)
+        return start, end
+
+    def limit(self, indices: SSAValue) -> SSAValue:
+        """What the offsets of these indices must be below."""
+        entries = self.emit.size(indices, self.c0, "entries")
+        return self.emit.insert(arith.AddiOp(entries, self.c1), "limit")
+
 
 def _lower_lookup(name: str, op: emb.LookupOp) -> func.FuncOp:
     width = _width(op.table)
     out = MemRefType(f32, [DYNAMIC_INDEX, width])
-    f = _Function(name, {"table": _rows(op.table), "indices": _flat(op.indices), "out": out}, width)
+    f = _Function(name, {"table": _rows(op.table), "indices": _flat(op.indices), "out": out})
     emit = f.emit
+    width_value = emit.index(width, "width")
+    rows = emit.size(f["table"], f.c0, "rows")
     entries = emit.size(f["indices"], f.c0, "entries")
     with emit.loop(f.c0, entries, f.c1, "p") as over_entries:
         (p,) = over_entries.body.block.args
         index = emit.load(f["indices"], [p], "index")
-        emit.check("index", index, f.rows)
-        with emit.loop(f.c0, f.width, f.c1, "d") as over_row:
+        emit.check("index", index, rows)
+        with emit.loop(f.c0, width_value, f.c1, "d") as over_row:
             (d,) = over_row.body.block.args
             emit.store(emit.load(f["table"], [index, d], "x"), f["out"], [p, d])
     emit.append(func.ReturnOp())
     return f.op
 
 
-class _BagLowering:
-    """Writes the loops of one bag operation."""
+def _bag_arguments(op: emb.BagOp) -> dict[str, Attribute]:
+    arguments: dict[str, Attribute] = {"table": _rows(op.table), "indices": _flat(op.indices)}
+    if op.offsets is not None:
+        arguments["offsets"] = _flat(op.offsets)
+    else:
+        arguments["length"] = IndexType()
+    if op.weights is not None:
+        arguments["weights"] = _flat(op.weights)
+    return {**arguments, "out": MemRefType(f32, [DYNAMIC_INDEX, _width(op.table)])}
 
-    def __init__(self, name: str, op: emb.BagOp) -> None:
-        self._op = op
-        width = _width(op.table)
-        arguments: dict[str, Attribute] = {"table": _rows(op.table), "indices": _flat(op.indices)}
-        if op.offsets is not None:
-            arguments["offsets"] = _flat(op.offsets)
+
+def _lower_bag(name: str, op: emb.BagOp) -> func.FuncOp:
+    f = _Function(name, _bag_arguments(op))
+    emit, width = f.emit, _width(op.table)
+    constants = f.constants(width)
+    rows = emit.size(f["table"], f.c0, "rows")
+    padding = None if op.padding is None else emit.index(op.padding.value.data, "padding")
+    pooled = emit.row_buffer(width, "pooled")
+    pooling = Pooling(
+        emit, constants, op.mode.data, op.fused is not None, f["indices"], f.get("weights"), padding, pooled
+    )
+    bags = emit.size(f["out"], f.c0, "bags")
+    limit = f.limit(f["indices"]) if "offsets" in f else None
+    with emit.loop(f.c0, bags, f.c1, "b") as over_bags:
+        (b,) = over_bags.body.block.args
+        if limit is not None:
+            start, end = f.bounds(f["offsets"], b, limit)
         else:
-            arguments["length"] = IndexType()
-        if op.weights is not None:
-            arguments["weights"] = _flat(op.weights)
-        arguments["out"] = MemRefType(f32, [DYNAMIC_INDEX, width])
-        self._function = f = _Function(name, arguments, width)
-        self._emit = emit = f.emit
-        self._padding = None
-        if op.padding is not None:
-            self._padding = emit.index(op.padding.value.data, "padding")
-        self._zero = emit.f32(0.0, "zero")
-        self._sum = emit.row_buffer(width, "sum")
-
-    def run(self) -> func.FuncOp:
-        """The finished function."""
-        f, emit = self._function, self._emit
-        bags = emit.size(f["out"], f.c0, "bags")
-        if "offsets" in f:
-            entries = emit.size(f["indices"], f.c0, "entries")
-            self._limit = emit.insert(arith.AddiOp(entries, f.c1), "limit")
-        with emit.loop(f.c0, bags, f.c1, "b") as over_bags:
-            self._bag(over_bags.body.block.args[0])
-        emit.append(func.ReturnOp())
-        return f.op
-
-    def _bag(self, b: SSAValue) -> None:
-        f, emit = self._function, self._emit
-        start, end = self._bounds(b)
-        with emit.loop(f.c0, f.width, f.c1, "d") as over_row:
-            emit.store(self._zero, self._sum, [over_row.body.block.args[0]])
-        is_mean = self._op.mode.data == "mean"
-        carried = [f.c0] if is_mean else []
-        with emit.loop(start, end, f.c1, "p", carried, "count") as over_entries:
-            self._entry(over_entries)
-        divisor = None
-        if is_mean:
-            at_least_one = emit.insert(arith.MaxSIOp(over_entries.results[0], f.c1), "at_least_one")
-            divisor = emit.as_f32(at_least_one, "divisor")
-        with emit.loop(f.c0, f.width, f.c1, "d") as over_row:
-            (d,) = over_row.body.block.args
-            result = emit.load(self._sum, [d], "s")
-            if divisor is not None:
-                result = emit.insert(arith.DivfOp(result, divisor), "mean")
-            emit.store(result, f["out"], [b, d])
-
-    def _bounds(self, b: SSAValue) -> tuple[SSAValue, SSAValue]:
-        f, emit = self._function, self._emit
-        if "offsets" not in f:
             start = emit.insert(arith.MuliOp(b, f["length"]), "start")
-            return start, emit.insert(arith.AddiOp(start, f["length"]), "end")
-        following = emit.insert(arith.AddiOp(b, f.c1), "following")
-        start = emit.load(f["offsets"], [b], "start")
-        end = emit.load(f["offsets"], [following], "end")
-        emit.check("offset", end, self._limit)
-        return start, end
+            end = emit.insert(arith.AddiOp(start, f["length"]), "end")
+        pooling.bag(start, end, f["table"], rows, f["out"], b)
+    emit.append(func.ReturnOp())
+    return f.op
 
-    def _entry(self, loop: scf.ForOp) -> None:
-        f, emit = self._function, self._emit
-        p = loop.body.block.args[0]
-        counts: list[SSAValue] = list(loop.body.block.args[1:])
-        index = emit.load(f["indices"], [p], "index")
-        emit.check("index", index, f.rows)
-        if self._padding is None:
-            self._accumulate(p, index)
-            counts = [emit.insert(arith.AddiOp(n, f.c1), "count") for n in counts]
-        else:
-            counts = self._unless_padding(p, index, counts)
-        if counts:
-            emit.append(scf.YieldOp(*counts))
 
-    def _unless_padding(self, p: SSAValue, index: SSAValue, counts: list[SSAValue]) -> list[SSAValue]:
-        f, emit = self._function, self._emit
-        assert self._padding is not None
-        counted = emit.insert(arith.CmpiOp(index, self._padding, "ne"), "counted")
-        then, otherwise = Block(), Block()
-        with emit.inside(then):
-            self._accumulate(p, index)
-            emit.append(scf.YieldOp(*(emit.insert(arith.AddiOp(n, f.c1), "count") for n in counts)))
-        with emit.inside(otherwise):
-            emit.append(scf.YieldOp(*counts))
-        op = scf.IfOp(counted, [n.type for n in counts], [then], [otherwise] if counts else None)
-        emit.append(op)
-        return list(op.results)
+class _ListLowering:
+    """Writes a function with operations on lists, whose arguments are those of the old one."""
 
-    def _accumulate(self, p: SSAValue, index: SSAValue) -> None:
-        f, emit = self._function, self._emit
-        weight = emit.load(f["weights"], [p], "weight") if "weights" in f else None
-        with emit.loop(f.c0, f.width, f.c1, "d") as over_row:
-            (d,) = over_row.body.block.args
-            x = emit.load(f["table"], [index, d], "x")
-            s = emit.load(self._sum, [d], "s")
-            if weight is not None and self._op.fused is not None:
-                added = emit.insert(math.FmaOp(x, weight, s), "added")
-            else:
-                if weight is not None:
-                    x = emit.insert(arith.MulfOp(x, weight), "scaled")
-                added = emit.insert(arith.AddfOp(s, x), "added")
-            emit.store(added, self._sum, [d])
+    def __init__(self, function: func.FuncOp) -> None:
+        self._old = function.body.block
+        kinds = {argument.name_hint or f"arg{n}": _plain(argument) for n, argument in enumerate(self._old.args)}
+        self._function = _Function(function.sym_name.data, kinds)
+        self._values: dict[SSAValue, SSAValue] = dict(
+            zip(self._old.args, self._function.op.body.block.args, strict=True)
+        )
+
+    def run(self, operations: Sequence[emb.BagListOp]) -> func.FuncOp:
+        """The finished function."""
+        for op in operations:
+            self._nest(op)
+        self._function.emit.append(func.ReturnOp())
+        return self._function.op
+
+    def _nest(self, op: emb.BagListOp) -> None:
+        f, emit = self._function, self._function.emit
+        entries, indices, bags = (self._values[value] for value in (op.list, op.indices, op.bags))
+        constants = f.constants(op.width.value.data)
+        first, count = op.first.value.data, op.count.value.data
+        padding = None if op.padding is None else emit.index(op.padding.value.data, "padding")
+        weights = None if op.weights is None else self._values[op.weights]
+        pooled = emit.row_buffer(op.width.value.data, "pooled")
+        pooling = Pooling(emit, constants, op.mode.data, op.fused is not None, indices, weights, padding, pooled)
+        numbers = [emit.index(n, f"number{n}") for n in range(emb.LIST_NUMBERS)]
+        limit, apart = f.limit(indices), emit.insert(arith.AddiOp(bags, f.c1), "apart")
+        with emit.loop(emit.index(first, "first"), emit.index(first + count, "last"), f.c1, "t") as over_tables:
+            (t,) = over_tables.body.block.args
+            rows, *addresses = (
+                emit.load(entries, [number, t], name)
+                for number, name in zip(numbers, ("rows", "table_address", "out_address"), strict=True)
+            )
+            table, out = (
+                emit.insert(place.MemrefOp(address, _apart(op.width.value.data, pitch.value.data)), name)
+                for address, pitch, name in zip(addresses, (op.pitch, op.out_pitch), ("table", "out"), strict=True)
+            )
+            begin = emit.insert(arith.MuliOp(t, apart), "begin")
+            behind = emit.insert(arith.AddiOp(begin, bags), "behind")
+            with emit.loop(begin, behind, f.c1, "b") as over_bags:
+                (b,) = over_bags.body.block.args
+                start, end = f.bounds(self._values[op.offsets], b, limit)
+                pooling.bag(start, end, table, rows, out, b)
+
+
+def _plain(argument: SSAValue) -> Attribute:
+    """The memref with the shape and elements of a tensor; numbers stay."""
+    kind = argument.type
+    return MemRefType(kind.element_type, kind.get_shape()) if isinstance(kind, TensorType) else kind
 
 
 def _lower(function: func.FuncOp) -> func.FuncOp:
-    found = [op for op in function.body.block.ops if not isinstance(op, func.ReturnOp)]
+    found: list[Operation] = [op for op in function.body.block.ops if not isinstance(op, func.ReturnOp)]
+    lists = [op for op in found if isinstance(op, emb.BagListOp)]
+    if lists and len(lists) == len(found):
+        return _ListLowering(function).run(lists)
     if len(found) != 1 or not isinstance(found[0], emb.BagOp | emb.LookupOp):
-        raise VerifyException(f"function {function.sym_name.data} must have one operation of emb")
+        raise VerifyException(
+            f"function {function.sym_name.data} must have one operation of emb, or several on lists of tables"
+        )
     name, op = function.sym_name.data, found[0]
-    return _BagLowering(name, op).run() if isinstance(op, emb.BagOp) else _lower_lookup(name, op)
+    return _lower_bag(name, op) if isinstance(op, emb.BagOp) else _lower_lookup(name, op)
 
 
 @dataclass(frozen=True)
@@ -209,7 +224,7 @@ class LowerEmb(ModulePass):
         block = op.body.block
         for function in list(block.ops):
             if isinstance(function, func.FuncOp) and any(
-                isinstance(inner, emb.BagOp | emb.LookupOp) for inner in function.walk()
+                isinstance(inner, emb.BagOp | emb.LookupOp | emb.BagListOp) for inner in function.walk()
             ):
                 lowered = _lower(function)
                 block.insert_op_before(lowered, function)

@@ -20,3 +20,12 @@ func.func @rows(%t: tensor<?x7xf32>, %i: tensor<?xi64>) -> tensor<?x7xf32> {
 // CHECK-NEXT: %b = emb.bag "sum" %t[%i] offsets %o weights %w fused : tensor<?x64xf32>, tensor<?xi64> offsets tensor<?xi32> weights tensor<?xf32> -> tensor<?x64xf32>
 // CHECK:      %a = emb.bag "sum" %t[%i] : tensor<?x1xf32>, tensor<?x?xi32> -> tensor<?x1xf32>
 // CHECK:      %a = emb.lookup %t[%i] : tensor<?x7xf32>, tensor<?xi64> -> tensor<?x7xf32>
+
+func.func @list(%l: tensor<3x5xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: index, %w: tensor<?xf32>) {
+  emb.bag_list "max" %l[0 for 2] width 6 pitch 8 to 40 %i offsets %o bags %n padding 3 : tensor<3x5xi64>, tensor<?xi32> offsets tensor<?xi64>
+  emb.bag_list "sum" %l[2 for 3] width 8 pitch 8 to 40 %i offsets %o bags %n weights %w fused : tensor<3x5xi64>, tensor<?xi32> offsets tensor<?xi64> weights tensor<?xf32>
+  func.return
+}
+
+// CHECK:      emb.bag_list "max" %l[0 for 2] width 6 pitch 8 to 40 %i offsets %o bags %n padding 3 : tensor<3x5xi64>, tensor<?xi32> offsets tensor<?xi64>
+// CHECK-NEXT: emb.bag_list "sum" %l[2 for 3] width 8 pitch 8 to 40 %i offsets %o bags %n weights %w fused : tensor<3x5xi64>, tensor<?xi32> offsets tensor<?xi64> weights tensor<?xf32>

@@ -4,7 +4,7 @@ func.func @f(%t: tensor<?x4xf32>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
   %a = emb.bag "median" %t[%i] : tensor<?x4xf32>, tensor<?x?xi64> -> tensor<?x4xf32>
   func.return %a : tensor<?x4xf32>
 }
-// CHECK: mode must be one of sum, mean, not 'median'
+// CHECK: mode must be one of sum, mean, max, not 'median'
 // -----
 func.func @f(%t: tensor<?x4xf16>, %i: tensor<?xi64>) -> tensor<?x4xf32> {
   %a = emb.lookup %t[%i] : tensor<?x4xf16>, tensor<?xi64> -> tensor<?x4xf32>
@@ -41,3 +41,27 @@ func.func @f(%t: tensor<?x4xf32>, %i: tensor<?xi64>) -> tensor<?x8xf32> {
   func.return %a : tensor<?x8xf32>
 }
 // CHECK: result must be tensor<?x4xf32>, not tensor<?x8xf32>
+// -----
+func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: index) {
+  emb.bag_list "sum" %l[1 for 2] width 8 pitch 8 to 8 %i offsets %o bags %n : tensor<3x2xi64>, tensor<?xi32> offsets tensor<?xi64>
+  func.return
+}
+// CHECK: entries 1 … 2 must be in the list, 3 numbers for each, not (3, 2)
+// -----
+func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: index) {
+  emb.bag_list "sum" %l[0 for 2] width 8 pitch 4 to 8 %i offsets %o bags %n : tensor<3x2xi64>, tensor<?xi32> offsets tensor<?xi64>
+  func.return
+}
+// CHECK: width must be from 1 to the pitches, 4 and 8, not 8
+// -----
+func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: index, %w: tensor<?xf32>) {
+  emb.bag_list "max" %l[0 for 2] width 8 pitch 8 to 8 %i offsets %o bags %n weights %w : tensor<3x2xi64>, tensor<?xi32> offsets tensor<?xi64> weights tensor<?xf32>
+  func.return
+}
+// CHECK: weights must go with mode sum, not 'max'
+// -----
+func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: index) {
+  emb.bag_list "sum" %l[0 for 2] width 8 pitch 8 to 8 %i offsets %o bags %n fused : tensor<3x2xi64>, tensor<?xi32> offsets tensor<?xi64>
+  func.return
+}
+// CHECK: fused must go with weights

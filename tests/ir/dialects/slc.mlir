@@ -10,6 +10,8 @@ func.func @f(%m: memref<?xi64>, %w: memref<?xf32>, %n: index) {
       %v = slc.load %w[%p] : memref<?xf32>, !slc.stream<index> -> !slc.stream<f32>
       %ne = slc.alu "not_equal" %p, %c1 : !slc.stream<index>, index -> !slc.stream<i1>
       %k = slc.count when %ne
+      %f = slc.first when %ne
+      %g = slc.first
       slc.callback "iteration" when %ne(%v, %p : !slc.stream<f32>, !slc.stream<index>) {
       ^bb0(%x: f32, %i: index):
         %y = arith.addf %x, %x : f32
@@ -30,6 +32,8 @@ func.func @f(%m: memref<?xi64>, %w: memref<?xf32>, %n: index) {
 // CHECK-NEXT:     %v = slc.load %w[%p] : memref<?xf32>, !slc.stream<index> -> !slc.stream<f32>
 // CHECK-NEXT:     %ne = slc.alu "not_equal" %p, %c1 : !slc.stream<index>, index -> !slc.stream<i1>
 // CHECK-NEXT:     %k = slc.count when %ne
+// CHECK-NEXT:     %f = slc.first when %ne
+// CHECK-NEXT:     %g = slc.first
 // CHECK-NEXT:     slc.callback "iteration" when %ne(%v, %p : !slc.stream<f32>, !slc.stream<index>) {
 // CHECK-NEXT:     ^bb0(%x: f32, %i: index):
 // CHECK:          slc.callback "end"(%k, %b : !slc.stream<index>, !slc.stream<index>) {

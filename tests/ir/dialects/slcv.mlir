@@ -7,6 +7,7 @@ func.func @f(%t: memref<?x64xf32, strided<[?, 1]>>, %o: memref<?x64xf32>, %i: in
   %z = slcv.get %acc : !slcv.accumulator<64> -> vector<32xf32>
   %g = slcv.keep_greater %x, %y : vector<64xf32>, vector<64xf32> -> vector<64xf32>
   %l = slcv.keep_less %g, %y : vector<64xf32>, vector<64xf32> -> vector<64xf32>
+  %h = slcv.keep_greater %g, %y first : vector<64xf32>, vector<64xf32> -> vector<64xf32>
   slcv.set %acc, %l : !slcv.accumulator<64>, vector<64xf32>
   slcv.store %x, %o[%i, %i] : vector<64xf32>, memref<?x64xf32>
   func.return
@@ -18,5 +19,6 @@ func.func @f(%t: memref<?x64xf32, strided<[?, 1]>>, %o: memref<?x64xf32>, %i: in
 // CHECK-NEXT: %z = slcv.get %acc : !slcv.accumulator<64 : i64> -> vector<32xf32>
 // CHECK-NEXT: %g = slcv.keep_greater %x, %y : vector<64xf32>, vector<64xf32> -> vector<64xf32>
 // CHECK-NEXT: %l = slcv.keep_less %g, %y : vector<64xf32>, vector<64xf32> -> vector<64xf32>
+// CHECK-NEXT: %h = slcv.keep_greater %g, %y first : vector<64xf32>, vector<64xf32> -> vector<64xf32>
 // CHECK-NEXT: slcv.set %acc, %l : !slcv.accumulator<64 : i64>, vector<64xf32>
 // CHECK-NEXT: slcv.store %x, %o[%i, %i] : vector<64xf32>, memref<?x64xf32>

@@ -90,3 +90,40 @@ func.func @outside(%out: memref<?x8xf32>, %t: memref<?x8xf32>, %n: index) {
 // CHECK-NEXT:   slc.callback "begin"() {
 // CHECK:        slc.callback "iteration"(%p : !slc.stream<index>) {
 // CHECK:        slc.callback "end"() {
+// -----
+
+// A counter that is 0 before the first iteration that counts.
+func.func @first(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %best = memref.alloca() : memref<8xf32>
+  scf.for %b = %c0 to %n step %c1 {
+    %last = scf.for %p = %c0 to %n step %c1 iter_args(%k = %c0) -> (index) {
+      %counted = arith.cmpi ne, %p, %c1 : index
+      %next = scf.if %counted -> (index) {
+        %first = arith.cmpi eq, %k, %c0 : index
+        scf.for %d = %c0 to %c8 step %c1 {
+          %x = memref.load %t[%p, %d] : memref<?x8xf32>
+          %s = memref.load %best[%d] : memref<8xf32>
+          %g = arith.cmpf ogt, %x, %s : f32
+          %take = arith.ori %first, %g : i1
+          %m = arith.select %take, %x, %s : f32
+          memref.store %m, %best[%d] : memref<8xf32>
+        }
+        %k1 = arith.addi %k, %c1 : index
+        scf.yield %k1 : index
+      } else {
+        scf.yield %k : index
+      }
+      scf.yield %next : index
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @first
+// CHECK:       %counted = slc.alu "not_equal" %p, %c1
+// CHECK-NEXT:  %first = slc.first when %counted
+// CHECK-NEXT:  slc.callback "iteration" when %counted(%p, %first : !slc.stream<index>, !slc.stream<i1>) {
+// CHECK-NOT:   slc.count

@@ -97,3 +97,28 @@ func.func @two(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
 // CHECK:      %y = dlc.pop "vector0" : vector<8xf32>
 // CHECK-NEXT: %x = dlc.pop "vector0" : vector<8xf32>
 // CHECK-NEXT: %z = arith.subf %y, %x : vector<8xf32>
+// -----
+
+// Rows at addresses that were loaded: the address is the base.
+func.func @list(%l: memref<2x?xi64>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  slc.for %e = %c0 to %n step %c1 : index, index {
+    %from = slc.load %l[%c0, %e] : memref<2x?xi64>, index, !slc.stream<index> -> !slc.stream<index>
+    %to = slc.load %l[%c1, %e] : memref<2x?xi64>, index, !slc.stream<index> -> !slc.stream<index>
+    %t = place.memref %from : !slc.stream<index> -> memref<?x8xf32, strided<[12, 1]>>
+    %out = place.memref %to : !slc.stream<index> -> memref<?x8xf32>
+    slc.for %p = %c0 to %n step %c1 : index, index {
+      slc.callback "iteration"(%p : !slc.stream<index>) {
+      ^bb0(%i: index):
+        %x = slcv.fetch %t[%i, %c0] : memref<?x8xf32, strided<[12, 1]>>, vector<8xf32>
+        slcv.store %x, %out[%i, %c0] : vector<8xf32>, memref<?x8xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @list
+// CHECK:         dlc.push_store %to[%p * %{{.*}}] bytes 32 stream : !slc.stream<index>, !slc.stream<index>, index
+// CHECK-NEXT:    dlc.fetch "store" %from[%p * %{{.*}}] bytes 32 : !slc.stream<index>, !slc.stream<index>, index

@@ -78,3 +78,39 @@ func.func @negative(%out: memref<?x8xf32>, %n: index) {
 // CHECK-LABEL: func.func @negative
 // CHECK:       slcv.set
 // CHECK-NOT:   clear
+// -----
+
+// A maximum that takes its first row as it is: an empty register does.
+func.func @maximum(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %acc = slcv.accumulator : !slcv.accumulator<8>
+  slc.for %b = %c0 to %n step %c1 : index, index {
+    slc.callback "iteration"() {
+      %z = vector.broadcast %zero : f32 to vector<8xf32>
+      slcv.set %acc, %z : !slcv.accumulator<8>, vector<8xf32>
+    }
+    slc.for %p = %c0 to %n step %c1 : index, index {
+      slc.callback "iteration"(%p : !slc.stream<index>) {
+      ^bb0(%i: index):
+        %x = slcv.fetch %t[%i, %c0] : memref<?x8xf32>, vector<8xf32>
+        %s = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+        %m = slcv.keep_greater %x, %s first : vector<8xf32>, vector<8xf32> -> vector<8xf32>
+        slcv.set %acc, %m : !slcv.accumulator<8>, vector<8xf32>
+      }
+      slc.callback "end"(%b : !slc.stream<index>) {
+      ^bb0(%i: index):
+        %s = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+        slcv.store %s, %out[%i, %c0] : vector<8xf32>, memref<?x8xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @maximum
+// CHECK:       slc.for %b = %c0 to %n step %c1 : index, index {
+// CHECK-NEXT:    slc.for %p = %c0 to %n step %c1 : index, index {
+// CHECK:           slcv.keep_greater %x, %s first
+// CHECK:           slcv.get %acc clear

@@ -58,6 +58,7 @@ class Sent:
     """What one nest sent."""
 
     tokens: list[int] = field(default_factory=list)
+    contexts: list[int] = field(default_factory=list)
     scalars: list[int] = field(default_factory=list)
     stores: list[StoreAddress] = field(default_factory=list)
     fetches: list[Fetch] = field(default_factory=list)
@@ -207,6 +208,7 @@ class Machine:
                 continue
             if name == "tokens":
                 self.sent.tokens.append(payload.callback)
+                self.sent.contexts.append(payload.context)
             elif name == "scalars":
                 self.sent.scalars.append(payload.value)
             else:

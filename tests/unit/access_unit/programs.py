@@ -141,11 +141,14 @@ class _Nest:
         count = chance.choice([0, 1, 2, 3, 5, 9, 20]) if chance.random() >= self.wild else -1
         self.bag = None
         words = [
-            Word.packed(LevelField.CONTROL, level, enable=1, induction=self.register(0.2), lower=lower, upper=upper),
+            Word.packed(
+                LevelField.CONTROL, level, enable=1, induction=self.register(0.2), lower=lower, upper=upper,
+                interleave=int(self.config.contexts[level] > 0 and chance.random() < 0.6),
+            ),
             self.constant(LevelField.LOWER, level, begin),
             self.constant(LevelField.UPPER, level, begin + count),
             self.constant(LevelField.STEP, level, chance.choice([1, 1, 1, 1, 2, 3])),
-        ]
+        ]  # fmt: skip
         words += self.loads(level)
         for alu in range(self.config.alus[level]):
             words += self.alu(level, alu)

@@ -36,6 +36,7 @@ def case_of(config: Config, seed: int, faulty: bool) -> Case:
 
 def compare(sent: Sent, trace: NestTrace, config: Config) -> None:
     assert sent.tokens == trace.tokens
+    assert sent.contexts == trace.contexts
     assert sent.scalars == trace.scalars
     assert sent.stores == trace.stores
     assert sent.fetches == trace.fetches

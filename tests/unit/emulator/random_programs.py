@@ -117,8 +117,17 @@ class Generator:
         upper = self.register(sorted(parent - {1})) if level and self.chance(0.35) else 0
         lower = self.register(sorted(parent)) if self.faults and self.chance(0.1) else 0
         induction = self.register() if self.chance(0.8) else 0
+        interleave = bool(self.config.contexts[level]) and self.chance(0.6)
         self.words.append(
-            Word.packed(LevelField.CONTROL, level, enable=1, induction=induction, lower=lower, upper=upper)
+            Word.packed(
+                LevelField.CONTROL,
+                level,
+                enable=1,
+                induction=induction,
+                lower=lower,
+                upper=upper,
+                interleave=interleave,
+            )
         )
         first = int(self.rng.integers(0, 2)) if self.faults and self.chance(0.2) else 0
         self.constant(LevelField.LOWER, level, first - (0 if upper else int(self.rng.integers(3))))

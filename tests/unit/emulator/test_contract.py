@@ -16,7 +16,7 @@ from tests.unit.emulator.random_programs import DATA, Generator, data
 WIDE = Config(
     name="wide", bus_bytes=64, lanes=16, levels=6, registers=7, sequential_loads=(4, 0, 1, 2, 2, 0),
     random_loads=(0, 4, 2, 1, 2, 0), alus=(4, 0, 1, 2, 4, 3), shifters=(False, True, True, False, True, True),
-    steps=32, callbacks=64, arguments=16,
+    contexts=(0, 0, 0, 4, 0, 0), steps=32, callbacks=64, arguments=16,
 )  # fmt: skip
 
 QUEUES = {
@@ -28,8 +28,8 @@ QUEUES = {
 
 def as_entry(push: Push) -> TraceEntry:
     match push:
-        case Token(callback):
-            return TraceEntry(Queue.TOKEN, callback, 0, False)
+        case Token(callback, context):
+            return TraceEntry(Queue.TOKEN, callback, context, False)
         case Scalar(value):
             return TraceEntry(Queue.SCALAR, value, 0, False)
         case StoreAddress(address, size, stream):
@@ -65,7 +65,7 @@ def compare(bench: Bench, raw: bytes, arguments: list[int]) -> tuple[Record, lis
     return record, traces
 
 
-@pytest.fixture(params=[Config(), WIDE], ids=["ddr3", "wide"])
+@pytest.fixture(params=[Config(), Config.preset("ddr3"), WIDE], ids=["plain", "ddr3", "wide"])
 def config(request: pytest.FixtureRequest) -> Config:
     chosen: Config = request.param
     return chosen

@@ -67,6 +67,19 @@ async def short_rows_wait_for_the_loop(dut, beats):
 
 
 @cocotb.test()
+@cocotb.parametrize(beats=[1, 2])
+async def interleaved_bags(dut, beats):
+    """Short rows of as many bags as there are contexts, in turn: at one beat per cycle if these fill the loop."""
+    config = bench_config()
+    contexts, rows = config.context_count, 12
+    tokens = [(0, context) for _ in range(rows) for context in range(contexts)]
+    tokens += [(1, context) for context in range(contexts)]
+    driver = await run(dut, [beats * config.lanes], [[accumulate()], [store(clear=1)]], tokens)
+    turn = contexts * beats
+    assert beat_cycles(driver) == (rows - 1) * max(turn, LOOP) + turn, driver.counts
+
+
+@cocotb.test()
 async def one_token_per_cycle(dut):
     """Callbacks of one instruction on one beat, each for a register of its own."""
     registers = 8

@@ -22,3 +22,20 @@ async def random_programs(dut, idle, pause, seed):
     await driver.begin(words(generator.lengths, callbacks))
     driver.feed(tokens, model)
     await driver.check(model)
+
+
+@cocotb.test()
+@cocotb.parametrize(idle=[0.0, 0.5], pause=[0.0, 0.5], seed=[1, 2])
+async def random_contexts(dut, idle, pause, seed):
+    """Tokens of all contexts, each with registers of its own."""
+    config = bench_config()
+    rng = random.Random(f"contexts{config.name}{seed}{idle}{pause}")
+    generator = Generator(config, rng, longest=config.context_beats * config.lanes)
+    generator.lengths = [min(n, config.context_beats * config.lanes) for n in generator.lengths]
+    callbacks = [generator.callback(3) for _ in range(min(config.callbacks, 10))]
+    tokens = [(rng.randrange(len(callbacks)), rng.randrange(config.context_count)) for _ in range(80)]
+    model = run_model(config, generator.lengths, callbacks, tokens, rng)
+    driver = Driver(dut, config, idle=idle, pause=pause, seed=seed)
+    await driver.begin(words(generator.lengths, callbacks))
+    driver.feed(tokens, model)
+    await driver.check(model)

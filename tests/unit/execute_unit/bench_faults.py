@@ -3,6 +3,7 @@
 import random
 
 import cocotb
+import numpy as np
 from cocotb.triggers import RisingEdge
 
 from daedal.hw.isa.execute import VectorOp
@@ -98,6 +99,22 @@ async def illegal_instructions(dut, name):
 async def lengths_that_are_none(dut, value):
     value = bench_config().vl_max + 1 if value == "more" else value
     check(await faulted(dut, words([value], [[STORE]]), [0]), Cause.PROGRAM, Queue.NONE, value)
+
+
+@cocotb.test()
+@cocotb.parametrize(beats=[0, 1])
+async def rows_that_do_not_fit_into_a_context(dut, beats):
+    """A row may fill the share of a context and no more; context 0 has no limit of its own."""
+    config = bench_config()
+    value = config.context_beats * config.lanes + beats
+    driver = Driver(dut, config)
+    await driver.begin(words([value], [[MOVE, STORE]]))
+    driver.sources["tokens"].start([{"callback": 0}, {"callback": 0, "context": config.context_count - 1}])
+    driver.feed_rows(0, [Row(np.zeros(value, np.uint32))] * 2)
+    if beats:
+        check(await driver.fault(), Cause.PROGRAM, Queue.NONE, value)
+    else:
+        assert len(await driver.sink.wait(2 * config.context_beats)) == 2 * config.context_beats
 
 
 @cocotb.test()

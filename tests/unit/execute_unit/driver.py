@@ -10,6 +10,7 @@ from daedal.hw.config import Config
 from daedal.hw.interfaces import ConfigWord, beat_layout, fault_layout, scalar_layout, token_layout
 from daedal.hw.isa.program import Word
 from tests.unit.execute_unit.model import Model, Row
+from tests.unit.execute_unit.programs import Token, placed
 from tests.unit.streams import Sink, Source, decode, encode, start
 
 STROBES = ("lane_beat", "stall_token_empty", "stall_vector_empty", "stall_scalar_empty", "stall_store_full",
@@ -53,9 +54,10 @@ class Driver:
             await RisingEdge(dut.clk)
         dut.config_bus__valid.value = 0
 
-    def feed(self, tokens: list[int], model: Model) -> None:
+    def feed(self, tokens: list[Token], model: Model) -> None:
         """Send the tokens and all that the model was given."""
-        self.sources["tokens"].start([{"callback": token} for token in tokens])
+        both = [placed(token) for token in tokens]
+        self.sources["tokens"].start([{"callback": token, "context": context} for token, context in both])
         self.sources["scalars"].start([{"value": value} for value in model.scalars])
         for n in range(2):
             self.feed_rows(n, model.rows[n])

@@ -64,21 +64,23 @@ class Row:
 
 @dataclass
 class Model:
-    """State of the unit: registers (None: empty), and what it was given and gave so far."""
+    """State of the unit: registers of each context (None: empty), and what it was given and gave so far."""
 
     config: Config
     lengths: list[int]
-    registers: list[np.ndarray | None] = field(default_factory=list)
+    contexts: list[list[np.ndarray | None]] = field(default_factory=list)
     rows: tuple[list[Row], list[Row]] = field(default_factory=lambda: ([], []))
     scalars: list[int] = field(default_factory=list)
     stores: list[Row] = field(default_factory=list)
     beats: int = 0
 
     def __post_init__(self) -> None:
-        self.registers = [None] * self.config.vector_registers
+        self.contexts = [[None] * self.config.vector_registers for _ in range(self.config.context_count)]
+        self.registers = self.contexts[0]
 
-    def execute(self, code: dict[str, Any], make_row: Any, make_scalar: Any) -> None:
+    def execute(self, code: dict[str, Any], make_row: Any, make_scalar: Any, context: int = 0) -> None:
         """Do one instruction; what it pops is made by ``make_row(elements)``, ``make_scalar(is_count)``."""
+        self.registers = self.contexts[context]
         op = code["op"]
         if op is VectorOp.NOP:
             return

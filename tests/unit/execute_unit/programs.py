@@ -12,11 +12,18 @@ from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthF
 from tests.unit.execute_unit.model import Model
 
 Code = dict[str, Any]
+Token = int | tuple[int, int]
+"""A callback, or a callback and a context."""
 SPECIAL = (0, 1 << 31, 0x7F800000, 0xFF800000, 0x7FC00001, 0xFFA00000, 1, 0x80000001, 0x7FFFFF, 0x800000,
            0x7F7FFFFF, 0x3F800000, 0xBF800000)  # fmt: skip
 WITH_B = (VectorOp.MULTIPLY, VectorOp.FMA, VectorOp.MUL_ADD)
 WITH_C = (VectorOp.ADD, VectorOp.SUBTRACT, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.MAX, VectorOp.MIN)
 REGISTER, QUEUE, SCALAR = OperandKind.REGISTER, OperandKind.QUEUE, OperandKind.SCALAR
+
+
+def placed(token: Token) -> tuple[int, int]:
+    """The callback and the context of ``token``."""
+    return token if isinstance(token, tuple) else (token, 0)
 
 
 def element(rng: random.Random) -> int:
@@ -55,14 +62,17 @@ def words(lengths: list[int], callbacks: list[list[Code]]) -> list[Word]:
 class Generator:
     """Draws callbacks whose instructions read only elements that were written, whatever the order of tokens.
 
-    So that this holds, each register belongs to one length register for all the program.
+    So that this holds, each register belongs to one length register for all the program. So many length registers
+    are used, any of the machine's, that each has two registers or more.
     """
 
     def __init__(self, config: Config, rng: random.Random, longest: int) -> None:
         self.config, self.rng = config, rng
         sizes = [1, config.lanes, rng.randint(1, config.lanes * 3), rng.randint(1, longest), longest]
         self.lengths = [min(rng.choice(sizes), config.vl_max) for _ in range(config.lengths)]
-        self.groups = [list(range(n, config.vector_registers, config.lengths)) for n in range(config.lengths)]
+        used = min(config.lengths, max(1, config.vector_registers // 2))
+        numbers = rng.sample(range(config.lengths), used)
+        self.groups = {number: list(range(n, config.vector_registers, used)) for n, number in enumerate(numbers)}
 
     def callback(self, most: int) -> list[Code]:
         return [self.instruction() for _ in range(self.rng.randint(1, most))]
@@ -72,7 +82,7 @@ class Generator:
         op = rng.choice((*VectorOp, VectorOp.ADD, VectorOp.FMA, VectorOp.STORE))
         if op is VectorOp.NOP:
             return {"op": op}
-        length = rng.randrange(self.config.lengths)
+        length = rng.choice(list(self.groups))
         group = self.groups[length]
         code: Code = {"op": op, "length": length, "destination": rng.choice(group), "c": rng.choice(group)}
         only_register = op in (VectorOp.STORE, VectorOp.DIVIDE_COUNT)
@@ -90,11 +100,11 @@ class Generator:
         return {"kind": kind, "number": self.rng.choice(group) if kind is REGISTER else self.rng.randrange(2)}
 
 
-def run_model(config: Config, lengths: list[int], callbacks: list[list[Code]], tokens: list[int],
+def run_model(config: Config, lengths: list[int], callbacks: list[list[Code]], tokens: list[Token],
               rng: random.Random) -> Model:  # fmt: skip
     """Run the tokens on the model; rows and scalars are drawn as they are popped."""
     model = Model(config, lengths)
-    for token in tokens:
+    for token, context in map(placed, tokens):
         for code in callbacks[token]:
-            model.execute(code, lambda n: row(rng, n), lambda is_count: scalar(rng, is_count))
+            model.execute(code, lambda n: row(rng, n), lambda is_count: scalar(rng, is_count), context)
     return model

@@ -4,7 +4,7 @@ from amaranth.sim import Simulator
 
 from daedal.hw.config import PRESETS
 from daedal.hw.host.control_port import ControlPort
-from daedal.hw.isa.registers import IDENTITY, REVISION, Register
+from daedal.hw.isa.registers import ACCESS, IDENTITY, REVISION, Register
 
 CONFIG = PRESETS["edge"]
 
@@ -114,3 +114,19 @@ def test_reset_reads_as_one_until_done():
         assert await host.read(Register.CONTROL) == 0
 
     run(bench)
+
+
+def test_access_is_as_declared():
+    """Written with all ones, a register that can be read and written keeps some, and others none."""
+    kept = {}
+
+    async def bench(ctx, dut, host):
+        for register in Register:
+            before = await host.read(register)
+            await host.write(register, 0xFFFFFFFE)
+            kept[register] = await host.read(register) != before
+
+    run(bench)
+    assert ACCESS.keys() == set(Register)
+    changed = {register for register, access in ACCESS.items() if access == "read, write"}
+    assert {register for register, did in kept.items() if did} == changed

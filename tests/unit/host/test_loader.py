@@ -4,15 +4,19 @@ it.
 
 import random
 from collections import deque
+from dataclasses import replace
 
 import pytest
 from amaranth.sim import Simulator
 
 from daedal.hw.config import PRESETS, Config
+from daedal.hw.host.controller import QUIET_CYCLES
 from daedal.hw.host.loader import Loader
+from daedal.hw.host.value_check import STEP_OPERANDS, ValueCheck
 from daedal.hw.interfaces import Client
 from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.program_words import (
+    AluOp,
     CallbackField,
     ControlField,
     EventField,
@@ -99,6 +103,8 @@ def launch(config: Config, raw: bytes, arguments: list[int], *, at: int, seed: i
                 events.append((word.unit, word.index, word.field, word.value))
             if run:
                 events.append("run")
+            if done:  # the last values are still to be judged
+                (illegal,) = await ctx.tick().sample(dut.illegal).repeat(QUIET_CYCLES)
             if done or illegal:
                 result["number"] = ctx.get(dut.number)
                 result["record"] = ctx.get(dut.record)
@@ -122,7 +128,7 @@ def random_body(config: Config, rng: random.Random) -> list[Word]:
     body += [Word(LengthField.ELEMENTS, 0, 64), Word(CallbackField.START, 1, 0, argument=rng.randrange(16))]
     for _ in range(rng.randrange(1, 4)):
         for _ in range(rng.randrange(60)):
-            field = rng.choice([LevelField.LOWER, LevelField.LOAD0_BASE, StepField.TOKEN, EventField.CONTROL])
+            field = rng.choice([LevelField.LOWER, LevelField.LOAD0_BASE, StepField.TOKEN, LevelField.CHECK_LIMIT])
             index = rng.randrange(2)
             argument = rng.randrange(16) if rng.random() < 0.5 else None
             body.append(Word(field, index, rng.getrandbits(40), argument))
@@ -168,7 +174,7 @@ def replaced(raw: bytes, number: int, word: int) -> bytes:
         Word(EventField.CONTROL, 3),
         Word(EventField.CONTROL, 16),
         Word(StepField.CONTROL, 16),
-        Word(LengthField.ELEMENTS, 4),
+        Word(LengthField.ELEMENTS, PRESETS["ddr3"].lengths),
         Word(CallbackField.START, 16),
         Word(ControlField.CONFIG),
         Word(ControlField.END),
@@ -201,3 +207,78 @@ def test_another_configuration_is_refused():
     config = PRESETS["edge"]
     raw = Program(PRESETS["ddr3"].hash, [RUN]).to_bytes()
     assert launch(config, raw, [], at=1024)["illegal"] == 0
+
+
+def values(config: Config) -> list[tuple[Word, bool]]:
+    """Words whose value this machine can work with, or not."""
+    beyond, last = config.registers + 1, config.levels - 1
+    loads = config.sequential_loads[1] + config.random_loads[1]
+    listed = [
+        (Word(LevelField.STEP, 1, 0), False),
+        (Word(LevelField.STEP, 1, 1 << 39), True),
+        (Word.packed(LevelField.CHECK, 1, enable=1, load=loads - 1), True),
+        (Word.packed(LevelField.CHECK, 1, enable=1, load=loads), loads == 4),
+        (Word.packed(LevelField.CHECK, 1, load=loads, mode=3, limit=7), True),
+        (Word.packed(LevelField.CHECK, 1, enable=1, kind=2), False),
+        (Word.packed(LevelField.CHECK, 1, enable=1, mode=3), False),
+        (Word.packed(LevelField.ALU0, last, op=15), False),
+        (Word.packed(LevelField.ALU0, last, op=12), False),
+        *((Word.packed(LevelField.ALU0, k, op=AluOp.SHIFT_RIGHT), able) for k, able in enumerate(config.shifters)),
+        (Word.packed(EventField.CONTROL, 1, first=config.steps - 3, count=3), True),
+        (Word.packed(EventField.CONTROL, 1, first=config.steps - 2, count=3), False),
+        (Word.packed(EventField.CONTROL, 1, first=31, predicate=7), True),
+        *((Word.packed(LevelField.CONTROL, k, interleave=1), bool(count)) for k, count in enumerate(config.contexts)),
+        (Word.packed(StepField.CONTROL, 1, queue=3), False),
+    ]  # fmt: skip
+    named = {
+        LevelField.CONTROL: ("induction", "lower", "upper"), LevelField.LOAD1: ("index", "base", "destination"),
+        LevelField.ALU0: ("a", "b", "destination"), LevelField.COUNT: ("predicate", "destination"),
+        StepField.CONTROL: STEP_OPERANDS,
+    }  # fmt: skip
+    for field, members in named.items():
+        listed += [(Word.packed(field, 0, **{name: beyond - 1}), True) for name in members]
+        listed += [(Word.packed(field, 0, **{name: beyond}), False) for name in members]
+    listed.append((Word.packed(LevelField.CHECK, 0, enable=1, limit=beyond), False))
+    listed.append((Word.packed(EventField.CONTROL, 0, count=1, predicate=beyond), False))
+    return listed
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_values_are_judged(name):
+    config = CONFIGS[name]
+    listed = [(word, good) for word, good in values(config) if config.registers < 7 or good]
+    dut = ValueCheck(config)
+    simulator = Simulator(dut)
+
+    async def bench(ctx):
+        for word, good in listed:
+            ctx.set(dut.word, unpack_word(word))
+            assert ctx.get(dut.legal) == good, word
+
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+def unpack_word(word: Word) -> dict:
+    return {"value": word.value, "unit": word.unit, "index": word.index, "field": word.field.value}
+
+
+BAD_VALUE = Word(LevelField.STEP, 0, 1 << 39)
+"""With an argument of 1 << 39 added it is 0."""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ([], []), ([], [RUN]), ([RUN], []), ([RUN], [Word(LevelField.LOWER)]), ([Word(LevelField.LOWER)], [BAD_VALUE]),
+        ([], [Word(LevelField.LOWER, 9)]), ([], [Word(LevelField.LOWER), Word(LevelField.LOWER, 9)]),
+        ([], [Word(ControlField.CONFIG)]), ([], [Word(LevelField.LOWER), RUN]),
+    ],
+)  # fmt: skip
+def test_a_value_that_the_machine_cannot_work_with_stops_it(before, after):
+    config = PRESETS["edge"]
+    bad = replace(BAD_VALUE, argument=3)
+    raw = Program(config.hash, [*before, bad, *after]).to_bytes()
+    got = launch(config, raw, [0, 0, 0, 1 << 39], at=1024)
+    assert got["illegal"] == 2 + len(before)
+    assert got["events"].count("run") == before.count(RUN)

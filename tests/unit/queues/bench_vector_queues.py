@@ -96,7 +96,7 @@ class Bench:
             assert got == expected, f"queue {queue}: order or contents"
         for _ in range(5):
             await RisingEdge(self.dut.clk)
-        assert self.dut.empty.value, "not empty at the end"
+        assert self.dut.empty.value and self.dut.occupied.value == 0, "not empty at the end"
         assert [len(sink.got) for sink in self.sinks] == [len(e) for e in self.expected]
 
 
@@ -154,6 +154,7 @@ async def limits_and_marks(dut):
     second = min(size, budget - first)
     assert reserved == [first, second, min(size, budget - first - second)]
     assert [int(getattr(dut, f"mark{n}").value) for n in range(3)] == reserved
+    assert int(dut.occupied.value) == sum((count > 0) << queue for queue, count in enumerate(reserved))
     assert not await bench.reserve(2, 16, patience=10)
     for sink in bench.sinks:
         sink.pause = 0.0

@@ -1,0 +1,68 @@
+"""What one wants to see first: the streams between the units, in the order in which a launch goes through them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from daedal.cosim.rtl import TOP
+from daedal.cosim.waveform.signals import Signals
+from daedal.hw.config import MAX_LEVELS
+
+CORE = f"{TOP}.core"
+"""Path of the core below the module that registers its reset."""
+
+VIEW: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("launch", "controller", ("fsm_state", "state")),
+    ("loader", "loader", ("fsm_state", "launch", "config_bus", "run", "nest_done")),
+    *(
+        (f"level {level}", f"access.level{level}", ("o__valid", "o__ready", "o__payload"))
+        for level in range(MAX_LEVELS)
+    ),
+    ("events", "access.events", ("i", "tokens", "scalars", "store_addresses", "rows")),
+    ("token queue", "tokens", ("o",)),
+    ("scalar queue", "scalars", ("o",)),
+    ("store address queue", "addresses", ("o",)),
+    ("vector queues", "vectors", ("reserve", "returns", "vector0", "vector1", "stream")),
+    ("execute unit", "execute.issue", ("i",)),
+    ("store unit", "store", ("addresses", "data", "stream_data")),
+    ("fault", "", ("found",)),
+    ("memory", "", (*(f"read{port}" for port in range(16)), "write")),
+)
+"""Groups: title, unit below the core, and what to show of it: a signal, or an interface with all its members. Levels
+and ports that a configuration does not have are left out.
+"""
+
+_CONSTANT = ("arid", "arsize", "arburst", "awid", "awsize", "awburst", "rid", "bid")
+"""Members of AXI interfaces that never change."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Signals to show together, each as module path and name."""
+
+    title: str
+    signals: tuple[tuple[str, str], ...]
+
+
+def select(signals: Signals) -> list[Group]:
+    """The groups of ``VIEW`` that the design has; those without signals are left out."""
+    groups = []
+    for title, unit, shown in VIEW:
+        path = f"{CORE}.{unit}" if unit else CORE
+        found = tuple((path, name) for item in shown for name in members(signals, path, item))
+        if found:
+            groups.append(Group(title, found))
+    return groups
+
+
+def members(signals: Signals, path: str, item: str) -> Iterator[str]:
+    """The signals of module ``path`` that are ``item`` or a member of it and have no members of their own.
+
+    The handshake comes first.
+    """
+    own = signals.own(path)
+    for plain in sorted(own, key=lambda plain: (plain != f"{item}__valid", plain != f"{item}__ready")):
+        if plain != item and not plain.startswith(f"{item}__"):
+            continue
+        has_members = any(other.startswith(f"{plain}__") for other in own)
+        if not has_members and plain.rpartition("__")[2] not in _CONSTANT:
+            yield own[plain]

@@ -1,0 +1,73 @@
+"""Options and files that several subcommands have in common."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from daedal.errors import ConfigMismatch, DaedalError
+from daedal.hw.config import PRESETS, Config
+from daedal.hw.config_file import find_config
+
+if TYPE_CHECKING:
+    from daedal.hw.isa.program import Program
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class FileError(DaedalError):
+    """A file named on the command line cannot be read or written."""
+
+
+def config_option(text: str, *, default: str | None = "ddr3") -> Callable[[F], F]:
+    """The option ``--config``: a preset's name or a file; the command gets a ``Config``, or None without a default.
+
+    What is wrong with a file is an error of status 1 that says where.
+    """
+
+    def convert(context: click.Context, parameter: click.Parameter, value: str | None) -> Config | None:
+        if value is not None and value not in PRESETS and not Path(value).suffix:
+            raise click.BadParameter(f"{value!r} is not one of {', '.join(PRESETS)}, nor a .toml or .json file")
+        return None if value is None else find_config(value)
+
+    metavar = f"[{'|'.join(PRESETS)}|FILE]"
+    shown = default is not None
+    return click.option("--config", default=default, show_default=shown, metavar=metavar, callback=convert, help=text)
+
+
+def read_bytes(path: str) -> bytes:
+    """The bytes of a file, or of the standard input for ``-``; FileError if it cannot be read."""
+    try:
+        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def write_bytes(path: str, data: bytes) -> None:
+    """Write a file, or the standard output for ``-``; FileError if it cannot be written."""
+    try:
+        if path == "-":
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        else:
+            Path(path).write_bytes(data)
+    except OSError as error:
+        raise FileError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def source_name(path: str) -> str:
+    """How messages call the file ``path``."""
+    return "standard input" if path == "-" else path
+
+
+def check_configuration(name: str, programs: "Sequence[Program]", config: Config | None) -> None:
+    """That all programs of the file ``name`` are for ``config``, if one is given; else ConfigMismatch."""
+    for program in programs:
+        if config is not None and program.config_hash != config.hash:
+            known = {each.hash: f"{each.name} " for each in PRESETS.values()}
+            raise ConfigMismatch(
+                f"{name} must be a program for configuration {config.name} {config.hash:#010x}, "
+                f"not {known.get(program.config_hash, '')}{program.config_hash:#010x}: compile it for that one"
+            )

@@ -1,0 +1,148 @@
+"""Which activation has the next iteration, when several run in turn."""
+
+from amaranth.hdl import Array, Cat, Elaboratable, Module, Signal, Value
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.config import Config
+from daedal.hw.interfaces import context_entries
+
+
+def first_of(m: Module, wanted: Value, name: str) -> Signal:
+    """The number of the lowest bit of ``wanted`` that is set; 0 if none is."""
+    number = Signal(range(len(wanted)), name=name)
+    for bit in reversed(range(len(wanted))):
+        with m.If(wanted[bit]):
+            m.d.comb += number.eq(bit)
+    return number
+
+
+class ContextSchedule(wiring.Component):
+    """Gives each activation an entry and, in their order, a context; goes round the contexts that have one.
+
+    A context whose activation ends takes the next one. No iteration starts while a context is free for which an
+    activation is still to come, so the order depends on the activations' lengths only, not on when they come.
+
+    Members
+    -------
+    running : ``In(1)``
+        Without, all is forgotten.
+    enter, enter_single, enter_final : ``In(1)``
+        An activation comes, into entry ``enter_entry``: it has one bundle only; it is the nest's last. Needs ``room``.
+    valid, entry, context, first, last, final : outputs, registered
+        Whose turn it is; its bundle is the activation's first, its last, the nest's last.
+    take, next_last : ``In(1)``
+        The bundle leaves; the activation's next bundle is its last.
+    """
+
+    def __init__(self, config: Config) -> None:
+        entry, context = range(context_entries(config)), range(config.context_count)
+        super().__init__(
+            {
+                "running": In(1),
+                **{name: In(1) for name in ("enter", "enter_single", "enter_final", "take", "next_last")},
+                "room": Out(1),
+                "enter_entry": Out(entry),
+                **{name: Out(1) for name in ("valid", "first", "last", "final")},
+                "entry": Out(entry),
+                "context": Out(context),
+            }
+        )
+        self._config = config
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        entries, contexts = context_entries(self._config), self._config.context_count
+        used, first, last = (Signal(entries, name=name) for name in ("used", "first_bits", "last_bits"))
+        busy, all_in = Signal(contexts), Signal()
+        places = [Signal(range(entries), name=f"place{n}") for n in range(contexts)]
+        head, waits, pop = self._waiting(m)
+        pick, ends, chosen = self._choose(m, busy, places, last, all_in & ~waits)
+        m.d.comb += [
+            self.room.eq(~used.all()),
+            self.enter_entry.eq(first_of(m, ~used, "free_entry")),
+            pop.eq(waits & ((pick & ends) | ~busy.all())),
+        ]
+        self._fill(m, busy, places, chosen, pick & ends, waits, head)
+        with m.If(self.take):
+            m.d.sync += [
+                self.valid.eq(0),
+                first.bit_select(self.entry, 1).eq(0),
+                last.bit_select(self.entry, 1).eq(self.next_last),
+            ]
+            with m.If(self.last):
+                m.d.sync += used.bit_select(self.entry, 1).eq(0)
+        with m.If(self.enter):
+            m.d.sync += [
+                used.bit_select(self.enter_entry, 1).eq(1),
+                first.bit_select(self.enter_entry, 1).eq(1),
+                last.bit_select(self.enter_entry, 1).eq(self.enter_single),
+                all_in.eq(self.enter_final),
+            ]
+        with m.If(pick):
+            place = Array(places)[chosen]
+            m.d.sync += [
+                self.valid.eq(1),
+                self.entry.eq(place),
+                self.context.eq(chosen),
+                self.first.eq(first.bit_select(place, 1)),
+                self.last.eq(ends),
+                self.final.eq(ends & all_in & ~waits & ~(busy & ~(Value.cast(1) << chosen)[:contexts]).any()),
+            ]
+        with m.If(~self.running):
+            m.d.sync += [used.eq(0), busy.eq(0), all_in.eq(0), self.valid.eq(0), self.context.eq(~0)]
+        return m
+
+    def _waiting(self, m: Module) -> tuple[Value, Signal, Signal]:
+        """Entries that have no context yet, in order: the first one, whether there is one, and its removal."""
+        entries = context_entries(self._config)
+        m.submodules.order = order = memory.Memory(shape=range(entries), depth=entries, init=[])
+        write, read = order.write_port(), order.read_port(domain="comb")
+        start, count, pop = Signal(range(entries)), Signal(range(entries + 1)), Signal()
+        waits = Signal()
+        m.d.comb += [
+            write.en.eq(self.enter),
+            write.addr.eq(start + count),
+            write.data.eq(self.enter_entry),
+            read.addr.eq(start),
+            waits.eq(count != 0),
+        ]
+        m.d.sync += [start.eq(start + pop), count.eq(count + self.enter - pop)]
+        with m.If(~self.running):
+            m.d.sync += count.eq(0)
+        return read.data, waits, pop
+
+    def _choose(
+        self, m: Module, busy: Signal, places: list[Signal], last: Signal, exhausted: Value
+    ) -> tuple[Signal, Signal, Signal]:
+        """The next context after the one whose turn it is, but not that one: whether, and whether it ends."""
+        pick, ends = Signal(), Signal()
+        present = (Value.cast(1) << self.context)[: len(busy)]
+        candidates = Signal(len(busy))
+        after = Signal(len(busy))
+        m.d.comb += [
+            candidates.eq(busy & ~Cat(*(self.valid & bit for bit in present))),
+            after.eq(candidates & ~((present << 1) - 1)[: len(busy)]),
+        ]
+        chosen = Signal.like(self.context, name="chosen")
+        later, any_one = first_of(m, after, "later"), first_of(m, candidates, "any_one")
+        with m.If(after.any()):
+            m.d.comb += chosen.eq(later)
+        with m.Else():
+            m.d.comb += chosen.eq(any_one)
+        m.d.comb += [
+            pick.eq(candidates.any() & (busy.all() | exhausted) & (~self.valid | self.take)),
+            ends.eq(last.bit_select(Array(places)[chosen], 1)),
+        ]
+        return pick, ends, chosen
+
+    def _fill(
+        self, m: Module, busy: Signal, places: list[Signal], chosen: Signal, ending: Value, waits: Signal, head: Value
+    ) -> None:
+        """A context that ends, or one that is free, takes the next activation."""
+        free = first_of(m, ~busy, "free_context")
+        for number, place in enumerate(places):
+            fills = Signal(name=f"fills{number}")
+            m.d.comb += fills.eq((ending & (chosen == number)) | (~busy.all() & ~busy[number] & (free == number)))
+            with m.If(fills):
+                m.d.sync += [place.eq(head), busy[number].eq(waits)]

@@ -1,0 +1,89 @@
+"""Configurations from files: JSON or TOML tables of ``Config`` fields."""
+
+import json
+import re
+import tomllib
+from collections.abc import Collection
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from daedal.errors import InvalidConfig
+from daedal.hw.config import MAX_LEVELS, PRESETS, Config
+
+BASE = "base"
+"""Key of a file that names the preset whose values hold for the fields not given; ``ddr3`` without it."""
+
+_PER_LEVEL = frozenset(name for name, value in asdict(Config()).items() if isinstance(value, tuple))
+
+
+def find_config(name: str) -> Config:
+    """The preset called ``name``, or the configuration in the file of that name.
+
+    Raises InvalidConfig for what is neither, and as :func:`read_config`.
+    """
+    if name in PRESETS:
+        return PRESETS[name]
+    if not Path(name).suffix:
+        raise InvalidConfig(f"configuration must be one of {', '.join(PRESETS)} or a file, not {name!r}")
+    return read_config(Path(name))
+
+
+def read_config(path: Path) -> Config:
+    """The configuration in a file with the suffix ``.toml`` or ``.json``; it is called as the file.
+
+    Every key is a field of ``Config``, or ``base``. Per-level fields that are not given are cut to ``levels``. Raises
+    InvalidConfig, which names file, field, value and what the value may be.
+    """
+    table = _read_table(path)
+    base = table.pop(BASE, Config().name)
+    if base not in PRESETS:
+        raise InvalidConfig(f"{path}: {BASE} must be one of {', '.join(PRESETS)}, not {base!r}")
+    known = {field.name for field in fields(Config)}
+    values = {**asdict(PRESETS[base]), "name": re.sub(r"[^\w.-]", "_", path.stem)}
+    for name, value in table.items():
+        if name not in known:
+            raise InvalidConfig(f"{path}: a field must be one of {', '.join([BASE, *sorted(known)])}, not {name!r}")
+        values[name] = _typed(path, name, value)
+    _fit_levels(values, given=table.keys())
+    try:
+        return Config(**values)
+    except ValueError as error:
+        raise InvalidConfig(f"{path}: {error}") from error
+
+
+def _read_table(path: Path) -> dict[str, Any]:
+    readers = {".toml": tomllib.loads, ".json": json.loads}
+    if path.suffix not in readers:
+        raise InvalidConfig(f"a configuration file must end in {' or '.join(readers)}, not {str(path)!r}")
+    try:
+        table = readers[path.suffix](path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:  # both decoders' errors are ValueErrors with line and column
+        raise InvalidConfig(f"{path} cannot be read: {error}") from error
+    if not isinstance(table, dict):
+        raise InvalidConfig(f"{path} must hold a table of fields, not {type(table).__name__}")
+    return table
+
+
+def _fit_levels(values: dict[str, Any], *, given: Collection[str]) -> None:
+    """Cut the base's per-level fields to ``levels`` entries, or repeat their last one, where the file has none."""
+    levels = values["levels"]
+    for name in _PER_LEVEL - set(given):
+        if isinstance(levels, int) and 0 < levels <= MAX_LEVELS:
+            values[name] = (values[name] + values[name][-1:] * levels)[:levels]
+
+
+def _typed(path: Path, name: str, value: Any) -> Any:
+    """``value`` as ``Config`` has it: a string, whole number or tuple, so that equal machines have equal hashes."""
+    if name == "name":
+        if not isinstance(value, str) or not re.fullmatch(r"[\w.-]+", value):
+            raise InvalidConfig(f"{path}: name must be letters, digits, '.', '-' and '_', not {value!r}")
+        return value
+    if name in _PER_LEVEL:
+        if not isinstance(value, list):
+            raise InvalidConfig(f"{path}: {name} must be a list with one entry per level, not {value!r}")
+        kind = type(getattr(Config(), name)[0])
+        return tuple(kind(item) if item in (0, 1) else item for item in value)
+    if isinstance(value, bool):
+        raise InvalidConfig(f"{path}: {name} must be a whole number, not {value!r}")
+    return value

@@ -1,0 +1,126 @@
+"""Judges the values of program words: what the machine cannot do is refused when it is loaded."""
+
+from enum import Enum
+
+from amaranth import Module, Value
+from amaranth.hdl import Cat, Const, Elaboratable
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.config import MAX_REGISTERS, Config
+from daedal.hw.interfaces import ConfigWord
+from daedal.hw.isa.program_words import (
+    ALU_FIELDS,
+    LOAD_FIELDS,
+    AluControl,
+    AluOp,
+    CheckControl,
+    CheckKind,
+    CheckMode,
+    CountControl,
+    EventControl,
+    FetchQueue,
+    LevelControl,
+    LevelField,
+    LoadControl,
+    StepControl,
+    StepField,
+    Unit,
+)
+
+STEP_OPERANDS = (
+    "scalar", "token", "store_base", "store_index", "store_pitch", "store_size", "fetch_base", "fetch_index",
+    "fetch_pitch", "fetch_size",
+)  # fmt: skip
+
+
+class ValueCheck(wiring.Component):
+    """Whether the value of a word (its argument added) names only what the machine has; combinational.
+
+    Of a word whose unit, index and field exist: registers, interleaving, ALU operations and shifts, load slots, kinds
+    and modes of checks, steps, queues, and a loop's step, which is not 0. Events and checks that are not enabled may
+    say anything.
+
+    Members
+    -------
+    word : ``In(ConfigWord)``
+    legal : ``Out(1)``
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        super().__init__({"word": In(ConfigWord), "legal": Out(1)})
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        word, level = self.word, self.word.unit == Unit.LEVEL
+        m.d.comb += self.legal.eq(1)
+        rules = (
+            (level & (word.field == LevelField.CONTROL), self._control()),
+            (level & (word.field == LevelField.STEP), word.value.any()),
+            (level & (word.field == LevelField.CHECK), self._check()),
+            (level & (word.field == LevelField.COUNT), self._count()),
+            (level & _slots(word.field, LevelField.LOAD0, LOAD_FIELDS), self._load()),
+            (level & _slots(word.field, LevelField.ALU0, ALU_FIELDS), self._alu()),
+            (word.unit == Unit.EVENT, self._event()),
+            ((word.unit == Unit.STEP) & (word.field == StepField.CONTROL), self._step()),
+        )
+        for concerned, allowed in rules:
+            with m.If(concerned & ~allowed):
+                m.d.comb += self.legal.eq(0)
+        return m
+
+    def _as(self, struct: type[data.Struct]) -> data.View:
+        """The value as this structure."""
+        return struct(self.word.value[: data.Layout.cast(struct).size])
+
+    def _registers(self, *sources: Value) -> Value:
+        """Whether all of these are constants or registers of this machine."""
+        if self._config.registers == MAX_REGISTERS:
+            return Const(1)
+        return Cat(Value.cast(source) <= self._config.registers for source in sources).all()
+
+    def _control(self) -> Value:
+        control = self._as(LevelControl)
+        able = Cat(self.word.index == level for level, contexts in enumerate(self._config.contexts) if contexts).any()
+        return (~control.interleave | able) & self._registers(control.induction, control.lower, control.upper)
+
+    def _check(self) -> Value:
+        check, config = self._as(CheckControl), self._config
+        loads = [sum(slots) for slots in zip(config.sequential_loads, config.random_loads, strict=True)]
+        there = Cat((self.word.index == level) & (Value.cast(check.load) < count) for level, count in enumerate(loads))
+        known = _known(check.kind, CheckKind) & _known(check.mode, CheckMode)
+        return ~check.enable | (there.any() & known & self._registers(check.limit))
+
+    def _count(self) -> Value:
+        count = self._as(CountControl)
+        return self._registers(count.predicate, count.destination)
+
+    def _load(self) -> Value:
+        load = self._as(LoadControl)
+        return self._registers(load.index, load.base, load.destination)
+
+    def _alu(self) -> Value:
+        alu = self._as(AluControl)
+        shifts = Value.cast(alu.op).matches(AluOp.SHIFT_LEFT, AluOp.SHIFT_RIGHT)
+        able = Cat(self.word.index == level for level, shifter in enumerate(self._config.shifters) if shifter).any()
+        return _known(alu.op, AluOp) & (~shifts | able) & self._registers(alu.a, alu.b, alu.destination)
+
+    def _event(self) -> Value:
+        event = self._as(EventControl)
+        inside = event.first + event.count <= self._config.steps
+        return (event.count == 0) | (inside & self._registers(event.predicate))
+
+    def _step(self) -> Value:
+        step = self._as(StepControl)
+        return _known(step.queue, FetchQueue) & self._registers(*(step[name] for name in STEP_OPERANDS))
+
+
+def _known(value: Value, kind: type[Enum]) -> Value:
+    """Whether this is a value of the enumeration."""
+    return Value.cast(value).matches(*kind)
+
+
+def _slots(field: Value, first: LevelField, distance: int) -> Value:
+    """Whether this is the control word of one of four slots, which are ``distance`` fields apart."""
+    return Cat(field == first.value + distance * slot for slot in range(4)).any()

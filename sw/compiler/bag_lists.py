@@ -1,0 +1,225 @@
+"""Several pooling operations in one launch: where everything is put, and the list that the machine walks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, fx
+
+from daedal.compiler.codegen.arguments import Buffer
+from daedal.compiler.frontends.bag_list import BagList, Kind
+from daedal.compiler.frontends.calls import BagCall
+from daedal.compiler.frontends.emb_builder import Bag
+from daedal.compiler.frontends.groups import Join
+from daedal.compiler.frontends.inputs import LONGEST_BAG, Request
+from daedal.compiler.kernel import Kernel
+from daedal.driver.arena import Arena
+from daedal.driver.device import Device
+from daedal.driver.record import Record
+from daedal.driver.tables import Table, row_pitch
+from daedal.errors import UnsupportedOperation
+from daedal.hw.config import ELEMENT_BYTES, Config
+from daedal.hw.isa.program_words import INDEX_BITS
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One operation of a group, with what a run gives to it."""
+
+    node: fx.Node
+    call: BagCall
+    request: Request
+
+    @property
+    def operation(self) -> Bag:
+        """What is to be done."""
+        assert isinstance(self.request.operation, Bag)
+        return self.request.operation
+
+    @property
+    def offsets(self) -> Array:
+        """Start of each bag and, last, the end of the last one, int64."""
+        offsets = self.request.buffers.get("offsets")
+        if offsets is None:
+            return np.arange(self.request.rows + 1, dtype=np.int64) * self.request.values["length"]
+        return offsets.numpy().astype(np.int64)
+
+    def entries(self, name: str) -> Array:
+        """Indices or weights, as far as bags use them."""
+        count = int(self.offsets[-1]) if self.request.rows or "offsets" in self.request.buffers else 0
+        values: Array = self.request.buffers[name].numpy()[:count]
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A buffer that is written: the results of ``parts``, side by side, for ``node``."""
+
+    node: fx.Node
+    parts: tuple[Member, ...]
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return sum(part.operation.width for part in self.parts)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Bags and columns."""
+        return self.parts[0].request.rows, self.width
+
+    @property
+    def columns(self) -> list[int]:
+        """First column of each part."""
+        widths = [part.operation.width for part in self.parts]
+        return [sum(widths[:n]) for n in range(len(widths))]
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    """An entry of the list: columns of a table, from ``tile`` on, and where their results go."""
+
+    kind: Kind
+    member: Member
+    result: Result
+    column: int
+    tile: int
+
+
+class Plan:
+    """What one launch does.
+
+    Parameters
+    ----------
+    members
+        The operations.
+    joins
+        Concatenations of their results.
+    config
+        The machine.
+    """
+
+    def __init__(self, members: Sequence[Member], joins: Sequence[Join], config: Config) -> None:
+        self.members = tuple(members)
+        self.results = _results(self.members, joins)
+        entries = [entry for result in self.results for entry in _entries(result, config)]
+        kinds = list(dict.fromkeys(entry.kind for entry in entries))
+        self._entries = sorted(entries, key=lambda entry: kinds.index(entry.kind))
+        counts = tuple(sum(entry.kind == kind for entry in entries) for kind in kinds)
+        self.operation = BagList(tuple(zip(kinds, counts, strict=True)))
+        self.bags = max(member.request.rows for member in self.members)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the numbers that the machine multiplies are small enough."""
+        apart = self.bags + 1
+        return apart < LONGEST_BAG and apart * len(self._entries) < 1 << INDEX_BITS
+
+    def run(self, device: Device, kernel: Kernel) -> tuple[dict[fx.Node, Tensor], Record]:
+        """Launch ``kernel`` and fetch the results, by node."""
+        program = device.load_program(kernel.program)
+        with device.arena() as arena:
+            placed = _Placement(self, device, arena)
+            record = device.launch(program, kernel.launch_arguments(placed.buffers(self._entries), {"bags": self.bags}))
+            arrays = {
+                result.node: arena.download(placed.addresses[result.node], result.shape, np.float32)
+                for result in self.results
+            }
+        return {node: torch.from_numpy(array) for node, array in arrays.items()}, record
+
+
+def _results(members: Sequence[Member], joins: Sequence[Join]) -> list[Result]:
+    """The buffers that are written. A concatenation of different numbers of bags is left to PyTorch."""
+    by_node = {member.node: member for member in members}
+    results = [Result(join.node, tuple(by_node[part] for part in join.parts)) for join in joins]
+    results = [result for result in results if len({part.request.rows for part in result.parts}) == 1]
+    joined = {part for result in results for part in result.parts}
+    return results + [Result(member.node, (member,)) for member in members if member not in joined]
+
+
+def _entries(result: Result, config: Config) -> list[_Entry]:
+    """The entries for a result: one for each table, or one for each tile of a table with long rows."""
+    found = []
+    for member, column in zip(result.parts, result.columns, strict=True):
+        operation = member.operation
+        pitch = _elements(row_pitch(operation.width * ELEMENT_BYTES, config))
+        for tile in range(0, operation.width, config.vl_max):
+            kind = Kind(
+                operation.mode,
+                min(config.vl_max, operation.width - tile),
+                pitch,
+                result.width,
+                operation.index_bits,
+                operation.is_weighted,
+                operation.is_fused,
+                operation.padding,
+            )
+            found.append(_Entry(kind, member, result, column, tile))
+    return found
+
+
+def _elements(size: int) -> int:
+    return size // ELEMENT_BYTES
+
+
+class _Placement:
+    """Device memory for one run of a plan."""
+
+    def __init__(self, plan: Plan, device: Device, arena: Arena) -> None:
+        self._plan, self._arena = plan, arena
+        self._tables = {member: _bind(device, member) for member in plan.members}
+        self.addresses = {
+            result.node: arena.reserve(max(1, plan.bags * result.width * ELEMENT_BYTES)) for result in plan.results
+        }
+        self._firsts: dict[Member, int] = {}
+
+    def buffers(self, entries: Sequence[_Entry]) -> Mapping[str, Buffer]:
+        """Everything that the kernel reads, by name."""
+        buffers: dict[str, Buffer] = {}
+        for bits in sorted({member.operation.index_bits for member in self._plan.members}):
+            members = [member for member in self._plan.members if member.operation.index_bits == bits]
+            members.sort(key=lambda member: not member.operation.is_weighted)
+            indices = [member.entries("indices") for member in members]
+            ends = np.cumsum([len(part) for part in indices])
+            self._firsts |= {m: int(end) - len(part) for m, part, end in zip(members, indices, ends, strict=True)}
+            buffers[f"indices{bits}"] = self._upload(np.concatenate(indices))
+            weights = [member.entries("weights") for member in members if member.operation.is_weighted]
+            buffers[f"weights{bits}"] = self._upload(np.concatenate([*weights, np.zeros(0, np.float32)]))
+        buffers["offsets"] = self._upload(np.concatenate([self._offsets(entry.member) for entry in entries]))
+        buffers["list"] = self._upload(np.array([self._numbers(*pair) for pair in enumerate(entries)], np.int64).T)
+        return buffers
+
+    def _offsets(self, member: Member) -> Array:
+        """Offsets into the indices of all tables; empty bags follow if other tables have more bags."""
+        offsets = member.offsets + self._firsts[member]
+        return np.pad(offsets, (0, self._plan.bags + 1 - len(offsets)), mode="edge")
+
+    def _numbers(self, position: int, entry: _Entry) -> tuple[int, int, int]:
+        """What the list says of an entry."""
+        table, tile = self._tables[entry.member], entry.tile * ELEMENT_BYTES
+        before = position * (self._plan.bags + 1) * entry.result.width
+        place = self.addresses[entry.result.node] + (entry.column - before) * ELEMENT_BYTES
+        return table.rows, table.address + tile, place + tile
+
+    def _upload(self, array: Array) -> Buffer:
+        strides = tuple(int(np.prod(array.shape[n + 1 :])) * array.itemsize for n in range(array.ndim))
+        return Buffer(self._arena.upload(array), array.shape, strides)
+
+
+def _bind(device: Device, member: Member) -> Table:
+    target = member.call.table
+    name = target.target if isinstance(target, fx.Node) else member.call.name
+    return device.bind_table(str(name), member.request.table)
+
+
+def check_fits(plan: Plan) -> None:
+    """Raise UnsupportedOperation for too many bags for one launch."""
+    if not plan.fits:
+        raise UnsupportedOperation(
+            f"{plan.bags} bags of {len(plan.members)} tables are too many for one launch of a list of tables"
+        )

@@ -1,0 +1,53 @@
+"""Whether a nest's activations may, and should, run side by side.
+
+The machine's adder takes ``ACCUMULATE_CYCLES``: rows of fewer beats leave it idle unless rows of several bags take
+turns. The order of additions within a bag stays; only the order in which bags end can change.
+"""
+
+from xdsl.ir import SSAValue
+
+from daedal.compiler.codegen.levels import Level
+from daedal.compiler.dialects import dlc, slc
+from daedal.compiler.transforms.rows import constant_of
+from daedal.hw.config import ACCUMULATE_CYCLES, Config
+
+
+def pays(root: slc.ForOp, config: Config) -> bool:
+    """Whether all rows that the nest fetches fit into a context, and some are shorter than the adder."""
+    fetches = [op for op in root.walk() if isinstance(op, dlc.FetchOp) and op.queue.data != "store"]
+    beats = [-(-op.bytes.value.data // config.bus_bytes) for op in fetches]
+    return bool(beats) and max(beats) <= config.context_beats and min(beats) < ACCUMULATE_CYCLES
+
+
+def allowed(levels: list[Level]) -> bool:
+    """Whether nothing that the nest does depends on activations of its innermost loop following each other.
+
+    Events may be those of the innermost loop, which work on the registers of one activation, or happen once for
+    each of them; what is stored must differ in address from one to the next.
+    """
+    if len(levels) < 2:
+        return False
+    *outer, parent, inner = levels
+    if any(level.events for level in outer) or any(event.event.data != "iteration" for event in parent.events):
+        return False
+    if constant_of(inner.loop.step) != 1:
+        return False
+    stores = [op for event in (*parent.events, *inner.events) for op in event.body.block.ops
+              if isinstance(op, dlc.PushStoreOp)]  # fmt: skip
+    in_iterations = any(
+        isinstance(op, dlc.PushStoreOp)
+        for event in inner.events
+        if event.event.data == "iteration"
+        for op in event.body.block.ops
+    )
+    return not in_iterations and all(_differs(op, parent, outer) for op in stores)
+
+
+def _differs(store: dlc.PushStoreOp, parent: Level, outer: list[Level]) -> bool:
+    """Whether each activation stores at an address of its own: rows of an array, by the loop around it."""
+    is_row = store.index is parent.loop.induction and constant_of(store.pitch) != 0
+    return is_row and not outer and not _is_stream(store.base)
+
+
+def _is_stream(value: SSAValue) -> bool:
+    return isinstance(value.type, slc.StreamType)

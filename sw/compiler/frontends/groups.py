@@ -1,0 +1,115 @@
+"""Finds pooling operations that can be one launch: several of a graph, none of which needs another's result.
+
+What they need is moved in front of the first of them. ``torch.cat`` along the columns of their results needs no
+copy: the machine writes each result where it belongs.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from operator import getitem
+
+import torch
+from torch import fx
+
+from daedal.compiler.frontends.calls import BagCall, Call, is_embedding
+
+_CATS = (torch.cat, torch.concat, torch.concatenate, torch.ops.aten.cat.default)
+
+_IN_PLACE = (
+    "setitem", "delitem", "iadd", "iand", "iconcat", "ifloordiv", "ilshift", "imatmul", "imod", "imul", "ior", "ipow",
+    "irshift", "isub", "itruediv", "ixor",
+)  # fmt: skip
+"""Functions of ``operator`` that change their first argument."""
+
+
+@dataclass(frozen=True)
+class Join:
+    """A concatenation, along the columns, of nothing but results of one group."""
+
+    node: fx.Node
+    parts: tuple[fx.Node, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Pooling operations for one launch, at least two, in the order of the graph, and their concatenations."""
+
+    members: tuple[fx.Node, ...]
+    joins: tuple[Join, ...]
+
+
+def find_groups(graph: fx.Graph, calls: Mapping[fx.Node, Call]) -> list[Group]:
+    """The groups of ``graph``, whose nodes are reordered: all that a group needs is in front of it."""
+    groups: list[list[fx.Node]] = [[]]
+    needs: dict[fx.Node, set[fx.Node]] = {}
+    for node in graph.nodes:
+        needs[node] = set().union(*({*needs[before], before} for before in node.all_input_nodes))
+        if _has_effects(node) or (is_embedding(node) and node not in calls):
+            groups.append([])
+        elif isinstance(calls.get(node), BagCall):
+            if needs[node] & set(groups[-1]):
+                groups.append([])
+            groups[-1].append(node)
+    found = [group for group in groups if len(group) > 1]
+    for group in found:
+        _gather(graph, group, needs)
+    graph.lint()
+    return [Group(tuple(group), tuple(_joins(graph, group, calls))) for group in found]
+
+
+def _has_effects(node: fx.Node) -> bool:
+    """Whether a node may change a tensor that another one reads."""
+    if node.op == "call_function":
+        schema = getattr(node.target, "_schema", None)
+        if schema is not None:
+            return bool(schema.is_mutable)
+        name = getattr(node.target, "__name__", "")
+        in_place = name.endswith("_") or name in _IN_PLACE or bool(node.kwargs.get("inplace"))
+        return in_place or node.kwargs.get("out") is not None
+    return node.op == "call_module" or (node.op == "call_method" and str(node.target).endswith("_"))
+
+
+def _gather(graph: fx.Graph, group: list[fx.Node], needs: Mapping[fx.Node, set[fx.Node]]) -> None:
+    """Move what later members need in front of the first one."""
+    first, *others = group
+    wanted = set().union(*(needs[node] for node in others))
+    is_behind = False
+    for node in list(graph.nodes):
+        is_behind |= node is first
+        if is_behind and node in wanted:
+            first.prepend(node)
+
+
+def _joins(graph: fx.Graph, group: list[fx.Node], calls: Mapping[fx.Node, Call]) -> Iterator[Join]:
+    taken: set[fx.Node] = set()
+    for node in graph.nodes:
+        if node.op != "call_function" or node.target not in _CATS:
+            continue
+        named = dict(zip(("tensors", "dim"), node.args, strict=False)) | node.kwargs
+        tensors, dim = named.get("tensors"), named.get("dim", named.get("axis", 0))
+        if dim not in (1, -1) or not isinstance(tensors, list | tuple) or "out" in named:
+            continue
+        parts = [_source(part, calls) for part in tensors]
+        members = [part for part in parts if part in group and part not in taken]
+        if len(members) == len(parts) == len(set(parts)):
+            taken.update(members)
+            yield Join(node, tuple(members))
+
+
+def _source(part: object, calls: Mapping[fx.Node, Call]) -> fx.Node | None:
+    """The operation whose pooled rows ``part`` is."""
+    if not isinstance(part, fx.Node):
+        return None
+    if part.op == "call_function" and part.target is getitem and part.args[1] == 0:
+        source = part.args[0]
+        call = calls.get(source) if isinstance(source, fx.Node) else None
+        return source if isinstance(call, BagCall) and call.gives_tuple else None  # type: ignore[return-value]
+    call = calls.get(part)
+    return part if isinstance(call, BagCall) and not call.gives_tuple else None
+
+
+def is_only_joined(node: fx.Node, join: fx.Node) -> bool:
+    """Whether nothing but ``join`` uses the pooled rows of ``node``."""
+    users = set(node.users)
+    rows = {inner for user in users if user.target is getitem for inner in user.users}
+    return (rows | {user for user in users if user.target is not getitem}) == {join}

