@@ -14,8 +14,9 @@ from daedal.hw.isa.launch import State
 from tests.fuzz.case import Case
 from tests.fuzz.generator import legal_case
 from tests.fuzz.judge import Expected, Failure, expect, judge
-from tests.fuzz.machines import SECONDS, SHORT, Machine, Stuck
+from tests.fuzz.machines import SECONDS, SHORT, Machine
 from tests.fuzz.mutations import MUTATIONS, mutants
+from tests.fuzz.residue import outcome_of
 from tests.fuzz.shrink import shrink
 
 MEMORIES = ("ideal", "ideal:stall=0.3,seed=5", "ideal:latency=3,lines=4", "ideal:latency=300,stall=0.05,seed=2")
@@ -79,12 +80,10 @@ class Campaign:
         mutation, causes = list(MUTATIONS.items())[number % len(MUTATIONS)]
         self.emulator.seconds = SHORT
         for case, _ in zip(mutants(seed, self.config, mutation), range(MOST_TRIES), strict=False):
-            if case is None:
+            outcome = outcome_of(case, self.emulator) if case else None
+            if case is None or outcome is None:
                 continue
-            try:
-                record = self.emulator.run(case).records[0]
-            except Stuck:
-                continue
+            record = outcome.records[0]
             if record.state is State.FAULTED and record.cause in causes:
                 self.mutations[mutation.__name__] += 1
                 self.emulator.seconds = SECONDS
@@ -116,6 +115,8 @@ class Campaign:
         self.emulator.seconds = SHORT
 
         def fails(listed: Sequence[Case]) -> bool:
+            if not all(outcome_of(case, self.emulator) for case in listed):
+                return False
             try:
                 self.compare(listed, machine)
             except Failure as other:

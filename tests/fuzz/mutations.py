@@ -396,23 +396,24 @@ def missing_push(m: Mutation) -> bool:
 
 
 def extra_push(m: Mutation) -> bool:
-    """A step that pushes what nobody pops."""
-
-    def change(members: dict[str, int], word: Word) -> bool:
-        absent = [name for name in ("scalar_enable", "fetch_enable") if not members[name]]
-        if absent:
-            members[m.dice.pick(absent)] = 1
-            members |= {"fetch_base": 0, "fetch_index": 0, "fetch_pitch": 0, "fetch_size": 0}
-        return bool(absent)
-
-    if not m.alter((StepField.CONTROL,), change):
+    """A step that pushes what nobody pops: a scalar, or a row of one element."""
+    listed = m.words(StepField.CONTROL)
+    if not listed:
         return False
-    for step in range(m.config.steps):
-        have = {word.field for _, word in m.words() if word.unit is Unit.STEP and word.index == step}
-        values = {StepField.SCALAR: 1, StepField.FETCH_SIZE: 4, StepField.FETCH_BASE: TABLE}
-        values |= dict.fromkeys((StepField.FETCH_INDEX, StepField.FETCH_PITCH), 0)
-        for name in values.keys() - have if StepField.CONTROL in have else ():
-            m.body.insert(0, Word(name, step, values[name]).encode())
+    position, word = m.dice.pick(listed)
+    members = word.members()
+    absent = [name for name in ("scalar_enable", "fetch_enable") if not members[name]]
+    if not absent:
+        return False
+    name = m.dice.pick(absent)
+    members |= {name: 1}
+    constants = {StepField.SCALAR: 1}
+    if name == "fetch_enable":
+        members |= {"fetch_base": 0, "fetch_index": 0, "fetch_pitch": 0, "fetch_size": 0}
+        constants = {StepField.FETCH_BASE: TABLE, StepField.FETCH_INDEX: 0, StepField.FETCH_PITCH: 0}
+        constants[StepField.FETCH_SIZE] = 4
+    m.put(position, replace(word, value=pack(FIELD_STRUCTS[word.field], members)))
+    m.body[position:position] = [Word(field, word.index, value).encode() for field, value in constants.items()]
     return True
 
 

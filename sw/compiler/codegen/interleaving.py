@@ -44,9 +44,20 @@ def allowed(levels: list[Level]) -> bool:
 
 
 def _differs(store: dlc.PushStoreOp, parent: Level, outer: list[Level]) -> bool:
-    """Whether each activation stores at an address of its own: rows of an array, by the loop around it."""
+    """Whether each activation stores at an address of its own: rows of an array, by the loop around it.
+
+    The arrays may be those of a list, one after the other: they do not overlap (see ``place.memref``).
+    """
     is_row = store.index is parent.loop.induction and constant_of(store.pitch) != 0
-    return is_row and not outer and not _is_stream(store.base)
+    if not is_row or len(outer) > 1:
+        return False
+    return _is_of_list(store.base, outer[0]) if outer else not _is_stream(store.base)
+
+
+def _is_of_list(address: SSAValue, level: Level) -> bool:
+    """Whether an address was loaded from an array, a new element in each iteration: a ``place.memref`` had it."""
+    load = address.owner
+    return isinstance(load, dlc.LoadOp) and load.parent is level.loop.body.block and load.index is level.loop.induction
 
 
 def _is_stream(value: SSAValue) -> bool:

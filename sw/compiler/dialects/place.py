@@ -16,8 +16,8 @@ from daedal.compiler.dialects.slc import verify_index
 class MemrefOp(IRDLOperation):
     """The memref whose first element is at byte ``address`` of the device's memory.
 
-    Its strides are fixed. What a program reads through one of these must not overlap with what it writes
-    through another one.
+    Its strides are fixed. What a program writes through one of these must not overlap with what it reads or writes
+    through another one, nor, if the address is an element of a list, with what it writes through other elements.
     """
 
     name = "place.memref"
