@@ -90,18 +90,17 @@ class Tables:
     name
         What tables and JSON call it.
     shapes
-        Rows and columns of each table.
+        Rows and columns of each table, and rows of a bag over it.
     goal
         Least share of one line per cycle that is wanted, or None.
-    batch, pooling
-        Bags over each table, rows of a bag.
+    batch
+        Bags over each table.
     """
 
     name: str
-    shapes: tuple[tuple[int, int], ...]
+    shapes: tuple[tuple[int, int, int], ...]
     goal: float | None = None
     batch: int = BAGS
-    pooling: int = POOLING
 
     @property
     def bags(self) -> int:
@@ -109,35 +108,41 @@ class Tables:
         return self.batch * len(self.shapes)
 
     @property
+    def pooling(self) -> float:
+        """Rows of a bag in the mean."""
+        return sum(pooling for _, _, pooling in self.shapes) / len(self.shapes)
+
+    @property
     def dim(self) -> int:
         """Columns of the result."""
-        return sum(dim for _, dim in self.shapes)
+        return sum(dim for _, dim, _ in self.shapes)
 
     @property
     def rows(self) -> int:
         """Rows of all tables."""
-        return sum(rows for rows, _ in self.shapes)
+        return sum(rows for rows, _, _ in self.shapes)
 
     def smaller(self) -> "Tables":
         """The same with little work, to see that it runs."""
-        shapes = tuple((min(rows, 256), min(dim, 32)) for rows, dim in self.shapes)
-        return replace(self, shapes=shapes, batch=4, pooling=6)
+        shapes = tuple((min(rows, 256), min(dim, 32), min(pooling, 6)) for rows, dim, pooling in self.shapes)
+        return replace(self, shapes=shapes, batch=4)
 
     def make(self, seed: int) -> tuple[nn.Module, tuple[Tensor, ...]]:
         """The module and its inputs, int32 indices and offsets with a row for each table."""
         rng = np.random.default_rng(seed)
-        weights = [rng.standard_normal(shape, dtype=np.float32) for shape in self.shapes]
-        indices = [rng.integers(0, rows, self.batch * self.pooling, dtype=np.int32) for rows, _ in self.shapes]
-        offsets = np.arange(0, self.batch * self.pooling, self.pooling, dtype=np.int32)
-        bags = [nn.EmbeddingBag.from_pretrained(torch.from_numpy(weight), mode="sum") for weight in weights]
-        return _SideBySide(bags), (
-            torch.from_numpy(np.stack(indices)),
-            torch.from_numpy(np.tile(offsets, (len(bags), 1))),
-        )
+        longest = max(pooling for _, _, pooling in self.shapes)
+        weights = [rng.standard_normal((rows, dim), dtype=np.float32) for rows, dim, _ in self.shapes]
+        indices = [rng.integers(0, rows, self.batch * longest, dtype=np.int32) for rows, _, _ in self.shapes]
+        offsets = [np.arange(self.batch + 1, dtype=np.int32) * pooling for _, _, pooling in self.shapes]
+        bags = [
+            nn.EmbeddingBag.from_pretrained(torch.from_numpy(weight), mode="sum", include_last_offset=True)
+            for weight in weights
+        ]
+        return _SideBySide(bags), (torch.from_numpy(np.stack(indices)), torch.from_numpy(np.stack(offsets)))
 
 
 class _SideBySide(nn.Module):
-    """Bags over several tables; row k of the inputs is for table k."""
+    """Bags over several tables; row k of the inputs is for table k, indices behind its last offset for none."""
 
     def __init__(self, bags: list[nn.EmbeddingBag]) -> None:
         super().__init__()
@@ -150,6 +155,9 @@ class _SideBySide(nn.Module):
 
 SUM = Workload("sum, D = 64", "sum", 64, goal=0.93)
 
+RECOMMENDER = tuple((rows, dim, int(4 * lookups)) for rows, dim, lookups in dlrm.TABLES)
+"""The tables of the workload ``dlrm``, with four times the lookups."""
+
 WORKLOADS = (
     SUM,
     Workload("weighted sum, D = 64", "sum", 64, weighted=True),
@@ -159,8 +167,8 @@ WORKLOADS = (
     Workload("sum, D = 4", "sum", 4),
     Workload("sum, D = 1", "sum", 1),
     Workload("gather, D = 64", "gather", 64, goal=0.95),
-    Tables("8 tables, D = 64", ((20_000, 64),) * 8, goal=0.95),
-    Tables("8 tables of a recommender", tuple((rows, dim) for rows, dim, _ in dlrm.TABLES), goal=0.95),
+    Tables("8 tables, D = 64", ((20_000, 64, POOLING),) * 8, goal=0.95),
+    Tables("8 tables of a recommender", RECOMMENDER, goal=0.95),
 )
 """What the suite ``machine`` runs."""
 

@@ -78,9 +78,13 @@ class Activation(wiring.Component):
             self.i.ready.eq(move_in),
         ]
         with m.If(move_in):
-            m.d.sync += self._resolve(resolved)
+            m.d.sync += resolved.valid.eq(self.i.valid)
+            with m.If(self.i.valid):
+                m.d.sync += self._resolve(resolved)
         with m.If(move_out):
-            m.d.sync += self._compute(resolved, left)
+            m.d.sync += self.o.valid.eq(resolved.valid)
+            with m.If(resolved.valid):
+                m.d.sync += self._compute(resolved, left)
         return m
 
     def _resolve(self, resolved: Any) -> list[Any]:
@@ -88,7 +92,6 @@ class Activation(wiring.Component):
         registers = [parent.registers[n] for n in range(self._config.registers)]
         flags = parent.flags
         statements = [
-            resolved.valid.eq(self.i.valid),
             resolved.flags.eq(flags),
             resolved.active.eq(words.control.enable & flags.live & (flags.cause == Cause.NONE)),
             resolved.lower.eq(operand(words.control.lower, words.lower, registers)),
@@ -106,7 +109,7 @@ class Activation(wiring.Component):
 
     def _compute(self, resolved: Any, left: Signal) -> list[Any]:
         statements = [
-            *assign(self.o, resolved, ("valid", "registers", "flags", "lower", "upper", "limit")),
+            *assign(self.o, resolved, ("registers", "flags", "lower", "upper", "limit")),
             self.o.left.eq(left),
             self.o.run.eq(resolved.active & ~left[-1] & left.any()),
             self.o.empty.eq(resolved.active & ~left.any()),

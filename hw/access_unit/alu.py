@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import WorkBus, assign, operand
+from daedal.hw.access_unit.bundles import WorkBus, operand, register
 from daedal.hw.access_unit.multiplier import Multiplier
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.isa.program_words import AluControl, AluOp
@@ -42,21 +42,23 @@ class Alu(wiring.Component):
         read, worked = (WorkBus(self._config).create(path=(name,)) for name in ("read", "worked"))
         a, b, simple, result = (Signal(ADDRESS_BITS, name=name) for name in ("a", "b", "simple", "result"))
         m.d.comb += [multiplier.a.eq(a), multiplier.b.eq(b), multiplier.enable.eq(1)]
-        m.d.sync += [
-            a.eq(operand(self.control.a, self.constant_a, self.i.registers)),
-            b.eq(operand(self.control.b, self.constant_b, self.i.registers)),
-            simple.eq(self._simple(a, b)),
-        ]
         for later, bus in ((read, self.i), (worked, read), (self.o, worked)):
-            m.d.sync += [later.valid.eq(bus.valid), *assign(later, bus)]
+            register(m, later, bus)
+        with m.If(self.i.valid):
+            m.d.sync += [
+                a.eq(operand(self.control.a, self.constant_a, self.i.registers)),
+                b.eq(operand(self.control.b, self.constant_b, self.i.registers)),
+            ]
+        with m.If(read.valid):
+            m.d.sync += simple.eq(self._simple(a, b))
         product = sum(multiplier.summands[1:], multiplier.summands[0])
         m.d.comb += result.eq(Mux(self.control.op == AluOp.MUL, product, simple))
         if self._shifter:
             self._shift(m, a, b, result)
-        with m.If(worked.work & (self.control.op != AluOp.NONE)):
-            for number, register in enumerate(self.o.registers):
+        with m.If(worked.valid & worked.work & (self.control.op != AluOp.NONE)):
+            for number, held in enumerate(self.o.registers):
                 with m.If(Value.cast(self.control.destination) == number + 1):
-                    m.d.sync += register.eq(result)
+                    m.d.sync += held.eq(result)
         return m
 
     def _simple(self, a: Signal, b: Signal) -> Value:

@@ -48,11 +48,21 @@ def assign(target: Any, source: Any, fields: Iterable[str] = WORK_FIELDS) -> lis
     return statements
 
 
+def register(m: Module, later: Any, bus: Any) -> None:
+    """``later`` is ``bus`` (both a ``WorkBus``) a cycle later; it keeps what it has while nothing comes.
+
+    That spares the simulator, and the chip, moving what nobody looks at.
+    """
+    m.d.sync += later.valid.eq(bus.valid)
+    with m.If(bus.valid):
+        m.d.sync += assign(later, bus)
+
+
 def delayed(m: Module, bus: Any, cycles: int = 1) -> Any:
     """``bus`` (a ``WorkBus``) ``cycles`` later."""
     for _ in range(cycles):
         later = bus.signature.create()
-        m.d.sync += [later.valid.eq(bus.valid), *assign(later, bus)]
+        register(m, later, bus)
         bus = later
     return bus
 

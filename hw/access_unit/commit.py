@@ -4,7 +4,7 @@ from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import WorkBus, assign
+from daedal.hw.access_unit.bundles import WorkBus, assign, register
 from daedal.hw.access_unit.level_words import LevelWords
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.isa.launch import Cause
@@ -42,14 +42,12 @@ class Commit(wiring.Component):
         m = Module()
         written = WorkBus(self._config).create(path=("written",))
         bad, dead, checked = Signal(), Signal(), Signal(64)
-        m.d.sync += [
-            written.valid.eq(self.i.valid),
-            *assign(written, self.i),
-            *self._registers(written),
-            bad.eq(self._outside(m, checked)),
-            self.o.valid.eq(written.valid & ~dead),
-            *assign(self.o, written),
-        ]
+        register(m, written, self.i)
+        with m.If(self.i.valid):
+            m.d.sync += [*self._registers(written), bad.eq(self._outside(m, checked))]
+        m.d.sync += self.o.valid.eq(written.valid & ~dead)
+        with m.If(written.valid):
+            m.d.sync += assign(self.o, written)
         with m.If(self.i.valid & ~dead & ~(written.valid & bad)):
             m.d.sync += self.fault_value.eq(checked)
         with m.If(written.valid & bad & ~dead):

@@ -7,7 +7,7 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.access_unit.activation import ActivationBus
-from daedal.hw.access_unit.bundles import LoadReturns, WorkBus, assign, delayed, load_request_layout
+from daedal.hw.access_unit.bundles import LoadReturns, WorkBus, delayed, load_request_layout, register
 from daedal.hw.access_unit.context_schedule import ContextSchedule
 from daedal.hw.access_unit.context_stream import ContextStream
 from daedal.hw.access_unit.element import Element, word_of
@@ -149,27 +149,27 @@ class Contexts(wiring.Component):
         started = WorkBus(self._config).create(path=("started",))
         own, active = 1 << self._level, run | empty
         control, first, last = self.words.control, schedule.first, schedule.last
-        m.d.sync += [
-            started.valid.eq(self.take),
-            *(
-                to.eq(Mux(run & (Value.cast(control.induction) == n + 1), kept["lower"], kept[f"registers{n}"]))
-                for n, to in enumerate(started.registers)
-            ),
-            started.work.eq(run),
-            started.empty.eq(empty),
-            started.induction.eq(kept["lower"]),
-            started.limit.eq(kept["limit0"]),
-            started.flags.live.eq(Mux(run, 1, flags.live & ~empty & ~order)),
-            started.flags.last.eq(schedule.final),
-            started.flags.begin.eq(Mux(first, flags.begin | Mux(active, own, 0), 0)),
-            started.flags.iteration.eq(Mux(first, flags.iteration, 0) | Mux(run, own, 0)),
-            started.flags.end.eq(Mux(last, flags.end | Mux(active, own, 0), 0)),
-            started.flags.cause.eq(Mux(order, Cause.BOUNDS_ORDER, flags.cause)),
-            started.flags.fault_level.eq(Mux(order, self._level, flags.fault_level)),
-            started.flags.context.eq(schedule.context),
-        ]
-        later = delayed(m, started, STAGES - 2)
-        m.d.sync += [self.o.valid.eq(later.valid), *assign(self.o, later)]
+        m.d.sync += started.valid.eq(self.take)
+        with m.If(self.take):
+            m.d.sync += [
+                *(
+                    to.eq(Mux(run & (Value.cast(control.induction) == n + 1), kept["lower"], kept[f"registers{n}"]))
+                    for n, to in enumerate(started.registers)
+                ),
+                started.work.eq(run),
+                started.empty.eq(empty),
+                started.induction.eq(kept["lower"]),
+                started.limit.eq(kept["limit0"]),
+                started.flags.live.eq(Mux(run, 1, flags.live & ~empty & ~order)),
+                started.flags.last.eq(schedule.final),
+                started.flags.begin.eq(Mux(first, flags.begin | Mux(active, own, 0), 0)),
+                started.flags.iteration.eq(Mux(first, flags.iteration, 0) | Mux(run, own, 0)),
+                started.flags.end.eq(Mux(last, flags.end | Mux(active, own, 0), 0)),
+                started.flags.cause.eq(Mux(order, Cause.BOUNDS_ORDER, flags.cause)),
+                started.flags.fault_level.eq(Mux(order, self._level, flags.fault_level)),
+                started.flags.context.eq(schedule.context),
+            ]
+        register(m, self.o, delayed(m, started, STAGES - 2))
 
     def _streams(self, m: Module, schedule: ContextSchedule, streams: list[ContextStream], enter: Signal,
                  run: Value) -> None:  # fmt: skip

@@ -4,7 +4,7 @@ from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import WorkBus, assign, operand
+from daedal.hw.access_unit.bundles import WorkBus, operand, register
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.isa.program_words import CountControl, Predicate, Sense
 
@@ -28,21 +28,18 @@ class Count(wiring.Component):
         holds, total = Signal(), Signal(ADDRESS_BITS)
         count = self._counted(m, judged, total)
         predicate = operand(self.control.predicate, self.i.registers[0], self.i.registers)
-        m.d.sync += [
-            judged.valid.eq(self.i.valid),
-            *assign(judged, self.i),
-            holds.eq(
+        register(m, judged, self.i)
+        register(m, self.o, judged)
+        with m.If(self.i.valid):
+            m.d.sync += holds.eq(
                 (self.control.predicate == Predicate.ALWAYS) | (predicate.bool() ^ (self.control.sense == Sense.ZERO))
-            ),
-            self.o.valid.eq(judged.valid),
-            *assign(self.o, judged),
-        ]
+            )
         first = judged.flags.begin[self._level]
         m.d.comb += total.eq(Mux(first, 0, count) + holds)
-        with m.If(self.control.enable & (judged.work | judged.empty)):
-            for number, register in enumerate(self.o.registers):
+        with m.If(judged.valid & self.control.enable & (judged.work | judged.empty)):
+            for number, held in enumerate(self.o.registers):
                 with m.If(Value.cast(self.control.destination) == number + 1):
-                    m.d.sync += register.eq(Mux(judged.work, total, 0))
+                    m.d.sync += held.eq(Mux(judged.work, total, 0))
         return m
 
     def _counted(self, m: Module, judged: WorkBus, total: Signal) -> Value:

@@ -59,8 +59,9 @@ class Iterator(wiring.Component):
             self.fault_value.eq(counter.fault_value),
         ]
         with m.If(move):
-            m.d.sync += [self.o.valid.eq(counter.o.valid), *assign(self.o, counter.o)]
-            m.d.sync += self._addresses(counter)
+            m.d.sync += self.o.valid.eq(counter.o.valid)
+            with m.If(counter.o.valid):
+                m.d.sync += [*assign(self.o, counter.o), *self._addresses(counter)]
         return m
 
     def _addresses(self, counter: "_Counter") -> list[object]:

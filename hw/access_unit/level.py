@@ -151,9 +151,9 @@ class Level(wiring.Component):
         bus = WorkBus(self._config).create(path=("either",))
         values = [Signal(64, name=f"either_value{n}") for n in range(len(loads.values))]
         m.d.sync += bus.valid.eq(Mux(in_turn, turns.o.valid, loads.o.valid))
-        with m.If(in_turn):
+        with m.If(in_turn & turns.o.valid):
             m.d.sync += assign(bus, turns.o)
-        with m.Else():
+        with m.Elif(loads.o.valid):
             m.d.sync += assign(bus, loads.o)
         for value, turned, plain in zip(values, turns.values, loads.values, strict=True):
             m.d.sync += value.eq(Mux(in_turn, turned, plain))

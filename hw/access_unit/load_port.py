@@ -45,11 +45,10 @@ class LoadPort(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         beat = self.returns.beat
-        m.d.sync += [
-            self.loads.valid.eq(self.returns.valid & (beat.client == Client.LOAD)),
-            self.loads.slot.eq(beat.slot),
-            self.loads.data.eq(beat.data),
-        ]
+        mine = self.returns.valid & (beat.client == Client.LOAD)
+        m.d.sync += self.loads.valid.eq(mine)
+        with m.If(mine):
+            m.d.sync += [self.loads.slot.eq(beat.slot), self.loads.data.eq(beat.data)]
         streams = [wiring.flipped(unit) for unit in self.units]
         valids: list[Any] = []
         while len(streams) > 1:

@@ -9,9 +9,9 @@ from daedal.hw.access_unit.bundles import (
     WORK_FIELDS,
     LoadReturns,
     WorkBus,
-    assign,
     load_request_layout,
     operand,
+    register,
     returned,
 )
 from daedal.hw.access_unit.element import Element, word_of
@@ -101,15 +101,15 @@ class RandomLoad(wiring.Component):
         control, constant = getattr(words, f"load{slot}"), getattr(words, f"load{slot}_base")
         read = WorkBus(self._config).create(path=("read",))
         index, base = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)
-        m.d.sync += [
-            read.valid.eq(self.i.valid),
-            *assign(read, self.i),
-            index.eq(operand(control.index, self.i.induction, self.i.registers)),
-            base.eq(operand(control.base, constant, self.i.registers)),
-            entering.valid.eq(read.valid),
-            *assign(entering, read),
-            address.eq(base + (index << control.size)),
-        ]
+        register(m, read, self.i)
+        register(m, entering, read)
+        with m.If(self.i.valid):
+            m.d.sync += [
+                index.eq(operand(control.index, self.i.induction, self.i.registers)),
+                base.eq(operand(control.base, constant, self.i.registers)),
+            ]
+        with m.If(read.valid):
+            m.d.sync += address.eq(base + (index << control.size))
         return entering.work & control.enable
 
     def _leave(self, m: Module, entering: WorkBus, tail: Signal, head: Signal, done: Signal, value: Value) -> None:
@@ -119,9 +119,10 @@ class RandomLoad(wiring.Component):
         m.d.sync += [
             waiting.eq(waiting + entering.valid - self.left),
             self.o.valid.eq(self.left),
-            self.value.eq(value),
             head.eq(head + self.left),
         ]
+        with m.If(self.left):
+            m.d.sync += self.value.eq(value)
         for name in WORK_FIELDS:
             of, to = getattr(entering, name), getattr(self.o, name)
             pairs = list(zip(to, of, strict=True)) if isinstance(to, list) else [(to, of)]
@@ -136,7 +137,8 @@ class RandomLoad(wiring.Component):
                     write.data.eq(source),
                     read.addr.eq(head),
                 ]
-                m.d.sync += Value.cast(target).eq(read.data)
+                with m.If(self.left):
+                    m.d.sync += Value.cast(target).eq(read.data)
 
 
 class _Elements(wiring.Component):

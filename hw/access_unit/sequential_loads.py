@@ -10,6 +10,7 @@ from daedal.hw.access_unit.bundles import (
     WorkBus,
     assign,
     load_request_layout,
+    register,
 )
 from daedal.hw.access_unit.element import Element, word_of
 from daedal.hw.access_unit.level_words import LevelWords
@@ -77,13 +78,13 @@ class SequentialLoads(wiring.Component):
             self.ready.eq(~waiting.valid | self.take),
         ]
         with m.If(self.ready):
-            m.d.sync += [waiting.valid.eq(self.i.valid), *assign(waiting, self.i)]
-        m.d.sync += [
-            found.valid.eq(self.take),
-            *assign(found, waiting),
-            self.o.valid.eq(found.valid),
-            *assign(self.o, found),
-        ]
+            m.d.sync += waiting.valid.eq(self.i.valid)
+            with m.If(self.i.valid):
+                m.d.sync += assign(waiting, self.i)
+        m.d.sync += found.valid.eq(self.take)
+        with m.If(self.take):
+            m.d.sync += assign(found, waiting)
+        register(m, self.o, found)
         for slot, (reader, fetcher) in enumerate(zip(readers, fetchers, strict=True)):
             m.submodules[f"reader{slot}"], m.submodules[f"fetcher{slot}"] = reader, fetcher
             self._attach(m, slot, reader, fetcher)

@@ -93,17 +93,18 @@ class StepPipeline(wiring.Component):
         words = {field: Signal(shape, name=field.name.lower()) for field, shape in FIELDS.items()}
         taken = Signal(step_layout(self._config))
         with m.If(move):
+            m.d.sync += Cat(valid, self.o.valid).eq(Cat(self.i.valid, valid))
+        with m.If(move & self.i.valid):
             m.d.sync += [
-                Cat(valid, self.o.valid).eq(Cat(self.i.valid, valid)),
                 taken.eq(self.i.payload),
                 *(
                     Value.cast(held).eq(Value.cast(getattr(steps.words, field.name.lower())))
                     for field, held in words.items()
                 ),
             ]
-        carried = self._carry(m, move, taken, words)
+        carried = self._carry(m, move, valid, taken, words)
         addresses = {row: self._address(m, row, move, taken, words) for row in ROWS}
-        with m.If(move):
+        with m.If(move & valid[-1]):
             m.d.sync += self._judge(carried, addresses)
         return m
 
@@ -112,18 +113,20 @@ class StepPipeline(wiring.Component):
         registers = [taken.registers[n] for n in range(self._config.registers)]
         return operand(source, words[field], registers)[: len(Value.cast(words[field]))]
 
-    def _carry(self, m: Module, move: Signal, taken: Any, words: dict[StepField, Any]) -> Any:
+    def _carry(self, m: Module, move: Signal, valid: Signal, taken: Any, words: dict[StepField, Any]) -> Any:
         control = words[StepField.CONTROL]
         stages = [Signal(_carried(self._config), name=f"carried{n}") for n in range(3)]
         first = stages[0]
-        with m.If(move):
+        with m.If(move & valid[0]):
             for name in ("scalar", "token", "store_size", "fetch_size"):
                 m.d.sync += first[name].eq(self._operand(StepField[name.upper()], taken, words))
             for name in ("level", "registers", "cause", "context"):
                 m.d.sync += first[name].eq(taken[name])
             for name in ("scalar_enable", "store_enable", "token_enable", "fetch_enable", "stream", "queue"):
                 m.d.sync += first[name].eq(control[name])
-            m.d.sync += [later.eq(sooner) for sooner, later in pairwise(stages)]
+        for number, (sooner, later) in enumerate(pairwise(stages), 1):
+            with m.If(move & valid[number]):
+                m.d.sync += later.eq(sooner)
         return stages[-1]
 
     def _address(self, m: Module, row: str, move: Signal, taken: Any, words: dict[StepField, Any]) -> Value:

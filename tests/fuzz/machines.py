@@ -20,7 +20,7 @@ from tests.fuzz.image import BLOCK, MEMORY_BYTES, OUT_END, PLACE, PLACE_BYTES, P
 SECONDS = 60.0
 """A case that runs for longer does not end; the longest legal ones take well under a second."""
 
-SHORT = 2.0
+SHORT = 0.2
 """The same for programs of which nothing is known: a loop may go round for hours."""
 
 RESET_POLLS = 100_000

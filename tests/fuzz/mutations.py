@@ -452,6 +452,9 @@ MUTATIONS: dict[Callable[[Mutation], bool], set[Cause]] = {
 }
 """Mutations, and the faults that they may end in."""
 
+MAY_BLOCK = {wrong_length, wrong_size, endless_callback, missing_push, extra_push}
+"""Mutations behind which queues may be too small, so that a machine hangs before it comes to the fault."""
+
 
 def mutants(seed: list[int], config: Config, mutation: Callable[[Mutation], bool]) -> Iterator[Case | None]:
     """Endlessly, legal programs changed by ``mutation``; None for one in which there was nothing to change."""
@@ -469,4 +472,4 @@ def mutants(seed: list[int], config: Config, mutation: Callable[[Mutation], bool
                 words[k] = new
         if m.end != case.words[-1]:
             words[-1] = m.end
-        yield replace(changed, words=tuple(words), expect="hang" if Cause.HANG in MUTATIONS[mutation] else "fault")
+        yield replace(changed, words=tuple(words), expect="hang" if mutation in MAY_BLOCK else "fault")

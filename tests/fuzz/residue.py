@@ -10,10 +10,11 @@ LOADS_FROM, ALUS_FROM = LevelField.LOAD0.value, LevelField.ALU0.value
 
 
 def residue(config: Config, value: int) -> Case:
-    """A program that does nothing but to leave ``value`` in all constants."""
+    """A program that does nothing but to leave ``value`` in all constants, and steps that do something or nothing."""
     body = [
         Word(field, step, value) for step in range(config.steps) for field in StepField if field not in FIELD_STRUCTS
     ]
+    body += [Word.packed(StepField.CONTROL, step, scalar_enable=value & 1) for step in range(config.steps)]
     for level in range(config.levels):
         loads = config.sequential_loads[level] + config.random_loads[level]
         for field in LevelField:

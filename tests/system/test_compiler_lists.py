@@ -200,6 +200,15 @@ def test_many_tables_of_one_kind_are_one_nest(device: daedal.Device, rng: np.ran
     assert executable.asm().count("run = 0") == 1
 
 
+def test_bags_of_short_rows_take_turns_over_all_tables_of_a_kind(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    for width, turns in ((4, 1), (16, 1), (64, 0)):
+        module = Collection([bag(5 + n, width, rng, mode="mean", padding_idx=1) for n in range(4)], "concatenated")
+        inputs = inputs_for(module, 11, rng, weighted=())
+        executable = daedal.compile(module, (inputs,), device=ddr3)
+        check(executable, module, inputs)
+        assert executable.asm().count("interleave=1") == turns
+
+
 def test_operations_that_need_one_another_are_launches_of_their_own(
     ddr3: daedal.Device, rng: np.random.Generator
 ) -> None:
