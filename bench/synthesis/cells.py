@@ -125,6 +125,12 @@ def read_clock(report: Path) -> tuple[float, str]:
     return clock, ""
 
 
+def estimated_clock(log: str) -> float:
+    """The clock, MHz, that nextpnr estimates after placement, from its log; 0 if it says none."""
+    found = re.findall(r"Max frequency for clock\s+'[^']*': ([0-9.]+) MHz", log)
+    return float(found[-1]) if found else 0.0
+
+
 def _plain(cell: str) -> str:
     """A cell's name as the source has it."""
     return re.sub(r"_(TRELLIS_FF|LUT4|CCU2C|DP16KD|MULT18X18D).*", "", cell).removeprefix("unit.")

@@ -86,16 +86,13 @@ def _clock(folder: Path, component: Any, text: str, seed: int, route: bool, time
     if not kept.exists():
         start = time.monotonic()
         _make_ring(folder, component, text, timeout)
-        tools.run(
-            tools.NEXTPNR,
-            tools.placing(seed, f"report-{run}.json", route=route),
-            folder,
-            f"place-{run}.log",
-            timeout=timeout,
-        )
-        clock, path = cells.read_clock(folder / f"report-{run}.json")
+        log, report = f"place-{run}.log", f"report-{run}.json"
+        tools.run(tools.NEXTPNR, tools.placing(seed, report, route=route), folder, log, timeout=timeout)
+        if route:
+            clock, path = cells.read_clock(folder / report)
+        else:  # nextpnr's report is of routed designs only
+            clock, path = cells.estimated_clock((folder / log).read_text(encoding="utf-8")), "placed, not routed"
         seconds = round(time.monotonic() - start, 1)
-        path = path if route else f"placed, not routed: {path}"
         _keep(kept, {"fmax_mhz": round(clock, 1), "critical_path": path, "place_seconds": seconds})
     row: Row = json.loads(kept.read_text())
     return row

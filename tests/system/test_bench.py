@@ -18,7 +18,7 @@ from bench import figures, machine, workloads
 from bench.options import Options
 from bench.report import SCHEMA, Suite, against, column
 from bench.synthesis import run as synthesis
-from bench.synthesis.cells import Area, Memory, read_clock, read_memories
+from bench.synthesis.cells import Area, Memory, estimated_clock, read_clock, read_memories
 from bench.synthesis.units import BLOCK_RAM, DSP, UNITS, Unit
 from daedal.hw.config import Config
 
@@ -187,6 +187,12 @@ def test_clock_of_a_report(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text(json.dumps(report))
     clock, text = read_clock(tmp_path / "r.json")
     assert (clock, text) == (81.25, "unregistered block RAM x → y (logic 5.8 ns, routing 2.0 ns)")
+
+
+def test_clock_of_a_placement():
+    log = "Info: placed\nInfo: Max frequency for clock '$glbnet$clk': 68.02 MHz (FAIL at 100.00 MHz)\n"
+    assert estimated_clock(log) == 68.02
+    assert estimated_clock("Info: placed\n") == 0.0
 
 
 class Sample(wiring.Component):
