@@ -135,7 +135,7 @@ bool Machine::word() {
   if (!exists(word) || misplaced(word)) return illegal();
   if (word.substitute && word.unit != Unit::CONTROL) word.value = address_of(word.value + arguments_[word.argument]);
   if (!carry_out(word)) return false;
-  ++position_;
+  if (!ended_) ++position_;  // else the next launch may be at its first word by now
   return true;
 }
 

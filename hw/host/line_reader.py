@@ -67,7 +67,7 @@ class LineReader(wiring.Component):
         self._asked = Signal(16)
         """Lines asked for."""
         self._taken = Signal(16)
-        """Lines handed out whole."""
+        """Lines read from the buffer, whose places are free again."""
         self._flying = Signal(range(BURSTS * size + 1))
         self._first_burst = Signal()
         self._running = Signal()
@@ -148,10 +148,12 @@ class LineReader(wiring.Component):
         ]
 
     def _hand_out(self, m: Module, port: Any) -> None:
+        """From the buffer's output to a register each for the line that follows and the present one, word by word."""
         size, words = self.burst_lines, exact_log2(self._config.bus_bytes // WORD_BYTES)
         position, there, filled = Signal(range(BURSTS * size)), Signal(), Signal(range(size + 1))
-        first = Signal(range(size + 1))
-        ready_line, lane, held = Signal(), Signal(max(words, 1)), Signal()
+        first, lane, full = Signal(range(size + 1)), Signal(max(words, 1)), Signal(3)
+        to_present, to_following, fetch, pop = Signal(), Signal(), Signal(), Signal()
+        following, present = (Signal(8 * self._config.bus_bytes, name=name) for name in ("following", "present"))
         number = position[exact_log2(size) :]
         with m.Switch(number):
             for k in range(BURSTS):
@@ -161,32 +163,33 @@ class LineReader(wiring.Component):
             position.eq(self._position(self._taken)),
             first.eq(Mux((number == 0) & self._first_burst, self._offset, 0)),
             there.eq(self._running & (position[: exact_log2(size)] < filled + first) & (self._taken < self._asked)),
+            self.words.valid.eq(full[0] & self._running & ~self.stop),
+            self.words.payload.eq(present.word_select(lane if words else 0, 8 * WORD_BYTES)),
+            pop.eq(self.words.valid & self.words.ready & ((lane == (1 << words) - 1) if words else 1)),
+            to_present.eq(~full[0] | pop),
+            to_following.eq(~full[1] | to_present),
+            fetch.eq(~full[2] | to_following),
+            port.en.eq(fetch),
             port.addr.eq(position),
-            port.en.eq(1),
         ]
-        # Read the line, then hand its words out; ``ready_line`` says the memory's output is the present line.
-        m.d.sync += ready_line.eq(there & ~held & ~self.start)
-        line = Signal(8 * self._config.bus_bytes)
-        m.d.comb += [
-            self.words.valid.eq((ready_line | held) & self._running & ~self.stop),
-            line.eq(port.data),
-            self.words.payload.eq(line.word_select(lane if words else 0, 8 * WORD_BYTES)),
-        ]
-        with m.If(ready_line):
-            m.d.sync += held.eq(1)
-        last = (lane == (1 << words) - 1) if words else 1
-        with m.If(self.words.valid & self.words.ready):
-            if words:
+        if words:
+            with m.If(self.words.valid & self.words.ready):
                 m.d.sync += lane.eq(lane + 1)
-            with m.If(last):
-                m.d.sync += [held.eq(0), ready_line.eq(0), self._taken.eq(self._taken + 1)]
-                with m.If(position[: exact_log2(size)] == size - 1):
-                    m.d.sync += self._first_burst.eq(0)
-                    with m.Switch(number):
-                        for k in range(BURSTS):
-                            with m.Case(k):
-                                m.d.sync += self._filled[k].eq(0)
+        with m.If(to_present):
+            m.d.sync += [present.eq(following), full[0].eq(full[1])]
+        with m.If(to_following):
+            m.d.sync += [following.eq(port.data), full[1].eq(full[2])]
+        with m.If(fetch):
+            m.d.sync += full[2].eq(there)
+        with m.If(fetch & there):
+            m.d.sync += self._taken.eq(self._taken + 1)
+            with m.If(position[: exact_log2(size)] == size - 1):
+                m.d.sync += self._first_burst.eq(0)
+                with m.Switch(number):
+                    for k in range(BURSTS):
+                        with m.Case(k):
+                            m.d.sync += self._filled[k].eq(0)
         with m.If(self.start | self.stop):
-            m.d.sync += [held.eq(0), ready_line.eq(0), lane.eq(0)]
+            m.d.sync += [full.eq(0), lane.eq(0)]
         with m.If(self.start):
             m.d.sync += self._first_burst.eq(1)

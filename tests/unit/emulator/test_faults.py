@@ -175,6 +175,14 @@ def test_another_configuration(bench: Bench) -> None:
     assert (bench.read_record(record).cause, bench.read_record(record).value) == (Cause.PROGRAM, 0)
 
 
+def test_another_configuration_in_a_launch_that_has_waited(bench: Bench) -> None:
+    first, second = (bench.queue(Program(bench.config.hash ^ k, []).to_bytes()) for k in range(2))
+    while status(bench)["busy"]:
+        bench.target.wait()
+    assert bench.read_record(first).state is State.DONE
+    assert (bench.read_record(second).cause, bench.read_record(second).value) == (Cause.PROGRAM, 0)
+
+
 @pytest.mark.parametrize("field", [CallbackField.START, LengthField.ELEMENTS, InstructionField.CODE])
 def test_what_was_never_written_does_not_exist(bench: Bench, field: Any) -> None:
     record = run_changed(bench, lambda word: None if word.field is field else word)
