@@ -84,8 +84,8 @@ def context_entries(config: Config) -> int:
 
 
 def context_lines(config: Config) -> int:
-    """Lines buffered for each of these by a sequential load."""
-    return max(2, config.lookahead_lines // context_entries(config))
+    """Lines buffered for each of these by a sequential load: enough for a latency of 128 cycles if 8 take turns."""
+    return max(2, 2 * config.lookahead_lines // context_entries(config))
 
 
 def load_units(config: Config, level: int) -> int:

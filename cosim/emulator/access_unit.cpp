@@ -94,13 +94,14 @@ bool AccessUnit::descend(unsigned level, Bundle& bundle) {
 }
 
 // Gives a bundle the first context that is free.
-void AccessUnit::park(const Bundle& bundle) {
+AccessUnit::Frame& AccessUnit::park(const Bundle& bundle) {
   auto place = std::find_if(contexts_.begin(), contexts_.end(), [](const Frame& frame) { return !frame.occupied; });
   *place = Frame{};
   place->occupied = true;
   place->parent = bundle;
   place->parent.context = place - contexts_.begin();
   ++parked_;
+  return *place;
 }
 
 // The next bundle of the next context that has one.
@@ -109,6 +110,10 @@ bool AccessUnit::turn() {
   Frame& frame = contexts_[next_];
   next_ = (next_ + 1) % contexts_.size();
   Bundle bundle = frame.parent;
+  if (frame.poisoned) {
+    ++core_.counters[Counter::BUNDLES];
+    return fail(bundle, poison_.level, poison_.cause, Queue::NONE, poison_.value, 0);
+  }
   bool iterates = frame.begun;
   if (!frame.begun && bundle.live && !activate(interleaving_, frame, bundle, iterates)) return false;
   frame.begun = true;
@@ -209,9 +214,19 @@ bool AccessUnit::check(unsigned number, const Frame& frame, std::uint64_t loaded
   return poison(bundle, number, is_index ? Cause::INDEX : Cause::OFFSET, loaded);
 }
 
-// A fault in a level: the bundle goes to the event unit, but does nothing there.
+// A fault in a level: the bundle goes to the event unit, but does nothing there. Before a level that interleaves, it
+// takes its turn among the activations, and is the last that is given to them.
 bool AccessUnit::poison(const Bundle& bundle, unsigned level, std::uint64_t cause, std::uint64_t value,
                         std::uint64_t address) {
+  if (level < interleaving_ && !contexts_.empty() && cause != Cause::MEMORY_ERROR) {
+    open_.clear();
+    park(bundle).poisoned = true;
+    poison_ = {};
+    poison_.cause = cause;
+    poison_.level = level;
+    poison_.value = value;
+    return false;
+  }
   ++core_.counters[Counter::BUNDLES];
   return fail(bundle, level, cause, Queue::NONE, value, address);
 }

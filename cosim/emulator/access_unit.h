@@ -56,7 +56,7 @@ class AccessUnit {
     std::int64_t index = 0, upper = 0;
     std::uint64_t count = 0;
     bool first = true;
-    bool occupied = false, begun = false;  // only of a context
+    bool occupied = false, begun = false, poisoned = false;  // only of a context
     bool done() const { return index >= upper; }
   };
   struct Step {
@@ -77,7 +77,7 @@ class AccessUnit {
             std::uint64_t address);
 
   bool descend(unsigned level, Bundle& bundle);
-  void park(const Bundle& bundle);
+  Frame& park(const Bundle& bundle);
   bool turn();
   bool activate(unsigned level, Frame& frame, Bundle& bundle, bool& iterates);
   bool iterate(unsigned level, Frame& frame, Bundle& bundle);
@@ -100,6 +100,7 @@ class AccessUnit {
   unsigned interleaving_ = 0;      // that level; as many as there are: none
   unsigned parked_ = 0;            // contexts that are occupied
   unsigned next_ = 0;              // context whose turn it is
+  Fault poison_;                   // what the context says that is poisoned
   bool started_ = false, done_ = true;
   std::uint32_t masks_[EventKind::limit] = {};  // levels with an event of that kind
 };

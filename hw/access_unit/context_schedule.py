@@ -31,6 +31,8 @@ class ContextSchedule(wiring.Component):
         An activation comes, into entry ``enter_entry``: it has one bundle only; it is the nest's last. Needs ``room``.
     valid, entry, context, first, last, final : outputs, registered
         Whose turn it is; its bundle is the activation's first, its last, the nest's last.
+    placed : ``Out``
+        A bit for each entry: its activation has, or had, a context.
     take, next_last : ``In(1)``
         The bundle leaves; the activation's next bundle is its last.
     """
@@ -43,6 +45,7 @@ class ContextSchedule(wiring.Component):
                 **{name: In(1) for name in ("enter", "enter_single", "enter_final", "take", "next_last")},
                 "room": Out(1),
                 "enter_entry": Out(entry),
+                "placed": Out(context_entries(config)),
                 **{name: Out(1) for name in ("valid", "first", "last", "final")},
                 "entry": Out(entry),
                 "context": Out(context),
@@ -72,8 +75,11 @@ class ContextSchedule(wiring.Component):
             ]
             with m.If(self.last):
                 m.d.sync += used.bit_select(self.entry, 1).eq(0)
+        with m.If(pop):
+            m.d.sync += self.placed.bit_select(head, 1).eq(1)
         with m.If(self.enter):
             m.d.sync += [
+                self.placed.bit_select(self.enter_entry, 1).eq(0),
                 used.bit_select(self.enter_entry, 1).eq(1),
                 first.bit_select(self.enter_entry, 1).eq(1),
                 last.bit_select(self.enter_entry, 1).eq(self.enter_single),

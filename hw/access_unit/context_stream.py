@@ -1,6 +1,6 @@
 """A sequential load of activations that run in turn: a stream of lines for each."""
 
-from amaranth.hdl import Array, Cat, Elaboratable, Module, Signal, Value
+from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -24,6 +24,8 @@ class ContextStream(wiring.Component):
     enter, enter_entry, enter_first, enter_end : ``In``
         An activation with iterations comes: the address of its first element and the one after the last element
         (any in the first one's if the load does not walk).
+    placed : ``In``
+        Entries whose activation runs; others fill half of their places only, so that they do not crowd these out.
     entry, last, take : ``In``
         The entry whose turn it is, for its last time; its iteration starts. An entry can start two cycles after it
         last did, no sooner.
@@ -48,6 +50,7 @@ class ContextStream(wiring.Component):
                 "enter_entry": In(entry),
                 "enter_first": In(ADDRESS_BITS),
                 "enter_end": In(ADDRESS_BITS),
+                "placed": In(context_entries(config)),
                 "entry": In(entry),
                 "last": In(1),
                 "take": In(1),
@@ -134,7 +137,8 @@ class ContextStream(wiring.Component):
         chosen, valid, go = Signal(range(self._entries)), Signal(), Signal()
         bits, bus_bits = line_bits(self._config), exact_log2(self._config.bus_bytes)
         for n in range(self._entries):
-            m.d.comb += wants[n].eq(more[n] & (held[n] != self._lines) & ~(valid & (chosen == n)))
+            room = Mux(self.placed[n], held[n] != self._lines, held[n] < self._lines // 2)
+            m.d.comb += wants[n].eq(more[n] & room & ~(valid & (chosen == n)))
         after = wants & ~((Value.cast(2) << chosen) - 1)[: self._entries]
         later, lowest = first_of(m, after, "later"), first_of(m, wants, "lowest")
         m.d.comb += go.eq(valid & (~self.request.valid | self.request.ready))

@@ -189,6 +189,7 @@ class Contexts(wiring.Component):
                 lines.enter_entry.eq(schedule.enter_entry),
                 lines.enter_first.eq(start + Mux(walks, self.i.lower << control.size, 0)),
                 lines.enter_end.eq(start + Mux(walks, self.i.upper << control.size, 1)),
+                lines.placed.eq(schedule.placed),
                 lines.entry.eq(schedule.entry),
                 lines.last.eq(schedule.last),
                 lines.take.eq(self.take & run),

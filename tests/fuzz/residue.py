@@ -30,12 +30,12 @@ def residue(config: Config, value: int) -> Case:
 def outcome_of(case: Case, emulator: Machine) -> Outcome | None:
     """What the emulator makes of a case; None if it does not end soon, or if that depends on what came before."""
     outcomes = []
-    for value in (3, 0x55_5555_5554):
+    for value in (0, 3, 0x55_5555_5554):
         try:
             emulator.run(residue(case.config, value))
             outcomes.append(emulator.run(case))
         except Stuck:
             return None
-    first, second = outcomes
-    same = first.records[0].fault() == second.records[0].fault() and first.memory == second.memory
+    first, *others = outcomes
+    same = all(first.records[0].fault() == one.records[0].fault() and first.memory == one.memory for one in others)
     return first if same else None
