@@ -36,6 +36,7 @@ void AccessUnit::clear() {
     level.control = {};
     level.check = {};
     level.count = {};
+    level.step = 1;
     for (Load& load : level.loads) load.control = {};
     for (Alu& alu : level.alus) alu.control = {};
     for (EventControl& event : level.events) event = {};

@@ -129,7 +129,6 @@ bool AccessUnit::activate(unsigned number, Frame& frame, Bundle& bundle, bool& i
   const Level& level = levels_[number];
   const std::uint64_t lower = Source{level.control.lower, level.lower}.value(bundle.registers);
   const std::uint64_t upper = Source{level.control.upper, level.upper}.value(bundle.registers);
-  if (level.step == 0 && !level.control.interleave) return poison(bundle, number, Cause::PROGRAM, 0);
   if (signed_of(upper) < signed_of(lower))
     return poison(bundle, number, Cause::BOUNDS_ORDER, static_cast<std::uint64_t>(signed_of(upper)));
   iterates = signed_of(lower) < signed_of(upper);

@@ -146,21 +146,17 @@ class EventSelect(wiring.Component):
             *(to.eq(of) for to, of in zip(select.words, self.words, strict=True)),
         ]
         with m.If(move):
-            m.d.sync += Cat(valid, self.o.valid).eq(Cat(self.i.valid, valid))
-            with m.If(self.i.valid):
-                m.d.sync += [
-                    seen.eq(bundle),
-                    nonzero.eq(Cat(bundle.registers[n].any() for n in range(self._config.registers))),
-                ]
-            with m.If(valid[0]):
-                m.d.sync += [marked_bundle.eq(seen), marked.eq(self._marks(seen, nonzero))]
-            with m.If(valid[1]):
-                m.d.sync += [
-                    self.o.payload.bundle.eq(marked_bundle),
-                    self.o.payload.run.eq(select.run),
-                    self.o.payload.some.eq(marked.any()),
-                    self.o.payload.poisoned.eq(marked_bundle.flags.cause != Cause.NONE),
-                ]
+            m.d.sync += [
+                Cat(valid, self.o.valid).eq(Cat(self.i.valid, valid)),
+                seen.eq(bundle),
+                nonzero.eq(Cat(bundle.registers[n].any() for n in range(self._config.registers))),
+                marked_bundle.eq(seen),
+                marked.eq(self._marks(seen, nonzero)),
+                self.o.payload.bundle.eq(marked_bundle),
+                self.o.payload.run.eq(select.run),
+                self.o.payload.some.eq(marked.any()),
+                self.o.payload.poisoned.eq(marked_bundle.flags.cause != Cause.NONE),
+            ]
         return m
 
     def _marks(self, seen: data.View, nonzero: Signal) -> Value:

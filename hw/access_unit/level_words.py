@@ -41,8 +41,9 @@ class LevelWords(wiring.Signature):
 
 
 class LevelWordStore(wiring.Component):
-    """Keeps the words of level ``level``; packed ones become 0 by ``clear``. A word holds one cycle after it came.
+    """Keeps the words of level ``level``; packed ones become 0 and the step 1 by ``clear``.
 
+    Words hold from the next cycle on.
     Words of loads and ALU operations that this level has not are ignored.
 
     Members
@@ -63,8 +64,8 @@ class LevelWordStore(wiring.Component):
             held = Value.cast(getattr(self.words, name))
             with m.If(mine & (word.field == field.value)):
                 m.d.sync += held.eq(word.value)
-            if field in FIELD_STRUCTS:
+            if field in FIELD_STRUCTS or field is LevelField.STEP:
                 with m.If(self.config_bus.clear):
-                    m.d.sync += held.eq(0)
+                    m.d.sync += held.eq(field is LevelField.STEP)
         m.d.sync += self.words.two_steps.eq(self.words.step << 1)
         return m

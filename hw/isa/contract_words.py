@@ -10,14 +10,14 @@ Held = dict[tuple[Unit, int, Enum], int]
 
 
 class Constants:
-    """The words of one index of one unit; a word never written is 0."""
+    """The words of one index of one unit; a word never written is 0, a step never written 1."""
 
     def __init__(self, held: Held, unit: Unit, index: int) -> None:
         self._held, self._unit, self._index = held, unit, index
         self._members: dict[Enum, dict[str, int]] = {}
 
     def __getitem__(self, field: Enum) -> int:
-        return self._held.get((self._unit, self._index, field), 0)
+        return self._held.get((self._unit, self._index, field), 1 if field is LevelField.STEP else 0)
 
     def members(self, field: Enum) -> dict[str, int]:
         """The members of a packed word."""
@@ -63,4 +63,5 @@ def nests(program: Program, arguments: Sequence[int]) -> Iterator[NestWords]:
 
 def _cleared(key: tuple[Unit, int, Enum]) -> bool:
     unit, _, field = key
-    return unit is Unit.EVENT or (isinstance(field, LevelField) and field in FIELD_STRUCTS)
+    is_level = isinstance(field, LevelField) and (field in FIELD_STRUCTS or field is LevelField.STEP)
+    return unit is Unit.EVENT or is_level
