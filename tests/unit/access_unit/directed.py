@@ -135,12 +135,13 @@ event 2 control first=1 count=1
         fault=Fault(Cause.INDEX, 1, (3 << 40) + 5, registers=(0, 1, 5)),
     ),
     "warnings: row 0 for each index outside": Directed(
-        WARNING, calls((0, 0), (2, 4), (2, 0), (1, 2), (0, 2), (1, 2), (0, 2), (2, 0), (1, 3)), (0, 2, 2, 3), (4, -7, 10),
-        replaced=2, warned=(1 << 64) - 7,
+        WARNING, calls((0, 0), (2, 4), (2, 0), (1, 2), (0, 2), (1, 2), (0, 2), (2, 0), (1, 3)),
+        (0, 2, 2, 3), (4, -7, 10), replaced=2, warned=(1 << 64) - 7,
     ),
     "a warning of 64 bits": Directed(
-        WARNING.replace("size=2 is_signed=1", "size=3 is_signed=1"), calls((0, 0), (2, 0), (1, 1), *[(0, 1), (1, 1)] * 2),
-        (0, 1, 1, 1), wide=-(1 << 63) + (5 << 40) + 3, replaced=1, warned=(1 << 63) + (5 << 40) + 3,
+        WARNING.replace("size=2 is_signed=1", "size=3 is_signed=1"),
+        calls((0, 0), (2, 0), (1, 1), *[(0, 1), (1, 1)] * 2), (0, 1, 1, 1), wide=-(1 << 63) + (5 << 40) + 3,
+        replaced=1, warned=(1 << 63) + (5 << 40) + 3,
     ),
     "no warning": Directed(
         WARNING, calls((0, 0), (2, 4), (1, 1), *[(0, 1), (1, 1)] * 2), (0, 1, 1, 1), (4, -1)
@@ -150,8 +151,8 @@ event 2 control first=1 count=1
         (0, 1, 1, 1), (11,), replaced=1,
     ),
     "nothing is inside of a limit of 0": Directed(
-        WARNING.replace("check_limit = 10", "check_limit = 0"), calls((0, 0), (2, 0), (2, 0), (1, 2), *[(0, 2), (1, 2)] * 2),
-        (0, 2, 2, 2), (0, 4), replaced=2, warned=0,
+        WARNING.replace("check_limit = 10", "check_limit = 0"),
+        calls((0, 0), (2, 0), (2, 0), (1, 2), *[(0, 2), (1, 2)] * 2), (0, 2, 2, 2), (0, 4), replaced=2, warned=0,
     ),
     "two levels warn of one bundle": Directed(
         WARNING + "level 0 check enable=1 load=0 kind=offset mode=warn\nlevel 0 check_limit = 2",
