@@ -21,6 +21,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from daedal.errors import (
+    BoundsWarning,
     ConfigMismatch,
     DaedalError,
     DeviceClosed,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from daedal.hw.isa.assembler import assemble, disassemble
 
 __all__ = [
+    "BoundsWarning",
     "ConfigMismatch",
     "DaedalError",
     "Device",

@@ -1,11 +1,12 @@
-"""Every exception that Daedal raises on purpose.
+"""Every exception that Daedal raises on purpose, and the one warning.
 
-All of them derive from :class:`DaedalError`, so one ``except`` catches what the library reports itself. Those
+All exceptions derive from :class:`DaedalError`, so one ``except`` catches what the library reports itself. Those
 that stand for an error which PyTorch or Python users already know derive from that built-in class too. A
 message gives the offending value and says what to do next.
 """
 
 __all__ = [
+    "BoundsWarning",
     "ConfigMismatch",
     "DaedalError",
     "DeviceClosed",
@@ -32,6 +33,15 @@ class IndexOutOfRange(DaedalError, IndexError):
     ``IndexError`` for the same input. The message gives the index in full, its position and the table's rows.
     The outputs of that launch are not handed out; the device stays usable. Correct the indices and
     call again.
+    """
+
+
+class BoundsWarning(UserWarning):
+    """Indices lay outside their table, and row 0 was taken in their place.
+
+    Issued, once per launch, for modules that were compiled with ``bounds="warn"``. The message gives the operation, how
+    many lookups it were, the first index in full and the table's rows. Correct the indices, or compile with
+    ``bounds="fatal"`` to have the launch stopped.
     """
 
 

@@ -216,10 +216,13 @@ class Core(wiring.Component):
             m.d.comb += any_fault.eq(0)
         fault_now = Signal()
         m.d.comb += fault_now.eq(any_fault & self.controller.running & ~caught)
+        warned = Signal()  # VALUE is that of a launch's first warning, until a fault takes its place
+        with m.If(self.access.warning & ~warned & ~caught):
+            m.d.sync += [warned.eq(1), self._fault.value.eq(self.access.warned_value)]
         with m.If(fault_now):
             m.d.sync += [caught.eq(1), self._fault.eq(found), self._fault_nest.eq(self.loader.nest)]
         with m.If(self.controller.begin | self.controller.clear_fault):
-            m.d.sync += [caught.eq(0), self._fault.eq(0), self._fault_nest.eq(0)]
+            m.d.sync += [caught.eq(0), warned.eq(0), self._fault.eq(0), self._fault_nest.eq(0)]
             with m.If(self.controller.cancel):  # a cancelled launch's record tells of no fault, but the machine has one
                 m.d.sync += [caught.eq(1), self._fault.cause.eq(self._fault.cause)]
         m.d.comb += [self.controller.fault.eq(caught), self.port.cause.eq(self._fault.cause)]
@@ -331,6 +334,7 @@ class Core(wiring.Component):
             Counter.LINES_WRITTEN: store.line,
             Counter.BYTES_WRITTEN: store.bytes,
             Counter.LANE_BEATS: execute.lane_beat,
+            Counter.BOUNDS_WARNINGS: access.replaced,
             **{c: getattr(access, c.name.lower()) for c in ACCESS_STALLS},
             **{c: getattr(execute, c.name.lower()) for c in EXECUTE_STALLS},
         }

@@ -34,7 +34,8 @@ def flags_layout(config: Config) -> data.StructLayout:
 
     ``live``: deeper levels have an activation for this bundle. ``begin``, ``iteration``, ``end``: one bit per
     level, the events that happen at it. ``last``: the nest's last bundle. ``cause`` is not NONE for a
-    poisoned bundle: the fault happened in level ``fault_level``; nothing follows it. ``context``: which of the
+    poisoned bundle: the fault happened in level ``fault_level``; nothing follows it. ``replaced``: one bit per level
+    whose check put 0 in a value's place. ``context``: which of the
     interleaved activations it belongs to.
     """
     return data.StructLayout(
@@ -46,6 +47,7 @@ def flags_layout(config: Config) -> data.StructLayout:
             "end": config.levels,
             "cause": Cause,
             "fault_level": 3,
+            "replaced": config.levels,
             "context": context_bits(config),
         }
     )

@@ -157,6 +157,10 @@ bool AccessUnit::iterate(unsigned number, Frame& frame, Bundle& bundle) {
   bundle.begin = frame.first ? bundle.begin | bit : 0;
   bundle.iteration = (frame.first ? bundle.iteration : 0) | bit;
   bundle.end = frame.index >= frame.upper ? bundle.end | bit : 0;
+  if (!frame.first) {
+    bundle.replaced = 0;
+    bundle.has_warned = false;
+  }
   frame.first = false;
   if (level.control.induction) bundle.registers[level.control.induction - 1] = induction;
   std::uint64_t loaded[4] = {};
@@ -164,7 +168,7 @@ bool AccessUnit::iterate(unsigned number, Frame& frame, Bundle& bundle) {
   const unsigned checked = level.check.load, after = std::max(checked + 1, level.sequential);
   for (unsigned slot = 0; slot < level.load_count; ++slot) {
     if (level.loads[slot].control.enable && !load(number, slot, frame, induction, bundle, loaded[slot])) return false;
-    if (level.check.enable && slot + 1 == after && !check(number, frame, loaded[checked], bundle)) return false;
+    if (level.check.enable && slot + 1 == after && !check(number, frame, loaded, bundle)) return false;
   }
   for (unsigned k = 0; k < level.alu_count; ++k) {
     const Alu& alu = level.alus[k];
@@ -202,15 +206,33 @@ bool AccessUnit::load(unsigned number, unsigned slot, const Frame& frame, std::u
   return true;
 }
 
-bool AccessUnit::check(unsigned number, const Frame& frame, std::uint64_t loaded, const Bundle& bundle) {
+bool AccessUnit::check(unsigned number, const Frame& frame, const std::uint64_t* values, Bundle& bundle) {
   const Level& level = levels_[number];
+  const std::uint64_t loaded = values[level.check.load];
   const bool is_index = level.check.kind == CheckKind::INDEX;
   const std::int64_t limit = signed_of(Source{level.check.limit, level.limit}.value(frame.parent.registers));
-  if (limit > 0 && loaded < static_cast<std::uint64_t>(limit)) {
+  const bool inside = limit > 0 && loaded < static_cast<std::uint64_t>(limit);
+  if (inside || level.check.mode != CheckMode::FATAL) {
     core_.counters[Counter::LOOKUPS] += is_index;
+    if (!inside) replace(level, loaded, bundle);
     return true;
   }
   return poison(bundle, number, is_index ? Cause::INDEX : Cause::OFFSET, loaded);
+}
+
+// 0 takes the place of a value outside its bounds, unless a later slot has written the register since.
+void AccessUnit::replace(const Level& level, std::uint64_t loaded, Bundle& bundle) {
+  const unsigned slot = level.check.load;
+  const LoadControl& control = level.loads[slot].control;
+  bool kept = control.enable && control.destination;
+  for (unsigned later = slot + 1; later < level.sequential; ++later)
+    kept = kept && !(level.loads[later].control.enable && level.loads[later].control.destination == control.destination);
+  if (kept) bundle.registers[control.destination - 1] = 0;
+  ++bundle.replaced;
+  if (level.check.mode == CheckMode::WARN && !bundle.has_warned) {
+    bundle.has_warned = true;
+    bundle.warned = loaded;
+  }
 }
 
 // A fault in a level: the bundle goes to the event unit, but does nothing there. Before a level that interleaves, it
@@ -241,6 +263,11 @@ bool AccessUnit::fail(const Bundle& bundle, unsigned level, std::uint64_t cause,
 // The event unit: the events of a bundle in order.
 bool AccessUnit::deliver(const Bundle& bundle) {
   ++core_.counters[Counter::BUNDLES];
+  core_.counters[Counter::BOUNDS_WARNINGS] += bundle.replaced;
+  if (bundle.has_warned && !core_.has_warned) {
+    core_.has_warned = true;
+    core_.warned = bundle.warned;
+  }
   const std::uint32_t begin = bundle.begin & masks_[EventKind::BEGIN];
   const std::uint32_t iteration = bundle.iteration & masks_[EventKind::ITER];
   const std::uint32_t end = bundle.end & masks_[EventKind::END];

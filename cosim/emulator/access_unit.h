@@ -50,6 +50,9 @@ class AccessUnit {
     bool live = true;
     std::uint32_t begin = 0, iteration = 0, end = 0;  // one bit per level
     unsigned context = 0;
+    unsigned replaced = 0;    // values that checks replaced by 0
+    bool has_warned = false;  // the first of these in mode WARN:
+    std::uint64_t warned = 0;
   };
   struct Frame {  // an activation
     Bundle parent;
@@ -83,7 +86,8 @@ class AccessUnit {
   bool iterate(unsigned level, Frame& frame, Bundle& bundle);
   bool load(unsigned level, unsigned slot, const Frame& frame, std::uint64_t induction, Bundle& bundle,
             std::uint64_t& loaded);
-  bool check(unsigned level, const Frame& frame, std::uint64_t loaded, const Bundle& bundle);
+  bool check(unsigned level, const Frame& frame, const std::uint64_t* loaded, Bundle& bundle);
+  void replace(const Level& level, std::uint64_t loaded, Bundle& bundle);
   bool deliver(const Bundle& bundle);
   bool event(unsigned level, const EventControl& control, const Bundle& bundle);
   bool step(unsigned level, const Step& step, const Bundle& bundle);

@@ -92,6 +92,8 @@ struct Core {
   Memory memory;
   Fault fault;
   std::array<std::uint64_t, Counter::limit> counters{};
+  bool has_warned = false;
+  std::uint64_t warned = 0;  // the first value that a check replaced in mode WARN
   Fifo<Token> tokens;
   Fifo<std::uint64_t> scalars;
   std::array<Fifo<Row>, FetchQueue::limit> rows;  // indexed by FetchQueue
@@ -134,6 +136,8 @@ struct Core {
   void clear() {
     fault = Fault{};
     counters.fill(0);
+    has_warned = false;
+    warned = 0;
     tokens.clear();
     scalars.clear();
     for (auto& queue : rows) queue.clear();

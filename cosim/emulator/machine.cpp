@@ -248,7 +248,7 @@ void Machine::write_record(std::uint64_t state, std::uint64_t nest) {
   const Fault& fault = core_.fault;
   std::array<std::uint64_t, RECORD_WORDS> words{};
   words[RecordWord::HEAD] = RecordHead{state, fault.cause, nest, fault.level, fault.queue, number_}.encode();
-  words[RecordWord::VALUE] = fault.value;
+  words[RecordWord::VALUE] = state == State::DONE ? core_.warned : fault.value;
   words[RecordWord::ADDRESS] = fault.address;
   std::copy(std::begin(fault.registers), std::end(fault.registers), &words[RecordWord::REGISTER0]);
   std::copy(core_.counters.begin(), core_.counters.end(), &words[RecordWord::COUNTERS]);

@@ -22,6 +22,7 @@ from daedal.hw.interfaces import (
     token_layout,
 )
 from daedal.hw.isa.launch import Cause
+from daedal.hw.isa.program_words import CheckMode
 from daedal.hw.queues.merge import Merge
 from daedal.hw.queues.vector_queues import reserve_layout
 
@@ -53,6 +54,10 @@ class AccessUnit(wiring.Component):
         No scalar load is queued or in flight.
     row, lookup, bundle, token, stall_… : ``Out(1)``
         Strobes for counters.
+    replaced : ``Out(range(levels + 1))``
+        How many values checks replaced, for counting.
+    warning, warned_value : ``Out(1)``, ``Out(64)``
+        Strobe, and the value whose check warns; of a launch only the first one counts.
     """
 
     def __init__(self, config: Config) -> None:
@@ -74,6 +79,9 @@ class AccessUnit(wiring.Component):
                 "lookup": Out(1),
                 "bundle": Out(1),
                 "stall_load": Out(1),
+                "replaced": Out(range(config.levels + 1)),
+                "warning": Out(1),
+                "warned_value": Out(64),
                 **{name: Out(1) for name in STROBES},
             }
         )
@@ -110,6 +118,7 @@ class AccessUnit(wiring.Component):
             level.running.eq(running),
             events.order_values[number].eq(level.order_value),
             events.check_values[number].eq(level.check_value),
+            events.warns[number].eq(level.check.mode == CheckMode.WARN),
             lookups.checks[number].eq(level.check),
         ]
 
@@ -126,7 +135,8 @@ class AccessUnit(wiring.Component):
         for name in ("tokens", "scalars", "store_addresses", "reserve", "fault"):
             connect(m, getattr(events, name), flipped(getattr(self, name)))
         m.d.comb += [events.slot.eq(self.slot), events.halt.eq(self.halt)]
-        m.d.comb += [getattr(self, name).eq(getattr(events, name)) for name in STROBES]
+        observed = (*STROBES, "replaced", "warning", "warned_value")
+        m.d.comb += [getattr(self, name).eq(getattr(events, name)) for name in observed]
 
     def _connect_requests(self, m: Module, loads: LoadPort, events: EventUnit, merge: Merge) -> None:
         m.d.comb += [

@@ -167,6 +167,7 @@ class Contexts(wiring.Component):
                 started.flags.end.eq(Mux(last, flags.end | Mux(active, own, 0), 0)),
                 started.flags.cause.eq(Mux(order, Cause.BOUNDS_ORDER, flags.cause)),
                 started.flags.fault_level.eq(Mux(order, self._level, flags.fault_level)),
+                started.flags.replaced.eq(Mux(first, flags.replaced, 0)),
                 started.flags.context.eq(schedule.context),
             ]
         register(m, self.o, delayed(m, started, STAGES - 2))

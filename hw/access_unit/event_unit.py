@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.access_unit.issue import Issue
+from daedal.hw.access_unit.replacements import Replacements
 from daedal.hw.access_unit.row_fetch import RowFetch
 from daedal.hw.access_unit.sequencer import Sequencer
 from daedal.hw.access_unit.step_pipeline import StepPipeline
@@ -19,6 +20,7 @@ from daedal.hw.interfaces import (
     store_address_layout,
     token_layout,
 )
+from daedal.hw.isa.launch import Cause
 from daedal.hw.queues.vector_queues import reserve_layout
 
 STROBES = ("row", "token", "stall_scalar_full", "stall_store_address_full", "stall_token_full",
@@ -35,8 +37,12 @@ class EventUnit(wiring.Component):
     i : ``In(stream.Signature(bundle_layout(config)))``
     requests_taken : ``In(1)``
         The requests that were handed out have left the access unit; a fault waits for that.
-    order_values, check_values : ``In(64).array(levels)``
+    order_values : ``In(64).array(levels)``
         As in ``Issue``.
+    check_values, warns : ``In(64).array(levels)``, ``In(levels)``
+        As ``values`` and ``warns`` in ``Replacements``.
+    replaced, warning, warned_value : ``Out(range(levels + 1))``, ``Out(1)``, ``Out(64)``
+        As ``count``, ``warning`` and ``value`` there.
     empty : ``Out(1)``
         Nothing inside.
     """
@@ -50,6 +56,10 @@ class EventUnit(wiring.Component):
                 "i": In(stream.Signature(bundle_layout(config))),
                 "order_values": In(64).array(config.levels),
                 "check_values": In(64).array(config.levels),
+                "warns": In(config.levels),
+                "replaced": Out(range(config.levels + 1)),
+                "warning": Out(1),
+                "warned_value": Out(64),
                 "tokens": Out(stream.Signature(token_layout())),
                 "scalars": Out(stream.Signature(scalar_layout())),
                 "store_addresses": Out(stream.Signature(store_address_layout())),
@@ -79,8 +89,8 @@ class EventUnit(wiring.Component):
             connect(m, getattr(issue, name), flipped(getattr(self, name)))
         for name in ("requests", "reserve"):
             connect(m, getattr(rows, name), flipped(getattr(self, name)))
-        for name in ("order_values", "check_values"):
-            m.d.comb += [to.eq(of) for to, of in zip(getattr(issue, name), getattr(self, name), strict=True)]
+        m.d.comb += [to.eq(of) for to, of in zip(issue.order_values, self.order_values, strict=True)]
+        self._replacements(m, issue)
         m.d.comb += [
             rows.slot.eq(self.slot),
             rows.halt.eq(self.halt),
@@ -90,6 +100,21 @@ class EventUnit(wiring.Component):
         ]
         self._strobes(m, issue, rows)
         return m
+
+    def _replacements(self, m: Module, issue: Issue) -> None:
+        m.submodules.replacements = replacements = Replacements(self._config)
+        flags = self.i.payload.flags
+        m.d.comb += [
+            replacements.bundle.eq(self.i.valid & self.i.ready & (flags.cause == Cause.NONE)),
+            replacements.replaced.eq(flags.replaced),
+            replacements.warns.eq(self.warns),
+            *(to.eq(of) for to, of in zip(replacements.values, self.check_values, strict=True)),
+            replacements.level.eq(issue.i.payload.level),
+            issue.check_value.eq(replacements.value),
+            self.replaced.eq(replacements.count),
+            self.warning.eq(replacements.warning),
+            self.warned_value.eq(replacements.value),
+        ]
 
     def _strobes(self, m: Module, issue: Issue, rows: RowFetch) -> None:
         sources: dict[str, Signal] = {

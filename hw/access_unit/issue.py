@@ -27,8 +27,9 @@ class Issue(wiring.Component):
     scalars, store_addresses, tokens : output streams, registered
     rows : ``Out(stream.Signature(row_layout()))``
         The queue behind must be empty for a fault to be raised: ``rows_empty``.
-    order_values, check_values : ``In(64).array(levels)``
-        VALUE of a bundle that a level poisoned.
+    order_values, check_value : ``In(64).array(levels)``, ``In(64)``
+        VALUE of a bundle that a level poisoned, by its bounds' order or by its check. The latter is that of level
+        ``i.payload.level``, a cycle later.
     halt : ``In(1)``
         Do no further step.
     fault : ``Out(FaultPort(config))``
@@ -49,7 +50,7 @@ class Issue(wiring.Component):
                 "rows": Out(stream.Signature(row_layout())),
                 "rows_empty": In(1),
                 "order_values": In(64).array(config.levels),
-                "check_values": In(64).array(config.levels),
+                "check_value": In(64),
                 "halt": In(1),
                 "fault": Out(FaultPort(config)),
                 "empty": Out(1),
@@ -131,7 +132,7 @@ class Issue(wiring.Component):
         poison = Mux(
             step.cause == Cause.BOUNDS_ORDER,
             Array(self.order_values)[step.level],
-            Array(self.check_values)[step.level],
+            self.check_value,
         )
         rows = {FetchQueue.VECTOR0: QueueName.VECTOR0, FetchQueue.VECTOR1: QueueName.VECTOR1}
         queue: Any = QueueName.STREAM

@@ -146,5 +146,6 @@ class _Counter(wiring.Component):
             self.o.flags.end.eq(Mux(last, flags.end | Mux(active, own, 0), 0)),
             self.o.flags.cause.eq(Mux(held.order, Cause.BOUNDS_ORDER, flags.cause)),
             self.o.flags.fault_level.eq(Mux(held.order, self._level, flags.fault_level)),
+            self.o.flags.replaced.eq(Mux(first, flags.replaced, 0)),
             self.o.flags.context.eq(flags.context),
         ]

@@ -43,7 +43,7 @@ class Level(wiring.Component):
     check : ``Out(CheckControl)``
         The check's word, for counting.
     order_value, check_value : ``Out(64)``
-        VALUE of a bundle that this level poisoned with BOUNDS_ORDER, or by its check.
+        VALUE of a bundle that this level poisoned with BOUNDS_ORDER, or the first in a nest that its check found.
     busy : ``Out(1)``
         Loads are in flight.
     """

@@ -1,7 +1,5 @@
 """The counters of a launch, in the order of ``Counter``."""
 
-from typing import Any
-
 from amaranth import Module, Mux, Signal
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
@@ -11,10 +9,10 @@ from daedal.hw.config import Config
 from daedal.hw.host.counters import TOTAL_BITS, CounterBank
 from daedal.hw.isa.launch import Counter
 
-COUNTED = [counter for counter in Counter if Counter.CYCLES.value < counter.value < Counter.MARK_TOKEN.value]
-"""Counters that add up; CYCLES has a register of its own and marks come from the queues."""
+MARKS = [counter for counter in Counter if counter.name.startswith("MARK_")]
 
-MARKS = [counter for counter in Counter if counter.value >= Counter.MARK_TOKEN.value]
+COUNTED = [counter for counter in Counter if counter is not Counter.CYCLES and counter not in MARKS]
+"""Counters that add up; CYCLES has a register of its own and marks come from the queues."""
 
 
 class Statistics(wiring.Component):
@@ -23,7 +21,7 @@ class Statistics(wiring.Component):
     Members
     -------
     count_<counter> : ``In``
-        Increment of each counter in COUNTED; 1 bit, but BYTES_WRITTEN.
+        Increment of each counter in COUNTED; 1 bit, but for BYTES_WRITTEN and BOUNDS_WARNINGS.
     mark_<counter> : ``In(16)``
         Present high-water marks.
     rung : ``In(1)``
@@ -43,7 +41,7 @@ class Statistics(wiring.Component):
         self._config = config
         super().__init__(
             {
-                **{f"count_{c.name.lower()}": In(self._shape(c)) for c in COUNTED},
+                **{f"count_{c.name.lower()}": In(range(self._step(c) + 1)) for c in COUNTED},
                 **{f"{c.name.lower()}": In(16) for c in MARKS},
                 "rung": In(1),
                 "acknowledged": In(1),
@@ -55,20 +53,24 @@ class Statistics(wiring.Component):
             }
         )
 
-    def _shape(self, counter: Counter) -> Any:
-        return range(self._config.bus_bytes + 1) if counter is Counter.BYTES_WRITTEN else 1
+    def _step(self, counter: Counter) -> int:
+        """The largest increment per cycle."""
+        steps = {Counter.BYTES_WRITTEN: self._config.bus_bytes, Counter.BOUNDS_WARNINGS: self._config.levels}
+        return steps.get(counter, 1)
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        steps = [self._config.bus_bytes if c is Counter.BYTES_WRITTEN else 1 for c in COUNTED]
-        m.submodules.bank = bank = CounterBank(steps)
+        m.submodules.bank = bank = CounterBank([self._step(counter) for counter in COUNTED])
         for k, counter in enumerate(COUNTED):
             m.d.comb += getattr(bank, f"increment{k}").eq(getattr(self, f"count_{counter.name.lower()}"))
         m.d.comb += [
             bank.enable.eq(self.enable),
             bank.clear.eq(self.begin),
-            bank.address.eq(self.number - COUNTED[0].value),
         ]
+        with m.Switch(self.number):
+            for k, counter in enumerate(COUNTED):
+                with m.Case(counter.value):
+                    m.d.comb += bank.address.eq(k)
         elapsed, cycles, written = Signal(TOTAL_BITS), Signal(TOTAL_BITS), Signal()
         m.d.sync += elapsed.eq(Mux(self.rung, 1, elapsed + 1))
         with m.If(self.begin):

@@ -19,6 +19,7 @@ from daedal.hw.isa.program_words import (
     SIZE_BITS,
     AluOp,
     CheckKind,
+    CheckMode,
     EventKind,
     FetchQueue,
     LevelField,
@@ -94,12 +95,15 @@ class Fault:
 class NestTrace:
     """What one nest did. ``bundles`` counts those that reached the event unit, a poisoned one included.
 
-    ``lookups`` counts the INDEX checks of bundles that were not poisoned.
+    ``lookups`` counts the INDEX checks of bundles that were not poisoned, ``replaced`` the values that such bundles'
+    checks replaced by 0; ``warned`` is the first of these in mode WARN, as 64 unsigned bits.
     """
 
     pushes: list[Push] = field(default_factory=list)
     bundles: int = 0
     lookups: int = 0
+    replaced: int = 0
+    warned: int | None = None
     fault: Fault | None = None
 
     @property
@@ -133,6 +137,7 @@ class Bundle:
     """What flows from level to level; the flags are sets of levels. A bundle with a fault is poisoned.
 
     ``context``: which of the activations that an interleaving level runs side by side the bundle belongs to.
+    ``replaced``: the values that checks replaced by 0, outermost level first.
     """
 
     registers: tuple[int, ...]
@@ -142,6 +147,15 @@ class Bundle:
     end: frozenset[int] = frozenset()
     fault: Fault | None = None
     context: int = 0
+    replaced: tuple["Replaced", ...] = ()
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A value, as 64 unsigned bits, in whose place a check put 0."""
+
+    value: int
+    mode: CheckMode
 
 
 def run_contract(raw: bytes, config: Config, read: Read, arguments: Sequence[int] = ()) -> list[NestTrace]:
@@ -162,7 +176,10 @@ def run_nest(words: NestWords, config: Config, read: Read) -> NestTrace:
     trace = NestTrace()
     for bundle in bundles:
         trace.bundles += 1
-        trace.fault = bundle.fault or _do_events(words, config, bundle, trace)
+        trace.fault = bundle.fault
+        if not trace.fault:
+            _count(bundle, trace)
+            trace.fault = _do_events(words, config, bundle, trace)
         if trace.fault:
             break
     return trace
@@ -248,10 +265,11 @@ class Level:
         count = 0
         for i in values:
             first, last = i == values[0], i == values[-1]
-            registers, fault = self.iteration(i, parent.registers)
-            if fault:
-                yield self._poison(parent, tuple(registers), *fault)
+            registers, outside = self.iteration(i, parent.registers)
+            if isinstance(outside, tuple):
+                yield self._poison(parent, tuple(registers), *outside)
                 return
+            replaced = () if outside is None else (outside,)
             if self.counting["enable"]:
                 count += _holds(self.counting["predicate"], self.counting["sense"], registers)
                 _put(registers, self.counting["destination"], count)
@@ -261,27 +279,25 @@ class Level:
                 iteration=own | (parent.iteration if first else frozenset()),
                 end=parent.end | own if last else frozenset(),
                 context=parent.context,
+                replaced=(parent.replaced if first else ()) + replaced,
             )
 
-    def iteration(self, i: int, parent: Sequence[int]) -> tuple[list[int], tuple[Cause, int] | None]:
-        """The registers of iteration ``i`` before the count, and the fault (cause, value) if there is one."""
+    def iteration(self, i: int, parent: Sequence[int]) -> tuple[list[int], "Replaced | tuple[Cause, int] | None"]:
+        """The registers of iteration ``i`` before the count, and what the check found: see ``outside``."""
         registers = list(parent)
         _put(registers, self.control["induction"], i)
-        values = {slot: self.load(slot, i, parent, registers) for slot in self.sequential}
-        fault = self.checked(values, parent) if self.check["load"] in self.sequential else None
-        if fault:
-            return registers, fault
+        found = self.commit({slot: self.load(slot, i, parent) for slot in self.sequential}, registers, parent)
         for slot in self.random:
-            value = self.load(slot, i, registers, registers)
-            fault = self.checked({slot: value}, parent) if self.check["load"] == slot else None
-            if fault:
-                return registers, fault
-        for alu in self.alus:
-            self.alu(alu, registers)
-        return registers, None
+            if isinstance(found, tuple):
+                return registers, found
+            found = self.commit({slot: self.load(slot, i, registers)}, registers, parent) or found
+        if not isinstance(found, tuple):
+            for alu in self.alus:
+                self.alu(alu, registers)
+        return registers, found
 
-    def load(self, slot: int, i: int, operands: Sequence[int], registers: list[int]) -> int:
-        """Do load ``slot``; returns the 64 bits loaded. Address bits below the element's size are ignored."""
+    def load(self, slot: int, i: int, operands: Sequence[int]) -> int:
+        """The 64 bits of load ``slot``, 0 if it is not enabled. Address bits below the element's size are ignored."""
         control = self.words.members(LevelField[f"LOAD{slot}"])
         if not control["enable"]:
             return 0
@@ -290,17 +306,32 @@ class Level:
         size = 1 << control["size"]
         address = (base + index * size) % MODULUS & -size
         value = int.from_bytes(self.read(address, size), "little", signed=bool(control["is_signed"]))
-        _put(registers, control["destination"], value)
         return value % (1 << 64)
 
-    def checked(self, values: dict[int, int], parent: Sequence[int]) -> tuple[Cause, int] | None:
-        """The fault that the check finds."""
-        if not self.check["enable"]:
+    def commit(
+        self, values: dict[int, int], registers: list[int], parent: Sequence[int]
+    ) -> "Replaced | tuple[Cause, int] | None":
+        """Check the values of these slots and write them into their registers, in slot order."""
+        found = self.outside(values, parent)
+        if isinstance(found, Replaced):
+            values = {**values, self.check["load"]: 0}
+        for slot, value in values.items():
+            control = self.words.members(LevelField[f"LOAD{slot}"])
+            if control["enable"]:
+                _put(registers, control["destination"], value)
+        return found
+
+    def outside(self, values: dict[int, int], parent: Sequence[int]) -> "Replaced | tuple[Cause, int] | None":
+        """What the check finds in these slots: nothing, a value that is to be replaced, or a fault (cause, value)."""
+        if not self.check["enable"] or self.check["load"] not in values:
             return None
         value = values[self.check["load"]]
         limit = signed(_operand(self.check["limit"], self.words[LevelField.CHECK_LIMIT], parent))
         if value < limit:
             return None
+        mode = CheckMode(self.check["mode"])
+        if mode is not CheckMode.FATAL:
+            return Replaced(value, mode)
         return (Cause.INDEX if self.check["kind"] == CheckKind.INDEX.value else Cause.OFFSET), value
 
     def alu(self, number: int, registers: list[int]) -> None:
@@ -330,6 +361,14 @@ _OPERATIONS: dict[Enum, Callable[[int, int], int]] = {
     AluOp.SHIFT_LEFT: lambda a, b: a << b % 64,
     AluOp.SHIFT_RIGHT: lambda a, b: a >> b % 64,
 }
+
+
+def _count(bundle: Bundle, trace: NestTrace) -> None:
+    """Count the values that were replaced, and keep the first one in mode WARN."""
+    trace.replaced += len(bundle.replaced)
+    for replaced in bundle.replaced:
+        if replaced.mode is CheckMode.WARN and trace.warned is None:
+            trace.warned = replaced.value
 
 
 def _do_events(words: NestWords, config: Config, bundle: Bundle, trace: NestTrace) -> Fault | None:

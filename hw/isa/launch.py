@@ -95,7 +95,7 @@ class RecordWord(enum.Enum, shape=6):
     """State, cause and place, see RecordHead."""
     VALUE = 1
     """The offending value: the whole 64-bit index or offset, the upper bound, the program word's number, the number of
-    elements.
+    elements. If the launch is DONE: the first value that a check with CheckMode.WARN replaced, whole, or 0.
     """
     ADDRESS = 2
     """The memory address concerned, or 0."""
@@ -168,6 +168,8 @@ class Counter(enum.Enum, shape=6):
     """Store address queue, entries."""
     MARK_STORE_DATA = 26
     """Store data queue, beats."""
+    BOUNDS_WARNINGS = 27
+    """Values outside their bounds that 0 took the place of (CheckMode.WARN and IGNORE)."""
 
 
 RECORD_WORDS = 40

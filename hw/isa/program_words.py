@@ -221,17 +221,24 @@ class CheckKind(enum.Enum, shape=2):
 
 
 class CheckMode(enum.Enum, shape=2):
-    """What a value outside its bounds does; only FATAL exists so far."""
+    """What a value outside its bounds does. A value that no check is to look at has none: ``enable`` 0."""
 
     FATAL = 0
+    """The machine faults."""
+    WARN = 1
+    """0 takes its place. It is counted (Counter.BOUNDS_WARNINGS), and the first one of a launch is kept whole: VALUE of
+    the completion record.
+    """
+    IGNORE = 2
+    """0 takes its place, and it is counted."""
 
 
 class CheckControl(data.Struct):
-    """LEVEL.CHECK: the 64-bit value of load slot ``load`` must lie in ``[0, limit)``, else the machine
-    faults.
+    """LEVEL.CHECK: the 64-bit value of load slot ``load`` must lie in ``[0, limit)``, else it is as ``mode`` says.
 
-    The constant limit is CHECK_LIMIT; a limit register is read from the parent's registers. A sequential
-    slot's value is checked before any random load of that iteration is made.
+    With WARN and IGNORE the slot's register takes 0 instead, whatever the limit. The constant limit is CHECK_LIMIT; a
+    limit register is read from the parent's registers. A sequential slot's value is checked before any random load of
+    that iteration is made.
     """
 
     enable: 1

@@ -9,12 +9,17 @@ from torch.export import ExportedProgram
 
 from daedal.compiler.executable import Executable
 from daedal.compiler.frontends.trace import trace
+from daedal.compiler.transforms.emitter import BOUNDS
 from daedal.driver.device import Device
 from daedal.errors import UnsupportedOperation
 
 
 def compile(
-    module: nn.Module | ExportedProgram, example_inputs: Sequence[Any] | Tensor, *, device: Device
+    module: nn.Module | ExportedProgram,
+    example_inputs: Sequence[Any] | Tensor,
+    *,
+    device: Device,
+    bounds: str = "fatal",
 ) -> Executable:
     """An executable whose embedding operations run on ``device``; all others run in PyTorch.
 
@@ -26,13 +31,21 @@ def compile(
         Inputs of the kind that it will be called with: their number and types count, sizes and values do not.
     device
         The device to compile for and to run on.
+    bounds
+        What an index outside its table does. ``fatal``: the call raises IndexOutOfRange. ``warn``: row 0 is taken
+        instead, and the call issues a BoundsWarning. ``ignore``: row 0 is taken instead, and only
+        ``stats.bounds_warnings`` tells. ``none``: the machine checks neither indices nor whether offsets lie within
+        them; it reads what is there, and raises MemoryFault if that is outside of its memory.
 
     The executable works on the module's own parameters: what training or ``load_state_dict`` changes in them
     counts in the next call. Changes that PyTorch does not count (through ``tensor.data`` or a NumPy array that
     shares the memory), another tensor in a parameter's place and another mode (``eval()``) do not: compile again.
 
-    Raises UnsupportedOperation, naming the node and the reason, if there is nothing to run on the device.
+    Raises UnsupportedOperation, naming the node and the reason, if there is nothing to run on the device, and
+    ValueError for another ``bounds``.
     """
+    if bounds not in BOUNDS:
+        raise ValueError(f"bounds must be one of {', '.join(BOUNDS)}, not {bounds!r}")
     if not isinstance(module, nn.Module | ExportedProgram):
         raise UnsupportedOperation(
             f"module must be a torch.nn.Module or an ExportedProgram, not {type(module).__name__}"
@@ -46,6 +59,6 @@ def compile(
     inputs = (example_inputs,) if isinstance(example_inputs, Tensor) else tuple(example_inputs)
     _ = device.target
     retrace = None if isinstance(module, ExportedProgram) else partial(trace, module)
-    executable = Executable(trace(module, inputs), device, retrace)
+    executable = Executable(trace(module, inputs), device, retrace, bounds)
     executable.prepare(inputs)
     return executable

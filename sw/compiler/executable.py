@@ -1,5 +1,6 @@
 """What ``daedal.compile`` gives: a module whose embedding operations run on a device."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,10 +18,11 @@ from daedal.compiler.interpreter import Interpreter, Work
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.list_faults import named
 from daedal.compiler.pipeline import compile_emb
+from daedal.compiler.replaced import check_row_0, warning_of, warning_of_list
 from daedal.compiler.runtime import run_kernel
 from daedal.driver.device import Device
 from daedal.driver.record import Record, Stats
-from daedal.errors import DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
+from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.assembler import disassemble
 from daedal.hw.isa.launch import Cause
 
@@ -30,13 +32,18 @@ class Executable:
 
     Made by ``daedal.compile``. It serves every batch size, bag length and index; for other integer types than
     those of the example inputs it compiles other programs when it meets them. ``stats`` are the figures of
-    the last call, summed over its launches.
+    the last call, summed over its launches. ``bounds`` is what an index outside its table does.
     """
 
     def __init__(
-        self, graph: fx.GraphModule, device: Device, retrace: Callable[[Sequence[Any]], fx.GraphModule] | None
+        self,
+        graph: fx.GraphModule,
+        device: Device,
+        retrace: Callable[[Sequence[Any]], fx.GraphModule] | None,
+        bounds: str = "fatal",
     ) -> None:
-        self._device, self._retrace = device, retrace
+        self._device, self._retrace, self.bounds = device, retrace, bounds
+        self._warnings: list[BoundsWarning] = []
         self._kernels: dict[Bag | Lookup | BagList, Kernel | UnsupportedOperation] = {}
         self._current: dict[str, Kernel] = {}
         self.stats = Stats()
@@ -56,11 +63,14 @@ class Executable:
         """The module's result for these inputs.
 
         Raises IndexOutOfRange, InvalidOffsets, UnsupportedOperation for inputs that the operations cannot
-        take, and what the device raises.
+        take, and what the device raises. Issues a BoundsWarning for each launch that there is to warn of.
         """
         _ = self._device.target
-        self.stats = Stats()
-        return self._evaluate(inputs, Work(self._run, self._run_group))
+        self.stats, self._warnings = Stats(), []
+        result = self._evaluate(inputs, Work(self._run, self._run_group))
+        for warning in self._warnings:
+            warnings.warn(warning, stacklevel=2)
+        return result
 
     def prepare(self, inputs: Sequence[Any]) -> None:
         """Compile what a call with inputs like these needs, without running it on the device."""
@@ -91,7 +101,7 @@ class Executable:
     def _kernel(self, calls: Sequence[Call], operation: Bag | Lookup | BagList) -> Kernel:
         if operation not in self._kernels:
             try:
-                self._kernels[operation] = compile_emb(operation.build(), self._device.config)
+                self._kernels[operation] = compile_emb(operation.build(), self._device.config, self.bounds)
             except UnsupportedOperation as error:
                 self._kernels[operation] = error
         kernel = self._kernels[operation]
@@ -106,6 +116,7 @@ class Executable:
 
     def _run(self, call: Call, request: Request) -> Tensor:
         kernel = self._kernel([call], request.operation)
+        self._check_tables([(call.name, request)])
         name = call.table.target if isinstance(call.table, fx.Node) else call.name
         table = self._device.bind_table(str(name), request.table)
         buffers = {**request.buffers, "table": table, "out": (request.rows, table.dim)}
@@ -114,7 +125,7 @@ class Executable:
         except (IndexOutOfRange, InvalidOffsets) as error:
             _say_where(error, call.name, request, table.rows)
             raise
-        self.stats = self.stats + result.stats
+        self._note(result.record, warning_of(call.name, table.rows, result.record))
         return torch.from_numpy(result.outputs["out"]).reshape(request.shape)
 
     def _plans(self, members: Sequence[Member], joins: Sequence[Join]) -> list[tuple[Plan, Kernel | None]]:
@@ -149,12 +160,24 @@ class Executable:
         return values
 
     def _run_plan(self, plan: Plan, kernel: Kernel) -> dict[fx.Node, Tensor]:
+        self._check_tables([(member.call.name, member.request) for member in plan.members])
         try:
             results, record = plan.run(self._device, kernel)
         except (IndexOutOfRange, InvalidOffsets) as error:
             raise named(error, plan.members) from error
-        self.stats = self.stats + record.stats
+        self._note(record, warning_of_list(plan.members, record))
         return _with_parts(plan, results)
+
+    def _check_tables(self, requests: Sequence[tuple[str, Request]]) -> None:
+        if self.bounds in ("warn", "ignore"):
+            for name, request in requests:
+                check_row_0(name, request)
+
+    def _note(self, record: Record, warning: BoundsWarning | None) -> None:
+        """Keep what a launch leaves: its figures, and what there is to warn of."""
+        self.stats = self.stats + record.stats
+        if self.bounds == "warn" and warning is not None:
+            self._warnings.append(warning)
 
     # ------------------------------------------------------------------ looking at it
 

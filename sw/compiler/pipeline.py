@@ -16,6 +16,7 @@ from daedal.compiler.context import load_pass, make_context
 from daedal.compiler.dialects import slcv
 from daedal.compiler.kernel import BufferSpec, Kernel
 from daedal.compiler.transforms.addresses import buffer_name
+from daedal.compiler.transforms.lower_emb import LowerEmb
 from daedal.compiler.transforms.tile_columns import TileColumns
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import Config
@@ -29,14 +30,14 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 """Level -> the passes that lead to it from the level before."""
 
 
-def compile_emb(module: ModuleOp, config: Config) -> Kernel:
-    """A kernel for the module's only function, which has operations of ``emb``.
+def compile_emb(module: ModuleOp, config: Config, bounds: str = "fatal") -> Kernel:
+    """A kernel for the module's only function, which has operations of ``emb``; ``bounds`` as in ``daedal.compile``.
 
     Raises UnsupportedOperation if it does not fit the configuration.
     """
     context = make_context()
     levels = {"emb": str(module)}
-    _advance(context, module, "scf", config)
+    _advance(context, module, "scf", config, bounds)
     levels["scf"] = str(module)
     return _finish(context, module, config, levels)
 
@@ -98,16 +99,18 @@ def _width(kind: MemRefType, name: str) -> int:
     return int(text[1:])
 
 
-def _advance(context: Context, module: ModuleOp, level: str, config: Config) -> None:
+def _advance(context: Context, module: ModuleOp, level: str, config: Config, bounds: str = "fatal") -> None:
     for name in LEVELS[level]:
-        _make(name, config).apply(context, module)
+        _make(name, config, bounds).apply(context, module)
         try:
             module.verify()
         except VerifyException as error:
             raise UnsupportedOperation(f"after pass {name}: {error}") from error
 
 
-def _make(name: str, config: Config) -> ModulePass:
+def _make(name: str, config: Config, bounds: str) -> ModulePass:
+    if name == LowerEmb.name:
+        return LowerEmb(bounds)
     if name == TileColumns.name:
         return TileColumns(elements=config.vl_max, levels=config.levels)
     return load_pass(name)()

@@ -11,17 +11,22 @@ from daedal.compiler.codegen.arguments import Buffer
 from daedal.compiler.kernel import BufferSpec, Kernel
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
-from daedal.driver.record import Stats
+from daedal.driver.record import Record, Stats
 from daedal.driver.tables import Table, row_pitch
 from daedal.errors import UnsupportedOperation
 
 
 @dataclass(frozen=True)
 class KernelRun:
-    """What a run of a kernel gave: arrays by buffer name, and figures."""
+    """What a run of a kernel gave: arrays by buffer name, and the launch's record."""
 
     outputs: dict[str, NDArray[Any]]
-    stats: Stats
+    record: Record
+
+    @property
+    def stats(self) -> Stats:
+        """The launch's figures."""
+        return self.record.stats
 
 
 def run_kernel(
@@ -51,7 +56,7 @@ def run_kernel(
             for spec in kernel.buffers
             if spec.is_output
         }
-    return KernelRun(outputs, record.stats)
+    return KernelRun(outputs, record)
 
 
 def _place(device: Device, arena: Arena, spec: BufferSpec, source: Any) -> Buffer:

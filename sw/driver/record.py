@@ -41,6 +41,8 @@ class Stats:
         ``lines_read`` in bytes.
     bytes_written
         Bytes strobed in the lines written.
+    bounds_warnings
+        Lookups of an index outside its table that took row 0 instead (bounds ``warn`` and ``ignore``).
     stalls
         Cause -> cycles in which a unit had work and could not go on; causes overlap.
     marks
@@ -55,6 +57,7 @@ class Stats:
     lines_written: int = 0
     bytes_read: int = 0
     bytes_written: int = 0
+    bounds_warnings: int = 0
     stalls: dict[str, int] = field(default_factory=dict)
     marks: dict[str, int] = field(default_factory=dict)
 
@@ -80,6 +83,7 @@ class Stats:
             "lines_written",
             "bytes_read",
             "bytes_written",
+            "bounds_warnings",
         ]
         sums = {name: getattr(self, name) + getattr(other, name) for name in names}
         return Stats(
@@ -161,6 +165,7 @@ class Record:
             lines_written=count["LINES_WRITTEN"],
             bytes_read=count["LINES_READ"] * self.bus_bytes,
             bytes_written=count["BYTES_WRITTEN"],
+            bounds_warnings=count["BOUNDS_WARNINGS"],
             stalls=_named(count, _STALL),
             marks=_named(count, _MARK),
         )

@@ -20,7 +20,7 @@ QUEUES = {
     FetchQueue.STORE: Queue.STREAM,
 }
 
-COUNTED = (Counter.ROWS, Counter.LOOKUPS, Counter.BUNDLES, Counter.TOKENS)
+COUNTED = (Counter.ROWS, Counter.LOOKUPS, Counter.BUNDLES, Counter.TOKENS, Counter.BOUNDS_WARNINGS)
 """Counters that depend on the program and its data only."""
 
 
@@ -116,6 +116,7 @@ def _compare_contract(traces: list[NestTrace], outcome: Outcome, record: Record)
         Counter.BUNDLES: sum(trace.bundles for trace in traces),
         Counter.LOOKUPS: sum(trace.lookups for trace in traces),
         Counter.TOKENS: sum(len(trace.tokens) for trace in traces),
+        Counter.BOUNDS_WARNINGS: sum(trace.replaced for trace in traces),
         Counter.ROWS: sum(len(trace.fetches) for trace in traces),
     }
     fault = traces[-1].fault if traces else None

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from daedal.hw.config import ADDRESS_BITS
 from daedal.hw.isa.program import Word
-from daedal.hw.isa.program_words import AluOp, CheckKind, LevelField
+from daedal.hw.isa.program_words import AluOp, CheckKind, CheckMode, LevelField
 from tests.fuzz.dice import Dice
 from tests.fuzz.image import ALIGNS, ARRAYS, FIRST, MEMORY_BYTES, OFFSET_STEP, OUT, SIZES, TABLE, Array
 from tests.fuzz.ranges import ANY, HIGHEST, LOWEST, Range, result
@@ -82,6 +82,7 @@ class LevelMaker:
         self.config = dice.config
         self.words: list[Word] = []
         self.known = parent.copy()
+        self.destinations: dict[int, int] = {}
         self.interleave = dice.interleave and self.config.contexts[level] > 0 and dice.chance(0.8)
         self.step = 1 if self.interleave else dice.pick([1, 1, 1, 2, 3, HIGHEST])
 
@@ -264,6 +265,7 @@ class LevelMaker:
         self, slot: int, array: Array, index: int, source: int, base: int, limit: int, destination: int, signed: int
     ) -> None:
         name, dice = f"LOAD{slot}", self.dice
+        self.destinations[slot] = destination
         control = dice.packed(
             LevelField[name], self.level, enable=1, size=SIZES.index(array.size), is_signed=signed, index=index,
             base=source, destination=destination,
@@ -276,6 +278,9 @@ class LevelMaker:
         ]
 
     def check(self, values: dict[int, Range]) -> None:
+        if values and self.dice.chance(0.4):
+            self.replacing_check(values)
+            return
         slots = [slot for slot, known in values.items() if known.low >= 0]
         if not slots:
             return
@@ -290,6 +295,24 @@ class LevelMaker:
                 self.dice.packed(LevelField.CHECK, self.level, enable=1, load=slot, kind=kind, limit=register),
                 self.dice.constant(LevelField.CHECK_LIMIT, self.level, limit),
             ]
+
+    def replacing_check(self, values: dict[int, Range]) -> None:
+        """A check that puts 0 in the place of some values; of a slot whose register no random load needs."""
+        dice = self.dice
+        random = max(values) >= self.config.sequential_loads[self.level]
+        slot = max(values) if random else dice.pick(list(values))
+        known = values[slot]
+        limit = dice.pick([0, -1, 1, 2, known.high, (known.low + known.high) // 2, HIGHEST])
+        self.words += [
+            dice.packed(
+                LevelField.CHECK, self.level, enable=1, load=slot, kind=dice.pick(list(CheckKind)),
+                mode=dice.pick([CheckMode.WARN, CheckMode.IGNORE]), limit=dice.register() if dice.chance(0.2) else 0,
+            ),
+            dice.constant(LevelField.CHECK_LIMIT, self.level, limit),
+        ]  # fmt: skip
+        destination = self.destinations[slot]
+        if destination:
+            self.known.put(destination, self.known.of(destination).join(Range.of(0)))
 
     def alu(self, number: int) -> None:
         dice, known = self.dice, self.known

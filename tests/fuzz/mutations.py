@@ -110,7 +110,11 @@ def _nested(members: dict[str, int]) -> dict[str, Any]:
 
 def bad_index(m: Mutation) -> bool:
     """A checked load reads values that are out of any bounds."""
-    checks = [(word.index, word.members()["load"]) for _, word in m.words(LevelField.CHECK)]
+    checks = [
+        (word.index, word.members()["load"])
+        for _, word in m.words(LevelField.CHECK)
+        if word.members()["mode"] == CheckMode.FATAL.value
+    ]
     if not checks:
         return False
     level, slot = m.dice.pick(checks)
@@ -129,7 +133,8 @@ def bad_index(m: Mutation) -> bool:
 def low_limit(m: Mutation) -> bool:
     """A check whose limit is below what is loaded, or negative."""
     limit = m.dice.pick([0, 1, 2, -1, m.dice.below(16)])
-    return m.alter((LevelField.CHECK,), _set(limit=0)) and m.number((LevelField.CHECK_LIMIT,), lambda _: limit)
+    fatal = _set(limit=0, mode=CheckMode.FATAL.value)
+    return m.alter((LevelField.CHECK,), fatal) and m.number((LevelField.CHECK_LIMIT,), lambda _: limit)
 
 
 def _set(**members: int) -> Callable[[dict[str, int], Word], bool]:

@@ -48,10 +48,15 @@ def test_unknown_name() -> None:
         _ = daedal.nonsense
 
 
-@pytest.mark.parametrize("name", sorted(set(errors.__all__) - {"DaedalError"}))
+@pytest.mark.parametrize("name", sorted(set(errors.__all__) - {"DaedalError", "BoundsWarning"}))
 def test_errors_derive_from_one_base(name: str) -> None:
     error = getattr(daedal, name)
     assert issubclass(error, daedal.DaedalError)
     assert issubclass(error, BUILTINS.get(name, Exception))
     assert str(error("value 3")) == "value 3"
     assert error.__doc__
+
+
+def test_the_warning_is_a_user_warning() -> None:
+    assert issubclass(daedal.BoundsWarning, UserWarning)
+    assert not issubclass(daedal.BoundsWarning, daedal.DaedalError)

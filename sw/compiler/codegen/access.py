@@ -20,6 +20,7 @@ from daedal.hw.isa.program_words import (
     SIZE_BITS,
     AluOp,
     CheckKind,
+    CheckMode,
     Destination,
     EventField,
     EventKind,
@@ -155,7 +156,8 @@ class NestCode:
         assert slot is not None
         limit = self._source(check.limit, LevelField.CHECK_LIMIT, level.number)
         kind = CheckKind[check.kind.data.upper()]
-        self._pack(LevelField.CHECK, level.number, enable=1, load=slot, kind=kind, limit=limit)
+        mode = CheckMode.FATAL if check.mode is None else CheckMode[check.mode.data.upper()]
+        self._pack(LevelField.CHECK, level.number, enable=1, load=slot, kind=kind, mode=mode, limit=limit)
 
     def _alu(self, n: int, slot: int, op: slc.AluOp) -> None:
         a, b = op.a, op.b

@@ -2,11 +2,21 @@
 
 from xdsl.dialects.builtin import IndexType, StringAttr
 from xdsl.ir import Dialect, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
 KINDS = ("index", "offset")
 """What a checked value can be; it decides which error the user sees."""
+
+
+MODES = ("fatal", "warn", "ignore")
+"""What a value outside its bounds does: the launch stops, or the value is 0 instead, with or without a warning."""
+
+
+def verify_mode(mode: StringAttr | None) -> None:
+    """Raise VerifyException unless ``mode`` is one of ``MODES``, or None, which is "fatal"."""
+    if mode is not None and mode.data not in MODES:
+        raise VerifyException(f"mode must be one of {', '.join(MODES)}, not {mode.data!r}")
 
 
 def verify_kind(kind: StringAttr) -> None:
@@ -17,9 +27,10 @@ def verify_kind(kind: StringAttr) -> None:
 
 @irdl_op_definition
 class BoundsOp(IRDLOperation):
-    """Stops the launch with an error unless ``0 <= value < limit``.
+    """Stops the launch with an error unless ``0 <= value < limit``; in other modes than "fatal", the load gives 0 then.
 
-    ``value`` is what a load gave (through casts); all 64 bits of the loaded element take part.
+    ``value`` is what a load gave (through casts); all 64 bits of the loaded element take part. That it is 0 holds
+    wherever it is used.
     """
 
     name = "check.bounds"
@@ -27,14 +38,18 @@ class BoundsOp(IRDLOperation):
     value = operand_def(IndexType())
     limit = operand_def(IndexType())
     kind = prop_def(StringAttr)
+    mode = opt_prop_def(StringAttr)
 
-    assembly_format = "$kind $value `,` $limit attr-dict"
+    assembly_format = "$kind $value `,` $limit (`mode` $mode^)? attr-dict"
 
-    def __init__(self, kind: str, value: SSAValue | Operation, limit: SSAValue | Operation) -> None:
-        super().__init__(operands=[value, limit], properties={"kind": StringAttr(kind)})
+    def __init__(
+        self, kind: str, value: SSAValue | Operation, limit: SSAValue | Operation, mode: StringAttr | None = None
+    ) -> None:
+        super().__init__(operands=[value, limit], properties={"kind": StringAttr(kind), "mode": mode})
 
     def verify_(self) -> None:
         verify_kind(self.kind)
+        verify_mode(self.mode)
 
 
 CHECK = Dialect("check", [BoundsOp], [])

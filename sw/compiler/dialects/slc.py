@@ -33,6 +33,7 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -44,7 +45,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, NoTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from daedal.compiler.dialects.check import verify_kind
+from daedal.compiler.dialects.check import verify_kind, verify_mode
 
 EVENTS = ("begin", "iteration", "end")
 """When a callback runs: before the first iteration, in each one before the inner loop, after the last one."""
@@ -225,21 +226,23 @@ class AluOp(IRDLOperation):
 
 @irdl_op_definition
 class CheckOp(IRDLOperation):
-    """Stops the launch unless ``0 <= value < limit``; see ``check.bounds``."""
+    """Stops the launch unless ``0 <= value < limit``, or has 0 loaded; see ``check.bounds``."""
 
     name = "slc.check"
 
     kind = prop_def(StringAttr)
+    mode = opt_prop_def(StringAttr)
     value = operand_def(StreamType)
     limit = operand_def()
 
-    assembly_format = "$kind $value `,` $limit attr-dict `:` type($value) `,` type($limit)"
+    assembly_format = "$kind $value `,` $limit (`mode` $mode^)? attr-dict `:` type($value) `,` type($limit)"
 
-    def __init__(self, kind: str, value: SSAValue, limit: SSAValue) -> None:
-        super().__init__(operands=[value, limit], properties={"kind": StringAttr(kind)})
+    def __init__(self, kind: str, value: SSAValue, limit: SSAValue, mode: StringAttr | None = None) -> None:
+        super().__init__(operands=[value, limit], properties={"kind": StringAttr(kind), "mode": mode})
 
     def verify_(self) -> None:
         verify_kind(self.kind)
+        verify_mode(self.mode)
         verify_index("limit", self.limit)
 
 

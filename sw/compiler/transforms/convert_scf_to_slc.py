@@ -295,7 +295,7 @@ class _Decoupler:
         elif isinstance(op, check.BoundsOp):
             if condition is not None:
                 raise UnsupportedOperation(f"{level.name}: a check must not stand in a condition")
-            level.insert(slc.CheckOp(op.kind.data, self._value(op.value), self._value(op.limit)))
+            level.insert(slc.CheckOp(op.kind.data, self._value(op.value), self._value(op.limit), op.mode))
         elif isinstance(op, CASTS):
             self._values[op.results[0]] = self._renamed(op)
         elif isinstance(op, arith.CmpiOp):

@@ -156,7 +156,7 @@ class _Separator:
             new = level.insert(slc.AluOp(op.kind.data, self.stream(op.a), self.stream(op.b)))
             self._define(op.result, new, level)
         elif isinstance(op, slc.CheckOp):
-            level.insert(slc.CheckOp(op.kind.data, self.stream(op.value), self.stream(op.limit)))
+            level.insert(slc.CheckOp(op.kind.data, self.stream(op.value), self.stream(op.limit), op.mode))
         elif isinstance(op, slc.CountOp):
             condition = None if op.condition is None else self.stream(op.condition)
             self._define(op.result, level.insert(slc.CountOp(condition)), level)

@@ -5,18 +5,27 @@ from contextlib import contextmanager
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import Float32Type, FloatAttr, IndexType, IntegerAttr, f32, i64
+from xdsl.dialects.builtin import Float32Type, FloatAttr, IndexType, IntegerAttr, StringAttr, f32, i64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from daedal.compiler.dialects import check
 
+NO_CHECKS = "none"
+
+BOUNDS = (*check.MODES, NO_CHECKS)
+"""What an index outside its table can do: as a check with that mode says, or there is no check at all."""
+
 
 class Emitter:
-    """Appends operations to a block, and to those of the loops opened in it."""
+    """Appends operations to a block, and to those of the loops opened in it.
 
-    def __init__(self, block: Block) -> None:
+    ``bounds``: what indices outside their table do, one of ``BOUNDS``.
+    """
+
+    def __init__(self, block: Block, bounds: str = "fatal") -> None:
         self._builder = Builder(InsertPoint.at_end(block))
+        self._bounds = bounds
 
     def insert(self, op: Operation, name: str | None = None) -> SSAValue:
         """Append ``op``; its first result, named ``name``."""
@@ -54,8 +63,10 @@ class Emitter:
         self.append(memref.StoreOp.get(value, buffer, indices))
 
     def check(self, kind: str, value: SSAValue, limit: SSAValue) -> None:
-        """Stop the launch unless ``0 <= value < limit``."""
-        self.append(check.BoundsOp(kind, value, limit))
+        """What is to happen unless ``0 <= value < limit``: bad offsets stop the launch, whatever indices do."""
+        if self._bounds != NO_CHECKS:
+            is_fatal = kind != "index" or self._bounds == "fatal"
+            self.append(check.BoundsOp(kind, value, limit, None if is_fatal else StringAttr(self._bounds)))
 
     def as_f32(self, value: SSAValue, name: str) -> SSAValue:
         """An index as an f32."""

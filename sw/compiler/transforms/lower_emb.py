@@ -26,7 +26,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects import emb, place
-from daedal.compiler.transforms.emitter import Emitter
+from daedal.compiler.transforms.emitter import BOUNDS, Emitter
 from daedal.compiler.transforms.pooling import Constants, Pooling
 
 
@@ -55,13 +55,13 @@ def _width(table: SSAValue) -> int:
 class _Function:
     """The function that is written, with its arguments by name and the constants that all lowerings use."""
 
-    def __init__(self, name: str, arguments: dict[str, Attribute]) -> None:
+    def __init__(self, name: str, arguments: dict[str, Attribute], bounds: str) -> None:
         block = Block(arg_types=list(arguments.values()))
         for argument, hint in zip(block.args, arguments, strict=True):
             argument.name_hint = hint
         self.op = func.FuncOp(name, (list(arguments.values()), []), Region(block))
         self.arguments = dict(zip(arguments, block.args, strict=True))
-        self.emit = emit = Emitter(block)
+        self.emit = emit = Emitter(block, bounds)
         self.c0, self.c1 = emit.index(0), emit.index(1)
 
     def __getitem__(self, name: str) -> SSAValue:
@@ -93,10 +93,10 @@ class _Function:
         return self.emit.insert(arith.AddiOp(entries, self.c1), "limit")
 
 
-def _lower_lookup(name: str, op: emb.LookupOp) -> func.FuncOp:
+def _lower_lookup(name: str, op: emb.LookupOp, bounds: str) -> func.FuncOp:
     width = _width(op.table)
     out = MemRefType(f32, [DYNAMIC_INDEX, width])
-    f = _Function(name, {"table": _rows(op.table), "indices": _flat(op.indices), "out": out})
+    f = _Function(name, {"table": _rows(op.table), "indices": _flat(op.indices), "out": out}, bounds)
     emit = f.emit
     width_value = emit.index(width, "width")
     rows = emit.size(f["table"], f.c0, "rows")
@@ -123,8 +123,8 @@ def _bag_arguments(op: emb.BagOp) -> dict[str, Attribute]:
     return {**arguments, "out": MemRefType(f32, [DYNAMIC_INDEX, _width(op.table)])}
 
 
-def _lower_bag(name: str, op: emb.BagOp) -> func.FuncOp:
-    f = _Function(name, _bag_arguments(op))
+def _lower_bag(name: str, op: emb.BagOp, bounds: str) -> func.FuncOp:
+    f = _Function(name, _bag_arguments(op), bounds)
     emit, width = f.emit, _width(op.table)
     constants = f.constants(width)
     rows = emit.size(f["table"], f.c0, "rows")
@@ -150,10 +150,10 @@ def _lower_bag(name: str, op: emb.BagOp) -> func.FuncOp:
 class _ListLowering:
     """Writes a function with operations on lists, whose arguments are those of the old one."""
 
-    def __init__(self, function: func.FuncOp) -> None:
+    def __init__(self, function: func.FuncOp, bounds: str) -> None:
         self._old = function.body.block
         kinds = {argument.name_hint or f"arg{n}": _plain(argument) for n, argument in enumerate(self._old.args)}
-        self._function = _Function(function.sym_name.data, kinds)
+        self._function = _Function(function.sym_name.data, kinds, bounds)
         self._values: dict[SSAValue, SSAValue] = dict(
             zip(self._old.args, self._function.op.body.block.args, strict=True)
         )
@@ -200,24 +200,30 @@ def _plain(argument: SSAValue) -> Attribute:
     return MemRefType(kind.element_type, kind.get_shape()) if isinstance(kind, TensorType) else kind
 
 
-def _lower(function: func.FuncOp) -> func.FuncOp:
+def _lower(function: func.FuncOp, bounds: str) -> func.FuncOp:
     found: list[Operation] = [op for op in function.body.block.ops if not isinstance(op, func.ReturnOp)]
     lists = [op for op in found if isinstance(op, emb.BagListOp)]
     if lists and len(lists) == len(found):
-        return _ListLowering(function).run(lists)
+        return _ListLowering(function, bounds).run(lists)
     if len(found) != 1 or not isinstance(found[0], emb.BagOp | emb.LookupOp):
         raise VerifyException(
             f"function {function.sym_name.data} must have one operation of emb, or several on lists of tables"
         )
     name, op = function.sym_name.data, found[0]
-    return _lower_bag(name, op) if isinstance(op, emb.BagOp) else _lower_lookup(name, op)
+    return _lower_bag(name, op, bounds) if isinstance(op, emb.BagOp) else _lower_lookup(name, op, bounds)
 
 
 @dataclass(frozen=True)
 class LowerEmb(ModulePass):
-    """See the module."""
+    """See the module; ``bounds``, one of ``BOUNDS``: what an index outside its table does."""
 
     name = "lower-emb"
+
+    bounds: str = "fatal"
+
+    def __post_init__(self) -> None:
+        if self.bounds not in BOUNDS:
+            raise ValueError(f"bounds must be one of {', '.join(BOUNDS)}, not {self.bounds!r}")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lower every function that has an operation of ``emb``."""
@@ -226,7 +232,7 @@ class LowerEmb(ModulePass):
             if isinstance(function, func.FuncOp) and any(
                 isinstance(inner, emb.BagOp | emb.LookupOp | emb.BagListOp) for inner in function.walk()
             ):
-                lowered = _lower(function)
+                lowered = _lower(function, self.bounds)
                 block.insert_op_before(lowered, function)
                 function.detach()
                 function.erase()

@@ -6,3 +6,12 @@ func.func @f(%i: index) {
 }
 
 // CHECK: kind must be one of index, offset, not 'row'
+
+// -----
+
+func.func @f(%i: index) {
+  check.bounds "index" %i, %i mode "none"
+  func.return
+}
+
+// CHECK: mode must be one of fatal, warn, ignore, not 'none'

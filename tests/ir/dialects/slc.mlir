@@ -5,7 +5,7 @@ func.func @f(%m: memref<?xi64>, %w: memref<?xf32>, %n: index) {
   %c1 = arith.constant 1 : index
   slc.for %b = %c0 to %n step %c1 : index, index {
     %e = slc.load %m[%b] : memref<?xi64>, !slc.stream<index> -> !slc.stream<index>
-    slc.check "offset" %e, %n : !slc.stream<index>, index
+    slc.check "offset" %e, %n mode "warn" : !slc.stream<index>, index
     slc.for %p = %b to %e step %c1 : !slc.stream<index>, !slc.stream<index> {
       %v = slc.load %w[%p] : memref<?xf32>, !slc.stream<index> -> !slc.stream<f32>
       %ne = slc.alu "not_equal" %p, %c1 : !slc.stream<index>, index -> !slc.stream<i1>
@@ -27,7 +27,7 @@ func.func @f(%m: memref<?xi64>, %w: memref<?xf32>, %n: index) {
 
 // CHECK:      slc.for %b = %c0 to %n step %c1 : index, index {
 // CHECK-NEXT:   %e = slc.load %m[%b] : memref<?xi64>, !slc.stream<index> -> !slc.stream<index>
-// CHECK-NEXT:   slc.check "offset" %e, %n : !slc.stream<index>, index
+// CHECK-NEXT:   slc.check "offset" %e, %n mode "warn" : !slc.stream<index>, index
 // CHECK-NEXT:   slc.for %p = %b to %e step %c1 : !slc.stream<index>, !slc.stream<index> {
 // CHECK-NEXT:     %v = slc.load %w[%p] : memref<?xf32>, !slc.stream<index> -> !slc.stream<f32>
 // CHECK-NEXT:     %ne = slc.alu "not_equal" %p, %c1 : !slc.stream<index>, index -> !slc.stream<i1>

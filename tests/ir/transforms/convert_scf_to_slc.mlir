@@ -15,7 +15,7 @@ func.func @nest(%t: memref<?x8xf32>, %i: memref<?xi32>, %o: memref<?xi64>, %out:
     %count = scf.for %p = %c0 to %end step %c1 iter_args(%k = %c0) -> (index) {
       %m = memref.load %i[%p] : memref<?xi32>
       %j = arith.index_cast %m : i32 to index
-      check.bounds "index" %j, %n
+      check.bounds "index" %j, %n mode "ignore"
       %c = arith.cmpi sgt, %j, %c1 : index
       %k2 = scf.if %c -> (index) {
         scf.for %d = %c0 to %c8 step %c1 {
@@ -50,7 +50,7 @@ func.func @nest(%t: memref<?x8xf32>, %i: memref<?xi32>, %o: memref<?xi64>, %out:
 // CHECK-NEXT:       memref.store %one, %acc[%d] : memref<8xf32>
 // CHECK:        slc.for %p = %c0 to %end step %c1 : index, !slc.stream<index> {
 // CHECK-NEXT:     %j = slc.load %i[%p] : memref<?xi32>, !slc.stream<index> -> !slc.stream<index>
-// CHECK-NEXT:     slc.check "index" %j, %n : !slc.stream<index>, index
+// CHECK-NEXT:     slc.check "index" %j, %n mode "ignore" : !slc.stream<index>, index
 // CHECK-NEXT:     %c = slc.alu "less" %c1, %j : index, !slc.stream<index> -> !slc.stream<i1>
 // CHECK-NEXT:     slc.callback "iteration" when %c(%j : !slc.stream<index>) {
 // CHECK-NEXT:     ^bb0(%j_1: index):

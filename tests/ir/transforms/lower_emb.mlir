@@ -1,4 +1,6 @@
 // RUN: daedal-opt -p lower-emb --split-input-file %s | filecheck %s
+// RUN: daedal-opt -p 'lower-emb{bounds=warn}' --split-input-file %s | filecheck %s --check-prefix=WARN
+// RUN: daedal-opt -p 'lower-emb{bounds=none}' --split-input-file %s | filecheck %s --check-prefix=NONE
 
 func.func @weighted(%t: tensor<?x64xf32>, %i: tensor<?xi64>, %o: tensor<?xi32>, %w: tensor<?xf32>) -> tensor<?x64xf32> {
   %a = emb.bag "sum" %t[%i] offsets %o weights %w fused : tensor<?x64xf32>, tensor<?xi64> offsets tensor<?xi32> weights tensor<?xf32> -> tensor<?x64xf32>
@@ -58,6 +60,17 @@ func.func @rows(%t: tensor<?x7xf32>, %i: tensor<?xi64>) -> tensor<?x7xf32> {
 // CHECK:      scf.for %p = %c0 to %entries step %c1 {
 // CHECK:        check.bounds "index" %index, %rows
 // CHECK-NEXT:   scf.for %d = %c0 to %width step %c1 {
+
+// WARN:       func.func @weighted
+// WARN:         check.bounds "offset" %end, %limit
+// WARN-NEXT:    scf.for
+// WARN:         check.bounds "index" %index, %rows mode "warn"
+// WARN:       func.func @rows
+// WARN:         check.bounds "index" %index, %rows mode "warn"
+// NONE:       func.func @weighted
+// NONE-NOT:     check.bounds
+// NONE:       func.func @rows
+// NONE-NOT:     check.bounds
 // CHECK-NEXT:     %x = memref.load %table[%index, %d] : memref<?x7xf32, strided<[?, 1]>>
 // CHECK-NEXT:     memref.store %x, %out[%p, %d] : memref<?x7xf32>
 // -----

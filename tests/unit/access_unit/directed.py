@@ -26,6 +26,8 @@ class Directed:
     indices: tuple[int, ...] = ()
     wide: int | None = None
     fault: Fault | None = None
+    replaced: int = 0
+    warned: int | None = None
 
     def program(self, config: Config) -> Program:
         """The program for ``config``."""
@@ -71,6 +73,8 @@ event 5 control first=2 count=1
 event 6 control first=1 count=1
 {TOKENS}
 """
+
+WARNING = BAGS.replace("kind=index", "kind=index mode=warn")
 
 
 def calls(*pairs: tuple[int, int]) -> tuple[Push, ...]:
@@ -129,6 +133,46 @@ event 2 control first=1 count=1
     "an index whose low 40 bits are fine": Directed(
         BAGS.replace("size=2 is_signed=1", "size=3 is_signed=1"), (), (0, 1, 1, 1), wide=(3 << 40) + 5,
         fault=Fault(Cause.INDEX, 1, (3 << 40) + 5, registers=(0, 1, 5)),
+    ),
+    "warnings: row 0 for each index outside": Directed(
+        WARNING, calls((0, 0), (2, 4), (2, 0), (1, 2), (0, 2), (1, 2), (0, 2), (2, 0), (1, 3)),
+        (0, 2, 2, 3), (4, -7, 10), replaced=2, warned=(1 << 64) - 7,
+    ),
+    "a warning of 64 bits": Directed(
+        WARNING.replace("size=2 is_signed=1", "size=3 is_signed=1"),
+        calls((0, 0), (2, 0), (1, 1), *[(0, 1), (1, 1)] * 2), (0, 1, 1, 1), wide=-(1 << 63) + (5 << 40) + 3,
+        replaced=1, warned=(1 << 63) + (5 << 40) + 3,
+    ),
+    "no warning": Directed(
+        WARNING, calls((0, 0), (2, 4), (1, 1), *[(0, 1), (1, 1)] * 2), (0, 1, 1, 1), (4, -1)
+    ),
+    "an index is replaced in silence": Directed(
+        WARNING.replace("mode=warn", "mode=ignore"), calls((0, 0), (2, 0), (1, 1), *[(0, 1), (1, 1)] * 2),
+        (0, 1, 1, 1), (11,), replaced=1,
+    ),
+    "nothing is inside of a limit of 0": Directed(
+        WARNING.replace("check_limit = 10", "check_limit = 0"),
+        calls((0, 0), (2, 0), (2, 0), (1, 2), *[(0, 2), (1, 2)] * 2), (0, 2, 2, 2), (0, 4), replaced=2, warned=0,
+    ),
+    "two levels warn of one bundle": Directed(
+        WARNING + "level 0 check enable=1 load=0 kind=offset mode=warn\nlevel 0 check_limit = 2",
+        calls((0, 0), (2, 4), (2, 0), (1, 2), (0, 0), (2, 4), (2, 0), (2, 2), (1, 3), (0, 0), (2, 4), (1, 1)),
+        (0, 2, 3, 1), (4, -5, 2), replaced=4, warned=(1 << 64) - 5,
+    ),
+    "the outer level's warning comes first": Directed(
+        WARNING + "level 0 check enable=1 load=0 kind=offset mode=warn\nlevel 0 check_limit = 2",
+        calls((0, 0), (2, 0), (1, 1), *[(0, 1), (1, 1)] * 2), (7, 1, 1, 1), (-5,), replaced=2, warned=7,
+    ),
+    "a later load may take the register of a replaced value": Directed(
+        WARNING + "level 0 check enable=1 load=0 kind=offset mode=warn\nlevel 0 check_limit = 1"
+        "\nlevel 0 load1 enable=1 size=2 destination=r0\nlevel 1 control enable=1 lower=r1 upper=r0",
+        calls((0, 2), (2, 4), (2, 5), (1, 0), (0, 2), (2, 4), (2, 5), (1, 0), (0, 3), (2, 4), (2, 5), (2, 0), (1, 0)),
+        (0, 2, 2, 3), (4, 5, 99), replaced=3, warned=2,
+    ),
+    "a fault after a warning": Directed(
+        WARNING + "level 0 check enable=1 load=1 kind=offset\nlevel 0 check_limit = 4",
+        calls((0, 0), (2, 0), (1, 1)), (0, 1, 4, 4), (10, 5, 6),
+        fault=Fault(Cause.OFFSET, 0, 4, registers=(1, 4, 0)), replaced=1, warned=10,
     ),
     "offsets that decrease": Directed(
         BAGS, calls((0, 0), (2, 4), (1, 1)), (0, 1, 0, 0), (4,),

@@ -28,7 +28,7 @@ from daedal.hw.queues.vector_queues import reserve_layout
 from tests.unit.access_unit.model import Model
 
 OUTPUTS = {"tokens": token_layout(), "scalars": scalar_layout(), "store_addresses": store_address_layout()}
-COUNTERS = ("row", "lookup", "bundle", "token")
+COUNTERS = ("row", "lookup", "bundle", "token", "replaced")
 
 
 @dataclass
@@ -66,6 +66,7 @@ class Sent:
     load_lines: list[int] = field(default_factory=list)
     cycles: int = 0
     fault: Any = None
+    warned: int | None = None
 
 
 class Machine:
@@ -223,6 +224,8 @@ class Machine:
             self._request(request)
         for name in COUNTERS:
             self.sent.counts[name] += self.model.get(name)
+        if self.sent.warned is None and self.model.get("warning"):
+            self.sent.warned = self.model.get("warned_value")
 
     def _request(self, request: Any) -> None:
         config, tag = self.config, request.tag

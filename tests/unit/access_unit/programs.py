@@ -12,6 +12,7 @@ from daedal.hw.isa.contract_words import nests
 from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.program_words import (
     AluOp,
+    CheckMode,
     ControlField,
     EventField,
     FetchQueue,
@@ -205,10 +206,11 @@ class _Nest:
             self.constant(LevelField[f"{name}_LIMIT"], level, base + chance.choice([0, 20, 200, 1000])),
         ]  # fmt: skip
         noisy = base >= NOISE and chance.random() >= self.wild
-        if not noisy and chance.random() < 0.5:
+        mode = chance.choice([CheckMode.FATAL, *CheckMode])
+        if (not noisy or mode is not CheckMode.FATAL) and chance.random() < 0.5:
             words += [
                 Word.packed(
-                    LevelField.CHECK, level, enable=1, load=slot, kind=chance.randrange(2),
+                    LevelField.CHECK, level, enable=1, load=slot, kind=chance.randrange(2), mode=mode,
                     limit=self.register() if chance.random() < self.wild else 0,
                 ),
                 self.constant(LevelField.CHECK_LIMIT, level, TABLE_ROWS if base != OFFSETS32 else 500),

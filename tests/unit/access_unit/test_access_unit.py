@@ -44,6 +44,7 @@ def compare(sent: Sent, trace: NestTrace, config: Config) -> None:
     if trace.fault is None:
         assert sent.fault is None
         assert (sent.counts["bundle"], sent.counts["lookup"]) == (trace.bundles, trace.lookups)
+        assert (sent.counts["replaced"], sent.warned) == (trace.replaced, trace.warned)
         return
     got = sent.fault
     assert got is not None

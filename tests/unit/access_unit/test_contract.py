@@ -19,6 +19,7 @@ def test_directed_programs(name: str) -> None:
     (trace,) = run_contract(case.program(ODD).to_bytes(), ODD, reader(case.image()))
     assert tuple(trace.pushes) == case.pushes
     assert trace.fault == case.fault
+    assert (trace.replaced, trace.warned) == (case.replaced, case.warned)
 
 
 def test_events_happen_inward_and_end_outward() -> None:

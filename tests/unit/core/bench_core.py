@@ -22,7 +22,7 @@ from tests.unit.harness import bench_config, parameters
 from tests.unit.streams import start
 
 MEMORY_BYTES = 1 << 18
-EXACT = [Counter.ROWS, Counter.LOOKUPS, Counter.BUNDLES, Counter.TOKENS, Counter.BYTES_WRITTEN]
+EXACT = [Counter.ROWS, Counter.LOOKUPS, Counter.BUNDLES, Counter.TOKENS, Counter.BYTES_WRITTEN, Counter.BOUNDS_WARNINGS]
 """Counters that do not depend on time."""
 
 

@@ -19,6 +19,7 @@ from daedal.hw.isa.program_words import (
     AluOp,
     CallbackField,
     CheckKind,
+    CheckMode,
     ControlField,
     EventField,
     EventKind,
@@ -51,6 +52,8 @@ class Generator:
     config: Config
     faults: bool = False
     """Whether to make programs that may end in a fault."""
+    silent: bool = False
+    """No events: nothing is left in a queue, so that the launch ends well."""
     words: list[Word] = field(default_factory=list)
     arguments: list[int] = field(default_factory=list)
 
@@ -94,7 +97,7 @@ class Generator:
             self.step(step, sorted(shared))
         for level in range(levels):
             for kind in EventKind:
-                if self.chance(0.5):
+                if not self.silent and self.chance(0.5):
                     self.event(level, kind)
 
     def event(self, level: int, kind: EventKind) -> None:
@@ -196,13 +199,16 @@ class Generator:
         loads = self.config.sequential_loads[level] + self.config.random_loads[level]
         if not loads or self.chance(0.4):
             return
-        tight = self.faults and self.chance(0.2)
+        mode = self.pick(list(CheckMode))
+        tight = (self.faults and self.chance(0.2)) or (mode is not CheckMode.FATAL and self.chance(0.6))
         limit = self.register(parent) if tight else 0
         slots = [slot for slot in range(loads) if tight or self.is_small_or_off(level, slot)]
         if not slots:
             return
+        if mode is not CheckMode.FATAL:
+            slots = [slot for slot in slots if not self.is_small_or_off(level, slot)] or slots
         slot, kind = self.pick(slots), self.pick(list(CheckKind))
-        self.words.append(Word.packed(LevelField.CHECK, level, enable=1, load=slot, kind=kind, limit=limit))
+        self.words.append(Word.packed(LevelField.CHECK, level, enable=1, load=slot, kind=kind, mode=mode, limit=limit))
         self.constant(LevelField.CHECK_LIMIT, level, self.pick([2, 3, 255, 1 << 38]) if tight else SMALL)
 
     def is_small_or_off(self, level: int, slot: int) -> bool:

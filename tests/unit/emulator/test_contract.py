@@ -58,6 +58,9 @@ def compare(bench: Bench, raw: bytes, arguments: list[int]) -> tuple[Record, lis
     assert record.counter(Counter.BUNDLES) == sum(trace.bundles for trace in traces)
     assert record.counter(Counter.TOKENS) == sum(len(trace.tokens) for trace in traces)
     assert record.counter(Counter.ROWS) == sum(len(trace.fetches) for trace in traces)
+    assert record.counter(Counter.BOUNDS_WARNINGS) == sum(trace.replaced for trace in traces)
+    if record.state is State.DONE:
+        assert record.value == next((trace.warned for trace in traces if trace.warned is not None), 0)
     if not fault:
         assert record.counter(Counter.LOOKUPS) == sum(trace.lookups for trace in traces)
     if record.state is State.FAULTED:
@@ -75,16 +78,20 @@ def config(request: pytest.FixtureRequest) -> Config:
 @pytest.mark.parametrize("part", range(2))
 def test_random_programs(bench: Bench, rng: np.random.Generator, part: int, faults: bool) -> None:
     rng = np.random.default_rng([part, int(rng.integers(1 << 30))])
-    pushes, causes = 0, set()
-    for _ in range(40):
+    pushes, replaced, warnings, causes = 0, 0, set(), set()
+    for number in range(60):
         bench.next = 1 << 20
         bench.target.mem_write(DATA, data(rng))
-        generator = Generator(rng, bench.config, faults)
+        generator = Generator(rng, bench.config, faults, silent=number % 3 == 0)
         raw = generator.program()
         record, traces = compare(bench, raw, generator.arguments)
         pushes += sum(len(trace.pushes) for trace in traces)
+        replaced += record.counter(Counter.BOUNDS_WARNINGS)
+        warnings |= {record.value} if record.state is State.DONE else set()
         causes.add(record.cause)
     assert pushes > 200
+    assert replaced > 50
+    assert len(warnings) > 1
     if faults:
         assert causes & {Cause.INDEX, Cause.OFFSET}
     else:
