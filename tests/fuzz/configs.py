@@ -44,13 +44,13 @@ def random_config(rng: np.random.Generator) -> Config:
 
     levels = below(2, 6)
     sequential = tuple(below(0, 4) for _ in range(levels))
-    lanes = 1 << below(1, 4)
+    lanes = 1 << below(0, 4)
     register_beats = 1 << below(3, 5)
     able = [level for level, slots in enumerate(sequential) if slots]
     interleaves = int(rng.choice(able)) if able else None
     contexts = 1 << below(1, 3)
     return Config(
-        name="random", bus_bytes=4 * lanes, lanes=lanes, levels=levels, registers=below(3, 7),
+        name="random", bus_bytes=max(8, min(64, (4 * lanes) << below(0, 2))), lanes=lanes, levels=levels, registers=below(3, 7),
         sequential_loads=sequential, random_loads=tuple(below(0, 4 - n) for n in sequential),
         alus=tuple(below(0, 4) for _ in range(levels)), shifters=tuple(bool(below(0, 1)) for _ in range(levels)),
         contexts=tuple(contexts if level == interleaves else 0 for level in range(levels)), arguments=below(16, 32),

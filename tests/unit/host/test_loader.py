@@ -26,7 +26,7 @@ from daedal.hw.isa.program_words import (
     StepField,
 )
 
-CONFIGS = {**PRESETS, "narrow": Config(bus_bytes=8, lanes=2, ports=1), "wide": Config(bus_bytes=64, lanes=16)}
+CONFIGS = {**PRESETS, "narrow": Config(bus_bytes=8, lanes=2, ports=1)}
 RUN = Word(ControlField.RUN)
 
 
