@@ -9,7 +9,7 @@ from torch import nn
 
 import daedal
 from daedal.hw.config import Config
-from tests.system.compiler_support import wild_table
+from tests.system.compiler_support import random_bags, wild_table
 from tests.system.test_rtl_layers import Pair, random_bag
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
@@ -54,6 +54,14 @@ def test_every_way_to_end_a_line(pair: Pair, width: int, rng: np.random.Generato
     table = wild_table(30, width, rng)
     pair.check(nn.Embedding.from_pretrained(table), indices)
     pair.check(nn.EmbeddingBag.from_pretrained(table, mode="sum"), indices)
+
+
+def test_narrow_rows_come_from_bags_in_turn(pair: Pair, rng: np.random.Generator) -> None:
+    module = nn.EmbeddingBag.from_pretrained(wild_table(40, 3, rng), mode="sum", include_last_offset=True)
+    inputs = random_bags(40, 30, rng, longest=20, types=(torch.int32, torch.int32))
+    pair.check(module, *inputs)
+    asm = daedal.compile(module, inputs, device=pair.emulator).asm()
+    assert ("interleave=1" in asm) == (pair.emulator.config.context_level is not None)
 
 
 def test_tables_of_different_shape_in_one_launch(pair: Pair, rng: np.random.Generator) -> None:
