@@ -41,7 +41,8 @@ class Config:
     bus_bytes
         Bytes of a line, which is the width of every memory port: 8, 16, 32 or 64.
     lanes
-        binary32 lanes; a beat fills all lanes, so ``lanes * 4 == bus_bytes``.
+        binary32 lanes, a power of two from 1 to 16; no more than a line has elements. With fewer, a line takes the
+        execute unit several cycles: its beats are of ``lane_bytes``.
     ports
         AXI4 read masters, a power of two from 1 to 16.
     levels
@@ -67,16 +68,17 @@ class Config:
     lengths
         Vector length registers, at most 8.
     vector_registers, register_beats
-        Vector registers (at most 16) and the beats of each: the longest ``vl`` is
+        Vector registers (at most 16) and the beats of ``lane_bytes`` of each: the longest ``vl`` is
         ``register_beats * lanes`` elements.
     vector_beats
-        Slots of each of the two vector queues and of the store stream's queue, beats; a power of two.
+        Slots of each of the two vector queues and of the store stream's queue, lines; a power of two.
     reorder_beats
-        Budget of slots reserved and not yet drained over all of these queues, beats.
+        Budget of slots reserved and not yet drained over all of these queues, lines.
     token_depth, scalar_depth, store_address_depth
         Entries of these queues.
     store_beats
-        Entries of the store data queue, at least ``2 * register_beats`` (a store reserves a whole row).
+        Entries of the store data queue, beats of ``lane_bytes``; at least ``2 * register_beats`` (a store reserves a
+        whole row).
     lookahead_lines
         Lines buffered for each sequential load; a power of two.
     lookahead_burst
@@ -152,8 +154,8 @@ class Config:
         self._check_relations()
 
     def _check_relations(self) -> None:
-        if self.lanes * ELEMENT_BYTES != self.bus_bytes:
-            raise ValueError(f"lanes must be bus_bytes / {ELEMENT_BYTES}, not {self.lanes!r}")
+        if self.lane_bytes > self.bus_bytes:
+            raise ValueError(f"lanes must be at most bus_bytes / {ELEMENT_BYTES}, not {self.lanes!r}")
         for level in range(self.levels):
             if self.sequential_loads[level] + self.random_loads[level] > 4:
                 raise ValueError(f"loads of level {level} must be at most 4 in all")
@@ -181,6 +183,16 @@ class Config:
             )
         if not self.sequential_loads[level]:
             raise ValueError(f"sequential_loads of level {level} must be at least 1, since it has contexts")
+
+    @property
+    def lane_bytes(self) -> int:
+        """Bytes of a beat of the execute unit, which fills all lanes."""
+        return self.lanes * ELEMENT_BYTES
+
+    @property
+    def line_elements(self) -> int:
+        """Elements in a line."""
+        return self.bus_bytes // ELEMENT_BYTES
 
     @property
     def context_level(self) -> int | None:
@@ -227,7 +239,7 @@ def _check_range(name: str, value: int, low: int, high: int) -> None:
 
 
 _RANGES = (
-    ("bus_bytes", 8, 64), ("lanes", 2, 16), ("ports", 1, 16), ("levels", 2, MAX_LEVELS), ("registers", 3,
+    ("bus_bytes", 8, 64), ("lanes", 1, 16), ("ports", 1, 16), ("levels", 2, MAX_LEVELS), ("registers", 3,
     MAX_REGISTERS), ("arguments", 16, 32), ("steps", 2, 32), ("callbacks", 2, 64), ("instructions", 4, 64),
     ("lengths", 1, 8), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("vector_beats", 2, 4096),
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
@@ -255,7 +267,16 @@ PRESETS = {
         store_address_depth=16, register_beats=16, store_beats=32, lookahead_lines=16, lookahead_burst=4,
         random_outstanding=4, port_requests=4, port_outstanding=8, write_batch=4,
     ),
+    "wide": replace(_DDR3, name="wide", bus_bytes=64, lanes=16, lookahead_lines=32, granule_log2=9),
+    "minimum": Config(
+        name="minimum", bus_bytes=8, lanes=1, ports=1, levels=2, registers=4, sequential_loads=(1, 1),
+        random_loads=(1, 1), alus=(2, 1), shifters=(False, False), arguments=16, steps=2, callbacks=4,
+        instructions=6, lengths=2, vector_registers=3, register_beats=4, vector_beats=32, reorder_beats=32,
+        token_depth=2, scalar_depth=2, store_address_depth=2, store_beats=8, lookahead_lines=2, lookahead_burst=1,
+        random_outstanding=2, port_requests=2, port_outstanding=2, write_batch=1,
+    ),
 }  # fmt: skip
-"""The named configurations: ``ddr3`` (16-byte bus, 8 ports, 256-beat budget) and ``edge`` (2 ports, small
-queues).
+"""The named configurations: ``ddr3`` (16-byte bus, 8 ports, 256-beat budget), ``edge`` (2 ports, small queues),
+``wide`` (64-byte bus, 16 lanes) and ``minimum`` (1 port, 1 lane on an 8-byte bus, 2 levels, the shortest queues there
+can be, and of everything else just what embedding bags and gathers need).
 """

@@ -26,7 +26,9 @@ from daedal.hw.isa.launch import Queue as QueueName
 from daedal.hw.memory.axi import Described, LiteSlave, ReadMaster, WriteMaster
 from daedal.hw.memory.fabric import ReadFabric
 from daedal.hw.memory.store_unit import StoreUnit
+from daedal.hw.queues.cutter import Cutter
 from daedal.hw.queues.merge import Merge
+from daedal.hw.queues.packer import Packer
 from daedal.hw.queues.queue import Queue
 from daedal.hw.queues.vector_queues import VectorQueues
 
@@ -120,12 +122,31 @@ class Core(wiring.Component):
         m.d.comb += access.slot.eq(self.vectors.slot)
         connect(m, self.tokens.o, execute.tokens)
         connect(m, self.scalars.o, execute.scalars)
-        connect(m, self.vectors.vector0, execute.vector0)
-        connect(m, self.vectors.vector1, execute.vector1)
+        self._join_rows(m)
         connect(m, self.vectors.stream, self.store.stream_data)
         begin = self.loader.begin
         for queue in (self.tokens, self.scalars, self.addresses, self.vectors):
             m.d.comb += queue.clear.eq(begin)
+
+    def _join_rows(self, m: Module) -> None:
+        """Rows to and from the execute unit, whose beats may be narrower than lines."""
+        execute, vectors = self.execute, self.vectors
+        if self.config.lane_bytes == self.config.bus_bytes:
+            connect(m, vectors.vector0, execute.vector0)
+            connect(m, vectors.vector1, execute.vector1)
+            self._rows_to_store, self._execute_idle = execute.stores, execute.idle
+            return
+        reset = ResetInserter(self._soft_reset)
+        for name in ("vector0", "vector1"):
+            cutter = Cutter(self.config)
+            m.submodules[f"cut_{name}"] = reset(cutter)
+            connect(m, getattr(vectors, name), cutter.i)
+            connect(m, cutter.o, getattr(execute, name))
+        packer = Packer(self.config)
+        m.submodules.pack = reset(packer)
+        connect(m, execute.stores, packer.i)
+        self._rows_to_store, self._execute_idle = packer.o, Signal()
+        m.d.comb += self._execute_idle.eq(execute.idle & packer.empty)
 
     def _join_memory(self, m: Module) -> None:
         connect(m, self.loader.requests, self.merge.first)
@@ -151,7 +172,7 @@ class Core(wiring.Component):
                 empty
                 & self.access.done
                 & self.vectors.empty
-                & self.execute.idle
+                & self._execute_idle
                 & self.store.idle
                 & self.fabric.idle
                 & ~self.merge.o.valid
@@ -167,7 +188,7 @@ class Core(wiring.Component):
             self.execute.halt.eq(controller.halt),
             self.execute.launch.eq(loader.begin),
             self.store.halt.eq(controller.halt),
-            self.store.flush.eq(~controller.running | (empty & self.access.done & self.execute.idle)),
+            self.store.flush.eq(~controller.running | (empty & self.access.done & self._execute_idle)),
             controller.begin.eq(loader.begin),
             controller.program_done.eq(loader.done),
             controller.drained.eq(drained),
@@ -238,7 +259,7 @@ class Core(wiring.Component):
             for stream_ in (
                 self.tokens.i, self.tokens.o, self.scalars.i, self.scalars.o, self.addresses.i,
                 self.addresses.o, self.vectors.vector0, self.vectors.vector1, self.vectors.stream,
-                self.merge.o, self.execute.stores,
+                self.merge.o, self._rows_to_store,
             )
         ]  # fmt: skip
         return Cat(
@@ -257,7 +278,7 @@ class Core(wiring.Component):
             (vectors.occupied[0], QueueName.VECTOR0),
             (vectors.occupied[1], QueueName.VECTOR1),
             (self.scalars.level != 0, QueueName.SCALAR),
-            (self.execute.stores.valid, QueueName.STORE_DATA),
+            (self._rows_to_store.valid, QueueName.STORE_DATA),
             (vectors.occupied[2], QueueName.STREAM),
             (waits_for_data, QueueName.STORE_DATA),
             (execute.stall_scalar_empty, QueueName.SCALAR),
@@ -288,7 +309,7 @@ class Core(wiring.Component):
         ]
         for source, kept, target in (
             (self.addresses.o, writer.store_address, store.addresses),
-            (self.execute.stores, writer.store_data, store.data),
+            (self._rows_to_store, writer.store_data, store.data),
         ):
             m.d.comb += [
                 target.valid.eq(Mux(controller.record_phase, kept.valid, source.valid)),

@@ -171,6 +171,16 @@ def beat_stream(config: Config) -> stream.Signature:
     return stream.Signature(beat_layout(config))
 
 
+def lane_beat_layout(config: Config) -> data.StructLayout:
+    """A beat of a row as the execute unit sees it: as ``beat_layout``, but of ``lane_bytes``."""
+    return data.StructLayout({"data": 8 * config.lane_bytes, "bytes": range(config.lane_bytes + 1), "last": 1})
+
+
+def lane_beat_stream(config: Config) -> stream.Signature:
+    """A stream of row beats of the execute unit."""
+    return stream.Signature(lane_beat_layout(config))
+
+
 def token_layout() -> data.StructLayout:
     """A callback number, and the context whose registers it works on."""
     return data.StructLayout({"callback": 6, "context": CONTEXT_BITS})

@@ -125,7 +125,7 @@ void Machine::run_nest() {
 
 bool Machine::illegal() { return core_.raise(Cause::PROGRAM, Queue::NONE, position_); }
 
-// The next word of the program; false after a fault.
+// The next word of the program; false after a fault and after the last one.
 bool Machine::word() {
   --core_.budget;
   const std::uint64_t address = address_of(program_ + position_ * WORD_BYTES);
@@ -160,8 +160,8 @@ bool Machine::carry_out(const ProgramWord& word) {
     access_.start();
   }
   if (word.field == ControlField::END) {
-    if (!drained()) return false;
-    end();
+    if (drained()) end();
+    return false;  // the next launch, which may have begun, is at its first word
   }
   return true;
 }

@@ -27,13 +27,13 @@ class AddendPath(wiring.Component):
         The addend is operand b.
     address, copies
         Where its result goes.
-    b : ``In(8 * bus_bytes)``
+    b : ``In(8 * lane_bytes)``
         Operand b, ``SELECT`` cycles after the issue.
     read_address : ``Out``; read_data : ``In``
         Port c of the register file; the data come one cycle after the address.
-    c : ``Out(8 * bus_bytes)``
+    c : ``Out(8 * lane_bytes)``
         The addend, ``ADDEND`` cycles after the issue.
-    result : ``In(8 * bus_bytes)``
+    result : ``In(8 * lane_bytes)``
         The result, ``RESULT`` cycles after the issue.
     write : ``Out(Copies)``; write_address
         Where to write it, in the same cycle.
@@ -43,7 +43,7 @@ class AddendPath(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        address, width = range(config.vector_registers * config.register_beats), 8 * config.bus_bytes
+        address, width = range(config.vector_registers * config.register_beats), 8 * config.lane_bytes
         super().__init__(
             {
                 "fire": In(1),

@@ -12,7 +12,7 @@ from daedal.hw.execute_unit.issue import Issue
 from daedal.hw.execute_unit.records import elements
 from daedal.hw.execute_unit.store_port import StorePort
 from daedal.hw.execute_unit.vector_path import VectorPath
-from daedal.hw.interfaces import ConfigBus, FaultPort, beat_stream, scalar_layout, token_layout
+from daedal.hw.interfaces import ConfigBus, FaultPort, lane_beat_stream, scalar_layout, token_layout
 from daedal.hw.isa.launch import Cause, Queue
 
 STALLS = ("stall_token_empty", "stall_vector_empty", "stall_scalar_empty", "stall_store_full", "stall_hazard")
@@ -37,9 +37,9 @@ class ExecuteUnit(wiring.Component):
         All vector registers become empty, all callbacks and lengths undefined; only while idle.
     tokens, scalars
         Queues from the access unit.
-    vector0, vector1 : ``In(beat_stream(config))``
+    vector0, vector1 : ``In(lane_beat_stream(config))``
         Rows.
-    stores : ``Out(beat_stream(config))``
+    stores : ``Out(lane_beat_stream(config))``
         Rows to store, from the store data queue.
     idle : ``Out(1)``
         Every token taken has had its effect, all stores have left.
@@ -65,9 +65,9 @@ class ExecuteUnit(wiring.Component):
                 "launch": In(1),
                 "tokens": In(stream.Signature(token_layout())),
                 "scalars": In(stream.Signature(scalar_layout())),
-                "vector0": In(beat_stream(config)),
-                "vector1": In(beat_stream(config)),
-                "stores": Out(beat_stream(config)),
+                "vector0": In(lane_beat_stream(config)),
+                "vector1": In(lane_beat_stream(config)),
+                "stores": Out(lane_beat_stream(config)),
                 "idle": Out(1),
                 "halt": In(1),
                 "fault": Out(FaultPort(config)),

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from daedal.hw.config import Config
 from daedal.hw.execute_unit.hazards import Hazards
 from daedal.hw.execute_unit.records import issue_layout
-from daedal.hw.interfaces import beat_stream
+from daedal.hw.interfaces import lane_beat_stream
 from daedal.hw.isa.execute import OperandKind
 
 
@@ -22,7 +22,7 @@ class Issue(wiring.Component):
     -------
     i : ``In(stream.Signature(issue_layout(config)))``
         Rows.
-    vector0, vector1 : ``In(beat_stream(config))``
+    vector0, vector1 : ``In(lane_beat_stream(config))``
         Vector queues; both are popped in lockstep by a row that uses both.
     halt : ``In(1)``
         Issue nothing.
@@ -45,8 +45,8 @@ class Issue(wiring.Component):
         super().__init__(
             {
                 "i": In(stream.Signature(issue_layout(config))),
-                "vector0": In(beat_stream(config)),
-                "vector1": In(beat_stream(config)),
+                "vector0": In(lane_beat_stream(config)),
+                "vector1": In(lane_beat_stream(config)),
                 "halt": In(1),
                 "fire": Out(1),
                 "present": Out(issue_layout(config)),
@@ -108,7 +108,7 @@ class Issue(wiring.Component):
                 uses = [(one.kind == OperandKind.QUEUE) & (one.queue == n) for one in operands]
                 m.d.sync += needs[n].eq(uses[0] | uses[1])
         m.d.comb += self.starved.eq(ready & ((needs[0] & ~self.vector0.valid) | (needs[1] & ~self.vector1.valid)))
-        expected = Mux(last, row.row.tail_bytes, self.config.bus_bytes)
+        expected = Mux(last, row.row.tail_bytes, self.config.lane_bytes)
         for n, (queue, wrong) in enumerate(((self.vector0, self.misframed0), (self.vector1, self.misframed1))):
             beat = queue.payload
             m.d.comb += [

@@ -23,17 +23,17 @@ class LaneArray(wiring.Component):
         and quotient of a division, and the operands are what ``DivideFixup`` makes of them.
     reciprocal : ``In(32)``; count : ``In(24)``
         Those of the division; stable while its beats pass.
-    a, b : ``In(8 * bus_bytes)``
+    a, b : ``In(8 * lane_bytes)``
         Operands, ``schedule.SELECT`` cycles after the issue.
-    c : ``In(8 * bus_bytes)``
+    c : ``In(8 * lane_bytes)``
         Addend, ``schedule.ADDEND`` cycles after the issue.
-    o : ``Out(8 * bus_bytes)``
+    o : ``Out(8 * lane_bytes)``
         Results, ``schedule.RESULT`` cycles after the issue.
     """
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        width = 8 * config.bus_bytes
+        width = 8 * config.lane_bytes
         super().__init__(
             {
                 "op": In(LaneOp),

@@ -18,17 +18,17 @@ class OperandSelect(wiring.Component):
     -------
     operand : ``In(operand_layout(config))``; scalar : ``In(32)``
         What the beat issued in this cycle wants.
-    vector0, vector1 : ``In(8 * bus_bytes)``
+    vector0, vector1 : ``In(8 * lane_bytes)``
         What the vector queues offer in this cycle.
-    stored : ``In(8 * bus_bytes)``
+    stored : ``In(8 * lane_bytes)``
         The beat's register, one cycle later, from the register file.
-    o : ``Out(8 * bus_bytes)``
+    o : ``Out(8 * lane_bytes)``
         The operand, two cycles after the issue.
     """
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        width = 8 * config.bus_bytes
+        width = 8 * config.lane_bytes
         super().__init__(
             {
                 "operand": In(operand_layout(config)),

@@ -23,7 +23,7 @@ def row_layout(config: Config) -> data.StructLayout:
     return data.StructLayout(
         {
             "last_beat": range(config.register_beats),
-            "tail_bytes": range(config.bus_bytes + 1),
+            "tail_bytes": range(config.lane_bytes + 1),
             "wait": range(READ_AFTER_WRITE),
         }
     )

@@ -22,7 +22,7 @@ class RegisterFile(wiring.Component):
     -------
     a_address, b_address, c_address, store_address
         What to read.
-    a_data, b_data, c_data, store_data : ``Out(8 * bus_bytes)``
+    a_data, b_data, c_data, store_data : ``Out(8 * lane_bytes)``
         The beat at the address of the cycle before.
     write : ``In(Copies)``; write_address; write_data
         Copies to write in this cycle, and what.
@@ -30,7 +30,7 @@ class RegisterFile(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        address, width = range(config.vector_registers * config.register_beats), 8 * config.bus_bytes
+        address, width = range(config.vector_registers * config.register_beats), 8 * config.lane_bytes
         super().__init__(
             {
                 **{f"{port}_address": In(address) for port in PORTS},
@@ -47,7 +47,7 @@ class RegisterFile(wiring.Component):
         enables = {"a": self.write.a, "b": self.write.b, "c": self.write.rest, "store": self.write.rest}
         for port in PORTS:
             m.submodules[port] = copy = memory.Memory(
-                shape=8 * self.config.bus_bytes, depth=depth, init=[], attrs={"ram_style": "block"}
+                shape=8 * self.config.lane_bytes, depth=depth, init=[], attrs={"ram_style": "block"}
             )
             write = copy.write_port()
             late = port in ("c", "store")

@@ -9,7 +9,7 @@ from daedal.hw.config import Config
 from daedal.hw.execute_unit.float_format import register
 from daedal.hw.execute_unit.records import register_beat, store_layout
 from daedal.hw.execute_unit.schedule import RESULT
-from daedal.hw.interfaces import beat_layout, beat_stream, context_bits
+from daedal.hw.interfaces import context_bits, lane_beat_layout, lane_beat_stream
 from daedal.hw.queues.queue import Queue
 
 
@@ -33,9 +33,9 @@ class StorePort(wiring.Component):
         A row waits that does not start in this cycle: its register must not be written by rows issued next.
     full : ``Out(1)``
         It waits for room in the queue.
-    read_address : ``Out``; read_data : ``In(8 * bus_bytes)``
+    read_address : ``Out``; read_data : ``In(8 * lane_bytes)``
         Port of the register file; the data come one cycle after the address.
-    o : ``Out(beat_stream(config))``
+    o : ``Out(lane_beat_stream(config))``
         The queue's output.
     idle : ``Out(1)``
         Nothing waits, is being read, or is in the queue.
@@ -55,8 +55,8 @@ class StorePort(wiring.Component):
                 "context": Out(context_bits(config)),
                 "full": Out(1),
                 "read_address": Out(range(config.vector_registers * config.register_beats)),
-                "read_data": In(8 * config.bus_bytes),
-                "o": Out(beat_stream(config)),
+                "read_data": In(8 * config.lane_bytes),
+                "o": Out(lane_beat_stream(config)),
                 "idle": Out(1),
                 "mark": Out(range(config.store_beats + 1)),
                 "clear": In(1),
@@ -102,7 +102,7 @@ class StorePort(wiring.Component):
             order.address.eq(register_beat(self.config, present.register, present.context, beat)),
             order.zero.eq(present.zero),
             order.last.eq(last),
-            order.bytes.eq(Mux(last, present.row.tail_bytes, self.config.bus_bytes)),
+            order.bytes.eq(Mux(last, present.row.tail_bytes, self.config.lane_bytes)),
         ]
         m.d.sync += beat.eq(beat + 1)
         with m.If(row_ends):
@@ -110,14 +110,14 @@ class StorePort(wiring.Component):
         return active, order
 
     def _order_layout(self) -> data.StructLayout:
-        beat = beat_layout(self.config).members
+        beat = lane_beat_layout(self.config).members
         return data.StructLayout(
             {"address": self.read_address.shape(), "zero": 1, "bytes": beat["bytes"], "last": beat["last"]}
         )
 
     def _deliver(self, m: Module, active: Signal, order: Signal) -> None:
         """Read each beat in its turn, and queue it a cycle later."""
-        m.submodules.queue = queue = Queue(beat_layout(self.config), depth=self.config.store_beats)
+        m.submodules.queue = queue = Queue(lane_beat_layout(self.config), depth=self.config.store_beats)
         due = Signal(RESULT)
         m.d.sync += due.eq(Cat(active, due))
         order = register(m, order, "order", cycles=RESULT - 1, shape=self._order_layout())

@@ -22,7 +22,7 @@ class VectorPath(wiring.Component):
     -------
     fire : ``In(1)``; row : ``In(issue_layout(config))``; beat : ``In(range(register_beats))``
         A beat is issued in this cycle: its row and its number in that.
-    vector0, vector1 : ``In(8 * bus_bytes)``
+    vector0, vector1 : ``In(8 * lane_bytes)``
         The beats popped in this cycle.
     fix_reciprocal : ``In(32)``; fix_count : ``In(24)``
         For the third pass of a division.
@@ -34,7 +34,7 @@ class VectorPath(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        width = 8 * config.bus_bytes
+        width = 8 * config.lane_bytes
         super().__init__(
             {
                 "fire": In(1),

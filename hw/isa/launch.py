@@ -131,7 +131,7 @@ class Counter(enum.Enum, shape=6):
     BYTES_WRITTEN = 7
     """Bytes strobed in these lines."""
     LANE_BEATS = 8
-    """Beats issued into the lanes."""
+    """Beats of `Config.lane_bytes` issued into the lanes."""
     STALL_TOKEN_FULL = 9
     """Event stage of the access unit: the token queue is full."""
     STALL_SCALAR_FULL = 10
@@ -159,15 +159,15 @@ class Counter(enum.Enum, shape=6):
     MARK_SCALAR = 21
     """Scalar queue, entries."""
     MARK_VECTOR0 = 22
-    """Vector queue 0, beats."""
+    """Vector queue 0, lines."""
     MARK_VECTOR1 = 23
-    """Vector queue 1, beats."""
+    """Vector queue 1, lines."""
     MARK_STREAM = 24
-    """Queue of the store stream, beats."""
+    """Queue of the store stream, lines."""
     MARK_STORE_ADDRESS = 25
     """Store address queue, entries."""
     MARK_STORE_DATA = 26
-    """Store data queue, beats."""
+    """Store data queue, beats of `Config.lane_bytes`."""
     BOUNDS_WARNINGS = 27
     """Values outside their bounds that 0 took the place of (CheckMode.WARN and IGNORE)."""
 

@@ -175,7 +175,7 @@ class _Align(wiring.Component):
         return m
 
     def _rotated(self) -> Value:
-        """The data rotated down by whole elements, in log2(lanes) steps."""
+        """The data rotated down by whole elements, in log2(line_elements) steps."""
         value: Value = self.i.data
         for step in range(2, len(self.i.tag.shift)):
             value = Mux(self.i.tag.shift[step], value.rotate_right(8 << step), value)

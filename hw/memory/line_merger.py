@@ -77,8 +77,8 @@ class _Place(wiring.Component):
                 "valid": In(1),
                 "valid_out": Out(1),
                 "data": Out(8 * config.bus_bytes),
-                "low": Out(config.lanes),
-                "high": Out(config.lanes),
+                "low": Out(config.line_elements),
+                "high": Out(config.line_elements),
                 "line_number": Out(line_bits(config)),
                 "last_number": Out(line_bits(config)),
                 "same": Out(1),
@@ -88,20 +88,20 @@ class _Place(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        piece, lanes = self.piece, self._config.lanes
-        mask = Signal(2 * lanes)
+        piece, elements = self.piece, self._config.line_elements
+        mask = Signal(2 * elements)
         rotated = piece.data
         for step in range(len(piece.offset)):
             rotated = Mux(piece.offset[step], rotated.rotate_left(32 << step), rotated)
-        m.d.comb += mask.eq(Cat(piece.words > n for n in range(lanes)) << piece.offset)
+        m.d.comb += mask.eq(Cat(piece.words > n for n in range(elements)) << piece.offset)
         m.d.sync += self.valid_out.eq(self.valid)
         with m.If(self.valid):
             m.d.sync += [
                 self.data.eq(rotated),
-                self.low.eq(mask[:lanes]),
-                self.high.eq(mask[lanes:]),
+                self.low.eq(mask[:elements]),
+                self.high.eq(mask[elements:]),
                 self.line_number.eq(piece.line),
-                self.last_number.eq(piece.line + mask[lanes:].any()),
+                self.last_number.eq(piece.line + mask[elements:].any()),
                 self.same.eq(piece.line == self.last_number),
             ]
         return m
@@ -114,8 +114,8 @@ class _Hold(wiring.Component):
         super().__init__(
             {
                 "data": In(8 * config.bus_bytes),
-                "low": In(config.lanes),
-                "high": In(config.lanes),
+                "low": In(config.line_elements),
+                "high": In(config.line_elements),
                 "line_number": In(line_bits(config)),
                 "last_number": In(line_bits(config)),
                 "same": In(1),
@@ -162,9 +162,9 @@ class _Hold(wiring.Component):
 
     def _words(self, m: Module, held: Signal, merge: Signal, replace: Signal) -> None:
         """Elements of the held line and of the one that goes out: later ones win."""
-        for lane in range(self._config.lanes):
-            new = self.data.word_select(lane, 32)
-            with m.If(replace | (merge & self.low[lane])):
-                m.d.sync += held.data.word_select(lane, 32).eq(new)
-            kept = held.data.word_select(lane, 32)
-            m.d.sync += self.line.data.word_select(lane, 32).eq(Mux(merge & self.low[lane], new, kept))
+        for n in range(self._config.line_elements):
+            new = self.data.word_select(n, 32)
+            with m.If(replace | (merge & self.low[n])):
+                m.d.sync += held.data.word_select(n, 32).eq(new)
+            kept = held.data.word_select(n, 32)
+            m.d.sync += self.line.data.word_select(n, 32).eq(Mux(merge & self.low[n], new, kept))

@@ -76,7 +76,7 @@ class RowReader(wiring.Component):
         words = (beat.bytes >> exact_log2(ELEMENT_BYTES))[: len(self.piece.words)]
         m.d.sync += [
             # Such a beat may make two lines at once: that of the row before and its own first one.
-            pause.eq(take & row.first & (row.offset + words > config.lanes)),
+            pause.eq(take & row.first & (row.offset + words > config.line_elements)),
             self.valid.eq(take & fits),
             self.misframed.eq(take & ~fits),
             self.misframed_stream.eq(row.stream),
@@ -110,7 +110,7 @@ class _Row(wiring.Component):
                 "active": Out(1),
                 "stream": Out(1),
                 "line": Out(line_bits(config)),
-                "offset": Out(range(config.lanes)),
+                "offset": Out(range(config.line_elements)),
                 "beat_bytes": Out(range(config.bus_bytes + 1)),
                 "first": Out(1),
                 "final": Out(1),

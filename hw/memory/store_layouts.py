@@ -17,15 +17,15 @@ def piece_layout(config: Config) -> data.StructLayout:
         {
             "data": 8 * config.bus_bytes,
             "line": line_bits(config),
-            "offset": range(config.lanes),
-            "words": range(config.lanes + 1),
+            "offset": range(config.line_elements),
+            "words": range(config.line_elements + 1),
         }
     )
 
 
 def line_layout(config: Config) -> data.StructLayout:
     """A line to write; ``mask`` has a bit for each element that is to be written."""
-    return data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.lanes, "line": line_bits(config)})
+    return data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.line_elements, "line": line_bits(config)})
 
 
 def burst_layout(config: Config) -> data.StructLayout:

@@ -67,7 +67,7 @@ class WriteBatcher(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         config = self._config
-        words = data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.lanes})
+        words = data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.line_elements})
         m.submodules.lines = lines = Queue(words, depth=LINES)
         m.submodules.bursts = bursts = Queue(burst_layout(config), depth=BURSTS)
         m.submodules.run = run = _Run(config)

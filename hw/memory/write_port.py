@@ -37,7 +37,7 @@ class WritePort(wiring.Component):
     """
 
     def __init__(self, config: Config) -> None:
-        words = data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.lanes})
+        words = data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.line_elements})
         super().__init__(
             {
                 "bursts": In(stream.Signature(burst_layout(config))),

@@ -5,14 +5,14 @@ import numpy as np
 from daedal.hw.config import Config
 
 SMALL = Config(
-    name="small", bus_bytes=8, lanes=2, ports=1, levels=2, registers=3, sequential_loads=(2, 1), random_loads=(1, 1),
+    name="small", bus_bytes=8, lanes=1, ports=1, levels=2, registers=3, sequential_loads=(2, 1), random_loads=(1, 1),
     alus=(2, 1), shifters=(False, True), contexts=(0, 2), arguments=16, steps=9, callbacks=5, instructions=24,
     lengths=3,
-    vector_registers=3, register_beats=64, vector_beats=32, reorder_beats=40, token_depth=3, scalar_depth=5,
-    store_address_depth=2, store_beats=130, lookahead_lines=8, lookahead_burst=2, random_outstanding=3,
+    vector_registers=3, register_beats=128, vector_beats=32, reorder_beats=40, token_depth=3, scalar_depth=5,
+    store_address_depth=2, store_beats=260, lookahead_lines=8, lookahead_burst=2, random_outstanding=3,
     port_requests=2, port_outstanding=3, granule_log2=6, write_batch=3, watchdog=2048,
 )  # fmt: skip
-"""Little of everything; rows can be longer than the vector queues, and hangs are noticed soon."""
+"""Little of everything, half a line of lanes; rows can be longer than the vector queues, and hangs are noticed soon."""
 
 RTL = {config.name: config for config in (Config.preset("ddr3"), Config.preset("edge"), SMALL)}
 """Configurations by name whose RTL is simulated; the presets are built for other tests as well."""
@@ -44,13 +44,14 @@ def random_config(rng: np.random.Generator) -> Config:
 
     levels = below(2, 6)
     sequential = tuple(below(0, 4) for _ in range(levels))
-    lanes = 1 << below(1, 4)
+    lanes = 1 << below(0, 4)
     register_beats = 1 << below(3, 5)
     able = [level for level, slots in enumerate(sequential) if slots]
     interleaves = int(rng.choice(able)) if able else None
     contexts = 1 << below(1, 3)
     return Config(
-        name="random", bus_bytes=4 * lanes, lanes=lanes, levels=levels, registers=below(3, 7),
+        name="random", bus_bytes=max(8, min(64, 4 * lanes << below(0, 2))), lanes=lanes, levels=levels,
+        registers=below(3, 7),
         sequential_loads=sequential, random_loads=tuple(below(0, 4 - n) for n in sequential),
         alus=tuple(below(0, 4) for _ in range(levels)), shifters=tuple(bool(below(0, 1)) for _ in range(levels)),
         contexts=tuple(contexts if level == interleaves else 0 for level in range(levels)), arguments=below(16, 32),

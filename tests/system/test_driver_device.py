@@ -374,7 +374,7 @@ def test_device_of_another_kind(target, register):
     ("options", "message"),
     [
         ({"target": "quantum"}, "target must be one of emulator, verilator, not 'quantum'"),
-        ({"config": "hbm"}, "configuration must be one of ddr3, edge, not 'hbm'"),
+        ({"config": "hbm"}, "configuration must be one of ddr3, edge, wide, minimum, not 'hbm'"),
         ({"config": 5}, "config must be a Config or the name of one, not 5"),
         ({"memory_bytes": 10}, "memory_bytes must be from"),
     ],

@@ -15,7 +15,7 @@ from daedal.hw.config import ACCUMULATE_CYCLES, Config
 def pays(root: slc.ForOp, config: Config) -> bool:
     """Whether all rows that the nest fetches fit into a context, and some are shorter than the adder."""
     fetches = [op for op in root.walk() if isinstance(op, dlc.FetchOp) and op.queue.data != "store"]
-    beats = [-(-op.bytes.value.data // config.bus_bytes) for op in fetches]
+    beats = [-(-op.bytes.value.data // config.lane_bytes) for op in fetches]
     return bool(beats) and max(beats) <= config.context_beats and min(beats) < ACCUMULATE_CYCLES
 
 

@@ -7,7 +7,7 @@ from amaranth.lib import data
 from cocotb.triggers import RisingEdge
 
 from daedal.hw.config import Config
-from daedal.hw.interfaces import ConfigWord, beat_layout, fault_layout, scalar_layout, token_layout
+from daedal.hw.interfaces import ConfigWord, fault_layout, lane_beat_layout, scalar_layout, token_layout
 from daedal.hw.isa.program import Word
 from tests.unit.execute_unit.model import Model, Row
 from tests.unit.execute_unit.programs import Token, placed
@@ -29,7 +29,7 @@ class Driver:
 
     async def begin(self, words: list[Word]) -> None:
         """Reset, launch and load the program."""
-        dut, beat = self.dut, beat_layout(self.config)
+        dut, beat = self.dut, lane_beat_layout(self.config)
         for name in ("halt", "launch", "config_bus__valid", "config_bus__clear", "config_bus__word"):
             getattr(dut, name).value = 0
         sources = {"tokens": token_layout(), "scalars": scalar_layout(), "vector0": beat, "vector1": beat}

@@ -26,7 +26,7 @@ from daedal.hw.isa.program_words import (
     StepField,
 )
 
-CONFIGS = {**PRESETS, "narrow": Config(bus_bytes=8, lanes=2, ports=1), "wide": Config(bus_bytes=64, lanes=16)}
+CONFIGS = {**PRESETS, "narrow": Config(bus_bytes=8, lanes=2, ports=1)}
 RUN = Word(ControlField.RUN)
 
 
@@ -224,8 +224,8 @@ def values(config: Config) -> list[tuple[Word, bool]]:
         (Word.packed(LevelField.ALU0, last, op=15), False),
         (Word.packed(LevelField.ALU0, last, op=12), False),
         *((Word.packed(LevelField.ALU0, k, op=AluOp.SHIFT_RIGHT), able) for k, able in enumerate(config.shifters)),
-        (Word.packed(EventField.CONTROL, 1, first=config.steps - 3, count=3), True),
-        (Word.packed(EventField.CONTROL, 1, first=config.steps - 2, count=3), False),
+        (Word.packed(EventField.CONTROL, 1, first=config.steps - 2, count=2), True),
+        (Word.packed(EventField.CONTROL, 1, first=config.steps - 1, count=2), False),
         (Word.packed(EventField.CONTROL, 1, first=31, predicate=7), True),
         *((Word.packed(LevelField.CONTROL, k, interleave=1), bool(count)) for k, count in enumerate(config.contexts)),
         (Word.packed(StepField.CONTROL, 1, queue=3), False),

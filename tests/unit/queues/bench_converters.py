@@ -1,0 +1,90 @@
+"""cocotb bench of Cutter and Packer: rows keep their elements, order and ends; one narrow beat per cycle."""
+
+import random
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+
+from daedal.hw.interfaces import beat_layout, lane_beat_layout
+from tests.unit.harness import bench_config, parameters
+from tests.unit.streams import Sink, Source, count_cycles, start
+
+ROWS = 120
+
+
+class Bench:
+    """The converter, what goes in and what must come out: cut from bytes, independently of the hardware."""
+
+    def __init__(self, dut, rows: list[bytes], *, idle: float = 0.0, pause: float = 0.0, seed: int = 0) -> None:
+        config = bench_config()
+        line, piece = (beat_layout(config), config.bus_bytes), (lane_beat_layout(config), config.lane_bytes)
+        first, second = (line, piece) if parameters()["name"] == "cutter" else (piece, line)
+        self.sent, self.expected = beats(rows, first[1]), beats(rows, second[1])
+        self.dut = dut
+        self.source = Source(dut, "i", first[0], idle=idle, seed=seed)
+        self.sink = Sink(dut, "o", second[0], pause=pause, seed=seed)
+
+    async def run(self) -> None:
+        """Send everything and compare."""
+        self.source.start(self.sent)
+        got = await self.sink.wait(len(self.expected))
+        for _ in range(5):
+            await RisingEdge(self.dut.clk)
+        assert len(got) == len(self.expected), "more than there was"
+        for have, want in zip(got, self.expected, strict=True):
+            assert (have.bytes, have.last) == (want["bytes"], want["last"])
+            assert have.data & ((1 << 8 * want["bytes"]) - 1) == want["data"]
+
+
+def beats(rows: list[bytes], size: int) -> list[dict[str, int]]:
+    """The beats of ``size`` bytes that carry the rows."""
+    return [
+        {"data": int.from_bytes(row[at : at + size], "little"), "bytes": len(row[at : at + size]),
+         "last": int(at + size >= len(row))}
+        for row in rows for at in range(0, len(row), size)
+    ]  # fmt: skip
+
+
+def some_rows(seed: int, longest: int) -> list[bytes]:
+    rng = np.random.default_rng(seed)
+    return [rng.bytes(4 * int(rng.integers(1, longest + 1))) for _ in range(ROWS)]
+
+
+@cocotb.test()
+@cocotb.parametrize(idle=[0.0, 0.5], pause=[0.0, 0.5], seed=[1, 2])
+async def rows_of_all_lengths(dut, idle, pause, seed):
+    await start(dut)
+    await Bench(dut, some_rows(seed, 3 * bench_config().line_elements), idle=idle, pause=pause, seed=seed).run()
+
+
+@cocotb.test()
+@cocotb.parametrize(short=[False, True])
+async def one_narrow_beat_per_cycle(dut, short):
+    """Nobody waits: rows of many lines, and rows of a single element, each of which is a line of its own."""
+    await start(dut)
+    config = bench_config()
+    rows = [random.randbytes(4 if short else 5 * config.bus_bytes) for _ in range(20)]
+    bench = Bench(dut, rows)
+    narrow = max(len(bench.sent), len(bench.expected))
+    cycles = await count_cycles(dut, cocotb.start_soon(bench.run()))
+    assert cycles <= narrow + 5 + 3, f"{cycles} cycles for {narrow} beats"
+
+
+@cocotb.test()
+async def nothing_is_lost_while_nobody_takes(dut):
+    """The cutter holds nothing back from the queue in front of it; the packer says when it is empty."""
+    await start(dut)
+    bench = Bench(dut, some_rows(3, bench_config().line_elements), pause=1.0)
+    is_packer = parameters()["name"] == "packer"
+    assert not is_packer or dut.empty.value
+    bench.source.start(bench.sent)
+    for _ in range(20):
+        await RisingEdge(dut.clk)
+    assert not dut.i__ready.value
+    assert bench.source.sent <= is_packer * bench_config().bus_bytes // bench_config().lane_bytes
+    assert not is_packer or not dut.empty.value
+    bench.sink.pause = 0.0
+    await bench.sink.wait(len(bench.expected))
+    await RisingEdge(dut.clk)
+    assert not is_packer or dut.empty.value
