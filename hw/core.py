@@ -102,6 +102,7 @@ class Core(wiring.Component):
         self.store = unit("store", StoreUnit(config))
         self.fabric = unit("fabric", ReadFabric(config))
         self.loader = unit("loader", Loader(config))
+        self.writer = unit("writer", RecordWriter(config))
         self.merge = unit("merge", Merge(read_request_layout(config)))
         m.submodules.port = self.port = ControlPort(config)
         m.submodules.controller = self.controller = Controller(config)
@@ -110,7 +111,6 @@ class Core(wiring.Component):
         m.submodules.launches = ResetInserter(self.controller.forget)(
             launches := Queue(ADDRESS_BITS, depth=config.launches)
         )
-        m.submodules.writer = self.writer = RecordWriter(config)
         self.launches = launches
 
     def _join_queues(self, m: Module) -> None:
@@ -235,8 +235,10 @@ class Core(wiring.Component):
             m.d.comb += found.cause.eq(Cause.MEMORY_SILENT)
         with m.Else():
             m.d.comb += any_fault.eq(0)
-        fault_now = Signal()
-        m.d.comb += fault_now.eq(any_fault & self.controller.running & ~caught)
+        fault_now, record_lost = Signal(), Signal()
+        m.d.comb += record_lost.eq(self.controller.record_phase & self.store.fault.valid)
+        m.d.comb += self.controller.record_error.eq(record_lost)
+        m.d.comb += fault_now.eq(any_fault & (self.controller.running | record_lost) & ~caught)
         warned = Signal()  # VALUE is that of a launch's first warning, until a fault takes its place
         with m.If(self.access.warning & ~warned & ~caught):
             m.d.sync += [warned.eq(1), self._fault.value.eq(self.access.warned_value)]

@@ -48,6 +48,8 @@ class Controller(wiring.Component):
     has_record : ``In(1)``
         It is known where the completion record goes; else none is written.
     record_start : ``Out(1)``, ``record_done`` : ``In(1)``
+    record_error : ``In(1)``
+        The store unit has a fault: the record is lost.
     record_phase : ``Out(1)``
         The store unit belongs to the record writer.
     state : ``Out(State)``
@@ -79,6 +81,7 @@ class Controller(wiring.Component):
     has_record: In(1)
     record_start: Out(1)
     record_done: In(1)
+    record_error: In(1)
     record_phase: Out(1)
     state: Out(State)
     ended: Out(1)
@@ -95,7 +98,11 @@ class Controller(wiring.Component):
         m = Module()
         self._timer = Signal(range(max(self._config.watchdog, SETTLE_CYCLES) + 1))
         self._resetting = Signal()
+        self._lost = Signal()
+        """Memory does not take this launch's record."""
         m.d.sync += self._timer.eq(self._timer + 1)
+        with m.If(self.begin):
+            m.d.sync += self._lost.eq(0)
         with m.FSM() as fsm:
             with m.State("IDLE"):
                 m.d.comb += self.idle.eq(~self.begin)
@@ -184,7 +191,7 @@ class Controller(wiring.Component):
         with m.State("SETTLE"):
             m.d.comb += self.hold.eq(1)
             with m.If(self._timer == SETTLE_CYCLES):
-                with m.If(self.has_record):
+                with m.If(self.has_record & ~self._lost):
                     m.d.comb += self.record_start.eq(1)
                     m.next = "RECORD"
                 with m.Else():
@@ -194,12 +201,22 @@ class Controller(wiring.Component):
             with m.If(self.record_done):
                 m.d.sync += self._timer.eq(0)
                 m.next = "RECORD_WRITTEN"
+            self._record_interruptions(m)
         with m.State("RECORD_WRITTEN"):
             m.d.comb += [self.record_phase.eq(1), self.hold.eq(1)]
             with m.If(~self.drained):
                 m.d.sync += self._timer.eq(0)
             with m.If(self._timer == QUIET_CYCLES):
                 self._end(m)
+            self._record_interruptions(m)
+
+    def _record_interruptions(self, m: Module) -> None:
+        """A reset, or memory that refuses the record: then there is none."""
+        with m.If(self.reset_request):
+            self._quiesce(m, resetting=1)
+        with m.Elif(self.record_error):
+            m.d.sync += [self.faulted.eq(1), self._lost.eq(1)]
+            self._quiesce(m, resetting=0)
 
     def _end(self, m: Module) -> None:
         m.d.comb += self.ended.eq(1)

@@ -36,6 +36,7 @@ class RecordWriter(wiring.Component):
                 "number": Out(range(RECORD_WORDS + 1)),
                 "word": In(8 * WORD_BYTES),
                 "done": Out(1),
+                "stop": In(1),
                 "store_address": Out(stream.Signature(store_address_layout())),
                 "store_data": Out(stream.Signature(beat_layout(config))),
             }

@@ -100,3 +100,14 @@ def test_those_that_wait_are_cancelled_with_a_record_if_they_have_one(machine: M
     states = [record(machine, at).words[0] & 0xFF for at in ats]
     assert states == [State.DONE.value, 0, 0, State.CANCELLED.value]
     check_usable(machine)
+
+
+@pytest.mark.parametrize("record_at", [BEYOND, MEMORY_BYTES - LAUNCH_ALIGNMENT])
+def test_a_record_that_memory_does_not_take(machine: Machine, record_at: int) -> None:
+    """The launch has run, its record is lost; a queued one is cancelled with a record of its own."""
+    machine.target.mem_write(0, bytes(MEMORY_BYTES))
+    for at, told in ((PLACE, record_at), (PLACE + PLACE_BYTES, RECORD_AT + PLACE_BYTES)):
+        place(machine, at, PROGRAM_AT, told)
+    assert ring(machine, BLOCK_AT, BLOCK_AT + PLACE_BYTES) is Cause.MEMORY_ERROR
+    assert record(machine, RECORD_AT + PLACE_BYTES).words[0] & 0xFF == State.CANCELLED.value
+    check_usable(machine)
