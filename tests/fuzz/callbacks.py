@@ -84,7 +84,7 @@ class Callbacks:
         lanes = config.lanes
         most = config.context_beats * lanes if dice.interleave else config.vl_max
         few = dice.pick([1, 2, 3, lanes, lanes + 1, 2 * lanes, 3 * lanes - 1, dice.between(1, 8 * lanes)])
-        return min(most, dice.pick([few, few, few, dice.between(1, most), most, most - 1]))
+        return min(most, dice.pick([few, few, few, dice.between(1, most), most, max(1, most - 1)]))
 
     def beats(self, length: int) -> int:
         return -(-length // self.dice.config.lanes)
