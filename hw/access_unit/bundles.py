@@ -1,9 +1,9 @@
 """What flows inside a level, and small helpers to pass it from stage to stage."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
-from amaranth.hdl import Array, Module, Signal, Value
+from amaranth.hdl import Array, Module, Mux, Signal, Value
 from amaranth.hdl._ast import Assign
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
@@ -11,6 +11,7 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.interfaces import flags_layout, load_slot_layout
+from daedal.hw.isa.launch import Cause
 
 
 class WorkBus(wiring.Signature):
@@ -75,6 +76,32 @@ def operand(source: Value, constant: Value, registers: Iterable[Value]) -> Value
 def names(source: Value, register: int) -> Value:
     """Whether ``source`` (a Source or Destination) names stream register ``register``."""
     return Value.cast(source) == register + 1
+
+
+class Outcome(NamedTuple):
+    """What becomes of a bundle of the parent: iterations, none, or a fault; it only passes if all are 0."""
+
+    run: Value
+    empty: Value
+    order: Value
+
+
+def activation_flags(to: Any, parent: Any, level: int, outcome: Any, first: Value, last: Value) -> list[Assign]:
+    """Statements that give an activation's bundle its flags, all but ``last`` and ``context``.
+
+    ``parent``: the flags of the parent's bundle; ``outcome``: anything with the members of ``Outcome``; ``first``,
+    ``last``: the activation's first, last bundle.
+    """
+    own, active = 1 << level, outcome.run | outcome.empty
+    return [
+        to.live.eq(Mux(outcome.run, 1, parent.live & ~outcome.empty & ~outcome.order)),
+        to.begin.eq(Mux(first, parent.begin | Mux(active, own, 0), 0)),
+        to.iteration.eq(Mux(first, parent.iteration, 0) | Mux(outcome.run, own, 0)),
+        to.end.eq(Mux(last, parent.end | Mux(active, own, 0), 0)),
+        to.cause.eq(Mux(outcome.order, Cause.BOUNDS_ORDER, parent.cause)),
+        to.fault_level.eq(Mux(outcome.order, level, parent.fault_level)),
+        to.replaced.eq(Mux(first, parent.replaced, 0)),
+    ]
 
 
 def load_request_layout(config: Config) -> data.StructLayout:

@@ -7,7 +7,15 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.access_unit.activation import ActivationBus
-from daedal.hw.access_unit.bundles import LoadReturns, WorkBus, delayed, load_request_layout, register
+from daedal.hw.access_unit.bundles import (
+    LoadReturns,
+    Outcome,
+    WorkBus,
+    activation_flags,
+    delayed,
+    load_request_layout,
+    register,
+)
 from daedal.hw.access_unit.context_schedule import ContextSchedule
 from daedal.hw.access_unit.context_stream import ContextStream
 from daedal.hw.access_unit.element import Element, word_of
@@ -147,7 +155,7 @@ class Contexts(wiring.Component):
         with m.If(self.take & order):
             m.d.sync += self.fault_value.eq(kept["lower"].as_signed())
         started = WorkBus(self._config).create(path=("started",))
-        own, active = 1 << self._level, run | empty
+        kind = Outcome(run, empty, order)
         control, first, last = self.words.control, schedule.first, schedule.last
         m.d.sync += started.valid.eq(self.take)
         with m.If(self.take):
@@ -160,14 +168,8 @@ class Contexts(wiring.Component):
                 started.empty.eq(empty),
                 started.induction.eq(kept["lower"]),
                 started.limit.eq(kept["limit0"]),
-                started.flags.live.eq(Mux(run, 1, flags.live & ~empty & ~order)),
+                *activation_flags(started.flags, flags, self._level, kind, first, last),
                 started.flags.last.eq(schedule.final),
-                started.flags.begin.eq(Mux(first, flags.begin | Mux(active, own, 0), 0)),
-                started.flags.iteration.eq(Mux(first, flags.iteration, 0) | Mux(run, own, 0)),
-                started.flags.end.eq(Mux(last, flags.end | Mux(active, own, 0), 0)),
-                started.flags.cause.eq(Mux(order, Cause.BOUNDS_ORDER, flags.cause)),
-                started.flags.fault_level.eq(Mux(order, self._level, flags.fault_level)),
-                started.flags.replaced.eq(Mux(first, flags.replaced, 0)),
                 started.flags.context.eq(schedule.context),
             ]
         register(m, self.o, delayed(m, started, STAGES - 2))

@@ -5,10 +5,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.access_unit.activation import ActivationBus
-from daedal.hw.access_unit.bundles import WorkBus, assign
+from daedal.hw.access_unit.bundles import WorkBus, activation_flags, assign
 from daedal.hw.access_unit.level_words import LevelWords
 from daedal.hw.config import ADDRESS_BITS, Config
-from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program_words import LoadIndex
 
 
@@ -125,8 +124,6 @@ class _Counter(wiring.Component):
 
     def _output(self, held: "ActivationBus", first: Signal, last: Signal) -> list[object]:
         control, flags = self.words.control, held.flags
-        own = 1 << self._level
-        active = held.run | held.empty
         registers = [
             to.eq(Mux(held.run & (Value.cast(control.induction) == n + 1), held.lower, of))
             for n, (to, of) in enumerate(zip(self.o.registers, held.registers, strict=True))
@@ -139,13 +136,7 @@ class _Counter(wiring.Component):
             self.o.empty.eq(held.empty),
             self.o.induction.eq(held.lower),
             self.o.limit.eq(held.limit),
-            self.o.flags.live.eq(Mux(held.run, 1, flags.live & ~held.empty & ~held.order)),
+            *activation_flags(self.o.flags, flags, self._level, held, first, last),
             self.o.flags.last.eq(flags.last & last),
-            self.o.flags.begin.eq(Mux(first, flags.begin | Mux(active, own, 0), 0)),
-            self.o.flags.iteration.eq(Mux(first, flags.iteration, 0) | Mux(held.run, own, 0)),
-            self.o.flags.end.eq(Mux(last, flags.end | Mux(active, own, 0), 0)),
-            self.o.flags.cause.eq(Mux(held.order, Cause.BOUNDS_ORDER, flags.cause)),
-            self.o.flags.fault_level.eq(Mux(held.order, self._level, flags.fault_level)),
-            self.o.flags.replaced.eq(Mux(first, flags.replaced, 0)),
             self.o.flags.context.eq(flags.context),
         ]

@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daedal.cosim.emulator import TraceEntry
 from daedal.hw.config import Config
-from daedal.hw.isa.contract import Fetch, NestTrace, Push, Scalar, StoreAddress, Token, run_contract
-from daedal.hw.isa.launch import Cause, Counter, Queue, State
-from daedal.hw.isa.program_words import FetchQueue
+from daedal.hw.isa.contract import NestTrace, run_contract
+from daedal.hw.isa.launch import Cause, Counter, State
+from tests.fuzz.judge import as_entry
 from tests.unit.emulator.programs import Bench, Record
 from tests.unit.emulator.random_programs import DATA, Generator, data
 
@@ -18,24 +17,6 @@ WIDE = Config(
     random_loads=(0, 4, 2, 1, 2, 0), alus=(4, 0, 1, 2, 4, 3), shifters=(False, True, True, False, True, True),
     contexts=(0, 0, 0, 4, 0, 0), steps=32, callbacks=64, arguments=16,
 )  # fmt: skip
-
-QUEUES = {
-    FetchQueue.VECTOR0: Queue.VECTOR0,
-    FetchQueue.VECTOR1: Queue.VECTOR1,
-    FetchQueue.STORE: Queue.STREAM,
-}
-
-
-def as_entry(push: Push) -> TraceEntry:
-    match push:
-        case Token(callback, context):
-            return TraceEntry(Queue.TOKEN, callback, context, False)
-        case Scalar(value):
-            return TraceEntry(Queue.SCALAR, value, 0, False)
-        case StoreAddress(address, size, stream):
-            return TraceEntry(Queue.STORE_ADDRESS, address, size, stream)
-        case Fetch(queue, address, size):
-            return TraceEntry(QUEUES[queue], address, size, False)
 
 
 def compare(bench: Bench, raw: bytes, arguments: list[int]) -> tuple[Record, list[NestTrace]]:
