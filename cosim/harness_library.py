@@ -19,8 +19,9 @@ COUNTED = (Counter.CYCLES, Counter.LINES_READ, Counter.LINES_WRITTEN, Counter.BY
 """Counters that the harness counts for itself, in the order of ``daedal_counts``."""
 
 _U32, _U64, _TEXT, _SELF = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_void_p
+_NEVER = (1 << 64) - 1
 _FUNCTIONS = {
-    "daedal_create": (_SELF, (_U64, _U64, ctypes.c_double, ctypes.c_double, _U32, ctypes.c_int)),
+    "daedal_create": (_SELF, (_U64, _U64, ctypes.c_double, ctypes.c_double, _U64, _U64, _U32, ctypes.c_int)),
     "daedal_destroy": (None, (_SELF,)),
     "daedal_read_register": (_U32, (_SELF, _U32)),
     "daedal_write_register": (None, (_SELF, _U32, _U32)),
@@ -70,8 +71,9 @@ class Harness:
             function = getattr(self._library, name)
             function.restype, function.argtypes = result, arguments
         seed = 1 if spec.seed is None else spec.seed
+        pause_after, pause = (_NEVER if n is None else n for n in (spec.pause_after, spec.pause))
         self._self: int | None = self._library.daedal_create(
-            memory_bytes, spec.latency, spec.lines, spec.stall, seed, spec.random
+            memory_bytes, spec.latency, spec.lines, spec.stall, pause_after, pause, seed, spec.random
         )
         if not self._self:
             raise MemoryError(f"no room for a device memory of {memory_bytes} bytes")

@@ -9,6 +9,9 @@ MODELS = ("ideal",)
 MAX_LATENCY = 10_000
 """Cycles; far below those after which the machine's watchdog takes a memory for dead."""
 
+MAX_PAUSE = 1 << 40
+"""Lines before a pause, and cycles of one."""
+
 MIN_LINES, MAX_LINES = 0.01, 64
 """Lines per cycle."""
 
@@ -26,6 +29,9 @@ class MemorySpec:
         Lines per cycle over all ports; a fraction is an average.
     stall
         Probability with which a channel withholds its ready or valid in a cycle.
+    pause_after, pause
+        Lines that move before the memory stops answering, and for how many cycles it does. It goes on taking addresses
+        meanwhile. There is no pause if ``pause_after`` is left out; a ``pause`` that is left out has no end.
     seed
         Start of the random numbers. Given, or with ``stall``, ports overtake each other at random as well.
     """
@@ -33,6 +39,8 @@ class MemorySpec:
     latency: int = 100
     lines: float = 1.0
     stall: float = 0.0
+    pause_after: int | None = None
+    pause: int | None = None
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -42,6 +50,12 @@ class MemorySpec:
             raise ValueError(f"lines must be from {MIN_LINES} to {MAX_LINES} per cycle, not {self.lines!r}")
         if not 0 <= self.stall <= 0.95:
             raise ValueError(f"stall must be from 0 to 0.95, not {self.stall!r}")
+        for name in ("pause_after", "pause"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < MAX_PAUSE:
+                raise ValueError(f"{name} must be from 0 to {MAX_PAUSE - 1}, not {value!r}")
+        if self.pause is not None and self.pause_after is None:
+            raise ValueError(f"pause must come with pause_after, not alone as {self.pause!r}")
         if self.seed is not None and not 0 <= self.seed < 1 << 32:
             raise ValueError(f"seed must be from 0 to {(1 << 32) - 1}, not {self.seed!r}")
 
@@ -75,5 +89,7 @@ _OPTIONS: dict[str, Callable[[str], int | float]] = {
     "latency": int,
     "lines": float,
     "stall": float,
+    "pause_after": int,
+    "pause": int,
     "seed": int,
 }

@@ -286,7 +286,7 @@ class Core(wiring.Component):
             (execute.stall_scalar_empty, QueueName.SCALAR),
             (
                 execute.stall_vector_empty,
-                Mux(vectors.vector0.valid, QueueName.VECTOR1.value, QueueName.VECTOR0.value),
+                Mux(execute.awaits_vector0, QueueName.VECTOR0.value, QueueName.VECTOR1.value),
             ),
         ]
         for condition, name in candidates:

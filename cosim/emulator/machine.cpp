@@ -217,6 +217,8 @@ bool Machine::drained() {
 // The launch has ended, well or by a fault; a fault takes the queued ones with it.
 void Machine::end() {
   if (core_.faulted()) {
+    // A queue that is full because the execute unit waits for another one is not to blame.
+    if (core_.fault.cause == Cause::HANG && execute_.starving() != Queue::NONE) core_.fault.queue = execute_.starving();
     faulted_ = true;
     cause_ = core_.fault.cause;
     write_record(State::FAULTED, nest_);

@@ -10,9 +10,9 @@ using daedal::Simulation;
 extern "C" {
 
 Simulation *daedal_create(std::uint64_t memory_bytes, std::uint64_t latency, double lines, double stall,
-                          std::uint32_t seed, int random) {
+                          std::uint64_t pause_after, std::uint64_t pause, std::uint32_t seed, int random) {
   try {
-    return new Simulation(memory_bytes, MemoryOptions{latency, lines, stall, seed, random != 0});
+    return new Simulation(memory_bytes, MemoryOptions{latency, lines, stall, pause_after, pause, seed, random != 0});
   } catch (const std::exception &) {
     return nullptr;
   }

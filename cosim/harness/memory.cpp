@@ -39,12 +39,23 @@ void Memory::drive(std::uint64_t cycle) {
   WritePins &write = pins_.write;
   *write.awready = !stalls();
   *write.wready = 0;
+  if (paused(cycle)) {  // beats and responses that are already offered stay
+    *write.bvalid = response_offered_;
+    return;
+  }
   if (!response_offered_ && !responses_.empty() && responses_.front().ripe <= cycle && !stalls()) {
     response_offered_ = true;
     *write.bresp = responses_.front().failed ? SLVERR : OKAY;
   }
   *write.bvalid = response_offered_;
   arbitrate(cycle);
+}
+
+// Whether memory is in the pause that begins once so many lines have moved.
+bool Memory::paused(std::uint64_t cycle) {
+  if (moved_ < options_.pause_after) return false;
+  if (!pause_end_) pause_end_ = options_.pause > NEVER - cycle ? NEVER : cycle + options_.pause;
+  return cycle < pause_end_;
 }
 
 void Memory::arbitrate(std::uint64_t cycle) {
@@ -96,6 +107,7 @@ void Memory::sample_read(unsigned port, std::uint64_t cycle) {
   if (read.offered && *pins.rready) {
     read.offered = false;
     counts_.line_read();
+    ++moved_;
     if (++read.bursts.front().done == read.bursts.front().beats) read.bursts.pop_front();
   }
   if (!*pins.arvalid && !read.held.valid) return;
@@ -134,6 +146,7 @@ void Memory::take_line(std::uint64_t cycle) {
     for (unsigned byte = 0; byte < BUS_BYTES; ++byte)
       if (strobes >> byte & 1) storage_.bytes()[address + byte] = data[byte];
   counts_.line_written(burst.address, unsigned(__builtin_popcountll(strobes)));
+  ++moved_;
   bool last = ++burst.done == burst.beats;
   if (last != bool(*pins_.write.wlast))
     errors_.report(cycle, "WLAST is %d in beat %u of %u", int(*pins_.write.wlast), burst.done, burst.beats);

@@ -13,10 +13,14 @@
 
 namespace daedal {
 
+constexpr std::uint64_t NEVER = ~std::uint64_t(0);
+
 struct MemoryOptions {
   std::uint64_t latency = 100;
   double lines = 1;
   double stall = 0;
+  std::uint64_t pause_after = NEVER;  // lines that move before it stops answering
+  std::uint64_t pause = NEVER;        // cycles for which it does
   std::uint32_t seed = 1;
   bool random = false;
 };
@@ -71,6 +75,7 @@ class Memory {
     Held held;
   };
 
+  bool paused(std::uint64_t cycle);
   bool stalls() { return random_.chance(stall_); }
   std::uint64_t ripe(std::uint64_t cycle);
   void arbitrate(std::uint64_t cycle);
@@ -97,6 +102,8 @@ class Memory {
   bool response_offered_ = false;
   Held write_held_;
   double credit_ = 0, credit_most_;
+  std::uint64_t moved_ = 0;      // lines
+  std::uint64_t pause_end_ = 0;  // cycle; 0 before the pause
   unsigned turn_ = 0;  // the port that is asked first
 };
 

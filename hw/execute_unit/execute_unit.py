@@ -53,6 +53,8 @@ class ExecuteUnit(wiring.Component):
     stall_… : ``Out(1)``
         Nothing was issued in a cycle, and why: no token, no row, no scalar, no room for a store; or an
         earlier result, reciprocal or store was waited for (hazard).
+    awaits_vector0 : ``Out(1)``
+        With ``stall_vector_empty``: the row waits for vector queue 0, and not only for the other one.
     mark_store_data : ``Out(range(store_beats + 1))``
         Most beats held in the store data queue since the launch.
     """
@@ -73,6 +75,7 @@ class ExecuteUnit(wiring.Component):
                 "fault": Out(FaultPort(config)),
                 "lane_beat": Out(1),
                 **{name: Out(1) for name in STALLS},
+                "awaits_vector0": Out(1),
                 "mark_store_data": Out(range(config.store_beats + 1)),
             }
         )
@@ -141,6 +144,7 @@ class ExecuteUnit(wiring.Component):
             self.lane_beat.eq(issue.fire & ~issue.present.partial),
             self.stall_token_empty.eq(~self._stop & self._front.empty & ~issue.active & ~self.tokens.valid),
             self.stall_vector_empty.eq(issue.starved),
+            self.awaits_vector0.eq(issue.starved0),
             self.stall_scalar_empty.eq(runs & dispatch.no_scalar),
             self.stall_store_full.eq(runs & full),
             self.stall_hazard.eq(

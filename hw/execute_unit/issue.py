@@ -38,6 +38,8 @@ class Issue(wiring.Component):
         The beat popped from that queue in this cycle is not the one that its row needs.
     hazard, starved : ``Out(1)``
         A row waits in this cycle for results; for a vector queue.
+    starved0 : ``Out(1)``
+        It is vector queue 0 that it waits for, perhaps not only that.
     """
 
     def __init__(self, config: Config) -> None:
@@ -51,7 +53,10 @@ class Issue(wiring.Component):
                 "fire": Out(1),
                 "present": Out(issue_layout(config)),
                 "beat": Out(range(config.register_beats)),
-                **{name: Out(1) for name in ("busy", "active", "misframed0", "misframed1", "hazard", "starved")},
+                **{
+                    name: Out(1)
+                    for name in ("busy", "active", "misframed0", "misframed1", "hazard", "starved", "starved0")
+                },
             }
         )
 
@@ -107,7 +112,10 @@ class Issue(wiring.Component):
                 operands = (self.i.payload.a, self.i.payload.b)
                 uses = [(one.kind == OperandKind.QUEUE) & (one.queue == n) for one in operands]
                 m.d.sync += needs[n].eq(uses[0] | uses[1])
-        m.d.comb += self.starved.eq(ready & ((needs[0] & ~self.vector0.valid) | (needs[1] & ~self.vector1.valid)))
+        m.d.comb += [
+            self.starved0.eq(ready & needs[0] & ~self.vector0.valid),
+            self.starved.eq(self.starved0 | (ready & needs[1] & ~self.vector1.valid)),
+        ]
         expected = Mux(last, row.row.tail_bytes, self.config.lane_bytes)
         for n, (queue, wrong) in enumerate(((self.vector0, self.misframed0), (self.vector1, self.misframed1))):
             beat = queue.payload

@@ -93,8 +93,12 @@ class Launcher:
     def _finish(self) -> Record:
         record = Record.decode(self._target.mem_read(self._record, RECORD_BYTES), self._config)
         if record.state is not State.DONE:
-            self.reset()
-            raise fault_exception(record)
+            fault = fault_exception(record)
+            try:
+                self.reset()
+            except DeviceHang as hang:
+                raise fault from hang
+            raise fault
         if record.launch != self._launch:
             self.reset()
             raise DaedalError(f"the completion record must be of launch {self._launch}, not {record.launch}")

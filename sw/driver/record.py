@@ -184,10 +184,13 @@ def _hang(record: Record) -> DaedalError:
 
 
 def _memory(record: Record) -> DaedalError:
-    silent = record.cause is Cause.MEMORY_SILENT
-    what = "did not answer" if silent else "answered with an error"
+    if record.cause is Cause.MEMORY_SILENT:
+        return MemoryFault(
+            f"memory did not answer in launch {record.launch} for as long as the watchdog waits "
+            "(Config.watchdog, cycles): check the memory, or give it less latency"
+        )
     return MemoryFault(
-        f"memory {what} at address {record.address:#x} in launch {record.launch}: "
+        f"memory answered with an error at address {record.address:#x} in launch {record.launch}: "
         "check that every buffer lies inside device memory"
     )
 

@@ -8,7 +8,7 @@ from daedal.hw.config import Config
 from daedal.hw.isa.program import pack, unpack
 from daedal.hw.isa.registers import IDENTITY, REVISION, Control, Register, Status
 
-RESET_POLLS = 100_000
+RESET_POLLS = 20_000
 """Reads of CONTROL after which a reset that does not end is given up."""
 
 

@@ -94,6 +94,20 @@ def test_rate_is_what_was_asked_for(start, spec, rate):
     assert rate * FLOOD_CYCLES * 0.99 <= harness.counts()["LINES_READ"] <= rate * FLOOD_CYCLES * 1.2
 
 
+def test_a_pause_delays_everything_after_it(start, rng):
+    harness = start("ideal:latency=10,pause_after=3,pause=5000")
+    copy(harness, rng)
+    without = 2 + LINES * (3 + 2 * 10)
+    # The pause begins with the third line; of the wait for the next one some is hidden behind it.
+    assert without + 5000 - 20 <= harness.counts()["CYCLES"] <= without + 5000
+
+
+def test_a_pause_without_end(start):
+    harness = start("ideal:pause_after=3")
+    ring(harness)
+    assert not harness.run(20_000, 60)
+
+
 def test_same_seed_same_cycles(start, rng):
     cycles = {}
     for seed in (1, 1, 2):

@@ -12,6 +12,8 @@ from daedal.cosim.memory_spec import MemorySpec
         ("ideal:", MemorySpec()),
         ("ideal:latency=7", MemorySpec(latency=7)),
         ("ideal:stall=0.2,seed=3", MemorySpec(stall=0.2, seed=3)),
+        ("ideal:pause_after=0", MemorySpec(pause_after=0)),
+        ("ideal:pause_after=9,pause=70000", MemorySpec(pause_after=9, pause=70_000)),
         ("ideal:lines=0.5,latency=400", MemorySpec(latency=400, lines=0.5)),
     ],
 )
@@ -24,7 +26,10 @@ def test_good(text, spec):
     [
         ("", "memory must be one of ideal, not ''"),
         ("dram:latency=1", "memory must be one of ideal, not 'dram'"),
-        ("ideal:x=1", "an option of memory ideal must be one of latency, lines, stall, seed, not 'x'"),
+        (
+            "ideal:x=1",
+            "must be one of latency, lines, stall, pause_after, pause, seed, not 'x'",
+        ),
         ("ideal:latency", "latency of memory ideal must be a whole number, not ''"),
         ("ideal:latency=1.5", "latency of memory ideal must be a whole number, not '1.5'"),
         ("ideal:stall=often", "stall of memory ideal must be a number, not 'often'"),
@@ -35,6 +40,8 @@ def test_good(text, spec):
         ("ideal:lines=nan", "lines must be from 0.01"),
         ("ideal:stall=1", "stall must be from 0 to 0.95, not 1.0"),
         ("ideal:stall=-0.1", "stall must be from 0 to 0.95, not -0.1"),
+        ("ideal:pause_after=-1", "pause_after must be from 0 to 1099511627775, not -1"),
+        ("ideal:pause=7", "pause must come with pause_after, not alone as 7"),
         ("ideal:seed=-1", "seed must be from 0 to 4294967295, not -1"),
     ],
 )

@@ -250,7 +250,7 @@ FAULTS = [
     (Cause.FRAMING, daedal.ProgramError, daedal.DaedalError, "a callback expected a row"),
     (Cause.PROGRAM, daedal.ProgramError, daedal.DaedalError, "does not exist on this machine"),
     (Cause.MEMORY_ERROR, daedal.MemoryFault, daedal.DaedalError, "answered with an error at address 0x50"),
-    (Cause.MEMORY_SILENT, daedal.MemoryFault, daedal.DaedalError, "did not answer at address 0x50"),
+    (Cause.MEMORY_SILENT, daedal.MemoryFault, daedal.DaedalError, "did not answer in launch"),
     (Cause.HANG, daedal.DeviceHang, daedal.DaedalError, "waits for the store data queue"),
 ]
 
