@@ -47,15 +47,15 @@ def measure(workload: Workload | Tables, options: Options) -> Row:
         "memory": options.memory, "dim": workload.dim, "bags": workload.bags, "pooling": workload.pooling,
         "table_rows": workload.rows, "goal": None if options.quick else workload.goal,
     }  # fmt: skip
-    row |= _run(workload, options)
+    row |= figures_of(workload, options)
     if isinstance(workload, Workload):
-        longer = _run(workload.longer(), options)
+        longer = figures_of(workload.longer(), options)
         row["bit_exact"] = row["bit_exact"] and longer["bit_exact"]
         row["steady_share"] = steady_share(row, longer, options)
     return {**row, "verdict": _verdict(row, "steady_share" if getattr(workload, "steady", False) else "line_share")}
 
 
-def _run(workload: Workload | Tables, options: Options) -> Row:
+def figures_of(workload: Workload | Tables, options: Options) -> Row:
     """The figures of one run, on a machine of its own."""
     module, inputs = workload.make(options.seed)
     with daedal.Device.open(options.target, config=options.config, memory=options.memory) as device:

@@ -14,9 +14,9 @@ from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 
 from bench import __main__ as command
-from bench import figures, machine, workloads
+from bench import figures, linearity, machine, workloads
 from bench.options import Options
-from bench.report import SCHEMA, Suite, against, column
+from bench.report import SCHEMA, Row, Suite, against, column
 from bench.synthesis import run as synthesis
 from bench.synthesis.cells import Area, Memory, estimated_clock, read_clock, read_memories
 from bench.synthesis.units import BLOCK_RAM, DSP, UNITS, Unit
@@ -58,6 +58,26 @@ def test_share_of_what_the_memory_can_move(memory_model, share) -> None:
     assert row["line_share"] == share
     assert row["main_stall"] == "port"
     assert row["stalls"] == {"load": 3, "port": 7}
+
+
+def lengths(*cycles: int) -> list[Row]:
+    return [{"rows": 100 * 4**k, "cycles": cycle} for k, cycle in enumerate(cycles)]
+
+
+def test_linear_cost() -> None:
+    rows = linearity.compare(lengths(50 + 200, 50 + 800, 50 + 3200))
+    assert [row["cycles_per_row"] for row in rows] == [2.0, 2.0, 2.0]
+    assert all(row["start_up"] == 50 and row["verdict"].endswith("reached") for row in rows)
+
+
+def test_cost_that_grows() -> None:
+    rows = linearity.compare(lengths(50 + 200, 50 + 800, 50 + 3300))
+    assert [row["verdict"].split()[-1] for row in rows] == ["missed", "missed", "reached"]
+    assert rows[0]["deviation"] == pytest.approx(200 / 100 / (3300 / 1600) - 1)
+
+
+def test_linearity_without_a_clock() -> None:
+    assert all("not measured" in row["verdict"] for row in linearity.compare(lengths(0, 0, 0)))
 
 
 def test_a_target_without_a_clock_has_no_share() -> None:
