@@ -262,7 +262,8 @@ _RANGES = (
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
     2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
     ("random_outstanding", 2, 64), ("port_requests", 2, 64), ("port_outstanding", 2, 64), ("banks", 1, 16),
-    ("page_bytes", SMALLEST_GRANULE, 8192), ("write_batch", 1, MAX_BURST), ("launches", 4, 16), ("watchdog", 256, 1 << 24),
+    ("page_bytes", SMALLEST_GRANULE, 8192), ("write_batch", 1, MAX_BURST), ("launches", 4, 16),
+    ("watchdog", 256, 1 << 24),
 )  # fmt: skip
 _POWERS_OF_TWO = (
     "bus_bytes",

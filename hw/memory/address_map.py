@@ -36,7 +36,8 @@ def port_of(address: Value, config: Config) -> Value:
 def burst_mask(mapping: Value, config: Config, most: int) -> Value:
     """Lines of the longest burst inside of a granule of this class, at most ``most`` (a power of two), less 1."""
     lines = [min(most, granule_bytes(c, config) // config.bus_bytes) for c in range(CLASSES)]
-    return Cat(_is_any(mapping, [c for c in range(CLASSES) if lines[c] >> (bit + 1)]) for bit in range(exact_log2(most)))
+    longer = [[c for c in range(CLASSES) if lines[c] > 1 << bit] for bit in range(exact_log2(most))]
+    return Cat(_is_any(mapping, classes) for classes in longer)
 
 
 def line_class(line: Value) -> Value:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from daedal.driver.allocator import TABLE_ALIGNMENT, Allocator
 from daedal.hw.config import Config
+from daedal.hw.isa.mapping import CLASSES, PLAIN, class_of, granule_bytes
 from daedal.hw.isa.program_words import PITCH_BITS
 
 UPLOAD_CHUNK = 1 << 24
@@ -30,6 +31,11 @@ class Table:
     pitch: int
     dtype: str
 
+    @property
+    def mapping(self) -> int:
+        """The mapping class, which is part of the address."""
+        return class_of(self.address)
+
 
 def row_pitch(row_bytes: int, config: Config) -> int:
     """Bytes from one row to the next: a row then starts at a line or lies inside one.
@@ -45,6 +51,18 @@ def row_pitch(row_bytes: int, config: Config) -> int:
     if pitch >= 1 << PITCH_BITS:
         raise ValueError(f"a row must be shorter than {1 << PITCH_BITS} bytes, not {row_bytes!r}")
     return pitch
+
+
+def row_mapping(pitch: int, config: Config) -> int:
+    """The mapping class of rows that are ``pitch`` bytes apart.
+
+    Rows at a power of two lie in a granule each, shorter ones than the smallest granule several in one. Of others some
+    go on into the next granule, in another bank, and are two requests; four or more of them to a granule keep that to a
+    quarter of the rows. No granule is longer than a page.
+    """
+    wanted = pitch if pitch & (pitch - 1) == 0 else 4 * pitch
+    wanted = min(wanted, granule_bytes(CLASSES - 1, config))
+    return next(mapping for mapping in range(PLAIN + 1, CLASSES) if granule_bytes(mapping, config) >= wanted)
 
 
 @dataclass(frozen=True)
@@ -72,7 +90,7 @@ class TableStore(Mapping[str, Table]):
     allocator
         Where tables are placed.
     write
-        Writes bytes to device memory at an address.
+        Writes bytes to device memory at an address (which has a mapping class).
     """
 
     def __init__(self, config: Config, allocator: Allocator, write: Callable[[int, memoryview], None]) -> None:
@@ -90,22 +108,24 @@ class TableStore(Mapping[str, Table]):
     def __len__(self) -> int:
         return len(self._tables)
 
-    def bind(self, name: str, source: Any) -> Table:
+    def bind(self, name: str, source: Any, *, mapping: int | None = None) -> Table:
         """The resident table with the content of ``source``, uploaded if it is not there as it is now.
 
         ``source`` is a 2-D torch tensor on the CPU or NumPy array. Its table is found again whatever the
         name; a changed source is uploaded again. A name that another living source holds gets a number
-        appended.
+        appended. ``mapping`` is the mapping class; left out, it is that of the table where it is already, else
+        ``row_mapping`` of its pitch.
 
         Raises OutOfDeviceMemory, TypeError for something else, ValueError for other shapes.
         """
         state = _state(source)
         held = next((key for key, origin in self._origins.items() if origin.is_of(source)), None)
-        if held is not None and self._origins[held].state == state:
+        same = held is not None and self._origins[held].state == state
+        if held is not None and same and mapping in (None, self._tables[held].mapping):
             return self._tables[held]
         array = _array(source)
         key = held or self._free_name(name)
-        self._place(key, array)
+        self._place(key, array, mapping)
         self._origins[key] = _Origin(weakref.ref(source), state)
         return self._tables[key]
 
@@ -121,14 +141,16 @@ class TableStore(Mapping[str, Table]):
             key = f"{name}#{number}"
         return key
 
-    def _place(self, name: str, array: NDArray[Any]) -> None:
+    def _place(self, name: str, array: NDArray[Any], mapping: int | None) -> None:
         rows, dim = array.shape
         pitch = row_pitch(dim * array.itemsize, self._config)
         present = self._tables.get(name)
-        if present is None or (present.rows, present.pitch) != (rows, pitch):
+        keeps = present is not None and mapping in (None, present.mapping)
+        if present is None or not keeps or (present.rows, present.pitch) != (rows, pitch):
             if present is not None:
                 self.drop(name)
-            address = self._allocator.allocate(rows * pitch, TABLE_ALIGNMENT, what=f"table {name!r}")
+            mapping = row_mapping(pitch, self._config) if mapping is None else mapping
+            address = self._allocator.allocate(rows * pitch, TABLE_ALIGNMENT, mapping=mapping, what=f"table {name!r}")
         else:
             address = present.address
         self._tables[name] = Table(address, rows, dim, pitch, str(array.dtype))
