@@ -59,4 +59,5 @@ def random_config(rng: np.random.Generator) -> Config:
         lengths=below(1, 4), vector_registers=below(2, 16), register_beats=register_beats,
         store_beats=4 * register_beats, vector_beats=1 << below(5, 8), reorder_beats=below(32, 256),
         token_depth=below(2, 64), scalar_depth=below(2, 64), store_address_depth=below(2, 64),
+        ports=1, banks=1 << below(0, 3), page_bytes=1 << below(6, 11),
     )  # fmt: skip
