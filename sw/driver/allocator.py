@@ -38,6 +38,10 @@ class Allocator:
         """Bytes of the largest range that is not handed out."""
         return max((end - start for start, end in self._free), default=0)
 
+    def held_bytes(self, address: int) -> int:
+        """Bytes that were handed out at ``address``: more than were asked for if it got whole superblocks."""
+        return self._held[address]
+
     def allocate(
         self, size: int, alignment: int = BUFFER_ALIGNMENT, *, mapping: int = PLAIN, what: str = "a buffer"
     ) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from daedal.driver.layout import array_mapping
 from daedal.driver.target import Target
 from daedal.hw.config import Config
 from daedal.hw.isa.mapping import (
@@ -25,6 +26,7 @@ class DeviceMemory:
 
     def __init__(self, target: Target, config: Config) -> None:
         self._target, self._config = target, config
+        self.array_mapping = array_mapping(config)
 
     def write(self, address: int, data: bytes | memoryview) -> None:
         """Write a contiguous buffer's bytes from this address on."""

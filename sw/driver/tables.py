@@ -10,15 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.driver.allocator import TABLE_ALIGNMENT, Allocator
+from daedal.driver.layout import row_mapping, row_pitch
 from daedal.hw.config import Config
-from daedal.hw.isa.mapping import CLASSES, PLAIN, class_of, granule_bytes
-from daedal.hw.isa.program_words import PITCH_BITS
+from daedal.hw.isa.mapping import class_of
 
 UPLOAD_CHUNK = 1 << 24
 """Most bytes of padded rows that are made at a time."""
-
-SMALLEST_PITCH = 4
-"""Pitch of the narrowest row, bytes."""
 
 
 @dataclass(frozen=True)
@@ -35,34 +32,6 @@ class Table:
     def mapping(self) -> int:
         """The mapping class, which is part of the address."""
         return class_of(self.address)
-
-
-def row_pitch(row_bytes: int, config: Config) -> int:
-    """Bytes from one row to the next: a row then starts at a line or lies inside one.
-
-    Under a line: the next power of two, at least 4. From a line on: the next multiple of the line.
-    """
-    if row_bytes < 1:
-        raise ValueError(f"a row must have at least one byte, not {row_bytes!r}")
-    if row_bytes < config.bus_bytes:
-        pitch = max(SMALLEST_PITCH, 1 << (row_bytes - 1).bit_length())
-    else:
-        pitch = -(-row_bytes // config.bus_bytes) * config.bus_bytes
-    if pitch >= 1 << PITCH_BITS:
-        raise ValueError(f"a row must be shorter than {1 << PITCH_BITS} bytes, not {row_bytes!r}")
-    return pitch
-
-
-def row_mapping(pitch: int, config: Config) -> int:
-    """The mapping class of rows that are ``pitch`` bytes apart.
-
-    Rows at a power of two lie in a granule each, shorter ones than the smallest granule several in one. Of others some
-    go on into the next granule, in another bank, and are two requests; four or more of them to a granule keep that to a
-    quarter of the rows. No granule is longer than a page.
-    """
-    wanted = pitch if pitch & (pitch - 1) == 0 else 4 * pitch
-    wanted = min(wanted, granule_bytes(CLASSES - 1, config))
-    return next(mapping for mapping in range(PLAIN + 1, CLASSES) if granule_bytes(mapping, config) >= wanted)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import pytest
 import daedal
 from daedal.driver.device import Device
 from daedal.driver.launcher import CountMismatch
+from daedal.driver.layout import row_pitch
 from daedal.driver.record import Stats
-from daedal.driver.tables import row_pitch
 from daedal.hw.config import PRESETS, Config
 from daedal.hw.isa.launch import Cause, Counter, Queue, State
 from daedal.hw.isa.program import Program

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from daedal.driver.allocator import Allocator
+from daedal.driver.arena import Arena
+from daedal.driver.layout import array_mapping, row_mapping
 from daedal.driver.memory import MOST_BYTES, DeviceMemory
-from daedal.driver.tables import row_mapping
 from daedal.hw.config import Config
 from daedal.hw.isa.mapping import CLASSES, PLAIN, class_of, granule_bytes, in_class, memory_address, place_of
 from tests.system.fake_target import FakeTarget
@@ -73,6 +74,28 @@ def test_allocations_of_a_class_have_superblocks_of_their_own() -> None:
     with pytest.raises(ValueError, match="mapping must be from 0 to 7, not 8"):
         allocator.allocate(1, mapping=8)
     assert allocator.free_bytes == free + 2 * size
+
+
+def test_buffers_of_a_class_share_superblocks(rng: np.random.Generator) -> None:
+    config = Config()
+    target = FakeTarget(config, 1 << 20)
+    allocator = Allocator(4096, 1 << 20, config.superblock_bytes)
+    free = allocator.free_bytes
+    with Arena(DeviceMemory(target, config), allocator) as arena:
+        arrays = [rng.bytes(int(rng.integers(0, 3000))) for _ in range(40)]
+        places = [arena.upload(np.frombuffer(data, np.uint8)) for data in arrays]
+        empty, large = arena.reserve(0, mapping=1), arena.reserve(50_000, 4096, mapping=1)
+        assert place_of(large) % 4096 == 0
+        assert {class_of(address) for address in places} == {array_mapping(config)}
+        assert len({place_of(address) for address in (*places, empty)}) == 41, "each has a place of its own"
+        for data, address in zip(arrays, places, strict=True):
+            assert address % 64 == 0
+            assert arena.download(address, (len(data),), np.uint8).tobytes() == data
+        used = free - allocator.free_bytes
+        assert used <= sum(map(len, arrays)) + 40 * 64 + 6 * config.superblock_bytes + 50_000
+    assert allocator.free_bytes == free
+    with Arena(DeviceMemory(target, config), allocator) as arena:
+        assert arena.reserve(100, mapping=1) == in_class(config.superblock_bytes, 1)
 
 
 @pytest.mark.parametrize(

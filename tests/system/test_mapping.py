@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 import daedal
+from daedal.driver.layout import row_mapping
 from daedal.driver.record import RECORD_BYTES
-from daedal.driver.tables import row_mapping
 from daedal.hw.config import PRESETS, Config
 from daedal.hw.isa import program_words as words
 from daedal.hw.isa.launch import launch_block_words
