@@ -28,7 +28,7 @@ RTL = (pytest.mark.rtl, pytest.mark.slow)
 OPENED = [
     *(pytest.param((config, "emulator", "ideal"), id=f"{config}-emulator") for config in (*CONFIGS, "wide", "minimum")),
     pytest.param(("ddr3", "verilator", "ideal"), id="ddr3-verilator", marks=RTL),
-    pytest.param(("edge", "verilator", "ideal:latency=20,stall=0.3,seed=5,order=random"), id="edge-stalls", marks=RTL),
+    pytest.param(("edge", "verilator", "ideal:latency=20,stall=0.3,seed=5"), id="edge-stalls", marks=RTL),
     pytest.param(("uneven", "verilator", "ideal:latency=30,stall=0.1,seed=2"), id="uneven-stalls", marks=RTL),
 ]
 
