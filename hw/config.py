@@ -6,6 +6,15 @@ from dataclasses import asdict, dataclass, fields, replace
 ADDRESS_BITS = 40
 """Width of a byte address, of a stream register and of a launch argument, bits."""
 
+MAPPING_BITS = 3
+"""The highest bits of an address: the mapping class of what is there (``hw/isa/mapping.py``)."""
+
+MEMORY_BITS = ADDRESS_BITS - MAPPING_BITS
+"""The bits of an address below its mapping class: memory has at most ``1 << MEMORY_BITS`` bytes."""
+
+SMALLEST_GRANULE = 64
+"""Bytes of the smallest granule of a mapping class, which is no smaller than a line."""
+
 ELEMENT_BYTES = 4
 """Bytes of a binary32 element."""
 
@@ -87,8 +96,10 @@ class Config:
         Random loads in flight in one level.
     port_requests, port_outstanding
         Requests queued at a port, and bursts in flight on it.
-    granule_log2
-        log2 of the bytes after which addresses go to the next port.
+    banks, page_bytes
+        Banks of the DRAM (a power of two from 1 to 16, no fewer than ports: port ``p`` has the banks that are ``p``
+        modulo ``ports``), and bytes of a page of one of them (a power of two from 64 to 8192). Together they are the
+        superblock, inside of which mapping classes move addresses.
     write_batch
         Full lines gathered before a write burst starts.
     launches
@@ -127,7 +138,8 @@ class Config:
     random_outstanding: int = 16
     port_requests: int = 8
     port_outstanding: int = 16
-    granule_log2: int = 8
+    banks: int = 8
+    page_bytes: int = 2048
     write_batch: int = 16
     launches: int = 4
     watchdog: int = 1 << 16
@@ -164,8 +176,8 @@ class Config:
         if self.lookahead_lines < 2 * self.lookahead_burst:
             raise ValueError(f"lookahead_lines must be at least 2 * lookahead_burst, not {self.lookahead_lines!r}")
         self._check_contexts()
-        if (1 << self.granule_log2) < self.bus_bytes:
-            raise ValueError(f"granule_log2 must cover a line of {self.bus_bytes} bytes, not {self.granule_log2!r}")
+        if self.banks < self.ports:
+            raise ValueError(f"banks must be at least the ports, {self.ports}, not {self.banks!r}")
         if self.vector_beats < 2 * MAX_BURST or self.reorder_beats < 2 * MAX_BURST:
             raise ValueError(f"vector_beats and reorder_beats must be at least {2 * MAX_BURST}")
 
@@ -222,8 +234,13 @@ class Config:
 
     @property
     def burst_lines(self) -> int:
-        """Lines of one burst of a sequential load: ``lookahead_burst``, but no more than a granule has."""
-        return min(self.lookahead_burst, (1 << self.granule_log2) // self.bus_bytes)
+        """Lines of the longest burst of a sequential load: ``lookahead_burst``, but no more than a page has."""
+        return min(self.lookahead_burst, self.page_bytes // self.bus_bytes)
+
+    @property
+    def superblock_bytes(self) -> int:
+        """Bytes of a page in each bank; addresses are mapped inside of multiples of this."""
+        return self.banks * self.page_bytes
 
     @staticmethod
     def preset(name: str) -> "Config":
@@ -244,8 +261,9 @@ _RANGES = (
     ("lengths", 1, 8), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("vector_beats", 2, 4096),
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
     2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
-    ("random_outstanding", 2, 64), ("port_requests", 2, 64), ("port_outstanding", 2, 64), ("granule_log2",
-    3, 12), ("write_batch", 1, MAX_BURST), ("launches", 4, 16), ("watchdog", 256, 1 << 24),
+    ("random_outstanding", 2, 64), ("port_requests", 2, 64), ("port_outstanding", 2, 64), ("banks", 1, 16),
+    ("page_bytes", SMALLEST_GRANULE, 8192), ("write_batch", 1, MAX_BURST), ("launches", 4, 16),
+    ("watchdog", 256, 1 << 24),
 )  # fmt: skip
 _POWERS_OF_TWO = (
     "bus_bytes",
@@ -255,6 +273,8 @@ _POWERS_OF_TWO = (
     "vector_beats",
     "lookahead_lines",
     "lookahead_burst",
+    "banks",
+    "page_bytes",
 )
 _PER_LEVEL = (("sequential_loads", 0, 4), ("random_loads", 0, 4), ("alus", 0, 4), ("shifters", 0, 1),
               ("contexts", 0, MAX_CONTEXTS))  # fmt: skip
@@ -267,7 +287,7 @@ PRESETS = {
         store_address_depth=16, register_beats=16, store_beats=32, lookahead_lines=16, lookahead_burst=4,
         random_outstanding=4, port_requests=4, port_outstanding=8, write_batch=4,
     ),
-    "wide": replace(_DDR3, name="wide", bus_bytes=64, lanes=16, lookahead_lines=32, granule_log2=9),
+    "wide": replace(_DDR3, name="wide", bus_bytes=64, lanes=16, lookahead_lines=32, page_bytes=8192),
     "minimum": Config(
         name="minimum", bus_bytes=8, lanes=1, ports=1, levels=2, registers=4, sequential_loads=(1, 1),
         random_loads=(1, 1), alus=(2, 1), shifters=(False, False), arguments=16, steps=2, callbacks=4,

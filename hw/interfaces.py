@@ -134,7 +134,7 @@ def tag_layout(config: Config) -> data.StructLayout:
 def read_request_layout(config: Config) -> data.StructLayout:
     """A read of ``beats`` (1 to MAX_BURST) whole lines from ``address`` (a multiple of bus_bytes).
 
-    It crosses neither a 4 KiB boundary nor one of the port granule.
+    It crosses neither a 4 KiB boundary nor a granule of the address's mapping class.
     """
     return data.StructLayout({"address": ADDRESS_BITS, "beats": range(MAX_BURST + 1), "tag": tag_layout(config)})
 

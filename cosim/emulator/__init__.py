@@ -17,7 +17,7 @@ from daedal.hw.isa.launch import Queue
 from daedal.hw.isa.registers import Register
 
 _SOURCES = (
-    "core.h", "store_unit.h", "execute_unit.h", "access_unit.h", "machine.h",
+    "address_map.h", "core.h", "store_unit.h", "execute_unit.h", "access_unit.h", "machine.h",
     "execute_unit.cpp", "access_config.cpp", "access_unit.cpp", "machine.cpp", "api.cpp",
 )  # fmt: skip
 _SLICE = 1 << 20
@@ -108,6 +108,10 @@ class EmulatorTarget:
                 return False
         return bool(progress == _ENDED or self.csr_read(Register.INTERRUPT.value))
 
+    def memory_address(self, address: int) -> int:
+        """Where in memory a program's address is, by the emulator's own reckoning."""
+        return int(self._library.emulator_memory_address(self._handle(), address))
+
     def trace(self) -> list[TraceEntry]:
         """What the access unit enqueued in the launch last begun, in order; empty unless asked for."""
         size = self._library.emulator_trace_size(self._handle())
@@ -157,6 +161,7 @@ def _library() -> ctypes.CDLL:
         "close": ([machine], None),
         "csr_read": ([machine, ctypes.c_uint32], ctypes.c_uint32),
         "csr_write": ([machine, ctypes.c_uint32, ctypes.c_uint32], None),
+        "memory_address": ([machine, word], word),
         "mem_read": ([machine, word, word, pointer], ctypes.c_int),
         "mem_write": ([machine, word, word, pointer], ctypes.c_int),
         "run": ([machine, ctypes.c_int64], ctypes.c_int),

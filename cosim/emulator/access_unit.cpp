@@ -193,8 +193,9 @@ bool AccessUnit::load(unsigned number, unsigned slot, const Frame& frame, std::u
   const unsigned size = 1u << load.control.size;
   const std::uint64_t base = Source{load.control.base, load.base}.value(seen);
   const std::uint64_t address = address_of(base + (index << load.control.size)) & -static_cast<std::uint64_t>(size);
-  if (!core_.memory.contains(address, size)) return poison(bundle, number, Cause::MEMORY_ERROR, 0, address);
-  loaded = core_.memory.read(address, size);
+  const std::uint64_t at = core_.space.map(address);  // elements never go on into another granule
+  if (!core_.memory.contains(at, size)) return poison(bundle, number, Cause::MEMORY_ERROR, 0, address);
+  loaded = core_.memory.read(at, size);
   if (load.control.is_signed && size < sizeof loaded) {
     const unsigned unused = 64 - 8 * size;
     loaded = static_cast<std::uint64_t>(static_cast<std::int64_t>(loaded << unused) >> unused);
@@ -331,10 +332,13 @@ bool AccessUnit::fetch(unsigned level, const Step& step, const Bundle& bundle) {
   if (size == 0 || size % ELEMENT_BYTES || (address % line && !inside))
     return fail(bundle, level, Cause::ALIGNMENT, name, size, address);
   core_.record(name, address, size);
-  if (!core_.memory.contains(address, size)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, address);
+  const bool together = size <= core_.space.map.together(address);
+  const std::uint64_t at = together ? core_.space.map(address) : SCATTERED;
+  if (!(together ? core_.memory.contains(at, size) : core_.space.contains(address, size)))
+    return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, address);
   ++core_.counters[Counter::ROWS];
   core_.counters[Counter::LINES_READ] += core_.lines(address, size);
-  return core_.push(core_.rows[control.queue], {address, size}, name);
+  return core_.push(core_.rows[control.queue], {address, size, at}, name);
 }
 
 }  // namespace daedal

@@ -34,6 +34,11 @@ void emulator_csr_write(void* machine, std::uint32_t address, std::uint32_t valu
   static_cast<Machine*>(machine)->write(address, value);
 }
 
+// Where in memory a program's address is.
+std::uint64_t emulator_memory_address(void* machine, std::uint64_t address) {
+  return static_cast<Machine*>(machine)->core().space.map(address);
+}
+
 // 1, or 0 if the range is not all in memory.
 int emulator_mem_read(void* machine, std::uint64_t address, std::uint64_t size, void* data) {
   auto& memory = static_cast<Machine*>(machine)->core().memory;

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "encodings.h"
+#include "address_map.h"
 
 namespace daedal {
 
@@ -31,11 +31,52 @@ class Memory {
     std::memcpy(&value, bytes_ + address, size);
     return value;
   }
-  void write_word(std::uint64_t address, std::uint64_t value) { std::memcpy(bytes_ + address, &value, sizeof value); }
 
  private:
   std::uint8_t* bytes_;
   std::uint64_t size_;
+};
+
+// Device memory at a program's addresses, which are mapped granule by granule.
+class Space {
+ public:
+  Space(const Config& config, Memory& memory) : map(config), memory_(memory) {}
+
+  // Calls `piece(memory address, offset, bytes)` for the parts of [address, address + size) that lie together, in
+  // order, until one returns false; whether none did.
+  template <class Piece>
+  bool pieces(std::uint64_t address, std::uint64_t size, Piece piece) const {
+    for (std::uint64_t offset = 0; offset < size;) {
+      const std::uint64_t at = address_of(address + offset), together = map.together(at);
+      const std::uint64_t bytes = together < size - offset ? together : size - offset;
+      if (!piece(map(at), offset, bytes)) return false;
+      offset += bytes;
+    }
+    return true;
+  }
+  bool contains(std::uint64_t address, std::uint64_t size) const {
+    return pieces(address, size, [&](auto at, auto, auto bytes) { return memory_.contains(at, bytes); });
+  }
+  // All of it must be there.
+  void copy_from(std::uint64_t address, std::uint64_t size, void* data) const {
+    pieces(address, size, [&](auto at, auto offset, auto bytes) {
+      std::memcpy(static_cast<std::uint8_t*>(data) + offset, memory_.at(at), bytes);
+      return true;
+    });
+  }
+  void copy_to(std::uint64_t address, std::uint64_t size, const void* data) const {
+    pieces(address, size, [&](auto at, auto offset, auto bytes) {
+      std::memmove(memory_.at(at), static_cast<const std::uint8_t*>(data) + offset, bytes);
+      return true;
+    });
+  }
+  // A whole word, element or row at an address where it lies together.
+  std::uint64_t read(std::uint64_t address, unsigned size) const { return memory_.read(map(address), size); }
+
+  const AddressMap map;
+
+ private:
+  Memory& memory_;
 };
 
 // More entries than any queue of any configuration can hold: what is left in a queue when all consumers have
@@ -62,7 +103,10 @@ constexpr unsigned TOKEN_BITS = 6;
 
 struct Row {
   std::uint64_t address, size;  // bytes
+  std::uint64_t at;             // memory address, or SCATTERED
 };
+
+constexpr std::uint64_t SCATTERED = ~0ull;  // a row that does not lie together
 
 struct Token {
   std::uint64_t callback, context;
@@ -86,10 +130,12 @@ struct TraceEntry {
 constexpr std::size_t TRACE_ENTRIES = 1 << 22;  // what comes later is not kept
 
 struct Core {
-  Core(const Config& configuration, std::uint64_t memory_bytes) : config(configuration), memory(memory_bytes) {}
+  Core(const Config& configuration, std::uint64_t memory_bytes)
+      : config(configuration), memory(memory_bytes), space(config, memory) {}
 
   Config config;
   Memory memory;
+  Space space;
   Fault fault;
   std::array<std::uint64_t, Counter::limit> counters{};
   bool has_warned = false;
@@ -125,6 +171,14 @@ struct Core {
 
   void record(std::uint64_t kind, std::uint64_t value, std::uint64_t size = 0, std::uint64_t stream = 0) {
     if (traced && trace.size() < TRACE_ENTRIES) trace.push_back({kind, value, size, stream});
+  }
+
+  // The bytes of a row, collected in `scratch` if they do not lie together.
+  const void* bytes(const Row& row, std::vector<std::uint8_t>& scratch) {
+    if (row.at != SCATTERED) return memory.at(row.at);
+    if (scratch.size() < row.size) scratch.resize(row.size);
+    space.copy_from(row.address, row.size, scratch.data());
+    return scratch.data();
   }
 
   // Lines that [address, address + size) touches.

@@ -159,7 +159,7 @@ bool ExecuteUnit::pop_row(const Operand& operand, std::uint64_t elements, const 
   core_.rows[operand.number].pop();
   if (row.size != elements * ELEMENT_BYTES)
     return core_.raise(Cause::FRAMING, queue_of(operand.number), elements);
-  *data = reinterpret_cast<const float*>(core_.memory.at(row.address));
+  *data = static_cast<const float*>(core_.bytes(row, scratch_[operand.number]));
   return true;
 }
 

@@ -44,6 +44,7 @@ class ExecuteUnit {
   std::vector<Code> code_;
   std::vector<Register> registers_;
   std::vector<float> zeros_, broadcast_;
+  std::vector<std::uint8_t> scratch_[FetchQueue::limit];  // rows that do not lie together, by queue
   bool active_ = false;
   std::uint64_t context_ = 0, share_;  // of the token; elements of a register for each context
   std::uint64_t position_ = 0, missing_ = Queue::NONE;

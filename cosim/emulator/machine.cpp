@@ -84,7 +84,7 @@ void Machine::begin(std::uint64_t block) {
 
 // Header and arguments of a launch block; false, with a fault raised, if there is none.
 bool Machine::read_block(std::uint64_t block, bool arguments) {
-  Memory& memory = core_.memory;
+  const Space& memory = core_.space;
   const std::uint64_t size = (LAUNCH_HEADER_WORDS + arguments_.size()) * WORD_BYTES;
   has_record_ = false;
   if (block % LAUNCH_ALIGNMENT) return core_.raise(Cause::ALIGNMENT, Queue::NONE, 0, block);
@@ -129,9 +129,9 @@ bool Machine::illegal() { return core_.raise(Cause::PROGRAM, Queue::NONE, positi
 bool Machine::word() {
   --core_.budget;
   const std::uint64_t address = address_of(program_ + position_ * WORD_BYTES);
-  if (!core_.memory.contains(address, WORD_BYTES)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, address);
+  if (!core_.space.contains(address, WORD_BYTES)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, address);
   core_.counters[Counter::LINES_READ] += position_ == 0 || address % core_.config.bus_bytes == 0;
-  ProgramWord word = ProgramWord::decode(core_.memory.read(address, WORD_BYTES));
+  ProgramWord word = ProgramWord::decode(core_.space.read(address, WORD_BYTES));
   if (!exists(word) || misplaced(word)) return illegal();
   if (word.substitute && word.unit != Unit::CONTROL) word.value = address_of(word.value + arguments_[word.argument]);
   if (!carry_out(word)) return false;
@@ -254,7 +254,7 @@ void Machine::write_record(std::uint64_t state, std::uint64_t nest) {
   words[RecordWord::ADDRESS] = fault.address;
   std::copy(std::begin(fault.registers), std::end(fault.registers), &words[RecordWord::REGISTER0]);
   std::copy(core_.counters.begin(), core_.counters.end(), &words[RecordWord::COUNTERS]);
-  for (std::uint64_t k = 0; k < words.size(); ++k) core_.memory.write_word(record_ + k * WORD_BYTES, words[k]);
+  core_.space.copy_to(record_, words.size() * WORD_BYTES, words.data());
 }
 
 }  // namespace daedal

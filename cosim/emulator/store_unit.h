@@ -35,7 +35,7 @@ class StoreUnit {
       if (to.stream) {
         const Row row = streamed.front();
         streamed.pop();
-        written = write(to, core_.memory.at(row.address), row.size, Queue::STREAM);
+        written = write(to, core_.bytes(row, scratch_), row.size, Queue::STREAM);
       } else {
         const auto& row = core_.store_data.front();
         written = write(to, row.data(), row.size() * ELEMENT_BYTES, Queue::STORE_DATA);
@@ -49,8 +49,8 @@ class StoreUnit {
  private:
   bool write(const StoreAddress& to, const void* data, std::uint64_t size, std::uint64_t queue) {
     if (size != to.size) return core_.raise(Cause::FRAMING, queue, to.size / ELEMENT_BYTES, to.address);
-    if (!core_.memory.contains(to.address, size)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, to.address);
-    std::memmove(core_.memory.at(to.address), data, size);
+    if (!core_.space.contains(to.address, size)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, to.address);
+    core_.space.copy_to(to.address, size, data);
     const std::uint64_t first = to.address / core_.config.bus_bytes;
     core_.counters[Counter::LINES_WRITTEN] += core_.lines(to.address, size) - (first == last_line_);
     core_.counters[Counter::BYTES_WRITTEN] += size;
@@ -60,6 +60,7 @@ class StoreUnit {
 
   Core& core_;
   std::uint64_t last_line_ = ~0ull;
+  std::vector<std::uint8_t> scratch_;
 };
 
 }  // namespace daedal

@@ -7,6 +7,7 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.bundles import LoadReturns, line_bits, load_request_layout, returned
 from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.memory.address_map import burst_mask, line_class
 
 
 class LineProgress(wiring.Signature):
@@ -34,8 +35,9 @@ class LineProgress(wiring.Signature):
 class LineFetcher(wiring.Component):
     """Asks for lines in the order of addresses, a burst every two cycles, as long as there is room for them.
 
-    Bursts start at a multiple of their length (but the first after a restart), so they cross neither a granule
-    nor 4 KiB. A line's place in the buffer, and the entry in its tag, are low bits of its number: bursts may
+    Bursts start at a multiple of their length (but the first after a restart), so they cross neither a granule of the
+    array's mapping class, which may make them shorter, nor 4 KiB. Of a block of ``burst_lines`` one burst is in flight
+    at a time. A line's place in the buffer, and the entry in its tag, are low bits of its number: bursts may
     come back in any order. After a restart, a block still in flight for the old place is waited for before it is used
     again, so stale beats cannot do harm.
 
@@ -80,17 +82,17 @@ class LineFetcher(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         bits = line_bits(self._config) + 1  # a line past the last address ends the array, it does not wrap
-        line, forced = Signal(bits), Signal(2)
+        line, forced, mask = Signal(bits), Signal(2), Signal(self._burst_bits)
         waiting = Signal(self._blocks)
         m.d.comb += [self.progress.line.eq(line), self.busy.eq(waiting.any())]
-        self._ask(m, line, forced, waiting)
+        self._ask(m, line, forced, mask, waiting)
         self._receive(m, waiting)
-        self._restart(m, line, forced)
+        self._restart(m, line, forced, mask)
         with m.If(~self.running):
             m.d.sync += self.progress.active.eq(0)
         return m
 
-    def _ask(self, m: Module, line: Signal, forced: Signal, waiting: Signal) -> None:
+    def _ask(self, m: Module, line: Signal, forced: Signal, mask: Signal, waiting: Signal) -> None:
         """Find the next burst in one cycle, offer it from the next one on."""
         offset, block = line[: self._burst_bits], line[self._burst_bits :][: exact_log2(self._blocks)]
         room, full = Signal(), Signal(range(self._config.burst_lines + 1))
@@ -101,7 +103,7 @@ class LineFetcher(wiring.Component):
         m.d.sync += limit.eq((self.limit + self._config.bus_bytes - 1) >> bus_bits)
         m.d.comb += [
             held.eq(self.progress.line - self.read_line),
-            full.eq(self._config.burst_lines - offset),
+            full.eq((~offset & mask) + 1),
             room.eq(held + full <= self._config.lookahead_lines),
             left.eq(limit - line),
             some.eq(~left[-1] & left.any()),
@@ -146,12 +148,13 @@ class LineFetcher(wiring.Component):
                     waiting[number].eq(1),
                 ]
 
-    def _restart(self, m: Module, line: Signal, forced: Signal) -> None:
+    def _restart(self, m: Module, line: Signal, forced: Signal, mask: Signal) -> None:
         with m.If(self.restart):
             m.d.sync += [
                 self.progress.active.eq(1),
                 self.progress.exhausted.eq(0),
                 self.request.valid.eq(0),
                 line.eq(self.target),
+                mask.eq(burst_mask(line_class(self.target), self._config, self._config.burst_lines)),
                 forced.eq(1 + self.both),
             ]

@@ -9,11 +9,9 @@ from daedal.hw.access_unit.bundles import line_bits
 from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
 from daedal.hw.interfaces import Client, read_request_layout, slot_bits
 from daedal.hw.isa.program_words import SIZE_BITS, FetchQueue
+from daedal.hw.memory.address_map import burst_mask, line_class
 from daedal.hw.queues.queue import Queue
 from daedal.hw.queues.vector_queues import reserve_layout
-
-PAGE_BYTES = 4096
-"""Bursts must not cross a multiple of this."""
 
 ROW_QUEUE = 4
 
@@ -38,7 +36,9 @@ def chunk_layout(config: Config) -> data.StructLayout:
 
 
 class RowSplit(wiring.Component):
-    """Splits rows into chunks of at most MAX_BURST lines that cross neither 4 KiB nor a granule.
+    """Splits rows into chunks of at most MAX_BURST lines that do not cross a granule of the row's mapping class.
+
+    Chunks end at multiples of their longest length, so they do not cross 4 KiB either.
 
     One chunk per cycle, without a pause between rows. Members: ``i``, rows; ``o``, chunks; ``empty``.
     """
@@ -53,14 +53,14 @@ class RowSplit(wiring.Component):
         )
         self._config = config
         self._bus_bits = exact_log2(config.bus_bytes)
-        self._block_lines = min(PAGE_BYTES, 1 << config.granule_log2) // config.bus_bytes
+        self._most = min(MAX_BURST, config.page_bytes // config.bus_bytes)
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         active, last, move = Signal(), Signal(), Signal()
         row, left = Signal(chunk_layout(self._config)), Signal(SIZE_BITS - self._bus_bits + 1)
-        beats = Signal(range(MAX_BURST + 1))
-        self._size(m, row, left, beats, last)
+        beats, mask = Signal(range(MAX_BURST + 1)), Signal(exact_log2(self._most))
+        self._size(m, row, left, mask, beats, last)
         m.d.comb += [
             move.eq(~self.o.valid | self.o.ready),
             self.i.ready.eq(~active | (move & last)),
@@ -77,17 +77,19 @@ class RowSplit(wiring.Component):
                 left.eq(left - beats),
             ]
         with m.If(self.i.ready):
-            m.d.sync += [active.eq(self.i.valid), *self._load(row, left)]
+            m.d.sync += [active.eq(self.i.valid), *self._load(row, left, mask)]
         return m
 
-    def _size(self, m: Module, row: data.View, left: Signal, beats: Signal, last: Signal) -> None:
-        """Lines of the next chunk: what is left, up to the end of the block, and at most MAX_BURST."""
-        most = min(MAX_BURST, self._block_lines)
-        place = row.line[: exact_log2(most)]
+    def _size(self, m: Module, row: data.View, left: Signal, mask: Signal, beats: Signal, last: Signal) -> None:
+        """Lines of the next chunk: what is left, up to the end of a block of ``mask + 1`` lines."""
         room = Signal(range(MAX_BURST + 1))
-        m.d.comb += [room.eq(most - place), last.eq(left <= room), beats.eq(Mux(last, left, room))]
+        m.d.comb += [
+            room.eq((~row.line[: len(mask)] & mask) + 1),
+            last.eq(left <= room),
+            beats.eq(Mux(last, left, room)),
+        ]
 
-    def _load(self, row: data.View, left: Signal) -> list[object]:
+    def _load(self, row: data.View, left: Signal, mask: Signal) -> list[object]:
         new = self.i.payload
         below = (new.size - 1)[: self._bus_bits]
         return [
@@ -96,6 +98,7 @@ class RowSplit(wiring.Component):
             row.shift.eq(new.address[: self._bus_bits]),
             row.last_bytes.eq(below + 1),
             left.eq((new.size + self._config.bus_bytes - 1) >> self._bus_bits),
+            mask.eq(burst_mask(line_class(new.address[self._bus_bits :]), self._config, self._most)),
         ]
 
 

@@ -9,9 +9,10 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
+from daedal.hw.config import ADDRESS_BITS, MAX_BURST, MEMORY_BITS, Config
 from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
 from daedal.hw.isa.program import WORD_BYTES
+from daedal.hw.memory.address_map import burst_mask
 
 BURSTS = 4
 """Bursts in flight; their beats may return in any order between bursts."""
@@ -21,8 +22,8 @@ class LineReader(wiring.Component):
     """Streams words from ``address`` on.
 
     Bursts of up to MAX_BURST lines go out as long as ``lines`` allows and one of four burst buffers is
-    free; a burst ends at a multiple of MAX_BURST lines or the port granule. One word per cycle once the
-    lines are there.
+    free; a burst ends at a multiple of MAX_BURST lines or a granule of the address's mapping class. One word per
+    cycle once the lines are there; a class whose granules are shorter than such bursts has one burst in flight.
 
     Members
     -------
@@ -57,7 +58,7 @@ class LineReader(wiring.Component):
     @property
     def burst_lines(self) -> int:
         """Lines of a whole burst."""
-        return min(MAX_BURST, (1 << self._config.granule_log2) // self._config.bus_bytes)
+        return min(MAX_BURST, self._config.page_bytes // self._config.bus_bytes)
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
@@ -99,13 +100,15 @@ class LineReader(wiring.Component):
         size, request = self.burst_lines, self.requests.payload
         left, room, position = Signal(16), Signal(range(size + 1)), Signal(range(BURSTS * size))
         beats = Signal(range(size + 1))
-        self._base = Signal(ADDRESS_BITS)
+        self._base, mask = Signal(ADDRESS_BITS), Signal(exact_log2(size))
         with m.If(self.start):
             m.d.sync += self._base.eq(self.address)
+            m.d.sync += mask.eq(burst_mask(self.address[MEMORY_BITS:], self._config, size))
+        place = position[: exact_log2(size)]
         m.d.comb += [
             left.eq(Mux(self.lines > self._asked, self.lines - self._asked, 0)),
             position.eq(self._position(self._asked)),
-            room.eq(size - position[: exact_log2(size)]),
+            room.eq((~place & mask) + 1),
             beats.eq(Mux(left < room, left, room)),
             request.address.eq(self._base + (self._asked << exact_log2(self._config.bus_bytes))),
             request.beats.eq(beats),
@@ -114,10 +117,12 @@ class LineReader(wiring.Component):
             request.tag.last_bytes.eq(self._config.bus_bytes),
         ]
         # A burst buffer is free again once its lines are taken: at most BURSTS - 1 whole bursts ahead.
-        ahead = Signal(16)
+        # Beats in one buffer come in order only if its bursts go out one after the other.
+        ahead, alone = Signal(16), Signal()
         m.d.comb += [
             ahead.eq(self._asked - self._taken),
-            self.requests.valid.eq(self._running & (left != 0) & (ahead <= (BURSTS - 2) * size)),
+            alone.eq((place == 0) | (self._flying == 0)),
+            self.requests.valid.eq(self._running & (left != 0) & (ahead <= (BURSTS - 2) * size) & alone),
         ]
         with m.If(self.requests.valid & self.requests.ready):
             m.d.sync += self._asked.eq(self._asked + beats)

@@ -15,11 +15,13 @@ from amaranth.lib import data
 
 from daedal.hw import config as config_module
 from daedal.hw.config import MAX_LEVELS, Config
-from daedal.hw.isa import execute, launch, program, program_words, registers
+from daedal.hw.isa import execute, launch, mapping, program, program_words, registers
 
-_MODULES = (config_module, program_words, program, execute, registers, launch)
+_MODULES = (config_module, program_words, program, execute, mapping, registers, launch)
 _KEYWORDS = frozenset({"register", "signed", "unsigned", "operator", "default", "switch", "union", "and", "or", "not"})
 _DERIVED = ("hash", "vl_max", "context_count", "context_beats")
+_TABLES = {"memory_bits": mapping.class_table, "granules": mapping.granules}
+"""What every configuration has as many entries of: arrays of the C++ ``Config`` behind its other members."""
 
 
 def generate() -> str:
@@ -29,8 +31,11 @@ def generate() -> str:
         "#pragma once",
     ]
     parts += ["#include <cstdint>", "", "namespace daedal {", ""]
+    known: dict[str, int] = {}  # modules import constants from each other
     for module in _MODULES:
-        parts += [_constant(name, value) for name, value in _constants(module)]
+        new = {name: value for name, value in _constants(module) if name not in known}
+        known |= new
+        parts += [_constant(name, value) for name, value in new.items()]
         parts += [_enum(kind) for kind in enums(module)]
         parts += [_struct(struct) for struct in structs(module)]
     parts += [_known_fields(), _config(), "}  // namespace daedal", ""]
@@ -46,7 +51,7 @@ def config_values(config: Config) -> list[int]:
             values += [int(item) for item in value] + [0] * (MAX_LEVELS - len(value))
         else:
             values.append(int(value))
-    return values
+    return values + [entry for table in _TABLES.values() for entry in table(config)]
 
 
 def enums(module: ModuleType) -> Iterator[type[enum.Enum]]:
@@ -125,6 +130,7 @@ def _config() -> str:
     for name in _config_names():
         array = f"[{MAX_LEVELS}]" if isinstance(getattr(default, name), tuple) else ""
         lines.append(f"  std::int64_t {name}{array};")
+    lines += [f"  std::int64_t {name}[{len(table(default))}];" for name, table in _TABLES.items()]
     return "\n".join([*lines, "};"])
 
 

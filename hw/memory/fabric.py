@@ -7,13 +7,13 @@ from amaranth.utils import ceil_log2
 
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
+from daedal.hw.memory.address_map import memory_value, port_of, program_value
 from daedal.hw.memory.axi import ReadMaster, is_error
 from daedal.hw.memory.read_port import ReadPort, port_beat_layout
-from daedal.hw.memory.steering import port_of
 
 
 class ReadFabric(wiring.Component):
-    """Steers each request to the port of its address and brings the beats back on one bus.
+    """Steers each request to the port of its memory address and brings the beats back on one bus.
 
     Takes one request per cycle and returns one line per cycle in all. A request is on its port three cycles
     after it was taken if the port is idle; a beat is on the return bus two cycles after its handshake. A port
@@ -71,8 +71,10 @@ class ReadFabric(wiring.Component):
         ]
         connect(m, align.returns, flipped(self.returns))
         self._account(m, align.burst_end)
+        failed = Signal(ADDRESS_BITS)
+        m.d.comb += self.error_address.eq(program_value(failed, config))
         with m.If(align.valid & is_error(align.i.response) & ~self.error):
-            m.d.sync += [self.error.eq(1), self.error_address.eq(align.i.address)]
+            m.d.sync += [self.error.eq(1), failed.eq(align.i.address)]
         return m
 
     def _account(self, m: Module, burst_end: Value) -> None:
@@ -85,7 +87,10 @@ class ReadFabric(wiring.Component):
 
 
 class _Steer(wiring.Component):
-    """One request register in front of the ports. Members: ``i`` requests, ``o0``… one stream for each port."""
+    """One request register in front of the ports, which have memory addresses below the mapping class.
+
+    Members: ``i`` requests, ``o0``… one stream for each port.
+    """
 
     def __init__(self, config: Config) -> None:
         requests = stream.Signature(read_request_layout(config))
@@ -101,8 +106,10 @@ class _Steer(wiring.Component):
         for number, output in enumerate(outputs):
             m.d.comb += [output.payload.eq(request), output.valid.eq(chosen[number]), ready[number].eq(output.ready)]
         with m.If(self.i.ready):
-            port = port_of(self.i.payload.address, self._config)
-            m.d.sync += request.eq(self.i.payload)
+            address = Signal(ADDRESS_BITS)
+            port = port_of(address, self._config)
+            m.d.comb += address.eq(memory_value(self.i.payload.address, self._config))
+            m.d.sync += [request.eq(self.i.payload), request.address.eq(address)]
             m.d.sync += [chosen[n].eq(self.i.valid & (port == n)) for n in range(len(outputs))]
         return m
 

@@ -4,7 +4,7 @@ from amaranth.hdl import Elaboratable, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
+from daedal.hw.config import ADDRESS_BITS, MAX_BURST, MEMORY_BITS, Config
 from daedal.hw.interfaces import read_request_layout, tag_layout
 from daedal.hw.memory.axi import Burst, ReadMaster, beat_size
 from daedal.hw.queues.queue import Queue
@@ -39,7 +39,7 @@ class ReadPort(wiring.Component):
     Members
     -------
     requests : ``In(stream.Signature(read_request_layout(config)))``
-        Bursts to read.
+        Bursts to read, at memory addresses; the mapping class above them comes back with the beats.
     bus : ``Out(ReadMaster(config))``
         The memory port.
     beats : ``Out(stream.Signature(port_beat_layout(config)))``
@@ -64,7 +64,7 @@ class ReadPort(wiring.Component):
         connect(m, flipped(self.requests), waiting.i)
         request = waiting.o.payload
         m.d.comb += [
-            bus.araddr.eq(request.address),
+            bus.araddr.eq(request.address[:MEMORY_BITS]),
             bus.arlen.eq(request.beats - 1),
             bus.arsize.eq(beat_size(config)),
             bus.arburst.eq(Burst.INCR),

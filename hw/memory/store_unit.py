@@ -8,6 +8,7 @@ from amaranth.utils import exact_log2
 from daedal.hw.config import ELEMENT_BYTES, Config
 from daedal.hw.interfaces import FaultPort, beat_stream, store_address_layout
 from daedal.hw.isa.launch import Cause, Queue
+from daedal.hw.memory.address_map import memory_line, program_value
 from daedal.hw.memory.axi import WriteMaster
 from daedal.hw.memory.line_merger import LineMerger
 from daedal.hw.memory.row_reader import RowReader
@@ -22,7 +23,8 @@ class StoreUnit(wiring.Component):
 
     One beat per cycle in, one line per cycle out; a row that fits one line takes one cycle, one that starts in
     the middle of a line and goes on into the next takes one more. Rows are written in order; of rows that touch
-    the same line, those that follow each other are written together.
+    the same line, those that follow each other are written together. Lines are mapped before they are gathered, so
+    bursts are of lines that follow each other in memory.
 
     After a fault, and while ``halt`` is on, nothing more is taken and no burst is started.
 
@@ -80,17 +82,22 @@ class StoreUnit(wiring.Component):
         connect(m, flipped(self.data), rows.data)
         connect(m, flipped(self.stream_data), rows.stream_data)
         connect(m, batcher.write, flipped(self.write))
-        release = Signal()
+        release, line, line_valid = Signal(), Signal.like(merger.line), Signal()
+        m.d.sync += [
+            line.eq(merger.line),
+            line.line.eq(memory_line(merger.line.line, self._config)),
+            line_valid.eq(merger.line_valid),
+        ]
         m.d.comb += [
             rows.go.eq(batcher.room & ~self.halt & ~self.fault.valid),
             merger.piece.eq(rows.piece),
             merger.valid.eq(rows.valid),
             merger.release.eq(release),
-            batcher.line.eq(merger.line),
-            batcher.valid.eq(merger.line_valid),
-            batcher.release.eq(release & merger.empty),
+            batcher.line.eq(line),
+            batcher.valid.eq(line_valid),
+            batcher.release.eq(release & merger.empty & ~line_valid),
             batcher.halt.eq(self.halt | self.fault.valid),
-            self.idle.eq(~rows.active & merger.empty & batcher.empty),
+            self.idle.eq(~rows.active & merger.empty & ~line_valid & batcher.empty),
             self.quiet.eq(batcher.quiet),
             self.acknowledged.eq(batcher.acknowledged),
             self.line.eq(batcher.written),
@@ -112,11 +119,11 @@ class StoreUnit(wiring.Component):
         m.d.comb += release.eq((self.flush & ~left) | (waited == PATIENCE))
 
     def _report(self, m: Module, rows: RowReader, batcher: WriteBatcher) -> None:
-        fault = self.fault.fault
+        fault, error = self.fault.fault, program_value(batcher.error_address, self._config)
         with m.If(~self.fault.valid):
             m.d.sync += self.fault.valid.eq(rows.misframed | batcher.error)
             with m.If(batcher.error):
-                m.d.sync += [fault.cause.eq(Cause.MEMORY_ERROR), fault.address.eq(batcher.error_address)]
+                m.d.sync += [fault.cause.eq(Cause.MEMORY_ERROR), fault.address.eq(error)]
             with m.Elif(rows.misframed):
                 m.d.sync += [
                     fault.cause.eq(Cause.FRAMING),

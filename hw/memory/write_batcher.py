@@ -24,13 +24,13 @@ MARGIN = 12
 class WriteBatcher(wiring.Component):
     """Gathers lines, and when there are ``write_batch`` of them writes what it has, in bursts.
 
-    Takes and writes a line per cycle. Lines that follow each other in memory make one burst of at most
-    ``write_batch`` lines that does not cross 4 KiB. A burst starts when all its lines are here.
+    Takes and writes a line per cycle. Lines of one mapping class that follow each other in memory make one burst of at
+    most ``write_batch`` lines that crosses neither 4 KiB nor a page. A burst starts when all its lines are here.
 
     Members
     -------
     line : ``In(line_layout(config))``, valid : ``In(1)``
-        A line to write, taken in this cycle.
+        A line to write, taken in this cycle; its number is that of memory, below the mapping class.
     room : ``Out(1)``
         There is room for more than ``MARGIN`` lines.
     release : ``In(1)``
@@ -122,7 +122,7 @@ class _Run(wiring.Component):
         m = Module()
         burst, next_line = self.o.payload, Signal.like(self.line)
         run = Signal.like(burst)
-        page = exact_log2(BOUNDARY) - exact_log2(self._config.bus_bytes)
+        page = exact_log2(min(BOUNDARY, self._config.page_bytes)) - exact_log2(self._config.bus_bytes)
         full, joins = Signal(), Signal()
         m.d.comb += [
             burst.eq(run),

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ADDRESS_BITS, ELEMENT_BYTES, MAX_BURST, Config
+from daedal.hw.config import ADDRESS_BITS, ELEMENT_BYTES, MAX_BURST, MEMORY_BITS, Config
 from daedal.hw.memory.axi import Burst, WriteMaster, beat_size, is_error
 from daedal.hw.memory.store_layouts import burst_layout
 from daedal.hw.queues.queue import Queue
@@ -21,7 +21,7 @@ class WritePort(wiring.Component):
     Members
     -------
     bursts : ``In(stream.Signature(burst_layout(config)))``
-        Bursts to start.
+        Bursts to start; the mapping class, above the memory address, comes back in ``error_address``.
     lines : ``In(stream of {data, mask})``
         Their lines.
     write : ``Out(WriteMaster(config))``
@@ -70,7 +70,7 @@ class WritePort(wiring.Component):
             write.awburst.eq(Burst.INCR),
         ]
         with m.If(start):
-            m.d.sync += [write.awvalid.eq(1), write.awaddr.eq(address), write.awlen.eq(burst.beats - 1)]
+            m.d.sync += [write.awvalid.eq(1), write.awaddr.eq(address[:MEMORY_BITS]), write.awlen.eq(burst.beats - 1)]
         with m.Elif(write.awready):
             m.d.sync += write.awvalid.eq(0)
         self._lines(m, lengths)

@@ -18,8 +18,9 @@ from daedal.compiler.frontends.inputs import LONGEST_BAG, Request
 from daedal.compiler.kernel import Kernel
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
+from daedal.driver.layout import row_pitch
 from daedal.driver.record import Record
-from daedal.driver.tables import Table, row_pitch
+from daedal.driver.tables import Table
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import ELEMENT_BYTES, Config
 from daedal.hw.isa.program_words import INDEX_BITS

@@ -11,8 +11,9 @@ from daedal.compiler.codegen.arguments import Buffer
 from daedal.compiler.kernel import BufferSpec, Kernel
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
+from daedal.driver.layout import row_mapping, row_pitch
 from daedal.driver.record import Record, Stats
-from daedal.driver.tables import Table, row_pitch
+from daedal.driver.tables import Table
 from daedal.errors import UnsupportedOperation
 
 
@@ -76,7 +77,7 @@ def _place(device: Device, arena: Arena, spec: BufferSpec, source: Any) -> Buffe
         padded = np.zeros((*array.shape[:-1], pitch // array.itemsize), array.dtype)
         padded[..., : array.shape[-1]] = array
         strides, array = (*_contiguous(padded.shape, array.itemsize)[:-1], array.itemsize), padded
-        return Buffer(arena.upload(array), source.shape, strides)
+        return Buffer(arena.upload(array, mapping=row_mapping(pitch, device.config)), source.shape, strides)
     return Buffer(arena.upload(array), array.shape, strides)
 
 

@@ -1,6 +1,7 @@
 """The allocator of device memory: first fit, with neighbours joined again on free."""
 
 from daedal.errors import OutOfDeviceMemory
+from daedal.hw.isa.mapping import PLAIN, in_class, place_of
 
 BUFFER_ALIGNMENT = 64
 """Alignment of buffers, programs, launch blocks and records, bytes."""
@@ -16,11 +17,14 @@ class Allocator:
     ----------
     start, end
         The range to manage, bytes. Address 0 should lie outside, so that a forgotten address is never valid.
+    superblock
+        Bytes inside of which mapping classes move addresses: what has a class other than PLAIN gets whole ones.
     """
 
-    def __init__(self, start: int, end: int) -> None:
+    def __init__(self, start: int, end: int, superblock: int = 1) -> None:
         if not 0 <= start <= end:
             raise ValueError(f"start must be from 0 to end = {end!r}, not {start!r}")
+        self._superblock = superblock
         self._free: list[tuple[int, int]] = [(start, end)] if start < end else []
         self._held: dict[int, int] = {}
 
@@ -34,8 +38,14 @@ class Allocator:
         """Bytes of the largest range that is not handed out."""
         return max((end - start for start, end in self._free), default=0)
 
-    def allocate(self, size: int, alignment: int = BUFFER_ALIGNMENT, *, what: str = "a buffer") -> int:
-        """The address of ``size`` bytes (at least one) at a multiple of ``alignment``.
+    def held_bytes(self, address: int) -> int:
+        """Bytes that were handed out at ``address``: more than were asked for if it got whole superblocks."""
+        return self._held[address]
+
+    def allocate(
+        self, size: int, alignment: int = BUFFER_ALIGNMENT, *, mapping: int = PLAIN, what: str = "a buffer"
+    ) -> int:
+        """The address, with its mapping class, of ``size`` bytes (at least one) at a multiple of ``alignment``.
 
         Raises OutOfDeviceMemory, with the bytes asked for, free, and in the largest free range.
         """
@@ -43,13 +53,17 @@ class Allocator:
             raise ValueError(f"size must be at least 0, not {size!r}")
         if alignment < 1 or alignment & (alignment - 1):
             raise ValueError(f"alignment must be a power of two, not {alignment!r}")
-        size = max(size, 1)
+        size = room = max(size, 1)
+        if mapping != PLAIN:
+            alignment = max(alignment, self._superblock)
+            room = -(-size // self._superblock) * self._superblock
         for position, (start, end) in enumerate(self._free):
-            address = -(-start // alignment) * alignment
-            if address + size <= end:
-                rest = [(start, address), (address + size, end)]
+            place = -(-start // alignment) * alignment
+            if place + room <= end:
+                address = in_class(place, mapping)
+                rest = [(start, place), (place + room, end)]
                 self._free[position : position + 1] = [(low, high) for low, high in rest if low < high]
-                self._held[address] = size
+                self._held[address] = room
                 return address
         raise OutOfDeviceMemory(
             f"{what} of {size} bytes does not fit into device memory: {self.free_bytes} bytes are free, "
@@ -61,8 +75,9 @@ class Allocator:
         size = self._held.pop(address, None)
         if size is None:
             raise ValueError(f"address must be one that was allocated, not {address:#x}")
+        place = place_of(address)
         merged: list[tuple[int, int]] = []
-        for start, end in sorted([*self._free, (address, address + size)]):
+        for start, end in sorted([*self._free, (place, place + size)]):
             if merged and merged[-1][1] == start:
                 merged[-1] = (merged[-1][0], end)
             else:

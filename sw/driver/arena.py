@@ -8,15 +8,21 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from daedal.driver.allocator import BUFFER_ALIGNMENT, Allocator
-from daedal.driver.target import Target
+from daedal.driver.memory import DeviceMemory
+from daedal.hw.isa.mapping import PLAIN
 
 
 class Arena:
-    """Allocates, fills and reads buffers, and gives all of them back at the end of its ``with`` block."""
+    """Allocates, fills and reads buffers, and gives all of them back at the end of its ``with`` block.
 
-    def __init__(self, target: Target, allocator: Allocator) -> None:
-        self._target, self._allocator = target, allocator
+    Buffers of one mapping class share superblocks.
+    """
+
+    def __init__(self, memory: DeviceMemory, allocator: Allocator) -> None:
+        self._memory, self._allocator = memory, allocator
         self._addresses: list[int] = []
+        self._rest: dict[int, tuple[int, int]] = {}
+        """What is left of the last superblock of each mapping class: address and bytes."""
 
     def __enter__(self) -> Self:
         return self
@@ -26,24 +32,34 @@ class Arena:
     ) -> None:
         self.release()
 
-    def reserve(self, size: int, alignment: int = BUFFER_ALIGNMENT) -> int:
+    def reserve(self, size: int, alignment: int = BUFFER_ALIGNMENT, *, mapping: int = PLAIN) -> int:
         """The address of ``size`` bytes whose content is undefined; OutOfDeviceMemory if there is no room."""
-        address = self._allocator.allocate(size, alignment)
-        self._addresses.append(address)
+        start, left = self._rest.get(mapping, (0, 0))
+        address, end = start + -start % alignment, start + left
+        if address + max(size, 1) > end:
+            address = self._allocator.allocate(size, alignment, mapping=mapping)
+            self._addresses.append(address)
+            end = address + self._allocator.held_bytes(address)
+        if mapping != PLAIN:
+            after = address + max(size, 1)
+            self._rest[mapping] = after, end - after
         return address
 
-    def upload(self, source: Any) -> int:
-        """The address of a copy of ``source``, a NumPy array or a torch tensor, element after element."""
+    def upload(self, source: Any, *, mapping: int | None = None) -> int:
+        """The address of a copy of ``source``, a NumPy array or a torch tensor, element after element.
+
+        Left out, ``mapping`` is the class for arrays that loads read.
+        """
         array = np.ascontiguousarray(source.detach().numpy() if hasattr(source, "detach") else source)
-        address = self.reserve(array.nbytes)
+        address = self.reserve(array.nbytes, mapping=self._memory.array_mapping if mapping is None else mapping)
         if array.nbytes:
-            self._target.mem_write(address, array.reshape(-1).view(np.uint8).data)
+            self._memory.write(address, array.reshape(-1).view(np.uint8).data)
         return address
 
     def download(self, address: int, shape: Sequence[int], dtype: DTypeLike = np.float32) -> NDArray[Any]:
         """A writable array of this shape with what is at ``address``."""
         result = np.empty(shape, dtype)
-        raw = self._target.mem_read(address, result.nbytes) if result.nbytes else b""
+        raw = self._memory.read(address, result.nbytes) if result.nbytes else b""
         result.reshape(-1).view(np.uint8)[:] = np.frombuffer(raw, np.uint8)
         return result
 
@@ -51,3 +67,4 @@ class Arena:
         """Give back all buffers."""
         while self._addresses:
             self._allocator.free(self._addresses.pop())
+        self._rest.clear()

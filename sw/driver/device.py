@@ -7,12 +7,13 @@ from typing import Any, Self
 from daedal.driver.allocator import Allocator
 from daedal.driver.arena import Arena
 from daedal.driver.launcher import Launcher
+from daedal.driver.memory import DeviceMemory
 from daedal.driver.record import Record
 from daedal.driver.registers import Registers
 from daedal.driver.tables import Table, TableStore
 from daedal.driver.target import Target, open_target
 from daedal.errors import ConfigMismatch, DeviceClosed
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import MEMORY_BITS, Config
 from daedal.hw.isa.launch import LAUNCH_ALIGNMENT
 from daedal.hw.isa.program import Program
 
@@ -35,9 +36,11 @@ class Device:
         registers = Registers(target)
         registers.check(config)
         registers.reset()
-        self._allocator = Allocator(FIRST_ADDRESS, target.memory_bytes)
+        superblock = config.superblock_bytes
+        self._memory = DeviceMemory(target, config)
+        self._allocator = Allocator(FIRST_ADDRESS, target.memory_bytes // superblock * superblock, superblock)
         self._launcher = Launcher(target, registers, self._allocator, config)
-        self._tables = TableStore(config, self._allocator, target.mem_write)
+        self._tables = TableStore(config, self._allocator, self._memory.write)
         self._programs: dict[bytes, int] = {}
 
     @classmethod
@@ -73,8 +76,9 @@ class Device:
             raise ValueError(f"config must be a Config or the name of one, not {config!r}")
         if not isinstance(memory, str):
             raise ValueError(f"memory must be a memory model as text, such as 'ideal', not {memory!r}")
-        if not 1 << 16 <= memory_bytes <= 1 << ADDRESS_BITS:
-            raise ValueError(f"memory_bytes must be from {1 << 16} to {1 << ADDRESS_BITS}, not {memory_bytes!r}")
+        least, most = max(1 << 16, 2 * shape.superblock_bytes), 1 << MEMORY_BITS
+        if not least <= memory_bytes <= most:
+            raise ValueError(f"memory_bytes must be from {least} to {most}, not {memory_bytes!r}")
         opened = open_target(target, shape, memory=memory, memory_bytes=memory_bytes, wave=wave)
         try:
             return cls(opened, shape)
@@ -112,10 +116,16 @@ class Device:
 
     @property
     def target(self) -> Target:
-        """The five primitives; DeviceClosed after :meth:`close`."""
+        """The five primitives, which know memory addresses only; DeviceClosed after :meth:`close`."""
         if self._open is None:
             raise DeviceClosed("the device is closed: open a new one and compile for it")
         return self._open
+
+    @property
+    def memory(self) -> DeviceMemory:
+        """Device memory at the addresses that tables, buffers and programs have."""
+        _ = self.target
+        return self._memory
 
     @property
     def tables(self) -> Mapping[str, Table]:
@@ -135,10 +145,10 @@ class Device:
         _ = self.target
         return self._tables.uploads
 
-    def bind_table(self, name: str, source: Any) -> Table:
+    def bind_table(self, name: str, source: Any, *, mapping: int | None = None) -> Table:
         """Make a 2-D torch tensor or NumPy array resident; see :meth:`TableStore.bind`."""
         _ = self.target
-        return self._tables.bind(name, source)
+        return self._tables.bind(name, source, mapping=mapping)
 
     def drop_table(self, name: str) -> None:
         """Give back the memory of the table ``name``; KeyError if there is none."""
@@ -166,7 +176,7 @@ class Device:
 
     def arena(self) -> Arena:
         """Buffers for one run, to be used as ``with device.arena() as arena``."""
-        return Arena(self.target, self._allocator)
+        return Arena(self.memory, self._allocator)
 
     def launch(self, program: int, arguments: Sequence[int] = (), *, timeout: float | None = None) -> Record:
         """Run the program at this address and wait for its end; see :meth:`Launcher.run`."""

@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.driver.allocator import TABLE_ALIGNMENT, Allocator
+from daedal.driver.layout import row_mapping, row_pitch
 from daedal.hw.config import Config
-from daedal.hw.isa.program_words import PITCH_BITS
+from daedal.hw.isa.mapping import class_of
 
 UPLOAD_CHUNK = 1 << 24
 """Most bytes of padded rows that are made at a time."""
-
-SMALLEST_PITCH = 4
-"""Pitch of the narrowest row, bytes."""
 
 
 @dataclass(frozen=True)
@@ -30,21 +28,10 @@ class Table:
     pitch: int
     dtype: str
 
-
-def row_pitch(row_bytes: int, config: Config) -> int:
-    """Bytes from one row to the next: a row then starts at a line or lies inside one.
-
-    Under a line: the next power of two, at least 4. From a line on: the next multiple of the line.
-    """
-    if row_bytes < 1:
-        raise ValueError(f"a row must have at least one byte, not {row_bytes!r}")
-    if row_bytes < config.bus_bytes:
-        pitch = max(SMALLEST_PITCH, 1 << (row_bytes - 1).bit_length())
-    else:
-        pitch = -(-row_bytes // config.bus_bytes) * config.bus_bytes
-    if pitch >= 1 << PITCH_BITS:
-        raise ValueError(f"a row must be shorter than {1 << PITCH_BITS} bytes, not {row_bytes!r}")
-    return pitch
+    @property
+    def mapping(self) -> int:
+        """The mapping class, which is part of the address."""
+        return class_of(self.address)
 
 
 @dataclass(frozen=True)
@@ -72,7 +59,7 @@ class TableStore(Mapping[str, Table]):
     allocator
         Where tables are placed.
     write
-        Writes bytes to device memory at an address.
+        Writes bytes to device memory at an address (which has a mapping class).
     """
 
     def __init__(self, config: Config, allocator: Allocator, write: Callable[[int, memoryview], None]) -> None:
@@ -90,22 +77,24 @@ class TableStore(Mapping[str, Table]):
     def __len__(self) -> int:
         return len(self._tables)
 
-    def bind(self, name: str, source: Any) -> Table:
+    def bind(self, name: str, source: Any, *, mapping: int | None = None) -> Table:
         """The resident table with the content of ``source``, uploaded if it is not there as it is now.
 
         ``source`` is a 2-D torch tensor on the CPU or NumPy array. Its table is found again whatever the
         name; a changed source is uploaded again. A name that another living source holds gets a number
-        appended.
+        appended. ``mapping`` is the mapping class; left out, it is that of the table where it is already, else
+        ``row_mapping`` of its pitch.
 
         Raises OutOfDeviceMemory, TypeError for something else, ValueError for other shapes.
         """
         state = _state(source)
         held = next((key for key, origin in self._origins.items() if origin.is_of(source)), None)
-        if held is not None and self._origins[held].state == state:
+        same = held is not None and self._origins[held].state == state
+        if held is not None and same and mapping in (None, self._tables[held].mapping):
             return self._tables[held]
         array = _array(source)
         key = held or self._free_name(name)
-        self._place(key, array)
+        self._place(key, array, mapping)
         self._origins[key] = _Origin(weakref.ref(source), state)
         return self._tables[key]
 
@@ -121,14 +110,16 @@ class TableStore(Mapping[str, Table]):
             key = f"{name}#{number}"
         return key
 
-    def _place(self, name: str, array: NDArray[Any]) -> None:
+    def _place(self, name: str, array: NDArray[Any], mapping: int | None) -> None:
         rows, dim = array.shape
         pitch = row_pitch(dim * array.itemsize, self._config)
         present = self._tables.get(name)
-        if present is None or (present.rows, present.pitch) != (rows, pitch):
+        keeps = present is not None and mapping in (None, present.mapping)
+        if present is None or not keeps or (present.rows, present.pitch) != (rows, pitch):
             if present is not None:
                 self.drop(name)
-            address = self._allocator.allocate(rows * pitch, TABLE_ALIGNMENT, what=f"table {name!r}")
+            mapping = row_mapping(pitch, self._config) if mapping is None else mapping
+            address = self._allocator.allocate(rows * pitch, TABLE_ALIGNMENT, mapping=mapping, what=f"table {name!r}")
         else:
             address = present.address
         self._tables[name] = Table(address, rows, dim, pitch, str(array.dtype))

@@ -10,7 +10,7 @@ SMALL = Config(
     lengths=3,
     vector_registers=3, register_beats=128, vector_beats=32, reorder_beats=40, token_depth=3, scalar_depth=5,
     store_address_depth=2, store_beats=260, lookahead_lines=8, lookahead_burst=2, random_outstanding=3,
-    port_requests=2, port_outstanding=3, granule_log2=6, write_batch=3, watchdog=2048,
+    port_requests=2, port_outstanding=3, banks=4, page_bytes=128, write_batch=3, watchdog=2048,
 )  # fmt: skip
 """Little of everything, half a line of lanes; rows can be longer than the vector queues, and hangs are noticed soon."""
 
@@ -29,7 +29,7 @@ LEAST = Config(
     instructions=4,
     lengths=1, vector_registers=2, register_beats=4, vector_beats=32, reorder_beats=32, token_depth=2, scalar_depth=2,
     store_address_depth=2, store_beats=8, lookahead_lines=2, lookahead_burst=1, random_outstanding=2, port_requests=2,
-    port_outstanding=2, granule_log2=3, write_batch=1, watchdog=256,
+    port_outstanding=2, banks=1, page_bytes=64, write_batch=1, watchdog=256,
 )  # fmt: skip
 
 KNOWN = RTL | {config.name: config for config in (WIDE, LEAST)}
@@ -59,4 +59,5 @@ def random_config(rng: np.random.Generator) -> Config:
         lengths=below(1, 4), vector_registers=below(2, 16), register_beats=register_beats,
         store_beats=4 * register_beats, vector_beats=1 << below(5, 8), reorder_beats=below(32, 256),
         token_depth=below(2, 64), scalar_depth=below(2, 64), store_address_depth=below(2, 64),
+        ports=1, banks=1 << below(0, 3), page_bytes=1 << below(6, 11),
     )  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from daedal.hw.config import ADDRESS_BITS, ELEMENT_BYTES, Config
+from daedal.hw.isa.mapping import CLASSES, PLAIN, in_class
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.program_words import INDEX_BITS, PITCH_BITS, FetchQueue, StepField
 from tests.fuzz.callbacks import Callback, row_beats, row_bytes
@@ -117,8 +118,16 @@ class GroupMaker:
             step.members |= {"fetch_enable": 1, "queue": push.queue}
 
     def place(self, step: Step, row: str, low: int, high: int, size: int, align: int, offset: int) -> None:
-        """Operands of an address in [low, high) that is ``offset`` above a multiple of ``align``."""
-        dice, room = self.dice, (high - low - size - offset) // align
+        """Operands of an address in [low, high) that is ``offset`` above a multiple of ``align``.
+
+        Of any mapping class where whole superblocks are there; of several classes rows only name the same memory.
+        """
+        dice, mapping = self.dice, PLAIN
+        first_whole, last_whole = (at // self.config.superblock_bytes for at in (low - 1, high))
+        whole = (first_whole + 1) * self.config.superblock_bytes, last_whole * self.config.superblock_bytes
+        if whole[1] - whole[0] >= size + offset + align and dice.chance(0.6):
+            (low, high), mapping = whole, dice.below(CLASSES)
+        room = (high - low - size - offset) // align
         sources = dict.fromkeys(("base", "index", "pitch", "size"), 0)
         listed = self.known.within(0, HIGHEST_INDEX)
         sources["index"] = dice.pick(listed) if listed and dice.chance(0.8) else 0
@@ -137,7 +146,7 @@ class GroupMaker:
             pitch = self.known.of(sources["pitch"]).low
         spread = pitch * (last - first)
         free = (high - low - size - offset - spread) // align
-        base = low + offset + align * dice.between(0, free) - first * pitch
+        base = in_class(0, mapping) + low + offset + align * dice.between(0, free) - first * pitch
         base_registers = [
             r for r in self.known.within(low + offset - first * pitch, high - size - spread - first * pitch)
             if (self.known.of(r).align >= align and not offset)

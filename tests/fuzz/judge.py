@@ -9,6 +9,7 @@ from daedal.cosim.emulator import TraceEntry
 from daedal.errors import DaedalError
 from daedal.hw.isa.contract import Fault, Fetch, NestTrace, Push, Scalar, StoreAddress, Token, run_contract
 from daedal.hw.isa.launch import Cause, Counter, Queue, State
+from daedal.hw.isa.mapping import memory_address
 from daedal.hw.isa.program_words import FetchQueue
 from tests.fuzz.case import Case
 from tests.fuzz.image import OUT, OUT_END, image
@@ -94,9 +95,10 @@ def contract(case: Case, record: Record) -> list[NestTrace] | None:
     memory = image(case.image)
 
     def read(address: int, size: int) -> bytes:
-        if address + size > OUT_END:
+        at = memory_address(address, case.config)
+        if at + size > OUT_END:
             raise Failure("contract", f"a legal program must not load from {address:#x}")
-        return memory[address : address + size]
+        return memory[at : at + size]
 
     try:
         return run_contract(case.raw, case.config, read, case.arguments)

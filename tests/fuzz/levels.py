@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from daedal.hw.config import ADDRESS_BITS
+from daedal.hw.isa.mapping import CLASSES, in_class
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.program_words import AluOp, CheckKind, CheckMode, LevelField
 from tests.fuzz.dice import Dice
@@ -237,6 +238,9 @@ class LevelMaker:
         signed = self.dice.below(2)
         destination = self.destination()
         limit = array.end if self.dice.chance(0.8) else self.limit(array)
+        if array.name == "any" and not source:  # of another class they are other bytes of any kind
+            mapping = self.dice.below(CLASSES)
+            base, limit = in_class(0, mapping) + base, in_class(0, mapping) + limit
         self._emit(slot, array, index, source, base, limit, destination, signed)
         values[slot] = self.loaded(array, signed)
         self.known.put(destination, values[slot])

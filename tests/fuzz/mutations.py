@@ -40,7 +40,7 @@ from tests.fuzz.ranges import LOWEST
 
 LOADS = tuple(LevelField[f"LOAD{k}"] for k in range(4))
 ALUS = tuple(LevelField[f"ALU{k}"] for k in range(4))
-BEYOND = 1 << 38
+BEYOND = 1 << 36
 """An address where no memory is."""
 
 

@@ -120,4 +120,4 @@ def test_shrinking_finds_what_matters(seed: int) -> None:
         case = next(one for k in range(100) if stores(one := legal_case([seed, k], config)) and len(one.body) > 60)
         small = shrink(case, stores)
     assert stores(small)
-    assert len(small.body) <= 25
+    assert len(small.body) <= 30

@@ -8,8 +8,8 @@ import pytest
 import daedal
 from daedal.driver.device import Device
 from daedal.driver.launcher import CountMismatch
+from daedal.driver.layout import row_pitch
 from daedal.driver.record import Stats
-from daedal.driver.tables import row_pitch
 from daedal.hw.config import PRESETS, Config
 from daedal.hw.isa.launch import Cause, Counter, Queue, State
 from daedal.hw.isa.program import Program
@@ -50,9 +50,9 @@ def test_table_lies_in_memory_row_by_row(dev, target, dim):
     source = np.arange(7 * dim, dtype=np.float32).reshape(7, dim)
     table = dev.bind_table("t", source)
     assert (table.rows, table.dim, table.dtype) == (7, dim, "float32")
-    assert table.address % 4096 == 0
+    assert table.address % dev.config.superblock_bytes == 0
     for row in range(7):
-        raw = target.mem_read(table.address + row * table.pitch, 4 * dim)
+        raw = dev.memory.read(table.address + row * table.pitch, 4 * dim)
         assert np.array_equal(np.frombuffer(raw, np.float32), source[row])
     assert dev.tables == {"t": table}
 
@@ -61,7 +61,7 @@ def test_long_table_is_uploaded_in_pieces(dev, target, monkeypatch):
     monkeypatch.setattr("daedal.driver.tables.UPLOAD_CHUNK", 100)
     source = np.random.default_rng(1).random((50, 5), np.float32)
     table = dev.bind_table("t", source)
-    raw = np.frombuffer(target.mem_read(table.address, 50 * table.pitch), np.float32).reshape(50, -1)
+    raw = np.frombuffer(dev.memory.read(table.address, 50 * table.pitch), np.float32).reshape(50, -1)
     assert np.array_equal(raw[:, :5], source)
 
 
@@ -86,7 +86,7 @@ def test_tensor_is_uploaded_once_and_again_when_changed(dev, target):
         source[3, 7] = 2
     assert dev.bind_table("t", source) == table
     assert dev.table_uploads == 2
-    assert target.mem_read(table.address + 127 - 3, 4) == np.float32(2).tobytes()
+    assert dev.memory.read(table.address + 127 - 3, 4) == np.float32(2).tobytes()
 
 
 def test_new_tensor_is_not_taken_for_a_freed_one(dev, target):
@@ -95,7 +95,7 @@ def test_new_tensor_is_not_taken_for_a_freed_one(dev, target):
     for value in range(5):
         source = torch.full((4, 4), float(value))
         table = dev.bind_table("t", source)
-        assert target.mem_read(table.address, 4) == np.float32(value).tobytes()
+        assert dev.memory.read(table.address, 4) == np.float32(value).tobytes()
         del source
         gc.collect()
     assert list(dev.tables) == ["t"]
@@ -127,7 +127,7 @@ def test_transposed_tensor(dev, target):
 
     source = torch.arange(12.0).reshape(3, 4).t()
     table = dev.bind_table("t", source)
-    assert target.mem_read(table.address + table.pitch, 12) == np.array([1, 5, 9], np.float32).tobytes()
+    assert dev.memory.read(table.address + table.pitch, 12) == np.array([1, 5, 9], np.float32).tobytes()
 
 
 def test_resized_table_moves_and_memory_is_given_back(dev):

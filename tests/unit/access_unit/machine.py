@@ -22,6 +22,7 @@ from daedal.hw.interfaces import (
     token_layout,
 )
 from daedal.hw.isa.contract import Fetch, StoreAddress
+from daedal.hw.isa.mapping import class_of, granule_bytes
 from daedal.hw.isa.program import Program
 from daedal.hw.isa.program_words import VALUE_BITS, ControlField, FetchQueue
 from daedal.hw.queues.vector_queues import reserve_layout
@@ -234,7 +235,8 @@ class Machine:
         assert request.address % config.bus_bytes == 0
         assert 1 <= request.beats <= 16
         assert first >> 12 == last >> 12, "a request crosses 4 KiB"
-        assert first >> config.granule_log2 == last >> config.granule_log2, "a request crosses a granule"
+        granule = granule_bytes(class_of(first), config)
+        assert first // granule == last // granule, "a request crosses a granule"
         if tag.client == Client.LOAD:
             lines = deque(range(first // config.bus_bytes, first // config.bus_bytes + request.beats))
             self.sent.load_lines += lines

@@ -9,6 +9,7 @@ from typing import Any
 from daedal.hw.config import Config
 from daedal.hw.isa.contract import Bundle, Level, NestTrace, run_contract
 from daedal.hw.isa.contract_words import nests
+from daedal.hw.isa.mapping import CLASSES, in_class
 from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.program_words import (
     AluOp,
@@ -49,7 +50,7 @@ def memory_image(seed: int) -> bytearray:
 
 
 def reader(image: bytearray) -> Callable[[int, int], bytes]:
-    """Memory that repeats every MEMORY_BYTES, so that every address can be read."""
+    """Memory that repeats every MEMORY_BYTES, so that every address of every mapping class can be read."""
     return lambda address, size: bytes(image[(address + n) % MEMORY_BYTES] for n in range(size))
 
 
@@ -179,7 +180,7 @@ class _Nest:
         base, size = (OFFSETS64, 3) if wide else (OFFSETS32, 2)
         first, second = self.chance.sample(range(1, self.config.registers + 1), 2)
         self.bag = (first, second)
-        words = []
+        words, base = [], self.mapped(base)
         for slot, register in enumerate((first, second)):
             name = f"LOAD{slot}"
             words += [
@@ -189,11 +190,16 @@ class _Nest:
             ]
         return words
 
+    def mapped(self, place: int) -> int:
+        """An address of any mapping class for this place."""
+        return in_class(place, self.chance.randrange(CLASSES))
+
     def load(self, level: int, slot: int, *, sequential: bool) -> list[Word]:
         chance, name = self.chance, f"LOAD{slot}"
         base, size = chance.choice([(INDICES32, 2), (INDICES64, 3), (OFFSETS32, 2)])
         if chance.random() < 0.4:
             base, size = NOISE + 8 * chance.randrange(64), chance.randrange(4)
+        address = self.mapped(base)
         by_register = chance.random() < (0.2 if sequential else 0.8)
         destination = self.register(0.1)
         words = [
@@ -202,8 +208,8 @@ class _Nest:
                 index=LoadIndex(self.register() if by_register else 0),
                 base=Source(self.register() if chance.random() < 0.1 else 0), destination=destination,
             ),
-            self.constant(LevelField[f"{name}_BASE"], level, base),
-            self.constant(LevelField[f"{name}_LIMIT"], level, base + chance.choice([0, 20, 200, 1000])),
+            self.constant(LevelField[f"{name}_BASE"], level, address),
+            self.constant(LevelField[f"{name}_LIMIT"], level, address + chance.choice([0, 20, 200, 1000])),
         ]  # fmt: skip
         noisy = base >= NOISE and chance.random() >= self.wild
         mode = chance.choice([CheckMode.FATAL, *CheckMode])
@@ -243,11 +249,11 @@ class _Nest:
         values = {
             StepField.TOKEN: chance.randrange(64),
             StepField.SCALAR: chance.getrandbits(40),
-            StepField.STORE_BASE: 4 * chance.randrange(1 << 20),
+            StepField.STORE_BASE: self.mapped(4 * chance.randrange(1 << 20)),
             StepField.STORE_INDEX: chance.getrandbits(32),
             StepField.STORE_PITCH: 4 * chance.randrange(1 << 22),
             StepField.STORE_SIZE: 4 * chance.randint(1, 300),
-            StepField.FETCH_BASE: base,
+            StepField.FETCH_BASE: self.mapped(base),
             StepField.FETCH_INDEX: chance.getrandbits(32),
             StepField.FETCH_PITCH: line * chance.randrange(1 << 18),
             StepField.FETCH_SIZE: size,

@@ -124,7 +124,7 @@ def test_framing(bench: Bench, field: StepField, index: int, queue: Queue, size:
     (StepField.FETCH_BASE, 0), (StepField.STORE_BASE, 1), (LevelField.LOAD0_BASE, 0),
 ])  # fmt: skip
 def test_memory_error(bench: Bench, field: Any, index: int) -> None:
-    record = run_changed(bench, setting(field, index, value=1 << 39))
+    record = run_changed(bench, setting(field, index, value=1 << 36))
     assert record.cause is Cause.MEMORY_ERROR
     assert record.address >> 39 == 1
 
@@ -299,7 +299,7 @@ def test_registers(bench: Bench) -> None:
     assert read(Register.INTERRUPT.value) == 0
 
 
-@pytest.mark.parametrize("block", [4097, 1 << 39, (1 << 24) - 64])
+@pytest.mark.parametrize("block", [4097, 1 << 36, (1 << 24) - 64])
 def test_launch_block_that_is_not_there(bench: Bench, block: int) -> None:
     bench.ring(block)
     bench.target.wait()

@@ -14,6 +14,7 @@ from daedal.hw.host.controller import QUIET_CYCLES
 from daedal.hw.host.loader import Loader
 from daedal.hw.host.value_check import STEP_OPERANDS, ValueCheck
 from daedal.hw.interfaces import Client
+from daedal.hw.isa.mapping import CLASSES, class_of, granule_bytes, in_class, place_of
 from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.program_words import (
     AluOp,
@@ -25,6 +26,7 @@ from daedal.hw.isa.program_words import (
     LevelField,
     StepField,
 )
+from tests.unit.harness import ODD
 
 CONFIGS = {**PRESETS, "narrow": Config(bus_bytes=8, lanes=2, ports=1)}
 RUN = Word(ControlField.RUN)
@@ -61,14 +63,21 @@ class Memory:
             )
             if valid and ready:
                 assert payload.address % bus == 0
-                assert payload.address // 4096 == (payload.address + payload.beats * bus - 1) // 4096
+                granule = min(4096, granule_bytes(class_of(payload.address), self.config))
+                assert payload.address // granule == (payload.address + payload.beats * bus - 1) // granule
                 assert 1 <= payload.beats <= 16
-                self.bursts.append(deque((payload.tag.slot, payload.address + k * bus) for k in range(payload.beats)))
+                place = place_of(payload.address)
+                self.bursts.append(deque((payload.tag.slot, place + k * bus) for k in range(payload.beats)))
 
 
-def launch(config: Config, raw: bytes, arguments: list[int], *, at: int, seed: int = 1) -> dict:
-    """Carry out one launch; the events on the bus in order and how it ended."""
-    block = [at, 0x1240, 77, 0, *arguments] + [0] * (config.arguments - len(arguments))
+def launch(
+    config: Config, raw: bytes, arguments: list[int], *, at: int, seed: int = 1, classes: tuple[int, int] = (0, 0)
+) -> dict:
+    """Carry out one launch; the events on the bus in order and how it ended.
+
+    ``classes``: the mapping classes of launch block and program.
+    """
+    block = [in_class(at, classes[1]), 0x1240, 77, 0, *arguments] + [0] * (config.arguments - len(arguments))
     contents = bytearray(at + len(raw))
     contents[: 8 * len(block)] = b"".join(word.to_bytes(8, "little") for word in block)
     contents[at:] = raw
@@ -88,7 +97,7 @@ def launch(config: Config, raw: bytes, arguments: list[int], *, at: int, seed: i
 
     async def watch(ctx):
         bus = dut.config_bus
-        ctx.set(dut.launch.payload, 0)
+        ctx.set(dut.launch.payload, in_class(0, classes[0]))
         ctx.set(dut.launch.valid, 1)
         for _ in range(20_000):
             _, _, ready, valid, word, clear, run, done, illegal = await ctx.tick().sample(
@@ -159,6 +168,20 @@ def test_words_come_in_order_with_arguments_added(name, seed):
     assert list(got["events"]) == expected(body, arguments)
     assert (got["number"], got["record"]) == (77, 0x1240)
     assert got["nest"] == body.count(RUN) - 1
+
+
+@pytest.mark.parametrize("name", [*CONFIGS, "odd"])
+@pytest.mark.parametrize("mapping", range(CLASSES))
+def test_block_and_program_can_be_of_any_mapping_class(name, mapping):
+    config, rng = CONFIGS.get(name, ODD), random.Random(mapping)
+    arguments = [rng.getrandbits(40) for _ in range(16)]
+    body = [Word(LevelField.LOWER, 0, rng.getrandbits(40), argument=rng.randrange(16)) for _ in range(150)]
+    body += [RUN, *body[:20], RUN]
+    raw, at = Program(config.hash, body).to_bytes(), 1024 + 64 * rng.randrange(64)
+    got = launch(config, raw, arguments, at=at, seed=mapping, classes=(mapping, rng.randrange(CLASSES)))
+    assert list(got["events"]) == expected(body, arguments)
+    got = launch(config, raw, arguments, at=at, seed=mapping, classes=(0, mapping))
+    assert list(got["events"]) == expected(body, arguments)
 
 
 def replaced(raw: bytes, number: int, word: int) -> bytes:

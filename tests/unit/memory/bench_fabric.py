@@ -9,13 +9,18 @@ from cocotb.triggers import RisingEdge
 
 from daedal.hw.config import Config
 from daedal.hw.interfaces import Client, read_request_layout, return_layout, slot_bits
-from daedal.hw.memory.steering import port_of
+from daedal.hw.isa.mapping import CLASSES, PLAIN, class_of, granule_bytes, in_class, memory_address
 from tests.unit.harness import bench_config
 from tests.unit.memories import FastReadPort, Target, read_slave
 from tests.unit.streams import Source, count_cycles, decode, start
 
 SIZE = 1 << 16
 BEAT = ("client", "slot", "data", "bytes", "last")
+
+
+def port_of(address: int, config: Config) -> int:
+    """The port of a memory address: its bank modulo the ports."""
+    return address // config.page_bytes % config.ports
 
 
 class SteeredTarget(Target):
@@ -50,11 +55,12 @@ class Bench:
             FastReadPort(self.dut, f"read{number}", target, bus_bytes=self.config.bus_bytes, latency=latency)
 
     def request(self, *, address: int | None = None, beats: int | None = None) -> dict[str, Any]:
-        """A random request, which it remembers."""
+        """A random request, of any mapping class, which it remembers."""
         config, rng = self.config, self.random
-        bus, granule = config.bus_bytes, 1 << config.granule_log2
+        bus = config.bus_bytes
         if address is None:
-            address = rng.randrange(SIZE // bus) * bus
+            address = in_class(rng.randrange(SIZE // bus) * bus, rng.randrange(CLASSES))
+        granule = granule_bytes(class_of(address), config)
         most = min(16, (granule - address % granule) // bus)
         beats = rng.randint(1, most) if beats is None else beats
         assert beats <= most
@@ -70,9 +76,10 @@ class Bench:
 
     def _remember(self, address: int, beats: int, tag: dict[str, Any]) -> None:
         config, bus = self.config, self.config.bus_bytes
-        port = port_of(address, config)
+        memory = memory_address(address, config)
+        port = port_of(memory, config)
         for n in range(beats):
-            line = self.targets[port].bytes[address + n * bus : address + (n + 1) * bus]
+            line = self.targets[port].bytes[memory + n * bus : memory + (n + 1) * bus]
             line = line[tag["shift"] :] + line[: tag["shift"]]
             end = n == beats - 1 and tag["row_last"]
             vector = tag["client"] not in (Client.LOAD, Client.LOADER)
@@ -138,25 +145,27 @@ async def _all(bench: Bench, requests: list[dict[str, Any]]) -> None:
 
 
 @cocotb.test()
-async def full_rate_of_long_bursts(dut):
+@cocotb.parametrize(mapping=[PLAIN, 1, 3, CLASSES - 1])
+async def full_rate_of_long_bursts(dut, mapping):
     """Rows of a granule each, one after the other (neighbours are at different ports)."""
     bench = Bench(dut)
-    granule = 1 << bench.config.granule_log2
+    granule = granule_bytes(mapping, bench.config)
     beats = min(16, granule // bench.config.bus_bytes)
     bench.fast(latency=min(20, bench.config.ports * bench.config.port_outstanding * beats // 4))
     await start(dut)
-    requests = [bench.request(address=n * granule, beats=beats) for n in range(640 // beats)]
+    requests = [bench.request(address=in_class(n * granule % SIZE, mapping), beats=beats) for n in range(640 // beats)]
     assert await rate(dut, requests, bench) >= 0.97
 
 
 @cocotb.test()
-async def full_rate_of_single_lines(dut):
+@cocotb.parametrize(mapping=[PLAIN, 1, 3])
+async def full_rate_of_single_lines(dut, mapping):
     """One line per request, at all ports in turn, and at a single port, whose ``outstanding`` limits the latency."""
     bench = Bench(dut)
     bench.fast(latency=bench.config.ports * bench.config.port_outstanding // 4)
     await start(dut)
-    bus, granule = bench.config.bus_bytes, 1 << bench.config.granule_log2
-    requests = [bench.request(address=n * granule % SIZE + bus, beats=1) for n in range(640)]
+    bus, granule = bench.config.bus_bytes, granule_bytes(mapping, bench.config)
+    requests = [bench.request(address=in_class(n * granule % SIZE + bus, mapping), beats=1) for n in range(640)]
     if bench.config.ports > 1:
         assert await rate(dut, requests, bench) >= 0.97
     else:
@@ -169,7 +178,7 @@ async def a_single_port_is_never_idle(dut):
     bench = Bench(dut)
     bench.fast(latency=4)
     await start(dut)
-    requests = [bench.request(address=0, beats=min(16, (1 << bench.config.granule_log2) // bench.config.bus_bytes))
+    requests = [bench.request(address=0, beats=min(16, bench.config.page_bytes // bench.config.bus_bytes))
                 for _ in range(40)]  # fmt: skip
     assert await rate(dut, requests, bench) >= 0.97
 
@@ -195,20 +204,22 @@ async def outstanding_is_limited(dut):
 
 
 @cocotb.test()
-async def errors_stick(dut):
-    """The first error's burst is named, the beats come all the same, others go on."""
+@cocotb.parametrize(mapping=[PLAIN, 1, CLASSES - 1])
+async def errors_stick(dut, mapping):
+    """The first error's burst is named as the program does, the beats come all the same, others go on."""
     bench = Bench(dut)
     bench.slaves()
     await start(dut)
-    bus, granule = bench.config.bus_bytes, 1 << bench.config.granule_log2
-    bad = 2 * granule + bus
+    bus, granule = bench.config.bus_bytes, granule_bytes(mapping, bench.config)
+    good, first = in_class(granule, mapping), in_class(SIZE - 3 * granule, mapping)
+    bad = memory_address(first + bus, bench.config)
     for target in bench.targets:
         target.bytes[bad : bad + bus] = bytes(bus)  # what the slave returns with an error
         target.bad = {bad}
-    await bench.source.send([bench.request(address=granule, beats=2)])
+    await bench.source.send([bench.request(address=good, beats=2)])
     await bench.finish()
     assert not dut.error.value
-    await bench.source.send([bench.request(address=2 * granule, beats=3), bench.request(address=bad, beats=1)])
+    await bench.source.send([bench.request(address=first, beats=3), bench.request(address=first + bus, beats=1)])
     await bench.finish()
     assert dut.error.value
-    assert int(dut.error_address.value) == 2 * granule
+    assert int(dut.error_address.value) == first

@@ -1,0 +1,53 @@
+// Where in memory a program's addresses are: mapping classes (hw/isa/mapping.py), from the table in Config.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "encodings.h"
+
+namespace daedal {
+
+class AddressMap {
+ public:
+  explicit AddressMap(const Config& config) : tables_(CLASSES * PARTS * ENTRIES) {
+    for (std::uint64_t mapping = 0; mapping < CLASSES; ++mapping) {
+      granules_[mapping] = config.granules[mapping];
+      for (unsigned part = 0; part < PARTS; ++part)
+        for (std::uint64_t entry = 0; entry < ENTRIES; ++entry) {
+          const std::uint64_t place = entry << part * PART_BITS & PLACES;
+          std::uint64_t& mapped = tables_[(mapping * PARTS + part) * ENTRIES + entry];
+          for (unsigned bit = 0; bit < MEMORY_BITS; ++bit)
+            mapped |= static_cast<std::uint64_t>(
+                          __builtin_parityll(place & config.memory_bits[mapping * MEMORY_BITS + bit]))
+                      << bit;
+        }
+    }
+  }
+
+  // The memory address of a program's address. Every bit is the XOR of some bits, so the parts of an address may be
+  // mapped one by one.
+  std::uint64_t operator()(std::uint64_t address) const {
+    const std::uint64_t mapping = address >> MEMORY_BITS & (CLASSES - 1);
+    if (mapping == PLAIN) return address & PLACES;
+    const std::uint64_t* table = &tables_[mapping * PARTS * ENTRIES];
+    std::uint64_t mapped = 0;
+    for (unsigned part = 0; part < PARTS; ++part, table += ENTRIES)
+      mapped ^= table[address >> part * PART_BITS & (ENTRIES - 1)];
+    return mapped;
+  }
+
+  // Bytes from an address to the end of its granule: so many follow each other in memory.
+  std::uint64_t together(std::uint64_t address) const {
+    const std::uint64_t granule = granules_[address >> MEMORY_BITS & (CLASSES - 1)];
+    return granule - (address & (granule - 1));
+  }
+
+ private:
+  static constexpr unsigned PART_BITS = 8, PARTS = (ADDRESS_BITS + PART_BITS - 1) / PART_BITS;
+  static constexpr std::uint64_t ENTRIES = 1 << PART_BITS, PLACES = (1ull << MEMORY_BITS) - 1;
+
+  std::vector<std::uint64_t> tables_;
+  std::uint64_t granules_[CLASSES];
+};
+
+}  // namespace daedal

@@ -1,0 +1,131 @@
+"""Where in memory the bytes of an allocation are: its mapping class.
+
+The highest bits of an address are its class, the others a place. What the memory ports see is the place with its bits
+moved inside of a *superblock*, which is a page in each bank:
+
+    program    class | superblock |  upper  | bank select | in the granule
+    memory           | superblock | bank |      upper     | in the granule
+
+So granules that follow each other lie in different banks. The map is a bijection in each superblock; the bits of the
+superblock's number do not move. Class 0, for plain arrays, programs and records, moves nothing: its granule is a page.
+Those of the classes 1, 2, 3, … are 64, 128, 256, … bytes, up to a page; bit `k` of the bank is the XOR of all bits of
+the place, from the granule up, that are `k` modulo `log2(banks)` bits above the page. So rows at any power of two apart
+take all banks in turn.
+"""
+
+# One definition for RTL, driver and emulator: every bit of a memory address is the XOR of some bits of the place.
+# ``memory_bits`` is that table; everything else, here and elsewhere, works from it.
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from amaranth.lib import data
+from amaranth.utils import exact_log2
+from numpy.typing import NDArray
+
+from daedal.hw.config import MAPPING_BITS, MEMORY_BITS, SMALLEST_GRANULE, Config
+
+
+class Address(data.Struct):
+    """A byte address, as arguments, descriptors, registers and arrays in memory have it."""
+
+    place: MEMORY_BITS
+    """The byte in memory, before it is mapped."""
+    mapping: MAPPING_BITS
+    """The mapping class of what is there."""
+
+
+CLASSES = 1 << MAPPING_BITS
+"""Mapping classes that there are."""
+
+PLAIN = 0
+"""The class of plain arrays, programs and records: memory addresses are those of the program."""
+
+
+def granule_bytes(mapping: int, config: Config) -> int:
+    """Bytes that follow each other in one bank: a page for PLAIN, else 64, 128, … up to a page."""
+    _check(mapping)
+    return config.page_bytes if mapping == PLAIN else min(config.page_bytes, SMALLEST_GRANULE << (mapping - 1))
+
+
+def class_of(address: int) -> int:
+    """The mapping class of an address."""
+    return address >> MEMORY_BITS & (CLASSES - 1)
+
+
+def place_of(address: int) -> int:
+    """An address without its class."""
+    return address & ((1 << MEMORY_BITS) - 1)
+
+
+def in_class(place: int, mapping: int) -> int:
+    """The address of class ``mapping`` for this place; ValueError if there is none."""
+    _check(mapping)
+    if not 0 <= place < 1 << MEMORY_BITS:
+        raise ValueError(f"place must be from 0 to {(1 << MEMORY_BITS) - 1:#x}, not {place:#x}")
+    return mapping << MEMORY_BITS | place
+
+
+@cache
+def memory_bits(mapping: int, config: Config) -> tuple[int, ...]:
+    """For each of the ``MEMORY_BITS`` bits of a memory address: the bits of the place whose XOR it is, as a mask."""
+    page, banks = exact_log2(config.page_bytes), exact_log2(config.banks)
+    granule = exact_log2(granule_bytes(mapping, config))
+    masks = [1 << bit for bit in range(MEMORY_BITS)]
+    if mapping == PLAIN or not banks:
+        return tuple(masks)
+    masks[granule:page] = [1 << (bit + banks) for bit in range(granule, page)]
+    for bit in range(banks):
+        masks[page + bit] = sum(1 << k for k in range(granule, MEMORY_BITS) if (k - page) % banks == bit)
+    return tuple(masks)
+
+
+@cache
+def place_bits(mapping: int, config: Config) -> tuple[int, ...]:
+    """The inverse of ``memory_bits``: for each bit of a place, the bits of the memory address whose XOR it is."""
+    forward = list(memory_bits(mapping, config))
+    inverse = [1 << bit for bit in range(MEMORY_BITS)]
+    for bit in range(MEMORY_BITS):  # Gauss and Jordan over two elements
+        pivot = next(row for row in range(bit, MEMORY_BITS) if forward[row] >> bit & 1)
+        for rows in (forward, inverse):
+            rows[bit], rows[pivot] = rows[pivot], rows[bit]
+        for row in range(MEMORY_BITS):
+            if row != bit and forward[row] >> bit & 1:
+                forward[row] ^= forward[bit]
+                inverse[row] ^= inverse[bit]
+    return tuple(inverse)
+
+
+def memory_address(address: int, config: Config) -> int:
+    """The memory address of a program's address."""
+    return _map(place_of(address), memory_bits(class_of(address), config))
+
+
+def memory_addresses(places: NDArray[np.uint64], mapping: int, config: Config) -> NDArray[np.uint64]:
+    """The memory addresses of these places of class ``mapping``."""
+    result = places.astype(np.uint64)
+    for bit, mask in enumerate(memory_bits(mapping, config)):
+        if mask != 1 << bit:
+            found = np.bitwise_count(places & np.uint64(mask)).astype(np.uint64) & np.uint64(1)
+            result = result & np.uint64(~(1 << bit) % (1 << 64)) | found << np.uint64(bit)
+    return result
+
+
+def granules(config: Config) -> tuple[int, ...]:
+    """``granule_bytes`` of all classes."""
+    return tuple(granule_bytes(mapping, config) for mapping in range(CLASSES))
+
+
+def class_table(config: Config) -> tuple[int, ...]:
+    """``memory_bits`` of all classes, one after the other: what the emulator works from."""
+    return tuple(mask for mapping in range(CLASSES) for mask in memory_bits(mapping, config))
+
+
+def _map(place: int, masks: Sequence[int]) -> int:
+    return sum(((place & mask).bit_count() & 1) << bit for bit, mask in enumerate(masks))
+
+
+def _check(mapping: int) -> None:
+    if not 0 <= mapping < CLASSES:
+        raise ValueError(f"mapping must be from 0 to {CLASSES - 1}, not {mapping!r}")

@@ -1,0 +1,85 @@
+"""Device memory at a program's addresses: what the host writes and reads is mapped here."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daedal.driver.layout import array_mapping
+from daedal.driver.target import Target
+from daedal.hw.config import Config
+from daedal.hw.isa.mapping import (
+    PLAIN,
+    class_of,
+    granule_bytes,
+    memory_address,
+    memory_addresses,
+    place_of,
+)
+
+MOST_BYTES = 1 << 24
+"""Most bytes that are put in another order at a time."""
+
+
+class DeviceMemory:
+    """Reads and writes ranges of one mapping class each; a target's own primitives know memory addresses only."""
+
+    def __init__(self, target: Target, config: Config) -> None:
+        self._target, self._config = target, config
+        self.array_mapping = array_mapping(config)
+
+    def write(self, address: int, data: bytes | memoryview) -> None:
+        """Write a contiguous buffer's bytes from this address on."""
+        if class_of(address) == PLAIN:
+            self._target.mem_write(address, data)
+            return
+        raw = np.frombuffer(data, np.uint8)
+        for first, offset, size in self._parts(address, len(raw)):
+            part = raw[offset : offset + size]
+            if size % self._config.superblock_bytes == 0:
+                moved = np.empty(size, np.uint8)
+                self._granules(moved, address)[self._order(first, size)] = self._granules(part, address)
+                self._target.mem_write(place_of(first), moved.data)
+            else:
+                self._target.mem_write(memory_address(first, self._config), part.tobytes())
+
+    def read(self, address: int, size: int) -> bytes:
+        """``size`` bytes from this address on."""
+        if class_of(address) == PLAIN:
+            return self._target.mem_read(address, size)
+        result = np.empty(size, np.uint8)
+        for first, offset, part in self._parts(address, size):
+            if part % self._config.superblock_bytes == 0:
+                raw = np.frombuffer(self._target.mem_read(place_of(first), part), np.uint8)
+                self._granules(result[offset : offset + part], address)[:] = self._granules(raw, address)[
+                    self._order(first, part)
+                ]
+            else:
+                raw = np.frombuffer(self._target.mem_read(memory_address(first, self._config), part), np.uint8)
+                result[offset : offset + part] = raw
+        return result.tobytes()
+
+    def _parts(self, address: int, size: int) -> Iterator[tuple[int, int, int]]:
+        """Address, offset and bytes of parts: whole superblocks together, and at the ends what one granule has."""
+        superblock, granule = self._config.superblock_bytes, granule_bytes(class_of(address), self._config)
+        most = max(1, MOST_BYTES // superblock) * superblock
+        offset = 0
+        while offset < size:
+            at, left = address + offset, size - offset
+            if at % superblock == 0 and left >= superblock:
+                part = min(most, left // superblock * superblock)
+            else:
+                part = min(left, granule - at % granule)
+            yield at, offset, part
+            offset += part
+
+    def _order(self, address: int, size: int) -> NDArray[np.uint64]:
+        """For each granule of whole superblocks, in the program's order: which one it is in memory."""
+        mapping, first = class_of(address), place_of(address)
+        granule = granule_bytes(mapping, self._config)
+        places = np.arange(first, first + size, granule, dtype=np.uint64)
+        return (memory_addresses(places, mapping, self._config) - np.uint64(first)) // np.uint64(granule)
+
+    def _granules(self, raw: NDArray[np.uint8], address: int) -> NDArray[np.void]:
+        """Bytes as granules of the address's mapping class."""
+        return raw.view(np.dtype((np.void, granule_bytes(class_of(address), self._config))))

@@ -1,0 +1,119 @@
+"""Device memory with mapping classes: the host's map is that of the definition, and fast."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from daedal.driver.allocator import Allocator
+from daedal.driver.arena import Arena
+from daedal.driver.layout import array_mapping, row_mapping
+from daedal.driver.memory import MOST_BYTES, DeviceMemory
+from daedal.hw.config import Config
+from daedal.hw.isa.mapping import CLASSES, PLAIN, class_of, granule_bytes, in_class, memory_address, place_of
+from tests.system.fake_target import FakeTarget
+
+SHAPES = {
+    "ddr3": Config(),
+    "sixteen": replace(Config(), banks=16, page_bytes=512),
+    "odd": replace(Config(), ports=2, banks=2, page_bytes=128),
+    "one bank": replace(Config(), ports=1, banks=1),
+}
+
+
+@pytest.mark.parametrize("config", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("mapping", range(CLASSES))
+def test_every_byte_goes_to_its_place(config: Config, mapping: int, rng: np.random.Generator) -> None:
+    superblock = config.superblock_bytes
+    target = FakeTarget(config, 8 * superblock)
+    memory, picture = DeviceMemory(target, config), bytearray(8 * superblock)
+    for start, size in ((2 * superblock, 2 * superblock), (superblock - 100, superblock + 203), (5, 1), (77, 300)):
+        data = rng.bytes(size)
+        memory.write(in_class(start, mapping), memoryview(data))
+        for n in range(0, size):
+            picture[memory_address(in_class(start + n, mapping), config)] = data[n]
+        assert target.memory == picture
+        assert memory.read(in_class(start, mapping), size) == data
+    assert memory.read(in_class(0, mapping), 0) == b""
+
+
+def test_long_ranges_go_in_parts(rng: np.random.Generator) -> None:
+    config = Config()
+    size = 2 * MOST_BYTES + 40_000
+    memory = DeviceMemory(FakeTarget(config, size + (1 << 16)), config)
+    data = rng.integers(0, 1 << 63, size // 8, np.uint64).view(np.uint8)
+    memory.write(in_class(0x4100, 1), data.data)
+    assert memory.read(in_class(0x4100, 1), size) == data.tobytes()
+    assert memory.read(in_class(0x4100 + 1_000_000, 1), 777) == data.tobytes()[1_000_000:][:777]
+
+
+def test_writing_a_table_takes_no_longer_than_copying_it_a_few_times(rng: np.random.Generator) -> None:
+    config = Config()
+    memory = DeviceMemory(FakeTarget(config, 1 << 26), config)
+    data = np.zeros(1 << 26, np.uint8)
+    began = time.perf_counter()
+    memory.write(in_class(0, 1), data.data)
+    assert time.perf_counter() - began < 5, "64 MiB must be put in order granule by granule, but not in Python"
+
+
+def test_allocations_of_a_class_have_superblocks_of_their_own() -> None:
+    config = Config()
+    size = config.superblock_bytes
+    allocator = Allocator(4096, 8 * size, size)
+    plain = allocator.allocate(100)
+    mapped = [allocator.allocate(100 + n * size, mapping=n + 1) for n in range(2)]
+    assert [class_of(address) for address in mapped] == [1, 2]
+    assert [place_of(address) for address in mapped] == [size, 2 * size]
+    assert place_of(allocator.allocate(64)) == plain + 128, "what is left of a superblock is for plain arrays"
+    free = allocator.free_bytes
+    with pytest.raises(ValueError, match="address must be one that was allocated"):
+        allocator.free(place_of(mapped[1]))
+    allocator.free(mapped[1])
+    assert allocator.free_bytes == free + 2 * size
+    with pytest.raises(ValueError, match="mapping must be from 0 to 7, not 8"):
+        allocator.allocate(1, mapping=8)
+    assert allocator.free_bytes == free + 2 * size
+
+
+def test_buffers_of_a_class_share_superblocks(rng: np.random.Generator) -> None:
+    config = Config()
+    target = FakeTarget(config, 1 << 20)
+    allocator = Allocator(4096, 1 << 20, config.superblock_bytes)
+    free = allocator.free_bytes
+    with Arena(DeviceMemory(target, config), allocator) as arena:
+        arrays = [rng.bytes(int(rng.integers(0, 3000))) for _ in range(40)]
+        places = [arena.upload(np.frombuffer(data, np.uint8)) for data in arrays]
+        empty, large = arena.reserve(0, mapping=1), arena.reserve(50_000, 4096, mapping=1)
+        assert place_of(large) % 4096 == 0
+        assert {class_of(address) for address in places} == {array_mapping(config)}
+        assert len({place_of(address) for address in (*places, empty)}) == 41, "each has a place of its own"
+        for data, address in zip(arrays, places, strict=True):
+            assert address % 64 == 0
+            assert arena.download(address, (len(data),), np.uint8).tobytes() == data
+        used = free - allocator.free_bytes
+        assert used <= sum(map(len, arrays)) + 40 * 64 + 6 * config.superblock_bytes + 50_000
+    assert allocator.free_bytes == free
+    with Arena(DeviceMemory(target, config), allocator) as arena:
+        assert arena.reserve(100, mapping=1) == in_class(config.superblock_bytes, 1)
+
+
+@pytest.mark.parametrize(
+    ("pitch", "granule"),
+    [(4, 64), (16, 64), (64, 64), (128, 128), (256, 256), (1024, 1024), (2048, 2048), (4096, 2048), (1 << 20, 2048),
+     (80, 512), (96, 512), (208, 1024), (304, 2048), (2064, 2048)],
+)  # fmt: skip
+def test_rows_choose_their_class(pitch: int, granule: int) -> None:
+    config = Config()
+    mapping = row_mapping(pitch, config)
+    assert mapping != PLAIN
+    assert granule_bytes(mapping, config) == granule
+    if granule < config.page_bytes:
+        across = sum(n * pitch // granule != ((n + 1) * pitch - 1) // granule for n in range(1024))
+        assert across <= 256, "more than a quarter of the rows lie in two banks"
+
+
+@pytest.mark.parametrize("config", SHAPES.values(), ids=SHAPES)
+def test_every_pitch_has_a_class(config: Config) -> None:
+    for pitch in range(4, 20_000, 4):
+        assert PLAIN < row_mapping(pitch, config) < CLASSES

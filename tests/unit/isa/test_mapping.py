@@ -1,0 +1,177 @@
+"""Mapping classes: a bijection in every superblock, the same in Python, NumPy, RTL and the emulator."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.sim import Simulator
+
+from daedal.cosim.emulator import EmulatorTarget
+from daedal.hw.config import ADDRESS_BITS, MAX_BURST, MEMORY_BITS, PRESETS, SMALLEST_GRANULE, Config
+from daedal.hw.isa.mapping import (
+    CLASSES,
+    PLAIN,
+    Address,
+    class_of,
+    granule_bytes,
+    in_class,
+    memory_address,
+    memory_addresses,
+    place_of,
+)
+from daedal.hw.memory.address_map import burst_mask, line_class, memory_line, memory_value, port_of, program_value
+
+SHAPES = {
+    **PRESETS,
+    "two banks": replace(Config(), ports=2, banks=2, page_bytes=512),
+    "one bank": replace(Config(), ports=1, banks=1, page_bytes=64),
+    "sixteen banks": replace(Config(), ports=4, banks=16, page_bytes=1024),
+    "page of a granule": replace(Config(), ports=1, banks=8, page_bytes=64),
+}
+SUPERBLOCKS = (0, 1, 6, 0x155)
+each_shape = pytest.mark.parametrize("config", SHAPES.values(), ids=SHAPES)
+each_class = pytest.mark.parametrize("mapping", range(CLASSES))
+
+
+def _random_addresses(config: Config, count: int = 400) -> Iterator[int]:
+    rng = np.random.default_rng(3)
+    for _ in range(count):
+        yield int(rng.integers(1 << ADDRESS_BITS)) >> int(rng.integers(3)) * 7
+    for mapping in range(CLASSES):
+        yield in_class(0, mapping)
+        yield in_class((1 << MEMORY_BITS) - 1, mapping)
+
+
+@each_shape
+@each_class
+def test_a_bijection_in_every_superblock(config: Config, mapping: int) -> None:
+    size = config.superblock_bytes
+    for number in (*SUPERBLOCKS, (1 << MEMORY_BITS) // size - 1):
+        start = number * size
+        mapped = [memory_address(in_class(place, mapping), config) for place in range(start, start + size, 8)]
+        assert sorted(mapped) == list(range(start, start + size, 8))
+
+
+@each_shape
+@each_class
+def test_a_granule_stays_together_in_one_bank(config: Config, mapping: int) -> None:
+    granule = granule_bytes(mapping, config)
+    for place in (0, 5 * granule, config.superblock_bytes - granule, 0x123 * config.superblock_bytes + granule):
+        start = memory_address(in_class(place, mapping), config)
+        assert start % granule == 0
+        for offset in (1, granule // 2, granule - 1):
+            assert memory_address(in_class(place + offset, mapping), config) == start + offset
+
+
+@each_shape
+@each_class
+def test_rows_at_any_power_of_two_take_all_banks_in_turn(config: Config, mapping: int) -> None:
+    if mapping == PLAIN:
+        pytest.skip("plain arrays are not hashed")
+    pitch, first = granule_bytes(mapping, config), 5 << 30
+    while pitch < 1 << 24:
+        rows = [memory_address(in_class(first + n * pitch, mapping), config) for n in range(4 * config.banks)]
+        banks = [row // config.page_bytes % config.banks for row in rows]
+        for turn in range(0, len(banks), config.banks):
+            assert sorted(banks[turn : turn + config.banks]) == list(range(config.banks)), f"pitch {pitch}"
+        pitch *= 2
+
+
+def test_plain_addresses_are_those_of_memory() -> None:
+    for config in SHAPES.values():
+        for address in (0, 4096, 0x12345678, (1 << MEMORY_BITS) - 1):
+            assert memory_address(address, config) == address
+
+
+@each_shape
+@each_class
+def test_numpy_is_python(config: Config, mapping: int) -> None:
+    places = np.array([place_of(address) for address in _random_addresses(config)], np.uint64)
+    expected = [memory_address(in_class(int(place), mapping), config) for place in places]
+    assert memory_addresses(places, mapping, config).tolist() == expected
+
+
+@each_shape
+def test_the_emulator_is_python(config: Config) -> None:
+    with EmulatorTarget(config, 1 << 16) as target:
+        for address in _random_addresses(config):
+            assert target.memory_address(address) == memory_address(address, config)
+
+
+class _Maps(wiring.Component):
+    """All expressions of ``address_map`` for one address."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self.line_bytes = config.bus_bytes
+        line = range((1 << ADDRESS_BITS) // config.bus_bytes)
+        super().__init__(
+            {
+                "address": In(ADDRESS_BITS),
+                "memory": Out(ADDRESS_BITS),
+                "back": Out(ADDRESS_BITS),
+                "port": Out(range(config.ports)),
+                "line": In(line),
+                "mapped_line": Out(line),
+                "mask": Out(range(MAX_BURST)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        most = min(MAX_BURST, self._config.page_bytes // self._config.bus_bytes)
+        m.d.comb += [
+            self.memory.eq(memory_value(self.address, self._config)),
+            self.back.eq(program_value(self.memory, self._config)),
+            self.port.eq(port_of(self.memory, self._config)),
+            self.mapped_line.eq(memory_line(self.line, self._config)),
+            self.mask.eq(burst_mask(line_class(self.line), self._config, most)),
+        ]
+        unused = Signal()
+        m.d.sync += unused.eq(1)
+        return m
+
+
+@each_shape
+def test_rtl_is_python(config: Config) -> None:
+    dut, checked = _Maps(config), []
+
+    async def bench(ctx) -> None:
+        for address in _random_addresses(config, 150):
+            ctx.set(dut.address, address)
+            ctx.set(dut.line, address // config.bus_bytes)
+            memory, fields = memory_address(address, config), Address.from_bits(address)
+            assert (fields.place, fields.mapping) == (place_of(address), class_of(address))
+            assert ctx.get(dut.memory) == in_class(memory, class_of(address))
+            assert ctx.get(dut.back) == address, "not the inverse"
+            assert ctx.get(dut.port) == memory // config.page_bytes % config.ports
+            mapped = in_class(memory, class_of(address)) // config.bus_bytes
+            assert ctx.get(dut.mapped_line) == mapped
+            lines = granule_bytes(class_of(address), config) // config.bus_bytes
+            assert ctx.get(dut.mask) == min(MAX_BURST, lines) - 1
+            checked.append(address)
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert len(checked) == 150 + 2 * CLASSES
+
+
+def test_what_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"mapping must be from 0 to 7, not 8"):
+        in_class(0, 8)
+    with pytest.raises(ValueError, match=r"mapping must be from 0 to 7, not -1"):
+        granule_bytes(-1, Config())
+    with pytest.raises(ValueError, match=r"place must be from 0 to 0x1fffffffff, not 0x2000000000"):
+        in_class(1 << MEMORY_BITS, 1)
+
+
+def test_classes_have_the_granules_that_rows_want() -> None:
+    assert [granule_bytes(c, Config()) for c in range(CLASSES)] == [2048, 64, 128, 256, 512, 1024, 2048, 2048]
+    assert all(granule_bytes(c, config) >= max(SMALLEST_GRANULE, config.bus_bytes)
+               for config in SHAPES.values() for c in range(CLASSES))  # fmt: skip
