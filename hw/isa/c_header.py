@@ -19,7 +19,7 @@ from daedal.hw.isa import execute, launch, program, program_words, registers
 
 _MODULES = (config_module, program_words, program, execute, registers, launch)
 _KEYWORDS = frozenset({"register", "signed", "unsigned", "operator", "default", "switch", "union", "and", "or", "not"})
-_DERIVED = ("hash", "vl_max", "context_count", "context_beats")
+_DERIVED = ("hash", "vl_max", "context_count", "context_beats", "rotating_registers")
 
 
 def generate() -> str:
