@@ -122,10 +122,11 @@ class Instruction(data.Struct):
     ``Config.vl_max`` in context 0, ``context_beats * lanes`` in others. Without it ``index`` is 0.
 
     In mode REDUCE element i is accumulated into partial result i modulo ``PARTIAL_SUMS``, in order: for a sum from
-    +0.0, for MAX and MIN from the infinity that loses against all. Then partial results i and i + 8 are combined, the
-    latter as ``a`` and the former as ``c`` of ADD, MAX or MIN, then i and i + 4, i + 2, i + 1. So the result is the
-    same for any number of lanes: a sum of zeros of any sign is +0.0, NaNs are ignored by MAX and MIN. ``c`` names a
-    vector register for the partial results, neither ``a`` nor ``b``; it is empty afterwards.
+    -0.0, which changes nothing, for MAX and MIN from the infinity that loses against all. Then partial results i and
+    i + 8 are combined, the latter as ``a`` and the former as ``c`` of ADD, MAX or MIN, then i and i + 4, i + 2, i + 1.
+    So the result is the same for any number of lanes. An empty register has the sum +0.0, a row of -0.0 alone -0.0;
+    MAX and MIN ignore NaNs. ``c`` names a vector register for the partial results, neither ``a`` nor ``b``; it is
+    empty afterwards.
 
     With ``rotate``, the vector registers 0 to R - 1 of this context rotate after this instruction: what is named n is
     named n + 1 from then on, and R - 1 becomes 0. R is ``Config.rotating_registers``, half of the vector registers (a
