@@ -117,9 +117,9 @@ class Instruction(data.Struct):
     most one operand is the scalar queue; ``a`` and ``b`` pop different queues.
 
     A vector register as an operand in mode SCALAR is its element 0. With ``indexed``, ``a`` is a vector register and
-    means the element whose number, an unsigned integer, is in scalar register ``index``; the machine raises a fault
+    means the element whose number, an unsigned integer, is in scalar register ``element``; the machine raises a fault
     with that number if it is not less than the elements that the token's context has of a register: all
-    ``Config.vl_max`` in context 0, ``context_beats * lanes`` in others. Without it ``index`` is 0.
+    ``Config.vl_max`` in context 0, ``context_beats * lanes`` in others. Without it ``element`` is 0.
 
     In mode REDUCE element i is accumulated into partial result i modulo ``PARTIAL_SUMS``, in order: for a sum from
     -0.0, which changes nothing, for MAX and MIN from the infinity that loses against all. Then partial results i and
@@ -143,7 +143,7 @@ class Instruction(data.Struct):
     last: 1
     mode: Mode
     indexed: 1
-    index: 4
+    element: 4
     rotate: 1
     reserved: 2
 

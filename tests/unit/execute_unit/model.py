@@ -211,7 +211,7 @@ class Model:
 
     def _element(self, code: dict[str, Any]) -> np.ndarray | None:
         """The element that the index names; None, and ``bad_index``, if there is none."""
-        index, shared = self.own_scalars[code["index"]] or 0, self.config.context_beats * self.config.lanes
+        index, shared = self.own_scalars[code["element"]] or 0, self.config.context_beats * self.config.lanes
         if index >= (shared if self.context else self.config.vl_max):
             self.bad_index = index
             return None

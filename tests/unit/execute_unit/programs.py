@@ -145,7 +145,7 @@ class Generator:
             if "a" in use and use["op"] is not VectorOp.STORE and use["a"]["kind"] is not QUEUE:
                 break
         register = {"kind": REGISTER, "number": rng.choice(self.groups[length])}
-        return [pop, use | {"a": register, "index": place, "indexed": 1}]
+        return [pop, use | {"a": register, "element": place, "indexed": 1}]
 
     def _with_operands(self, code: Code, group: list[int], only_register: bool) -> Code:
         rng = self.rng
