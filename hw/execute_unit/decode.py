@@ -101,7 +101,7 @@ class Decode(wiring.Component):
             issue.copies.as_value().eq(~self._is(*ITERATIVE_OPS).replicate(len(issue.copies.as_value()))),
             issue.c_scalar.eq(self._mode == Mode.SCALAR),
             issue.to_scalar.eq(self._mode != Mode.VECTOR),
-            issue.indexed.eq(code.elemented),
+            issue.indexed.eq(code.indexed),
             issue.index.eq(code.element),
             *self._operand(issue.a, code.a),
             *self._operand(issue.b, code.b),
@@ -157,7 +157,7 @@ class Decode(wiring.Component):
             both_pop & (((a_kind == OperandKind.QUEUE) & same_number) | (a_kind == OperandKind.SCALAR)),
             ~self._is(*USES_B) & Value.cast(code.b).any(),
             code.length >= config.lengths,
-            Mux(code.elemented, code.element >= config.scalars, code.element.any()),
+            Mux(code.indexed, code.element >= config.scalars, code.element.any()),
             self._bad_mode(),
         ).any()
 
@@ -166,7 +166,7 @@ class Decode(wiring.Component):
         code, scalars, vectors = self._code, self.config.scalars, self.config.vector_registers
         a, b, c = Value.cast(code.a), Value.cast(code.b), code.c
         vector_a, scalar_a = code.a.kind == OperandKind.REGISTER, code.a.kind == OperandKind.SCALAR_REGISTER
-        only_register, index = self._is(*ONLY_REGISTER_A), code.elemented
+        only_register, index = self._is(*ONLY_REGISTER_A), code.indexed
         partials = Cat(c, Const(OperandKind.REGISTER.value, Shape.cast(OperandKind)))
         vector = Cat(
             code.destination >= vectors, c >= vectors, only_register & ~vector_a, self._is(*ITERATIVE_OPS), index
