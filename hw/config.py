@@ -79,6 +79,8 @@ class Config:
     vector_registers, register_beats
         Vector registers (at most 16) and the beats of ``lane_bytes`` of each: the longest ``vl`` is
         ``register_beats * lanes`` elements.
+    scalars
+        Scalar registers, at most 16. With 0 there are no scalar operations and no reductions.
     vector_beats
         Slots of each of the two vector queues and of the store stream's queue, lines; a power of two.
     reorder_beats
@@ -127,6 +129,7 @@ class Config:
     lengths: int = 8
     vector_registers: int = 8
     register_beats: int = 64
+    scalars: int = 0
     vector_beats: int = 256
     reorder_beats: int = 256
     token_depth: int = 256
@@ -176,10 +179,17 @@ class Config:
         if self.lookahead_lines < 2 * self.lookahead_burst:
             raise ValueError(f"lookahead_lines must be at least 2 * lookahead_burst, not {self.lookahead_lines!r}")
         self._check_contexts()
+        self._check_scalars()
         if self.banks < self.ports:
             raise ValueError(f"banks must be at least the ports, {self.ports}, not {self.banks!r}")
         if self.vector_beats < 2 * MAX_BURST or self.reorder_beats < 2 * MAX_BURST:
             raise ValueError(f"vector_beats and reorder_beats must be at least {2 * MAX_BURST}")
+
+    def _check_scalars(self) -> None:
+        if self.scalars and self.context_beats * self.lanes < 2:
+            raise ValueError(
+                f"register_beats must give each context 2 elements if there are scalars, not {self.register_beats!r}"
+            )
 
     def _check_contexts(self) -> None:
         if any(contexts not in (0, 2, 4, MAX_CONTEXTS) for contexts in self.contexts):
@@ -222,6 +232,11 @@ class Config:
         return self.register_beats // self.context_count
 
     @property
+    def rotating_registers(self) -> int:
+        """Vector registers whose names can rotate: at most half of them, a power of two."""
+        return 1 << (self.vector_registers // 2).bit_length() - 1
+
+    @property
     def hash(self) -> int:
         """32 bits that tell this machine from any other."""
         text = repr(sorted((k, v) for k, v in asdict(self).items() if k != "name"))
@@ -258,7 +273,8 @@ def _check_range(name: str, value: int, low: int, high: int) -> None:
 _RANGES = (
     ("bus_bytes", 8, 64), ("lanes", 1, 16), ("ports", 1, 16), ("levels", 2, MAX_LEVELS), ("registers", 3,
     MAX_REGISTERS), ("arguments", 16, 32), ("steps", 2, 32), ("callbacks", 2, 64), ("instructions", 4, 64),
-    ("lengths", 1, 8), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("vector_beats", 2, 4096),
+    ("lengths", 1, 8), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("scalars", 0, 16),
+    ("vector_beats", 2, 4096),
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
     2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
     ("random_outstanding", 2, 64), ("port_requests", 2, 64), ("port_outstanding", 2, 64), ("banks", 1, 16),
@@ -279,7 +295,7 @@ _POWERS_OF_TWO = (
 _PER_LEVEL = (("sequential_loads", 0, 4), ("random_loads", 0, 4), ("alus", 0, 4), ("shifters", 0, 1),
               ("contexts", 0, MAX_CONTEXTS))  # fmt: skip
 
-_DDR3 = Config(contexts=(0, 0, 8, 0))
+_DDR3 = Config(contexts=(0, 0, 8, 0), scalars=16)
 PRESETS = {
     "ddr3": _DDR3,
     "edge": replace(

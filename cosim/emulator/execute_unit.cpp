@@ -1,6 +1,7 @@
 #include "execute_unit.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace daedal {
@@ -11,11 +12,62 @@ constexpr std::uint64_t NO_CALLBACK = ~0ull;
 constexpr unsigned COUNT_BITS = 24;
 
 bool has_b(std::uint64_t op) {
-  return op == VectorOp::MULTIPLY || op == VectorOp::FMA || op == VectorOp::MUL_ADD;
+  return op == VectorOp::MULTIPLY || op == VectorOp::FMA || op == VectorOp::MUL_ADD || op == VectorOp::SELECT ||
+         op == VectorOp::DIVIDE || op == VectorOp::SCALE;
+}
+
+bool is_extreme(std::uint64_t op) { return op == VectorOp::MAX || op == VectorOp::MIN; }
+
+// What only scalars have.
+bool is_iterative(std::uint64_t op) { return op >= VectorOp::RECIPROCAL; }
+
+bool reduces(std::uint64_t op) {
+  return op == VectorOp::ADD || op == VectorOp::FMA || op == VectorOp::MUL_ADD || is_extreme(op);
+}
+
+std::uint32_t bits_of(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+float float_of(std::uint64_t bits) {
+  const auto low = static_cast<std::uint32_t>(bits);
+  float value;
+  std::memcpy(&value, &low, sizeof value);
+  return value;
+}
+
+// The bits of the nearest integer, ties to even; outside of 32 signed bits of the nearest that there is.
+std::uint32_t to_integer(float value) {
+  if (value != value) return 0;
+  const double whole = std::nearbyint(static_cast<double>(value));
+  const double most = std::numeric_limits<std::int32_t>::max(), least = std::numeric_limits<std::int32_t>::min();
+  return static_cast<std::uint32_t>(static_cast<std::int32_t>(std::clamp(whole, least, most)));
 }
 
 // An arithmetic result: every NaN is the one NaN of the machine.
 inline float canonical(float value) { return value != value ? std::numeric_limits<float>::quiet_NaN() : value; }
+
+float iterative(std::uint64_t op, float a, float b) {
+  switch (op) {
+    case VectorOp::RECIPROCAL:
+      return canonical(1.0f / a);
+    case VectorOp::DIVIDE:
+      return canonical(a / b);
+    case VectorOp::SQUARE_ROOT:
+      return canonical(std::sqrt(a));
+    case VectorOp::TO_FLOAT:
+      return static_cast<float>(static_cast<std::int32_t>(bits_of(a)));
+    case VectorOp::TO_INTEGER:
+      return float_of(to_integer(a));
+    default: {
+      // Exact in binary64, for scales that leave no more than an infinity or a zero.
+      const int scale = std::clamp(static_cast<std::int32_t>(bits_of(b)), -511, 511);
+      return canonical(static_cast<float>(std::ldexp(static_cast<double>(a), scale)));
+    }
+  }
+}
 
 // d[i] = operation(i); d may be one of the sources, at the same index.
 template <class Operation>
@@ -33,8 +85,11 @@ ExecuteUnit::ExecuteUnit(Core& core, StoreUnit& store)
       callbacks_(core.config.callbacks),
       code_(core.config.instructions),
       registers_(core.config.vector_registers),
+      scalars_(core.config.scalars),
+      turns_(core.config.context_count),
       zeros_(core.config.vl_max),
       broadcast_(core.config.vl_max),
+      other_broadcast_(core.config.vl_max),
       share_(core.config.context_beats * core.config.lanes) {
   for (auto& one : registers_) one.elements.resize(core.config.vl_max);
 }
@@ -44,6 +99,8 @@ void ExecuteUnit::clear() {
   std::fill(callbacks_.begin(), callbacks_.end(), NO_CALLBACK);
   std::fill(code_.begin(), code_.end(), Code{});
   for (auto& one : registers_) std::fill(std::begin(one.empty), std::end(one.empty), true);
+  std::fill(scalars_.begin(), scalars_.end(), Scalar{});
+  std::fill(turns_.begin(), turns_.end(), 0);
   active_ = false;
 }
 
@@ -58,21 +115,56 @@ void ExecuteUnit::configure(const ProgramWord& word) {
 }
 
 bool ExecuteUnit::legal(const Instruction& code) const {
-  const std::uint64_t registers = core_.config.vector_registers;
+  const std::uint64_t registers = core_.config.vector_registers, scalars = core_.config.scalars;
   const auto operand = [&](std::uint64_t kind, std::uint64_t number) {
     if (kind == OperandKind::REGISTER) return number < registers;
     if (kind == OperandKind::QUEUE) return number < FetchQueue::STORE;
-    return kind == OperandKind::SCALAR;
+    return kind == OperandKind::SCALAR || number < scalars;
   };
   const bool b_absent = code.b_kind == OperandKind::REGISTER && code.b_number == 0;
+  const bool same_pop = code.a_kind == code.b_kind && (code.a_kind == OperandKind::SCALAR ||
+                                                       (code.a_kind == OperandKind::QUEUE && code.a_number == code.b_number));
+  return VectorOp::known(code.op) && code.reserved == 0 && operand(code.a_kind, code.a_number) &&
+         operand(code.b_kind, code.b_number) && !same_pop && (has_b(code.op) || b_absent) &&
+         code.length < static_cast<std::uint64_t>(core_.config.lengths) &&
+         (code.indexed ? code.element < scalars : code.element == 0) && legal_mode(code);
+}
+
+bool ExecuteUnit::legal_mode(const Instruction& code) const {
+  const std::uint64_t registers = core_.config.vector_registers, scalars = core_.config.scalars;
   const bool a_register = code.a_kind == OperandKind::REGISTER;
-  const bool same_pop = code.a_kind == code.b_kind && !a_register &&
-                        (code.a_kind == OperandKind::SCALAR || code.a_number == code.b_number);
-  const bool needs_register = code.op == VectorOp::STORE || code.op == VectorOp::DIVIDE_COUNT;
-  return VectorOp::known(code.op) && code.reserved == 0 && code.destination < registers && code.c < registers &&
-         operand(code.a_kind, code.a_number) && operand(code.b_kind, code.b_number) && !same_pop &&
-         (has_b(code.op) || b_absent) && (a_register || !needs_register) &&
-         code.length < static_cast<std::uint64_t>(core_.config.lengths);
+  const auto is_c = [&](std::uint64_t kind, std::uint64_t number) {
+    return kind == OperandKind::REGISTER && number == code.c;
+  };
+  switch (code.mode) {
+    case Mode::VECTOR: {
+      const bool needs_register = code.op == VectorOp::STORE || code.op == VectorOp::DIVIDE_COUNT;
+      return code.destination < registers && code.c < registers && (a_register || !needs_register) &&
+             !is_iterative(code.op) && !code.indexed;
+    }
+    case Mode::SCALAR:
+      return code.destination < scalars && code.c < scalars && code.op != VectorOp::DIVIDE_COUNT &&
+             (code.op != VectorOp::STORE || code.a_kind == OperandKind::SCALAR_REGISTER) &&
+             (!code.indexed || a_register);
+    case Mode::REDUCE:
+      return code.destination < scalars && code.c < registers && reduces(code.op) && !code.indexed &&
+             !is_c(code.a_kind, code.a_number) && !(has_b(code.op) && is_c(code.b_kind, code.b_number));
+    default:
+      return false;
+  }
+}
+
+std::uint64_t ExecuteUnit::own_number(std::uint64_t name) const {
+  const std::uint64_t around = core_.config.rotating_registers;
+  return name < around ? (name - turns_[context_]) % around : name;
+}
+
+Instruction ExecuteUnit::renamed(Instruction code) const {
+  if (code.a_kind == OperandKind::REGISTER) code.a_number = own_number(code.a_number);
+  if (code.b_kind == OperandKind::REGISTER) code.b_number = own_number(code.b_number);
+  if (code.mode != Mode::SCALAR) code.c = own_number(code.c);
+  if (code.mode == Mode::VECTOR) code.destination = own_number(code.destination);
+  return code;
 }
 
 bool ExecuteUnit::run() {
@@ -100,9 +192,9 @@ bool ExecuteUnit::step() {
   if (position_ >= code_.size() || !code_[position_].legal)
     return core_.raise(Cause::PROGRAM, Queue::NONE, position_);
   const Code& code = code_[position_];
-  const Instruction& bits = code.bits;
+  const Instruction bits = renamed(code.bits);
   if (bits.op != VectorOp::NOP) {
-    const std::uint64_t elements = lengths_[bits.length];
+    const std::uint64_t elements = bits.mode == Mode::SCALAR ? 1 : lengths_[bits.length];
     if (elements == 0 || elements > static_cast<std::uint64_t>(core_.config.vl_max) || (context_ && elements > share_))
       return core_.raise(Cause::PROGRAM, Queue::NONE, elements);
     if (!available(code)) return false;
@@ -111,27 +203,34 @@ bool ExecuteUnit::step() {
       scalar = core_.scalars.front();
       core_.scalars.pop();
     }
-    float broadcast;
-    const auto low = static_cast<std::uint32_t>(scalar);
-    std::memcpy(&broadcast, &low, sizeof broadcast);
+    const float broadcast = float_of(scalar);
     const float *a = nullptr, *b = nullptr;
-    if (!operand({bits.a_number, bits.a_kind}, elements, broadcast, &a)) return false;
-    if (has_b(bits.op) && !operand({bits.b_number, bits.b_kind}, elements, broadcast, &b)) return false;
+    if (bits.indexed) {
+      if (!element(bits, &a)) return false;
+    } else if (!operand({bits.a_number, bits.a_kind}, elements, broadcast, broadcast_, &a)) {
+      return false;
+    }
+    if (has_b(bits.op) && !operand({bits.b_number, bits.b_kind}, elements, broadcast, other_broadcast_, &b))
+      return false;
     compute(bits, elements, a, b, scalar);
     if (core_.faulted()) return false;
   }
+  turns_[context_] += bits.rotate;
   active_ = !bits.last;
   ++position_;
   return true;
 }
 
-// Whether everything that the instruction pops is there; else `missing_` is what is not.
+// Whether everything that the instruction pops is there; else `missing_` is what is not. An index that is none is
+// found before rows are waited for.
 bool ExecuteUnit::available(const Code& code) {
   const Instruction& bits = code.bits;
   if (code.scalar && core_.scalars.empty()) {
     missing_ = Queue::SCALAR;
     return false;
   }
+  const float* unused;
+  if (bits.indexed && !element(renamed(bits), &unused)) return false;
   const Operand operands[] = {{bits.a_number, bits.a_kind}, {bits.b_number, bits.b_kind}};
   for (const Operand& one : operands) {
     if (one.kind == OperandKind::QUEUE && core_.rows[one.number].empty()) {
@@ -142,15 +241,29 @@ bool ExecuteUnit::available(const Code& code) {
   return true;
 }
 
-bool ExecuteUnit::operand(const Operand& operand, std::uint64_t elements, float scalar, const float** data) {
+bool ExecuteUnit::element(const Instruction& code, const float** data) {
+  const std::uint64_t index = scalars_[code.element].empty ? 0 : scalars_[code.element].bits;
+  if (index >= (context_ ? share_ : static_cast<std::uint64_t>(core_.config.vl_max)))
+    return core_.raise(Cause::PROGRAM, Queue::NONE, index);
+  Register& source = registers_[code.a_number];
+  *data = source.empty[context_] ? zeros_.data() : elements(source) + index;
+  return true;
+}
+
+bool ExecuteUnit::operand(const Operand& operand, std::uint64_t elements, float scalar, std::vector<float>& room,
+                          const float** data) {
   if (operand.kind == OperandKind::QUEUE) return pop_row(operand, elements, data);
-  if (operand.kind == OperandKind::SCALAR) {
-    std::fill_n(broadcast_.begin(), elements, scalar);
-    *data = broadcast_.data();
-  } else {
+  if (operand.kind == OperandKind::REGISTER) {
     Register& source = registers_[operand.number];
     *data = source.empty[context_] ? zeros_.data() : this->elements(source);
+    return true;
   }
+  if (operand.kind == OperandKind::SCALAR_REGISTER) {
+    const Scalar& source = scalars_[operand.number];
+    scalar = source.empty ? 0.0f : float_of(source.bits);
+  }
+  std::fill_n(room.begin(), elements, scalar);
+  *data = room.data();
   return true;
 }
 
@@ -163,22 +276,63 @@ bool ExecuteUnit::pop_row(const Operand& operand, std::uint64_t elements, const 
   return true;
 }
 
+void ExecuteUnit::clear_source(const Instruction& code) {
+  if (!code.clear) return;
+  if (code.a_kind == OperandKind::REGISTER) registers_[code.a_number].empty[context_] = true;
+  if (code.a_kind == OperandKind::SCALAR_REGISTER) scalars_[code.a_number].empty = true;
+}
+
 void ExecuteUnit::compute(const Instruction& code, std::uint64_t n, const float* a, const float* b,
                           std::uint64_t scalar) {
   const std::uint64_t lanes = core_.config.lanes;
   if (code.op == VectorOp::STORE) {
     store_.offer(a, n);
-    if (code.clear) registers_[code.a_number].empty[context_] = true;
+    clear_source(code);
     return;
   }
   core_.counters[Counter::LANE_BEATS] += (n + lanes - 1) / lanes;
-  Register& added = registers_[code.c];
-  const float* c = added.empty[context_] ? zeros_.data() : elements(added);
-  Register& result = registers_[code.destination];
-  float* d = elements(result);
-  const bool first = added.empty[context_] && (code.op == VectorOp::MAX || code.op == VectorOp::MIN);
+  if (code.mode == Mode::VECTOR) {
+    Register& added = registers_[code.c];
+    const bool none = added.empty[context_];
+    Register& result = registers_[code.destination];
+    operate(none && is_extreme(code.op) ? VectorOp::MOVE : code.op, n, elements(result), a, b,
+            none ? zeros_.data() : elements(added), scalar);
+    clear_source(code);
+    result.empty[context_] = false;
+    return;
+  }
+  float result;
+  if (code.mode == Mode::REDUCE) {
+    result = reduce(code.op, n, a, b);
+    registers_[code.c].empty[context_] = true;
+  } else if (is_iterative(code.op)) {
+    result = iterative(code.op, *a, has_b(code.op) ? *b : 0);
+  } else {
+    const Scalar& added = scalars_[code.c];
+    const float c = added.empty ? 0.0f : float_of(added.bits);
+    operate(added.empty && is_extreme(code.op) ? VectorOp::MOVE : code.op, 1, &result, a, b, &c, scalar);
+  }
+  clear_source(code);
+  scalars_[code.destination] = {bits_of(result), false};
+}
+
+float ExecuteUnit::reduce(std::uint64_t op, std::uint64_t n, const float* a, const float* b) {
+  const std::uint64_t combine = is_extreme(op) ? op : VectorOp::ADD;
+  const float infinity = std::numeric_limits<float>::infinity();
+  float partial[PARTIAL_SUMS];
+  std::fill(std::begin(partial), std::end(partial),
+            op == VectorOp::MAX ? -infinity : op == VectorOp::MIN ? infinity : -0.0f);
+  for (std::uint64_t first = 0; first < n; first += PARTIAL_SUMS)
+    operate(op, std::min(PARTIAL_SUMS, n - first), partial, a + first, b ? b + first : nullptr, partial, 0);
+  for (std::uint64_t half = PARTIAL_SUMS / 2; half; half /= 2)
+    operate(combine, half, partial, partial + half, nullptr, partial, 0);
+  return partial[0];
+}
+
+void ExecuteUnit::operate(std::uint64_t op, std::uint64_t n, float* d, const float* a, const float* b, const float* c,
+                          std::uint64_t scalar) {
   const float count = static_cast<float>(low_bits(scalar, COUNT_BITS));
-  switch (first ? VectorOp::MOVE : code.op) {
+  switch (op) {
     case VectorOp::MOVE:
       std::memmove(d, a, n * sizeof *d);
       break;
@@ -212,11 +366,21 @@ void ExecuteUnit::compute(const Instruction& code, std::uint64_t n, const float*
       else
         each(d, n, [=](auto i) { return canonical(a[i] / count); });
       break;
+    case VectorOp::SELECT:
+      each(d, n, [=](auto i) { return b[i] != 0 ? a[i] : c[i]; });
+      break;
+    case VectorOp::GREATER:
+      each(d, n, [=](auto i) { return a[i] > c[i] ? 1.0f : 0.0f; });
+      break;
+    case VectorOp::LESS:
+      each(d, n, [=](auto i) { return a[i] < c[i] ? 1.0f : 0.0f; });
+      break;
+    case VectorOp::EQUAL:
+      each(d, n, [=](auto i) { return a[i] == c[i] ? 1.0f : 0.0f; });
+      break;
     default:
       core_.raise(Cause::PROGRAM, Queue::NONE, position_);
   }
-  if (code.clear && code.a_kind == OperandKind::REGISTER) registers_[code.a_number].empty[context_] = true;
-  result.empty[context_] = false;
 }
 
 }  // namespace daedal

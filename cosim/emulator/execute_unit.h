@@ -27,23 +27,41 @@ class ExecuteUnit {
     std::vector<float> elements;
     bool empty[MAX_CONTEXTS];
   };
+  struct Scalar {
+    std::uint32_t bits = 0;
+    bool empty = true;
+  };
 
   // The elements of a register that belong to the token's context.
   float* elements(Register& one) const { return one.elements.data() + context_ * share_; }
   bool legal(const Instruction& code) const;
+  bool legal_mode(const Instruction& code) const;
+  // The instruction with the registers' own numbers instead of their names.
+  Instruction renamed(Instruction code) const;
+  std::uint64_t own_number(std::uint64_t name) const;
   bool start();
   bool step();
   bool available(const Code& code);
   bool pop_row(const Operand& operand, std::uint64_t elements, const float** data);
-  bool operand(const Operand& operand, std::uint64_t elements, float scalar, const float** data);
+  bool operand(const Operand& operand, std::uint64_t elements, float scalar, std::vector<float>& room,
+               const float** data);
+  // Element of vector register a that the index names; false, with a fault, if there is none.
+  bool element(const Instruction& code, const float** data);
   void compute(const Instruction& code, std::uint64_t elements, const float* a, const float* b, std::uint64_t scalar);
+  // One of the operations that rows have, from MOVE to EQUAL, element by element; d may be one of the sources.
+  void operate(std::uint64_t op, std::uint64_t n, float* d, const float* a, const float* b, const float* c,
+               std::uint64_t scalar);
+  float reduce(std::uint64_t op, std::uint64_t n, const float* a, const float* b);
+  void clear_source(const Instruction& code);
 
   Core& core_;
   StoreUnit& store_;
   std::vector<std::uint64_t> lengths_, callbacks_;  // 0 and ~0: not there
   std::vector<Code> code_;
   std::vector<Register> registers_;
-  std::vector<float> zeros_, broadcast_;
+  std::vector<Scalar> scalars_;
+  std::vector<std::uint64_t> turns_;  // of each context: how often its registers have rotated
+  std::vector<float> zeros_, broadcast_, other_broadcast_;
   std::vector<std::uint8_t> scratch_[FetchQueue::limit];  // rows that do not lie together, by queue
   bool active_ = false;
   std::uint64_t context_ = 0, share_;  // of the token; elements of a register for each context

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config import Config
 from daedal.hw.execute_unit.float_format import register
-from daedal.hw.execute_unit.records import Copies
+from daedal.hw.execute_unit.records import Copies, register_place
 from daedal.hw.execute_unit.schedule import ADDEND, LOOP, RESULT, SELECT
 
 
@@ -22,7 +22,7 @@ class AddendPath(wiring.Component):
     fire : ``In(1)``
         A beat is issued in this cycle; the next five belong to it.
     c_address, c_used
-        The register beat to add; +0.0 if not used.
+        The register beat to add, a ``register_place``; +0.0 if not used.
     fix : ``In(1)``
         The addend is operand b.
     address, copies
@@ -43,7 +43,7 @@ class AddendPath(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        address, width = range(config.vector_registers * config.register_beats), 8 * config.lane_bytes
+        address, width = register_place(config), 8 * config.lane_bytes
         super().__init__(
             {
                 "fire": In(1),

@@ -4,13 +4,18 @@ from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from daedal.hw.config import Config
+from daedal.hw.config import ELEMENT_BYTES, Config
 from daedal.hw.execute_unit.divide_steps import DivideSteps
 from daedal.hw.execute_unit.float_divide import COUNT_BITS
+from daedal.hw.execute_unit.iterative_op import IterativeOp
 from daedal.hw.execute_unit.lane_op import LaneOp
-from daedal.hw.execute_unit.records import Kind, decoded_layout, issue_layout, store_layout
+from daedal.hw.execute_unit.records import Kind, decoded_layout, issue_layout, register_number, store_layout
+from daedal.hw.execute_unit.reduce_steps import ReduceSteps
+from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
 from daedal.hw.interfaces import context_bits, scalar_layout
+from daedal.hw.isa.execute import OperandKind
 
 
 class EmptyFlags(wiring.Component):
@@ -24,8 +29,8 @@ class EmptyFlags(wiring.Component):
         Whose registers all others are.
     clear : ``In(1)``; clear_register
         That register becomes empty.
-    write : ``In(1)``; write_register
-        That register becomes not empty, even if it is the one that is cleared.
+    write : ``In(1)``; write_register; write_empty : ``In(1)``
+        That register becomes not empty, or empty after all, even if it is the one that is cleared.
     a, b, c
         Registers to ask for.
     a_empty, b_empty, c_empty : ``Out(1)``
@@ -43,6 +48,7 @@ class EmptyFlags(wiring.Component):
                 "clear_register": In(register),
                 "write": In(1),
                 "write_register": In(register),
+                "write_empty": In(1),
                 **{name: In(register) for name in "abc"},
                 **{f"{name}_empty": Out(1) for name in "abc"},
             }
@@ -58,7 +64,7 @@ class EmptyFlags(wiring.Component):
             with m.If(self.clear & (self.context == context)):
                 m.d.sync += empty.bit_select(self.clear_register, 1).eq(1)
             with m.If(self.write & (self.context == context)):
-                m.d.sync += empty.bit_select(self.write_register, 1).eq(0)
+                m.d.sync += empty.bit_select(self.write_register, 1).eq(self.write_empty)
             with m.If(self.launch):
                 m.d.sync += empty.eq(~0)
         m.d.comb += [
@@ -87,12 +93,16 @@ class Dispatch(wiring.Component):
         Rows for the lanes.
     store : ``Out(stream.Signature(store_layout(config)))``
         Rows to store.
-    held : ``In(1)``; held_register, held_context
-        A row still waits to be stored from that register of that context.
+    result : ``In(stream.Signature(32))``
+        Of the iterative unit.
+    held : ``In(1)``; held_register, held_scalar, held_context
+        A row still waits to be stored from that register of that context, or that scalar register.
+    pending : ``Out(1)``
+        A result of the iterative unit is still to come.
     fix_reciprocal : ``Out(32)``; fix_count : ``Out(24)``
         Of the division whose last pass was issued last.
     no_scalar, no_reciprocal : ``Out(1)``
-        An instruction waits in this cycle for a scalar, or for the reciprocal of one.
+        An instruction waits in this cycle for a scalar; for the reciprocal of one, or the iterative unit.
     no_store : ``Out(1)``
         It waits for an earlier store to start.
     """
@@ -107,7 +117,10 @@ class Dispatch(wiring.Component):
                 "issue": Out(stream.Signature(issue_layout(config))),
                 "store": Out(stream.Signature(store_layout(config))),
                 "held": In(1),
-                "held_register": In(range(config.vector_registers)),
+                "result": In(stream.Signature(32)),
+                "held_register": In(register_number(config)),
+                "held_scalar": In(1),
+                "pending": Out(1),
                 "held_context": In(context_bits(config)),
                 "fix_reciprocal": Out(32),
                 "fix_count": Out(COUNT_BITS),
@@ -124,74 +137,169 @@ class Dispatch(wiring.Component):
         kinds = {kind: Signal(name=f"is_{kind.name.lower()}") for kind in Kind}
         for kind, here in kinds.items():
             m.d.comb += here.eq(self.i.valid & (self.i.payload.kind == kind))
-        self._row = Signal(issue_layout(self.config))
+        self._row = row = Signal(issue_layout(self.config))
+        self._scalar_empty = Signal(self.config.scalars, init=~0)
+        self._injects, self._blocked, free = Signal(), Signal(), Signal()
         self._complete(m)
-        free = Signal()
-        held = Cat(self.held_context, self.held_register)
-        m.d.comb += free.eq(~self.held | (held != Cat(self._row.context, self._row.destination)))
-        self._to_lanes(m, kinds[Kind.LANES], kinds[Kind.DIVIDE], free)
+        held = Cat(Mux(self.held_scalar, 0, self.held_context), self.held_register, self.held_scalar)
+        mine = Cat(Mux(row.to_scalar, 0, row.context), row.destination, row.to_scalar)
+        m.d.comb += free.eq(~self.held | ((held != mine) & ~kinds[Kind.REDUCE]))
+        self._to_lanes(m, kinds, free)
         self._to_store(m, kinds[Kind.STORE])
-        m.d.comb += self.i.ready.eq(
-            kinds[Kind.NOTHING]
-            | (self.store.valid & self.store.ready)
-            | (kinds[Kind.LANES] & self.issue.valid & self.issue.ready)
-            | self._divide.done
+        if self.config.scalars:
+            self._reduce(m, kinds[Kind.REDUCE], free)
+            self._inject(m)
+        m.d.comb += self.no_store.eq(
+            (kinds[Kind.STORE] & ~self._blocked & ~self.store.ready)
+            | ((kinds[Kind.LANES] | kinds[Kind.REDUCE] | self._divide.o.valid) & ~free)
         )
-        m.d.comb += [
-            self.no_scalar.eq(
-                (kinds[Kind.LANES] & self.i.payload.needs_scalar & ~self.scalars.valid) | self._divide.waits
-            ),
-            self.no_store.eq(
-                (kinds[Kind.STORE] & ~self.store.ready) | ((kinds[Kind.LANES] | self._divide.o.valid) & ~free)
-            ),
-            self.no_reciprocal.eq(kinds[Kind.DIVIDE] & ~self._divide.o.valid & ~self._divide.waits),
-        ]
         return m
 
     def _complete(self, m: Module) -> None:
         """The instruction's row, with what the empty flags say; they change once it is taken to the end."""
         empty, code, row = self._empty, self.i.payload, self._row
-        first = code.extreme & empty.c_empty
+        reduces = code.kind == Kind.REDUCE
+        writes = Value.cast(code.kind).matches(Kind.LANES, Kind.DIVIDE, Kind.REDUCE)
         taken = self.i.valid & self.i.ready
+        m.d.comb += row.eq(code.issue)
+        self._rename(m, taken & code.rotate)
+        a_scalar, b_scalar = (one.kind == OperandKind.SCALAR_REGISTER for one in (row.a, row.b))
+        a_empty, b_empty, c_empty = Signal(), Signal(), Signal()
+        scalars = self._scalar_empty
         m.d.comb += [
             empty.launch.eq(self.launch),
             empty.context.eq(code.issue.context),
-            empty.a.eq(code.issue.a.register),
-            empty.b.eq(code.issue.b.register),
-            empty.c.eq(code.issue.c),
-            row.eq(code.issue),
-            row.a.zero.eq(empty.a_empty),
-            row.b.zero.eq(code.issue.b.zero | empty.b_empty),
-            row.c_used.eq(code.issue.c_used & ~empty.c_empty),
+            empty.a.eq(row.a.register),
+            empty.b.eq(row.b.register),
+            empty.c.eq(row.c),
+            a_empty.eq(Mux(a_scalar, scalars.bit_select(row.a.register, 1), empty.a_empty)),
+            b_empty.eq(Mux(b_scalar, scalars.bit_select(row.b.register, 1), empty.b_empty)),
+            c_empty.eq(Mux(row.c_scalar, scalars.bit_select(row.c, 1), empty.c_empty)),
+            row.a.zero.eq(a_empty),
+            row.b.zero.eq(code.issue.b.zero | b_empty),
+            row.c_used.eq(code.issue.c_used & ~c_empty),
+            row.indexed.eq(code.issue.indexed & ~scalars.bit_select(row.index, 1)),
+            row.drain.eq(row.indexed),
             row.scalar.eq(self.scalars.payload.value),
-            empty.clear.eq(taken & code.clear),
-            empty.clear_register.eq(code.issue.a.register),
-            empty.write.eq(taken & Value.cast(code.kind).matches(Kind.LANES, Kind.DIVIDE)),
-            empty.write_register.eq(code.issue.destination),
+            empty.clear.eq(taken & code.clear & ~a_scalar),
+            empty.clear_register.eq(row.a.register),
+            # The partial results of a reduction are gone after it.
+            empty.write.eq(taken & writes & (~row.to_scalar | reduces)),
+            empty.write_register.eq(Mux(reduces, row.c, row.destination)),
+            empty.write_empty.eq(reduces),
         ]
-        with m.If(first):
+        with m.If(code.extreme & c_empty & ~reduces):
             m.d.comb += row.op.eq(LaneOp.MOVE)
+        with m.If(taken & code.clear & a_scalar):
+            m.d.sync += scalars.bit_select(row.a.register, 1).eq(1)
+        with m.If(taken & writes & row.to_scalar):
+            m.d.sync += scalars.bit_select(row.destination, 1).eq(0)
+        with m.If(self.launch):
+            m.d.sync += scalars.eq(~0)
 
-    def _to_lanes(self, m: Module, lanes: Signal, divides: Signal, free: Signal) -> None:
+    def _rename(self, m: Module, rotates: Value) -> None:
+        """Put the registers' own numbers into the row instead of their names."""
+        around, row = self.config.rotating_registers, self._row
+        if around == 1:
+            return
+        digits = exact_log2(around)
+        turns = [Signal(digits, name=f"turns{context}") for context in range(self.config.context_count)]
+        mine, code = Signal(digits), self.i.payload.issue
+        m.d.comb += mine.eq(Array(turns)[code.context])
+        for context, turn in enumerate(turns):
+            with m.If(rotates & (code.context == context)):
+                m.d.sync += turn.eq(turn + 1)
+            with m.If(self.launch):
+                m.d.sync += turn.eq(0)
+        for number, scalar, renamed in (
+            (code.a.register, code.a.kind == OperandKind.SCALAR_REGISTER, row.a.register),
+            (code.b.register, code.b.kind == OperandKind.SCALAR_REGISTER, row.b.register),
+            (code.c, code.c_scalar, row.c),
+            (code.destination, code.to_scalar, row.destination),
+        ):
+            with m.If(~scalar & ~number[digits:].any()):
+                m.d.comb += renamed.eq((number - mine)[:digits])
+
+    def _to_lanes(self, m: Module, kinds: dict[Kind, Signal], free: Signal) -> None:
         divide, scalar = self._divide, self.i.payload.needs_scalar
+        lanes, divides = kinds[Kind.LANES] & ~self._blocked, kinds[Kind.DIVIDE]
+        here, enough = Signal(), ~scalar | self.scalars.valid
         m.d.comb += [
             divide.active.eq(divides),
             divide.row.eq(self._row),
             divide.count.payload.eq(self.scalars.payload.value),
             divide.count.valid.eq(self.scalars.valid),
-            divide.o.ready.eq(self.issue.ready & free),
+            divide.o.ready.eq(self.issue.ready & free & ~self._injects),
             self.fix_reciprocal.eq(divide.fix_reciprocal),
             self.fix_count.eq(divide.fix_count),
-            self.issue.valid.eq(free & Mux(divides, divide.o.valid, lanes & (~scalar | self.scalars.valid))),
+            here.eq(lanes & enough & free & self.issue.ready & ~self._injects),
+            self.issue.valid.eq(free & Mux(divides, divide.o.valid, lanes & enough)),
             self.issue.payload.eq(Mux(divides, divide.o.payload, self._row)),
-            self.scalars.ready.eq(Mux(divides, divide.count.ready, self.issue.valid & self.issue.ready & scalar)),
+            self.scalars.ready.eq(Mux(divides, divide.count.ready, here & scalar)),
+            self.i.ready.eq(kinds[Kind.NOTHING] | (self.store.valid & self.store.ready) | here | self._divide.done),
+            self.no_scalar.eq((kinds[Kind.LANES] & scalar & ~self.scalars.valid) | self._divide.waits),
+            self.no_reciprocal.eq((divides & ~self._divide.o.valid & ~self._divide.waits) | self._blocked),
         ]
+
+    def _reduce(self, m: Module, reduces: Signal, free: Signal) -> None:
+        """The passes of a reduction; its scalar is popped with the pass that uses it."""
+        m.submodules.reduce = steps = ReduceSteps(self.config)
+        m.d.comb += [
+            steps.active.eq(reduces & ~self._blocked),
+            steps.row.eq(self._row),
+        ]
+        enough = ~steps.pops | ~self.i.payload.needs_scalar | self.scalars.valid
+        with m.If(reduces):
+            m.d.comb += [
+                self.issue.payload.eq(steps.o.payload),
+                self.issue.valid.eq(steps.o.valid & free & enough),
+                steps.o.ready.eq(self.issue.ready & free & enough & ~self._injects),
+                self.scalars.ready.eq(steps.pops & steps.o.valid & steps.o.ready & self.i.payload.needs_scalar),
+                self.i.ready.eq(steps.done),
+                self.no_scalar.eq(~enough),
+            ]
+
+    def _inject(self, m: Module) -> None:
+        """Give a result of the iterative unit, when it comes, to the lanes, which write it.
+
+        Until then instructions that name its register are ``blocked``, and others for the iterative unit.
+        """
+        place, row, code = Signal(range(self.config.scalars)), self._row, self.i.payload
+        iterates = row.iterative != IterativeOp.NONE
+        mine = [
+            (row.a.kind == OperandKind.SCALAR_REGISTER) & (row.a.register == place),
+            (row.b.kind == OperandKind.SCALAR_REGISTER) & (row.b.register == place),
+            row.c_scalar & (row.c == place),
+            row.to_scalar & (row.destination == place),
+            row.indexed & (row.index == place),
+        ]
+        uses = Cat(mine).any() | iterates
+        m.d.comb += [
+            self._injects.eq(self.pending & self.result.valid),
+            self.result.ready.eq(self.pending & self.issue.ready),
+            self._blocked.eq(self.pending & self.i.valid & (code.kind != Kind.NOTHING) & uses),
+        ]
+        with m.If(self._injects):
+            o = self.issue.payload
+            m.d.comb += [
+                self.issue.valid.eq(1),
+                o.eq(0),
+                o.op.eq(LaneOp.MOVE), o.partial.eq(1), o.copies.as_value().eq(~0),
+                o.a.kind.eq(OperandKind.SCALAR), o.scalar.eq(self.result.payload), o.b.zero.eq(1),
+                o.to_scalar.eq(1), o.destination.eq(place),
+                o.row.tail_bytes.eq(ELEMENT_BYTES), o.row.wait.eq(READ_AFTER_WRITE - 1),
+            ]  # fmt: skip
+            with m.If(self.issue.ready):
+                m.d.sync += self.pending.eq(0)
+        with m.If((code.kind == Kind.LANES) & self.i.valid & self.i.ready & iterates):
+            m.d.sync += [self.pending.eq(1), place.eq(row.destination)]
 
     def _to_store(self, m: Module, stores: Signal) -> None:
         row = self._row
         m.d.comb += [
-            self.store.valid.eq(stores),
+            self.store.valid.eq(stores & ~self._blocked),
             self.store.payload.register.eq(row.a.register),
+            self.store.payload.scalar.eq(row.a.kind == OperandKind.SCALAR_REGISTER),
             self.store.payload.context.eq(row.context),
             self.store.payload.zero.eq(row.a.zero),
             self.store.payload.row.eq(row.row),

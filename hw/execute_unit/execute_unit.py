@@ -9,6 +9,7 @@ from daedal.hw.config import Config
 from daedal.hw.execute_unit.dispatch import Dispatch
 from daedal.hw.execute_unit.front import Front
 from daedal.hw.execute_unit.issue import Issue
+from daedal.hw.execute_unit.iterative_unit import IterativeUnit
 from daedal.hw.execute_unit.records import elements
 from daedal.hw.execute_unit.store_port import StorePort
 from daedal.hw.execute_unit.vector_path import VectorPath
@@ -26,7 +27,11 @@ class ExecuteUnit(wiring.Component):
     callback or the next, whose first instruction may come with every cycle. A register can be accumulated
     into ``schedule.LOOP`` cycles after it was last (from the start of a row to the start of the next), and be
     read as another operand after ``schedule.READ_AFTER_WRITE``; if it was issued in fewer cycles the next row
-    waits. A STORE takes no issue cycle. A division takes the row three times, each time after the result of
+    waits. A STORE takes no issue cycle. Instructions on scalars go the same way, as rows of one element; those that take
+    the iterative unit leave the way to others until their result comes, for which only what uses it waits, and the next
+    of them. A reduction fills its partial results, accumulates at ``LOOP`` cycles for each ``PARTIAL_SUMS`` elements or
+    one per beat, whatever is longer, and then waits for the lanes before each of at most five more passes.
+    A division takes the row three times, each time after the result of
     the one before, and first ``Reciprocal.latency`` cycles for a count other than the last.
 
     Members
@@ -47,7 +52,7 @@ class ExecuteUnit(wiring.Component):
         Take and issue nothing more.
     fault : ``Out(FaultPort(config))``
         FRAMING with the queue and the length expected; PROGRAM with the token (queue TOKEN), the address of
-        the instruction, or the length that is none. The unit stops.
+        the instruction, the length that is none, or the index of an element that is none. The unit stops.
     lane_beat : ``Out(1)``
         A beat was issued into the lanes; those of a division count once.
     stall_… : ``Out(1)``
@@ -97,15 +102,19 @@ class ExecuteUnit(wiring.Component):
         connect(m, flipped(self.vector0), issue.vector0)
         connect(m, flipped(self.vector1), issue.vector1)
         connect(m, store.o, flipped(self.stores))
+        if self.config.scalars:
+            m.submodules.iterative = iterative = IterativeUnit()
+            connect(m, iterative.o, dispatch.result)
+            m.d.comb += [iterative.i.payload.eq(path.request), iterative.i.valid.eq(path.request_valid)]
         m.d.comb += [
             stop.eq(self.halt | self.fault.valid),
             front.launch.eq(self.launch), dispatch.launch.eq(self.launch), store.clear.eq(self.launch),
             front.halt.eq(stop), issue.halt.eq(stop), store.halt.eq(stop),
             store.issuing.eq(issue.busy),
             dispatch.held.eq(store.held), dispatch.held_register.eq(store.register),
-            dispatch.held_context.eq(store.context),
+            dispatch.held_scalar.eq(store.scalar), dispatch.held_context.eq(store.context),
             self.mark_store_data.eq(store.mark),
-            self.idle.eq(front.empty & ~issue.active & ~path.flying & store.idle),
+            self.idle.eq(front.empty & ~issue.active & ~path.flying & store.idle & ~dispatch.pending),
         ]  # fmt: skip
         self._join_path(m)
         self._catch_faults(m)
@@ -115,7 +124,8 @@ class ExecuteUnit(wiring.Component):
     def _join_path(self, m: Module) -> None:
         issue, path, store = self._issue, self._path, self._store
         m.d.comb += [
-            path.fire.eq(issue.fire), path.row.eq(issue.present), path.beat.eq(issue.beat),
+            path.fire.eq(issue.fire), path.row.eq(issue.present), path.beat.eq(issue.beat), path.last.eq(issue.last),
+            issue.flying.eq(path.flying), issue.element.eq(path.element),
             path.vector0.eq(self.vector0.payload.data), path.vector1.eq(self.vector1.payload.data),
             path.fix_reciprocal.eq(self._dispatch.fix_reciprocal),
             path.fix_count.eq(self._dispatch.fix_count),
@@ -126,13 +136,15 @@ class ExecuteUnit(wiring.Component):
         """Keep the first fault. An instruction waits for earlier ones, which may still find a row wrong."""
         issue, front, fault = self._issue, self._front, self.fault.fault
         misframed = issue.misframed0 | issue.misframed1
-        with m.If(~self._stop & (misframed | (front.faulty & ~issue.active))):
+        with m.If(~self._stop & (misframed | issue.bad_index | (front.faulty & ~issue.active))):
             m.d.sync += [
                 self.fault.valid.eq(1),
                 fault.cause.eq(Mux(misframed, Cause.FRAMING, Cause.PROGRAM)),
                 fault.queue.eq(Mux(issue.misframed0, Queue.VECTOR0, Mux(misframed, Queue.VECTOR1, front.queue))),
                 fault.value.eq(Mux(misframed, elements(self.config, issue.present.row), front.value)),
             ]
+            with m.If(issue.bad_index):
+                m.d.sync += [fault.queue.eq(Queue.NONE), fault.value.eq(issue.element)]
 
     def _count(self, m: Module) -> None:
         """Strobes, a cycle late. Dispatch counts as stalled only if the lanes have nothing left to do."""

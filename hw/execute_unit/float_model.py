@@ -66,6 +66,12 @@ def lane_result(
             return multiply_add(factor, b, addend)
         case LaneOp.MUL_ADD:
             return multiply_add(multiply_add(factor, b, (factor ^ b) & _SIGN), one, addend)
+        case LaneOp.SELECT:
+            return a if b & ~_SIGN else c
+        case LaneOp.GREATER | LaneOp.LESS:
+            return one if _beats(a, c, LaneOp.MAX if op is LaneOp.GREATER else LaneOp.MIN) else 0
+        case LaneOp.EQUAL:
+            return one if not (is_nan(a) or is_nan(c)) and (a == c or not (a | c) & ~_SIGN) else 0
     raise ValueError(f"Operation must be a LaneOp, not {op!r}")
 
 

@@ -5,7 +5,7 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.execute_unit.float_format import CANONICAL_NAN, INFINITY, Float32, register
+from daedal.hw.execute_unit.float_format import CANONICAL_NAN, INFINITY, ONE, Float32, register
 
 
 class SpecialControl(data.Struct):
@@ -21,6 +21,13 @@ class SpecialControl(data.Struct):
     """With ``passes``: ``a`` only if it is greater than ``c``."""
     smaller: 1
     """With ``compares``: less instead of greater."""
+    equals: 1
+    """With ``compares``: equal instead of greater."""
+    tells: 1
+    """With ``compares``: the result is 1.0 or +0.0 instead of ``a`` or ``c``."""
+    selects: 1
+    """With ``passes``: ``a`` only if it is ``chosen``."""
+    chosen: 1
 
 
 class FloatSpecial(wiring.Component):
@@ -64,7 +71,10 @@ class FloatSpecial(wiring.Component):
         sign = Mux(self.product_infinite, self.product_sign, self.addend_sign)
 
         moved = Cat(self.a[:31], a.sign & ~self.control.absolute)
-        passed = register(m, Mux(self.control.compares & ~self._wins(m, a, c), self.c, moved), "passed")
+        wins, loses = self._wins(m, a, c), Signal()
+        m.d.comb += loses.eq((self.control.compares & ~wins) | (self.control.selects & ~self.control.chosen))
+        told = Mux(loses, 0, Const(ONE, 32))
+        passed = register(m, Mux(self.control.tells, told, Mux(loses, self.c, moved)), "passed")
         passes = register(m, self.control.passes, "passes")
         nan, sign = register(m, nan, "nan"), register(m, sign, "infinity_sign")
         infinite = register(m, self.product_infinite | c_infinite, "infinite")
@@ -76,10 +86,13 @@ class FloatSpecial(wiring.Component):
         return m
 
     def _wins(self, m: Module, a: Float32, c: Float32) -> Value:
-        """Whether ``a`` beats ``c``; a NaN beats nothing and is beaten by nothing, zeros are equal."""
+        """Whether ``a`` beats (equals) ``c``; a NaN beats nothing and is beaten by nothing, zeros are equal."""
         above, equal = Signal(), Signal()
         m.d.comb += [above.eq(self.a[:31] > self.c[:31]), equal.eq(self.a[:31] == self.c[:31])]
         turned = a.sign ^ self.control.smaller
         by_magnitude = Mux(turned, ~(above | equal), above)
-        by_sign = ~turned & ~(equal & a.is_zero())
-        return ~a.is_nan() & ~c.is_nan() & Mux(a.sign == c.sign, by_magnitude, by_sign)
+        zeros = equal & a.is_zero()
+        by_sign = ~turned & ~zeros
+        alike = a.sign == c.sign
+        beats = Mux(alike, by_magnitude, by_sign)
+        return ~a.is_nan() & ~c.is_nan() & Mux(self.control.equals, (equal & alike) | zeros, beats)

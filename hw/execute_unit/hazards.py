@@ -1,11 +1,12 @@
 """Which vector registers still wait for results."""
 
-from amaranth import Cat, Module, Signal, Value
+from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config import Config
+from daedal.hw.execute_unit.records import register_number
 from daedal.hw.execute_unit.schedule import LOOP, READ_AFTER_WRITE
 from daedal.hw.interfaces import context_bits
 
@@ -26,52 +27,72 @@ class Hazards(wiring.Component):
         Of the row that is issued, and of the one that would start.
     a, b, c
         Register numbers to ask for.
-    a_waits, b_waits, c_waits : ``Out(1)``
+    to_scalar, a_scalar, b_scalar, c_scalar : ``In(1)``
+        The destination, an operand is a scalar register. These are the same in all contexts.
+    index : ``In``
+        A scalar register more.
+    a_waits, b_waits, c_waits, index_waits : ``Out(1)``
         An operand in that register must not be used by a row that starts in this cycle.
     """
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        register = range(config.vector_registers)
+        register = register_number(config)
         super().__init__(
             {
                 "issued": In(1),
                 "destination": In(register),
                 "wait": In(range(READ_AFTER_WRITE)),
                 "context": In(context_bits(config)),
+                "index": In(range(config.scalars)),
                 **{name: In(register) for name in "abc"},
-                **{f"{name}_waits": Out(1) for name in "abc"},
+                **{name: In(1) for name in ("to_scalar", "a_scalar", "b_scalar", "c_scalar")},
+                **{f"{name}_waits": Out(1) for name in ("a", "b", "c", "index")},
             }
         )
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        registers = self.config.vector_registers
-        waits = Signal(registers)
+        vectors = self._count(m, "left", self.config.vector_registers, self.issued & ~self.to_scalar)
+        scalars = self._count(m, "scalar_left", self.config.scalars, self.issued & self.to_scalar)
+
+        def waits(number: Signal, scalar: Signal) -> Value:
+            return Mux(scalar, scalars.bit_select(number, 1), vectors.bit_select(number, 1))
+
+        m.d.comb += [
+            self.a_waits.eq(waits(self.a, self.a_scalar)),
+            self.b_waits.eq(waits(self.b, self.b_scalar)),
+            self.c_waits.eq(self._accumulates(m)),
+            self.index_waits.eq(scalars.bit_select(self.index, 1)),
+        ]
+        return m
+
+    def _count(self, m: Module, name: str, registers: int, issued: Value) -> Signal:
+        """Which registers still wait, each with a count of the cycles that are left."""
+        waits = Signal(registers, name=f"{name}_waits")
         for n in range(registers):
-            left = Signal(range(READ_AFTER_WRITE), name=f"left{n}")
-            with m.If(self.issued & (self.destination == n)):
+            left = Signal(range(READ_AFTER_WRITE), name=f"{name}{n}")
+            with m.If(issued & (self.destination == n)):
                 m.d.sync += left.eq(self.wait)
             with m.Elif(waits[n]):
                 m.d.sync += left.eq(left - 1)
             m.d.comb += waits[n].eq(left != 0)
-        m.d.comb += [
-            self.a_waits.eq(waits.bit_select(self.a, 1)),
-            self.b_waits.eq(waits.bit_select(self.b, 1)),
-            self.c_waits.eq(self._accumulates(m)),
-        ]
-        return m
+        return waits
 
     def _accumulates(self, m: Module) -> Value:
         """Whether ``c`` was the destination too shortly ago: a place for each of the last ``LOOP`` - 1 cycles."""
-        ours, waits = Cat(self.context, self.c), []
-        before = [self.issued, Cat(self.context, self.destination), self.wait]
+        ours, waits = self._place(self.c, self.c_scalar), []
+        before = [self.issued, self._place(self.destination, self.to_scalar), self.wait]
         for age in range(1, LOOP):
             recent = [Signal.like(value, name=f"{name}{age}") for name, value in zip(NAMES, before, strict=True)]
             m.d.sync += [to.eq(of) for to, of in zip(recent, before, strict=True)]
             valid, destination, wait = before = recent
             waits.append(valid & (destination == ours) & (wait >= READ_AFTER_WRITE - LOOP + age))
         return Cat(*waits).any()
+
+    def _place(self, number: Value, scalar: Value) -> Value:
+        """A number that tells this register from any other."""
+        return Cat(Mux(scalar, 0, self.context), number, scalar)
 
 
 NAMES = ("issued", "destination", "wait")

@@ -1,15 +1,19 @@
 """Issues the beats of a row into the lanes."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from daedal.hw.config import Config
 from daedal.hw.execute_unit.hazards import Hazards
 from daedal.hw.execute_unit.records import issue_layout
+from daedal.hw.execute_unit.schedule import LOOP
 from daedal.hw.interfaces import lane_beat_stream
-from daedal.hw.isa.execute import OperandKind
+from daedal.hw.isa.execute import PARTIAL_SUMS, OperandKind
+
+STATES = ("last", "busy", "active", "misframed0", "misframed1", "bad_index", "hazard", "starved", "starved0")
 
 
 class Issue(wiring.Component):
@@ -30,12 +34,20 @@ class Issue(wiring.Component):
         A beat is issued in this cycle.
     present : ``Out(issue_layout(config))``; beat : ``Out(range(register_beats))``
         Its row and its number in that.
+    last : ``Out(1)``
+        That is the row's last beat.
+    flying : ``In(1)``
+        Some result of a beat issued in an earlier cycle is still to come.
+    element : ``In(32)``
+        What the scalar register has that ``present`` names as its index.
     busy : ``Out(1)``
         A row is held, and this cycle does not issue its last beat.
     active : ``Out(1)``
         A row is held.
     misframed0, misframed1 : ``Out(1)``
         The beat popped from that queue in this cycle is not the one that its row needs.
+    bad_index : ``Out(1)``
+        There is no element ``element``. The row is never issued.
     hazard, starved : ``Out(1)``
         A row waits in this cycle for results; for a vector queue.
     starved0 : ``Out(1)``
@@ -53,20 +65,21 @@ class Issue(wiring.Component):
                 "fire": Out(1),
                 "present": Out(issue_layout(config)),
                 "beat": Out(range(config.register_beats)),
-                **{
-                    name: Out(1)
-                    for name in ("busy", "active", "misframed0", "misframed1", "hazard", "starved", "starved0")
-                },
+                "flying": In(1),
+                "element": In(32),
+                **{name: Out(1) for name in STATES},
             }
         )
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        first, last, ready = Signal(), Signal(), Signal()
-        done = Signal()
+        first, last, ready = Signal(), self.last, Signal()
+        done, conflicts = Signal(), Signal()
         m.d.comb += [
-            self.hazard.eq(self.active & first & self._conflicts(m, done)),
-            ready.eq(self.active & ~self.hazard & ~self.halt),
+            conflicts.eq(first & self._conflicts(m, done)),
+            self.hazard.eq(self.active & (conflicts | self._crowded(m))),
+            self.bad_index.eq(self.active & ~conflicts & ~self.halt & self.present.indexed & self._beyond()),
+            ready.eq(self.active & ~self.hazard & ~self.halt & ~self.bad_index),
             self.fire.eq(ready & ~self.starved),
             done.eq(self.fire & last),
             self.busy.eq(self.active & ~done),
@@ -91,17 +104,39 @@ class Issue(wiring.Component):
         m.submodules.hazards = hazards = Hazards(self.config)
         row = self.present
         conflicts = Signal()
+        a_register, b_register = (one.kind == OperandKind.REGISTER for one in (row.a, row.b))
+        a_scalar, b_scalar = (one.kind == OperandKind.SCALAR_REGISTER for one in (row.a, row.b))
         m.d.comb += [
-            hazards.issued.eq(done), hazards.destination.eq(row.destination), hazards.wait.eq(row.row.wait),
+            hazards.issued.eq(done & row.copies.as_value().any()), hazards.to_scalar.eq(row.to_scalar),
+            hazards.a_scalar.eq(a_scalar), hazards.b_scalar.eq(b_scalar), hazards.c_scalar.eq(row.c_scalar),
+            hazards.index.eq(row.index), hazards.destination.eq(row.destination), hazards.wait.eq(row.row.wait),
             hazards.a.eq(row.a.register), hazards.b.eq(row.b.register), hazards.c.eq(row.c),
             hazards.context.eq(row.context),
             conflicts.eq(
-                ((row.a.kind == OperandKind.REGISTER) & ~row.a.zero & hazards.a_waits)
-                | ((row.b.kind == OperandKind.REGISTER) & ~row.b.zero & hazards.b_waits)
+                ((a_register | a_scalar) & ~row.a.zero & hazards.a_waits)
+                | ((b_register | b_scalar) & ~row.b.zero & hazards.b_waits)
                 | (row.c_used & hazards.c_waits)
+                | (row.indexed & hazards.index_waits)
+                | (row.drain & self.flying)
             ),
         ]  # fmt: skip
         return conflicts
+
+    def _crowded(self, m: Module) -> Value:
+        """Whether the beat to which a row that wraps would add was added to less than ``LOOP`` cycles ago."""
+        around = PARTIAL_SUMS // self.config.lanes
+        if not self.config.scalars or around >= LOOP:
+            return Const(0)
+        recent, count = Signal(LOOP - 1), Signal(range(LOOP))
+        m.d.sync += recent.eq(Cat(self.fire, recent))
+        m.d.comb += count.eq(sum(recent[1:], recent[0]))
+        return self.present.wrap & (count >= around)
+
+    def _beyond(self) -> Value:
+        """Whether ``element`` is no element of a register, or not one of the context's."""
+        of_all, share = self.config.vl_max, self.config.context_beats * self.config.lanes
+        beyond_share = self.element[exact_log2(share) :].any() & (self.present.context != 0)
+        return self.element[exact_log2(of_all) :].any() | beyond_share
 
     def _pop(self, m: Module, ready: Signal, last: Signal) -> None:
         """Pop what the row needs, and check that it is what the row expects."""

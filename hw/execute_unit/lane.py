@@ -13,6 +13,8 @@ from daedal.hw.execute_unit.float_round import FloatRound
 from daedal.hw.execute_unit.float_special import FloatSpecial, SpecialControl
 from daedal.hw.execute_unit.lane_op import LaneOp
 
+COMPARISONS = (LaneOp.MAX, LaneOp.MIN, LaneOp.GREATER, LaneOp.LESS, LaneOp.EQUAL)
+
 
 class Lane(wiring.Component):
     """Binary32 arithmetic on two factors and a late addend, fully pipelined.
@@ -77,10 +79,14 @@ class Lane(wiring.Component):
         control, op = Signal(SpecialControl), Value.cast(self.op)
         m.d.comb += [
             control.ignores_addend.eq(op == LaneOp.MUL),
-            control.passes.eq(op.matches(LaneOp.MOVE, LaneOp.ABS, LaneOp.MAX, LaneOp.MIN)),
+            control.passes.eq(op.matches(LaneOp.MOVE, LaneOp.ABS, LaneOp.SELECT, *COMPARISONS)),
             control.absolute.eq(op == LaneOp.ABS),
-            control.compares.eq(op.matches(LaneOp.MAX, LaneOp.MIN)),
-            control.smaller.eq(op == LaneOp.MIN),
+            control.compares.eq(op.matches(*COMPARISONS)),
+            control.smaller.eq(op.matches(LaneOp.MIN, LaneOp.LESS)),
+            control.equals.eq(op == LaneOp.EQUAL),
+            control.tells.eq(op.matches(LaneOp.GREATER, LaneOp.LESS, LaneOp.EQUAL)),
+            control.selects.eq(op == LaneOp.SELECT),
+            control.chosen.eq(self.b[:31].any()),
         ]
         return control
 

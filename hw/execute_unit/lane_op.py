@@ -26,3 +26,11 @@ class LaneOp(enum.Enum, shape=4):
     """``p + c`` with one rounding."""
     MUL_ADD = 7
     """``p`` rounded, then ``+ c`` rounded."""
+    SELECT = 8
+    """``a`` if ``b`` is not a zero, else ``c``; every bit, also of a NaN. A NaN in ``b`` is no zero."""
+    GREATER = 9
+    """1.0 if ``a > c``, else +0.0; a NaN is not greater."""
+    LESS = 10
+    """1.0 if ``a < c``, else +0.0; a NaN is not less."""
+    EQUAL = 11
+    """1.0 if ``a == c``, else +0.0; a NaN equals nothing, zeros of either sign are equal."""

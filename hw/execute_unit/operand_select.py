@@ -1,6 +1,6 @@
 """Choice of operand a or b of a beat."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -14,6 +14,11 @@ from daedal.hw.isa.execute import OperandKind
 class OperandSelect(wiring.Component):
     """Brings operand ``a`` or ``b`` from wherever it is, one beat per cycle, ``schedule.SELECT`` cycles.
 
+    Parameters
+    ----------
+    picks
+        Whether elements can be picked.
+
     Members
     -------
     operand : ``In(operand_layout(config))``; scalar : ``In(32)``
@@ -22,12 +27,16 @@ class OperandSelect(wiring.Component):
         What the vector queues offer in this cycle.
     stored : ``In(8 * lane_bytes)``
         The beat's register, one cycle later, from the register file.
+    pick : ``In(range(lanes))``
+        Lane n gets element n + pick of ``stored``, when pick is a power of two greater than n or n is 0.
+    masked : ``In(lanes)``; neutral : ``In(32)``
+        These lanes get ``neutral`` instead.
     o : ``Out(8 * lane_bytes)``
         The operand, two cycles after the issue.
     """
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
+    def __init__(self, config: Config, *, picks: bool) -> None:
+        self.config, self._picks = config, picks
         width = 8 * config.lane_bytes
         super().__init__(
             {
@@ -36,6 +45,9 @@ class OperandSelect(wiring.Component):
                 "vector0": In(width),
                 "vector1": In(width),
                 "stored": In(width),
+                "pick": In(range(config.lanes)),
+                "masked": In(config.lanes),
+                "neutral": In(32),
                 "o": Out(width),
             }
         )
@@ -45,9 +57,27 @@ class OperandSelect(wiring.Component):
         other = Signal(len(self.o))
         popped = Mux(self.operand.queue, self.vector1, self.vector0)
         scalars = Cat(*[self.scalar] * self.config.lanes)
-        m.d.comb += other.eq(Mux(self.operand.kind == OperandKind.SCALAR, scalars, popped))
+        is_scalar = Value.cast(self.operand.kind).matches(OperandKind.SCALAR, OperandKind.SCALAR_REGISTER)
+        m.d.comb += other.eq(Mux(is_scalar, scalars, popped))
         other = register(m, other, "other")
         is_register = register(m, self.operand.kind == OperandKind.REGISTER, "is_register")
         zero = register(m, self.operand.zero, "zero")
-        m.d.comb += self.o.eq(register(m, Mux(is_register, Mux(zero, 0, self.stored), other), "chosen"))
+        pick = register(m, self.pick, "pick_late") if self._picks and self.config.lanes > 1 else Const(0)
+        masked, neutral = register(m, self.masked, "masked_late"), register(m, self.neutral, "neutral_late")
+        for n in range(self.config.lanes):
+            stored = Mux(zero, 0, self._picked(m, n, pick))
+            chosen = Mux(masked[n], neutral, Mux(is_register, stored, other.word_select(n, 32)))
+            m.d.comb += self.o.word_select(n, 32).eq(register(m, chosen, f"chosen{n}"))
         return m
+
+    def _picked(self, m: Module, n: int, pick: Value) -> Value:
+        """The element for lane ``n``."""
+        elements = [self.stored.word_select(k, 32) for k in range(self.config.lanes)]
+        picked = Signal(32, name=f"picked{n}")
+        m.d.comb += picked.eq(elements[n])
+        with m.Switch(pick):
+            for places in range(1, 1 << len(pick) if self.config.lanes > 1 else 1):
+                if n + places < self.config.lanes and (n == 0 or (places > n and places & (places - 1) == 0)):
+                    with m.Case(places):
+                        m.d.comb += picked.eq(elements[n + places])
+        return picked

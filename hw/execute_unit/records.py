@@ -1,10 +1,11 @@
 """What the stages of the execute unit hand to each other."""
 
-from amaranth import Cat, Value
+from amaranth import Cat, Shape, Value, unsigned
 from amaranth.lib import data, enum
 from amaranth.utils import exact_log2
 
 from daedal.hw.config import CONTEXT_BITS, ELEMENT_BYTES, Config
+from daedal.hw.execute_unit.iterative_op import IterativeOp
 from daedal.hw.execute_unit.lane_op import LaneOp
 from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
 from daedal.hw.interfaces import context_bits
@@ -34,12 +35,23 @@ def elements(config: Config, row: data.View) -> object:
     return row.last_beat * config.lanes + row.tail_bytes // ELEMENT_BYTES
 
 
+def register_number(config: Config) -> range:
+    """Numbers of vector registers and of scalar registers."""
+    return range(max(config.vector_registers, config.scalars))
+
+
+def register_place(config: Config) -> Shape:
+    """Where a beat is: its address in the vector registers, or the number of a scalar register below a set top bit."""
+    beats = Shape.cast(range(config.vector_registers * config.register_beats)).width
+    return unsigned(beats + (config.scalars > 0))
+
+
 def operand_layout(config: Config) -> data.StructLayout:
-    """Operand ``a`` or ``b``: a register, vector queue ``queue``, or the scalar.
+    """Operand ``a`` or ``b``: a vector or scalar register, vector queue ``queue``, or the scalar.
 
     A register that is ``zero`` is not looked at: all its elements are +0.0.
     """
-    return data.StructLayout({"register": range(config.vector_registers), "kind": OperandKind, "queue": 1, "zero": 1})
+    return data.StructLayout({"register": register_number(config), "kind": OperandKind, "queue": 1, "zero": 1})
 
 
 class Copies(data.Struct):
@@ -54,8 +66,16 @@ def issue_layout(config: Config) -> data.StructLayout:
     """One pass of a row through the lanes.
 
     ``c_used``: ``c`` is read; without it the addend is +0.0. ``fix``: the third pass of a division, which
-    takes its addend from operand ``b``. ``partial``: a pass before the last one of an instruction. ``context``:
-    whose share of the registers is meant.
+    takes its addend from operand ``b``. ``partial``: a pass that does not count, since another of its instruction does.
+    ``context``: whose share of the registers is meant. ``c_scalar``, ``to_scalar``: ``c``, ``destination`` is a scalar
+    register.
+
+    Operand ``a`` of a vector register starts ``a_offset`` beats (a power of two, and not less than the row's beats)
+    behind its first and with element ``pick`` of the beat: lane n gets element n + pick, when pick is a power of two
+    greater than n or n is 0. With ``indexed`` the scalar register ``index`` has the number of its element. ``drain``:
+    the row waits for all results before it. ``wrap``: ``c`` and the destination have no more than ``PARTIAL_SUMS``
+    elements, used over and over. ``masked``: elements behind the last take no part. ``iterative``: operands of this
+    operation, which go to the iterative unit.
     """
     operand = operand_layout(config)
     return data.StructLayout(
@@ -65,11 +85,21 @@ def issue_layout(config: Config) -> data.StructLayout:
             "negate_addend": 1,
             "a": operand,
             "b": operand,
-            "c": range(config.vector_registers),
+            "c": register_number(config),
             "c_used": 1,
+            "c_scalar": 1,
+            "a_offset": range(config.register_beats),
+            "pick": range(config.lanes),
+            "indexed": 1,
+            "index": range(config.scalars),
+            "drain": 1,
+            "wrap": 1,
+            "masked": 1,
+            "iterative": IterativeOp,
             "fix": 1,
             "partial": 1,
-            "destination": range(config.vector_registers),
+            "destination": register_number(config),
+            "to_scalar": 1,
             "copies": Copies,
             "row": row_layout(config),
             "context": context_bits(config),
@@ -79,10 +109,11 @@ def issue_layout(config: Config) -> data.StructLayout:
 
 
 def store_layout(config: Config) -> data.StructLayout:
-    """A row to store from ``register``; all zeros if that is ``zero``."""
+    """A row to store from ``register``, a vector register or a ``scalar`` one; all zeros if that is ``zero``."""
     return data.StructLayout(
         {
-            "register": range(config.vector_registers),
+            "register": register_number(config),
+            "scalar": 1,
             "context": context_bits(config),
             "zero": 1,
             "row": row_layout(config),
@@ -111,13 +142,14 @@ def fetched_layout() -> data.StructLayout:
     )
 
 
-class Kind(enum.Enum, shape=2):
+class Kind(enum.Enum, shape=3):
     """What the dispatcher does with an instruction."""
 
     NOTHING = 0
     LANES = 1
     STORE = 2
     DIVIDE = 3
+    REDUCE = 4
 
 
 def decoded_layout(config: Config) -> data.StructLayout:
@@ -133,6 +165,7 @@ def decoded_layout(config: Config) -> data.StructLayout:
             "extreme": 1,
             "needs_scalar": 1,
             "clear": 1,
+            "rotate": 1,
             "bad_token": 1,
             "illegal": 1,
             "bad_length": 1,

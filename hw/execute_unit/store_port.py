@@ -1,13 +1,13 @@
 """Stores: rows from the registers to the store data queue, beside the lanes."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.config import Config
 from daedal.hw.execute_unit.float_format import register
-from daedal.hw.execute_unit.records import register_beat, store_layout
+from daedal.hw.execute_unit.records import register_beat, register_number, register_place, store_layout
 from daedal.hw.execute_unit.schedule import RESULT
 from daedal.hw.interfaces import context_bits, lane_beat_layout, lane_beat_stream
 from daedal.hw.queues.queue import Queue
@@ -29,12 +29,12 @@ class StorePort(wiring.Component):
         A row issued before is not at its end in this cycle.
     halt : ``In(1)``
         Start no more.
-    held : ``Out(1)``; register, context
+    held : ``Out(1)``; register, scalar, context
         A row waits that does not start in this cycle: its register must not be written by rows issued next.
     full : ``Out(1)``
         It waits for room in the queue.
     read_address : ``Out``; read_data : ``In(8 * lane_bytes)``
-        Port of the register file; the data come one cycle after the address.
+        Port of the registers, a ``register_place``; the data come one cycle after the address.
     o : ``Out(lane_beat_stream(config))``
         The queue's output.
     idle : ``Out(1)``
@@ -51,10 +51,11 @@ class StorePort(wiring.Component):
                 "issuing": In(1),
                 "halt": In(1),
                 "held": Out(1),
-                "register": Out(range(config.vector_registers)),
+                "register": Out(register_number(config)),
+                "scalar": Out(1),
                 "context": Out(context_bits(config)),
                 "full": Out(1),
-                "read_address": Out(range(config.vector_registers * config.register_beats)),
+                "read_address": Out(register_place(config)),
                 "read_data": In(8 * config.lane_bytes),
                 "o": Out(lane_beat_stream(config)),
                 "idle": Out(1),
@@ -71,6 +72,7 @@ class StorePort(wiring.Component):
             start.eq(waiting & ~(follows & self.issuing) & row_ends & ~self.full & ~self.halt),
             self.held.eq(waiting & ~start),
             self.register.eq(row.register),
+            self.scalar.eq(row.scalar),
             self.context.eq(row.context),
             self.i.ready.eq(~self.held),
         ]
@@ -99,7 +101,7 @@ class StorePort(wiring.Component):
         m.d.comb += [
             last.eq(beat == present.row.last_beat),
             row_ends.eq(~active | last),
-            order.address.eq(register_beat(self.config, present.register, present.context, beat)),
+            order.address.eq(self._place(present, beat)),
             order.zero.eq(present.zero),
             order.last.eq(last),
             order.bytes.eq(Mux(last, present.row.tail_bytes, self.config.lane_bytes)),
@@ -108,6 +110,12 @@ class StorePort(wiring.Component):
         with m.If(row_ends):
             m.d.sync += [active.eq(start), present.eq(row), beat.eq(0)]
         return active, order
+
+    def _place(self, row: data.View, beat: Signal) -> Value:
+        vector = Value.cast(register_beat(self.config, row.register, row.context, beat))
+        if not self.config.scalars:
+            return vector
+        return Cat(Mux(row.scalar, row.register, vector)[: len(self.read_address) - 1], row.scalar)
 
     def _order_layout(self) -> data.StructLayout:
         beat = lane_beat_layout(self.config).members

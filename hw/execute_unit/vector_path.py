@@ -1,17 +1,25 @@
 """Vector registers, operand selection and lanes, joined."""
 
-from amaranth import Module, Value
+from amaranth import Cat, Const, Module, Mux, Shape, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from daedal.hw.config import Config
+from daedal.hw.config import ELEMENT_BYTES, Config
 from daedal.hw.execute_unit.addend_path import AddendPath
 from daedal.hw.execute_unit.float_divide import COUNT_BITS
+from daedal.hw.execute_unit.float_format import register
+from daedal.hw.execute_unit.iterative_op import IterativeOp
+from daedal.hw.execute_unit.iterative_unit import IterativeRequest
 from daedal.hw.execute_unit.lane_array import LaneArray
 from daedal.hw.execute_unit.operand_select import OperandSelect
-from daedal.hw.execute_unit.records import issue_layout, register_beat
+from daedal.hw.execute_unit.records import issue_layout, register_beat, register_place
+from daedal.hw.execute_unit.reduce_steps import neutral
 from daedal.hw.execute_unit.register_file import RegisterFile
+from daedal.hw.execute_unit.scalar_file import ScalarFile
+from daedal.hw.execute_unit.schedule import SELECT
+from daedal.hw.isa.execute import PARTIAL_SUMS, OperandKind
 
 
 class VectorPath(wiring.Component):
@@ -20,14 +28,18 @@ class VectorPath(wiring.Component):
 
     Members
     -------
-    fire : ``In(1)``; row : ``In(issue_layout(config))``; beat : ``In(range(register_beats))``
-        A beat is issued in this cycle: its row and its number in that.
+    fire : ``In(1)``; row : ``In(issue_layout(config))``; beat : ``In(range(register_beats))``; last : ``In(1)``
+        A beat is issued in this cycle: its row, its number in that, whether it is the row's last.
+    element : ``Out(32)``
+        The scalar register that ``row`` names as its index.
+    request : ``Out(IterativeRequest)``; request_valid : ``Out(1)``
+        For the iterative unit, which must be ready.
     vector0, vector1 : ``In(8 * lane_bytes)``
         The beats popped in this cycle.
     fix_reciprocal : ``In(32)``; fix_count : ``In(24)``
         For the third pass of a division.
     store_address, store_data
-        Read port of the store port: data come one cycle after the address.
+        Read port of the store port, for a ``register_place``: data come one cycle after it.
     flying : ``Out(1)``
         Some result is still to come.
     """
@@ -40,11 +52,15 @@ class VectorPath(wiring.Component):
                 "fire": In(1),
                 "row": In(issue_layout(config)),
                 "beat": In(range(config.register_beats)),
+                "last": In(1),
+                "element": Out(32),
+                "request": Out(IterativeRequest),
+                "request_valid": Out(1),
                 "vector0": In(width),
                 "vector1": In(width),
                 "fix_reciprocal": In(32),
                 "fix_count": In(COUNT_BITS),
-                "store_address": In(range(config.vector_registers * config.register_beats)),
+                "store_address": In(register_place(config)),
                 "store_data": Out(width),
                 "flying": Out(1),
             }
@@ -53,20 +69,27 @@ class VectorPath(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.registers = self.registers = registers = RegisterFile(self.config)
-        m.submodules.a = a = OperandSelect(self.config)
-        m.submodules.b = b = OperandSelect(self.config)
+        m.submodules.a = a = OperandSelect(self.config, picks=self.config.scalars > 0)
+        m.submodules.b = b = OperandSelect(self.config, picks=False)
         m.submodules.addend = self.addend = addend = AddendPath(self.config)
         m.submodules.lanes = lanes = LaneArray(self.config)
+        offset, pick = self._element()
         m.d.comb += [
-            registers.a_address.eq(self._at(self.row.a.register)),
-            registers.b_address.eq(self._at(self.row.b.register)),
+            registers.a_address.eq(self._at(self.row.a.register, self.beat | offset)),
+            registers.b_address.eq(self._at(self.row.b.register, self.beat)),
             registers.store_address.eq(self.store_address),
             self.store_data.eq(registers.store_data),
+            addend.read_data.eq(registers.c_data),
             self.flying.eq(addend.flying),
+            a.pick.eq(pick),
+            a.neutral.eq(neutral(Value.cast(self.row.op))),
         ]
         self._select(m, a, self.row.a, registers.a_data)
         self._select(m, b, self.row.b, registers.b_data)
         self._add(m, addend, registers)
+        if self.config.scalars:
+            self._join_scalars(m, registers)
+            self._request(m)
         self._compute(m, lanes)
         m.d.comb += [
             lanes.a.eq(a.o),
@@ -78,8 +101,66 @@ class VectorPath(wiring.Component):
         ]
         return m
 
-    def _at(self, register: Value) -> Value:
-        return register_beat(self.config, register, self.row.context, self.beat)
+    def _at(self, register: Value, beat: Value) -> Value:
+        return register_beat(self.config, register, self.row.context, beat)
+
+    def _element(self) -> tuple[Value, Value]:
+        """Where operand ``a`` lies: what is added to its beat, and which of the beat's elements comes first."""
+        lanes, row = exact_log2(self.config.lanes), self.row
+        if not self.config.scalars:
+            return Const(0), Const(0)
+        return Mux(row.indexed, self.element >> lanes, row.a_offset), Mux(row.indexed, self.element[:lanes], row.pick)
+
+    def _place(self, number: Value, scalar: Value) -> Value:
+        """The ``register_place`` of a beat of ``c`` or of a result."""
+        around = PARTIAL_SUMS // self.config.lanes
+        beat = Mux(self.row.wrap, self.beat[: exact_log2(around)], self.beat)
+        vector = Value.cast(self._at(number, beat))
+        width = Shape.cast(register_place(self.config)).width
+        if not self.config.scalars:
+            return vector[:width]
+        return Cat(Mux(scalar, number, vector)[: width - 1], scalar)
+
+    def _join_scalars(self, m: Module, registers: RegisterFile) -> None:
+        """The scalar registers beside the vector registers; a place with its top bit set is one of them."""
+        m.submodules.scalars = scalars = ScalarFile(self.config)
+        addend, row = self.addend, self.row
+        m.d.comb += [
+            scalars.a_address.eq(row.a.register), scalars.b_address.eq(row.b.register),
+            scalars.index_address.eq(row.index), self.element.eq(scalars.index_data),
+            scalars.c_address.eq(addend.read_address), scalars.store_address.eq(self.store_address),
+            scalars.write.eq(addend.write.rest & addend.write_address[-1]),
+            scalars.write_address.eq(addend.write_address), scalars.write_data.eq(registers.write_data),
+        ]  # fmt: skip
+        with m.If(addend.write_address[-1]):
+            m.d.comb += registers.write.as_value().eq(0)
+        for place, data_in, there in (
+            (addend.read_address, scalars.c_data, addend.read_data),
+            (self.store_address, scalars.store_data, self.store_data),
+        ):
+            with m.If(register(m, place[-1], "is_scalar")):
+                m.d.comb += there[:32].eq(data_in)
+        for select, operand, stored in (
+            (m.submodules.a, row.a, scalars.a_data),
+            (m.submodules.b, row.b, scalars.b_data),
+        ):
+            with m.If(operand.kind == OperandKind.SCALAR_REGISTER):
+                m.d.comb += select.scalar.eq(Mux(operand.zero, 0, stored))
+            tail = row.row.tail_bytes // ELEMENT_BYTES
+            m.d.comb += select.masked.eq(Cat(row.masked & self.last & (n >= tail) for n in range(self.config.lanes)))
+
+    def _request(self, m: Module) -> None:
+        """Give the operands of the iterative unit to it, once they are selected."""
+        a, b = m.submodules.a, m.submodules.b
+        request = self.request
+        m.d.comb += [
+            request.op.eq(register(m, self.row.iterative, "iterative", cycles=SELECT, shape=IterativeOp)),
+            request.a.eq(a.o),
+            request.b.eq(b.o),
+        ]
+        flying = Signal(SELECT)
+        m.d.sync += flying.eq(Cat(self.fire & (self.row.iterative != IterativeOp.NONE), flying))
+        m.d.comb += self.request_valid.eq(flying[-1])
 
     def _select(self, m: Module, select: OperandSelect, operand: data.View, stored: Value) -> None:
         m.d.comb += [
@@ -94,13 +175,12 @@ class VectorPath(wiring.Component):
         row = self.row
         m.d.comb += [
             addend.fire.eq(self.fire),
-            addend.c_address.eq(self._at(row.c)),
+            addend.c_address.eq(self._place(row.c, row.c_scalar)),
             addend.c_used.eq(row.c_used),
             addend.fix.eq(row.fix),
-            addend.address.eq(self._at(row.destination)),
+            addend.address.eq(self._place(row.destination, row.to_scalar)),
             addend.copies.eq(row.copies),
             registers.c_address.eq(addend.read_address),
-            addend.read_data.eq(registers.c_data),
             registers.write.eq(addend.write),
             registers.write_address.eq(addend.write_address),
         ]

@@ -1,20 +1,32 @@
-"""Instructions of the execute unit: temporal-vector operations on rows of ``vl`` binary32 elements."""
+"""Instructions of the execute unit: temporal-vector operations on rows of ``vl`` binary32 elements, and scalars."""
 
 from amaranth.lib import data, enum
 
 LENGTH_BITS = 3
 """Bits of the number of a length register."""
 
+PARTIAL_SUMS = 16
+"""Partial results of a reduction: element i of a row goes to partial result i modulo this."""
+
 
 class VectorOp(enum.Enum, shape=5):
     """What an instruction does, element by element; binary32, nearest even, subnormals kept, NaN is
     0x7fc00000.
 
-    ``c`` is always a vector register, the accumulator. MAX and MIN keep ``c`` unless ``a`` is strictly
+    ``c`` is always a register, the accumulator. MAX and MIN keep ``c`` unless ``a`` is strictly
     greater (less), so a NaN in ``a`` is ignored and one in ``c`` stays. MUL_ADD rounds the product before
     it adds. DIVIDE_COUNT pops a count from the scalar queue (its low 24 bits) and divides ``a`` by it,
     correctly rounded; a count of 0 gives ``a``. STORE sends ``a`` to the store unit. MOVE, ABS keep a NaN's
     payload.
+
+    GREATER, LESS, EQUAL give 1.0 if ``a`` is greater than, less than, equal to ``c``, else +0.0; a NaN is none of
+    these, zeros of either sign are equal. SELECT gives ``a`` where ``b`` is not zero (a NaN is not zero), else ``c``,
+    every bit of it.
+
+    From RECIPROCAL on the operations are for scalars only. RECIPROCAL, DIVIDE and SQUARE_ROOT are correctly rounded;
+    the root of a negative number is a NaN, that of -0.0 is -0.0. TO_FLOAT takes ``a`` for a signed integer of 32 bits
+    and rounds it. TO_INTEGER rounds ``a`` to the nearest integer, ties to even, as 32 signed bits; what does not fit
+    becomes the nearest that does, a NaN 0. SCALE is ``a * 2**b``, rounded once, ``b`` a signed integer of 32 bits.
     """
 
     NOP = 0
@@ -29,18 +41,50 @@ class VectorOp(enum.Enum, shape=5):
     ABS = 9
     DIVIDE_COUNT = 10
     STORE = 11
+    SELECT = 12
+    GREATER = 13
+    LESS = 14
+    EQUAL = 15
+    RECIPROCAL = 16
+    DIVIDE = 17
+    SQUARE_ROOT = 18
+    TO_FLOAT = 19
+    TO_INTEGER = 20
+    SCALE = 21
 
 
 class OperandKind(enum.Enum, shape=2):
     """Where operand ``a`` or ``b`` comes from."""
 
     REGISTER = 0
+    """A vector register."""
     QUEUE = 1
+    """A pop of a vector queue."""
     SCALAR = 2
+    """A pop of the scalar queue."""
+    SCALAR_REGISTER = 3
+    """A scalar register."""
+
+
+class Mode(enum.Enum, shape=2):
+    """What an instruction works on and where its result goes."""
+
+    VECTOR = 0
+    """On ``length`` elements; ``c`` and ``destination`` are vector registers. Scalars are used for all elements."""
+    SCALAR = 1
+    """On one element; ``c`` and ``destination`` are scalar registers. Of a vector register an element is used, from a
+    vector queue a row of one element is popped. ``length`` is not used. Not for DIVIDE_COUNT; STORE stores the scalar
+    register ``a`` as a row of one element.
+    """
+    REDUCE = 2
+    """The ``length`` elements of a row become one, in scalar register ``destination``. For ADD (the sum of ``a``), FMA
+    and MUL_ADD (the sum of ``a * b``), MAX and MIN.
+    """
 
 
 class Operand(data.Struct):
-    """An operand: vector register ``number``, a pop of vector queue ``number``, or a pop of the scalar queue.
+    """An operand: vector register ``number``, a pop of vector queue ``number``, a pop of the scalar queue, or scalar
+    register ``number``.
 
     A scalar (its low 32 bits, a binary32) is popped once when the instruction starts and is used for all
     elements.
@@ -54,20 +98,39 @@ class Instruction(data.Struct):
     """One instruction, 40 bits.
 
     ADD: ``d = a + c``; SUBTRACT: ``d = a - c``; MULTIPLY: ``d = a * b``; FMA, MUL_ADD: ``d = a * b + c``;
-    MAX, MIN: ``d = a > c ? a : c``, ``d = a < c ? a : c``; MOVE, ABS, DIVIDE_COUNT, STORE: of ``a`` only.
+    MAX, MIN: ``d = a > c ? a : c``, ``d = a < c ? a : c``; GREATER, LESS, EQUAL: ``d = a > c``, ``d = a < c``,
+    ``d = a == c``; SELECT: ``d = b != 0 ? a : c``; DIVIDE: ``d = a / b``; SCALE: ``d = a * 2**b``; all others of ``a``
+    only.
 
-    Every vector register has an *empty* flag, set when a launch starts. Reading an empty register gives
+    Every register has an *empty* flag, set when a launch starts. Reading an empty register gives
     +0.0 for all elements; but ``MAX`` and ``MIN`` whose ``c`` is empty take ``a``. Writing a register (even
     with fewer elements than it had) makes it not empty. ``clear`` empties the register that operand ``a``
     names once this instruction has read it (STORE and DIVIDE_COUNT of another register use it).
 
     In a token of context c, a vector register means its beats from ``c * Config.context_beats`` on, with an empty
-    flag of their own; a row of more than ``context_beats`` beats is a fault there unless c is 0.
+    flag of their own; a row of more than ``context_beats`` beats is a fault there unless c is 0. The scalar registers,
+    of which there are ``Config.scalars``, are the same for all contexts.
 
     ``length`` names the length register with the number of elements; ``last`` ends the callback. A row popped
-    from a vector queue must have exactly ``length`` elements, else the machine raises a framing fault.
-    ``a`` of STORE and of DIVIDE_COUNT is a register, and the ``b`` of an operation without one is 0. At
+    from a vector queue must have exactly ``length`` elements (one, in mode SCALAR), else the machine raises a framing
+    fault. ``a`` of STORE and of DIVIDE_COUNT is a register, and the ``b`` of an operation without one is 0. At
     most one operand is the scalar queue; ``a`` and ``b`` pop different queues.
+
+    A vector register as an operand in mode SCALAR is its element 0. With ``indexed``, ``a`` is a vector register and
+    means the element whose number, an unsigned integer, is in scalar register ``element``; the machine raises a fault
+    with that number if it is not less than the elements that the token's context has of a register: all
+    ``Config.vl_max`` in context 0, ``context_beats * lanes`` in others. Without it ``element`` is 0.
+
+    In mode REDUCE element i is accumulated into partial result i modulo ``PARTIAL_SUMS``, in order: for a sum from
+    -0.0, which changes nothing, for MAX and MIN from the infinity that loses against all. Then partial results i and
+    i + 8 are combined, the latter as ``a`` and the former as ``c`` of ADD, MAX or MIN, then i and i + 4, i + 2, i + 1.
+    So the result is the same for any number of lanes. An empty register has the sum +0.0, a row of -0.0 alone -0.0;
+    MAX and MIN ignore NaNs. ``c`` names a vector register for the partial results, neither ``a`` nor ``b``; it is
+    empty afterwards.
+
+    With ``rotate``, the vector registers 0 to R - 1 of this context rotate after this instruction: what is named n is
+    named n + 1 from then on, and R - 1 becomes 0. R is ``Config.rotating_registers``, half of the vector registers (a
+    power of two, rounded down). At a launch the names are the registers' own.
     """
 
     op: VectorOp
@@ -78,7 +141,11 @@ class Instruction(data.Struct):
     length: LENGTH_BITS
     clear: 1
     last: 1
-    reserved: 10
+    mode: Mode
+    indexed: 1
+    element: 4
+    rotate: 1
+    reserved: 2
 
 
 INSTRUCTION_BITS = 40

@@ -9,7 +9,7 @@ SMALL = Config(
     alus=(2, 1), shifters=(False, True), contexts=(0, 2), arguments=16, steps=9, callbacks=5, instructions=24,
     lengths=3,
     vector_registers=3, register_beats=128, vector_beats=32, reorder_beats=40, token_depth=3, scalar_depth=5,
-    store_address_depth=2, store_beats=260, lookahead_lines=8, lookahead_burst=2, random_outstanding=3,
+    store_address_depth=2, store_beats=260, lookahead_lines=8, lookahead_burst=2, random_outstanding=3, scalars=3,
     port_requests=2, port_outstanding=3, banks=4, page_bytes=128, write_batch=3, watchdog=2048,
 )  # fmt: skip
 """Little of everything, half a line of lanes; rows can be longer than the vector queues, and hangs are noticed soon."""
@@ -21,6 +21,7 @@ WIDE = Config(
     name="fuzz-wide", bus_bytes=64, lanes=16, levels=6, registers=7, sequential_loads=(4, 0, 1, 2, 2, 0),
     random_loads=(0, 4, 2, 1, 2, 0), alus=(4, 0, 1, 2, 4, 3), shifters=(False, True, True, False, True, True),
     contexts=(0, 0, 0, 4, 0, 0), steps=32, callbacks=64, arguments=16, vector_registers=16,
+    scalars=16,
 )  # fmt: skip
 
 LEAST = Config(
@@ -49,6 +50,7 @@ def random_config(rng: np.random.Generator) -> Config:
     able = [level for level, slots in enumerate(sequential) if slots]
     interleaves = int(rng.choice(able)) if able else None
     contexts = 1 << below(1, 3)
+    shared = register_beats * lanes // (1 if interleaves is None else contexts)
     return Config(
         name="random", bus_bytes=max(8, min(64, 4 * lanes << below(0, 2))), lanes=lanes, levels=levels,
         registers=below(3, 7),
@@ -60,4 +62,5 @@ def random_config(rng: np.random.Generator) -> Config:
         store_beats=4 * register_beats, vector_beats=1 << below(5, 8), reorder_beats=below(32, 256),
         token_depth=below(2, 64), scalar_depth=below(2, 64), store_address_depth=below(2, 64),
         ports=1, banks=1 << below(0, 3), page_bytes=1 << below(6, 11),
+        scalars=below(0, 16) if shared > 1 else 0,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from daedal.hw.config import Config
-from daedal.hw.isa.execute import Instruction, VectorOp
+from daedal.hw.isa.execute import Instruction, Mode, VectorOp
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program import FIELD_STRUCTS, Word, pack, unpack
 from daedal.hw.isa.program_words import (
@@ -40,6 +40,7 @@ from tests.fuzz.ranges import LOWEST
 
 LOADS = tuple(LevelField[f"LOAD{k}"] for k in range(4))
 ALUS = tuple(LevelField[f"ALU{k}"] for k in range(4))
+NOT_REDUCED = [op.value for op in (VectorOp.MOVE, VectorOp.SUBTRACT, VectorOp.SELECT, VectorOp.STORE, VectorOp.SCALE)]
 BEYOND = 1 << 36
 """An address where no memory is."""
 
@@ -244,13 +245,18 @@ def bad_instruction(m: Mutation) -> bool:
     """An instruction that the machine does not have."""
     config = m.config
     bad: list[dict[str, int]] = [
-        {"op": m.dice.between(len(VectorOp), 31)}, {"a.kind": 3}, {"a.kind": 1, "a.number": m.dice.between(2, 15)},
-        {"reserved": 1 << m.dice.below(10)}, {"op": VectorOp.STORE.value, "a.kind": 1, "a.number": 0},
+        {"op": m.dice.between(len(VectorOp), 31)}, {"mode": 3}, {"a.kind": 1, "a.number": m.dice.between(2, 15)},
+        {"reserved": 1 << m.dice.below(2)}, {"mode": Mode.REDUCE.value, "op": m.dice.pick(NOT_REDUCED)},
+        {"mode": Mode.SCALAR.value, "op": VectorOp.DIVIDE_COUNT.value}, {"mode": Mode.SCALAR.value, "op":
+        VectorOp.STORE.value, "a.kind": 0}, {"mode": Mode.VECTOR.value, "op": m.dice.between(16, len(VectorOp) - 1)},
+        {"mode": Mode.VECTOR.value, "indexed": 1}, {"indexed": 0, "element": m.dice.between(1, 15)}, {"op": VectorOp.STORE.value, "a.kind": 1, "a.number": 0},
         {"op": VectorOp.FMA.value, "a.kind": 1, "a.number": 0, "b.kind": 1, "b.number": 0},
         {"op": VectorOp.MOVE.value, "b.number": 1}, {"op": VectorOp.FMA.value, "a.kind": 2, "b.kind": 2},
     ]  # fmt: skip
     if config.vector_registers < 16:
-        bad += [{name: 15} for name in ("destination", "c")] + [{"a.kind": 0, "a.number": 15}]
+        bad += [{"mode": 0, name: 15} for name in ("destination", "c")] + [{"a.kind": 0, "a.number": 15}]
+    if config.scalars < 16:
+        bad += [{"mode": 1, name: 15} for name in ("destination", "c")] + [{"a.kind": 3, "a.number": 15}]
     lengths = max(1 << field.width for name, field in Instruction.as_shape() if name == "length")
     bad += [{"length": config.lengths}] if config.lengths < lengths else []
     return m.alter((InstructionField.CODE,), _set(**m.dice.pick(bad)))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from daedal.hw.config import Config
-from daedal.hw.isa.execute import VectorOp
+from daedal.hw.isa.execute import Mode, VectorOp
 from daedal.hw.isa.launch import Cause, Queue, State
 from daedal.hw.isa.program import Program, Word, pack, unpack
 from daedal.hw.isa.program_words import (
@@ -190,10 +190,15 @@ def test_what_was_never_written_does_not_exist(bench: Bench, field: Any) -> None
 
 
 @pytest.mark.parametrize("members", [
-    {"op": 31}, {"op": VectorOp.MOVE, "a": {"kind": 3}}, {"op": VectorOp.MOVE, "a": {"number": 15}},
+    {"op": 31}, {"op": VectorOp.MOVE, "mode": 3}, {"op": VectorOp.MOVE, "a": {"number": 15}},
     {"op": VectorOp.MOVE, "a": {"kind": 1, "number": 2}}, {"op": VectorOp.FMA, "a": QUEUE0, "b": QUEUE0},
     {"op": VectorOp.FMA, "a": SCALAR, "b": SCALAR}, {"op": VectorOp.STORE, "a": QUEUE0},
     {"op": VectorOp.MOVE, "destination": 15}, {"op": VectorOp.ADD, "a": QUEUE0, "c": 15},
+    {"op": VectorOp.MOVE, "reserved": 1}, {"op": VectorOp.DIVIDE, "a": QUEUE0}, {"op": VectorOp.ADD, "element": 1},
+    {"op": VectorOp.ADD, "indexed": 1}, {"op": VectorOp.DIVIDE_COUNT, "mode": Mode.SCALAR},
+    {"op": VectorOp.STORE, "mode": Mode.SCALAR}, {"op": VectorOp.MOVE, "mode": Mode.SCALAR, "a": QUEUE0, "indexed": 1},
+    {"op": VectorOp.SUBTRACT, "mode": Mode.REDUCE, "c": 1}, {"op": VectorOp.ADD, "mode": Mode.REDUCE},
+    {"op": VectorOp.FMA, "mode": Mode.REDUCE, "a": QUEUE0, "b": {"number": 2}, "c": 2},
 ])  # fmt: skip
 def test_instructions_that_do_not_exist(bench: Bench, members: dict[str, Any]) -> None:
     record = run_changed(bench, setting(InstructionField.CODE, 0, last=1, **members))

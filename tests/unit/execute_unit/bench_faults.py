@@ -6,13 +6,13 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
-from daedal.hw.isa.execute import VectorOp
+from daedal.hw.isa.execute import Mode, VectorOp
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField
 from tests.unit.execute_unit.driver import Driver
 from tests.unit.execute_unit.model import Row
-from tests.unit.execute_unit.programs import QUEUE, REGISTER, SCALAR, row, run_model, words
+from tests.unit.execute_unit.programs import OWN, QUEUE, REGISTER, SCALAR, row, run_model, words
 from tests.unit.harness import bench_config
 
 Q0, Q1 = {"kind": QUEUE, "number": 0}, {"kind": QUEUE, "number": 1}
@@ -76,14 +76,64 @@ ILLEGAL = {
     "register_b": {"op": VectorOp.FMA, "a": Q0, "b": {"kind": REGISTER, "number": 8}},
     "queue_a": {"op": VectorOp.MOVE, "a": {"kind": QUEUE, "number": 2}},
     "queue_b": {"op": VectorOp.FMA, "a": Q0, "b": {"kind": QUEUE, "number": 2}},
-    "kind_a": {"op": VectorOp.MOVE, "a": {"kind": 3}},
-    "kind_b": {"op": VectorOp.MULTIPLY, "a": Q0, "b": {"kind": 3}},
+    "mode": {**MOVE, "mode": 3},
+    "row_operation_on_scalars": {"op": VectorOp.DIVIDE_COUNT, "mode": Mode.SCALAR},
+    "scalar_operation_on_rows": {"op": VectorOp.SQUARE_ROOT, "a": Q0},
+    "store_of_a_row_as_a_scalar": {"op": VectorOp.STORE, "mode": Mode.SCALAR},
+    "store_of_a_scalar_as_a_row": {"op": VectorOp.STORE, "a": {"kind": OWN}},
+    "operation_that_does_not_reduce": {"op": VectorOp.SUBTRACT, "mode": Mode.REDUCE, "a": Q0},
+    "partial_results_in_a": {"op": VectorOp.ADD, "mode": Mode.REDUCE, "a": {"kind": REGISTER, "number": 2}, "c": 2},
+    "partial_results_in_b": {"op": VectorOp.FMA, "mode": Mode.REDUCE, "a": Q0},
+    "element_of_a_row": {"op": VectorOp.MOVE, "mode": Mode.SCALAR, "a": Q0, "indexed": 1},
+    "element_for_rows": {"op": VectorOp.MOVE, "indexed": 1},
+    "unused_element": {"op": VectorOp.MOVE, "mode": Mode.SCALAR, "element": 1},
     "same_queue": {"op": VectorOp.MULTIPLY, "a": Q1, "b": Q1},
     "two_scalars": {"op": VectorOp.MULTIPLY, "a": {"kind": SCALAR}, "b": {"kind": SCALAR, "number": 1}},
     "superfluous_b": {**MOVE, "b": {"kind": REGISTER, "number": 1}},
     "store_of_a_row": {"op": VectorOp.STORE, "a": Q0},
     "quotient_of_a_row": {"op": VectorOp.DIVIDE_COUNT, "a": Q0},
 }
+
+
+BEYOND = {
+    "scalar_a": {"op": VectorOp.MOVE, "a": {"kind": OWN, "number": 15}},
+    "scalar_b": {"op": VectorOp.MULTIPLY, "a": Q0, "b": {"kind": OWN, "number": 15}},
+    "scalar_c": {"op": VectorOp.ADD, "mode": Mode.SCALAR, "c": 15},
+    "scalar_destination": {"op": VectorOp.ADD, "mode": Mode.SCALAR, "destination": 15},
+    "reduced_destination": {"op": VectorOp.ADD, "mode": Mode.REDUCE, "a": Q0, "destination": 15},
+    "element": {"op": VectorOp.MOVE, "mode": Mode.SCALAR, "indexed": 1, "element": 15},
+}
+"""Illegal where there are less than 16 scalar registers."""
+
+
+@cocotb.test()
+@cocotb.parametrize(name=list(BEYOND))
+async def scalar_registers_that_do_not_exist(dut, name):
+    if bench_config().scalars < 16:
+        check(await faulted(dut, words([1], [[STORE, BEYOND[name]]]), [0]), Cause.PROGRAM, Queue.NONE, 1)
+
+
+@cocotb.test()
+@cocotb.parametrize(context=[0, 1], beyond=[0, 1, "all"])
+async def elements_that_do_not_exist(dut, context, beyond):
+    """The last element that the context has, the one behind it, and the largest index."""
+    config = bench_config()
+    elements = config.context_beats * config.lanes if context else config.vl_max
+    index = 0xFFFFFFFF if beyond == "all" else elements - 1 + beyond
+    take = {"op": VectorOp.MOVE, "mode": Mode.SCALAR, "a": {"kind": REGISTER, "number": 1}, "indexed": 1, "element": 2}
+    codes = [MOVE, {"op": VectorOp.MOVE, "mode": Mode.SCALAR, "a": {"kind": SCALAR}, "destination": 2}, take,
+             {"op": VectorOp.STORE, "mode": Mode.SCALAR, "a": {"kind": OWN}}]  # fmt: skip
+    driver = Driver(dut, config)
+    await driver.begin(words([elements], [codes]))
+    numbers = np.arange(elements, dtype=np.uint32)
+    driver.feed_rows(0, [Row(numbers)])
+    driver.sources["scalars"].start([{"value": 3 << 32 | index}])
+    driver.sources["tokens"].start([{"callback": 0, "context": context}])
+    if beyond:
+        check(await driver.fault(5000), Cause.PROGRAM, Queue.NONE, index)
+    else:
+        (stored,) = await driver.sink.wait(1)
+        assert (stored.data & 0xFFFFFFFF, stored.bytes, stored.last) == (index, 4, 1)
 
 
 @cocotb.test()

@@ -8,9 +8,15 @@ from typing import Any
 import numpy as np
 
 from daedal.hw.config import Config
-from daedal.hw.isa.execute import OperandKind, VectorOp
+from daedal.hw.isa.execute import PARTIAL_SUMS, Mode, OperandKind, VectorOp
 
 NAN = 0x7FC00000
+ONE = 0x3F800000
+WITH_B = (VectorOp.MULTIPLY, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.SELECT, VectorOp.DIVIDE, VectorOp.SCALE)
+WITH_C = (VectorOp.ADD, VectorOp.SUBTRACT, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.MAX, VectorOp.MIN, VectorOp.SELECT,
+          VectorOp.GREATER, VectorOp.LESS, VectorOp.EQUAL)  # fmt: skip
+NEUTRAL = {VectorOp.MAX: 0xFF800000, VectorOp.MIN: 0x7F800000}
+"""What partial results start from; those of sums from -0.0."""
 _libm = ctypes.CDLL(ctypes.util.find_library("m"))
 _libm.fmaf.restype = ctypes.c_float
 _libm.fmaf.argtypes = [ctypes.c_float] * 3
@@ -43,7 +49,63 @@ def binary(op: VectorOp, a: np.ndarray, c: np.ndarray) -> np.ndarray:
             return np.where(fa > fc, a, c)
         case VectorOp.MIN:
             return np.where(fa < fc, a, c)
+        case VectorOp.GREATER:
+            return np.where(fa > fc, np.uint32(ONE), np.uint32(0))
+        case VectorOp.LESS:
+            return np.where(fa < fc, np.uint32(ONE), np.uint32(0))
+        case VectorOp.EQUAL:
+            return np.where(fa == fc, np.uint32(ONE), np.uint32(0))
     raise ValueError(op)
+
+
+def ternary(op: VectorOp, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """The operations that have an operand ``b``, of those that are for rows."""
+    if op is VectorOp.FMA:
+        return fma(a, b, c)
+    if op is VectorOp.SELECT:
+        return np.where(floats(b) != 0, a, c)
+    product = binary(VectorOp.MULTIPLY, a, b)
+    return product if op is VectorOp.MULTIPLY else binary(VectorOp.ADD, product, c)
+
+
+def scalar_only(op: VectorOp, a: int, b: int) -> int:
+    """The operations on one element that rows do not have."""
+    fa, fb = (floats(np.array([bits], np.uint32))[0] for bits in (a, b))
+    match op:
+        case VectorOp.RECIPROCAL:
+            result = np.float32(1) / fa
+        case VectorOp.DIVIDE:
+            result = fa / fb
+        case VectorOp.SQUARE_ROOT:
+            result = np.sqrt(fa)
+        case VectorOp.TO_FLOAT:
+            result = np.float32(signed(a))
+        case VectorOp.TO_INTEGER:
+            whole = 0.0 if np.isnan(fa) else float(np.clip(np.rint(np.float64(fa)), -(1 << 31), (1 << 31) - 1))
+            return int(whole) & 0xFFFFFFFF
+        case VectorOp.SCALE:
+            result = np.float32(np.ldexp(np.float64(fa), np.clip(signed(b), -700, 700)))
+    return int(canonical(np.array([result], np.float32))[0])
+
+
+def signed(bits: int) -> int:
+    return bits - (1 << 32) if bits >> 31 else bits
+
+
+def reduce(op: VectorOp, a: np.ndarray, b: np.ndarray | None) -> int:
+    """The partial results, each in order, then the tree."""
+    neutral = NEUTRAL.get(op, 1 << 31)
+    combine = op if op in NEUTRAL else VectorOp.ADD
+    partial = np.full(PARTIAL_SUMS, neutral, np.uint32)
+    for first in range(0, len(a), PARTIAL_SUMS):
+        part = slice(first, min(first + PARTIAL_SUMS, len(a)))
+        used = slice(0, part.stop - first)
+        so_far = partial[used]
+        partial[used] = binary(op, a[part], so_far) if b is None else ternary(op, a[part], b[part], so_far)
+    while len(partial) > 1:
+        half = len(partial) // 2
+        partial = binary(combine, partial[half:], partial[:half])
+    return int(partial[0])
 
 
 @dataclass
@@ -64,7 +126,7 @@ class Row:
 
 @dataclass
 class Model:
-    """State of the unit: registers of each context (None: empty), and what it was given and gave so far."""
+    """State of the unit: registers of each context and scalars (None: empty), what it was given and gave so far."""
 
     config: Config
     lengths: list[int]
@@ -73,60 +135,124 @@ class Model:
     scalars: list[int] = field(default_factory=list)
     stores: list[Row] = field(default_factory=list)
     beats: int = 0
+    bad_index: int | None = None
+    below: int = 0
 
     def __post_init__(self) -> None:
+        self.own_scalars: list[int | None] = [None] * self.config.scalars
+        self.turns = [0] * self.config.context_count
         self.contexts = [[None] * self.config.vector_registers for _ in range(self.config.context_count)]
         self.registers = self.contexts[0]
 
     def execute(self, code: dict[str, Any], make_row: Any, make_scalar: Any, context: int = 0) -> None:
-        """Do one instruction; what it pops is made by ``make_row(elements)``, ``make_scalar(is_count)``."""
-        self.registers = self.contexts[context]
-        op = code["op"]
-        if op is VectorOp.NOP:
-            return
-        count = self.lengths[code.get("length", 0)]
-        a = self._operand(code.get("a", {}), count, make_row, make_scalar)
-        destination, c = code.get("destination", 0), self.registers[code.get("c", 0)]
+        """Do one instruction; what it pops is made by ``make_row(elements)``, ``make_scalar(is_count, below)``.
+
+        A member ``below`` of ``code``: the scalar that it pops is an integer less than that.
+        """
+        self.registers, self.context = self.contexts[context], context
+        code = self._renamed(code)
+        if code["op"] is not VectorOp.NOP:
+            self._do(code, make_row, make_scalar)
+        self.turns[context] += code.get("rotate", 0)
+
+    def _renamed(self, code: dict[str, Any]) -> dict[str, Any]:
+        """The instruction with the vector registers' own numbers."""
+        mode, code = code.get("mode", Mode.VECTOR), dict(code)
+
+        def own(number: int) -> int:
+            around = self.config.rotating_registers
+            return (number - self.turns[self.context]) % around if number < around else number
+
+        for name in "ab":
+            operand = {"kind": OperandKind.REGISTER, "number": 0, **code.get(name, {})}
+            if operand["kind"] is OperandKind.REGISTER:
+                operand["number"] = own(operand["number"])
+            code[name] = operand
+        code["c"], code["destination"] = code.get("c", 0), code.get("destination", 0)
+        if mode is not Mode.SCALAR:
+            code["c"] = own(code["c"])
+        if mode is Mode.VECTOR:
+            code["destination"] = own(code["destination"])
+        return code
+
+    def _do(self, code: dict[str, Any], make_row: Any, make_scalar: Any) -> None:
+        op, mode = code["op"], code.get("mode", Mode.VECTOR)
+        self.below = code.get("below", 0)
+        count = 1 if mode is Mode.SCALAR else self.lengths[code.get("length", 0)]
+        if code.get("indexed"):
+            a = self._element(code)
+            if a is None:
+                return
+        else:
+            a = self._operand(code["a"], count, make_row, make_scalar)
         if op is VectorOp.STORE:
             self.stores.append(Row(a))
-            if code.get("clear"):
-                self.registers[code["a"]["number"]] = None
+            self._clear(code)
             return
-        addend = np.zeros(count, np.uint32) if c is None else c[:count]
         self.beats += -(-count // self.config.lanes)
         with np.errstate(all="ignore"):
-            result = self._result(op, code, a, addend, c is None, make_row, make_scalar)
-        if code.get("clear"):
-            self.registers[code["a"]["number"]] = None
-        self.registers[destination] = result
+            if mode is Mode.REDUCE:
+                b = self._operand(code["b"], count, make_row, make_scalar) if op in WITH_B else None
+                result: Any = reduce(op, a, b)
+                self.registers[code["c"]] = None
+            else:
+                result = self._result(op, code, a, self._addend(code, count), make_row, make_scalar)
+        self._clear(code)
+        if mode is Mode.VECTOR:
+            self.registers[code["destination"]] = result
+        else:
+            self.own_scalars[code["destination"]] = int(result if mode is Mode.REDUCE else result[0])
 
-    def _result(self, op: VectorOp, code: dict[str, Any], a: np.ndarray, c: np.ndarray, empty: bool,
+    def _clear(self, code: dict[str, Any]) -> None:
+        if code.get("clear"):
+            where: Any = self.own_scalars if code["a"]["kind"] is OperandKind.SCALAR_REGISTER else self.registers
+            if code["a"]["kind"] in (OperandKind.SCALAR_REGISTER, OperandKind.REGISTER):
+                where[code["a"]["number"]] = None
+
+    def _element(self, code: dict[str, Any]) -> np.ndarray | None:
+        """The element that the index names; None, and ``bad_index``, if there is none."""
+        index, shared = self.own_scalars[code["element"]] or 0, self.config.context_beats * self.config.lanes
+        if index >= (shared if self.context else self.config.vl_max):
+            self.bad_index = index
+            return None
+        register = self.registers[code["a"]["number"]]
+        return np.zeros(1, np.uint32) if register is None else register[index : index + 1].copy()
+
+    def _addend(self, code: dict[str, Any], count: int) -> np.ndarray | None:
+        """``c``, or None if it is empty."""
+        if code.get("mode", Mode.VECTOR) is Mode.SCALAR:
+            value = self.own_scalars[code["c"]]
+            return None if value is None else np.array([value], np.uint32)
+        c = self.registers[code["c"]]
+        return None if c is None else c[:count]
+
+    def _result(self, op: VectorOp, code: dict[str, Any], a: np.ndarray, added: np.ndarray | None,
                 make_row: Any, make_scalar: Any) -> np.ndarray:  # fmt: skip
-        if op is VectorOp.MOVE or (op in (VectorOp.MAX, VectorOp.MIN) and empty):
+        c = np.zeros(len(a), np.uint32) if added is None else added
+        if op is VectorOp.MOVE or (op in (VectorOp.MAX, VectorOp.MIN) and added is None):
             return a
         if op is VectorOp.ABS:
             return a & np.uint32(0x7FFFFFFF)
         if op is VectorOp.DIVIDE_COUNT:
-            count = make_scalar(True)
+            count = make_scalar(True, 0)
             self.scalars.append(count)
             count &= 0xFFFFFF
             return canonical(floats(a) / np.float32(count)) if count else a
-        if op in (VectorOp.MULTIPLY, VectorOp.FMA, VectorOp.MUL_ADD):
-            b = self._operand(code.get("b", {}), len(a), make_row, make_scalar)
-            if op is VectorOp.FMA:
-                return fma(a, b, c)
-            product = binary(VectorOp.MULTIPLY, a, b)
-            return product if op is VectorOp.MULTIPLY else binary(VectorOp.ADD, product, c)
-        return binary(op, a, c)
+        b = self._operand(code["b"], len(a), make_row, make_scalar) if op in WITH_B else np.zeros(1, np.uint32)
+        if op.value >= VectorOp.RECIPROCAL.value:
+            return np.array([scalar_only(op, int(a[0]), int(b[0]))], np.uint32)
+        return ternary(op, a, b, c) if op in WITH_B else binary(op, a, c)
 
     def _operand(self, operand: dict[str, Any], count: int, make_row: Any, make_scalar: Any) -> np.ndarray:
-        kind, number = operand.get("kind", OperandKind.REGISTER), operand.get("number", 0)
+        kind, number = operand["kind"], operand["number"]
         if kind is OperandKind.QUEUE:
             row = make_row(count)
             self.rows[number].append(Row(row))
             return row
         if kind is OperandKind.SCALAR:
-            self.scalars.append(make_scalar(False))
+            self.scalars.append(make_scalar(False, self.below))
             return np.full(count, self.scalars[-1] & 0xFFFFFFFF, np.uint32)
+        if kind is OperandKind.SCALAR_REGISTER:
+            return np.full(count, self.own_scalars[number] or 0, np.uint32)
         register = self.registers[number]
         return np.zeros(count, np.uint32) if register is None else register[:count].copy()

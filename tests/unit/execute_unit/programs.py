@@ -6,19 +6,21 @@ from typing import Any
 import numpy as np
 
 from daedal.hw.config import Config
-from daedal.hw.isa.execute import OperandKind, VectorOp
+from daedal.hw.isa.execute import Mode, OperandKind, VectorOp
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField
-from tests.unit.execute_unit.model import Model
+from tests.unit.execute_unit.model import WITH_B, WITH_C, Model
 
 Code = dict[str, Any]
 Token = int | tuple[int, int]
 """A callback, or a callback and a context."""
 SPECIAL = (0, 1 << 31, 0x7F800000, 0xFF800000, 0x7FC00001, 0xFFA00000, 1, 0x80000001, 0x7FFFFF, 0x800000,
            0x7F7FFFFF, 0x3F800000, 0xBF800000)  # fmt: skip
-WITH_B = (VectorOp.MULTIPLY, VectorOp.FMA, VectorOp.MUL_ADD)
-WITH_C = (VectorOp.ADD, VectorOp.SUBTRACT, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.MAX, VectorOp.MIN)
 REGISTER, QUEUE, SCALAR = OperandKind.REGISTER, OperandKind.QUEUE, OperandKind.SCALAR
+OWN = OperandKind.SCALAR_REGISTER
+ON_ROWS = tuple(op for op in VectorOp if op.value < VectorOp.RECIPROCAL.value)
+ON_SCALARS = tuple(op for op in VectorOp if op not in (VectorOp.NOP, VectorOp.DIVIDE_COUNT))
+REDUCES = (VectorOp.ADD, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.MAX, VectorOp.MIN)
 
 
 def placed(token: Token) -> tuple[int, int]:
@@ -38,8 +40,10 @@ def row(rng: random.Random, elements: int) -> np.ndarray:
     return np.array([element(rng) for _ in range(elements)], np.uint32)
 
 
-def scalar(rng: random.Random, is_count: bool) -> int:
-    """A scalar with something in the bits that do not count."""
+def scalar(rng: random.Random, is_count: bool, below: int) -> int:
+    """A scalar with something in the bits that do not count: an element, a count, or an integer that is ``below``."""
+    if below:
+        return rng.randrange(below) | rng.getrandbits(8) << 32
     if not is_count:
         return element(rng) | rng.getrandbits(8) << 32
     count = rng.choice((0, 1, 2, 3, 7, 7, 20, rng.getrandbits(12), rng.getrandbits(24)))
@@ -54,7 +58,8 @@ def words(lengths: list[int], callbacks: list[list[Code]]) -> list[Word]:
         result.append(Word(CallbackField.START, token, position))
         for n, code in enumerate(codes):
             last = int(n == len(codes) - 1)
-            result.append(Word.packed(InstructionField.CODE, position, **{"last": last, **code}))
+            members = {name: value for name, value in code.items() if name != "below"}
+            result.append(Word.packed(InstructionField.CODE, position, **{"last": last, **members}))
             position += 1
     return result
 
@@ -73,30 +78,91 @@ class Generator:
         used = min(config.lengths, max(1, config.vector_registers // 2))
         numbers = rng.sample(range(config.lengths), used)
         self.groups = {number: list(range(n, config.vector_registers, used)) for n, number in enumerate(numbers)}
+        around = config.rotating_registers
+        self.rotates = around > 1 and rng.random() < 0.6
+        if self.rotates:  # what may be named by any of these names has one length
+            rest = range(around, config.vector_registers)
+            self.groups = {number: [r for r in rest if r % used == n] for n, number in enumerate(numbers)}
+            self.groups[numbers[0]] += range(around)
+            self.groups = {number: group for number, group in self.groups.items() if group}
 
     def callback(self, most: int) -> list[Code]:
-        return [self.instruction() for _ in range(self.rng.randint(1, most))]
+        codes: list[Code] = []
+        for _ in range(self.rng.randint(1, most)):
+            codes += self.instructions()
+        if self.rotates and self.rng.random() < 0.5:
+            self.rng.choice(codes)["rotate"] = 1
+        return codes
+
+    def instructions(self) -> list[Code]:
+        """An instruction, or two that belong together."""
+        draw = self.rng.random() if self.config.scalars else 0
+        if draw < 0.5:
+            return [self.instruction()]
+        if draw < 0.65 and self.config.vector_registers > 2:
+            return [self.reduction()]
+        return self.element() if draw < 0.7 else [self.on_scalars()]
 
     def instruction(self) -> Code:
         rng = self.rng
-        op = rng.choice((*VectorOp, VectorOp.ADD, VectorOp.FMA, VectorOp.STORE))
+        op = rng.choice((*ON_ROWS, VectorOp.ADD, VectorOp.FMA, VectorOp.STORE))
         if op is VectorOp.NOP:
             return {"op": op}
         length = rng.choice(list(self.groups))
         group = self.groups[length]
         code: Code = {"op": op, "length": length, "destination": rng.choice(group), "c": rng.choice(group)}
-        only_register = op in (VectorOp.STORE, VectorOp.DIVIDE_COUNT)
-        code["a"] = self._operand(group, REGISTER if only_register else rng.choice((REGISTER, QUEUE, QUEUE, SCALAR)))
-        if op in WITH_B:
-            kinds = [kind for kind in OperandKind if kind is not SCALAR or code["a"]["kind"] is not SCALAR]
-            code["b"] = self._operand(group, rng.choice(kinds))
+        return self._with_operands(code, group, op in (VectorOp.STORE, VectorOp.DIVIDE_COUNT))
+
+    def reduction(self) -> Code:
+        """A row to a scalar; the register for partial results is any that is no operand."""
+        rng = self.rng
+        length = rng.choice(list(self.groups))
+        code: Code = {"op": rng.choice(REDUCES), "mode": Mode.REDUCE, "length": length}
+        code["destination"] = rng.randrange(self.config.scalars)
+        self._with_operands(code, self.groups[length], False)
+        operands = [code[name] for name in "ab" if name in code]
+        taken = [one["number"] for one in operands if one["kind"] is REGISTER]
+        return code | {"c": rng.choice([r for r in range(self.config.vector_registers) if r not in taken])}
+
+    def on_scalars(self, op: VectorOp | None = None) -> Code:
+        rng, scalars = self.rng, self.config.scalars
+        op = rng.choice((*ON_SCALARS, VectorOp.FMA, VectorOp.STORE)) if op is None else op
+        code: Code = {"op": op, "mode": Mode.SCALAR, "length": rng.randrange(self.config.lengths)}
+        code |= {"destination": rng.randrange(scalars), "c": rng.randrange(scalars)}
+        if op is VectorOp.STORE:
+            return code | {"a": {"kind": OWN, "number": rng.randrange(scalars)}, "clear": int(rng.random() < 0.3)}
+        return self._with_operands(code, list(range(self.config.vector_registers)), False)
+
+    def element(self) -> list[Code]:
+        """An index comes from the scalar queue, then the element that it names is used."""
+        rng = self.rng
+        length = rng.choice(list(self.groups))
+        place = rng.randrange(self.config.scalars)
+        pop = {"op": VectorOp.MOVE, "mode": Mode.SCALAR, "a": {"kind": SCALAR}, "destination": place,
+               "below": self.lengths[length]}  # fmt: skip
+        while True:
+            use = self.on_scalars()
+            if "a" in use and use["op"] is not VectorOp.STORE and use["a"]["kind"] is not QUEUE:
+                break
+        register = {"kind": REGISTER, "number": rng.choice(self.groups[length])}
+        return [pop, use | {"a": register, "element": place, "indexed": 1}]
+
+    def _with_operands(self, code: Code, group: list[int], only_register: bool) -> Code:
+        rng = self.rng
+        kinds = (REGISTER, QUEUE, QUEUE, SCALAR, *((OWN, OWN) if self.config.scalars else ()))
+        code["a"] = self._operand(group, REGISTER if only_register else rng.choice(kinds))
+        if code["op"] in WITH_B:
+            allowed = [kind for kind in kinds if kind is not SCALAR or code["a"]["kind"] is not SCALAR]
+            code["b"] = self._operand(group, rng.choice(allowed))
             if code["b"]["kind"] is QUEUE and code["a"]["kind"] is QUEUE:
                 code["b"]["number"] = 1 - code["a"]["number"]
-        if code["a"]["kind"] is REGISTER and rng.random() < 0.4:
+        if code["a"]["kind"] in (REGISTER, OWN) and rng.random() < 0.4:
             code["clear"] = 1
         return code
 
     def _operand(self, group: list[int], kind: OperandKind) -> Code:
+        if kind is OWN:
+            return {"kind": kind, "number": self.rng.randrange(self.config.scalars)}
         return {"kind": kind, "number": self.rng.choice(group) if kind is REGISTER else self.rng.randrange(2)}
 
 
@@ -106,5 +172,5 @@ def run_model(config: Config, lengths: list[int], callbacks: list[list[Code]], t
     model = Model(config, lengths)
     for token, context in map(placed, tokens):
         for code in callbacks[token]:
-            model.execute(code, lambda n: row(rng, n), lambda is_count: scalar(rng, is_count), context)
+            model.execute(code, lambda n: row(rng, n), lambda *kind: scalar(rng, *kind), context)
     return model

@@ -1,16 +1,35 @@
 # amaranth: UnusedElaboratable=no
 """The execute unit against a model of its instructions."""
 
+from dataclasses import replace
+
 import pytest
 
+from daedal.hw.config import Config
 from daedal.hw.execute_unit.execute_unit import ExecuteUnit
-from tests.unit.harness import CONFIGS, run_cocotb
+from tests.unit.harness import CONFIGS, ODD, run_cocotb
 
-BENCHES = ("bench_directed", "bench_execute_unit", "bench_faults")
+BENCHES = ("bench_directed", "bench_execute_unit", "bench_faults", "bench_scalars")
+
+ONE_LANE = replace(ODD, name="one-lane", lanes=1, register_beats=16, store_beats=33, vector_registers=4, scalars=4)
+"""All partial results of a reduction lie in beats of their own."""
+
+OTHERS = [
+    ("bench_execute_unit", ONE_LANE), ("bench_scalars", ONE_LANE),
+    ("bench_execute_unit", Config.preset("wide")), ("bench_scalars", Config.preset("wide")),
+    ("bench_execute_unit", Config.preset("minimum")),
+]  # fmt: skip
 
 
 @pytest.mark.rtl
 @pytest.mark.parametrize("bench", BENCHES)
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
 def test_execute_unit(config, bench):
+    run_cocotb(ExecuteUnit(config), "execute_unit", f"tests.unit.execute_unit.{bench}", parameters={"config": config})
+
+
+@pytest.mark.rtl
+@pytest.mark.parametrize(("bench", "config"), OTHERS, ids=lambda value: getattr(value, "name", value))
+def test_other_lanes(config, bench):
+    """One lane; as many as there are partial results; no scalars at all."""
     run_cocotb(ExecuteUnit(config), "execute_unit", f"tests.unit.execute_unit.{bench}", parameters={"config": config})

@@ -51,6 +51,10 @@ uint32_t expected(const Operation &x) {
     case OP_ADD: return canonical(factor + addend);
     case OP_MUL: return canonical(factor * b);
     case OP_FMA: return canonical(fmaf(factor, b, addend));
+    case OP_SELECT: return b != 0 ? x.a : x.c;
+    case OP_GREATER: return a > c ? 0x3f800000 : 0;
+    case OP_LESS: return a < c ? 0x3f800000 : 0;
+    case OP_EQUAL: return a == c ? 0x3f800000 : 0;
     default: return canonical(factor * b + addend);
     }
 }
@@ -196,15 +200,16 @@ void operands(Random &random, Operation &x) {
     case 2: x.c = pack(random, product + random.between(-3, 3)); break;
     default: x.c = pack(random, product + random.between(-54, 30)); break;
     }
-    if (x.op == OP_ADD || x.op <= OP_MIN) {
+    if (x.op == OP_ADD || x.op <= OP_MIN || x.op >= OP_SELECT) {
         int near_exponent = (int)(x.c >> 23 & 255);
         if (random.below(2)) x.a = pack(random, near_exponent + random.between(-27, 27));
         else x.a = (x.c ^ random.below(2) << 31) + random.between(-2, 2);
     }
 }
 
-const uint32_t SHARES[16] = {OP_FMA, OP_FMA, OP_FMA, OP_FMA, OP_FMA, OP_FMA, OP_MUL_ADD, OP_MUL_ADD,
-                             OP_MUL_ADD, OP_MUL_ADD, OP_ADD, OP_ADD, OP_MUL, OP_MUL, OP_MAX, OP_MIN};
+const uint32_t SHARES[20] = {OP_FMA, OP_FMA, OP_FMA, OP_FMA, OP_FMA, OP_FMA, OP_MUL_ADD, OP_MUL_ADD,
+                             OP_MUL_ADD, OP_MUL_ADD, OP_ADD, OP_ADD, OP_MUL, OP_MUL, OP_MAX, OP_MIN,
+                             OP_SELECT, OP_GREATER, OP_LESS, OP_EQUAL};
 
 // A dividend for `count`: any bits, subnormal, small, a number halfway between two subnormal quotients.
 uint32_t dividend(Random &random, uint32_t count) {
@@ -295,7 +300,7 @@ void check_random(uint64_t seed, uint64_t count, Report *report) {
     Random random{seed};
     auto take = [&](const Operation &x, uint32_t o) { judge(*report, x, o, expected(x)); };
     for (uint64_t n = 0; n < count; n++) {
-        Operation x{SHARES[random.below(16)], random.below(2), random.below(2), 0, 0, 0};
+        Operation x{SHARES[random.below(20)], random.below(2), random.below(2), 0, 0, 0};
         operands(random, x);
         bench.cycle(&x, take);
     }

@@ -1,11 +1,11 @@
-"""The verilated lane and reciprocal unit as Python functions that compare millions of results in C++."""
+"""The verilated lane, reciprocal and iterative unit as Python functions that compare millions of results in C++."""
 
 import ctypes
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from amaranth import Module, Mux
+from amaranth import Module, Mux, Shape
 from amaranth.back import verilog
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
@@ -15,6 +15,8 @@ from daedal.cosim.build import build_verilated, read_sources
 from daedal.hw.execute_unit.float_divide import COUNT_BITS, DivideFixup
 from daedal.hw.execute_unit.float_format import CANONICAL_NAN
 from daedal.hw.execute_unit.float_reciprocal import Reciprocal
+from daedal.hw.execute_unit.iterative_op import IterativeOp
+from daedal.hw.execute_unit.iterative_unit import IterativeUnit
 from daedal.hw.execute_unit.lane import Lane
 from daedal.hw.execute_unit.lane_op import LaneOp
 
@@ -80,6 +82,18 @@ class ReciprocalReport(ctypes.Structure):
                 ("first", ctypes.c_uint32)]  # fmt: skip
 
 
+class IterativeReport(ctypes.Structure):
+    """What a run of the iterative unit found; ``longest`` wait in cycles, and the first wrong answer."""
+
+    _fields_ = [*((name, ctypes.c_uint64) for name in ("checked", "wrong", "longest")),
+                *((name, ctypes.c_uint32) for name in ("op", "a", "b", "got", "want"))]  # fmt: skip
+
+    def __str__(self) -> str:
+        """The first wrong result, for an assertion's message."""
+        call = f"{IterativeOp(self.op).name}({self.a:#010x}, {self.b:#010x})"
+        return f"{self.wrong} of {self.checked} wrong, first {call}: got {self.got:#010x}, not {self.want:#010x}"
+
+
 def lane_parameters() -> str:
     """The lane's timing and encodings as a C header."""
     return "\n".join(["#pragma once", f"enum {{ JOIN = {Lane.join}, LATENCY = {Lane.latency},",
@@ -101,6 +115,17 @@ def reciprocal_model() -> ctypes.CDLL:
     text = verilog.convert(Reciprocal(), name="reciprocal", emit_src=False)
     files = read_sources(HERE, "reciprocal_harness.cpp")
     return ctypes.CDLL(str(build_verilated("reciprocal", text, files, top="reciprocal")))
+
+
+@cache
+def iterative_model() -> ctypes.CDLL:
+    """The verilated iterative unit with its harness."""
+    text = verilog.convert(IterativeUnit(), name="iterative", emit_src=False)
+    names = ", ".join(f"OP_{op.name} = {op.value}" for op in IterativeOp)
+    header = ["#pragma once", "#include <algorithm>", f"enum {{ {names}, OP_BITS = {Shape.cast(IterativeOp).width} }};",
+              f"static const uint32_t CANONICAL_NAN = {CANONICAL_NAN:#x};", ""]  # fmt: skip
+    files = {**read_sources(HERE, "iterative_harness.cpp"), "iterative_parameters.h": "\n".join(header)}
+    return ctypes.CDLL(str(build_verilated("iterative", text, files, top="iterative")))
 
 
 def words(values: Sequence[int]) -> ctypes.Array[ctypes.c_uint32]:
@@ -140,4 +165,18 @@ def run_reciprocals(counts: Sequence[int], *, pause: int = 0) -> ReciprocalRepor
     """Ask the reciprocal unit for each of ``counts``; every answer is held for ``pause`` cycles."""
     report = ReciprocalReport()
     reciprocal_model().check_reciprocals(words(counts), len(counts), pause, ctypes.byref(report))
+    return report
+
+
+def run_iterative_pairs(op: IterativeOp, values: Sequence[int]) -> IterativeReport:
+    """``op`` on every pair of ``values``, with some back-pressure."""
+    report = IterativeReport()
+    iterative_model().check_pairs(op.value, words(values), len(values), ctypes.byref(report))
+    return report
+
+
+def run_iterative_hard(op: IterativeOp, seed: int, count: int) -> IterativeReport:
+    """``count`` times ``op`` on operands chosen to be hard."""
+    report = IterativeReport()
+    iterative_model().check_hard(op.value, ctypes.c_uint64(seed), ctypes.c_uint64(count), ctypes.byref(report))
     return report

@@ -21,6 +21,10 @@ REFERENCE = {
     LaneOp.MUL: lambda a, b, c: a * b,
     LaneOp.FMA: lambda a, b, c: np.float32(LIBM.fmaf(a, b, c)),
     LaneOp.MUL_ADD: lambda a, b, c: a * b + c,
+    LaneOp.SELECT: lambda a, b, c: a if b != 0 else c,
+    LaneOp.GREATER: lambda a, b, c: a > c,
+    LaneOp.LESS: lambda a, b, c: a < c,
+    LaneOp.EQUAL: lambda a, b, c: a == c,
 }
 
 

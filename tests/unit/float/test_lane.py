@@ -3,6 +3,7 @@
 import pytest
 
 from daedal.hw.execute_unit.lane import Lane
+from daedal.hw.execute_unit.lane_op import LaneOp
 from tests.unit.float.models import run_directed, run_random
 
 pytestmark = pytest.mark.rtl
@@ -20,7 +21,7 @@ CORNERS = [*POSITIVE, *(value | 1 << 31 for value in POSITIVE)]
 def test_corners():
     """All triples of 50 corners, with every operation and every sign flag."""
     report = run_directed(CORNERS)
-    assert report.checked == 4 * 8 * len(CORNERS) ** 3
+    assert report.checked == 4 * len(LaneOp) * len(CORNERS) ** 3
     assert not report.wrong, report
 
 

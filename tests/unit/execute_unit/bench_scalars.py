@@ -1,0 +1,211 @@
+"""cocotb bench of ExecuteUnit: scalar operations, reductions, rotation, and what overlaps with them."""
+
+import random
+
+import cocotb
+import numpy as np
+
+from daedal.hw.execute_unit.schedule import LOOP, READ_AFTER_WRITE
+from daedal.hw.isa.execute import PARTIAL_SUMS, Mode, VectorOp
+from tests.unit.execute_unit.driver import Driver
+from tests.unit.execute_unit.model import WITH_B, Row
+from tests.unit.execute_unit.programs import (
+    ON_SCALARS,
+    OWN,
+    QUEUE,
+    REDUCES,
+    REGISTER,
+    SCALAR,
+    SPECIAL,
+    Code,
+    run_model,
+    words,
+)
+from tests.unit.harness import bench_config
+
+Q0, Q1 = {"kind": QUEUE, "number": 0}, {"kind": QUEUE, "number": 1}
+ARITHMETIC = [op for op in ON_SCALARS if op is not VectorOp.STORE]
+
+
+def on_scalars(op: VectorOp, destination: int = 0, a: int = 0, b: int = 0, c: int = 0) -> Code:
+    code = {"op": op, "mode": Mode.SCALAR, "destination": destination, "c": c, "a": {"kind": OWN, "number": a}}
+    return code | ({"b": {"kind": OWN, "number": b}} if op in WITH_B else {})
+
+
+def pop(destination: int) -> Code:
+    return {"op": VectorOp.MOVE, "mode": Mode.SCALAR, "a": {"kind": SCALAR}, "destination": destination}
+
+
+def store(number: int, **more: int) -> Code:
+    return {"op": VectorOp.STORE, "mode": Mode.SCALAR, "a": {"kind": OWN, "number": number}, **more}
+
+
+def reduce(op: VectorOp, destination: int = 0, partial: int = 1) -> Code:
+    code = {"op": op, "mode": Mode.REDUCE, "a": Q0, "c": partial, "destination": destination}
+    return code | ({"b": Q1} if op in WITH_B else {})
+
+
+async def run(dut, lengths, callbacks, tokens, **options) -> Driver:
+    """Run the tokens and compare with the model."""
+    config, rng = bench_config(), random.Random(5)
+    model = run_model(config, lengths, callbacks, tokens, rng)
+    driver = Driver(dut, config, **options)
+    await driver.begin(words(lengths, callbacks))
+    driver.feed(tokens, model)
+    await driver.check(model)
+    return driver
+
+
+@cocotb.test()
+@cocotb.parametrize(op=[op.name for op in ARITHMETIC])
+async def every_operation(dut, op):
+    """On registers, on corners; the result is stored, and taken by the next instruction at once."""
+    named = VectorOp[op]
+    codes = [
+        pop(0),
+        pop(1),
+        pop(2),
+        on_scalars(named, 3, 0, 1, 2),
+        on_scalars(VectorOp.ADD, 2, 3, c=1),
+        store(3),
+        store(2),
+    ]
+    model = run_model(bench_config(), [1], [codes], [0] * 30, random.Random(op))
+    rng = random.Random(op)
+    chosen = [rng.choice((*SPECIAL, 0x40490FDB, 3, 0x41200000, 0xFFFFFFFD)) for _ in model.scalars]
+    values = iter(chosen)
+    again = type(model)(bench_config(), [1])
+    for _ in range(30):
+        for code in codes:
+            again.execute(code, None, lambda *_: next(values))
+    driver = Driver(dut, bench_config())
+    await driver.begin(words([1], [codes]))
+    driver.feed([0] * 30, again)
+    await driver.check(again)
+
+
+@cocotb.test()
+@cocotb.parametrize(op=[op.name for op in REDUCES])
+async def reductions_of_any_length(dut, op):
+    """Around every number of beats and of partial results; the register of these is empty afterwards."""
+    config = bench_config()
+    around = [n + off for n in (config.lanes, 8, 16, 32, 48) for off in (-1, 0, 1)]
+    lengths = sorted({min(max(n, 1), config.vl_max) for n in [*around, 2, 3, config.vl_max]})
+    kept = {"op": VectorOp.STORE, "a": {"kind": REGISTER, "number": 1}}
+    for first in range(0, len(lengths), config.lengths):
+        some = lengths[first : first + config.lengths]
+        callbacks = [[reduce(VectorOp[op]) | {"length": n}, kept | {"length": n}, store(0)] for n in range(len(some))]
+        callbacks = callbacks[: config.callbacks]
+        await run(dut, some, callbacks, list(range(len(callbacks))) * 2)
+
+
+@cocotb.test()
+async def sums_of_zeros_and_infinities(dut):
+    """A row of -0.0 has the sum -0.0, an empty register +0.0; infinities cancel to the one NaN."""
+    config = bench_config()
+    empty = reduce(VectorOp.ADD) | {"a": {"kind": REGISTER, "number": 0}}
+    callbacks = [[reduce(VectorOp.ADD), store(0)], [empty, store(0)], [reduce(VectorOp.MAX), store(0)]]
+    tokens, length = [0, 1, 0, 2], min(19, config.vl_max)
+    model = run_model(config, [length], callbacks, tokens, random.Random(1))
+    mixed = np.full(length, 0x3F800000, np.uint32)
+    mixed[[0, -1]] = 0x7F800000, 0xFF800000
+    rows = [np.full(length, 1 << 31, np.uint32), mixed, np.full(length, 0x7FC00001, np.uint32)]
+    model.rows[0][:] = [Row(one) for one in rows]
+    for stored, bits in zip(model.stores, (1 << 31, 0, 0x7FC00000, 0xFF800000), strict=True):
+        stored.bits[:] = bits
+    driver = Driver(dut, config)
+    await driver.begin(words([length], callbacks))
+    driver.feed(tokens, model)
+    await driver.check(model)
+
+
+@cocotb.test()
+async def time_of_a_reduction(dut):
+    """Fill, accumulate, and a pass through the lanes for each halving."""
+    config, count = bench_config(), 6
+    elements = min(64, config.vl_max)
+    driver = await run(dut, [elements], [[reduce(VectorOp.FMA)]], [0] * count)
+    partials, beats = PARTIAL_SUMS // config.lanes, elements // config.lanes
+    accumulate = max(beats, (beats // partials - 1) * max(partials, LOOP) + partials)
+    halvings = 4
+    passes = sum(max(1, (8 >> n) // config.lanes) - 1 for n in range(halvings))
+    most = max(partials, LOOP) + accumulate + halvings * READ_AFTER_WRITE + passes
+    # The next row's fill follows the last pass; its accumulation is what counts beats.
+    period = (driver.last_beat - driver.first_beat - accumulate + 1) / (count - 1)
+    assert period <= most + 2, (period, most)
+
+
+@cocotb.test()
+async def others_overtake_the_iterative_unit(dut):
+    """While a root is computed rows are accumulated at full rate; the root's user waits."""
+    config = bench_config()
+    beats = min(8, config.register_beats)
+    add = {"op": VectorOp.ADD, "a": Q0, "c": 0, "destination": 0}
+    codes = [pop(0), on_scalars(VectorOp.SQUARE_ROOT, 1, 0), add, add, add, store(1)]
+    driver = await run(dut, [beats * config.lanes], [codes], [0])
+    assert driver.last_beat - driver.first_beat <= READ_AFTER_WRITE + 3 * max(beats, LOOP) + 4
+
+
+@cocotb.test()
+async def rows_overlap_by_rotation(dut):
+    """Each callback fetches a row and scales the one before, so that none waits for its own result."""
+    config, rows = bench_config(), 12
+    if config.rotating_registers < 2:
+        return
+    beats, last = min(8, config.register_beats), config.vector_registers - 1
+    fetch = {"op": VectorOp.MULTIPLY, "a": Q0, "b": Q1, "destination": 0}
+    add = {"op": VectorOp.ADD, "a": {"kind": REGISTER, "number": 1}, "c": last, "destination": last, "rotate": 1}
+    out = {"op": VectorOp.STORE, "a": {"kind": REGISTER, "number": last}}
+    driver = await run(dut, [beats * config.lanes], [[fetch, add], [out]], [0] * rows + [1])
+    if 2 * beats >= READ_AFTER_WRITE:
+        assert driver.last_beat - driver.first_beat + 1 == 2 * beats * rows
+
+
+@cocotb.test()
+async def rotation_of_every_context(dut):
+    """Each context has names of its own; a launch begins with the registers' own numbers."""
+    config = bench_config()
+    around, contexts = config.rotating_registers, config.context_count
+    move = {"op": VectorOp.MOVE, "a": Q0, "destination": 0, "rotate": 1}
+    callbacks = [[move], *([{"op": VectorOp.STORE, "a": {"kind": REGISTER, "number": n}}] for n in range(around))]
+    rng = random.Random(3)
+    tokens = [(rng.randrange(2), rng.randrange(contexts)) for _ in range(20)]
+    tokens += [(1 + n, context) for n in range(min(around, config.callbacks - 1)) for context in range(contexts)]
+    driver = await run(dut, [1], callbacks[: config.callbacks], tokens)
+    await driver.load(words([1], callbacks[: config.callbacks]))
+    driver.sink.got.clear()
+    driver.counts["lane_beat"] = 0
+    model = run_model(config, [1], callbacks, [0, 1], rng)
+    driver.feed([0, 1], model)
+    await driver.check(model)
+
+
+@cocotb.test()
+async def scalars_are_empty_at_a_launch(dut):
+    config, rng = bench_config(), random.Random(4)
+    largest = on_scalars(VectorOp.MAX, 1, 0, c=1)
+    codes = [[pop(0), largest, store(1)], [largest, store(1), store(0, clear=1), store(0)]]
+    driver = await run(dut, [1], codes, [1, 0, 0, 1])
+    await driver.load(words([1], codes))
+    driver.sink.got.clear()
+    driver.counts["lane_beat"] = 0
+    model = run_model(config, [1], codes, [1, 0, 1], rng)
+    driver.feed([1, 0, 1], model)
+    await driver.check(model)
+
+
+@cocotb.test()
+@cocotb.parametrize(idle=[0.0, 0.4], pause=[0.0, 0.5])
+async def edges_of_a_graph(dut, idle, pause):
+    """The dot product of two rows scales the first, which is accumulated: row by row."""
+    config = bench_config()
+    keep = [{"op": VectorOp.MOVE, "a": Q0, "destination": 0}, {"op": VectorOp.MOVE, "a": Q1, "destination": 1}]
+    dot = {"op": VectorOp.FMA, "mode": Mode.REDUCE, "a": {"kind": REGISTER}, "b": {"kind": REGISTER, "number": 1},
+           "c": 2, "destination": 0}  # fmt: skip
+    weigh = {"op": VectorOp.FMA, "a": {"kind": REGISTER}, "b": {"kind": OWN}, "c": 2, "destination": 2}
+    if config.vector_registers < 4:
+        return
+    dot["c"] = 3
+    out = {"op": VectorOp.STORE, "a": {"kind": REGISTER, "number": 2}, "clear": 1}
+    length = [min(33, config.context_beats * config.lanes)]
+    await run(dut, length, [[*keep, dot, weigh], [out]], [0, 0, 0, 1, 0, 1], idle=idle, pause=pause)
