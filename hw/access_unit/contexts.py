@@ -20,6 +20,7 @@ from daedal.hw.access_unit.context_schedule import ContextSchedule
 from daedal.hw.access_unit.context_stream import ContextStream
 from daedal.hw.access_unit.element import Element, word_of
 from daedal.hw.access_unit.level_words import LevelWords
+from daedal.hw.access_unit.operand import targets
 from daedal.hw.config import Config
 from daedal.hw.interfaces import context_entries
 from daedal.hw.isa.launch import Cause
@@ -156,13 +157,14 @@ class Contexts(wiring.Component):
             m.d.sync += self.fault_value.eq(kept["lower"].as_signed())
         started = WorkBus(self._config).create(path=("started",))
         kind = Outcome(run, empty, order)
-        control, first, last = self.words.control, schedule.first, schedule.last
+        first, last = schedule.first, schedule.last
+        bits = targets(m, "induction", self.words.control.induction, self._config.registers)
         m.d.sync += started.valid.eq(self.take)
         with m.If(self.take):
             m.d.sync += [
                 *(
-                    to.eq(Mux(run & (Value.cast(control.induction) == n + 1), kept["lower"], kept[f"registers{n}"]))
-                    for n, to in enumerate(started.registers)
+                    to.eq(Mux(run & bit, kept["lower"], kept[f"registers{n}"]))
+                    for n, (to, bit) in enumerate(zip(started.registers, bits, strict=True))
                 ),
                 started.work.eq(run),
                 started.empty.eq(empty),
