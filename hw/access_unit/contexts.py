@@ -85,14 +85,15 @@ class Contexts(wiring.Component):
         m = Module()
         m.submodules.schedule = schedule = ContextSchedule(self._config)
         streams = [ContextStream(self._config, self._first_unit + slot) for slot in range(self._slots)]
-        enter, dead = Signal(), Signal()
+        enter, dead, room = Signal(), Signal(), Signal()
         m.d.comb += [
             schedule.running.eq(self.running),
             schedule.enter.eq(enter),
             schedule.enter_single.eq(~self.i.run | (self.i.left == 1)),
             schedule.enter_final.eq(self.i.flags.last | (self.i.flags.cause != Cause.NONE)),
-            enter.eq(self.i.valid & schedule.room & self.running),
-            self.ready.eq(schedule.room & self.running),
+            room.eq(schedule.room & self.running & Cat(stream.clean for stream in streams).all()),
+            enter.eq(self.i.valid & room),
+            self.ready.eq(room),
         ]
         kept = self._keep(m, schedule, enter)
         self._start(m, schedule, streams, kept, dead)
@@ -196,6 +197,7 @@ class Contexts(wiring.Component):
                 lines.enter_end.eq(start + Mux(walks, self.i.upper << control.size, 1)),
                 lines.placed.eq(schedule.placed),
                 lines.entry.eq(schedule.entry),
+                lines.first.eq(schedule.first),
                 lines.last.eq(schedule.last),
                 lines.take.eq(self.take & run),
             ]
