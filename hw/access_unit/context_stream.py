@@ -7,6 +7,7 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.bundles import LoadReturns, line_bits, load_request_layout, returned
 from daedal.hw.access_unit.context_schedule import first_of
+from daedal.hw.block_ram import BLOCK_RAM
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.interfaces import context_entries, context_lines
 
@@ -114,7 +115,7 @@ class ContextStream(wiring.Component):
     def _buffer(self, m: Module, write_enable: Signal, place: Value, address: Value) -> None:
         """The lines; a read one is registered behind the block RAM."""
         m.submodules.lines = lines = memory.Memory(
-            shape=8 * self._config.bus_bytes, depth=self._entries * self._lines, init=[], attrs={"ram_style": "block"}
+            shape=8 * self._config.bus_bytes, depth=self._entries * self._lines, init=[], attrs=BLOCK_RAM
         )
         write, read = lines.write_port(), lines.read_port(domain="sync")
         m.d.comb += [
