@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from amaranth.hdl import Elaboratable, Module, Mux, Signal
+from amaranth.hdl import Elaboratable, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import assign, operand
+from daedal.hw.access_unit.bundles import assign
 from daedal.hw.access_unit.level_words import LevelWords
+from daedal.hw.access_unit.operand import chosen, operand
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.interfaces import bundle_layout, flags_layout
 from daedal.hw.isa.launch import Cause
-from daedal.hw.isa.program_words import LoadIndex
 
 Members = dict[str, Any]
 
@@ -41,7 +41,7 @@ class ActivationBus(wiring.Signature):
 
 
 class _ResolvedBus(wiring.Signature):
-    """Operands read, nothing computed; ``offsets``: the indices of sequential loads that read a register."""
+    """Operands read, nothing computed; ``offsets``: the indices of sequential loads, 0 if not in a register."""
 
     def __init__(self, config: Config, slots: int) -> None:
         more = {"active": Out(1), "offsets": Out(ADDRESS_BITS).array(slots)}
@@ -77,33 +77,34 @@ class Activation(wiring.Component):
             move_in.eq(~resolved.valid | move_out),
             self.i.ready.eq(move_in),
         ]
+        resolve = self._resolve(m, resolved)
         with m.If(move_in):
             m.d.sync += resolved.valid.eq(self.i.valid)
             with m.If(self.i.valid):
-                m.d.sync += self._resolve(resolved)
+                m.d.sync += resolve
         with m.If(move_out):
             m.d.sync += self.o.valid.eq(resolved.valid)
             with m.If(resolved.valid):
                 m.d.sync += self._compute(resolved, left)
         return m
 
-    def _resolve(self, resolved: Any) -> list[Any]:
+    def _resolve(self, m: Module, resolved: Any) -> list[Any]:
         words, parent = self.words, self.i.payload
         registers = [parent.registers[n] for n in range(self._config.registers)]
         flags = parent.flags
         statements = [
             resolved.flags.eq(flags),
             resolved.active.eq(words.control.enable & flags.live & (flags.cause == Cause.NONE)),
-            resolved.lower.eq(operand(words.control.lower, words.lower, registers)),
-            resolved.upper.eq(operand(words.control.upper, words.upper, registers)),
-            resolved.limit.eq(operand(words.check.limit, words.check_limit, registers)),
+            resolved.lower.eq(operand(m, "lower", words.control.lower, words.lower, registers)),
+            resolved.upper.eq(operand(m, "upper", words.control.upper, words.upper, registers)),
+            resolved.limit.eq(operand(m, "limit", words.check.limit, words.check_limit, registers)),
             *(to.eq(of) for to, of in zip(resolved.registers, registers, strict=True)),
         ]
         for slot in range(self._slots):
             control, base = getattr(words, f"load{slot}"), getattr(words, f"load{slot}_base")
             statements += [
-                resolved.starts[slot].eq(operand(control.base, base, registers)),
-                resolved.offsets[slot].eq(operand(control.index, registers[0], registers)),
+                resolved.starts[slot].eq(operand(m, f"base{slot}", control.base, base, registers)),
+                resolved.offsets[slot].eq(chosen(m, f"index{slot}", control.index, registers, first=1)),
             ]
         return statements
 
@@ -117,7 +118,5 @@ class Activation(wiring.Component):
         ]
         for slot in range(self._slots):
             control = getattr(self.words, f"load{slot}")
-            scaled = (resolved.offsets[slot] << control.size)[:ADDRESS_BITS]
-            offset = Mux(control.index == LoadIndex.INDUCTION, 0, scaled)
-            statements.append(self.o.starts[slot].eq(resolved.starts[slot] + offset))
+            statements.append(self.o.starts[slot].eq(resolved.starts[slot] + (resolved.offsets[slot] << control.size)))
         return statements

@@ -4,8 +4,9 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import WorkBus, operand, register
+from daedal.hw.access_unit.bundles import WorkBus, register
 from daedal.hw.access_unit.multiplier import Multiplier
+from daedal.hw.access_unit.operand import operand, targets, write
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.isa.program_words import AluControl, AluOp
 from daedal.hw.spread import spread
@@ -42,42 +43,48 @@ class Alu(wiring.Component):
         read, worked = (WorkBus(self._config).create(path=(name,)) for name in ("read", "worked"))
         a, b, simple, result = (Signal(ADDRESS_BITS, name=name) for name in ("a", "b", "simple", "result"))
         m.d.comb += [multiplier.a.eq(a), multiplier.b.eq(b), multiplier.enable.eq(1)]
-        for later, bus in ((read, self.i), (worked, read), (self.o, worked)):
-            register(m, later, bus)
+        register(m, read, self.i)
+        register(m, worked, read)
+        sources = [
+            operand(m, "a", self.control.a, self.constant_a, self.i.registers),
+            operand(m, "b", self.control.b, self.constant_b, self.i.registers),
+        ]
         with m.If(self.i.valid):
-            m.d.sync += [
-                a.eq(operand(self.control.a, self.constant_a, self.i.registers)),
-                b.eq(operand(self.control.b, self.constant_b, self.i.registers)),
-            ]
+            m.d.sync += [to.eq(source) for to, source in zip((a, b), sources, strict=True)]
+        worked_out = self._simple(m, a, b)
         with m.If(read.valid):
-            m.d.sync += simple.eq(self._simple(a, b))
+            m.d.sync += simple.eq(worked_out)
         product = sum(multiplier.summands[1:], multiplier.summands[0])
-        m.d.comb += result.eq(Mux(self.control.op == AluOp.MUL, product, simple))
+        multiplies = Signal()
+        m.d.sync += multiplies.eq(self.control.op == AluOp.MUL)
+        m.d.comb += result.eq(simple | (product & spread(multiplies, ADDRESS_BITS)))
         if self._shifter:
             self._shift(m, a, b, result)
-        with m.If(worked.valid & worked.work & (self.control.op != AluOp.NONE)):
-            for number, held in enumerate(self.o.registers):
-                with m.If(Value.cast(self.control.destination) == number + 1):
-                    m.d.sync += held.eq(result)
+        works = worked.work & (self.control.op != AluOp.NONE)
+        bits = targets(m, "alu", self.control.destination, self._config.registers)
+        write(m, self.o, worked, bits & spread(works, len(bits)), result)
         return m
 
-    def _simple(self, a: Signal, b: Signal) -> Value:
-        """All but products and shifts, with one adder: ``a - b`` also tells which one is less."""
-        is_op = {op: self.control.op == op for op in AluOp}
-        minus = is_op[AluOp.SUB] | is_op[AluOp.MIN] | is_op[AluOp.MAX] | is_op[AluOp.LESS]
+    def _simple(self, m: Module, a: Signal, b: Signal) -> Value:
+        """All but products and shifts, with one adder: ``a - b`` also tells which one is less; 0 for a product."""
+        is_op = {op: Signal(name=f"is_{op.name.lower()}") for op in AluOp}
+        minus, sums, selects, logic = Signal(), Signal(), Signal(), Signal(2)
+        m.d.sync += [
+            *(bit.eq(self.control.op == op) for op, bit in is_op.items()),
+            minus.eq(Value.cast(self.control.op).matches(AluOp.SUB, AluOp.MIN, AluOp.MAX, AluOp.LESS)),
+            sums.eq(Value.cast(self.control.op).matches(AluOp.ADD, AluOp.SUB)),
+            selects.eq(Value.cast(self.control.op).matches(AluOp.MIN, AluOp.MAX)),
+        ]
         other = Cat(b, b[-1]) ^ spread(minus, ADDRESS_BITS + 1)
         total = (Cat(1, a, a[-1]) + Cat(minus, other))[1 : ADDRESS_BITS + 2]
         less, equal = total[-1], a == b
-        selects = is_op[AluOp.MAX] | is_op[AluOp.MIN]
-        result = Mux(selects, Mux(less ^ is_op[AluOp.MAX], a, b), total[:ADDRESS_BITS])
-        for op, value in (
-            (AluOp.AND, a & b),
-            (AluOp.EQUAL, equal),
-            (AluOp.NOT_EQUAL, ~equal),
-            (AluOp.LESS, less),
-        ):
-            result = Mux(is_op[op], value, result)
-        return result
+        # a, b, or a AND b: the two bits say which of the operands a one must be in.
+        m.d.comb += logic.eq(
+            Mux(selects, Mux(less ^ is_op[AluOp.MAX], 1, 2), spread(is_op[AluOp.AND], 2)),
+        )
+        both = (a | spread(~logic[0], ADDRESS_BITS)) & (b | spread(~logic[1], ADDRESS_BITS))
+        truth = (is_op[AluOp.EQUAL] & equal) | (is_op[AluOp.NOT_EQUAL] & ~equal) | (is_op[AluOp.LESS] & less)
+        return (both & spread(logic.any(), ADDRESS_BITS)) | (total[:ADDRESS_BITS] & spread(sums, ADDRESS_BITS)) | truth
 
     def _shift(self, m: Module, a: Signal, b: Signal, result: Signal) -> None:
         """Shift left by way of reversal, so that one shifter does both directions."""

@@ -6,11 +6,13 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import WorkBus, assign, names, register
+from daedal.hw.access_unit.bundles import WorkBus, assign, register
 from daedal.hw.access_unit.level_words import LevelWords
+from daedal.hw.access_unit.operand import targets
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.isa.launch import Cause
-from daedal.hw.isa.program_words import CheckKind, CheckMode
+from daedal.hw.isa.program_words import CheckKind, CheckMode, Destination
+from daedal.hw.spread import spread
 
 
 class Commit(wiring.Component):
@@ -44,63 +46,73 @@ class Commit(wiring.Component):
         m = Module()
         written = WorkBus(self._config).create(path=("written",))
         bad, found, fatal, checked = Signal(), Signal(), Signal(), Signal(64)
-        failed, dead = Signal(), Signal()
+        failed, dead, replaced = Signal(), Signal(), Signal()
         m.d.comb += [
-            fatal.eq(self.words.check.mode == CheckMode.FATAL),
             failed.eq(written.valid & bad),
             dead.eq(found & fatal),
+            replaced.eq(bad & ~fatal),
         ]
+        m.d.sync += fatal.eq(self.words.check.mode == CheckMode.FATAL)
         register(m, written, self.i)
+        outside = Signal()
+        m.d.comb += outside.eq(self._outside(m, checked))
         with m.If(self.i.valid):
-            m.d.sync += [*self._registers(written), bad.eq(self._outside(m, checked))]
+            m.d.sync += bad.eq(outside)
         m.d.sync += self.o.valid.eq(written.valid & ~dead)
+        poisons = bad & fatal
+        registers = self._registers(m, written, outside & ~fatal)
+        kind = Value.cast(self.words.check.kind)
         with m.If(written.valid):
-            m.d.sync += assign(self.o, written)
+            m.d.sync += [
+                *assign(self.o, written, ("limit", "induction", "empty")),
+                *registers,
+                self.o.work.eq(written.work & ~poisons),
+                self.o.flags.eq(written.flags),
+                self.o.flags.live.eq(written.flags.live & ~poisons),
+                self.o.flags.replaced[self._level].eq(written.flags.replaced[self._level] | replaced),
+                self.o.flags.cause.eq(
+                    Mux(poisons, Mux(kind == CheckKind.INDEX, Cause.INDEX, Cause.OFFSET), written.flags.cause)
+                ),
+                self.o.flags.fault_level.eq(Mux(poisons, self._level, written.flags.fault_level)),
+            ]
         with m.If(self.i.valid & ~found & ~failed):
             m.d.sync += self.fault_value.eq(checked)
         with m.If(failed):
             m.d.sync += found.eq(1)
         with m.Elif(~self.words.check.enable):  # between nests
             m.d.sync += found.eq(0)
-        with m.If(failed & ~fatal):
-            m.d.sync += self.o.flags.replaced[self._level].eq(1)
-        for register_, checked_one in zip(self.o.registers, self._checked_registers(m), strict=True):
-            with m.If(failed & ~fatal & checked_one):
-                m.d.sync += register_.eq(0)
-        with m.If(failed & fatal & ~dead):
-            kind = Value.cast(self.words.check.kind)
-            m.d.sync += [
-                self.o.work.eq(0),
-                self.o.flags.live.eq(0),
-                self.o.flags.cause.eq(Mux(kind == CheckKind.INDEX, Cause.INDEX, Cause.OFFSET)),
-                self.o.flags.fault_level.eq(self._level),
-            ]
         return m
 
-    def _registers(self, written: WorkBus) -> list[object]:
+    def _registers(self, m: Module, written: WorkBus, replaced: Value) -> list[object]:
+        """Each register is what it was or the value of the last slot that writes it; 0 if that one is ``replaced``.
+
+        Which one is known a cycle before, a bit for each: one AND and OR is left.
+        """
         statements = []
-        for number, (to, of) in enumerate(zip(written.registers, self.i.registers, strict=True)):
-            value: Value = of
-            for slot, loaded in zip(self._slots, self.values, strict=True):
-                control = getattr(self.words, f"load{slot}")
-                mine = control.enable & (Value.cast(control.destination) == number + 1)
-                value = Mux(self.i.work & mine, loaded[:ADDRESS_BITS], value)
-            statements.append(to.eq(value))
+        values = [Signal(ADDRESS_BITS, name=f"written_value{slot}") for slot in self._slots]
+        for value, loaded in zip(values, self.values, strict=True):
+            with m.If(self.i.valid):
+                m.d.sync += value.eq(loaded)
+        writes = [self._writes(m, slot) for slot in self._slots]
+        checked = [replaced & (self.words.check.load == slot) for slot in self._slots]
+        for number, (to, of) in enumerate(zip(self.o.registers, written.registers, strict=True)):
+            keep, takes = Signal(name=f"keep{number}"), Signal(len(values), name=f"takes{number}")
+            with m.If(self.i.valid):
+                m.d.sync += keep.eq(~(self.i.work & Cat(bits[number] for bits in writes).any()))
+            result: Value = of & spread(keep, ADDRESS_BITS)
+            for place, value in enumerate(values):
+                later = Cat(bits[number] for bits in writes[place + 1 :]).any()
+                with m.If(self.i.valid):
+                    m.d.sync += takes[place].eq(self.i.work & writes[place][number] & ~later & ~checked[place])
+                result = result | (value & spread(takes[place], ADDRESS_BITS))
+            statements.append(to.eq(result))
         return statements
 
-    def _checked_registers(self, m: Module) -> Signal:
-        """Which register holds the checked element: that of its slot, unless a later slot writes it too."""
-        mask = Signal(len(self.o.registers))
-        words: Any = self.words
-        controls = [(slot, getattr(words, f"load{slot}")) for slot in self._slots]
-        for number in range(len(mask)):
-            writes = [control.enable & names(control.destination, number) for _, control in controls]
-            last = [
-                one & ~Cat(writes[place + 1 :]).any() & (words.check.load == slot)
-                for place, (one, (slot, _)) in enumerate(zip(writes, controls, strict=True))
-            ]
-            m.d.sync += mask[number].eq(Cat(last).any())
-        return mask
+    def _writes(self, m: Module, slot: int) -> Signal:
+        """A bit for each register: whether ``slot`` writes it."""
+        control: Any = getattr(self.words, f"load{slot}")
+        destination = Mux(control.enable, Value.cast(control.destination), Destination.NONE)
+        return targets(m, f"slot{slot}", destination, self._config.registers)
 
     def _outside(self, m: Module, checked: Signal) -> Value:
         """Whether the checked value is none of 0 … limit - 1; as an unsigned number it may have all 64 bits."""

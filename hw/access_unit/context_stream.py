@@ -1,12 +1,13 @@
 """A sequential load of activations that run in turn: a stream of lines for each."""
 
-from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.bundles import LoadReturns, line_bits, load_request_layout, returned
 from daedal.hw.access_unit.context_schedule import first_of
+from daedal.hw.block_ram import BLOCK_RAM
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.interfaces import context_entries, context_lines
 
@@ -26,9 +27,11 @@ class ContextStream(wiring.Component):
         (any in the first one's if the load does not walk).
     placed : ``In``
         Entries whose activation runs; others fill half of their places only, so that they do not crowd these out.
-    entry, last, take : ``In``
-        The entry whose turn it is, for its last time; its iteration starts. An entry can start two cycles after it
-        last did, no sooner.
+    entry, first, last, take : ``In``
+        The entry whose turn it is, for its first, its last time; its iteration starts. An entry can start two cycles
+        after it last did, no sooner.
+    clean : ``Out(1)``
+        Activations may come: not for ``context_entries(config)`` cycles after a reset.
     hit : ``Out(1)``
         The line with that entry's element is here, or none is needed.
     line, offset : ``Out(8 * bus_bytes)``, ``Out``
@@ -52,8 +55,10 @@ class ContextStream(wiring.Component):
                 "enter_end": In(ADDRESS_BITS),
                 "placed": In(context_entries(config)),
                 "entry": In(entry),
+                "first": In(1),
                 "last": In(1),
                 "take": In(1),
+                "clean": Out(1),
                 "hit": Out(1),
                 "line": Out(8 * config.bus_bytes),
                 "offset": Out(exact_log2(config.bus_bytes)),
@@ -67,39 +72,50 @@ class ContextStream(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        heads, tails = (
-            [Signal(range(self._lines), name=f"{name}{n}") for n in range(self._entries)] for name in ("head", "tail")
-        )
-        held = [Signal(range(self._lines + 1), name=f"held{n}") for n in range(self._entries)]
-        here = [Signal(self._lines, name=f"here{n}") for n in range(self._entries)]
-        ready, asked, consume = Signal(self._entries), Signal(self._entries), Signal(self._entries)
-        mine, place = returned(m, self._config, self.returns, self._unit)
+        go, chosen, consume = Signal(), Signal(range(self._entries)), Signal()
         place_bits = exact_log2(self._lines)
-        returning, line = place[place_bits:], place[:place_bits]
-        for n in range(self._entries):
-            m.d.sync += [
-                ready[n].eq(here[n].bit_select(heads[n], 1)),
-                heads[n].eq(heads[n] + consume[n]),
-                tails[n].eq(tails[n] + asked[n]),
-                held[n].eq(held[n] + asked[n] - consume[n]),
-            ]
-            with m.If(consume[n]):
-                m.d.sync += here[n].bit_select(heads[n], 1).eq(0)
-            with m.If(mine & (returning == n)):
-                m.d.sync += here[n].bit_select(line, 1).eq(1)
-        self._ask(m, held, tails, asked)
-        self._consume(m, heads, consume)
-        m.d.comb += self.hit.eq(~self.enable | ready.bit_select(self.entry, 1))
-        self._buffer(m, mine, place, Cat(Array(heads)[self.entry], self.entry))
+        mine, place = returned(m, self._config, self.returns, self._unit)
+        sweep = Signal(range(self._entries + 1))
+        entry = sweep[: exact_log2(self._entries)]
+        m.d.comb += self.clean.eq(sweep[-1])
+        with m.If(~self.clean):
+            m.d.sync += sweep.eq(sweep + 1)
+        # Places that have been asked for and done with, counted from reset on, with one bit more than there are places.
+        head, tail = Signal(place_bits + 1), Signal(place_bits + 1)
+        heads = self._ring(m, "head", len(head), ~self.clean | consume, Mux(self.clean, self.entry, entry),
+                           Mux(self.clean, head + 1, 0), self.entry, chosen)  # fmt: skip
+        (asked,) = self._ring(m, "tail", len(tail), ~self.clean | go, Mux(self.clean, chosen, entry),
+                              Mux(self.clean, tail + 1, 0), chosen)  # fmt: skip
+        m.d.comb += [head.eq(heads[0]), tail.eq(asked)]
+        held = Signal(place_bits + 1)
+        m.d.comb += held.eq(tail + 1 - heads[1])
+        self._ask(m, go, chosen, tail[:place_bits], held, consume)
+        self._consume(m, consume)
+        here = self._here(m, mine, place, entry)
+        m.d.comb += self.hit.eq(~self.enable | (here.bit_select(head[:place_bits], 1) ^ head[-1]))
+        self._buffer(m, mine, place, Cat(head[:place_bits], self.entry))
         flying = Signal(range(self._entries * self._lines + 1))
-        m.d.sync += flying.eq(flying + asked.any() - mine)
+        m.d.sync += flying.eq(flying + go - mine)
         m.d.comb += self.busy.eq(flying != 0)
         return m
+
+    def _here(self, m: Module, mine: Signal, place: Value, swept: Value) -> Value:
+        """A bit for each place of ``entry``, which changes when a line comes: it is there if that makes it differ
+        from the lap that the reader is in.
+        """
+        place_bits = exact_log2(self._lines)
+        returning = place[place_bits:][: exact_log2(self._entries)]
+        words = Signal(self._lines)
+        before, here = self._ring(m, "here", self._lines, ~self.clean | mine, Mux(self.clean, returning, swept), words,
+                                  returning, self.entry)  # fmt: skip
+        with m.If(self.clean):
+            m.d.comb += words.eq(before ^ (Value.cast(1) << place[:place_bits]))
+        return here
 
     def _buffer(self, m: Module, write_enable: Signal, place: Value, address: Value) -> None:
         """The lines; a read one is registered behind the block RAM."""
         m.submodules.lines = lines = memory.Memory(
-            shape=8 * self._config.bus_bytes, depth=self._entries * self._lines, init=[], attrs={"ram_style": "block"}
+            shape=8 * self._config.bus_bytes, depth=self._entries * self._lines, init=[], attrs=BLOCK_RAM
         )
         write, read = lines.write_port(), lines.read_port(domain="sync")
         m.d.comb += [
@@ -110,35 +126,34 @@ class ContextStream(wiring.Component):
         ]
         m.d.sync += self.line.eq(read.data)
 
-    def _consume(self, m: Module, heads: list[Signal], consume: Signal) -> None:
+    def _consume(self, m: Module, consume: Signal) -> None:
         """The byte of each entry's next element; a line is done with when that leaves it, or at the end."""
         width = len(self.offset)
-        offsets = [Signal(width, name=f"offset{n}") for n in range(self._entries)]
         present, following, read = Signal(width), Signal(width + 1), Signal(width)
+        took = self.take & self.enable
+        (first,) = self._ring(
+            m, "first_offset", width, self.enter, self.enter_entry, self.enter_first[:width], self.entry
+        )
+        (later,) = self._ring(m, "offset", width, took, self.entry, following[:width], self.entry)
         m.d.comb += [
-            present.eq(Array(offsets)[self.entry]),
+            present.eq(Mux(self.first, first, later)),
             following.eq(present + (self.walks << self.size)),
+            consume.eq(took & (following[-1] | self.last)),
         ]
         m.d.sync += [read.eq(present), self.offset.eq(read)]
-        for n, offset in enumerate(offsets):
-            mine = Signal(name=f"mine{n}")
-            m.d.comb += [
-                mine.eq(self.take & self.enable & (self.entry == n)),
-                consume[n].eq(mine & (following[-1] | self.last)),
-            ]
-            with m.If(mine):
-                m.d.sync += offset.eq(following)
-            with m.If(self.enter & (self.enter_entry == n)):
-                m.d.sync += offset.eq(self.enter_first)
 
-    def _ask(self, m: Module, held: list[Signal], tails: list[Signal], asked: Signal) -> None:
-        """Choose an entry in one cycle, ask for its next line in the following one."""
-        more, fresh, wants = Signal(self._entries), Signal(self._entries), Signal(self._entries)
-        chosen, valid, go = Signal(range(self._entries)), Signal(), Signal()
-        bits, bus_bits = line_bits(self._config), exact_log2(self._config.bus_bytes)
-        for n in range(self._entries):
-            room = Mux(self.placed[n], held[n] != self._lines, held[n] < self._lines // 2)
-            m.d.comb += wants[n].eq(more[n] & room & ~(valid & (chosen == n)))
+    def _ask(self, m: Module, go: Signal, chosen: Signal, tail: Value, held: Signal, consume: Signal) -> None:
+        """Choose an entry in one cycle, ask for its next line in the following one.
+
+        ``held``: the places in use of the chosen one, with the line that is asked for.
+        """
+        more, fresh, wants, room, some_room = (
+            Signal(self._entries, name=name) for name in ("more", "fresh", "wants", "room", "some_room")
+        )
+        valid = Signal()
+        bus_bits = exact_log2(self._config.bus_bytes)
+        waits = ((Value.cast(valid)) << chosen)[: self._entries]
+        m.d.comb += wants.eq(more & (some_room | (room & self.placed)) & ~waits)
         after = wants & ~((Value.cast(2) << chosen) - 1)[: self._entries]
         later, lowest = first_of(m, after, "later"), first_of(m, wants, "lowest")
         m.d.comb += go.eq(valid & (~self.request.valid | self.request.ready))
@@ -148,20 +163,7 @@ class ContextStream(wiring.Component):
                 m.d.sync += chosen.eq(later)
             with m.Else():
                 m.d.sync += chosen.eq(lowest)
-        first = self._ring(m, "first", bits, self.enter, self.enter_entry, self.enter_first[bus_bits:], chosen)
-        end = self._ring(m, "end", ADDRESS_BITS - bus_bits, self.enter, self.enter_entry, self.enter_end[bus_bits:],
-                         chosen)  # fmt: skip
-        even = self._ring(m, "even", 1, self.enter, self.enter_entry, self.enter_end[:bus_bits] == 0, chosen)
-        present, following, is_last = Signal(bits), Signal(bits), Signal()
-        next_line = self._ring(m, "next", bits, go, chosen, following, chosen)
-        with m.If(fresh.bit_select(chosen, 1)):
-            m.d.comb += present.eq(first)
-        with m.Else():
-            m.d.comb += present.eq(next_line)
-        m.d.comb += [
-            following.eq(present + 1),
-            is_last.eq((even & (following == end)) | (~even & (present == end))),
-        ]
+        present, is_last = self._next_line(m, go, chosen, fresh.bit_select(chosen, 1), bus_bits)
         request = self.request.payload
         with m.If(~self.request.valid | self.request.ready):
             m.d.sync += [
@@ -169,19 +171,47 @@ class ContextStream(wiring.Component):
                 request.line.eq(present),
                 request.beats.eq(1),
                 request.slot.unit.eq(self._unit),
-                request.slot.entry.eq(Cat(Array(tails)[chosen], chosen)),
+                request.slot.entry.eq(Cat(tail, chosen)),
             ]
-        for n in range(self._entries):
-            m.d.comb += asked[n].eq(go & (chosen == n))
-            with m.If(asked[n]):
-                m.d.sync += [more[n].eq(~is_last), fresh[n].eq(0)]
-            with m.If(self.enter & self.enable & (self.enter_entry == n)):
-                m.d.sync += [more[n].eq(1), fresh[n].eq(1)]
+        # An entry that has no context yet gives back no place, so its half is not looked at again after this.
+        with m.If(go):
+            m.d.sync += [
+                more.bit_select(chosen, 1).eq(~is_last),
+                fresh.bit_select(chosen, 1).eq(0),
+                room.bit_select(chosen, 1).eq(held != self._lines),
+                some_room.bit_select(chosen, 1).eq(held < self._lines // 2),
+            ]
+        with m.If(consume):
+            m.d.sync += room.bit_select(self.entry, 1).eq(1)
+        with m.If(self.enter & self.enable):
+            m.d.sync += [bits.bit_select(self.enter_entry, 1).eq(1) for bits in (more, fresh, room, some_room)]
+
+    def _next_line(self, m: Module, go: Signal, chosen: Signal, fresh: Value, bus_bits: int) -> tuple[Signal, Signal]:
+        """The line that the chosen entry asks for, and whether that is its last one."""
+        bits = line_bits(self._config)
+        present, following, is_last = Signal(bits), Signal(bits), Signal()
+        (first,) = self._ring(m, "first", bits, self.enter, self.enter_entry, self.enter_first[bus_bits:], chosen)
+        (end,) = self._ring(m, "end", bits, self.enter, self.enter_entry, self.enter_end[bus_bits:], chosen)
+        (even,) = self._ring(m, "even", 1, self.enter, self.enter_entry, self.enter_end[:bus_bits] == 0, chosen)
+        (next_line,) = self._ring(m, "next", bits, go, chosen, following, chosen)
+        m.d.comb += [
+            present.eq(Mux(fresh, first, next_line)),
+            following.eq(present + 1),
+            is_last.eq(Mux(even, following, present) == end),
+        ]
+        return present, is_last
 
     def _ring(
-        self, m: Module, name: str, width: int, enable: Value, entry: Value, data: Value, read_entry: Value
-    ) -> Value:
-        m.submodules[f"{name}_ring"] = ring = memory.Memory(shape=width, depth=self._entries, init=[])
-        write, read = ring.write_port(), ring.read_port(domain="comb")
-        m.d.comb += [write.en.eq(enable), write.addr.eq(entry), write.data.eq(data), read.addr.eq(read_entry)]
-        return read.data
+        self, m: Module, name: str, width: int, enable: Value, entry: Value, data: Value, *read_entries: Value
+    ) -> list[Value]:
+        """A memory with a word for each entry; what it holds for each of ``read_entries``."""
+        m.submodules[f"{name}_ring"] = ring = memory.Memory(
+            shape=width, depth=self._entries, init=[], attrs={"ram_style": "distributed"}
+        )
+        write, values = ring.write_port(), []
+        m.d.comb += [write.en.eq(enable), write.addr.eq(entry), write.data.eq(data)]
+        for read_entry in read_entries:
+            read = ring.read_port(domain="comb")
+            m.d.comb += read.addr.eq(read_entry)
+            values.append(read.data)
+        return values

@@ -20,6 +20,7 @@ from daedal.hw.access_unit.context_schedule import ContextSchedule
 from daedal.hw.access_unit.context_stream import ContextStream
 from daedal.hw.access_unit.element import Element, word_of
 from daedal.hw.access_unit.level_words import LevelWords
+from daedal.hw.access_unit.operand import targets
 from daedal.hw.config import Config
 from daedal.hw.interfaces import context_entries
 from daedal.hw.isa.launch import Cause
@@ -84,14 +85,15 @@ class Contexts(wiring.Component):
         m = Module()
         m.submodules.schedule = schedule = ContextSchedule(self._config)
         streams = [ContextStream(self._config, self._first_unit + slot) for slot in range(self._slots)]
-        enter, dead = Signal(), Signal()
+        enter, dead, room = Signal(), Signal(), Signal()
         m.d.comb += [
             schedule.running.eq(self.running),
             schedule.enter.eq(enter),
             schedule.enter_single.eq(~self.i.run | (self.i.left == 1)),
             schedule.enter_final.eq(self.i.flags.last | (self.i.flags.cause != Cause.NONE)),
-            enter.eq(self.i.valid & schedule.room & self.running),
-            self.ready.eq(schedule.room & self.running),
+            room.eq(schedule.room & self.running & Cat(stream.clean for stream in streams).all()),
+            enter.eq(self.i.valid & room),
+            self.ready.eq(room),
         ]
         kept = self._keep(m, schedule, enter)
         self._start(m, schedule, streams, kept, dead)
@@ -156,13 +158,14 @@ class Contexts(wiring.Component):
             m.d.sync += self.fault_value.eq(kept["lower"].as_signed())
         started = WorkBus(self._config).create(path=("started",))
         kind = Outcome(run, empty, order)
-        control, first, last = self.words.control, schedule.first, schedule.last
+        first, last = schedule.first, schedule.last
+        bits = targets(m, "induction", self.words.control.induction, self._config.registers)
         m.d.sync += started.valid.eq(self.take)
         with m.If(self.take):
             m.d.sync += [
                 *(
-                    to.eq(Mux(run & (Value.cast(control.induction) == n + 1), kept["lower"], kept[f"registers{n}"]))
-                    for n, to in enumerate(started.registers)
+                    to.eq(Mux(run & bit, kept["lower"], kept[f"registers{n}"]))
+                    for n, (to, bit) in enumerate(zip(started.registers, bits, strict=True))
                 ),
                 started.work.eq(run),
                 started.empty.eq(empty),
@@ -194,6 +197,7 @@ class Contexts(wiring.Component):
                 lines.enter_end.eq(start + Mux(walks, self.i.upper << control.size, 1)),
                 lines.placed.eq(schedule.placed),
                 lines.entry.eq(schedule.entry),
+                lines.first.eq(schedule.first),
                 lines.last.eq(schedule.last),
                 lines.take.eq(self.take & run),
             ]

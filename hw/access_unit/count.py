@@ -4,9 +4,11 @@ from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import WorkBus, operand, register
+from daedal.hw.access_unit.bundles import WorkBus, register
+from daedal.hw.access_unit.operand import chosen, targets, write
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.isa.program_words import CountControl, Predicate, Sense
+from daedal.hw.spread import spread
 
 STAGES = 2
 """Registers from input to output."""
@@ -27,33 +29,32 @@ class Count(wiring.Component):
         judged = WorkBus(self._config).create(path=("judged",))
         holds, total = Signal(), Signal(ADDRESS_BITS)
         count = self._counted(m, judged, total)
-        predicate = operand(self.control.predicate, self.i.registers[0], self.i.registers)
+        predicate = chosen(m, "predicate", self.control.predicate, [one.any() for one in self.i.registers], first=1)
         register(m, judged, self.i)
-        register(m, self.o, judged)
         with m.If(self.i.valid):
             m.d.sync += holds.eq(
-                (self.control.predicate == Predicate.ALWAYS) | (predicate.bool() ^ (self.control.sense == Sense.ZERO))
+                (self.control.predicate == Predicate.ALWAYS) | (predicate ^ (self.control.sense == Sense.ZERO))
             )
         first = judged.flags.begin[self._level]
         m.d.comb += total.eq(Mux(first, 0, count) + holds)
-        with m.If(judged.valid & self.control.enable & (judged.work | judged.empty)):
-            for number, held in enumerate(self.o.registers):
-                with m.If(Value.cast(self.control.destination) == number + 1):
-                    m.d.sync += held.eq(Mux(judged.work, total, 0))
+        counts = self.control.enable & (judged.work | judged.empty)
+        bits = targets(m, "count", self.control.destination, self._config.registers)
+        value = total & spread(judged.work, ADDRESS_BITS)
+        write(m, self.o, judged, bits & spread(counts, len(bits)), value)
         return m
 
     def _counted(self, m: Module, judged: WorkBus, total: Signal) -> Value:
         """The count so far; in a level with contexts, that of the iteration's own."""
-        contexts, write = self._config.contexts[self._level], judged.valid & judged.work
+        contexts, counted = self._config.contexts[self._level], judged.valid & judged.work
         if not contexts:
             count = Signal(ADDRESS_BITS)
-            with m.If(write):
+            with m.If(counted):
                 m.d.sync += count.eq(total)
             return count
         m.submodules.counts = counts = memory.Memory(shape=ADDRESS_BITS, depth=contexts, init=[])
         keep, read = counts.write_port(), counts.read_port(domain="comb")
         m.d.comb += [
-            keep.en.eq(write),
+            keep.en.eq(counted),
             keep.addr.eq(judged.flags.context),
             keep.data.eq(total),
             read.addr.eq(judged.flags.context),

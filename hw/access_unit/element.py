@@ -1,6 +1,6 @@
 """Elements of 1 to 8 bytes out of lines."""
 
-from amaranth.hdl import Array, Cat, Elaboratable, Module, Signal, Value
+from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -30,18 +30,20 @@ class Element(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         half, quarter, byte = Signal(32), Signal(16), Signal(8)
+        is_byte, to_quarter, to_half, sign = self.size == 0, self.size < 2, self.size < 3, Signal()
+        # Offset bits below the element's size choose nothing, so the low part of each choice is the element.
         m.d.comb += [
-            half.eq(self.word.word_select(self.offset[2], 32)),
-            quarter.eq(half.word_select(self.offset[1], 16)),
-            byte.eq(quarter.word_select(self.offset[0], 8)),
+            half.eq(self.word.word_select(self.offset[2] & to_half, 32)),
+            quarter.eq(half.word_select(self.offset[1] & to_quarter, 16)),
+            byte.eq(quarter.word_select(self.offset[0] & is_byte, 8)),
+            sign.eq(self.is_signed & Mux(is_byte, byte[-1], Mux(to_quarter, quarter[-1], half[-1]))),
+            self.value.eq(
+                Cat(
+                    byte,
+                    Mux(is_byte, spread(sign, 8), quarter[8:]),
+                    Mux(to_quarter, spread(sign, 16), half[16:]),
+                    Mux(to_half, spread(sign, 32), self.word[32:]),
+                )
+            ),
         ]
-        with m.Switch(self.size):
-            for code, part in enumerate((byte, quarter, half)):
-                with m.Case(code):
-                    m.d.comb += self.value.eq(self._extended(part))
-            with m.Default():
-                m.d.comb += self.value.eq(self.word)
         return m
-
-    def _extended(self, part: Signal) -> Value:
-        return Cat(part, spread(self.is_signed & part[-1], 64 - len(part)))

@@ -1,12 +1,13 @@
 """Turns the activations of a level into iterations."""
 
-from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Elaboratable, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.access_unit.activation import ActivationBus
 from daedal.hw.access_unit.bundles import WorkBus, activation_flags, assign
 from daedal.hw.access_unit.level_words import LevelWords
+from daedal.hw.access_unit.operand import targets
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.isa.program_words import LoadIndex
 
@@ -119,14 +120,15 @@ class _Counter(wiring.Component):
                 first.eq(0),
                 last.eq(left <= self.words.two_steps),
             ]
-        m.d.comb += self._output(held, first, last)
+        m.d.comb += self._output(m, held, first, last)
         return m
 
-    def _output(self, held: "ActivationBus", first: Signal, last: Signal) -> list[object]:
-        control, flags = self.words.control, held.flags
+    def _output(self, m: Module, held: "ActivationBus", first: Signal, last: Signal) -> list[object]:
+        flags = held.flags
+        bits = targets(m, "induction", self.words.control.induction, self._config.registers)
         registers = [
-            to.eq(Mux(held.run & (Value.cast(control.induction) == n + 1), held.lower, of))
-            for n, (to, of) in enumerate(zip(self.o.registers, held.registers, strict=True))
+            to.eq(Mux(held.run & bit, held.lower, of))
+            for to, of, bit in zip(self.o.registers, held.registers, bits, strict=True)
         ]
         return [
             *registers,

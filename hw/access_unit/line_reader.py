@@ -7,6 +7,7 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.bundles import line_bits
 from daedal.hw.access_unit.line_fetcher import LineProgress
+from daedal.hw.block_ram import BLOCK_RAM
 from daedal.hw.config import Config
 
 
@@ -121,7 +122,7 @@ class LineReader(wiring.Component):
 
     def _advance(self, m: Module, full: Signal, pop: Signal) -> None:
         m.submodules.lines = lines = memory.Memory(
-            shape=8 * self._config.bus_bytes, depth=self._config.lookahead_lines, init=[]
+            shape=8 * self._config.bus_bytes, depth=self._config.lookahead_lines, init=[], attrs=BLOCK_RAM
         )
         write, read = lines.write_port(), lines.read_port(domain="sync")
         to_present, to_next, fetch, there = Signal(), Signal(), Signal(), Signal()

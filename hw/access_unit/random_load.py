@@ -10,12 +10,12 @@ from daedal.hw.access_unit.bundles import (
     LoadReturns,
     WorkBus,
     load_request_layout,
-    operand,
     register,
     returned,
 )
 from daedal.hw.access_unit.element import Element, word_of
 from daedal.hw.access_unit.level_words import LevelWords
+from daedal.hw.access_unit.operand import chosen, operand
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.interfaces import random_entries
 
@@ -103,11 +103,10 @@ class RandomLoad(wiring.Component):
         index, base = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)
         register(m, read, self.i)
         register(m, entering, read)
+        indices = chosen(m, "index", control.index, [self.i.induction, *self.i.registers])
+        bases = operand(m, "base", control.base, constant, self.i.registers)
         with m.If(self.i.valid):
-            m.d.sync += [
-                index.eq(operand(control.index, self.i.induction, self.i.registers)),
-                base.eq(operand(control.base, constant, self.i.registers)),
-            ]
+            m.d.sync += [index.eq(indices), base.eq(bases)]
         with m.If(read.valid):
             m.d.sync += address.eq(base + (index << control.size))
         return entering.work & control.enable

@@ -4,6 +4,8 @@ from amaranth.hdl import Elaboratable, Module, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from daedal.hw.block_ram import BLOCK_RAM
+
 
 class BlockStore(wiring.Component):
     """Block RAM whose reader decides, entry by entry, that the next one is available.
@@ -50,7 +52,7 @@ class BlockStore(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.memory = store = memory.Memory(
-            shape=len(self.payload), depth=self._depth, init=[], attrs={"ram_style": "block"}
+            shape=len(self.payload), depth=self._depth, init=[], attrs=BLOCK_RAM
         )
         write, read = store.write_port(), store.read_port()
         fetched, move = Signal(), Signal()
