@@ -13,7 +13,7 @@ INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup sim test unit fuzz lint bench wheel clean check-tools
+.PHONY: help setup sim test test-full unit fuzz lint bench wheel clean check-tools
 
 help:  ## list the commands
 	@echo "usage: make COMMAND"
@@ -26,6 +26,9 @@ sim: $(INSTALLED)  ## run PyTorch layers on the simulated RTL and compare [ARGS=
 
 test: $(INSTALLED)  ## run every test [ARGS="-x"]
 	@$(BIN)/python -m pytest $(ARGS)
+
+test-full: $(INSTALLED)  ## run a billion operations on a lane's RTL, and all divisions [ARGS="--count 1000000 --processes 1"]
+	@$(BIN)/python -m tests.full $(ARGS)
 
 unit: $(INSTALLED)  ## run one file or directory of tests [T=tests/unit/test_x.py WAVES=1]
 	@test -n "$(T)" || { echo "make unit needs T=, such as: make unit T=tests/unit/test_config.py" >&2; exit 2; }

@@ -12,7 +12,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from daedal.hw.interfaces import lane_beat_layout, lane_beat_stream
 from daedal.hw.queues.cutter import Cutter
 from daedal.hw.queues.packer import Packer
-from tests.formal.prover import StreamContract, holds
+from tests.formal.prover import holds
+from tests.formal.streams import StreamContract
 
 COUNT = 3
 SIZES = SimpleNamespace(bus_bytes=2, lane_bytes=1)

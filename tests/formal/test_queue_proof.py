@@ -8,7 +8,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.queues import queue
-from tests.formal.prover import StreamContract, holds, within
+from tests.formal.prover import holds, within
+from tests.formal.streams import StreamContract
 
 DATA = 1
 COUNT = 4

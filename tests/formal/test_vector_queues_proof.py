@@ -12,7 +12,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from daedal.hw.config import Config
 from daedal.hw.interfaces import Client, ReturnBus, beat_layout, beat_stream
 from daedal.hw.queues.vector_queues import ReorderQueue
-from tests.formal.prover import StreamContract, holds, within
+from tests.formal.prover import holds, within
+from tests.formal.streams import StreamContract
 
 SLOTS = 2
 COUNT = 3

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "Vmodel.h"
@@ -176,40 +177,87 @@ void nearly_even(Random &random, Operation &x) {
     x.c = (signs >> 2 & 1) << 31 | (uint32_t)exponent << 23 | (c & ones);
 }
 
-// Operands whose product and addend meet: near in exponent, cancelling, about to overflow or underflow.
-void operands(Random &random, Operation &x) {
-    int ea, eb, product;
-    switch (random.below(10)) {
-    case 8: return nearly_even(random, x);
-    case 9: return halfway(random, x);
-    case 0:
-        x.a = random.next(), x.b = random.next(), x.c = random.next();
-        return;
-    case 1: product = random.between(-30, 30); break;
-    case 2: product = random.between(235, 258); break;
-    default: product = random.between(-10, 265); break;
-    }
-    ea = random.between(product > 127 ? product - 127 : 0, product > 127 ? 254 : product + 127);
-    eb = product + 127 - ea;
-    x.a = pack(random, ea);
-    x.b = pack(random, eb);
-    float near = number(x.a) * number(x.b);
-    switch (random.below(5)) {
-    case 0: x.c = pattern(near) ^ 1u << 31; break;
-    case 1: x.c = (pattern(near) ^ 1u << 31) + random.between(-3, 3); break;
-    case 2: x.c = pack(random, product + random.between(-3, 3)); break;
-    default: x.c = pack(random, product + random.between(-54, 30)); break;
-    }
-    if (x.op == OP_ADD || x.op <= OP_MIN || x.op >= OP_SELECT) {
-        int near_exponent = (int)(x.c >> 23 & 255);
-        if (random.below(2)) x.a = pack(random, near_exponent + random.between(-27, 27));
-        else x.a = (x.c ^ random.below(2) << 31) + random.between(-2, 2);
-    }
+// Whether the operation uses the product; the others take `a` and `c`, or `a` alone.
+bool multiplies(uint32_t op) { return op > OP_ADD && op < OP_SELECT; }
+
+// Two numbers `distance` binades apart, of which the smaller one ends half a unit of the larger one, or next to it.
+void tie_of_sum(Random &random, Operation &x) {
+    int distance = random.between(1, 25), exponent = random.between(distance + 1, 254);
+    uint32_t low = distance < 24 ? (uint32_t)((random.next() & 0xffffff) | 0x800000) >> distance << distance : 1u << 23;
+    if (distance < 24) low |= 1u << (distance - 1);
+    low += random.between(-1, 1);
+    if (low < 1u << 23) low = 1u << 23;
+    x.a = random.below(2) << 31 | (uint32_t)(exponent - distance) << 23 | (low & 0x7fffff);
+    x.c = random.below(2) << 31 | (uint32_t)exponent << 23 | fraction(random);
+    if (random.below(2)) std::swap(x.a, x.c);
+    x.b = random.below(2) ? pattern(1.0f) : pack(random, random.between(1, 254));
 }
 
-const uint32_t SHARES[20] = {OP_FMA, OP_FMA, OP_FMA, OP_FMA, OP_FMA, OP_FMA, OP_MUL_ADD, OP_MUL_ADD,
-                             OP_MUL_ADD, OP_MUL_ADD, OP_ADD, OP_ADD, OP_MUL, OP_MUL, OP_MAX, OP_MIN,
-                             OP_SELECT, OP_GREATER, OP_LESS, OP_EQUAL};
+// Factors whose product has about the (biased) exponent `product`.
+void factors(Random &random, int product, Operation &x) {
+    int ea = random.between(product > 127 ? product - 127 : 0, product > 127 ? 254 : product + 127);
+    x.a = pack(random, ea);
+    x.b = pack(random, product + 127 - ea);
+}
+
+// The operations that do not multiply compare or add `a` and `c`: bring these together instead.
+void bring_together(Random &random, Operation &x) {
+    if (multiplies(x.op)) return;
+    int near_exponent = (int)(x.c >> 23 & 255);
+    if (random.below(2)) x.a = pack(random, near_exponent + random.between(-27, 27));
+    else x.a = (x.c ^ random.below(2) << 31) + random.between(-2, 2);
+}
+
+const uint32_t SPECIALS[] = {0, 1, 2, 0x400000, 0x7fffff, 0x800000, 0x800001, 0x3f800000, 0x3f7fffff, 0x7f000000,
+                             0x7f7fffff, 0x7f800000, 0x7f800001, 0x7fbfffff, 0x7fc00000, 0x7fc12345};
+
+// Operands of one kind: see `Kind` in models.py.
+void operands(Random &random, uint32_t kind, Operation &x) {
+    int product;
+    switch (kind) {
+    case KIND_ANY_BITS: x.a = random.next(), x.b = random.next(), x.c = random.next(); return;
+    case KIND_TIE:
+        if (!multiplies(x.op)) return tie_of_sum(random, x);
+        switch (random.below(3)) {
+        case 0: return tie_of_sum(random, x);
+        case 1: return nearly_even(random, x);
+        default: return halfway(random, x);
+        }
+    case KIND_SUBNORMAL:
+        product = random.between(-27, 3);
+        factors(random, product, x);
+        x.c = pack(random, random.below(2) ? 0 : random.between(0, 30));
+        if (random.below(4) == 0) x.a &= 0x807fffff;
+        if (!multiplies(x.op)) x.a = pack(random, random.between(0, 3));
+        return;
+    case KIND_OVERFLOW:
+        product = random.between(245, 258);
+        factors(random, product, x);
+        x.c = pack(random, random.between(220, 254));
+        if (!multiplies(x.op)) x.a = pack(random, random.between(225, 254));
+        return;
+    case KIND_SPECIAL: {
+        factors(random, random.between(-10, 265), x);
+        x.c = pack(random, random.between(0, 254));
+        uint32_t which = 1 + random.below(7);
+        uint32_t *all[] = {&x.a, &x.b, &x.c};
+        for (int n = 0; n < 3; n++)
+            if (which >> n & 1) *all[n] = SPECIALS[random.below(16)] | random.below(2) << 31;
+        return;
+    }
+    case KIND_CANCEL: {
+        factors(random, random.between(-10, 253), x);
+        float near = number(x.a) * number(x.b);
+        x.c = (pattern(near) ^ 1u << 31) + random.between(-3, 3);
+        return bring_together(random, x);
+    }
+    default: // KIND_ALIGN: every distance between product and addend at which both matter, and more
+        product = random.between(-10, 265);
+        factors(random, product, x);
+        x.c = pack(random, product + random.between(-54, 30));
+        return bring_together(random, x);
+    }
+}
 
 // A dividend for `count`: any bits, subnormal, small, a number halfway between two subnormal quotients.
 uint32_t dividend(Random &random, uint32_t count) {
@@ -281,27 +329,29 @@ void divide(Bench &bench, Report &report, uint32_t count, const std::vector<uint
 
 extern "C" {
 
-// Every operation, with every sign flag, on every triple of `values`.
-void check_triples(const uint32_t *values, uint32_t size, Report *report) {
+// Every operation, with every sign flag, on every choice of one value for each operand.
+void check_grid(const uint32_t *a, uint32_t as, const uint32_t *b, uint32_t bs, const uint32_t *c, uint32_t cs,
+                Report *report) {
     Bench bench;
     auto take = [&](const Operation &x, uint32_t o) { judge(*report, x, o, expected(x)); };
     for (uint32_t op = 0; op < OPERATIONS; op++)
         for (uint32_t flags = 0; flags < 4; flags++)
-            for (uint32_t n = 0; n < size * size * size; n++) {
-                Operation x{op, flags & 1, flags >> 1, values[n % size], values[n / size % size], values[n / size / size]};
+            for (uint32_t n = 0; n < as * bs * cs; n++) {
+                Operation x{op, flags & 1, flags >> 1, a[n % as], b[n / as % bs], c[n / as / bs]};
                 bench.cycle(&x, take);
             }
     bench.drain(take);
 }
 
-// `count` operations chosen to be hard.
-void check_random(uint64_t seed, uint64_t count, Report *report) {
+// `count` times operation `op`, on operands of one kind.
+void check_random(uint64_t seed, uint32_t op, uint32_t kind, uint64_t count, Report *report) {
     Bench bench;
     Random random{seed};
     auto take = [&](const Operation &x, uint32_t o) { judge(*report, x, o, expected(x)); };
     for (uint64_t n = 0; n < count; n++) {
-        Operation x{SHARES[random.below(20)], random.below(2), random.below(2), 0, 0, 0};
-        operands(random, x);
+        uint32_t flags = random.below(4);
+        Operation x{op, flags & 1, flags >> 1, 0, 0, 0};
+        operands(random, kind, x);
         bench.cycle(&x, take);
     }
     bench.drain(take);

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Sequence
+from enum import IntEnum
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.cosim.build import build_verilated, read_sources
+from daedal.cosim.build import build_library, build_verilated, read_sources
 from daedal.hw.execute_unit.float_divide import COUNT_BITS, DivideFixup
 from daedal.hw.execute_unit.float_format import CANONICAL_NAN
 from daedal.hw.execute_unit.float_reciprocal import Reciprocal
@@ -54,6 +55,25 @@ class DividingLane(wiring.Component):
         return m
 
 
+class Kind(IntEnum):
+    """Operands chosen to be hard, in one way each; the harness knows how."""
+
+    ANY_BITS = 0
+    """All bits random."""
+    ALIGN = 1
+    """Product and addend up to 54 binades apart, fractions with long runs of equal bits."""
+    CANCEL = 2
+    """An addend that leaves a few units of the product's last place."""
+    TIE = 3
+    """A result halfway between two numbers, or the smallest possible bit beside."""
+    SUBNORMAL = 4
+    """Subnormal operands, products and sums on both sides of the smallest normal number."""
+    OVERFLOW = 5
+    """Results on both sides of the largest number."""
+    SPECIAL = 6
+    """NaN, infinity, zero, the smallest and largest numbers, for one operand or more."""
+
+
 class LaneOperation(ctypes.Structure):
     """One operation, as the harness reports it."""
 
@@ -94,10 +114,21 @@ class IterativeReport(ctypes.Structure):
         return f"{self.wrong} of {self.checked} wrong, first {call}: got {self.got:#010x}, not {self.want:#010x}"
 
 
+class Division(ctypes.Structure):
+    """What a run over all dividends found; ``first`` is the first count with a wrong quotient."""
+
+    _fields_ = [("checked", ctypes.c_uint64), ("wrong", ctypes.c_uint64), ("first", ctypes.c_uint32)]
+
+    def __str__(self) -> str:
+        """For an assertion's message."""
+        return f"{self.wrong} of {self.checked} quotients wrong, first by {self.first}"
+
+
 def lane_parameters() -> str:
     """The lane's timing and encodings as a C header."""
     return "\n".join(["#pragma once", f"enum {{ JOIN = {Lane.join}, LATENCY = {Lane.latency},",
-                      f"OPERATIONS = {len(LaneOp)},", *(f"OP_{op.name} = {op.value}," for op in LaneOp), "};",
+                      f"OPERATIONS = {len(LaneOp)},", *(f"OP_{op.name} = {op.value}," for op in LaneOp),
+                      *(f"KIND_{kind.name} = {kind.value}," for kind in Kind), "};",
                       f"static const uint32_t CANONICAL_NAN = {CANONICAL_NAN:#x};", ""])  # fmt: skip
 
 
@@ -128,22 +159,28 @@ def iterative_model() -> ctypes.CDLL:
     return ctypes.CDLL(str(build_verilated("iterative", text, files, top="iterative")))
 
 
+def all_dividends_library() -> ctypes.CDLL:
+    """The three passes on the host's arithmetic."""
+    return ctypes.CDLL(str(build_library("all_dividends", read_sources(HERE, "all_dividends.cpp"))))
+
+
 def words(values: Sequence[int]) -> ctypes.Array[ctypes.c_uint32]:
     """Integers as an array of 32-bit words."""
     return (ctypes.c_uint32 * len(values))(*values)
 
 
-def run_directed(values: Sequence[int]) -> Report:
-    """Every operation, with every sign flag, on every triple of ``values``."""
+def run_grid(a: Sequence[int], b: Sequence[int], c: Sequence[int]) -> Report:
+    """Every operation, with every sign flag, on every choice of one of ``a``, one of ``b`` and one of ``c``."""
     report = Report()
-    lane_model().check_triples(words(values), len(values), ctypes.byref(report))
+    sizes = [x for values in (a, b, c) for x in (words(values), len(values))]
+    lane_model().check_grid(*sizes, ctypes.byref(report))
     return report
 
 
-def run_random(seed: int, count: int) -> Report:
-    """``count`` operations on operands chosen to be hard."""
+def run_random(seed: int, op: LaneOp, kind: Kind, count: int) -> Report:
+    """``count`` times ``op`` on operands of one kind, with random sign flags."""
     report = Report()
-    lane_model().check_random(ctypes.c_uint64(seed), ctypes.c_uint64(count), ctypes.byref(report))
+    lane_model().check_random(ctypes.c_uint64(seed), op.value, kind.value, ctypes.c_uint64(count), ctypes.byref(report))
     return report
 
 
@@ -180,3 +217,15 @@ def run_iterative_hard(op: IterativeOp, seed: int, count: int) -> IterativeRepor
     report = IterativeReport()
     iterative_model().check_hard(op.value, ctypes.c_uint64(seed), ctypes.c_uint64(count), ctypes.byref(report))
     return report
+
+
+def run_all_dividends(begin: int, end: int, *, subnormal: bool = False, skew: int = 0) -> Division:
+    """Divide by each count from ``begin`` up to, not including, ``end``, on the host's arithmetic.
+
+    Every dividend of a binade, or with ``subnormal`` every positive one with a quotient below twice the smallest normal
+    number. ``skew`` spoils the reciprocal by so many units.
+    """
+    found, library = Division(), all_dividends_library()
+    check = library.divide_subnormal if subnormal else library.divide_binade
+    check(begin, end, skew, ctypes.byref(found))
+    return found

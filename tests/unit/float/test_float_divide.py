@@ -9,7 +9,7 @@ import pytest
 from daedal.cosim.build import build_library, read_sources
 from daedal.hw.execute_unit.float_divide import divide_passes
 from daedal.hw.execute_unit.float_model import is_nan, lane_result
-from tests.unit.float.models import run_divisions, run_near_halfway
+from tests.unit.float.models import run_all_dividends, run_divisions, run_near_halfway
 
 LARGEST = (1 << 24) - 1
 
@@ -50,6 +50,21 @@ def test_three_passes_are_enough(step):
     run(1 << 21, 1 << 24, 2 * step, ctypes.byref(checked), ctypes.byref(wrong))
     assert checked.value > 100_000_000 // step
     assert wrong.value == 0
+
+
+@pytest.mark.parametrize("count", [1, 3, 10, 1000, 4095, 4096, 7340033])
+def test_all_dividends(count):
+    """A sample of what `make test-full` does for every count up to 4096."""
+    normal = run_all_dividends(count, count + 1)
+    assert (normal.checked, normal.wrong) == (1 << 23, 0)
+    subnormal = run_all_dividends(count, count + 1, subnormal=True)
+    assert subnormal.checked > 1 << 23
+    assert not subnormal.wrong, subnormal
+
+
+def test_all_dividends_notice_a_wrong_reciprocal():
+    assert run_all_dividends(1000, 1001, skew=100_000).wrong
+    assert run_all_dividends(6, 7, subnormal=True, skew=100_000).wrong
 
 
 def _bits(value: float) -> int:

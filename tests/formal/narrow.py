@@ -1,0 +1,28 @@
+"""Configurations far too small to be allowed, so that proofs end."""
+
+import copy
+from typing import Any
+
+from daedal.hw.config import Config
+
+
+def narrow(base: str = "minimum", **changes: Any) -> Config:
+    """The preset ``base`` with ``changes`` that nobody checks."""
+    config = copy.copy(Config.preset(base))
+    for name, value in changes.items():
+        object.__setattr__(config, name, value)
+    return config
+
+
+TINY = narrow(
+    registers=3, lanes=1, ports=2, vector_beats=4, reorder_beats=8, vector_registers=2, register_beats=2,
+    store_beats=4, steps=2, callbacks=2, instructions=2, lengths=1, granule_log2=4, lookahead_lines=4,
+    lookahead_burst=2, random_outstanding=2, alus=(1, 0), random_loads=(0, 1), sequential_loads=(1, 1),
+)  # fmt: skip
+"""The smallest machine that has one of everything."""
+
+IN_TURN = narrow(
+    registers=3, contexts=(2, 0), lookahead_lines=4, lookahead_burst=2, alus=(0, 0), random_loads=(0, 0),
+    sequential_loads=(1, 0), register_beats=4,
+)  # fmt: skip
+"""The same with a level that interleaves its activations."""

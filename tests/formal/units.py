@@ -1,0 +1,178 @@
+"""Every unit with streams, and how its proof is done."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.asserts import AnyConst
+from amaranth.hdl import Assume, Value
+from amaranth.lib import data, wiring
+
+from daedal.hw.access_unit.activation import Activation
+from daedal.hw.access_unit.contexts import Contexts
+from daedal.hw.access_unit.event_select import EventSelect
+from daedal.hw.access_unit.issue import Issue
+from daedal.hw.access_unit.line_fetcher import LineFetcher
+from daedal.hw.access_unit.load_port import LoadPort
+from daedal.hw.access_unit.random_load import RandomLoad
+from daedal.hw.access_unit.row_fetch import RowFetch, RowSplit
+from daedal.hw.access_unit.sequencer import Sequencer
+from daedal.hw.access_unit.sequential_loads import SequentialLoads
+from daedal.hw.access_unit.step_pipeline import StepPipeline
+from daedal.hw.execute_unit import issue as lanes
+from daedal.hw.execute_unit.dispatch import Dispatch
+from daedal.hw.execute_unit.divide_steps import DivideSteps
+from daedal.hw.execute_unit.execute_unit import ExecuteUnit
+from daedal.hw.execute_unit.fetch import Fetch
+from daedal.hw.execute_unit.float_reciprocal import Reciprocal
+from daedal.hw.execute_unit.front import Front
+from daedal.hw.execute_unit.records import issue_layout
+from daedal.hw.execute_unit.store_port import StorePort
+from daedal.hw.host.control_port import ControlPort
+from daedal.hw.host.line_reader import LineReader
+from daedal.hw.host.record_writer import RecordWriter
+from daedal.hw.isa.execute import OperandKind
+from daedal.hw.memory.fabric import ReadFabric
+from daedal.hw.memory.read_port import ReadPort
+from daedal.hw.memory.row_reader import RowReader
+from daedal.hw.memory.store_unit import StoreUnit
+from daedal.hw.memory.write_batcher import WriteBatcher
+from daedal.hw.memory.write_port import WritePort
+from daedal.hw.queues.cutter import Cutter
+from daedal.hw.queues.merge import Merge
+from daedal.hw.queues.packer import Packer
+from daedal.hw.queues.queue import Queue
+from daedal.hw.queues.vector_queues import VectorQueues
+from tests.formal.narrow import IN_TURN, TINY
+from tests.formal.streams import Watch
+
+
+@dataclass(frozen=True)
+class Case:
+    """A unit whose streams are proved.
+
+    ``depth``: cycles in which traffic must be able to pass, and of the proof unless ``induction`` says over how many
+    cycles an induction closes. ``options``: as of ``Watch``.
+    """
+
+    name: str
+    make: Callable[[], wiring.Component]
+    depth: int
+    induction: int = 0
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def watch(self) -> Watch:
+        """The specification, anew."""
+        return Watch(self.make(), **self.options)
+
+
+def _changes(m: Module, value: Value) -> Value:
+    """Whether ``value`` is another one than in the cycle before."""
+    before = Signal.like(Value.cast(value))
+    m.d.sync += before.eq(value)
+    return before != value
+
+
+def _halts(m: Module, unit: Any) -> Value:
+    return unit.halt
+
+
+def _restarts(m: Module, unit: Any) -> Value:
+    return unit.restart
+
+
+def _stops(m: Module, unit: Any) -> Value:
+    return unit.stop | unit.start
+
+
+def _stops_or_learns(m: Module, unit: Any) -> Value:
+    """The length of a program becomes known while its second burst waits to be asked for."""
+    return unit.stop | unit.start | _changes(m, unit.lines)
+
+
+def _same_address(m: Module, unit: Any) -> None:
+    m.d.comb += Assume(unit.address == AnyConst(len(unit.address)))
+
+
+def _same_row(m: Module, unit: Any) -> None:
+    """A division stays as it is until it is done."""
+    waiting, now = Signal(), Signal(len(Value.cast(unit.row)) + 1)
+    before = Signal.like(now)
+    m.d.comb += now.eq(Cat(unit.row, unit.active))
+    m.d.sync += [before.eq(now), waiting.eq(unit.active & ~unit.done)]
+    m.d.comb += Assume(~waiting | (now == before))
+
+
+def _uses_scalar(row: Any) -> Value:
+    return (row.a.kind == OperandKind.SCALAR) | (row.b.kind == OperandKind.SCALAR)
+
+
+def _without_unused_scalar(payload: Value) -> Value:
+    """A row that uses no scalar carries whatever is on the queue's output."""
+    row = data.View(issue_layout(TINY), payload)
+    used = _uses_scalar(row)
+    return Cat(*(Value.cast(row[name]) for name, _ in issue_layout(TINY) if name != "scalar"), Mux(used, row.scalar, 0))
+
+
+def _without_scalar(payload: Value) -> Value:
+    """The scalar is the answer of the reciprocal unit, whose own stream is proved."""
+    row = data.View(issue_layout(TINY), payload)
+    return Cat(*(Value.cast(row[name]) for name, _ in issue_layout(TINY) if name != "scalar"))
+
+
+def _decoded(m: Module, unit: Any) -> None:
+    """What the decoder says agrees with itself, no launch begins in between, and a row can only begin to be held in the
+    cycle after it was sent.
+    """
+    code = unit.i.payload
+    m.d.comb += Assume(code.needs_scalar == _uses_scalar(code.issue))
+    sent, before, same = Signal(), Signal(), Signal()
+    m.d.sync += [sent.eq(unit.store.valid & unit.store.ready), before.eq(unit.held)]
+    m.d.comb += same.eq(~_changes(m, Cat(unit.held_register, unit.held_context)))
+    m.d.comb += [Assume(~unit.launch), Assume(~unit.held | sent | (before & same))]
+
+
+CASES = (
+    Case("queue-distributed", lambda: Queue(2, depth=3), 8, 6),
+    Case("queue-shortest", lambda: Queue(2, depth=2), 8, 6),
+    Case("queue-block", lambda: Queue(2, depth=40), 8, 6),
+    Case("merge", lambda: Merge(2), 8, 3),
+    Case("vector-queues", lambda: VectorQueues(TINY), 14, 4),
+    Case("cutter", lambda: Cutter(TINY), 8, 3),
+    Case("packer", lambda: Packer(TINY), 8, 3),
+    Case("row-split", lambda: RowSplit(TINY), 10, 3),
+    Case("row-fetch", lambda: RowFetch(TINY), 12, 0, {"excused": {"reserve": _halts}}),
+    Case("event-select", lambda: EventSelect(TINY), 10, 3),
+    Case("sequencer", lambda: Sequencer(TINY), 12, 3),
+    Case("step-pipeline", lambda: StepPipeline(TINY), 12, 3),
+    # A step goes on when all it needs has room, so `rows` waits for its queue, whose `ready` is a register's.
+    Case("issue", lambda: Issue(TINY), 10, 3, {"waits": ("rows",)}),
+    Case("activation", lambda: Activation(TINY, 0), 8, 3),
+    Case("line-fetcher", lambda: LineFetcher(TINY, 0), 12, 3, {"excused": {"request": _restarts}}),
+    # A load that restarts takes back the request that it no longer needs.
+    Case("sequential-loads", lambda: SequentialLoads(TINY, 0, 0), 12, 3, {"free": ("requests0",)}),
+    Case("random-load", lambda: RandomLoad(TINY, 1, 1, 0), 12, 3),
+    Case("contexts", lambda: Contexts(IN_TURN, 0, 0), 14, 3),
+    Case("load-port", lambda: LoadPort(TINY, 3), 10, 3, {"free": ("units0", "units1", "units2")}),
+    Case("read-port", lambda: ReadPort(TINY), 10),
+    Case("fabric", lambda: ReadFabric(TINY), 12),
+    Case("row-reader", lambda: RowReader(TINY), 10, 3),
+    Case("write-port", lambda: WritePort(TINY), 10, 3),
+    Case("write-batcher", lambda: WriteBatcher(TINY), 14, 3),
+    Case("store-unit", lambda: StoreUnit(TINY), 18, 3),
+    Case("fetch", lambda: Fetch(TINY), 12, 3),
+    Case("front", lambda: Front(TINY), 14, 3),
+    Case("dispatch", lambda: Dispatch(TINY), 10, 3,
+         {"surroundings": _decoded, "relevant": {"issue": _without_unused_scalar}}),
+    Case("divide-steps", lambda: DivideSteps(TINY), 8, 0,
+         {"surroundings": _same_row, "passed": 1, "relevant": {"o": _without_scalar}}),
+    Case("reciprocal", lambda: Reciprocal(), 34, 3, {"passed": 1}),
+    Case("lanes-issue", lambda: lanes.Issue(TINY), 10, 3),
+    Case("store-port", lambda: StorePort(TINY), 22, 3),
+    Case("execute-unit", lambda: ExecuteUnit(TINY), 24, 3, {"passed": 1}),
+    Case("line-reader", lambda: LineReader(TINY), 16, 3, {"excused": {"words": _stops, "requests": _stops_or_learns}}),
+    Case("record-writer", lambda: RecordWriter(TINY), 12, 3, {"surroundings": _same_address, "passed": 1}),
+    # A doorbell that finds no room is dropped, and the host is told.
+    Case("control-port", lambda: ControlPort(TINY), 10, 3, {"free": ("doorbell",)}),
+)  # fmt: skip
