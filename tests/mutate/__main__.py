@@ -10,11 +10,13 @@
 import argparse
 import fnmatch
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tests.mutate.fault import Fault
@@ -29,6 +31,8 @@ _console = Console(width=None if sys.stdout.isatty() else 150)
 
 def main(arguments: list[str]) -> int:
     """Plant the faults; 1 if too many are not noticed or a neutral change is, 2 if the suites fail without one."""
+    # In the background the shell has it ignored, and tests would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     options = _parser().parse_args(arguments)
     faults = _chosen(options)
     if not faults:
@@ -41,12 +45,11 @@ def main(arguments: list[str]) -> int:
     try:
         if not options.trust:
             check_suites(faults, lambda text: print(text, flush=True))
-        outcomes = run_faults(faults, options.jobs, _say)
+        outcomes = _run(faults, options)
     except SuiteBroken as error:
         print(error, file=sys.stderr)
         return 2
     _show(outcomes)
-    _save(options.json, outcomes)
     return 0 if _is_enough(outcomes) else 1
 
 
@@ -66,6 +69,18 @@ def _chosen(options: argparse.Namespace) -> list[Fault]:
         return globs is None or any(fnmatch.fnmatch(value, glob) for glob in globs)
 
     return [fault for fault in FAULTS if fits(fault.id, options.only) and fits(fault.kind, options.kind)]
+
+
+def _run(faults: Sequence[Fault], options: argparse.Namespace) -> list[Outcome]:
+    """The outcomes; each is printed and saved as it comes."""
+    done: list[Outcome] = []
+
+    def report(outcome: Outcome) -> None:
+        done.append(outcome)
+        _say(outcome)
+        _save(options.json, done)
+
+    return run_faults(faults, options.jobs, report)
 
 
 def _say(outcome: Outcome) -> None:
@@ -91,7 +106,7 @@ def _show(outcomes: Sequence[Outcome]) -> None:
     for one in outcomes:
         style = None if one.is_right else "bold red"
         caught = one.caught_by or "–"
-        table.add_row(one.id, one.kind, "\n".join(one.files), caught[:200], f"{one.seconds:.1f}", style=style)
+        table.add_row(one.id, one.kind, "\n".join(one.files), escape(caught[:200]), f"{one.seconds:.1f}", style=style)
     _console.print(table)
     areas = Table(title="By area", title_justify="left")
     for heading in ("area", "faults", "noticed", "median s"):

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from queue import SimpleQueue
@@ -23,7 +23,7 @@ SUITE_SECONDS = 1200
 """Longest time of a suite."""
 
 _QUIET = ("-x", "-q", "-p", "no:cacheprovider", "-o", f"timeout={TEST_SECONDS}")
-_NAMES = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+_NAMES = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 _PASSED, _FAILED, _INTERRUPTED = 0, 1, 2
 _TAIL = 2000
 
@@ -63,11 +63,11 @@ class Outcome:
         return {**asdict(self), "is_right": self.is_right}
 
 
-def run_suite(tree: Tree, suite: str) -> str | None:
+def run_suite(tree: Tree, suite: str, environment: Mapping[str, str]) -> str | None:
     """The first test of ``suite`` that fails in ``tree``, or None; SuiteBroken if there were no tests to run."""
     command = [sys.executable, "-m", "pytest", *_QUIET, *shlex.split(suite)]
     process = subprocess.Popen(
-        command, cwd=tree.path, env=tree.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        command, cwd=tree.path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True,
     )  # fmt: skip
     try:
@@ -78,7 +78,7 @@ def run_suite(tree: Tree, suite: str) -> str | None:
         _end(process)
     if process.returncode == _PASSED:
         return None
-    if process.returncode not in (_FAILED, _INTERRUPTED):
+    if process.returncode not in (_FAILED, _INTERRUPTED) and "ERROR collecting" not in output:
         if process.returncode < 0 or "Timeout" in output:
             return f"{suite} ended by itself ({process.returncode})"
         raise SuiteBroken(f"pytest {suite} ended with status {process.returncode}:\n{output[-_TAIL:]}")
@@ -100,7 +100,7 @@ def run_fault(tree: Tree, fault: Fault) -> Outcome:
     start, caught = time.monotonic(), None
     with tree.planted(fault):
         for suite in fault.suites:
-            caught = run_suite(tree, suite)
+            caught = run_suite(tree, suite, tree.environment)
             if caught is not None:
                 break
     seconds = round(time.monotonic() - start, 1)
@@ -110,13 +110,12 @@ def run_fault(tree: Tree, fault: Fault) -> Outcome:
 def check_suites(faults: Sequence[Fault], say: Callable[[str], None]) -> None:
     """Run the suites of all faults on the tree as it is; SuiteBroken names what fails already."""
     suites = list(dict.fromkeys(suite for fault in faults for suite in fault.suites))
-    with Tree() as tree, tree.planted(None):
+    with Tree() as tree:
         for number, suite in enumerate(suites, 1):
             start = time.monotonic()
-            failed = run_suite(tree, suite)
+            failed = run_suite(tree, suite, tree.plain_environment)
             if failed is not None:
                 raise SuiteBroken(f"pytest {suite} must pass without a fault, but {failed} fails")
-            tree.keep()
             say(f"without a fault, suite {number} of {len(suites)}: {suite}: {time.monotonic() - start:.0f} s")
 
 
@@ -136,9 +135,10 @@ def run_faults(faults: Sequence[Fault], jobs: int, report: Callable[[Outcome], N
         report(outcome)
         return outcome
 
+    pool = ThreadPoolExecutor(max(1, len(made)))
     try:
-        with ThreadPoolExecutor(max(1, len(made))) as pool:
-            return list(pool.map(one, faults))
+        return list(pool.map(one, faults))
     finally:
+        pool.shutdown(cancel_futures=True)
         for tree in made:
             tree.__exit__(None, None, None)

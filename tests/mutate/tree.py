@@ -12,14 +12,26 @@ from types import TracebackType
 from typing import Self
 
 from daedal.cosim.build import cache_directory
+from daedal.cosim.toolchain import find_tool
 from tests.conftest import ROOT
 from tests.mutate.fault import Fault
 
+_QUICK_COMPILER = """#!/bin/sh
+# The compiler, without optimisation.
+for one; do
+  shift
+  case $one in -O[123]) one=-O0 ;; esac
+  set -- "$@" "$one"
+done
+exec {} "$@"
+"""
+
 
 class Tree:
-    """The files that git tracks, as they are in the working tree, in a folder of their own.
+    """The files that git does not ignore, as they are in the working tree, in a folder of their own.
 
-    Compiled models are taken from the caches of the original tree; those that a fault makes are removed with it.
+    Compiled models are taken from the caches of the original tree. Those that a fault makes are compiled without
+    optimisation, which takes most of the time, and are removed with it.
     """
 
     def __init__(self) -> None:
@@ -27,11 +39,16 @@ class Tree:
         self.path = self._folder / "tree"
         self._models, self._units = self._folder / "cache", self.path / "build" / "unit"
         for name in subprocess.run(
-            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
         ).stdout.split("\0"):
             if name and (ROOT / name).exists():
                 self._copy(name)
         self._ages = 0
+        self._tools = self._folder / "tools"
+        self._tools.mkdir()
+        compiler = self._tools / "g++"
+        compiler.write_text(_QUICK_COMPILER.format(find_tool("g++")), encoding="utf-8")
+        compiler.chmod(0o755)
 
     def _copy(self, name: str) -> None:
         target = self.path / name
@@ -49,36 +66,37 @@ class Tree:
     @property
     def environment(self) -> dict[str, str]:
         """The environment of commands that work on the copy."""
-        return {**os.environ, "PYTHONPATH": str(self.path), "DAEDAL_CACHE": str(self._models)}
+        path = str(self._tools) + os.pathsep + os.environ["PATH"]
+        return {**os.environ, "PATH": path, "PYTHONPATH": str(self.path), "DAEDAL_CACHE": str(self._models)}
+
+    @property
+    def plain_environment(self) -> dict[str, str]:
+        """The environment in which models without a fault are built, for the caches of the original tree."""
+        self._units.parent.mkdir(parents=True, exist_ok=True)
+        if not self._units.exists():
+            (ROOT / "build" / "unit").mkdir(parents=True, exist_ok=True)
+            self._units.symlink_to(ROOT / "build" / "unit")
+        return {**os.environ, "PYTHONPATH": str(self.path)}
 
     @contextmanager
-    def planted(self, fault: Fault | None) -> Iterator[None]:
-        """The tree with ``fault`` in it, or as it is."""
+    def planted(self, fault: Fault) -> Iterator[None]:
+        """The tree with ``fault`` in it."""
         self._link(cache_directory(), self._models)
         self._link(ROOT / "build" / "unit", self._units)
-        before = {name: (self.path / name).read_text(encoding="utf-8") for name in (fault.files if fault else ())}
+        before = {name: (self.path / name).read_text(encoding="utf-8") for name in fault.files}
         try:
-            for name, text in (fault.texts(self.path) if fault else {}).items():
+            for name, text in fault.texts(self.path).items():
                 self._write(name, text)
-            if fault is not None and fault.is_neutral:
+            if fault.is_neutral:
                 self._generate()
             yield
         finally:
             for name, text in before.items():
                 self._write(name, text)
-            if fault is not None:
-                shutil.rmtree(self._models)
-                shutil.rmtree(self._units)
-                if fault.is_neutral:
-                    self._copy("docs/isa.md")
-
-    def keep(self) -> None:
-        """Move the models that were built without a fault into the original tree's caches."""
-        for here, there in ((self._units, ROOT / "build" / "unit"), (self._models, cache_directory())):
-            for made in [entry for entry in here.iterdir() if not entry.is_symlink()]:
-                if not (there / made.name).exists() and not made.name.startswith("run-"):
-                    shutil.move(made, there / made.name)
-                    made.symlink_to(there / made.name)
+            shutil.rmtree(self._models)
+            shutil.rmtree(self._units)
+            if fault.is_neutral:
+                self._copy("docs/isa.md")
 
     def _write(self, name: str, text: str) -> None:
         """Write a file with a time of its own, so that nobody takes what was compiled from another version."""
