@@ -1,8 +1,8 @@
 """Coverage of the RTL, on request.
 
-The environment variable ``DAEDAL_COVERAGE`` names a folder. With it, models are built with Verilator's counters of lines
-and branches (so in cache entries of their own), from Verilog that names its sources. Each model writes its counts into
-the folder when it is closed, and the text that the counts are of is kept beside them. ``make coverage`` reads both.
+The environment variable ``DAEDAL_COVERAGE`` names a folder. With it, models are built with Verilator's counters of
+lines and branches (so in cache entries of their own), from Verilog that names its sources. Each model writes its counts
+into the folder when it is closed; the text that the counts are of is kept beside them. ``make coverage`` reads both.
 """
 
 import hashlib

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from queue import SimpleQueue
 from typing import Any
@@ -88,10 +89,8 @@ def run_suite(tree: Tree, suite: str, environment: Mapping[str, str]) -> str | N
 
 def _end(process: "subprocess.Popen[str]") -> None:
     """End the suite's processes, also those that a test has started and left."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 
