@@ -1,11 +1,12 @@
 """Faults of the compiler."""
 
-from tests.mutate.fault import area
+from pathlib import Path
+
+from tests.mutate.fault import Edit, Fault
 
 HERE = "sw/compiler/"
 T, C, F = HERE + "transforms/", HERE + "codegen/", HERE + "frontends/"
 
-IR = "tests/ir"
 LAYERS = "tests/system/test_compiler_layers.py"
 LOOPS = "tests/system/test_compiler_loops.py"
 MAX = "tests/system/test_compiler_max.py"
@@ -17,7 +18,25 @@ CONFIGS = "tests/system/test_compiler_configs.py"
 EXECUTABLE = "tests/system/test_compiler_executable.py"
 BOUNDS = "tests/system/test_bounds.py -k 'not rtl'"
 
-plant = area("compiler", IR, LAYERS, LOOPS)
+OWN_IR = (
+    "convert_scf_to_slc", "convert_slc_to_slcv", "convert_slcv_to_dlc", "elide_initialization", "hoist_invariants",
+    "lower_emb", "promote_rows", "tile_columns",
+)  # fmt: skip
+NEAR_IR = {
+    **{name: name for name in OWN_IR}, "pooling": "lower_emb", "uniforms": "convert_slcv_to_dlc",
+    "event_steps": "convert_slcv_to_dlc", "addresses": "convert_slcv_to_dlc", "aliases": "convert_slc_to_slcv",
+}  # fmt: skip
+"""The file of IR tests that is nearest to a transform."""
+
+
+def plant(
+    name: str, kind: str, file: str, old: str, new: str, about: str, *suites: str, nth: int | None = None
+) -> Fault:
+    """A fault; one in a transform has the tests of its IR in front."""
+    near = NEAR_IR.get(Path(file).stem)
+    own = (f"tests/ir -k {near}",) if near else ()
+    return Fault(f"compiler/{name}", kind, about, (Edit(file, old, new, nth),), own + (suites or (LAYERS, LOOPS)))
+
 
 FAULTS = [
     plant("negative-zero", "wrong condition", T + "elide_initialization.py", "and copysign(1.0, value.value.data) > 0",
@@ -27,7 +46,7 @@ FAULTS = [
           "the initialisation is dropped although it is under a condition"),
     plant("elides-shared", "wrong condition", T + "elide_initialization.py",
           "len({id(_nest(op)) for op in accesses}) != 1", "False",
-          "the initialisation of an accumulator of two nests is dropped", IR, LOOPS),
+          "the initialisation of an accumulator of two nests is dropped", LOOPS),
     plant("no-clear", "lost strobe", T + "elide_initialization.py", "last.clear = UnitAttr()", "pass",
           "an accumulator is not cleared after its last read"),
     plant("hoists-what-changes", "wrong condition", T + "hoist_invariants.py", "return op.memref not in stored",
@@ -49,23 +68,23 @@ FAULTS = [
     plant("first-row-lost", "missing case", T + "promote_rows.py", "if not starts_with_store:", "if False:",
           "a row that is read before it is written is not copied in"),
     plant("row-bounds", "missing check", T + "promote_rows.py", "if access.bounds != accesses[0].bounds:", "if False:",
-          "loops over parts of a row are taken for loops over all of it", IR, LOOPS),
+          "loops over parts of a row are taken for loops over all of it", LOOPS),
     plant("tile-offset", "off by one", T + "tile_columns.py",
           "_constant(tile * self._elements, self._nest) if tile else None",
           "_constant((tile - 1) * self._elements, self._nest) if tile else None",
           "all tiles start where the one before does"),
     plant("tail-dropped", "off by one", T + "tile_columns.py", "        if tail:\n", "        if tail > 1:\n",
-          "a tail of one element is not computed", IR, LAYERS, CORNERS, LOOPS),
+          "a tail of one element is not computed", LAYERS, CORNERS, LOOPS),
     plant("sum-mul", "swapped operands", T + "convert_slcv_to_dlc.py", 'self._sum("mul", new,', 'self._sum("add", new,',
           "addresses add factors instead of multiplying"),
     plant("sums-shared", "wrong comparison", T + "convert_slcv_to_dlc.py", "        key = (a, b)\n",
           "        key = (a, a)\n", "sums with the same first operand are taken for equal"),
     plant("scale-of-columns", "wrong constant", T + "convert_slcv_to_dlc.py", "scale = 4 if _is_column(old) else 1",
           "scale = 1", "loops over tiles do not count bytes",
-          IR, LAYERS, CORNERS, LOOPS),
+          LAYERS, CORNERS, LOOPS),
     plant("float-load-signed", "wrong sign extension", T + "convert_slcv_to_dlc.py", "signed=not is_float)",
           "signed=False)", "indices are not sign-extended",
-          IR, ERRORS),
+          ERRORS, LAYERS),
     plant("uniform-zero", "wrong condition", T + "uniforms.py", "return b if a == 0 else a",
           "return a if a == 0 else b", "0 + x is 0"),
     plant("stores-in-order", "order", T + "event_steps.py", "            position += 1\n        if token",

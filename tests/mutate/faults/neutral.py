@@ -20,10 +20,15 @@ SUITES = (
 )  # fmt: skip
 
 
+def _text(value: int) -> str:
+    """A value as the file of the registers has it, and any other file."""
+    return f"0x{value:02X}" if value >= 0x10 else str(value)
+
+
 def _swap(file: str, *pairs: tuple[str, int, str, int]) -> tuple[Edit, ...]:
     """Edits that give each of two members the other one's value."""
     return tuple(
-        Edit(file, f"    {name} = {old}\n", f"    {name} = {new}\n")
+        Edit(file, f"    {name} = {_text(old)}\n", f"    {name} = {_text(new)}\n")
         for first, a, second, b in pairs
         for name, old, new in ((first, a, b), (second, b, a))
     )
@@ -35,7 +40,8 @@ FAULTS = [
     Fault("neutral/words", NEUTRAL, "Unit: LEVEL, INSTRUCTION; AluOp: SUB, EQUAL, AND, MAX; CheckMode: WARN, IGNORE",
           _swap(WORDS, ("LEVEL", 1, "INSTRUCTION", 6), ("SUB", 2, "EQUAL", 7), ("AND", 4, "MAX", 6),
                 ("WARN", 1, "IGNORE", 2)), SUITES),
-    Fault("neutral/records", NEUTRAL, "Cause: INDEX, HANG; State: DONE, CANCELLED; Queue: TOKEN, STORE_DATA; counters",
+    Fault("neutral/records", NEUTRAL, "Cause: INDEX, HANG; State: DONE, CANCELLED; Queue: TOKEN, STORE_DATA; counters and registers",
           _swap(LAUNCH, ("INDEX", 1, "HANG", 9), ("DONE", 1, "CANCELLED", 3), ("TOKEN", 1, "STORE_DATA", 7),
-                ("ROWS", 1, "LINES_READ", 5), ("VALUE", 1, "ADDRESS", 2)), SUITES),
+                ("ROWS", 1, "LINES_READ", 5), ("VALUE", 1, "ADDRESS", 2))
+          + _swap(REGISTERS, ("CONTROL", 0x10, "FAULT", 0x2C)), SUITES),
 ]  # fmt: skip

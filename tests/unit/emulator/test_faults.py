@@ -145,6 +145,7 @@ ILLEGAL: dict[str, Callable[[Config], Word]] = {
     "shift without shifter": lambda config: Word.packed(LevelField.ALU0, 1, op=AluOp.SHIFT_LEFT),
     "operation": lambda config: Word.packed(LevelField.ALU0, 1, op=15),
     "register": lambda config: Word.packed(LevelField.CONTROL, 1, enable=1, lower=config.registers + 1),
+    "activations in turn": lambda config: Word.packed(LevelField.CONTROL, config.contexts.index(0), interleave=1),
     "check mode": lambda config: Word.packed(LevelField.CHECK, 0, enable=1, mode=len(CheckMode)),
 }
 
