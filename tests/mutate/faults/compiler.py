@@ -101,7 +101,7 @@ FAULTS = [
           'arith.CmpiOp(index, self.padding, "eq")', "only padding is pooled"),
     plant("fused-always", "wrong rounding", T + "pooling.py", "if weight is not None and self.is_fused:",
           "if weight is not None:", "weights are always fused",
-          LAYERS, IR),
+          LAYERS),
     plant("lane-conflict", "wrong register", C + "registers.py", "line.last_read[holder[r]] < time]",
           "line.last_read[holder[r]] <= time]", "a register is given away in the step that still reads it",
           LAYERS, LISTS),

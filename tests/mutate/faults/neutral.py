@@ -40,7 +40,8 @@ FAULTS = [
     Fault("neutral/words", NEUTRAL, "Unit: LEVEL, INSTRUCTION; AluOp: SUB, EQUAL, AND, MAX; CheckMode: WARN, IGNORE",
           _swap(WORDS, ("LEVEL", 1, "INSTRUCTION", 6), ("SUB", 2, "EQUAL", 7), ("AND", 4, "MAX", 6),
                 ("WARN", 1, "IGNORE", 2)), SUITES),
-    Fault("neutral/records", NEUTRAL, "Cause: INDEX, HANG; State: DONE, CANCELLED; Queue: TOKEN, STORE_DATA; counters and registers",
+    Fault("neutral/records", NEUTRAL,
+          "Cause: INDEX, HANG; State: DONE, CANCELLED; Queue: TOKEN, STORE_DATA; counters, record words, registers",
           _swap(LAUNCH, ("INDEX", 1, "HANG", 9), ("DONE", 1, "CANCELLED", 3), ("TOKEN", 1, "STORE_DATA", 7),
                 ("ROWS", 1, "LINES_READ", 5), ("VALUE", 1, "ADDRESS", 2))
           + _swap(REGISTERS, ("CONTROL", 0x10, "FAULT", 0x2C)), SUITES),

@@ -88,7 +88,8 @@ def test_address_bits_below_an_elements_size_do_not_count(bench: Bench, size: in
     body = [
         *level(0), Word(LevelField.LOWER, 0, 0), Word(LevelField.UPPER, 0, 3),
         *load(0, 0, values + size - 1, size, limit=values + 64, destination=Source.R0),
-        Word.packed(EventField.CONTROL, 1, count=1), Word.packed(StepField.CONTROL, 0, scalar_enable=1, scalar=Source.R0),
+        Word.packed(EventField.CONTROL, 1, count=1),
+        Word.packed(StepField.CONTROL, 0, scalar_enable=1, scalar=Source.R0),
         run_nest(),
     ]  # fmt: skip
     _, (trace,) = compare(bench, Program(bench.config.hash, body).to_bytes(), [])
