@@ -21,7 +21,7 @@ _REGISTER = re.compile(r"^\s*(\\\S+ |[A-Za-z_]\w*)\s*<= (\\\S+ );")
 _NOTHING = "dump_module"
 """Part of the name of a condition that the Verilog writer makes up and that is never true."""
 
-BRANCHES = frozenset({"if", "else", "cond_then", "cond_else", "case"})
+BRANCHES = frozenset({"if", "elsif", "else", "cond_then", "cond_else", "case"})
 """Kinds of points that are branches; a case counts as a line as well."""
 
 _LINES = frozenset({"block", "case", "if", "else", "elsif"})
