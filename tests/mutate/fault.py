@@ -4,6 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+SLOW = "-o timeout=1800"
+"""For a suite whose tests build the whole core: more time than tests have otherwise."""
+
 NEUTRAL = "neutral"
 """Kind of a change that must make no difference to any test."""
 

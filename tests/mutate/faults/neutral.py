@@ -4,7 +4,7 @@ They show that no second copy of an encoding exists, neither in the RTL, emulato
 tests. ``docs/isa.md`` is generated again. What is 0 stays 0: that means *off* or *none*.
 """
 
-from tests.mutate.fault import NEUTRAL, Edit, Fault
+from tests.mutate.fault import NEUTRAL, SLOW, Edit, Fault
 
 EXECUTE, WORDS = "hw/isa/execute.py", "hw/isa/program_words.py"
 LAUNCH, REGISTERS = "hw/isa/launch.py", "hw/isa/registers.py"
@@ -15,8 +15,8 @@ SUITES = (
     "tests/system/test_driver_device.py tests/system/test_cli_asm.py tests/system/test_bounds.py -k 'not rtl'",
     "tests/unit/access_unit -k odd",
     "tests/unit/execute_unit -k odd",
-    "tests/unit/core -k 'odd and full-rate'",
-    "tests/system/test_driver_targets.py tests/system/test_rtl_layers.py -k edge",
+    f"tests/unit/core -k 'odd and full-rate' {SLOW}",
+    f"tests/system/test_driver_targets.py tests/system/test_rtl_layers.py -k edge {SLOW}",
 )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Faults of the access unit."""
 
-from tests.mutate.fault import area
+from tests.mutate.fault import SLOW, area
 
 HERE = "hw/access_unit/"
 TESTS = "tests/unit/access_unit/test_access_unit.py"
@@ -81,7 +81,7 @@ FAULTS = [
     plant("over-the-page", "off by one", HERE + "row_fetch.py", "room.eq(most - place)", "room.eq(most)",
           "fetches cross the boundary of a burst", RANDOM, DDR3),
     plant("last-bytes", "off by one", HERE + "row_fetch.py", "row.last_bytes.eq(below + 1)", "row.last_bytes.eq(below)",
-          "the last beat of a row has a byte too few", "tests/unit/core/test_core.py::test_core[odd-full-rate]"),
+          "the last beat of a row has a byte too few", f"tests/unit/core/test_core.py::test_core[odd-full-rate] {SLOW}"),
     plant("across-lines", "missing check", HERE + "step_pipeline.py", "odd | across if row == \"fetch\" else odd",
           "odd", "a row that starts inside of a line and leaves it is no fault"),
     plant("zero-size", "missing check", HERE + "step_pipeline.py", "odd = (size == 0) |", "odd =",

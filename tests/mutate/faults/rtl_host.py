@@ -1,13 +1,14 @@
 """Faults of the host side and of the whole core."""
 
-from tests.mutate.fault import area
+from tests.mutate.fault import SLOW, area
 
 HERE = "hw/host/"
 PORT, LOADER = "tests/unit/host/test_control_port.py", "tests/unit/host/test_loader.py"
 COUNTERS = "tests/unit/host/test_counters.py"
-CORE = "tests/unit/core/test_core.py::test_core[odd-full-rate]"
-TARGETS = "tests/system/test_driver_targets.py"
-FAULTS_OF_CORE = "tests/fuzz/test_launch_blocks.py"
+CORE = f"tests/unit/core/test_core.py::test_core[odd-full-rate] {SLOW}"
+CORE_WIDE = f"tests/unit/core/test_core.py::test_core[edge-full-rate] {SLOW}"
+TARGETS = f"tests/system/test_driver_targets.py {SLOW}"
+FAULTS_OF_CORE = f"tests/fuzz/test_launch_blocks.py {SLOW}"
 
 plant = area("rtl_host", LOADER, CORE)
 
@@ -56,16 +57,16 @@ FAULTS = [
           "counters go on from launch to launch", COUNTERS),
     plant("watchdog-of-answers", "inverted", HERE + "watchdog.py", "self.hang.eq(expired & ~self.outstanding)",
           "self.hang.eq(expired)", "a memory that does not answer is reported as a hang",
-          "tests/system/test_driver_targets.py", FAULTS_OF_CORE),
+          TARGETS, FAULTS_OF_CORE),
     plant("watchdog-asleep", "lost strobe", HERE + "watchdog.py", "expired.eq(still == self._limit)", "expired.eq(0)",
           "a program that hangs is not ended", CORE, TARGETS, FAULTS_OF_CORE,
-          "tests/fuzz/test_fuzz.py -k 'kept_on_the_rtl'"),
+          f"tests/fuzz/test_fuzz.py -k 'kept_on_the_rtl' {SLOW}"),
     plant("record-last-beat", "off by one", HERE + "record_writer.py",
           "data.payload.last.eq(self.number == RECORD_WORDS)", "data.payload.last.eq(self.number == RECORD_WORDS - 1)",
           "the record's row ends in the wrong beat", CORE),
     plant("record-order", "swapped operands", HERE + "record_writer.py", "beat.eq((beat >> (8 * WORD_BYTES)) |",
           "beat.eq((beat >> (4 * WORD_BYTES)) |", "words of a record overlap in their beat",
-          "tests/unit/core/test_core.py::test_core[edge-full-rate]"),
+          CORE_WIDE),
     plant("does-not-cancel", "lost strobe", HERE + "controller.py", "m.next = \"CANCEL\"", "m.next = \"IDLE\"",
           "launches that wait behind a fault are run", FAULTS_OF_CORE, CORE),
     plant("drains-too-soon", "missing check", HERE + "controller.py",

@@ -1,6 +1,6 @@
 """Faults of the queues."""
 
-from tests.mutate.fault import area
+from tests.mutate.fault import SLOW, area
 
 QUEUE, BLOCK, VECTOR = "hw/queues/queue.py", "hw/queues/block_store.py", "hw/queues/vector_queues.py"
 CUTTER, PACKER, MERGE = "hw/queues/cutter.py", "hw/queues/packer.py", "hw/queues/merge.py"
@@ -12,7 +12,7 @@ REORDER = "tests/unit/queues/test_vector_queues.py::test_vector_queues[odd]"
 PROOF = "tests/formal/test_vector_queues_proof.py"
 CUT = "tests/unit/queues/test_converters.py::test_converter[cutter-8-1]"
 PACK = "tests/unit/queues/test_converters.py::test_converter[packer-8-1]"
-RECORDS = "tests/unit/core/test_core.py::test_core[odd-full-rate]"
+RECORDS = f"tests/unit/core/test_core.py::test_core[odd-full-rate] {SLOW}"
 
 plant = area("rtl_queues", SHALLOW, DEEP)
 
