@@ -13,7 +13,7 @@ INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup sim test test-full unit fuzz lint bench wheel clean check-tools
+.PHONY: help setup sim test test-full unit fuzz mutate coverage lint bench wheel clean check-tools
 
 help:  ## list the commands
 	@echo "usage: make COMMAND"
@@ -36,6 +36,12 @@ unit: $(INSTALLED)  ## run one file or directory of tests [T=tests/unit/test_x.p
 
 fuzz: $(INSTALLED)  ## run random programs until one fails or Ctrl-C [ARGS="--config edge --seed 7 --count 1000"]
 	@$(BIN)/python -m tests.fuzz $(ARGS)
+
+mutate: $(INSTALLED)  ## plant faults and see whether tests notice [ARGS="--only 'driver/*' --list"]
+	@$(BIN)/python -m tests.mutate $(ARGS)
+
+coverage: $(INSTALLED)  ## run tests and count what they reach of RTL and Python [ARGS="tests/unit --missing"]
+	@$(BIN)/python -m tests.cover $(ARGS)
 
 lint: $(INSTALLED)  ## check style, format and types
 	@status=0; for check in "ruff check" "ruff format --check --quiet" "mypy"; do \

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from daedal.cosim import coverage
 from daedal.cosim.toolchain import compiler_identity, find_tool, find_verilator
 from daedal.errors import DaedalError
 
@@ -28,6 +29,8 @@ MAKE_OPTIONS = (
     "CFG_CXXFLAGS_PCH_I=-include", "CFG_GCH_IF_CLANG=",
 )  # fmt: skip
 """Optimisation of the model's code that runs in every cycle, of the rest, and of Verilator's library."""
+
+HARNESS = Path(__file__).parent / "harness"
 
 JOBS = 2
 """Compilers that run at the same time."""
@@ -82,8 +85,12 @@ def build_verilated(name: str, verilog: str, files: Mapping[str, str], *, top: s
     """Compile Verilog and a C++ harness into a shared library, or find it in the cache.
 
     The verilated class is called ``Vmodel`` (header ``Vmodel.h``). With ``trace``, the model can write VCD
-    files. Otherwise as :func:`build_library`.
+    files. Every harness can include ``coverage.h``; see :mod:`daedal.cosim.coverage`. Otherwise as
+    :func:`build_library`.
     """
+    files = {**files, **read_sources(HARNESS, "coverage.h")}
+    counted = coverage.OPTIONS if coverage.is_wanted() else ()
+    names = (f"-DDAEDAL_MODEL='\"{coverage.keep_text(verilog)}\"'",) if counted else ()
     verilator = find_verilator()
     find_tool("make")
     options = [
@@ -91,8 +98,8 @@ def build_verilated(name: str, verilog: str, files: Mapping[str, str], *, top: s
         "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "--no-timing",
         "-fno-merge-cond-motion",  # takes 80 % of the time on the core, for 3 % less code
         "-Wno-fatal", "-Wno-lint", "-Wno-style",
-        "--output-split", "20000", *(["--trace-vcd"] if trace else []),
-        "-CFLAGS", " ".join((*COMPILE_FLAGS, "-I..")), "-LDFLAGS", "-shared -fPIC",
+        "--output-split", "20000", *(["--trace-vcd"] if trace else []), *counted,
+        "-CFLAGS", " ".join((*COMPILE_FLAGS, "-I..", *names)), "-LDFLAGS", "-shared -fPIC",
     ]  # fmt: skip
     key = _key({**files, "model.v": verilog}, [*options, *MAKE_OPTIONS, verilator.version, compiler_identity()])
 

@@ -8,6 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from textwrap import wrap
 
+from daedal.cosim import coverage
 from daedal.cosim.build import cache_directory
 from daedal.hw.config import Config
 from daedal.version import __version__
@@ -49,7 +50,7 @@ def generate_verilog(config: Config) -> str:
     from daedal.hw.core import Core
     from daedal.hw.reset import RegisteredReset
 
-    text: str = verilog.convert(RegisteredReset(Core(config)), name=TOP, emit_src=False)
+    text: str = verilog.convert(RegisteredReset(Core(config)), name=TOP, emit_src=coverage.is_wanted())
     return text
 
 
@@ -73,7 +74,7 @@ def documented_verilog(config: Config) -> str:
 def _key(config: Config) -> str:
     hardware = Path(__file__).resolve().parents[1] / "hw"
     digest = hashlib.sha256(f"{config!r} amaranth {metadata.version('amaranth')}".encode())
-    digest.update(Path(__file__).read_bytes())
+    digest.update(Path(__file__).read_bytes() + bytes([coverage.is_wanted()]))
     for source in sorted(hardware.rglob("*.py")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:20]

@@ -12,6 +12,7 @@ constexpr unsigned CLOCK_CHECK = 256;        // cycles between looks at the wall
 
 Simulation::Simulation(std::uint64_t memory_bytes, const MemoryOptions &options)
     : model_(std::make_unique<Vmodel>(&context_, "")),
+      coverage_(context_),
       pins_(bind_pins(*model_)),
       storage_(memory_bytes),
       counts_(storage_),

@@ -8,6 +8,7 @@
 
 #include "Vmodel.h"
 #include "counts.h"
+#include "coverage.h"
 #include "errors.h"
 #include "lite.h"
 #include "memory.h"
@@ -47,6 +48,7 @@ class Simulation {
 
   VerilatedContext context_;
   std::unique_ptr<Vmodel> model_;
+  Coverage coverage_;
   Pins pins_;
   Storage storage_;
   Errors errors_;

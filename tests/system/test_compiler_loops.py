@@ -380,3 +380,40 @@ def test_products_along_rows(device: daedal.Device, rng: np.random.Generator) ->
     a = rng.integers(-99, 99, (5, 8)).astype(np.float32)
     b = rng.integers(-99, 99, 8).astype(np.float32)
     assert np.array_equal(run(device, kernel, a=a, b=b, out=(5,)), a @ b)
+
+
+PARTLY = """
+scf.for %d = %c0 to %c4 step %c1 {
+  memref.store %one, %out[%r, %d] : memref<?x8xf32>
+}"""
+OTHER_ROW = """
+%next = arith.addi %r, %c1 : index
+scf.for %d = %c0 to %c8 step %c1 {
+  memref.store %one, %out[%next, %d] : memref<?x8xf32>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (PARTLY, "all loops over a row must have the same bounds"),
+        (OTHER_ROW, "buffer %out is read and written, but not at the same row in all places"),
+    ],
+)
+def test_what_is_read_and_written_must_be_one_row(ddr3: daedal.Device, write: str, message: str) -> None:
+    with pytest.raises(daedal.UnsupportedOperation, match=message):
+        compile_loops(
+            ddr3.config,
+            "%copy: memref<?x8xf32>, %out: memref<?x8xf32>",
+            f"""
+            %n = memref.dim %copy, %c0 : memref<?x8xf32>
+            %c4 = arith.constant 4 : index
+            %one = arith.constant 1.0 : f32
+            scf.for %r = %c0 to %n step %c1 {{
+              scf.for %d = %c0 to %c8 step %c1 {{
+                %x = memref.load %out[%r, %d] : memref<?x8xf32>
+                memref.store %x, %copy[%r, %d] : memref<?x8xf32>
+              }}
+              {write}
+            }}""",
+        )

@@ -25,6 +25,7 @@ from amaranth.lib import wiring
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Runner, get_runner
 
+from daedal.cosim import coverage
 from daedal.hw.config import Config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,9 +67,9 @@ def bench_config() -> Config:
 def build(component: wiring.Component, name: str, *, waves: bool = False) -> tuple[Runner, Path]:
     """Compile ``component`` as Verilog module ``name``, or find it in the cache; return a runner and its folder."""
     _find_verilator()
-    text = verilog.convert(component, name=name, emit_src=False)
+    text = verilog.convert(component, name=name, emit_src=coverage.is_wanted())
     versions = [metadata.version(package) for package in ("verilator", "cocotb")]
-    key = json.dumps([text, versions, BUILD_ARGS, MAKE_FLAGS, waves])
+    key = json.dumps([text, versions, _build_args(), MAKE_FLAGS, waves])
     folder = BUILD / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     runner = get_runner("verilator")
     if not (folder / name).exists():
@@ -96,6 +97,8 @@ def run_cocotb(
     results = Path(tempfile.mkdtemp(prefix="run-", dir=folder))
     given = {k: asdict(v) if isinstance(v, Config) else v for k, v in (parameters or {}).items()}
     _run(runner, folder, results, name, test_module, testcase, seed, waves, given)
+    if coverage.is_wanted():
+        _keep_counts(folder, results, name)
     xml = results / "results.xml"
     tests, failed = get_results(xml) if xml.exists() else (0, 0)
     assert tests and not failed, f"{failed} of {tests} tests of {test_module} failed; see {results}"
@@ -116,6 +119,18 @@ def _run(
         )  # fmt: skip
 
 
+def _build_args() -> list[str]:
+    return [*BUILD_ARGS, *(coverage.OPTIONS if coverage.is_wanted() else ())]
+
+
+def _keep_counts(folder: Path, results: Path, name: str) -> None:
+    """Move what a run counted to where coverage is collected."""
+    target, counts = coverage.coverage_folder(), results / "coverage.dat"
+    if target is not None and counts.exists():
+        model = coverage.keep_text((folder / f"{name}.v").read_text())
+        shutil.move(counts, target / f"{model}-{results.name}.dat")
+
+
 def _compile(runner: Runner, text: str, name: str, folder: Path, waves: bool) -> None:
     BUILD.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=BUILD))
@@ -123,7 +138,7 @@ def _compile(runner: Runner, text: str, name: str, folder: Path, waves: bool) ->
     source.write_text(text)
     log = work / "build.log"
     try:
-        runner.build(sources=[source], hdl_toplevel=name, build_dir=work, waves=waves, build_args=BUILD_ARGS,
+        runner.build(sources=[source], hdl_toplevel=name, build_dir=work, waves=waves, build_args=_build_args(),
                      timescale=("1ns", "1ps"), log_file=log)  # fmt: skip
     except BaseException:
         print(log.read_text() if log.exists() else "no build log", file=sys.stderr)

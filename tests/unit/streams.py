@@ -12,13 +12,28 @@ import cocotb
 from amaranth.hdl import ShapeLike
 from amaranth.lib import data
 from cocotb.clock import Clock
-from cocotb.triggers import ReadOnly, RisingEdge
+from cocotb.triggers import ReadOnly, RisingEdge, Timer
+
+PERIOD = 10
+"""Nanoseconds of a clock cycle."""
+
+LONGEST = 300_000
+"""Cycles within which a test must end: one that hangs fails soon, not when its process is ended."""
+
+PATIENCE = 20_000
+"""Cycles within which an input must take what is offered."""
 
 
 async def start(dut: Any) -> None:
-    """Start the clock and reset the design for two cycles."""
-    Clock(dut.clk, 10, unit="ns").start()
+    """Start the clock and reset the design for two cycles; the test must then end within ``LONGEST`` cycles."""
+    Clock(dut.clk, PERIOD, unit="ns").start()
+    cocotb.start_soon(_end_of_time())
     await reset(dut)
+
+
+async def _end_of_time() -> None:
+    await Timer(LONGEST * PERIOD, unit="ns")
+    raise AssertionError(f"the test must end within {LONGEST} cycles")
 
 
 async def reset(dut: Any) -> None:
@@ -67,8 +82,12 @@ class Source:
             port.payload.value = encode(port.shape, payload)
             port.valid.value = 1
             await RisingEdge(port.clk)
-            while not port.ready.value:
+            for _ in range(PATIENCE):
+                if port.ready.value:
+                    break
                 await RisingEdge(port.clk)
+            else:
+                raise AssertionError(f"{port.name}: payload {self.sent} not taken within {PATIENCE} cycles")
             self.sent += 1
             port.valid.value = 0
 

@@ -127,3 +127,32 @@ func.func @first(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
 // CHECK-NEXT:  %first = slc.first when %counted
 // CHECK-NEXT:  slc.callback "iteration" when %counted(%p, %first : !slc.stream<index>, !slc.stream<i1>) {
 // CHECK-NOT:   slc.count
+// -----
+
+// Work in the other branch of an inner condition: under the outer one, and under the inner one's being false.
+func.func @otherwise(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %p = %c0 to %n step %c1 {
+    %outer = arith.cmpi sgt, %p, %c1 : index
+    %inner = arith.cmpi eq, %p, %c8 : index
+    scf.if %outer {
+      scf.if %inner {
+      } else {
+        scf.for %d = %c0 to %c8 step %c1 {
+          %x = memref.load %t[%p, %d] : memref<?x8xf32>
+          memref.store %x, %out[%p, %d] : memref<?x8xf32>
+        }
+      }
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @otherwise
+// CHECK:         %outer = slc.alu "less" %c1, %p
+// CHECK-NEXT:    %inner = slc.alu "equal" %p, %c8
+// CHECK:         %[[NOT:.*]] = slc.alu "equal" %inner, %c0
+// CHECK-NEXT:    %[[BOTH:.*]] = slc.alu "and" %outer, %[[NOT]]
+// CHECK-NEXT:    slc.callback "iteration" when %[[BOTH]](%p : !slc.stream<index>) {

@@ -114,3 +114,57 @@ func.func @maximum(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
 // CHECK-NEXT:    slc.for %p = %c0 to %n step %c1 : index, index {
 // CHECK:           slcv.keep_greater %x, %s first
 // CHECK:           slcv.get %acc clear
+// -----
+
+// Set under a condition: where that does not hold the sum goes on, so the read must not clear it.
+func.func @sometimes(%out: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %acc = slcv.accumulator : !slcv.accumulator<8>
+  slc.for %b = %c0 to %n step %c1 : index, index {
+    %c = slc.alu "equal" %b, %c0 : !slc.stream<index>, index -> !slc.stream<i1>
+    slc.callback "iteration" when %c() {
+      %z = vector.broadcast %zero : f32 to vector<8xf32>
+      slcv.set %acc, %z : !slcv.accumulator<8>, vector<8xf32>
+    }
+    slc.for %p = %c0 to %n step %c1 : index, index {
+      slc.callback "end"(%b : !slc.stream<index>) {
+      ^bb0(%i: index):
+        %s = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+        slcv.store %s, %out[%i, %c0] : vector<8xf32>, memref<?x8xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @sometimes
+// CHECK:       slcv.set
+// CHECK-NOT:   clear
+// -----
+
+// The read is in another nest: what is set in every turn of the first one must be seen there.
+func.func @elsewhere(%out: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %acc = slcv.accumulator : !slcv.accumulator<8>
+  slc.for %b = %c0 to %n step %c1 : index, index {
+    slc.callback "end"() {
+      %z = vector.broadcast %zero : f32 to vector<8xf32>
+      slcv.set %acc, %z : !slcv.accumulator<8>, vector<8xf32>
+    }
+  }
+  slc.for %p = %c0 to %n step %c1 : index, index {
+    slc.callback "end"() {
+      %s = slcv.get %acc : !slcv.accumulator<8> -> vector<8xf32>
+      slcv.store %s, %out[%c0, %c0] : vector<8xf32>, memref<?x8xf32>
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @elsewhere
+// CHECK:       slcv.set
+// CHECK-NOT:   clear

@@ -25,3 +25,21 @@ func.func @f(%t: memref<?x8xf32>, %i: memref<?xi64>, %w: memref<?xf32>, %out: me
 // CHECK-NEXT:   %v = memref.load %w[%p] : memref<?xf32>
 // CHECK-NEXT:   scf.for %d = %c0 to %c8 step %c1 {
 // CHECK-NEXT:     %x = memref.load %t[%j, %d] : memref<?x8xf32>
+
+// What the loop itself writes is not the same in all of its iterations.
+func.func @g(%t: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %p = %c0 to %n step %c1 {
+    scf.for %d = %c0 to %c8 step %c1 {
+      %x = memref.load %t[%p, %c1] : memref<?x8xf32>
+      memref.store %x, %t[%p, %d] : memref<?x8xf32>
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @g
+// CHECK:         scf.for %d = %c0 to %c8 step %c1 {
+// CHECK-NEXT:      %x = memref.load %t[%p, %c1] : memref<?x8xf32>

@@ -10,17 +10,24 @@ from amaranth.back import verilog
 from amaranth.hdl import Shape
 from amaranth.lib import wiring
 
+from daedal.cosim import coverage
 from daedal.cosim.build import build_verilated
 
 WORD = 32
 HARNESS = """
 #include <cstdint>
 #include "Vmodel.h"
+#include "coverage.h"
+struct Counted {
+  VerilatedContext context;
+  Vmodel model{&context};
+  Coverage coverage{context};
+};
 extern "C" {
-void* model_new() { return new Vmodel; }
-void model_delete(void* handle) { delete static_cast<Vmodel*>(handle); }
+void* model_new() { return new Counted; }
+void model_delete(void* handle) { delete static_cast<Counted*>(handle); }
 void model_step(void* handle, const std::uint32_t* in, std::uint32_t* before, std::uint32_t* after) {
-  Vmodel& m = *static_cast<Vmodel*>(handle);
+  Vmodel& m = static_cast<Counted*>(handle)->model;
 %(set)s
   m.clk = 0;
   m.eval();
@@ -53,7 +60,7 @@ class Model:
         self._outputs, out_words = self._place([(n, w) for n, w, is_in in ports if not is_in])
         self._in = (ctypes.c_uint32 * in_words)()
         self._before, self._after = (ctypes.c_uint32 * out_words)(), (ctypes.c_uint32 * out_words)()
-        text = verilog.convert(component, name=name, emit_src=False)
+        text = verilog.convert(component, name=name, emit_src=coverage.is_wanted())
         source = HARNESS % {"set": self._copy(self._inputs, True), "get": self._copy(self._outputs, False)}
         self._library = ctypes.CDLL(str(build_verilated(name, text, {"harness.cpp": source}, top=name)))
         self._library.model_new.restype = ctypes.c_void_p

@@ -109,6 +109,13 @@ def test_lines_of_adjacent_stores_are_counted_once(bench: Bench, rng: np.random.
     assert record.counter(Counter.LINES_WRITTEN) == 32 * ELEMENT_BYTES // bench.config.bus_bytes
 
 
+def test_a_beat_that_is_not_full_counts(bench: Bench, rng: np.random.Generator) -> None:
+    table = random_values(rng, (30, bench.config.lanes + 1), special=False)
+    layer = Layer(table, rng.integers(0, 30, 10), np.array([0]), "sum", None, None, False)
+    record = bench.run(place_bag(bench, layer).words(bench.config))
+    assert record.counter(Counter.LANE_BEATS) == 2 * 10
+
+
 def test_arguments_are_added(bench: Bench, rng: np.random.Generator) -> None:
     table, indices = random_values(rng, (30, 16), special=False), rng.integers(0, 30, 60)
     layer = Layer(table, indices, np.array([0, 10]), "sum", None, None, False)

@@ -8,8 +8,11 @@ import pytest
 from daedal.hw.config import Config
 from daedal.hw.isa.contract import NestTrace, run_contract
 from daedal.hw.isa.launch import Cause, Counter, State
+from daedal.hw.isa.program import Program, Word, pack
+from daedal.hw.isa.program_words import EventField, LevelField, Source, StepField
+from daedal.hw.isa.registers import Control, Register
 from tests.fuzz.judge import as_entry
-from tests.unit.emulator.programs import Bench, Record
+from tests.unit.emulator.programs import Bench, Record, level, load, run_nest
 from tests.unit.emulator.random_programs import DATA, Generator, data
 
 WIDE = Config(
@@ -45,7 +48,7 @@ def compare(bench: Bench, raw: bytes, arguments: list[int]) -> tuple[Record, lis
     if not fault:
         assert record.counter(Counter.LOOKUPS) == sum(trace.lookups for trace in traces)
     if record.state is State.FAULTED:
-        bench.target.csr_write(0x10, 1)
+        bench.target.csr_write(Register.CONTROL.value, pack(Control, {"reset": 1}))
     return record, traces
 
 
@@ -77,3 +80,18 @@ def test_random_programs(bench: Bench, rng: np.random.Generator, part: int, faul
         assert causes & {Cause.INDEX, Cause.OFFSET}
     else:
         assert causes <= {Cause.NONE, Cause.HANG}
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_address_bits_below_an_elements_size_do_not_count(bench: Bench, size: int) -> None:
+    values = bench.place(np.arange(64, dtype=np.uint8))
+    body = [
+        *level(0), Word(LevelField.LOWER, 0, 0), Word(LevelField.UPPER, 0, 3),
+        *load(0, 0, values + size - 1, size, limit=values + 64, destination=Source.R0),
+        Word.packed(EventField.CONTROL, 1, count=1),
+        Word.packed(StepField.CONTROL, 0, scalar_enable=1, scalar=Source.R0),
+        run_nest(),
+    ]  # fmt: skip
+    _, (trace,) = compare(bench, Program(bench.config.hash, body).to_bytes(), [])
+    words = [bytes(range(size * n, size * n + size)) for n in range(3)]
+    assert trace.scalars == [int.from_bytes(word, "little") % (1 << 40) for word in words]

@@ -145,6 +145,7 @@ ILLEGAL: dict[str, Callable[[Config], Word]] = {
     "shift without shifter": lambda config: Word.packed(LevelField.ALU0, 1, op=AluOp.SHIFT_LEFT),
     "operation": lambda config: Word.packed(LevelField.ALU0, 1, op=15),
     "register": lambda config: Word.packed(LevelField.CONTROL, 1, enable=1, lower=config.registers + 1),
+    "activations in turn": lambda config: Word.packed(LevelField.CONTROL, config.contexts.index(0), interleave=1),
     "check mode": lambda config: Word.packed(LevelField.CHECK, 0, enable=1, mode=len(CheckMode)),
 }
 
@@ -183,10 +184,20 @@ def test_another_configuration_in_a_launch_that_has_waited(bench: Bench) -> None
     assert (bench.read_record(second).cause, bench.read_record(second).value) == (Cause.PROGRAM, 0)
 
 
-@pytest.mark.parametrize("field", [CallbackField.START, LengthField.ELEMENTS, InstructionField.CODE])
-def test_what_was_never_written_does_not_exist(bench: Bench, field: Any) -> None:
+@pytest.mark.parametrize(
+    ("field", "queue"),
+    [(CallbackField.START, Queue.TOKEN), (LengthField.ELEMENTS, Queue.NONE), (InstructionField.CODE, Queue.NONE)],
+)
+def test_what_was_never_written_does_not_exist(bench: Bench, field: Any, queue: Queue) -> None:
     record = run_changed(bench, lambda word: None if word.field is field else word)
-    assert record.cause is Cause.PROGRAM
+    assert (record.cause, record.queue, record.value) == (Cause.PROGRAM, queue, 0)
+
+
+@pytest.mark.parametrize(("more", "cause"), [(0, Cause.FRAMING), (1, Cause.PROGRAM)])
+def test_a_length_may_fill_a_register_and_no_more(bench: Bench, more: int, cause: Cause) -> None:
+    elements = bench.config.vl_max + more
+    record = run_changed(bench, setting(LengthField.ELEMENTS, 0, value=elements))
+    assert (record.cause, record.value) == (cause, elements)
 
 
 @pytest.mark.parametrize("members", [

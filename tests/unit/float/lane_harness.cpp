@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "Vmodel.h"
+#include "coverage.h"
 #include "verilated.h"
 
 #include "lane_parameters.h"
@@ -63,7 +64,7 @@ uint32_t expected(const Operation &x) {
 // The lane and what is on its way through it. Cycle n is the time between two rising edges.
 class Bench {
   public:
-    Bench() : top(new Vmodel(&context)) {
+    Bench() : top(new Vmodel(&context)), coverage(context) {
         top->rst = 0;
         top->clk = 0;
         top->divide = 0;
@@ -108,6 +109,7 @@ class Bench {
     };
     VerilatedContext context;
     std::unique_ptr<Vmodel> top;
+    Coverage coverage;
     Entry pipe[DEPTH] = {};
     uint64_t now = 0;
 };

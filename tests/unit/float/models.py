@@ -12,6 +12,7 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from daedal.cosim import coverage
 from daedal.cosim.build import build_library, build_verilated, read_sources
 from daedal.hw.execute_unit.float_divide import COUNT_BITS, DivideFixup
 from daedal.hw.execute_unit.float_format import CANONICAL_NAN
@@ -136,14 +137,14 @@ def lane_parameters() -> str:
 def lane_model() -> ctypes.CDLL:
     """The verilated lane with its harness."""
     files = {**read_sources(HERE, "lane_harness.cpp"), "lane_parameters.h": lane_parameters()}
-    text = verilog.convert(DividingLane(), name="lane", emit_src=False)
+    text = verilog.convert(DividingLane(), name="lane", emit_src=coverage.is_wanted())
     return ctypes.CDLL(str(build_verilated("lane", text, files, top="lane")))
 
 
 @cache
 def reciprocal_model() -> ctypes.CDLL:
     """The verilated reciprocal unit with its harness."""
-    text = verilog.convert(Reciprocal(), name="reciprocal", emit_src=False)
+    text = verilog.convert(Reciprocal(), name="reciprocal", emit_src=coverage.is_wanted())
     files = read_sources(HERE, "reciprocal_harness.cpp")
     return ctypes.CDLL(str(build_verilated("reciprocal", text, files, top="reciprocal")))
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "Vmodel.h"
+#include "coverage.h"
 #include "verilated.h"
 
 // Verilator spells the double underscore of a stream's members so.
@@ -35,6 +36,7 @@ struct ReciprocalReport {
 void check_reciprocals(const uint32_t *counts, uint32_t size, uint32_t pause, ReciprocalReport *report) {
     VerilatedContext context;
     std::unique_ptr<Vmodel> top(new Vmodel(&context));
+    Coverage coverage(context);
     auto cycle = [&](int rst) {
         top->rst = rst, top->clk = 0, top->eval();
         top->clk = 1, top->eval();

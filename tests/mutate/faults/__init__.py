@@ -1,0 +1,20 @@
+"""The faults, one module for each area."""
+
+from tests.mutate.fault import Fault
+from tests.mutate.faults import (
+    compiler,
+    driver,
+    emulator,
+    isa,
+    neutral,
+    rtl_access,
+    rtl_execute,
+    rtl_host,
+    rtl_memory,
+    rtl_queues,
+)
+
+AREAS = (rtl_queues, rtl_access, rtl_execute, rtl_memory, rtl_host, isa, emulator, compiler, driver, neutral)
+
+FAULTS: list[Fault] = [fault for area in AREAS for fault in area.FAULTS]
+"""All faults, in the order in which they are planted."""

@@ -1,0 +1,93 @@
+"""Faults of the queues."""
+
+from tests.mutate.fault import SLOW, area
+
+QUEUE, BLOCK, VECTOR = "hw/queues/queue.py", "hw/queues/block_store.py", "hw/queues/vector_queues.py"
+CUTTER, PACKER, MERGE = "hw/queues/cutter.py", "hw/queues/packer.py", "hw/queues/merge.py"
+
+SHALLOW = "tests/unit/queues/test_queue.py::test_queue[3]"
+SMALLEST = "tests/unit/queues/test_queue.py::test_queue[2]"
+DEEP = "tests/unit/queues/test_queue.py::test_queue[40]"
+REORDER = "tests/unit/queues/test_vector_queues.py::test_vector_queues[odd]"
+PROOF = "tests/formal/test_vector_queues_proof.py"
+CUT = "tests/unit/queues/test_converters.py::test_converter[cutter-8-1]"
+PACK = "tests/unit/queues/test_converters.py::test_converter[packer-8-1]"
+RECORDS = f"tests/unit/core/test_core.py::test_core[odd-full-rate] {SLOW}"
+
+plant = area("rtl_queues", SHALLOW, DEEP)
+
+FAULTS = [
+    plant("full-one-early", "off by one", QUEUE, "self.level != self._depth)", "self.level < self._depth - 1)",
+          "a queue is full with one place left"),
+    plant("full-never", "missing check", QUEUE, "self.i.ready.eq(self.level != self._depth)", "self.i.ready.eq(1)",
+          "a full queue takes more"),
+    plant("push-without-ready", "dropped ready", QUEUE, "push, pop = self.i.valid & self.i.ready,",
+          "push, pop = self.i.valid,", "what is offered to a full queue is written"),
+    plant("pop-without-ready", "dropped ready", QUEUE, "self.o.valid & self.o.ready\n", "self.o.valid\n",
+          "the level falls although nothing was taken"),
+    plant("mark-never-cleared", "sticky bit", QUEUE, "with m.If(self.clear | (self.level > self.mark)):",
+          "with m.If(self.level > self.mark):", "the high-water mark is not cleared"),
+    plant("mark-follows", "wrong condition", QUEUE, "self.level > self.mark", "self.level != self.mark",
+          "the high-water mark is the level of the cycle before"),
+    plant("wrap-one-early", "off by one", QUEUE, "Mux(pointer == self._depth - 1, 0,",
+          "Mux(pointer == self._depth - 2, 0,", "pointers use one place less than there is"),
+    plant("no-bypass", "lost strobe", QUEUE, "past.eq(self.write & move & ~pointers.available if self._bypass else 0)",
+          "past.eq(0)", "a queue of two has no way past its memory",
+          SMALLEST),
+    plant("bypass-overtakes", "order", QUEUE, "self.write & move & ~pointers.available if", "self.write & move if",
+          "what comes in overtakes what waits, in a queue of two", SMALLEST),
+    plant("fetch-regardless", "missing check", QUEUE, "pointers.fetch.eq(pointers.available & move)",
+          "pointers.fetch.eq(pointers.available)", "entries are fetched although the output is occupied"),
+    plant("block-holds-nothing", "dropped ready", BLOCK, "move.eq(~self.o.valid | self.o.ready)", "move.eq(1)",
+          "the output of a block RAM does not wait", DEEP),
+    plant("block-no-second-register", "throughput", BLOCK, "read.en.eq(~fetched | move)", "read.en.eq(move)",
+          "a block RAM's output is only used when the register after it moves", DEEP),
+    plant("block-empty-too-soon", "missing term", BLOCK, "self.empty.eq(~fetched & ~self.o.valid)",
+          "self.empty.eq(~self.o.valid)", "an entry at a block RAM's output is not counted as held",
+          REORDER, PROOF),
+    plant("reserve-too-many", "off by one", VECTOR, "(wish.beats <= free)", "(wish.beats <= free + 1)",
+          "one more slot is given than the common budget has", REORDER, PROOF),
+    plant("budget-leaks", "lost strobe", VECTOR, "sum((queue.drained for queue in queues), Const(0, 1))",
+          "sum((queue.drained for queue in queues[:2]), Const(0, 1))", "the store stream's beats are not given back",
+          REORDER, PROOF),
+    plant("slots-overlap", "off by one", VECTOR, "self.fits.eq((self.beats <= account.free) & marks.swept)",
+          "self.fits.eq((self.beats <= account.free + 1) & marks.swept)", "a queue gives a slot twice",
+          REORDER, PROOF),
+    plant("before-the-sweep", "missing check", VECTOR, "(self.beats <= account.free) & marks.swept",
+          "(self.beats <= account.free)", "slots are reserved before the marks were swept after reset",
+          REORDER, PROOF),
+    plant("any-client", "missing check", VECTOR, "self.returns.valid & (beat.client == self._client)",
+          "self.returns.valid", "a queue takes the beats of all clients",
+          REORDER),
+    plant("full-mark-of-this-round", "wrong comparison", VECTOR, "(self.slot < drain)", "(self.slot <= drain)",
+          "a beat for the next slot to drain is marked for the next round", REORDER),
+    plant("drains-unfilled", "missing check", VECTOR, "self.full.eq((read.data != round_) & self.swept)",
+          "self.full.eq(self.swept)", "slots are drained before their beat is back",
+          REORDER),
+    plant("occupied-inverted", "inverted", VECTOR, "self.occupied.eq(~Cat(", "self.occupied.eq(Cat(",
+          "the queues say occupied when they are empty", REORDER),
+    plant("cutter-bytes", "off by one", CUTTER, "Mux(final, before[:within] + 1, self._size)",
+          "Mux(final, before[:within], self._size)", "the last piece of a line has a byte too few",
+          CUT),
+    plant("cutter-last-early", "missing term", CUTTER, "piece.last.eq(final & line.last)", "piece.last.eq(line.last)",
+          "every piece of a row's last line is its last", CUT),
+    plant("cutter-place-stays", "lost strobe", CUTTER, "place.eq(Mux(final, 0, place + 1))", "place.eq(place + 1)",
+          "a line after a short one is read from its middle", CUT),
+    plant("cutter-pops-early", "dropped term", CUTTER, "self.i.ready.eq(self.o.ready & final)",
+          "self.i.ready.eq(self.o.ready)", "a line is popped with its first piece",
+          CUT),
+    plant("packer-never-flushes", "missing term", PACKER, "complete = piece.last | (place == self._pieces - 1)",
+          "complete = place == self._pieces - 1", "a line that is not full is not given on at a row's end",
+          PACK),
+    plant("packer-bytes", "swapped operands", PACKER, "place * self._size + piece.bytes", "place + piece.bytes",
+          "a line has too few valid bytes", PACK),
+    plant("packer-overwrites", "dropped ready", PACKER, "self.i.ready.eq(~self.o.valid | self.o.ready)",
+          "self.i.ready.eq(1)", "a line that waits is overwritten",
+          PACK),
+    plant("packer-empty", "missing term", PACKER, "self.empty.eq(~self.o.valid & (place == 0))",
+          "self.empty.eq(~self.o.valid)", "half a line does not count as held",
+          PACK),
+    plant("merge-loses-second", "dropped ready", MERGE, "self.second.ready.eq(~self.first.valid)",
+          "self.second.ready.eq(1)", "a request is lost when both come in one cycle",
+          RECORDS),
+]  # fmt: skip
