@@ -46,6 +46,7 @@ void Simulation::clock() {
   model_->eval();
   dump(1);
   host_.release();
+  counts_.cycle();
   ++cycle_;
 }
 
