@@ -87,7 +87,9 @@ class VerilatorTarget:
         """
         counts = self._harness.counts()
         if counts is not None:
-            counts = {name: n for name, n in counts.items() if n or name not in (Counter.CYCLES.name, Counter.LINES_READ.name)}
+            counts = {
+                name: n for name, n in counts.items() if n or name not in (Counter.CYCLES.name, Counter.LINES_READ.name)
+            }
         return counts
 
     def traffic(self) -> Traffic:

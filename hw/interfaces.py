@@ -27,9 +27,7 @@ class ConfigBus(wiring.Signature):
     """
 
     def __init__(self) -> None:
-        super().__init__(
-            {"valid": Out(1), "word": Out(ConfigWord), "clear": Out(1), "begin": Out(1), "side": Out(1)}
-        )
+        super().__init__({"valid": Out(1), "word": Out(ConfigWord), "clear": Out(1), "begin": Out(1), "side": Out(1)})
 
 
 def flags_layout(config: Config) -> data.StructLayout:

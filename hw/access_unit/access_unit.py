@@ -217,9 +217,7 @@ class AccessUnit(wiring.Component):
         ]
         connect(m, merge.o, flipped(self.requests))
 
-    def _run_events(
-        self, m: Module, last: Level, events: EventUnit, lookups: Lookups, nests: NestQueue
-    ) -> None:
+    def _run_events(self, m: Module, last: Level, events: EventUnit, lookups: Lookups, nests: NestQueue) -> None:
         """Through with a nest when its last bundle has left and nothing of it waits any more."""
         takes, ended = Signal(), Signal()
         flags, taken = events.i.payload.flags, events.i.valid & events.i.ready
@@ -248,7 +246,10 @@ class AccessUnit(wiring.Component):
 
     def _account(self, m: Module, queues: list[NestQueue], events: NestQueue) -> None:
         """Count the nests of each launch that are not through."""
-        m.d.comb += [self.room.eq(Cat(queue.room for queue in queues).all()), self.done.eq(~self.open.any() & ~self.pending.any())]
+        m.d.comb += [
+            self.room.eq(Cat(queue.room for queue in queues).all()),
+            self.done.eq(~self.open.any() & ~self.pending.any()),
+        ]
         for side in range(2):
             count = Signal(range(DEPTH + 2), name=f"nests_of_side{side}")
             comes, goes = self.start & (self.config_bus.side == side), events.done & (events.side == side)
