@@ -2,6 +2,7 @@
 
 import ctypes
 from pathlib import Path
+from typing import NamedTuple
 
 from daedal.cosim.build import build_verilated, read_sources
 from daedal.cosim.memory_spec import MemorySpec
@@ -29,10 +30,22 @@ _FUNCTIONS = {
     "daedal_run": (ctypes.c_int, (_SELF, _U64, ctypes.c_double)),
     "daedal_cycle": (_U64, (_SELF,)),
     "daedal_counts": (ctypes.c_int, (_SELF, ctypes.POINTER(_U64))),
+    "daedal_traffic": (None, (_SELF, ctypes.POINTER(_U64))),
     "daedal_trace": (ctypes.c_int, (_SELF, _TEXT)),
     "daedal_stop_trace": (None, (_SELF,)),
     "daedal_error": (_TEXT, (_SELF,)),
 }
+
+
+class Traffic(NamedTuple):
+    """Lines that moved on the memory ports, records included; cycles in which none did although a launch was at work,
+    and the most of these in a row.
+    """
+
+    lines_read: int
+    lines_written: int
+    idle: int
+    longest: int
 
 
 class BusError(DaedalError):
@@ -122,6 +135,12 @@ class Harness:
         if not self._library.daedal_counts(self._handle(), values):
             return None
         return {counter.name: value for counter, value in zip(COUNTED, values, strict=True)}
+
+    def traffic(self) -> Traffic:
+        """What moved since the last call."""
+        values = (_U64 * len(Traffic._fields))()
+        self._library.daedal_traffic(self._handle(), values)
+        return Traffic(*values)
 
     def trace(self, path: str) -> None:
         """Write waveforms to this file from here on; OSError if it cannot be written."""

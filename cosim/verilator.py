@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from daedal.cosim.harness_library import Harness, build_harness
+from daedal.cosim.harness_library import Harness, Traffic, build_harness
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.cosim.rtl import TOP, core_verilog
 from daedal.cosim.waveform import write_views
@@ -82,12 +82,19 @@ class VerilatorTarget:
     def counted(self) -> dict[str, int] | None:
         """What the last launch did as the harness saw it on the buses.
 
-        No cycles for a launch without writes, or one that waited for another.
+        No cycles for a launch without writes, or one that waited for such a one; no lines read for one that was not
+        alone, for its reads mix with others'.
         """
         counts = self._harness.counts()
-        if counts is not None and not counts[Counter.CYCLES.name]:
-            del counts[Counter.CYCLES.name]
+        if counts is not None:
+            counts = {
+                name: n for name, n in counts.items() if n or name not in (Counter.CYCLES.name, Counter.LINES_READ.name)
+            }
         return counts
+
+    def traffic(self) -> Traffic:
+        """Lines that moved on the memory ports since the last call, and cycles in which none did."""
+        return self._harness.traffic()
 
     def close(self) -> None:
         """End the simulation."""

@@ -101,6 +101,13 @@ class MemoryFault(DaedalError):
     """
 
 
+class LaunchCancelled(DaedalError):
+    """A launch was given up before its end because one submitted before it had a fault, or the device was reset.
+
+    It has no result, and what it was to write is undefined; nothing is wrong with it. Submit it again.
+    """
+
+
 class DeviceHang(DaedalError):
     """A launch made no progress for the watchdog's number of cycles, or ran past the host's time limit.
 

@@ -22,11 +22,12 @@ class ConfigBus(wiring.Signature):
     """One configuration word per cycle, without back-pressure.
 
     ``valid``: ``word`` is to be taken. ``clear``: all levels and events become disabled (before a launch and
-    after every nest); it never comes with ``valid``.
+    after every nest); it never comes with ``valid``. ``begin``: a launch begins, it has no lengths, callbacks and
+    instructions yet. ``side`` of that launch: 0 and 1 in turn, for while one launch drains the next one begins.
     """
 
     def __init__(self) -> None:
-        super().__init__({"valid": Out(1), "word": Out(ConfigWord), "clear": Out(1)})
+        super().__init__({"valid": Out(1), "word": Out(ConfigWord), "clear": Out(1), "begin": Out(1), "side": Out(1)})
 
 
 def flags_layout(config: Config) -> data.StructLayout:
@@ -118,10 +119,11 @@ def tag_layout(config: Config) -> data.StructLayout:
     beat), or a number of the client's choice that comes back unchanged for LOAD and LOADER. ``shift``:
     bytes by which a beat is rotated down so that element 0 is at byte 0 (not 0 only for a row inside one
     line). ``last_bytes``: valid bytes of the last beat, 1 to bus_bytes. ``row_last``: the last beat ends a
-    row.
+    row. ``side`` of the launch that reads.
     """
     return data.StructLayout(
         {
+            "side": 1,
             "client": Client,
             "slot": slot_bits(config),
             "shift": exact_log2(config.bus_bytes),
@@ -140,9 +142,12 @@ def read_request_layout(config: Config) -> data.StructLayout:
 
 
 def return_layout(config: Config) -> data.StructLayout:
-    """A beat on the shared return bus, already rotated; ``bytes`` of it are valid; ``last`` ends a row."""
+    """A beat on the shared return bus, already rotated; ``bytes`` of it are valid; ``last`` ends a row; ``side`` of
+    the launch that it is for.
+    """
     return data.StructLayout(
         {
+            "side": 1,
             "client": Client,
             "slot": slot_bits(config),
             "data": 8 * config.bus_bytes,

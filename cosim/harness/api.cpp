@@ -37,16 +37,26 @@ int daedal_run(Simulation *simulation, std::uint64_t cycles, double seconds) {
 
 std::uint64_t daedal_cycle(Simulation *simulation) { return simulation->cycle(); }
 
-// Fills cycles (0: cannot be told), lines read, lines written and bytes written of the last launch that ended;
-// 0 if there is none.
+// Fills cycles (0: cannot be told), lines read (likewise), lines written and bytes written of the last launch that
+// ended; 0 if there is none.
 int daedal_counts(Simulation *simulation, std::uint64_t *values) {
   if (!simulation->counts().any()) return 0;
   const LaunchCounts &last = simulation->counts().last();
-  values[0] = last.waited ? 0 : last.last_write - last.start;
-  values[1] = last.lines_read;
+  values[0] = last.timed ? last.last_write - last.start : 0;
+  values[1] = last.alone ? last.lines_read : 0;
   values[2] = last.lines_written;
   values[3] = last.bytes_written;
   return 1;
+}
+
+// Fills lines read, lines written, cycles in which no line moved although a launch was at work, and the most of these
+// in a row, all since the last call.
+void daedal_traffic(Simulation *simulation, std::uint64_t *values) {
+  const auto traffic = simulation->counts().traffic();
+  values[0] = traffic.lines_read;
+  values[1] = traffic.lines_written;
+  values[2] = traffic.idle;
+  values[3] = traffic.longest;
 }
 
 int daedal_trace(Simulation *simulation, const char *path) { return simulation->trace(path); }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <utility>
 
 #include "encodings.h"
 #include "storage.h"
@@ -11,10 +12,18 @@ namespace daedal {
 
 struct LaunchCounts {
   std::uint64_t block, record;  // addresses
-  std::uint64_t start;          // cycle of the doorbell
+  std::uint64_t start;          // cycle of the doorbell, or of the last acknowledged write before if that was later
   std::uint64_t last_write;     // cycle of the last acknowledged write, or start
-  bool waited;                  // behind another launch, whose end no bus shows: cycles cannot be told
+  bool timed;                   // start is known: it is not if the launch waited for one that wrote nothing
+  bool alone;                   // no other launch was queued or at work at any time: all lines read are its own
   std::uint64_t lines_read, lines_written, bytes_written;
+};
+
+// What moved while launches were at work.
+struct Traffic {
+  std::uint64_t lines_read, lines_written;
+  std::uint64_t idle;     // cycles in which no line moved
+  std::uint64_t longest;  // the most such cycles in a row
 };
 
 class Counts {
@@ -24,20 +33,33 @@ class Counts {
   // The doorbell was written in this cycle while LAUNCH_HIGH:LAUNCH_LOW held `block`.
   void doorbell(std::uint64_t block, std::uint64_t cycle) {
     std::uint64_t record = storage_.word(block + 8 * LaunchWord::RECORD);
-    pending_.push_back({block, record, cycle, cycle, !pending_.empty(), 0, 0, 0});
+    for (auto &launch : pending_) launch.alone = false;
+    pending_.push_back({block, record, cycle, cycle, true, pending_.empty(), 0, 0, 0});
   }
 
   // The machine was told to reset: launches are forgotten.
   void reset() { pending_.clear(); }
 
   void line_read() {
+    moved_ = true;
+    ++traffic_.lines_read;
     if (!pending_.empty()) ++pending_.front().lines_read;
   }
 
   void line_written(std::uint64_t address, unsigned bytes) {
+    moved_ = true;
+    ++traffic_.lines_written;
     if (pending_.empty() || in_record(address)) return;
     ++pending_.front().lines_written;
     pending_.front().bytes_written += bytes;
+  }
+
+  // A cycle is over.
+  void cycle() {
+    stands_ = moved_ || pending_.empty() ? 0 : stands_ + 1;
+    traffic_.idle += stands_ != 0;
+    if (stands_ > traffic_.longest) traffic_.longest = stands_;
+    moved_ = false;
   }
 
   // A burst from `address` to before `end` was acknowledged. The one with the record's last byte ends the launch.
@@ -51,12 +73,22 @@ class Counts {
     last_ = pending_.front();
     any_ = true;
     pending_.pop_front();
+    if (!pending_.empty()) begin_after_last();
   }
 
   bool any() const { return any_; }
   const LaunchCounts &last() const { return last_; }
 
+  // Since this was last asked for.
+  Traffic traffic() { return std::exchange(traffic_, {}); }
+
  private:
+  void begin_after_last() {
+    LaunchCounts &next = pending_.front();
+    next.timed = last_.timed && last_.lines_written != 0;
+    if (last_.last_write > next.start) next.start = next.last_write = last_.last_write;
+  }
+
   bool in_record(std::uint64_t address) {
     std::uint64_t offset = address - pending_.front().record;
     return offset < 8 * RECORD_WORDS;
@@ -65,7 +97,9 @@ class Counts {
   const Storage &storage_;
   std::deque<LaunchCounts> pending_;
   LaunchCounts last_{};
-  bool any_ = false;
+  Traffic traffic_{};
+  std::uint64_t stands_ = 0;  // cycles since a line moved
+  bool any_ = false, moved_ = false;
 };
 
 }  // namespace daedal

@@ -47,6 +47,7 @@ void Simulation::clock() {
   model_->eval();
   dump(1);
   host_.release();
+  counts_.cycle();
   ++cycle_;
 }
 

@@ -37,7 +37,7 @@ class Simulation {
   void stop_trace();
 
   Storage &storage() { return storage_; }
-  const Counts &counts() const { return counts_; }
+  Counts &counts() { return counts_; }
   const Errors &errors() const { return errors_; }
   std::uint64_t cycle() const { return cycle_; }
 

@@ -2,14 +2,16 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Elaboratable, Module, Signal
+from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from daedal.hw.access_unit.check_words import CheckWords, is_check
 from daedal.hw.access_unit.event_unit import STROBES, EventUnit
 from daedal.hw.access_unit.level import Level
 from daedal.hw.access_unit.load_port import LoadPort
 from daedal.hw.access_unit.lookups import Lookups
+from daedal.hw.access_unit.nest_queue import DEPTH, NEST_BITS, NestQueue
 from daedal.hw.config import Config
 from daedal.hw.interfaces import (
     ConfigBus,
@@ -22,26 +24,39 @@ from daedal.hw.interfaces import (
     token_layout,
 )
 from daedal.hw.isa.launch import Cause
-from daedal.hw.isa.program_words import CheckMode
+from daedal.hw.isa.program_words import CheckMode, Unit
 from daedal.hw.queues.merge import Merge
 from daedal.hw.queues.vector_queues import reserve_layout
 
 
 class AccessUnit(wiring.Component):
-    """Runs one loop nest at a time: levels one behind the other, then the event unit.
+    """Runs loop nests, one after the other: levels one behind the other, then the event unit.
 
-    A bundle per cycle and a step per cycle when nothing blocks. A fault stops it until reset; all that came before
-    it in program order has been enqueued and issued by then. Prefetched lines may still be on their way when
-    ``done`` is high: a reset needs ``quiet`` (or that the fabric has forgotten them).
+    A bundle per cycle and a step per cycle when nothing blocks. Each level goes on to the next nest as soon as its
+    last bundle is on the way and that nest's words are here; so does the event unit, and at most two nests are at
+    work at a time. They may be of two launches, whose ``side`` differs.
+
+    A fault stops it until reset; all that came before it in program order has been enqueued and issued by then.
+    Prefetched lines may still be on their way when ``done`` is high: a reset needs ``quiet`` (or that the fabric has
+    forgotten them).
 
     Members
     -------
     config_bus : ``In(ConfigBus())``
-        Program words of units LEVEL, EVENT and STEP, while ``done``; the last one at least two cycles before ``start``.
-    start : ``In(1)``
-        Runs the nest.
+        Program words of units LEVEL, EVENT and STEP; others are ignored.
+    room : ``Out(1)``
+        ``nest_queue.MARGIN`` more words can come.
+    start, nest : ``In(1)``, ``In(8)``
+        The words of a nest have come: it runs, with this number. Not in a cycle with a word or ``clear``.
+    open : ``Out(2)``
+        For each side: a nest of that launch is at work or waits.
     done : ``Out(1)``
-        No nest in work: everything is issued, and all outputs have been taken.
+        There is none of either, and nothing is pending: everything is issued, and all outputs have been taken.
+    begins, side, number : ``Out(1)``, ``Out(1)``, ``Out(8)``
+        The launch whose nest the event unit is at, or was last, and that nest's number; outputs and strobes are of
+        this launch. ``begins``: strobe, that nest starts.
+    pending : ``Out(2)``
+        For each side: a request has not been handed out yet.
     halt : ``In(1)``
         Do no further step, reserve and ask for nothing more.
     tokens, scalars, store_addresses : output streams
@@ -64,8 +79,15 @@ class AccessUnit(wiring.Component):
         super().__init__(
             {
                 "config_bus": In(ConfigBus()),
+                "room": Out(1),
                 "start": In(1),
+                "nest": In(NEST_BITS),
+                "open": Out(2),
                 "done": Out(1),
+                "begins": Out(1),
+                "side": Out(1),
+                "number": Out(NEST_BITS),
+                "pending": Out(2),
                 "halt": In(1),
                 "tokens": Out(stream.Signature(token_layout())),
                 "scalars": Out(stream.Signature(scalar_layout())),
@@ -94,44 +116,83 @@ class AccessUnit(wiring.Component):
         m.submodules.loads = loads = LoadPort(self._config, sum(len(level.requests) for level in levels))
         m.submodules.lookups = lookups = Lookups(self._config)
         m.submodules.merge = merge = Merge(read_request_layout(self._config))
-        running, ended = Signal(), Signal()
-        for number, level in enumerate(levels):
-            m.submodules[f"level{number}"] = level
-            self._attach(m, number, level, running, events, lookups)
-        for inner, outer in zip(levels[1:], levels, strict=False):
-            connect(m, outer.o, inner.i)
-        connect(m, levels[-1].o, events.i)
-        self._connect_loads(m, levels, loads)
-        self._connect_events(m, events)
+        m.submodules.event_nests = event_nests = NestQueue()
+        self._over = Signal(2)
+        """Nests that the event unit is through with."""
+        nests = [NestQueue() for _ in levels]
+        for number, (level, queue) in enumerate(zip(levels, nests, strict=True)):
+            m.submodules[f"level{number}"], m.submodules[f"nests{number}"] = level, queue
+            word = self.config_bus.word
+            self._attach(m, queue, level, (word.unit == Unit.LEVEL) & (word.index == number))
+            m.d.comb += [
+                events.order_values[number].eq(level.order_value),
+                events.check_values[number].eq(level.check_value),
+            ]
+            self._run_level(m, level, queue, levels[number - 1] if number else None)
+        self._connect_loads(m, levels, nests, loads)
+        self._connect_events(m, events, lookups, event_nests)
         self._connect_requests(m, loads, events, merge)
-        idle = events.empty & lookups.empty & loads.empty & ~merge.o.valid
-        self._run(m, running, ended, levels[0], events, idle)
-        self._observe(m, running & ~ended, events, lookups)
-        m.d.comb += self.quiet.eq(loads.empty & ~merge.o.valid & ~Cat(level.busy for level in levels).any())
+        self._run_events(m, levels[-1], events, lookups, event_nests)
+        self._account(m, [*nests, event_nests], event_nests)
+        m.d.comb += self.quiet.eq(~self.pending.any() & ~Cat(level.busy for level in levels).any())
         return m
 
-    def _attach(
-        self, m: Module, number: int, level: Level, running: Signal, events: EventUnit, lookups: Lookups
-    ) -> None:
-        connect(m, flipped(self.config_bus), level.config_bus)
+    def _attach(self, m: Module, queue: NestQueue, unit: Level | EventUnit, mine: Value) -> None:
+        """A unit gets its words and its nests from a queue."""
+        bus, ours = self.config_bus, queue.config_bus
         m.d.comb += [
-            level.running.eq(running),
-            events.order_values[number].eq(level.order_value),
-            events.check_values[number].eq(level.check_value),
-            events.warns[number].eq(level.check.mode == CheckMode.WARN),
-            lookups.checks[number].eq(level.check),
+            ours.valid.eq(bus.valid), ours.word.eq(bus.word), ours.clear.eq(bus.clear), ours.side.eq(bus.side),
+            queue.mine.eq(mine), queue.start.eq(self.start), queue.nest.eq(self.nest), queue.over.eq(self._over),
+        ]  # fmt: skip
+        connect(m, queue.held, unit.config_bus)
+
+    def _run_level(self, m: Module, level: Level, nests: NestQueue, outer: Level | None) -> None:
+        """The level takes a nest's bundles from its start to the last one, and ends with its own last one.
+
+        It keeps its words until its requests are handed out, and the value that its check found until the event
+        unit is through with the nest.
+        """
+        takes, ended, found = Signal(), Signal(), Signal()
+        bundle = level.i.payload
+        if outer is None:  # one bundle begins it all
+            m.d.comb += [level.i.valid.eq(takes), bundle.flags.live.eq(1), bundle.flags.last.eq(1)]
+        else:
+            m.d.comb += [
+                level.i.valid.eq(outer.o.valid & takes),
+                bundle.eq(outer.o.payload),
+                outer.o.ready.eq(level.i.ready & takes),
+            ]
+        with m.If(nests.go):
+            m.d.sync += takes.eq(1)
+        with m.Elif(level.i.valid & level.i.ready & bundle.flags.last):
+            m.d.sync += takes.eq(0)
+        asks = Cat(request.valid for request in level.requests).any() if level.requests else 0
+        m.d.sync += [ended.eq(level.ended | (ended & ~nests.done)), found.eq(level.found | (found & ~nests.done))]
+        m.d.comb += [
+            level.running.eq(nests.busy & ~ended),
+            nests.done.eq(ended & ~asks & ~(found & (nests.begun != self._over))),
         ]
 
-    def _connect_loads(self, m: Module, levels: list[Level], loads: LoadPort) -> None:
+    def _connect_loads(self, m: Module, levels: list[Level], nests: list[NestQueue], loads: LoadPort) -> None:
         connect(m, flipped(self.returns), loads.returns)
-        requests: list[Any] = [request for level in levels for request in level.requests]
-        for request, unit in zip(requests, loads.units, strict=True):
-            connect(m, request, unit)
+        requests: list[Any] = [(r, queue) for level, queue in zip(levels, nests, strict=True) for r in level.requests]
+        for (request, queue), unit in zip(requests, loads.units, strict=True):
+            m.d.comb += [
+                unit.valid.eq(request.valid),
+                unit.payload.eq(request.payload),
+                unit.payload.side.eq(queue.side),
+                request.ready.eq(unit.ready),
+            ]
         for level in levels:
             connect(m, loads.loads, level.returns)
 
-    def _connect_events(self, m: Module, events: EventUnit) -> None:
-        connect(m, flipped(self.config_bus), events.config_bus)
+    def _connect_events(self, m: Module, events: EventUnit, lookups: Lookups, nests: NestQueue) -> None:
+        m.submodules.checks = checks = CheckWords(self._config)
+        word = self.config_bus.word
+        self._attach(m, nests, events, (word.unit == Unit.EVENT) | (word.unit == Unit.STEP) | is_check(word))
+        connect(m, nests.held, checks.config_bus)
+        for number, check in enumerate(checks.checks):
+            m.d.comb += [events.warns[number].eq(check.mode == CheckMode.WARN), lookups.checks[number].eq(check)]
         for name in ("tokens", "scalars", "store_addresses", "reserve", "fault"):
             connect(m, getattr(events, name), flipped(getattr(self, name)))
         m.d.comb += [events.slot.eq(self.slot), events.halt.eq(self.halt)]
@@ -139,40 +200,58 @@ class AccessUnit(wiring.Component):
         m.d.comb += [getattr(self, name).eq(getattr(events, name)) for name in observed]
 
     def _connect_requests(self, m: Module, loads: LoadPort, events: EventUnit, merge: Merge) -> None:
+        rows = merge.second
         m.d.comb += [
             merge.first.payload.eq(loads.requests.payload),
             merge.first.valid.eq(loads.requests.valid & ~self.halt),
             loads.requests.ready.eq(merge.first.ready & ~self.halt),
+            rows.payload.eq(events.requests.payload),
+            rows.payload.tag.side.eq(self.side),
+            rows.valid.eq(events.requests.valid),
+            events.requests.ready.eq(rows.ready),
+            events.requests_taken.eq(~merge.o.valid),
+            *(
+                self.pending[side].eq(loads.pending[side] | (merge.o.valid & (merge.o.payload.tag.side == side)))
+                for side in range(2)
+            ),
         ]
-        connect(m, events.requests, merge.second)
-        m.d.comb += events.requests_taken.eq(~merge.o.valid)
         connect(m, merge.o, flipped(self.requests))
 
-    def _run(self, m: Module, running: Signal, ended: Signal, first: Level, events: EventUnit, idle: Any) -> None:
-        """One bundle into level 0; done when the last one has left the event unit and nothing waits any more."""
-        offer = Signal()
+    def _run_events(self, m: Module, last: Level, events: EventUnit, lookups: Lookups, nests: NestQueue) -> None:
+        """Through with a nest when its last bundle has left and nothing of it waits any more."""
+        takes, ended = Signal(), Signal()
+        flags, taken = events.i.payload.flags, events.i.valid & events.i.ready
         m.d.comb += [
-            first.i.valid.eq(offer),
-            first.i.payload.flags.live.eq(1),
-            first.i.payload.flags.last.eq(1),
-            self.done.eq(~running),
+            events.i.valid.eq(last.o.valid & takes),
+            events.i.payload.eq(last.o.payload),
+            last.o.ready.eq(events.i.ready & takes),
+            nests.done.eq(ended & events.empty & lookups.empty & ~self.fault.valid),
         ]
-        with m.If(first.i.ready):
-            m.d.sync += offer.eq(0)
-        with m.If(events.i.valid & events.i.ready & events.i.payload.flags.last):
-            m.d.sync += ended.eq(events.i.payload.flags.cause == Cause.NONE)
-        with m.If(ended & idle & ~self.fault.valid):
-            m.d.sync += [running.eq(0), ended.eq(0)]
-        with m.If(self.start):
-            m.d.sync += [running.eq(1), offer.eq(1), ended.eq(0)]
-
-    def _observe(self, m: Module, expecting: Any, events: EventUnit, lookups: Lookups) -> None:
-        flags = events.i.payload.flags
-        taken = events.i.valid & events.i.ready
+        with m.If(nests.go):
+            m.d.sync += takes.eq(1)
+        with m.If(taken & flags.last):
+            m.d.sync += [takes.eq(0), ended.eq(flags.cause == Cause.NONE)]
+        with m.If(nests.done):
+            m.d.sync += [ended.eq(0), self._over.eq(self._over + 1)]
         m.d.comb += [
+            self.begins.eq(nests.go),
+            self.side.eq(nests.side),
+            self.number.eq(nests.number),
             self.bundle.eq(taken),
             lookups.bundle.eq(taken & (flags.cause == Cause.NONE)),
             lookups.iteration.eq(flags.iteration),
             self.lookup.eq(lookups.lookup),
-            self.stall_load.eq(expecting & ~events.i.valid & events.i.ready),
+            self.stall_load.eq(nests.busy & ~ended & ~events.i.valid & events.i.ready),
         ]
+
+    def _account(self, m: Module, queues: list[NestQueue], events: NestQueue) -> None:
+        """Count the nests of each launch that are not through."""
+        m.d.comb += [
+            self.room.eq(Cat(queue.room for queue in queues).all()),
+            self.done.eq(~self.open.any() & ~self.pending.any()),
+        ]
+        for side in range(2):
+            count = Signal(range(DEPTH + 2), name=f"nests_of_side{side}")
+            comes, goes = self.start & (self.config_bus.side == side), events.done & (events.side == side)
+            m.d.sync += count.eq(count + comes - goes)
+            m.d.comb += self.open[side].eq(count != 0)

@@ -105,9 +105,12 @@ def activation_flags(to: Any, parent: Any, level: int, outcome: Any, first: Valu
 
 
 def load_request_layout(config: Config) -> data.StructLayout:
-    """A read for a scalar load: ``beats`` lines from line number ``line``; beats come back with ``slot``."""
+    """A read for a scalar load: ``beats`` lines from line number ``line``; beats come back with ``slot``. ``side``:
+    the launch, which the access unit knows, not the load.
+    """
     return data.StructLayout(
         {
+            "side": 1,
             "line": line_bits(config),
             "beats": range(config.burst_lines + 1),
             "slot": load_slot_layout(config),

@@ -18,7 +18,7 @@ from daedal.hw.access_unit.random_load import RandomLoad
 from daedal.hw.access_unit.sequential_loads import SequentialLoads
 from daedal.hw.config import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout, load_units, random_entries
-from daedal.hw.isa.program_words import CheckControl
+from daedal.hw.isa.launch import Cause
 from daedal.hw.queues.queue import Queue
 
 COMMIT_STAGES = 2
@@ -40,8 +40,10 @@ class Level(wiring.Component):
     i, o : streams of ``bundle_layout(config)``
     requests : ``Out(stream of load_request_layout(config)).array(load_units(config, level))``
     returns : ``In(LoadReturns(config))``
-    check : ``Out(CheckControl)``
-        The check's word, for counting.
+    ended : ``Out(1)``
+        Strobe: the nest's last bundle is on its way out, and not poisoned.
+    found : ``Out(1)``
+        Strobe: the check replaced a value, so ``check_value`` is wanted until the event unit is through.
     order_value, check_value : ``Out(64)``
         VALUE of a bundle that this level poisoned with BOUNDS_ORDER, or the first in a nest that its check found.
     busy : ``Out(1)``
@@ -58,7 +60,8 @@ class Level(wiring.Component):
                 "o": Out(bundles),
                 "requests": Out(stream.Signature(load_request_layout(config))).array(load_units(config, level)),
                 "returns": In(LoadReturns(config)),
-                "check": Out(CheckControl),
+                "ended": Out(1),
+                "found": Out(1),
                 "order_value": Out(64),
                 "check_value": Out(64),
                 "busy": Out(1),
@@ -75,7 +78,6 @@ class Level(wiring.Component):
         connect(m, flipped(self.config_bus), store.config_bus)
         connect(m, store.words, activation.words)
         connect(m, flipped(self.i), activation.i)
-        m.d.comb += self.check.eq(store.words.check)
         self._busy = []
         bus, free, take = self._sequential(m, store.words, activation)
         for slot in range(self._config.sequential_loads[self._level], loads_of(self._config, self._level)):
@@ -220,4 +222,6 @@ class Level(wiring.Component):
             free.eq(credits.free),
             credits.take.eq(take),
             credits.give.eq(self.o.valid & self.o.ready),
+            self.ended.eq(bus.valid & bus.flags.last & (bus.flags.cause == Cause.NONE)),
+            self.found.eq(bus.valid & bus.flags.replaced[self._level]),
         ]

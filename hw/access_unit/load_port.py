@@ -26,8 +26,8 @@ class LoadPort(wiring.Component):
     returns : ``In(ReturnBus(config))``
     loads : ``Out(LoadReturns(config))``
         Beats of client LOAD, one cycle late.
-    empty : ``Out(1)``
-        No request inside.
+    pending : ``Out(2)``
+        For each side: a request waits, at a unit or inside.
     """
 
     def __init__(self, config: Config, units: int) -> None:
@@ -37,7 +37,7 @@ class LoadPort(wiring.Component):
                 "requests": Out(stream.Signature(read_request_layout(config))),
                 "returns": In(ReturnBus(config)),
                 "loads": Out(LoadReturns(config)),
-                "empty": Out(1),
+                "pending": Out(2),
             }
         )
         self._config = config
@@ -50,17 +50,21 @@ class LoadPort(wiring.Component):
         with m.If(mine):
             m.d.sync += [self.loads.slot.eq(beat.slot), self.loads.data.eq(beat.data)]
         streams = [wiring.flipped(unit) for unit in self.units]
-        valids: list[Any] = []
+        waiting: list[Any] = [(unit.valid, unit.payload.side) for unit in self.units]
+        merges = 0
         while len(streams) > 1:
             merged = []
             for first, second in zip(streams[::2], streams[1::2], strict=False):
-                m.submodules[f"merge{len(valids)}"] = merge = Merge(load_request_layout(self._config))
+                m.submodules[f"merge{merges}"] = merge = Merge(load_request_layout(self._config))
                 connect(m, first, merge.first)
                 connect(m, second, merge.second)
                 merged.append(merge.o)
-                valids.append(merge.o.valid)
+                waiting.append((merge.o.valid, merge.o.payload.side))
+                merges += 1
             streams = merged + streams[len(merged) * 2 :]
-        m.d.comb += self.empty.eq(~Cat(*valids).any())
+        m.d.comb += [
+            self.pending[side].eq(Cat(*(valid & (of == side) for valid, of in waiting)).any()) for side in range(2)
+        ]
         if streams:
             self._request(m, streams[0])
         return m
@@ -73,6 +77,7 @@ class LoadPort(wiring.Component):
             request.address.eq(Cat(Const(0, exact_log2(self._config.bus_bytes)), wish.payload.line)),
             request.beats.eq(wish.payload.beats),
             request.tag.client.eq(Client.LOAD),
+            request.tag.side.eq(wish.payload.side),
             request.tag.slot.eq(wish.payload.slot.as_value()),
             request.tag.last_bytes.eq(self._config.bus_bytes),
         ]

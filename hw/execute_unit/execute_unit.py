@@ -37,9 +37,11 @@ class ExecuteUnit(wiring.Component):
     Members
     -------
     config_bus : ``In(ConfigBus())``
-        Words of the units LENGTH, CALLBACK and INSTRUCTION.
+        Words of the units LENGTH, CALLBACK and INSTRUCTION; there are two of each table, one for each side.
+    side : ``In(1)``
+        Of the launch whose callbacks run; changes only while idle.
     launch : ``In(1)``
-        All vector registers become empty, all callbacks and lengths undefined; only while idle.
+        All vector registers become empty; only while idle.
     tokens, scalars
         Queues from the access unit.
     vector0, vector1 : ``In(lane_beat_stream(config))``
@@ -69,6 +71,7 @@ class ExecuteUnit(wiring.Component):
         super().__init__(
             {
                 "config_bus": In(ConfigBus()),
+                "side": In(1),
                 "launch": In(1),
                 "tokens": In(stream.Signature(token_layout())),
                 "scalars": In(stream.Signature(scalar_layout())),
@@ -108,7 +111,7 @@ class ExecuteUnit(wiring.Component):
             m.d.comb += [iterative.i.payload.eq(path.request), iterative.i.valid.eq(path.request_valid)]
         m.d.comb += [
             stop.eq(self.halt | self.fault.valid),
-            front.launch.eq(self.launch), dispatch.launch.eq(self.launch), store.clear.eq(self.launch),
+            front.side.eq(self.side), dispatch.launch.eq(self.launch), store.clear.eq(self.launch),
             front.halt.eq(stop), issue.halt.eq(stop), store.halt.eq(stop),
             store.issuing.eq(issue.busy),
             dispatch.held.eq(store.held), dispatch.held_register.eq(store.register),

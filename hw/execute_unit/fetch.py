@@ -1,11 +1,13 @@
 """From tokens to a stream of instructions, one per cycle, without a gap between callbacks."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.hdl import Elaboratable
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import ceil_log2
 
 from daedal.hw.config import Config
+from daedal.hw.execute_unit.defined import note, sides
 from daedal.hw.execute_unit.records import POSITION_BITS, fetched_layout, start_layout
 from daedal.hw.interfaces import ConfigBus, token_layout
 from daedal.hw.isa.execute import INSTRUCTION_BITS, Instruction
@@ -19,9 +21,9 @@ class CallbackTable(wiring.Component):
     Members
     -------
     config_bus : ``In(ConfigBus())``
-        Words of unit CALLBACK are taken.
-    launch : ``In(1)``
-        All callbacks become undefined.
+        Words of unit CALLBACK are taken; at its ``begin`` all callbacks of that side become undefined.
+    side : ``In(1)``
+        Of the launch whose callbacks are looked up.
     token : ``In(6)``
         Callback to look up.
     start : ``Out(start_layout())``
@@ -30,35 +32,34 @@ class CallbackTable(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        super().__init__({"config_bus": In(ConfigBus()), "launch": In(1), "token": In(6), "start": Out(start_layout())})
+        super().__init__({"config_bus": In(ConfigBus()), "side": In(1), "token": In(6), "start": Out(start_layout())})
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         count, last = self.config.callbacks, self.config.instructions - 1
-        m.submodules.starts = starts = memory.Memory(shape=POSITION_BITS, depth=count, init=[])
+        size = ceil_log2(count)
+        m.submodules.starts = starts = memory.Memory(shape=POSITION_BITS, depth=2 << size, init=[])
         write, read = starts.write_port(), starts.read_port(domain="comb")
-        word, defined = self.config_bus.word, Signal(count)
+        word, defined = self.config_bus.word, sides(count)
         m.d.comb += [
             write.en.eq(self.config_bus.valid & (word.unit == Unit.CALLBACK)),
-            write.addr.eq(word.index),
+            write.addr.eq(Cat(word.index[:size], self.config_bus.side)),
             # One past the end stands for all that are beyond it.
             write.data.eq(Mux(word.value > last, last + 1, word.value)),
-            read.addr.eq(self.token),
-            self.start.bad.eq((self.token >= count) | ~defined.bit_select(self.token, 1)),
+            read.addr.eq(Cat(self.token[:size], self.side)),
+            self.start.bad.eq((self.token >= count) | ~Array(defined)[self.side].bit_select(self.token, 1)),
             self.start.position.eq(Mux(self.start.bad, self.token, read.data)),
         ]
-        with m.If(self.launch):
-            m.d.sync += defined.eq(0)
-        with m.Elif(write.en):
-            m.d.sync += defined.bit_select(word.index, 1).eq(1)
+        note(m, self.config_bus, defined, write.en)
         return m
 
 
 class InstructionMemory(wiring.Component):
-    """The instructions; ``code`` is that at ``address`` in the last cycle with ``enable`` and no word written.
+    """The instructions; ``code`` is that at ``address`` in the last cycle with ``enable`` and without ``busy``.
 
-    Members: ``config_bus`` (words of unit INSTRUCTION are taken), ``launch`` (all become undefined), ``address``,
-    ``enable``, ``code``, ``missing`` (there is none: it was not written in this launch, or is past the end).
+    Members: ``config_bus`` (words of unit INSTRUCTION are taken; at its ``begin`` all of that side become undefined),
+    ``side`` of the launch that runs, ``address``, ``enable``, ``busy`` (a word is written), ``code``, ``missing``
+    (there is none: it was not written in this launch, or is past the end).
     """
 
     def __init__(self, config: Config) -> None:
@@ -66,9 +67,10 @@ class InstructionMemory(wiring.Component):
         super().__init__(
             {
                 "config_bus": In(ConfigBus()),
-                "launch": In(1),
+                "side": In(1),
                 "address": In(POSITION_BITS),
                 "enable": In(1),
+                "busy": Out(1),
                 "code": Out(INSTRUCTION_BITS),
                 "missing": Out(1),
             }
@@ -76,28 +78,28 @@ class InstructionMemory(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
+        count = self.config.instructions
+        size = ceil_log2(count)
         m.submodules.memory = store = memory.Memory(
-            shape=INSTRUCTION_BITS, depth=self.config.instructions, init=[], attrs={"ram_style": "block"}
+            shape=INSTRUCTION_BITS, depth=2 << size, init=[], attrs={"ram_style": "block"}
         )
         write, read = store.write_port(), store.read_port()
         word = self.config_bus.word
         m.d.comb += [
             write.en.eq(self.config_bus.valid & (word.unit == Unit.INSTRUCTION)),
-            write.addr.eq(word.index),
+            write.addr.eq(Cat(word.index[:size], self.config_bus.side)),
             write.data.eq(word.value),
-            read.addr.eq(self.address),
-            # No callback runs while it is loaded; saying so spares a bypass around the block RAM.
+            read.addr.eq(Cat(self.address[:size], self.side)),
+            # Never both in one cycle; saying so spares a bypass around the block RAM.
+            self.busy.eq(write.en),
             read.en.eq(self.enable & ~write.en),
             self.code.eq(read.data),
         ]
-        count = self.config.instructions
-        defined = Signal(count)
+        defined = sides(count)
         with m.If(read.en):
-            m.d.sync += self.missing.eq((self.address >= count) | ~defined.bit_select(self.address, 1))
-        with m.If(self.launch):
-            m.d.sync += defined.eq(0)
-        with m.Elif(write.en):
-            m.d.sync += defined.bit_select(word.index, 1).eq(1)
+            known = Array(defined)[self.side].bit_select(self.address, 1)
+            m.d.sync += self.missing.eq((self.address >= count) | ~known)
+        note(m, self.config_bus, defined, write.en)
         return m
 
 
@@ -110,8 +112,8 @@ class Fetch(wiring.Component):
 
     Members
     -------
-    config_bus, launch
-        As for the callback table and the instruction memory.
+    config_bus, side
+        As for the callback table and the instruction memory; ``side`` changes only while this is empty.
     tokens : ``In(stream.Signature(token_layout()))``
         Callbacks to run. ``ready`` depends on registers only.
     halt : ``In(1)``
@@ -127,7 +129,7 @@ class Fetch(wiring.Component):
         super().__init__(
             {
                 "config_bus": In(ConfigBus()),
-                "launch": In(1),
+                "side": In(1),
                 "tokens": In(stream.Signature(token_layout())),
                 "halt": In(1),
                 "o": Out(stream.Signature(fetched_layout())),
@@ -143,35 +145,37 @@ class Fetch(wiring.Component):
         connect(m, flipped(self.config_bus), table.config_bus)
         connect(m, ahead.o, flipped(self.o))
         m.d.comb += [
-            table.launch.eq(self.launch),
+            table.side.eq(self.side),
             table.token.eq(self.tokens.payload.callback),
             starts.i.payload.position.eq(table.start.position),
             starts.i.payload.bad.eq(table.start.bad),
             starts.i.payload.context.eq(self.tokens.payload.context),
             starts.i.valid.eq(self.tokens.valid & ~self.halt),
             self.tokens.ready.eq(starts.i.ready & ~self.halt),
-            self.empty.eq((starts.level == 0) & (ahead.level == 0) & ~ahead.i.valid),
         ]
-        self._walk(m, starts.o, ahead.i)
+        valid = self._walk(m, starts.o, ahead.i)
+        m.d.comb += self.empty.eq((starts.level == 0) & (ahead.level == 0) & ~valid)
         return m
 
-    def _walk(self, m: Module, starts: stream.Interface, o: stream.Interface) -> None:
-        """From instruction to instruction; the memory's output belongs to ``present``."""
+    def _walk(self, m: Module, starts: stream.Interface, o: stream.Interface) -> Signal:
+        """From instruction to instruction; the memory's output belongs to ``present``. Stands still while the other
+        launch's instructions are written. Returns whether there is a present one.
+        """
         m.submodules.code = code = InstructionMemory(self.config)
         connect(m, flipped(self.config_bus), code.config_bus)
-        m.d.comb += code.launch.eq(self.launch)
+        m.d.comb += code.side.eq(self.side)
         present, valid = Signal(start_layout()), Signal()
         following = Signal(start_layout())
         advance, ends, beyond = Signal(), Signal(), Signal()
         m.d.comb += [
-            advance.eq(~valid | o.ready),
+            advance.eq((~valid | o.ready) & ~code.busy),
             beyond.eq(code.missing),
             ends.eq(Instruction(code.code).last | present.bad | beyond | ~valid),
             following.eq(starts.payload),
             starts.ready.eq(advance & ends),
             code.address.eq(following.position),
             code.enable.eq(advance),
-            o.valid.eq(valid),
+            o.valid.eq(valid & ~code.busy),
             o.payload.code.eq(code.code),
             o.payload.position.eq(present.position),
             o.payload.bad.eq(present.bad),
@@ -186,3 +190,4 @@ class Fetch(wiring.Component):
             ]
         with m.If(advance):
             m.d.sync += [present.eq(following), valid.eq(starts.valid | ~ends)]
+        return valid

@@ -20,8 +20,8 @@ class Front(wiring.Component):
 
     Members
     -------
-    config_bus : ``In(ConfigBus())``; launch : ``In(1)``
-        Words of the units LENGTH, CALLBACK and INSTRUCTION; ``launch`` undoes those of the first two.
+    config_bus : ``In(ConfigBus())``; side : ``In(1)``
+        Words of the units LENGTH, CALLBACK and INSTRUCTION for either launch, and which one runs.
     tokens : ``In(stream.Signature(token_layout()))``
         Callbacks to run.
     halt : ``In(1)``
@@ -40,7 +40,7 @@ class Front(wiring.Component):
         super().__init__(
             {
                 "config_bus": In(ConfigBus()),
-                "launch": In(1),
+                "side": In(1),
                 "tokens": In(stream.Signature(token_layout())),
                 "halt": In(1),
                 "o": Out(stream.Signature(decoded_layout(config))),
@@ -61,9 +61,9 @@ class Front(wiring.Component):
         held, present = Signal(), self.o.payload
         self._decode(m, fetch, lengths, held)
         m.d.comb += [
-            fetch.launch.eq(self.launch),
+            fetch.side.eq(self.side),
             fetch.halt.eq(self.halt),
-            lengths.launch.eq(self.launch),
+            lengths.side.eq(self.side),
             lengths.fault_index.eq(present.length),
             self.empty.eq(fetch.empty & ~held),
             self.faulty.eq(held & Cat(present.bad_token, present.illegal, present.bad_length).any()),

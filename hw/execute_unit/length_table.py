@@ -1,12 +1,13 @@
 """The vector length registers."""
 
-from amaranth import Array, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.hdl import Elaboratable
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
+from amaranth.utils import ceil_log2, exact_log2
 
 from daedal.hw.config import ELEMENT_BYTES, Config
+from daedal.hw.execute_unit.defined import note, sides
 from daedal.hw.execute_unit.records import row_layout
 from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
 from daedal.hw.interfaces import ConfigBus
@@ -20,9 +21,10 @@ class LengthTable(wiring.Component):
     Members
     -------
     config_bus : ``In(ConfigBus())``
-        Words of unit LENGTH are taken; they count from the next cycle on.
-    launch : ``In(1)``
-        All lengths become 0.
+        Words of unit LENGTH are taken; they count from the next cycle on. At its ``begin`` all lengths of that side
+        become 0.
+    side : ``In(1)``
+        Of the launch whose lengths are looked up.
     index : ``In(LENGTH_BITS)``
         Length register to look up.
     row : ``Out(row_layout(config))``; bad : ``Out(1)``
@@ -36,7 +38,7 @@ class LengthTable(wiring.Component):
         super().__init__(
             {
                 "config_bus": In(ConfigBus()),
-                "launch": In(1),
+                "side": In(1),
                 "index": In(LENGTH_BITS),
                 "row": Out(row_layout(config)),
                 "bad": Out(1),
@@ -48,30 +50,32 @@ class LengthTable(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         layout, count = row_layout(self.config), self.config.lengths
-        rows = Array(Signal(layout, name=f"row{n}") for n in range(count))
-        good, written = Signal(count), Signal(count)
-        m.submodules.values = values = memory.Memory(shape=VALUE_BITS, depth=count, init=[])
+        size = ceil_log2(count)
+        good, written = sides(count), sides(count)
+        m.submodules.values = values = memory.Memory(shape=VALUE_BITS, depth=2 << size, init=[])
+        m.submodules.rows = rows = memory.Memory(shape=layout, depth=2 << size, init=[])
         write, read = values.write_port(), values.read_port(domain="comb")
-        word = self.config_bus.word
+        write_row, read_row = rows.write_port(), rows.read_port(domain="comb")
+        word, before, fits = self.config_bus.word, Signal(VALUE_BITS), Signal()
         m.d.comb += [
             write.en.eq(self.config_bus.valid & (word.unit == Unit.LENGTH)),
-            write.addr.eq(word.index),
+            write.addr.eq(Cat(word.index[:size], self.config_bus.side)),
             write.data.eq(word.value),
-            read.addr.eq(self.fault_index),
-            self.fault_value.eq(Mux(written.bit_select(self.fault_index, 1), read.data, 0)),
-            self.row.eq(rows[self.index]),
-            self.bad.eq(~good.bit_select(self.index, 1)),
+            read.addr.eq(Cat(self.fault_index[:size], self.side)),
+            self.fault_value.eq(Mux(Array(written)[self.side].bit_select(self.fault_index, 1), read.data, 0)),
+            before.eq(word.value - 1),
+            fits.eq(~before[exact_log2(self.config.vl_max) :].any()),
+            write_row.en.eq(write.en),
+            write_row.addr.eq(write.addr),
+            *self._row(write_row.data, before),
+            read_row.addr.eq(Cat(self.index[:size], self.side)),
+            self.row.eq(read_row.data),
+            self.bad.eq(~Array(good)[self.side].bit_select(self.index, 1)),
         ]
-        with m.If(self.launch):
-            m.d.sync += [good.eq(0), written.eq(0)]
-        with m.If(write.en):
-            before = Signal(VALUE_BITS)
-            m.d.comb += before.eq(word.value - 1)
-            m.d.sync += [
-                written.bit_select(word.index, 1).eq(1),
-                good.bit_select(word.index, 1).eq(~before[exact_log2(self.config.vl_max) :].any()),
-                self._row(rows[word.index], before),
-            ]
+        note(m, self.config_bus, written, write.en)
+        note(m, self.config_bus, good, write.en)
+        with m.If(write.en & ~fits):
+            m.d.sync += Array(good)[self.config_bus.side].bit_select(word.index, 1).eq(0)
         return m
 
     def _row(self, row: data.View, before: Signal) -> list[object]:

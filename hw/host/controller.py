@@ -20,21 +20,44 @@ QUIET_CYCLES = 8
 class Controller(wiring.Component):
     """Decides when a launch is over, has its record written, and brings the machine back after a fault.
 
+    There is one launch at a time whose end is awaited, the *present* one. The launch at the head of the launch queue
+    may have begun already (``ahead``), and stays in the queue until it becomes the present one: so if the present one
+    faults it is still there to be cancelled. The execute unit goes on to it when the present launch has nothing left
+    for it, while the store unit waits until the present launch's record is written.
+
     Members
     -------
     begin, program_done : ``In(1)``
         Strobes of the loader.
-    drained : ``In(1)``
-        Nothing is at work, queued, or unacknowledged.
+    loader_side : ``In(1)``
+        Of the launch that the loader is at.
+    ahead : ``In(1)``
+        The launch at the head of the queue has begun.
+    take : ``Out(1)``
+        Strobe: the launch at the head of the queue becomes the present one.
+    side : ``Out(1)``
+        Of the present launch.
+    execute_side : ``Out(1)``, flip : ``Out(1)``
+        Of the launch that the execute unit is at; the strobe says that it goes on to the next one.
+    executed : ``In(1)``
+        All that the present launch is to write has been taken by the store unit, and nothing else of it is left.
+    stored : ``In(1)``
+        The store unit is idle: all is acknowledged.
+    line : ``In(1)``
+        A line is being written: the counters are not yet swept.
     quiet : ``In(1)``
         No memory transaction is in flight: units can be reset.
     fault : ``In(1)``
-        Some unit reports a fault.
+        Some unit reports a fault of the present launch.
     waiting : ``In(1)``
         Another launch is queued.
     reset_request : ``In(1)``, ``reset_done`` : ``Out(1)``
     running : ``Out(1)``
-        A launch runs or drains: counters count.
+        The present launch runs or drains.
+    open : ``Out(1)``
+        The store unit may take what the present launch stores.
+    draining : ``Out(1)``
+        It has taken all.
     halt : ``Out(1)``
         Units must not begin anything new.
     soft_reset : ``Out(1)``
@@ -42,7 +65,7 @@ class Controller(wiring.Component):
     cancel : ``Out(1)``
         The loader reads headers only.
     hold : ``Out(1)``
-        The loader must not take a launch.
+        The loader must not begin a launch.
     forget : ``Out(1)``
         Queued launches are dropped.
     has_record : ``In(1)``
@@ -61,18 +84,28 @@ class Controller(wiring.Component):
     cancelling : ``Out(1)``
         The loader reads the header of a launch that is cancelled.
     idle : ``Out(1)``
-        No launch is at work.
+        There is no present launch.
     """
 
     begin: In(1)
     program_done: In(1)
-    drained: In(1)
+    loader_side: In(1)
+    ahead: In(1)
+    take: Out(1)
+    side: Out(1)
+    execute_side: Out(1)
+    flip: Out(1)
+    executed: In(1)
+    stored: In(1)
+    line: In(1)
     quiet: In(1)
     fault: In(1)
     waiting: In(1)
     reset_request: In(1)
     reset_done: Out(1)
     running: Out(1)
+    open: Out(1)
+    draining: Out(1)
     halt: Out(1)
     soft_reset: Out(1)
     cancel: Out(1)
@@ -97,42 +130,59 @@ class Controller(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         self._timer = Signal(range(max(self._config.watchdog, SETTLE_CYCLES) + 1))
+        self._settled = Signal(range(SETTLE_CYCLES + 1))
+        """Cycles since something was counted."""
         self._resetting = Signal()
         self._lost = Signal()
         """Memory does not take this launch's record."""
         m.d.sync += self._timer.eq(self._timer + 1)
-        with m.If(self.begin):
-            m.d.sync += self._lost.eq(0)
+        with m.If(self.line | self.open):
+            m.d.sync += self._settled.eq(0)
+        with m.Elif(self._settled != SETTLE_CYCLES):
+            m.d.sync += self._settled.eq(self._settled + 1)
+        with m.If(self.take):
+            m.d.sync += [self._timer.eq(0), self._lost.eq(0)]
         with m.FSM() as fsm:
-            with m.State("IDLE"):
-                m.d.comb += self.idle.eq(~self.begin)
-                with m.If(self.reset_request):
-                    self._quiesce(m, resetting=1)
-                with m.Elif(self.begin):
-                    m.next = "RUN"
-            with m.State("RUN"):
-                self._run(m)
-            with m.State("DRAIN"):
-                self._drain(m)
+            self._present_states(m)
             with m.State("QUIESCE"):
                 self._wait_quiet(m)
             with m.State("RESET_UNITS"):
                 self._reset_units(m)
+            with m.State("SETTLE"):
+                m.d.comb += self.hold.eq(1)
+                with m.If(self._timer == SETTLE_CYCLES):
+                    self._record(m)
             self._record_states(m)
-            with m.State("CANCEL"):
-                self._cancel(m)
-            with m.State("CANCELLING"):
-                m.d.comb += [self.cancel.eq(1), self.hold.eq(1), self.cancelling.eq(1)]
-                with m.If(self.program_done):
-                    m.d.sync += self._timer.eq(0)
-                    m.next = "SETTLE"
+            self._cancel_states(m)
             with m.State("FAULTED"):
                 m.d.comb += self.hold.eq(1)
                 with m.If(self.reset_request):
                     self._quiesce(m, resetting=1)
         name_states(fsm, "ControllerState")
-        m.d.comb += self.running.eq(fsm.ongoing("RUN") | fsm.ongoing("DRAIN"))
+        m.d.comb += [
+            self.open.eq(fsm.ongoing("RUN")),
+            self.draining.eq(fsm.ongoing("DRAIN")),
+            self.running.eq(self.open | self.draining),
+        ]
         return m
+
+    def _present_states(self, m: Module) -> None:
+        with m.State("IDLE"):
+            m.d.comb += self.idle.eq(1)
+            with m.If(self.reset_request):
+                self._quiesce(m, resetting=1)
+            with m.Elif(self.ahead):
+                m.d.comb += self.take.eq(1)
+                m.d.sync += self.side.eq(self.loader_side)
+                m.next = "RUN"
+        with m.State("RUN"):
+            self._run(m)
+        with m.State("DRAIN"):
+            with m.If(~self.stored):
+                m.d.sync += self._timer.eq(0)
+            with m.Elif((self._timer >= QUIET_CYCLES) & (self._settled == SETTLE_CYCLES)):
+                self._record(m)
+            self._interruptions(m)
 
     def _quiesce(self, m: Module, *, resetting: int) -> None:
         m.d.sync += [self._resetting.eq(resetting), self._timer.eq(0)]
@@ -148,18 +198,12 @@ class Controller(wiring.Component):
 
     def _run(self, m: Module) -> None:
         m.d.sync += self.state.eq(State.DONE)
-        with m.If(self.program_done):
-            m.d.sync += self._timer.eq(0)
-            m.next = "DRAIN"
-        self._interruptions(m)
-
-    def _drain(self, m: Module) -> None:
-        m.d.comb += self.hold.eq(1)
-        with m.If(~self.drained):
+        with m.If(~self.executed):
             m.d.sync += self._timer.eq(0)
         with m.Elif(self._timer == QUIET_CYCLES):
-            m.d.sync += self._timer.eq(0)
-            m.next = "SETTLE"
+            m.d.comb += self.flip.eq(~self.fault & ~self.reset_request)
+            m.d.sync += [self._timer.eq(0), self.execute_side.eq(~self.side)]
+            m.next = "DRAIN"
         self._interruptions(m)
 
     def _wait_quiet(self, m: Module) -> None:
@@ -184,27 +228,26 @@ class Controller(wiring.Component):
             m.next = "SETTLE"
             with m.If(self._resetting):
                 m.d.comb += [self.reset_done.eq(1), self.clear_fault.eq(1)]
-                m.d.sync += [self.faulted.eq(0), self._resetting.eq(0)]
+                m.d.sync += [self.faulted.eq(0), self._resetting.eq(0), self.execute_side.eq(0)]
                 m.next = "IDLE"
 
+    def _record(self, m: Module) -> None:
+        with m.If(self.has_record & ~self._lost):
+            m.d.comb += self.record_start.eq(1)
+            m.next = "RECORD"
+        with m.Else():
+            self._end(m)
+
     def _record_states(self, m: Module) -> None:
-        with m.State("SETTLE"):
-            m.d.comb += self.hold.eq(1)
-            with m.If(self._timer == SETTLE_CYCLES):
-                with m.If(self.has_record & ~self._lost):
-                    m.d.comb += self.record_start.eq(1)
-                    m.next = "RECORD"
-                with m.Else():
-                    self._end(m)
         with m.State("RECORD"):
-            m.d.comb += [self.record_phase.eq(1), self.hold.eq(1)]
+            m.d.comb += [self.record_phase.eq(1), self.hold.eq(self.faulted)]
             with m.If(self.record_done):
                 m.d.sync += self._timer.eq(0)
                 m.next = "RECORD_WRITTEN"
             self._record_interruptions(m)
         with m.State("RECORD_WRITTEN"):
-            m.d.comb += [self.record_phase.eq(1), self.hold.eq(1)]
-            with m.If(~self.drained):
+            m.d.comb += [self.record_phase.eq(1), self.hold.eq(self.faulted)]
+            with m.If(~self.stored):
                 m.d.sync += self._timer.eq(0)
             with m.If(self._timer == QUIET_CYCLES):
                 self._end(m)
@@ -224,13 +267,21 @@ class Controller(wiring.Component):
         with m.If(self.faulted):
             m.next = "CANCEL"
 
-    def _cancel(self, m: Module) -> None:
+    def _cancel_states(self, m: Module) -> None:
         """After a fault, queued launches get a record and nothing else."""
-        m.d.comb += self.cancel.eq(1)
-        m.d.sync += self.state.eq(State.CANCELLED)
-        with m.If(self.begin):
-            m.next = "CANCELLING"
-        with m.Elif(self.reset_request):
-            self._quiesce(m, resetting=1)
-        with m.Elif(~self.waiting):
-            m.next = "FAULTED"
+        with m.State("CANCEL"):
+            m.d.comb += self.cancel.eq(1)
+            m.d.sync += self.state.eq(State.CANCELLED)
+            with m.If(self.begin):
+                m.d.comb += self.take.eq(1)
+                m.next = "CANCELLING"
+            with m.Elif(self.reset_request):
+                self._quiesce(m, resetting=1)
+            with m.Elif(~self.waiting):
+                m.next = "FAULTED"
+        with m.State("CANCELLING"):
+            m.d.comb += [self.cancel.eq(1), self.hold.eq(1), self.cancelling.eq(1)]
+            m.d.sync += self.side.eq(self.loader_side)
+            with m.If(self.program_done):
+                m.d.sync += self._timer.eq(0)
+                m.next = "SETTLE"

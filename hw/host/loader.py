@@ -9,11 +9,12 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
+from daedal.hw.access_unit.nest_queue import NEST_BITS
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.host.line_reader import LineReader
 from daedal.hw.host.value_check import ValueCheck
 from daedal.hw.interfaces import ConfigBus, ReturnBus, read_request_layout
-from daedal.hw.isa.launch import LAUNCH_ALIGNMENT, LAUNCH_HEADER_WORDS, LaunchWord, launch_block_words
+from daedal.hw.isa.launch import LAUNCH_ALIGNMENT, LAUNCH_HEADER_WORDS, LaunchFlags, LaunchWord, launch_block_words
 from daedal.hw.isa.program import WORD_BYTES
 from daedal.hw.isa.program_words import (
     ALU_FIELDS,
@@ -108,6 +109,8 @@ class Loader(wiring.Component):
     -------
     launch : ``In(stream.Signature(40))``
         Address of a launch block; taken when the launch begins.
+    side : ``Out(1)``
+        Of the launch that the loader is at or was last: 0 and 1 in turn, 0 first after a reset.
     cancel : ``In(1)``
         Read the header of launches only: ``done`` follows ``header_done`` at once.
     halt : ``In(1)``
@@ -115,14 +118,19 @@ class Loader(wiring.Component):
     config_bus : ``Out(ConfigBus())``
     begin : ``Out(1)``
         Strobe before the first configuration word of a launch.
-    run : ``Out(1)``, ``nest_done`` : ``In(1)``
-        Starts the access unit on a nest; ``nest_done`` is low from the next cycle on until it is through.
+    room : ``In(1)``
+        The access unit can take some more words.
+    run : ``Out(1)``, nest : ``Out(8)``
+        Strobe: the words of a nest have been sent; its number, counted from 0.
+    nests_done : ``In(1)``
+        The access unit is through with all nests: only then a program that cannot be carried out is a fault, for what
+        comes before is carried out.
+    wait : ``In(1)``
+        An earlier launch is not over: no nest of a launch with the flag ``fence`` is run.
     record : ``Out(40)``, ``number`` : ``Out(32)``
         From the launch block: address of the completion record and number of the launch.
     done : ``Out(1)``
         Strobe at the end of the program.
-    nest : ``Out(8)``
-        The nest started last, counted from 0.
     illegal : ``Out(1)``, ``word_number`` : ``Out(16)``
         The program cannot be carried out because of this word.
     misaligned : ``Out(1)``, ``program`` : ``Out(40)``
@@ -141,12 +149,15 @@ class Loader(wiring.Component):
                 "halt": In(1),
                 "config_bus": Out(ConfigBus()),
                 "begin": Out(1),
+                "side": Out(1, init=1),
+                "room": In(1),
                 "run": Out(1),
-                "nest_done": In(1),
+                "nests_done": In(1),
+                "wait": In(1),
                 "record": Out(ADDRESS_BITS),
                 "number": Out(32),
                 "done": Out(1),
-                "nest": Out(8),
+                "nest": Out(NEST_BITS),
                 "illegal": Out(1),
                 "word_number": Out(16),
                 "misaligned": Out(1),
@@ -163,13 +174,16 @@ class Loader(wiring.Component):
         m.submodules.check = check = WordCheck(self._config)
         m.submodules.values = self._values = ValueCheck(self._config)
         m.submodules.arguments = arguments = Memory(shape=ADDRESS_BITS, depth=self._config.arguments, init=[])
-        connect(m, reader.requests, flipped(self.requests))
         connect(m, flipped(self.returns), reader.returns)
         self._count, self._length, self._started = Signal(16), Signal(16), Signal()
-        self._program, self._wait = Signal(ADDRESS_BITS), Signal(2)
+        self._program, self._judged, self._fence = Signal(ADDRESS_BITS), Signal(), Signal()
         self._word, self._legal, self._in_program = Signal(ProgramWord), Signal(), Signal()
-        self._bad_value, self._counted = Signal(), Signal()
+        self._bad_value, self._counted, self._clear = Signal(), Signal(), Signal()
         m.d.comb += [
+            self.requests.valid.eq(reader.requests.valid),
+            self.requests.payload.eq(reader.requests.payload),
+            self.requests.payload.tag.side.eq(self.side),
+            reader.requests.ready.eq(self.requests.ready),
             self._word.eq(reader.words.payload),
             check.word.eq(self._word),
             check.started.eq(self._started),
@@ -184,16 +198,20 @@ class Loader(wiring.Component):
             self._launch_states(m, arguments.write_port())
             self._program_states(m)
         name_states(fsm, "LoaderState")
+        m.d.comb += self._clear.eq(fsm.ongoing("CLEAR"))
         return m
 
     def _launch_states(self, m: Module, argument: Any) -> None:
         reader, config = self._reader, self._config
         lines = -(-launch_block_words(config.arguments) * WORD_BYTES // config.bus_bytes)
         with m.State("IDLE"):
-            m.d.comb += [self.begin.eq(self.launch.valid & ~self.halt), self.launch.ready.eq(~self.halt)]
+            # What the program before has not used may still be on its way.
+            m.d.comb += self.launch.ready.eq(reader.idle & ~self.halt)
+            m.d.comb += self.begin.eq(self.launch.valid & self.launch.ready)
             m.d.comb += [reader.address.eq(self.launch.payload), reader.start.eq(self.begin & _aligned(reader.address))]
             with m.If(self.begin):
                 m.d.sync += [self._count.eq(0), self._started.eq(0), self.nest.eq(0), reader.lines.eq(lines)]
+                m.d.sync += self.side.eq(~self.side)
                 m.next = "MISALIGNED"
             with m.If(reader.start):
                 m.next = "BLOCK"
@@ -214,6 +232,8 @@ class Loader(wiring.Component):
                         m.d.sync += self.record.eq(word.payload)
                     with m.Case(LaunchWord.LAUNCH.value):
                         m.d.sync += self.number.eq(word.payload)
+                    with m.Case(LaunchWord.FLAGS.value):
+                        m.d.sync += self._fence.eq(LaunchFlags(word.payload).fence)
                 with m.If(self._count == launch_block_words(config.arguments) - 1):
                     m.next = "OPEN"
         with m.State("OPEN"):
@@ -248,7 +268,11 @@ class Loader(wiring.Component):
         stream_ = self._reader.words
         m.d.sync += self._counted.eq(0)
         with m.State("PROGRAM"):
-            m.d.comb += [stream_.ready.eq(1), taken.eq(stream_.valid & ~self._bad_value), self._in_program.eq(1)]
+            m.d.comb += [
+                stream_.ready.eq(self.room),
+                taken.eq(stream_.valid & stream_.ready & ~self._bad_value),
+                self._in_program.eq(1),
+            ]
             with m.If(taken):
                 with m.If(~self._legal | self._misplaced()):
                     m.next = "REFUSED"
@@ -258,18 +282,15 @@ class Loader(wiring.Component):
                         self._control_word(m)
             self._refuse_value(m)
         with m.State("SETTLE"):
-            # The last configuration words are still on their way through the adder.
-            m.d.sync += self._wait.eq(self._wait + 1)
-            with m.If(self._wait == 3):
+            # The value of the last configuration word is judged in the first cycle here.
+            m.d.sync += self._judged.eq(1)
+            with m.If(self._judged & ~(self._fence & self.wait)):
                 m.d.comb += self.run.eq(1)
-                m.d.sync += [self.nest.eq(self.nest + self._started), self._started.eq(1)]
-                m.next = "NEST_BEGINS"
+                m.d.sync += [self.nest.eq(self.nest + 1), self._started.eq(1), self._judged.eq(0)]
+                m.next = "CLEAR"
             self._refuse_value(m)
-        with m.State("NEST_BEGINS"):
-            m.next = "NEST"
-        with m.State("NEST"):
-            with m.If(self.nest_done):
-                m.next = "PROGRAM"
+        with m.State("CLEAR"):
+            m.next = "PROGRAM"
         with m.State("ENDED"):
             m.d.comb += self._reader.stop.eq(1)
             m.next = "IDLE"
@@ -280,7 +301,7 @@ class Loader(wiring.Component):
             m.next = "ILLEGAL"
             self._refuse_value(m)
         with m.State("ILLEGAL"):
-            m.d.comb += [self._reader.stop.eq(1), self.illegal.eq(1)]
+            m.d.comb += [self._reader.stop.eq(1), self.illegal.eq(self.nests_done)]
 
     def _control_word(self, m: Module) -> None:
         word = self._word
@@ -319,18 +340,18 @@ class Loader(wiring.Component):
         return (is_config != (count == 0)) | (is_length != (count == 1)) | bad_config | bad_length | wrong_end
 
     def _substitute(self, m: Module, argument: Any) -> None:
-        """Two stages: the argument is read, then added; the clear after a nest goes the same way."""
+        """Two stages: the argument is read, then added."""
         word, taken, late = self._word, Signal(), Signal(ProgramWord)
         is_data = word.unit != Unit.CONTROL
         m.d.comb += [
             argument.addr.eq(word.argument),
             argument.en.eq(1),
-            taken.eq(self._in_program & self._reader.words.valid & self._legal & is_data & (self._count > 1)),
+            taken.eq(
+                self._in_program & self._reader.words.valid & self.room & self._legal & is_data & (self._count > 1)
+            ),
         ]
         delayed = Signal()
         m.d.sync += [late.eq(word), delayed.eq(taken)]
-        was_running = Signal()
-        m.d.sync += was_running.eq(self._started & ~self.nest_done)
         bus = self.config_bus
         m.d.sync += [
             bus.valid.eq(delayed),
@@ -338,6 +359,8 @@ class Loader(wiring.Component):
             bus.word.unit.eq(late.unit),
             bus.word.index.eq(late.index),
             bus.word.field.eq(late.field),
-            bus.clear.eq(self.begin | (was_running & self.nest_done)),
+            bus.clear.eq(self.begin | self._clear),
+            bus.begin.eq(self.begin),
         ]
+        m.d.comb += bus.side.eq(self.side)
         m.d.comb += [self._values.word.eq(bus.word), self._bad_value.eq(bus.valid & ~self._values.legal)]

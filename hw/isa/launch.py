@@ -15,10 +15,21 @@ class LaunchWord(enum.Enum, shape=6):
     """Byte address of the completion record."""
     LAUNCH = 2
     """A number of the host's choice, 32 bits, given back in the record."""
-    RESERVED = 3
-    """Write 0."""
+    FLAGS = 3
+    """How it is launched, see LaunchFlags."""
     ARGUMENTS = 4
     """The first of ``Config.arguments`` launch arguments, the low 40 bits of each count."""
+
+
+class LaunchFlags(data.Struct):
+    """Word FLAGS of a launch block."""
+
+    fence: 1
+    """No nest begins, and so nothing is read but block and program, before all writes of the launches queued earlier
+    are acknowledged and their records written. Without it a launch reads while the one before still writes.
+    """
+    reserved: 63
+    """Write 0."""
 
 
 class State(enum.Enum, shape=8):
@@ -109,12 +120,12 @@ class RecordWord(enum.Enum, shape=6):
 
 class Counter(enum.Enum, shape=6):
     """Counters of a launch. STALL_…: cycles in which a unit had work and could not go on, and why. MARK_…: the most
-    entries that a queue has held.
+    entries that a queue has held while the execute unit was at the launch, those of the next launch included.
     """
 
     CYCLES = 0
-    """Cycles from the doorbell (or, for a launch that had to wait, the end of the one before) to the last acknowledged
-    write of the launch; the record itself does not count.
+    """Cycles to the last acknowledged write of the launch from its doorbell, or from the last acknowledged write of the
+    launch before it if that was later; records do not count. So launches that overlap are not counted twice.
     """
     ROWS = 1
     """Row fetches."""

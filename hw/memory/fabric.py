@@ -29,10 +29,13 @@ class ReadFabric(wiring.Component):
         queues the slot counts up from beat to beat, modulo ``vector_beats``.
     read0, read1, … : ``Out(ReadMaster(config))``
         The memory ports.
-    idle : ``Out(1)``
-        Nothing is queued, in flight or about to be returned.
-    error : ``Out(1)``, error_address : ``Out(ADDRESS_BITS)``
-        An error response has come since reset, the first one to the burst at this address.
+    idle : ``Out(2)``
+        For each side: nothing of that launch is queued, in flight or about to be returned.
+    older : ``In(1)``
+        The side of the launch that is over first.
+    error, error_side : ``Out(1)``, error_address : ``Out(ADDRESS_BITS)``
+        An error response has come since reset, the first one to the burst at this address, of the launch of that side;
+        one of the older launch takes the place of one of the younger.
     beat : ``Out(1)``
         A line is returned in this cycle.
     """
@@ -43,8 +46,10 @@ class ReadFabric(wiring.Component):
                 "requests": In(stream.Signature(read_request_layout(config))),
                 "returns": Out(ReturnBus(config)),
                 **{f"read{n}": Out(ReadMaster(config)) for n in range(config.ports)},
-                "idle": Out(1),
+                "idle": Out(2),
+                "older": In(1),
                 "error": Out(1),
+                "error_side": Out(1),
                 "error_address": Out(ADDRESS_BITS),
                 "beat": Out(1),
             }
@@ -71,19 +76,23 @@ class ReadFabric(wiring.Component):
         ]
         connect(m, align.returns, flipped(self.returns))
         self._account(m, align.burst_end)
+        side = align.i.tag.side
+        news = ~self.error | ((side == self.older) & (self.error_side != self.older))
         failed = Signal(ADDRESS_BITS)
         m.d.comb += self.error_address.eq(program_value(failed, config))
-        with m.If(align.valid & is_error(align.i.response) & ~self.error):
-            m.d.sync += [self.error.eq(1), failed.eq(align.i.address)]
+        with m.If(align.valid & is_error(align.i.response) & news):
+            m.d.sync += [self.error.eq(1), self.error_side.eq(side), failed.eq(align.i.address)]
         return m
 
     def _account(self, m: Module, burst_end: Value) -> None:
         """Count requests that have been taken and whose last beat has not been returned."""
         config = self._config
         most = config.ports * (config.port_requests + config.port_outstanding) + 4
-        open_ = Signal(range(most + 1))
-        m.d.sync += open_.eq(open_ + (self.requests.valid & self.requests.ready) - burst_end)
-        m.d.comb += self.idle.eq(open_ == 0)
+        taken, new, old = self.requests.valid & self.requests.ready, self.requests.payload.tag, self.returns.beat
+        for side in range(2):
+            open_ = Signal(range(most + 1), name=f"open{side}")
+            m.d.sync += open_.eq(open_ + (taken & (new.side == side)) - (burst_end & (old.side == side)))
+            m.d.comb += self.idle[side].eq(open_ == 0)
 
 
 class _Steer(wiring.Component):
@@ -173,6 +182,7 @@ class _Align(wiring.Component):
         m.d.sync += [
             self.returns.valid.eq(self.valid),
             self.burst_end.eq(self.valid & self.i.last),
+            beat.side.eq(tag.side),
             beat.client.eq(tag.client),
             beat.slot.eq(Mux(is_load, tag.slot, slot)),
             beat.data.eq(self._rotated()),

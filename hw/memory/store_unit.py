@@ -41,6 +41,8 @@ class StoreUnit(wiring.Component):
         it may be on while rows are still coming. Without it that happens after ``PATIENCE`` idle cycles.
     halt : ``In(1)``
         Take no new work, finish the bursts that have been started.
+    taking : ``Out(1)``
+        A row is not complete: more of its data are to come.
     idle : ``Out(1)``
         Nothing is held, everything is acknowledged.
     quiet : ``Out(1)``
@@ -63,6 +65,7 @@ class StoreUnit(wiring.Component):
                 "write": Out(WriteMaster(config)),
                 "flush": In(1),
                 "halt": In(1),
+                "taking": Out(1),
                 "idle": Out(1),
                 "quiet": Out(1),
                 "acknowledged": Out(1),
@@ -97,6 +100,7 @@ class StoreUnit(wiring.Component):
             batcher.valid.eq(line_valid),
             batcher.release.eq(release & merger.empty & ~line_valid),
             batcher.halt.eq(self.halt | self.fault.valid),
+            self.taking.eq(rows.active),
             self.idle.eq(~rows.active & merger.empty & ~line_valid & batcher.empty),
             self.quiet.eq(batcher.quiet),
             self.acknowledged.eq(batcher.acknowledged),

@@ -1,6 +1,6 @@
 """The vector queues: reorder buffers whose slots are reserved in order, filled in any order, drained in order."""
 
-from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -37,6 +37,8 @@ class VectorQueues(wiring.Component):
         Beats, of which those for VECTOR0, VECTOR1 and STREAM are stored.
     vector0, vector1, stream : ``Out(beat_stream(config))``
         Beats in the order of their slots.
+    sides : ``Out(3)``
+        The side of the launch that the beat at the head of each queue is for.
     empty : ``Out(1)``
         Nothing is reserved or held.
     occupied : ``Out(3)``
@@ -57,6 +59,7 @@ class VectorQueues(wiring.Component):
                 "vector0": Out(beat_stream(config)),
                 "vector1": Out(beat_stream(config)),
                 "stream": Out(beat_stream(config)),
+                "sides": Out(len(CLIENTS)),
                 "empty": Out(1),
                 "occupied": Out(len(CLIENTS)),
                 "clear": In(1),
@@ -83,6 +86,7 @@ class VectorQueues(wiring.Component):
                 queue.returns.beat.eq(self.returns.beat),
                 queue.clear.eq(self.clear),
                 getattr(self, f"mark{number}").eq(queue.mark),
+                self.sides[number].eq(queue.side),
             ]
             with m.If(chosen):
                 m.d.comb += [fits.eq(queue.fits), self.slot.eq(queue.slot)]
@@ -116,6 +120,7 @@ class ReorderQueue(wiring.Component):
                 "slot": Out(slot_bits(config)),
                 "returns": In(ReturnBus(config)),
                 "o": Out(beat_stream(config)),
+                "side": Out(1),
                 "drained": Out(1),
                 "empty": Out(1),
                 "mark": Out(range(config.vector_beats + 1)),
@@ -129,13 +134,13 @@ class ReorderQueue(wiring.Component):
         slots = self._config.vector_beats
         beat = self.returns.beat
         drain = Signal(range(2 * slots))  # its top bit tells odd rounds from even ones
-        m.submodules.store = store = BlockStore(beat_layout(self._config).size, depth=slots)
+        m.submodules.store = store = BlockStore(beat_layout(self._config).size + 1, depth=slots)
         m.submodules.marks = marks = _FullMarks(slots)
         m.submodules.account = account = _Account(slots)
         m.d.comb += [
             store.write.eq(self.returns.valid & (beat.client == self._client)),
             store.write_address.eq(beat.slot),
-            store.payload.eq(Cat(beat.data, beat.bytes, beat.last)),
+            store.payload.eq(Cat(beat.data, beat.bytes, beat.last, beat.side)),
             store.read_address.eq(drain),
             store.available.eq(marks.full),
             marks.write.eq(store.write),
@@ -149,7 +154,7 @@ class ReorderQueue(wiring.Component):
             self.slot.eq(account.slot),
             self.mark.eq(account.mark),
             self.empty.eq(account.empty & store.empty),
-            Value.cast(self.o.payload).eq(store.o.payload),
+            Cat(self.o.payload, self.side).eq(store.o.payload),
             self.o.valid.eq(store.o.valid),
             store.o.ready.eq(self.o.ready),
         ]

@@ -19,6 +19,7 @@ from daedal.compiler.kernel import Kernel
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
 from daedal.driver.layout import row_pitch
+from daedal.driver.launcher import Launch, Region
 from daedal.driver.record import Record
 from daedal.driver.tables import Table
 from daedal.errors import UnsupportedOperation
@@ -121,17 +122,29 @@ class Plan:
         apart = self.bags + 1
         return apart < LONGEST_BAG and apart * len(self._entries) < 1 << INDEX_BITS
 
-    def run(self, device: Device, kernel: Kernel) -> tuple[dict[fx.Node, Tensor], Record]:
-        """Launch ``kernel`` and fetch the results, by node."""
+    def submit(self, device: Device, kernel: Kernel) -> tuple[dict[fx.Node, Tensor], Launch]:
+        """Submit a launch of ``kernel``; the results, by node, whose content is there when it has ended well."""
         program = device.load_program(kernel.program)
-        with device.arena() as arena:
+        arena = device.arena()
+        arrays = {result.node: np.empty(result.shape, np.float32) for result in self.results}
+
+        def ended(record: Record | None) -> None:
+            try:
+                for node, array in arrays.items() if record is not None else ():
+                    array[...] = arena.download(placed.addresses[node], array.shape, np.float32)
+            finally:
+                arena.release()
+
+        try:
             placed = _Placement(self, device, arena)
-            record = device.launch(program, kernel.launch_arguments(placed.buffers(self._entries), {"bags": self.bags}))
-            arrays = {
-                result.node: arena.download(placed.addresses[result.node], result.shape, np.float32)
-                for result in self.results
-            }
-        return {node: torch.from_numpy(array) for node, array in arrays.items()}, record
+            arguments = kernel.launch_arguments(placed.buffers(self._entries), {"bags": self.bags})
+            writes = [Region(placed.addresses[node], array.nbytes) for node, array in arrays.items()]
+            # What it reads is its own, or tables that no launch writes.
+            launch = device.submit(program, arguments, reads=[], writes=writes, ended=ended)
+        except BaseException:
+            arena.release()
+            raise
+        return {node: torch.from_numpy(array) for node, array in arrays.items()}, launch
 
 
 def _results(members: Sequence[Member], joins: Sequence[Join]) -> list[Result]:

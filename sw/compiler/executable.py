@@ -19,8 +19,10 @@ from daedal.compiler.kernel import Kernel
 from daedal.compiler.list_faults import named
 from daedal.compiler.pipeline import compile_emb
 from daedal.compiler.replaced import check_row_0, warning_of, warning_of_list
-from daedal.compiler.runtime import run_kernel
+from daedal.compiler.runtime import submit_kernel
+from daedal.compiler.submitted import Pending, Submitted
 from daedal.driver.device import Device
+from daedal.driver.launcher import Launch
 from daedal.driver.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.assembler import disassemble
@@ -43,7 +45,6 @@ class Executable:
         bounds: str = "fatal",
     ) -> None:
         self._device, self._retrace, self.bounds = device, retrace, bounds
-        self._warnings: list[BoundsWarning] = []
         self._kernels: dict[Bag | Lookup | BagList, Kernel | UnsupportedOperation] = {}
         self._current: dict[str, Kernel] = {}
         self.stats = Stats()
@@ -66,15 +67,56 @@ class Executable:
         take, and what the device raises. Issues a BoundsWarning for each launch that there is to warn of.
         """
         _ = self._device.target
-        self.stats, self._warnings = Stats(), []
-        result = self._evaluate(inputs, Work(self._run, self._run_group))
-        for warning in self._warnings:
+        submitted = Submitted(self._device.finish)
+        self.stats = Stats()
+        try:
+            result = self._evaluate(inputs, self._work(submitted, at_once=True))
+        finally:
+            self.stats = submitted.stats
+        for warning in submitted.warnings:
             warnings.warn(warning, stacklevel=2)
         return result
 
+    def submit(self, *inputs: Any) -> Submitted:
+        """A future of the module's result for these inputs: its launches are queued, and run after those queued before.
+
+        What PyTorch runs itself on a result of the device has to wait for it, here and now; so most is gained with
+        modules of embedding operations alone. Raises what is wrong with the inputs' types and shapes; all else comes
+        with ``result()``, for this call only. The tables must not change before.
+        """
+        _ = self._device.target
+        submitted = Submitted(Launch.result)
+        submitted.value = self._evaluate(inputs, self._work(submitted, at_once=False))
+        return submitted
+
+    def _work(self, submitted: Submitted, *, at_once: bool) -> Work:
+        """Who does the operations: launches that are waited for at once, or where their results are needed."""
+
+        def call(call: Call, request: Request) -> Tensor:
+            result, pending = self._start(call, request)
+            submitted.add(pending)
+            if at_once:
+                submitted.settle()
+            return result
+
+        def group(members: Sequence[Member], joins: Sequence[Join]) -> Mapping[fx.Node, Tensor]:
+            values: dict[fx.Node, Tensor] = {}
+            for plan, kernel in self._plans(members, joins):
+                if kernel is None:
+                    values |= {member.node: call(member.call, member.request) for member in plan.members}
+                    continue
+                results, pending = self._start_plan(plan, kernel)
+                submitted.add(pending)
+                if at_once:
+                    submitted.settle()
+                values |= _with_parts(plan, results)
+            return values
+
+        return Work(call, group, submitted.settle)
+
     def prepare(self, inputs: Sequence[Any]) -> None:
         """Compile what a call with inputs like these needs, without running it on the device."""
-        self._evaluate(inputs, Work(self._dry_run, self._dry_run_group))
+        self._evaluate(inputs, Work(self._dry_run, self._dry_run_group, lambda: None))
 
     def _evaluate(self, inputs: Sequence[Any], work: Work) -> Any:
         with torch.no_grad():
@@ -114,19 +156,21 @@ class Executable:
         self._kernel([call], request.operation)
         return torch.zeros(request.shape)
 
-    def _run(self, call: Call, request: Request) -> Tensor:
+    def _start(self, call: Call, request: Request) -> tuple[Tensor, Pending]:
+        """Submit one operation; the tensor that its result will be in."""
         kernel = self._kernel([call], request.operation)
         self._check_tables([(call.name, request)])
         name = call.table.target if isinstance(call.table, fx.Node) else call.name
         table = self._device.bind_table(str(name), request.table)
         buffers = {**request.buffers, "table": table, "out": (request.rows, table.dim)}
-        try:
-            result = run_kernel(self._device, kernel, buffers, request.values)
-        except (IndexOutOfRange, InvalidOffsets) as error:
+        run = submit_kernel(self._device, kernel, buffers, request.values)
+
+        def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
             _say_where(error, call.name, request, table.rows)
-            raise
-        self._note(result.record, warning_of(call.name, table.rows, result.record))
-        return torch.from_numpy(result.outputs["out"]).reshape(request.shape)
+            return error
+
+        pending = Pending(run.launch, explain, self._warns(lambda record: warning_of(call.name, table.rows, record)))
+        return torch.from_numpy(run.outputs["out"]).reshape(request.shape), pending
 
     def _plans(self, members: Sequence[Member], joins: Sequence[Join]) -> list[tuple[Plan, Kernel | None]]:
         """The members in as few launches as their programs fit into; no kernel for one that is on its own."""
@@ -150,34 +194,22 @@ class Executable:
                 values |= _with_parts(plan, {result.node: torch.zeros(result.shape) for result in plan.results})
         return values
 
-    def _run_group(self, members: Sequence[Member], joins: Sequence[Join]) -> dict[fx.Node, Tensor]:
-        values: dict[fx.Node, Tensor] = {}
-        for plan, kernel in self._plans(members, joins):
-            if kernel is None:
-                values |= {member.node: self._run(member.call, member.request) for member in plan.members}
-            else:
-                values |= self._run_plan(plan, kernel)
-        return values
-
-    def _run_plan(self, plan: Plan, kernel: Kernel) -> dict[fx.Node, Tensor]:
-        self._check_tables([(member.call.name, member.request) for member in plan.members])
-        try:
-            results, record = plan.run(self._device, kernel)
-        except (IndexOutOfRange, InvalidOffsets) as error:
-            raise named(error, plan.members) from error
-        self._note(record, warning_of_list(plan.members, record))
-        return _with_parts(plan, results)
+    def _start_plan(self, plan: Plan, kernel: Kernel) -> tuple[dict[fx.Node, Tensor], Pending]:
+        """Submit operations that run together; the tensors that their results will be in."""
+        members = plan.members
+        self._check_tables([(member.call.name, member.request) for member in members])
+        results, launch = plan.submit(self._device, kernel)
+        warn = self._warns(lambda record: warning_of_list(members, record))
+        return results, Pending(launch, lambda error: named(error, members), warn)
 
     def _check_tables(self, requests: Sequence[tuple[str, Request]]) -> None:
         if self.bounds in ("warn", "ignore"):
             for name, request in requests:
                 check_row_0(name, request)
 
-    def _note(self, record: Record, warning: BoundsWarning | None) -> None:
-        """Keep what a launch leaves: its figures, and what there is to warn of."""
-        self.stats = self.stats + record.stats
-        if self.bounds == "warn" and warning is not None:
-            self._warnings.append(warning)
+    def _warns(self, of: Callable[[Record], BoundsWarning | None]) -> Callable[[Record], BoundsWarning | None]:
+        """What there is to warn of, if that is wanted."""
+        return of if self.bounds == "warn" else lambda record: None
 
     # ------------------------------------------------------------------ looking at it
 

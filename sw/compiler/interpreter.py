@@ -1,5 +1,6 @@
 """Runs a module's graph: embedding operations are handed over, all else is PyTorch's."""
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +16,12 @@ from daedal.compiler.frontends.inputs import Request, bag_request, lookup_reques
 @dataclass(frozen=True)
 class Work:
     """Who does what an interpreter hands over: single operations, and groups of them, whose results it gives by
-    node.
+    node. What they give may be filled only later: ``settle`` waits for that.
     """
 
     call: Callable[[Call, Request], Tensor]
     group: Callable[[Sequence[Member], Sequence[Join]], Mapping[fx.Node, Tensor]]
+    settle: Callable[[], None]
 
 
 class Interpreter(fx.Interpreter):
@@ -41,6 +43,8 @@ class Interpreter(fx.Interpreter):
         self._calls, self._work = calls, work
         self._groups = {group.members[0]: group for group in groups}
         self._ready: dict[fx.Node, Tensor] = {}
+        self._given = False
+        """An embedding operation gave something since results were last waited for."""
 
     def run_node(self, n: fx.Node) -> Any:
         """The value of a node."""
@@ -51,9 +55,18 @@ class Interpreter(fx.Interpreter):
             result = self._ready.pop(n)
         elif call is not None:
             result = self._work.call(call, self._request(call))
+            self._given = True
         else:
+            if n.op.startswith("call_") and n.target is not operator.getitem:
+                self._settle_inputs()
             return super().run_node(n)
         return (result, None, None, None) if isinstance(call, BagCall) and call.gives_tuple else result
+
+    def _settle_inputs(self) -> None:
+        """Before PyTorch works on what an embedding operation gave, or on what may share memory with it."""
+        if self._given:
+            self._work.settle()
+            self._given = False
 
     def _run_group(self, group: Group) -> None:
         members = []
@@ -62,8 +75,12 @@ class Interpreter(fx.Interpreter):
             assert isinstance(call, BagCall)
             members.append(Member(node, call, self._request(call)))
         self._ready |= self._work.group(members, group.joins)
+        self._given = True
 
     def _request(self, call: Call) -> Request:
+        sources = [getattr(call, name, None) for name in ("table", "indices", "offsets", "weights")]
+        if any(isinstance(n, fx.Node) and (n in self._calls or n.target is operator.getitem) for n in sources):
+            self._settle_inputs()
         table, indices = self._value(call.table), self._value(call.indices)
         if not isinstance(call, BagCall):
             return lookup_request(call, table, indices)

@@ -12,6 +12,7 @@ from daedal.compiler.kernel import BufferSpec, Kernel
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
 from daedal.driver.layout import row_mapping, row_pitch
+from daedal.driver.launcher import Launch, Region
 from daedal.driver.record import Record, Stats
 from daedal.driver.tables import Table
 from daedal.errors import UnsupportedOperation
@@ -30,18 +31,58 @@ class KernelRun:
         return self.record.stats
 
 
+class KernelLaunch:
+    """A run of a kernel that was submitted; its buffers live until it has ended."""
+
+    launch: Launch
+
+    def __init__(self, device: Device, arena: Arena, outputs: Mapping[str, tuple[Buffer, NDArray[Any]]]) -> None:
+        self._device, self._arena, self._outputs = device, arena, outputs
+
+    @property
+    def outputs(self) -> dict[str, NDArray[Any]]:
+        """Arrays by buffer name, whose content is undefined before the launch has ended well."""
+        return {name: array for name, (_, array) in self._outputs.items()}
+
+    def ended(self, record: Record | None) -> None:
+        """The launch has ended: fetch what it gives, and give the buffers back."""
+        try:
+            if record is not None:
+                for buffer, array in self._outputs.values():
+                    array[...] = self._arena.download(buffer.address, buffer.shape, array.dtype)
+        finally:
+            self._arena.release()
+
+    def finish(self) -> KernelRun:
+        """Wait for its end, and stop it if that is interrupted; what it gave. Raises what the launch raises."""
+        return KernelRun(self.outputs, self._device.finish(self.launch))
+
+    def result(self, timeout: float | None = None) -> KernelRun:
+        """Wait for its end; what it gave. Raises what the launch raises, TimeoutError after so many seconds."""
+        return KernelRun(self.outputs, self.launch.result(timeout))
+
+
 def run_kernel(
     device: Device,
     kernel: Kernel,
     buffers: Mapping[str, Any],
     values: Mapping[str, int] | None = None,
 ) -> KernelRun:
-    """Run ``kernel`` with these buffers and numbers.
+    """Run ``kernel`` with these buffers and numbers; see :func:`submit_kernel`."""
+    return submit_kernel(device, kernel, buffers, values).finish()
+
+
+def submit_kernel(
+    device: Device,
+    kernel: Kernel,
+    buffers: Mapping[str, Any],
+    values: Mapping[str, int] | None = None,
+) -> KernelLaunch:
+    """Submit a run of ``kernel`` with these buffers and numbers.
 
     A buffer is a NumPy array or torch tensor of the dtype and shape that the kernel says; for rows that are
     fetched it may be a resident ``Table``; for an output it may be a tuple, its shape, if its content before
-    the run does not matter. Raises UnsupportedOperation for buffers that do not fit, and what the launch
-    raises.
+    the run does not matter. Raises UnsupportedOperation for buffers that do not fit.
     """
     values = {} if values is None else values
     missing = [spec.name for spec in kernel.buffers if spec.name not in buffers]
@@ -49,15 +90,27 @@ def run_kernel(
     if missing:
         raise UnsupportedOperation(f"a run of this kernel must be given {', '.join(missing)} as well")
     program = device.load_program(kernel.program)
-    with device.arena() as arena:
+    arena = device.arena()
+    try:
         placed = {spec.name: _place(device, arena, spec, buffers[spec.name]) for spec in kernel.buffers}
-        record = device.launch(program, kernel.launch_arguments(placed, values))
         outputs = {
-            spec.name: arena.download(placed[spec.name].address, placed[spec.name].shape, np.dtype(spec.dtype))
+            spec.name: (placed[spec.name], np.empty(placed[spec.name].shape, np.dtype(spec.dtype)))
             for spec in kernel.buffers
             if spec.is_output
         }
-    return KernelRun(outputs, record)
+        run = KernelLaunch(device, arena, outputs)
+        reads, writes = [_region(buffer) for buffer in placed.values()], [_region(placed[name]) for name in outputs]
+        arguments = kernel.launch_arguments(placed, values)
+        run.launch = device.submit(program, arguments, reads=reads, writes=writes, ended=run.ended)
+    except BaseException:
+        arena.release()
+        raise
+    return run
+
+
+def _region(buffer: Buffer) -> Region:
+    """The memory that a buffer takes."""
+    return Region(buffer.address, max(buffer.end - buffer.address, 4))
 
 
 def _place(device: Device, arena: Arena, spec: BufferSpec, source: Any) -> Buffer:

@@ -1,12 +1,12 @@
 """A device: one machine with its memory, its resident tables and programs, and its launches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from daedal.driver.allocator import Allocator
 from daedal.driver.arena import Arena
-from daedal.driver.launcher import Launcher
+from daedal.driver.launcher import Launch, Launcher, Region
 from daedal.driver.memory import DeviceMemory
 from daedal.driver.record import Record
 from daedal.driver.registers import Registers
@@ -40,7 +40,7 @@ class Device:
         self._memory = DeviceMemory(target, config)
         self._allocator = Allocator(FIRST_ADDRESS, target.memory_bytes // superblock * superblock, superblock)
         self._launcher = Launcher(target, registers, self._allocator, config)
-        self._tables = TableStore(config, self._allocator, self._memory.write)
+        self._tables = TableStore(config, self._allocator, self._write_table)
         self._programs: dict[bytes, int] = {}
 
     @classmethod
@@ -140,6 +140,11 @@ class Device:
         return self._allocator.free_bytes
 
     @property
+    def flying(self) -> int:
+        """Launches that were submitted and have not ended, as far as is known."""
+        return self._launcher.flying
+
+    @property
     def table_uploads(self) -> int:
         """How often a table was uploaded so far."""
         _ = self.target
@@ -151,9 +156,15 @@ class Device:
         return self._tables.bind(name, source, mapping=mapping)
 
     def drop_table(self, name: str) -> None:
-        """Give back the memory of the table ``name``; KeyError if there is none."""
+        """Give back the memory of the table ``name``; KeyError if there is none. Waits for launches in work."""
         _ = self.target
+        self._launcher.wait_all()
         self._tables.drop(name)
+
+    def _write_table(self, address: int, data: memoryview) -> None:
+        """Launches in work may still read what was there before."""
+        self._launcher.wait_all()
+        self._memory.write(address, data)
 
     def load_program(self, raw: bytes) -> int:
         """The address of this program in device memory, where it stays.
@@ -179,15 +190,39 @@ class Device:
         return Arena(self.memory, self._allocator)
 
     def launch(self, program: int, arguments: Sequence[int] = (), *, timeout: float | None = None) -> Record:
-        """Run the program at this address and wait for its end; see :meth:`Launcher.run`."""
+        """Run the program at this address and wait for its end; see :meth:`Launcher.finish`."""
         _ = self.target
         return self._launcher.run(program, arguments, timeout=timeout)
+
+    def submit(
+        self,
+        program: int,
+        arguments: Sequence[int] = (),
+        *,
+        reads: Sequence[Region] | None = None,
+        writes: Sequence[Region] | None = None,
+        ended: Callable[[Record | None], None] | None = None,
+    ) -> Launch:
+        """Run the program at this address, without waiting for its end: a future; see :meth:`Launcher.submit`.
+
+        Launches run and end in the order in which they were submitted, but one begins to read while the one before it
+        still works. Give ``reads`` and ``writes``, the memory that the program reads and writes: a launch for which
+        one of them is missing waits until those before it are over, as does one that reads what they write. That
+        memory must not be given back or changed before the launch has ended.
+        """
+        _ = self.target
+        return self._launcher.submit(program, arguments, reads=reads, writes=writes, ended=ended)
+
+    def finish(self, launch: Launch, timeout: float | None = None) -> Record:
+        """Wait for a launch; unlike with its ``result``, an interrupt or ``timeout`` stops it: see ``Launcher.finish``."""
+        _ = self.target
+        return self._launcher.finish(launch, timeout)
 
     def run(self, raw: bytes, arguments: Sequence[int] = ()) -> Record:
         """Load a program, if it is not resident, and launch it."""
         return self.launch(self.load_program(raw), arguments)
 
     def reset(self) -> None:
-        """Stop whatever runs; tables and programs stay."""
+        """Stop whatever runs; tables and programs stay. Launches that have not ended are cancelled."""
         _ = self.target
         self._launcher.reset()

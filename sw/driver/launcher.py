@@ -1,33 +1,54 @@
 """Launches: launch block, doorbell, waiting, completion record, and what to do when it goes wrong."""
 
+import asyncio
 import struct
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple
 
 from daedal.driver.allocator import Allocator
 from daedal.driver.record import RECORD_BYTES, Record, fault_exception
 from daedal.driver.registers import Registers
 from daedal.driver.target import Counting, Target
-from daedal.errors import DaedalError, DeviceHang
+from daedal.errors import DaedalError, DeviceHang, LaunchCancelled
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.isa.launch import (
     LAUNCH_ALIGNMENT,
     Counter,
+    LaunchFlags,
     LaunchWord,
     State,
     launch_block_words,
 )
+from daedal.hw.isa.program import pack
 from daedal.hw.isa.registers import Register
 
 LAUNCH_MODULUS = 1 << 32
 """Launch numbers and COMPLETED are 32 bits."""
+
+POLL_SECONDS = 0.003
+"""How long an awaited launch keeps the event loop at a time."""
 
 
 class CountMismatch(DaedalError):
     """The machine's counters and the test bench's own disagree: a defect of one of them."""
 
 
-def launch_block(config: Config, program: int, record: int, launch: int, arguments: Sequence[int]) -> bytes:
+class Region(NamedTuple):
+    """``size`` bytes of device memory from ``address`` on."""
+
+    address: int
+    size: int
+
+    def overlaps(self, other: "Region") -> bool:
+        """Whether they have a byte in common."""
+        return self.address < other.address + other.size and other.address < self.address + self.size
+
+
+def launch_block(
+    config: Config, program: int, record: int, launch: int, arguments: Sequence[int], *, fence: bool = False
+) -> bytes:
     """The bytes of a launch block; ValueError if there are too many arguments or one does not fit."""
     if len(arguments) > config.arguments:
         raise ValueError(f"a launch must have at most {config.arguments} arguments, not {len(arguments)}")
@@ -35,6 +56,7 @@ def launch_block(config: Config, program: int, record: int, launch: int, argumen
     words[LaunchWord.PROGRAM.value] = program
     words[LaunchWord.RECORD.value] = record
     words[LaunchWord.LAUNCH.value] = launch
+    words[LaunchWord.FLAGS.value] = pack(LaunchFlags, {"fence": fence})
     for position, value in enumerate(arguments):
         if not -(1 << (ADDRESS_BITS - 1)) <= value < 1 << ADDRESS_BITS:
             raise ValueError(f"argument {position} must fit {ADDRESS_BITS} bits, not {value!r}")
@@ -42,69 +64,233 @@ def launch_block(config: Config, program: int, record: int, launch: int, argumen
     return struct.pack(f"<{len(words)}Q", *words)
 
 
+class Launch:
+    """A launch that was submitted, as a future: it ends after those submitted before it.
+
+    Also works with ``await``. The machine works while somebody waits; a simulated one does so only then.
+    """
+
+    def __init__(self, launcher: "Launcher", number: int, record: int, writes: Sequence[Region] | None,
+                 ended: Callable[[Record | None], None] | None) -> None:  # fmt: skip
+        self._launcher, self._record, self._ended = launcher, record, ended
+        self.number, self.writes = number, writes
+        self._result: Record | None = None
+        self._error: BaseException | None = None
+
+    def __repr__(self) -> str:
+        state = "in work" if not self._over else "done" if self._error is None else type(self._error).__name__
+        return f"<Launch {self.number}, {state}>"
+
+    @property
+    def _over(self) -> bool:
+        return self._result is not None or self._error is not None
+
+    @property
+    def record_address(self) -> int:
+        """Where the machine writes its completion record."""
+        return self._record
+
+    def done(self) -> bool:
+        """Whether it has ended, in whatever way; does not wait."""
+        if not self._over:
+            self._launcher.collect()
+        return self._over
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Wait for its end; what :meth:`result` would raise, or None."""
+        self._launcher.wait_for(self, timeout)
+        return self._error
+
+    def result(self, timeout: float | None = None) -> Record:
+        """Wait for its end and return its completion record.
+
+        Raises the exception that belongs to a fault, with the record as ``.record``; the machine was reset then and
+        can be used again. LaunchCancelled if a launch before it had a fault or the device was reset: it may be
+        submitted again. TimeoutError if ``timeout`` seconds pass: the launch goes on, and so it does after an
+        interrupt from the keyboard (``Device.reset`` stops it).
+        """
+        error = self.exception(timeout)
+        if error is not None:
+            raise error
+        assert self._result is not None
+        return self._result
+
+    def __await__(self) -> Generator[Any, None, Record]:
+        while not self._over:
+            try:
+                self._launcher.wait_for(self, POLL_SECONDS)
+            except TimeoutError:
+                yield from asyncio.sleep(0).__await__()
+        return self.result()
+
+    def settle(self, record: Record | None, error: BaseException | None) -> None:
+        """It has ended: so. For the launcher."""
+        try:
+            if self._ended is not None:
+                self._ended(record if error is None else None)
+        except Exception as later:
+            error = error or later
+        self._result, self._error = (record, None) if error is None else (None, error)
+
+
 class Launcher:
-    """Runs one launch at a time on a target."""
+    """Submits launches to a target and collects how they end.
+
+    As many are with the machine at a time as it can queue; who submits another one waits for the first of them.
+    """
 
     def __init__(self, target: Target, registers: Registers, allocator: Allocator, config: Config) -> None:
         self._target, self._registers, self._config = target, registers, config
         block_bytes = 8 * launch_block_words(config.arguments)
-        self._block = allocator.allocate(block_bytes, LAUNCH_ALIGNMENT, what="the launch block")
-        self._record = allocator.allocate(RECORD_BYTES, LAUNCH_ALIGNMENT, what="the completion record")
+        self._slots = [
+            (
+                allocator.allocate(block_bytes, LAUNCH_ALIGNMENT, what="a launch block"),
+                allocator.allocate(RECORD_BYTES, LAUNCH_ALIGNMENT, what="a completion record"),
+            )
+            for _ in range(config.launches)
+        ]
+        self._slot = 0
+        self._flying: deque[Launch] = deque()
         self._launch = 0
+        self._completed = registers.read(Register.COMPLETED)
+
+    @property
+    def flying(self) -> int:
+        """Launches that have not ended, as far as is known."""
+        return len(self._flying)
 
     def run(self, program: int, arguments: Sequence[int], *, timeout: float | None = None) -> Record:
-        """Launch the program at this address and return its completion record.
+        """Launch the program at this address and return its completion record; see :meth:`finish`."""
+        return self.finish(self.submit(program, arguments), timeout)
 
-        Raises the exception that belongs to a fault, with the record as ``.record``; the machine was reset
-        then and can be used again. DeviceHang if ``timeout`` (seconds) passes. An interrupt from the keyboard
-        stops the launch in the same way.
+    def submit(
+        self,
+        program: int,
+        arguments: Sequence[int],
+        *,
+        reads: Sequence[Region] | None = None,
+        writes: Sequence[Region] | None = None,
+        ended: Callable[[Record | None], None] | None = None,
+    ) -> Launch:
+        """Launch the program at this address; it begins while those before it still write.
+
+        It is fenced, so it begins after them, if it reads what one of them writes: if ``reads`` and their ``writes``
+        overlap, or either is not known (None). ``ended`` is called with the record when the launch has ended, with
+        None if it did not end well. Raises ValueError for arguments that do not fit.
         """
-        self._launch = (self._launch + 1) % LAUNCH_MODULUS
-        block = launch_block(self._config, program, self._record, self._launch, arguments)
-        self._target.mem_write(self._block, block)
-        self._target.mem_write(self._record, bytes(RECORD_BYTES))
+        block_at, record_at = self._slots[self._slot]
+        fence = any(
+            reads is None or launch.writes is None or any(a.overlaps(b) for a in reads for b in launch.writes)
+            for launch in self._flying
+        )
+        number = (self._launch + 1) % LAUNCH_MODULUS
+        block = launch_block(self._config, program, record_at, number, arguments, fence=fence)
+        while len(self._flying) == len(self._slots):
+            self.wait_for(self._flying[0], None)
+        self._launch, self._slot = number, (self._slot + 1) % len(self._slots)
+        launch = Launch(self, number, record_at, writes, ended)
+        self._target.mem_write(block_at, block)
+        self._target.mem_write(record_at, bytes(RECORD_BYTES))
+        self._flying.append(launch)
         try:
-            self._ring_and_wait(timeout)
+            self._ring(block_at)  # not heard if one before has had a fault: that ends this one too, see collect
         except BaseException:
             self.reset()
             raise
-        return self._finish()
+        return launch
 
-    def reset(self) -> None:
-        """Stop whatever runs; memory stays."""
-        self._registers.reset()
-
-    def _ring_and_wait(self, timeout: float | None) -> None:
+    def _ring(self, block: int) -> None:
         registers = self._registers
-        before = registers.read(Register.COMPLETED)
-        registers.write(Register.LAUNCH_LOW, self._block & 0xFFFF_FFFF)
-        registers.write(Register.LAUNCH_HIGH, self._block >> 32)
+        registers.write(Register.LAUNCH_LOW, block & 0xFFFF_FFFF)
+        registers.write(Register.LAUNCH_HIGH, block >> 32)
         registers.write(Register.DOORBELL, 1)
+
+    def finish(self, launch: Launch, timeout: float | None = None) -> Record:
+        """Wait for the end of a launch and return its completion record.
+
+        Raises the exception that belongs to a fault, with the record as ``.record``; the machine was reset
+        then and can be used again. DeviceHang if ``timeout`` (seconds) passes; the machine is reset. An interrupt from
+        the keyboard stops the launch in the same way, and with it all others.
+        """
+        try:
+            self.wait_for(launch, timeout)
+        except TimeoutError:
+            status = self._registers.status()
+            self.reset()
+            raise DeviceHang(
+                f"launch {launch.number} did not end within {timeout} s (status {status}): "
+                "allow more time, or look at what it does with a waveform"
+            ) from None
+        except BaseException:
+            self.reset()
+            raise
+        return launch.result()
+
+    def wait_for(self, launch: Launch, timeout: float | None) -> None:
+        """Let the machine work until the launch has ended; TimeoutError after so many seconds."""
         end = None if timeout is None else time.monotonic() + timeout
-        while registers.read(Register.COMPLETED) == before:
+        while not launch.done():
             rest = None if end is None else end - time.monotonic()
             if (rest is not None and rest <= 0) or not self._target.wait(rest):
-                raise DeviceHang(
-                    f"launch {self._launch} did not end within {timeout} s (status {registers.status()}): "
-                    "allow more time, or look at what it does with a waveform"
-                )
-            registers.clear_interrupt()
+                raise TimeoutError(f"launch {launch.number} did not end within {timeout} s")
+            self._registers.clear_interrupt()
 
-    def _finish(self) -> Record:
-        record = Record.decode(self._target.mem_read(self._record, RECORD_BYTES), self._config)
-        if record.state is not State.DONE:
-            fault = fault_exception(record)
+    def wait_all(self) -> None:
+        """Let the machine work until all launches have ended."""
+        while self._flying:
+            self.wait_for(self._flying[-1], None)
+
+    def collect(self) -> None:
+        """Settle the launches that have ended. One with a fault ends all that were submitted after it."""
+        if not self._flying:
+            return
+        completed = self._registers.read(Register.COMPLETED)
+        ended = (completed - self._completed) % LAUNCH_MODULUS
+        self._completed = completed
+        while ended and self._flying:
+            ended -= 1
+            launch = self._flying.popleft()
+            record, error = self._judge(launch, last=not ended)
             try:
-                self.reset()
-            except DeviceHang as hang:
-                raise fault from hang
-            raise fault
-        if record.launch != self._launch:
-            self.reset()
-            raise DaedalError(f"the completion record must be of launch {self._launch}, not {record.launch}")
-        if isinstance(self._target, Counting):
-            _compare(record, self._target.counted())
-        return record
+                if error is not None:
+                    self._stop(f"launch {launch.number} before it had a fault")
+            except DeviceHang as hang:  # the fault says more: memory that does not answer
+                assert error is not None
+                error.__cause__ = hang
+            finally:
+                launch.settle(record, error)
+
+    def _judge(self, launch: Launch, *, last: bool) -> tuple[Record | None, DaedalError | None]:
+        """The record of a launch that has ended, or what went wrong."""
+        try:
+            record = Record.decode(self._target.mem_read(launch.record_address, RECORD_BYTES), self._config)
+            if record.state is not State.DONE:
+                return None, fault_exception(record)
+            if record.launch != launch.number:
+                return None, DaedalError(
+                    f"the completion record must be of launch {launch.number}, not {record.launch}"
+                )
+            if last and isinstance(self._target, Counting):
+                _compare(record, self._target.counted())
+        except DaedalError as error:
+            return None, error
+        return record, None
+
+    def reset(self) -> None:
+        """Stop whatever runs; memory stays. Launches that have not ended are cancelled."""
+        self._stop("the device was reset")
+
+    def _stop(self, why: str) -> None:
+        """Reset the machine, which forgets its launches."""
+        stopped = list(self._flying)
+        self._flying.clear()
+        try:
+            self._registers.reset()
+            self._completed = self._registers.read(Register.COMPLETED)
+        finally:
+            for launch in stopped:
+                error = LaunchCancelled(f"launch {launch.number} was cancelled because {why}: submit it again")
+                launch.settle(None, error)
 
 
 def _compare(record: Record, counted: dict[str, int] | None) -> None:

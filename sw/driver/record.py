@@ -10,6 +10,7 @@ from daedal.errors import (
     DeviceHang,
     IndexOutOfRange,
     InvalidOffsets,
+    LaunchCancelled,
     MemoryFault,
     ProgramError,
 )
@@ -210,7 +211,9 @@ def fault_exception(record: Record) -> DaedalError:
     where = f"(nest {record.nest}, level {record.level})"
     error: DaedalError
     if record.state is State.CANCELLED:
-        error = DaedalError(f"launch {record.launch} was cancelled because one before it had a fault: run it again")
+        error = LaunchCancelled(
+            f"launch {record.launch} was cancelled because one before it had a fault: submit it again"
+        )
     elif record.state is State.RUNNING:
         error = MemoryFault(
             "the launch ended, but its completion record did not reach the memory, which does not answer in time: "

@@ -85,7 +85,7 @@ class Machine:
         self.row: tuple[Any, int, int] | None = None
         self.held: dict[str, int | None] = dict.fromkeys((*OUTPUTS, "requests", "reserve"))
         self.slot_mask = config.vector_beats - 1
-        for name in ("config_bus__valid", "config_bus__clear", "start", "halt", "returns__valid"):
+        for name in ("config_bus__valid", "config_bus__clear", "config_bus__side", "start", "halt", "returns__valid"):
             model.set(name, 0)
 
     def reset(self) -> None:

@@ -30,8 +30,11 @@ class Driver:
     async def begin(self, words: list[Word]) -> None:
         """Reset, launch and load the program."""
         dut, beat = self.dut, lane_beat_layout(self.config)
-        for name in ("halt", "launch", "config_bus__valid", "config_bus__clear", "config_bus__word"):
+        for name in ("halt", "launch", "side"):
             getattr(dut, name).value = 0
+        for name in ("valid", "clear", "word", "begin", "side"):
+            getattr(dut, f"config_bus__{name}").value = 0
+        self._side = 0
         sources = {"tokens": token_layout(), "scalars": scalar_layout(), "vector0": beat, "vector1": beat}
         self.sources = {
             name: Source(dut, name, layout, idle=self._idle, seed=self._seed) for name, layout in sources.items()
@@ -42,11 +45,13 @@ class Driver:
         cocotb.start_soon(self._watch())
 
     async def load(self, words: list[Word]) -> None:
-        """Start a launch with these words."""
+        """Start a launch with these words, on the other side than the one before."""
         dut = self.dut
-        dut.launch.value = 1
+        self._side ^= 1
+        dut.launch.value = dut.config_bus__begin.value = 1
+        dut.side.value = dut.config_bus__side.value = self._side
         await RisingEdge(dut.clk)
-        dut.launch.value = 0
+        dut.launch.value = dut.config_bus__begin.value = 0
         for word in words:
             bits = {"value": word.value, "unit": word.unit, "index": word.index, "field": word.field.value}
             dut.config_bus__word.value = encode(data.Layout.cast(ConfigWord), bits)

@@ -1,0 +1,37 @@
+"""The checks of all levels, as the event unit needs to know them."""
+
+from amaranth.hdl import Elaboratable, Module, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from daedal.hw.config import Config
+from daedal.hw.interfaces import ConfigBus, ConfigWord
+from daedal.hw.isa.program_words import CheckControl, LevelField, Unit
+
+
+def is_check(word: ConfigWord) -> Value:
+    """Whether this is the CHECK word of a level."""
+    return (word.unit == Unit.LEVEL) & (word.field == LevelField.CHECK.value)
+
+
+class CheckWords(wiring.Component):
+    """Holds the CHECK words of all levels; cleared by ``clear``.
+
+    The levels have words of their own: these may be of a later nest than the bundles at the event unit.
+
+    Members: ``config_bus`` and ``checks``, an array of CheckControl.
+    """
+
+    def __init__(self, config: Config) -> None:
+        super().__init__({"config_bus": In(ConfigBus()), "checks": Out(CheckControl).array(config.levels)})
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        word = self.config_bus.word
+        write = self.config_bus.valid & is_check(word)
+        for level, held in enumerate(self.checks):
+            with m.If(self.config_bus.clear):
+                m.d.sync += held.eq(0)
+            with m.Elif(write & (word.index == level)):
+                m.d.sync += held.as_value().eq(word.value)
+        return m

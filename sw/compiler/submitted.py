@@ -1,0 +1,91 @@
+"""The future of a module's result."""
+
+import asyncio
+import time
+import warnings
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+from daedal.driver.launcher import POLL_SECONDS, Launch
+from daedal.driver.record import Record, Stats
+from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A launch of a module, how to say what it failed of, and what there is to warn of."""
+
+    launch: Launch
+    explain: Callable[[IndexOutOfRange | InvalidOffsets], DaedalError]
+    warning: Callable[[Record], BoundsWarning | None]
+
+
+class Submitted:
+    """The result of a call that was submitted, as a future; also works with ``await``.
+
+    ``value`` is the result, whose tensors are filled when their launches end; ``stats`` are the figures of the
+    launches that have been waited for.
+
+    Parameters
+    ----------
+    wait
+        Waits for a launch and returns its record.
+    """
+
+    def __init__(self, wait: Callable[[Launch], Record]) -> None:
+        self._wait = wait
+        self._pending: list[Pending] = []
+        self._error: DaedalError | None = None
+        self.stats, self.warnings = Stats(), list[BoundsWarning]()
+        self.value: Any = None
+
+    def add(self, pending: Pending) -> None:
+        """A launch that the result comes from."""
+        self._pending.append(pending)
+
+    def settle(self) -> None:
+        """Wait for all launches so far; raises what was wrong with the first one that failed."""
+        while self._pending:
+            self._settle_first(self._wait)
+
+    def done(self) -> bool:
+        """Whether all its launches have ended; does not wait."""
+        return all(pending.launch.done() for pending in self._pending)
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Wait for the result. Raises what a call raises, and issues its warnings; see also ``Launch.result``."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while self._pending and self._error is None:
+            rest = None if end is None else max(0.0, end - time.monotonic())
+            self._settle_first(lambda launch, rest=rest: launch.result(rest))  # type: ignore[misc]
+        if self._error is not None:
+            raise self._error
+        while self.warnings:
+            warnings.warn(self.warnings.pop(0), stacklevel=2)
+        return self.value
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        while not self.done():
+            try:
+                self._pending[-1].launch.exception(POLL_SECONDS)
+            except TimeoutError:
+                yield from asyncio.sleep(0).__await__()
+        return self.result()
+
+    def _settle_first(self, wait: Callable[[Launch], Record]) -> None:
+        """Wait for the first launch. TimeoutError and an interrupt leave everything as it is."""
+        pending = self._pending[0]
+        try:
+            record = wait(pending.launch)
+        except DaedalError as error:
+            self._error = pending.explain(error) if isinstance(error, IndexOutOfRange | InvalidOffsets) else error
+            self._pending.clear()
+            if self._error is error:
+                raise
+            raise self._error from error
+        del self._pending[0]
+        self.stats = self.stats + record.stats
+        warning = pending.warning(record)
+        if warning is not None:
+            self.warnings.append(warning)
