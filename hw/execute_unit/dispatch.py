@@ -236,9 +236,7 @@ class Dispatch(wiring.Component):
             self.issue.valid.eq(free & Mux(divides, divide.o.valid, lanes & enough)),
             self.issue.payload.eq(Mux(divides, divide.o.payload, self._row)),
             self.scalars.ready.eq(Mux(divides, divide.count.ready, here & scalar)),
-            self.i.ready.eq(
-                kinds[Kind.NOTHING] | (self.store.valid & self.store.ready) | here | self._divide.done
-            ),
+            self.i.ready.eq(kinds[Kind.NOTHING] | (self.store.valid & self.store.ready) | here | self._divide.done),
             self.no_scalar.eq((kinds[Kind.LANES] & scalar & ~self.scalars.valid) | self._divide.waits),
             self.no_reciprocal.eq((divides & ~self._divide.o.valid & ~self._divide.waits) | self._blocked),
         ]

@@ -248,7 +248,5 @@ class IterativeUnit(wiring.Component):
             rounded.eq(base + (up ^ (integer & self._sign))),
         ]
         with m.State("ROUND"):
-            m.d.sync += self._result.eq(
-                Mux(integer, Mux(word[-1], outside, rounded), Cat(number[:31], self._sign))
-            )
+            m.d.sync += self._result.eq(Mux(integer, Mux(word[-1], outside, rounded), Cat(number[:31], self._sign)))
             m.next = "ANSWER"

@@ -147,9 +147,7 @@ class VectorPath(wiring.Component):
             with m.If(operand.kind == OperandKind.SCALAR_REGISTER):
                 m.d.comb += select.scalar.eq(Mux(operand.zero, 0, stored))
             tail = row.row.tail_bytes // ELEMENT_BYTES
-            m.d.comb += select.masked.eq(
-                Cat(row.masked & self.last & (n >= tail) for n in range(self.config.lanes))
-            )
+            m.d.comb += select.masked.eq(Cat(row.masked & self.last & (n >= tail) for n in range(self.config.lanes)))
 
     def _request(self, m: Module) -> None:
         """Give the operands of the iterative unit to it, once they are selected."""

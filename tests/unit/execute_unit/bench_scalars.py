@@ -61,7 +61,15 @@ async def run(dut, lengths, callbacks, tokens, **options) -> Driver:
 async def every_operation(dut, op):
     """On registers, on corners; the result is stored, and taken by the next instruction at once."""
     named = VectorOp[op]
-    codes = [pop(0), pop(1), pop(2), on_scalars(named, 3, 0, 1, 2), on_scalars(VectorOp.ADD, 2, 3, c=1), store(3), store(2)]
+    codes = [
+        pop(0),
+        pop(1),
+        pop(2),
+        on_scalars(named, 3, 0, 1, 2),
+        on_scalars(VectorOp.ADD, 2, 3, c=1),
+        store(3),
+        store(2),
+    ]
     model = run_model(bench_config(), [1], [codes], [0] * 30, random.Random(op))
     rng = random.Random(op)
     chosen = [rng.choice((*SPECIAL, 0x40490FDB, 3, 0x41200000, 0xFFFFFFFD)) for _ in model.scalars]
