@@ -257,8 +257,9 @@ _RANGES = (
     ("bus_bytes", 8, 64), ("lanes", 1, 16), ("ports", 1, 16), ("levels", 2, MAX_LEVELS), ("registers", 3,
     MAX_REGISTERS), ("arguments", 16, 32), ("steps", 2, 32), ("callbacks", 2, 64), ("instructions", 4, 64),
     ("lengths", 1, 8), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("scalars", 0, 16),
-    ("vector_beats", 2, 4096), ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
-    2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
+    ("vector_beats", 2, 4096), ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096),
+    ("store_address_depth", 2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1,
+    MAX_BURST),
     ("random_outstanding", 2, 64), ("port_requests", 2, 64), ("port_outstanding", 2, 64), ("granule_log2",
     3, 12), ("write_batch", 1, MAX_BURST), ("launches", 4, 16), ("watchdog", 256, 1 << 24),
 )  # fmt: skip
