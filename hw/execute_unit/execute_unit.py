@@ -27,12 +27,13 @@ class ExecuteUnit(wiring.Component):
     callback or the next, whose first instruction may come with every cycle. A register can be accumulated
     into ``schedule.LOOP`` cycles after it was last (from the start of a row to the start of the next), and be
     read as another operand after ``schedule.READ_AFTER_WRITE``; if it was issued in fewer cycles the next row
-    waits. A STORE takes no issue cycle. Instructions on scalars go the same way, as rows of one element; those that take
-    the iterative unit leave the way to others until their result comes, for which only what uses it waits, and the next
-    of them. A reduction fills its partial results, accumulates at ``LOOP`` cycles for each ``PARTIAL_SUMS`` elements or
-    one per beat, whatever is longer, and then waits for the lanes before each of at most five more passes.
-    A division takes the row three times, each time after the result of
+    waits. A STORE takes no issue cycle. A division takes the row three times, each time after the result of
     the one before, and first ``Reciprocal.latency`` cycles for a count other than the last.
+
+    Instructions on scalars go the same way, as rows of one element. Those for the iterative unit leave the way to
+    others until their result comes: only what names its register waits, and the next of them. A reduction fills its
+    partial results, accumulates a beat per cycle but ``PARTIAL_SUMS`` elements in no less than ``LOOP`` cycles, and
+    then waits for all results before each of its at most four more passes.
 
     Members
     -------

@@ -244,19 +244,21 @@ def endless_callback(m: Mutation) -> bool:
 def bad_instruction(m: Mutation) -> bool:
     """An instruction that the machine does not have."""
     config = m.config
+    vector, scalar, reduce = (mode.value for mode in Mode)
     bad: list[dict[str, int]] = [
-        {"op": m.dice.between(len(VectorOp), 31)}, {"mode": 3}, {"a.kind": 1, "a.number": m.dice.between(2, 15)},
-        {"reserved": 1 << m.dice.below(2)}, {"mode": Mode.REDUCE.value, "op": m.dice.pick(NOT_REDUCED)},
-        {"mode": Mode.SCALAR.value, "op": VectorOp.DIVIDE_COUNT.value}, {"mode": Mode.SCALAR.value, "op":
-        VectorOp.STORE.value, "a.kind": 0}, {"mode": Mode.VECTOR.value, "op": m.dice.between(16, len(VectorOp) - 1)},
-        {"mode": Mode.VECTOR.value, "indexed": 1}, {"indexed": 0, "element": m.dice.between(1, 15)}, {"op": VectorOp.STORE.value, "a.kind": 1, "a.number": 0},
+        {"op": m.dice.between(len(VectorOp), 31)}, {"mode": len(Mode)}, {"reserved": 1 << m.dice.below(2)},
+        {"a.kind": 1, "a.number": m.dice.between(2, 15)}, {"op": VectorOp.MOVE.value, "b.number": 1},
+        {"op": VectorOp.STORE.value, "a.kind": 1, "a.number": 0}, {"op": VectorOp.FMA.value, "a.kind": 2, "b.kind": 2},
         {"op": VectorOp.FMA.value, "a.kind": 1, "a.number": 0, "b.kind": 1, "b.number": 0},
-        {"op": VectorOp.MOVE.value, "b.number": 1}, {"op": VectorOp.FMA.value, "a.kind": 2, "b.kind": 2},
+        {"mode": reduce, "op": m.dice.pick(NOT_REDUCED)}, {"mode": scalar, "op": VectorOp.DIVIDE_COUNT.value},
+        {"mode": scalar, "op": VectorOp.STORE.value, "a.kind": 0}, {"mode": vector, "indexed": 1},
+        {"mode": vector, "op": m.dice.between(VectorOp.RECIPROCAL.value, len(VectorOp) - 1)},
+        {"indexed": 0, "element": m.dice.between(1, 15)},
     ]  # fmt: skip
     if config.vector_registers < 16:
-        bad += [{"mode": 0, name: 15} for name in ("destination", "c")] + [{"a.kind": 0, "a.number": 15}]
+        bad += [{"mode": vector, name: 15} for name in ("destination", "c")] + [{"a.kind": 0, "a.number": 15}]
     if config.scalars < 16:
-        bad += [{"mode": 1, name: 15} for name in ("destination", "c")] + [{"a.kind": 3, "a.number": 15}]
+        bad += [{"mode": scalar, name: 15} for name in ("destination", "c")] + [{"a.kind": 3, "a.number": 15}]
     lengths = max(1 << field.width for name, field in Instruction.as_shape() if name == "length")
     bad += [{"length": config.lengths}] if config.lengths < lengths else []
     return m.alter((InstructionField.CODE,), _set(**m.dice.pick(bad)))

@@ -9,7 +9,7 @@ from daedal.hw.config import Config
 from daedal.hw.isa.execute import Mode, OperandKind, VectorOp
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField
-from tests.unit.execute_unit.model import WITH_B, WITH_C, Model
+from tests.unit.execute_unit.model import WITH_B, Model
 
 Code = dict[str, Any]
 Token = int | tuple[int, int]
