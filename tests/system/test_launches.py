@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ def copier(dev: daedal.Device) -> int:
 
 def flags(device: daedal.Device, launch: Any) -> int:
     """The flags of the launch block that goes with a launch."""
-    blocks = dict((record, block) for block, record in device._launcher._slots)
+    blocks = {record: block for block, record in device._launcher._slots}
     at = blocks[launch.record_address] + 8 * LaunchWord.FLAGS.value
     return int.from_bytes(device.target.mem_read(at, 8), "little")
 
@@ -139,7 +140,7 @@ def test_a_launch_reads_what_the_one_before_wrote(dev, copier, rng):
         places = [arena.upload(source), *(arena.reserve(size) for _ in range(6))]
         launches = [
             dev.submit(copier, [a, b, len(source), 64, 64], reads=[Region(a, size)], writes=[Region(b, size)])
-            for a, b in zip(places, places[1:], strict=False)
+            for a, b in pairwise(places)
         ]
         fenced = pack(LaunchFlags, {"fence": 1})
         assert [flags(dev, launch) for launch in launches[-dev.config.launches :]] == [fenced] * dev.config.launches
