@@ -16,6 +16,8 @@ SLICE_SECONDS = 0.003
 
 SLICE_CYCLES = 1 << 30
 
+UNLIMITED_SECONDS = 1e9
+
 
 class VerilatorTarget:
     """The five primitives on simulated RTL.
@@ -78,6 +80,10 @@ class VerilatorTarget:
         finally:
             self.seconds += time.monotonic() - start
         return raised
+
+    def step(self, cycles: int) -> None:
+        """Clock so many cycles, or until the interrupt is raised."""
+        self._harness.run(cycles, UNLIMITED_SECONDS)
 
     def counted(self) -> dict[str, int] | None:
         """What the last launch did as the harness saw it on the buses.

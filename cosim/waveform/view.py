@@ -11,8 +11,8 @@ CORE = f"{TOP}.core"
 """Path of the core below the module that registers its reset."""
 
 VIEW: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("launch", "controller", ("fsm_state", "state")),
-    ("loader", "loader", ("fsm_state", "launch", "config_bus", "run", "nest_done")),
+    ("launch", "controller", ("fsm_state", "state", "side", "execute_side")),
+    ("loader", "loader", ("fsm_state", "launch", "config_bus", "run", "side")),
     *(
         (f"level {level}", f"access.level{level}", ("o__valid", "o__ready", "o__payload"))
         for level in range(MAX_LEVELS)

@@ -124,7 +124,9 @@ class Launch:
         return self.result()
 
     def settle(self, record: Record | None, error: BaseException | None) -> None:
-        """It has ended: so. For the launcher."""
+        """It has ended: so. For the launcher; only the first time counts."""
+        if self._over:
+            return
         try:
             if self._ended is not None:
                 self._ended(record if error is None else None)
@@ -241,24 +243,34 @@ class Launcher:
             self.wait_for(self._flying[-1], None)
 
     def collect(self) -> None:
-        """Settle the launches that have ended. One with a fault ends all that were submitted after it."""
+        """Settle the launches that have ended. One with a fault ends all that were submitted after it.
+
+        An interrupt from the keyboard in here stops the machine, so that it and what is known of it agree.
+        """
+        try:
+            self._collect()
+        except DaedalError:
+            raise
+        except BaseException:
+            self.reset()
+            raise
+
+    def _collect(self) -> None:
         if not self._flying:
             return
         completed = self._registers.read(Register.COMPLETED)
-        ended = (completed - self._completed) % LAUNCH_MODULUS
-        self._completed = completed
-        while ended and self._flying:
-            ended -= 1
-            launch = self._flying.popleft()
-            record, error = self._judge(launch, last=not ended)
-            try:
-                if error is not None:
+        while completed != self._completed and self._flying:
+            self._completed = (self._completed + 1) % LAUNCH_MODULUS
+            launch = self._flying[0]
+            record, error = self._judge(launch, last=completed == self._completed)
+            launch.settle(record, error)
+            self._flying.popleft()
+            if error is not None:
+                try:
                     self._stop(f"launch {launch.number} before it had a fault")
-            except DeviceHang as hang:  # the fault says more: memory that does not answer
-                assert error is not None
-                error.__cause__ = hang
-            finally:
-                launch.settle(record, error)
+                except DeviceHang as hang:  # the fault says more: memory that does not answer
+                    error.__cause__ = hang
+                return
 
     def _judge(self, launch: Launch, *, last: bool) -> tuple[Record | None, DaedalError | None]:
         """The record of a launch that has ended, or what went wrong."""

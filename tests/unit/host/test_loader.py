@@ -14,8 +14,9 @@ from daedal.hw.host.controller import QUIET_CYCLES
 from daedal.hw.host.loader import Loader
 from daedal.hw.host.value_check import STEP_OPERANDS, ValueCheck
 from daedal.hw.interfaces import Client
+from daedal.hw.isa.launch import LaunchFlags
 from daedal.hw.isa.mapping import CLASSES, class_of, granule_bytes, in_class, place_of
-from daedal.hw.isa.program import Program, Word
+from daedal.hw.isa.program import Program, Word, pack
 from daedal.hw.isa.program_words import (
     AluOp,
     CallbackField,
@@ -71,13 +72,15 @@ class Memory:
 
 
 def launch(
-    config: Config, raw: bytes, arguments: list[int], *, at: int, seed: int = 1, classes: tuple[int, int] = (0, 0)
-) -> dict:
+    config: Config, raw: bytes, arguments: list[int], *, at: int, seed: int = 1, flags: int = 0, wait: int = 0,
+    classes: tuple[int, int] = (0, 0),
+) -> dict:  # fmt: skip
     """Carry out one launch; the events on the bus in order and how it ended.
 
-    ``classes``: the mapping classes of launch block and program.
+    The access unit takes words now and then. It is busy with nests for a while after each ``run``; an earlier launch
+    is over after ``wait`` cycles. ``classes``: the mapping classes of launch block and program.
     """
-    block = [in_class(at, classes[1]), 0x1240, 77, 0, *arguments] + [0] * (config.arguments - len(arguments))
+    block = [in_class(at, classes[1]), 0x1240, 77, flags, *arguments] + [0] * (config.arguments - len(arguments))
     contents = bytearray(at + len(raw))
     contents[: 8 * len(block)] = b"".join(word.to_bytes(8, "little") for word in block)
     contents[at:] = raw
@@ -89,11 +92,15 @@ def launch(
     result: dict = {"events": events}
 
     async def access_unit(ctx):
-        busy = 0
+        busy, chance, cycle = 0, random.Random(seed), 0
         while True:
-            ctx.set(dut.nest_done, busy == 0)
+            ctx.set(dut.nests_done, busy == 0)
+            ctx.set(dut.room, chance.random() < 0.8)
+            ctx.set(dut.wait, cycle < wait)
             _, _, run = await ctx.tick().sample(dut.run)
-            busy = 20 if run else max(busy - 1, 0)
+            if run:
+                result.setdefault("first_run", cycle)
+            busy, cycle = 20 if run else max(busy - 1, 0), cycle + 1
 
     async def watch(ctx):
         bus = dut.config_bus
@@ -112,13 +119,18 @@ def launch(
                 events.append((word.unit, word.index, word.field, word.value))
             if run:
                 events.append("run")
-            if done:  # the last values are still to be judged
-                (illegal,) = await ctx.tick().sample(dut.illegal).repeat(QUIET_CYCLES)
+            if done:  # the last values are still to be judged, and a fault waits for the nests
+                for _ in range(QUIET_CYCLES + 30):
+                    _, _, illegal = await ctx.tick().sample(dut.illegal)
+                    if illegal:
+                        break
             if done or illegal:
+                assert not illegal or ctx.get(dut.nests_done)
                 result["number"] = ctx.get(dut.number)
                 result["record"] = ctx.get(dut.record)
                 result["illegal"] = ctx.get(dut.word_number) if illegal else None
                 result["nest"] = ctx.get(dut.nest)
+                result["side"] = ctx.get(dut.side)
                 return
 
     simulator.add_process(memory.run)
@@ -167,7 +179,23 @@ def test_words_come_in_order_with_arguments_added(name, seed):
     assert got["illegal"] is None
     assert list(got["events"]) == expected(body, arguments)
     assert (got["number"], got["record"]) == (77, 0x1240)
-    assert got["nest"] == body.count(RUN) - 1
+    assert got["nest"] == body.count(RUN)
+
+
+@pytest.mark.parametrize(("fence", "first_run"), [(0, range(0, 900)), (1, range(900, 2000))])
+def test_a_fenced_launch_runs_when_the_one_before_is_over(fence, first_run):
+    config = PRESETS["ddr3"]
+    raw = Program(config.hash, [Word(LevelField.LOWER), RUN]).to_bytes()
+    got = launch(config, raw, [], at=1024, flags=pack(LaunchFlags, {"fence": fence}), wait=900)
+    assert got["first_run"] in first_run
+    assert got["illegal"] is None
+
+
+def test_launches_are_on_either_side_in_turn():
+    config = PRESETS["edge"]
+    raw = Program(config.hash, [RUN]).to_bytes()
+    got = launch(config, raw, [], at=1024)
+    assert got["side"] == 0
 
 
 @pytest.mark.parametrize("name", [*CONFIGS, "odd"])
