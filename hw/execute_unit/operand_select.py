@@ -1,6 +1,6 @@
 """Choice of operand a or b of a beat."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Module, Mux
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -9,6 +9,7 @@ from daedal.hw.config import Config
 from daedal.hw.execute_unit.float_format import register
 from daedal.hw.execute_unit.records import operand_layout
 from daedal.hw.isa.execute import OperandKind
+from daedal.hw.spread import spread
 
 
 class OperandSelect(wiring.Component):
@@ -42,12 +43,13 @@ class OperandSelect(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        other = Signal(len(self.o))
-        popped = Mux(self.operand.queue, self.vector1, self.vector0)
-        scalars = Cat(*[self.scalar] * self.config.lanes)
-        m.d.comb += other.eq(Mux(self.operand.kind == OperandKind.SCALAR, scalars, popped))
-        other = register(m, other, "other")
-        is_register = register(m, self.operand.kind == OperandKind.REGISTER, "is_register")
-        zero = register(m, self.operand.zero, "zero")
-        m.d.comb += self.o.eq(register(m, Mux(is_register, Mux(zero, 0, self.stored), other), "chosen"))
+        kind, width = self.operand.kind, len(self.o)
+        from_queue = (kind != OperandKind.SCALAR) & (kind != OperandKind.REGISTER)
+        popped = Mux(from_queue, Mux(self.operand.queue, self.vector1, self.vector0), 0)
+        popped = register(m, popped, "popped")
+        scalar = register(m, Mux(kind == OperandKind.SCALAR, self.scalar, 0), "scalar_or_zero")
+        is_stored = register(m, (kind == OperandKind.REGISTER) & ~self.operand.zero, "is_stored")
+        # Two of the three are zero, which costs less than a choice.
+        chosen = popped | Cat(*[scalar] * self.config.lanes) | (self.stored & spread(is_stored, width))
+        m.d.comb += self.o.eq(register(m, chosen, "chosen"))
         return m

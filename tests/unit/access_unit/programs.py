@@ -194,7 +194,7 @@ class _Nest:
         base, size = chance.choice([(INDICES32, 2), (INDICES64, 3), (OFFSETS32, 2)])
         if chance.random() < 0.4:
             base, size = NOISE + 8 * chance.randrange(64), chance.randrange(4)
-        by_register = chance.random() < (0.2 if sequential else 0.8)
+        by_register = not sequential and chance.random() < 0.8
         destination = self.register(0.1)
         words = [
             Word.packed(
