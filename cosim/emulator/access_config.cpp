@@ -109,7 +109,9 @@ bool AccessUnit::configure_load(Level& level, unsigned slot, unsigned part, std:
   if (part != CONTROL_PART) return true;  // the limit only bounds reading ahead
   load.control = LoadControl::decode(value);
   load.line = ~0ull;
-  return is_register(load.control.index) && is_register(load.control.base) && is_register(load.control.destination);
+  const bool indexed = load.control.index != LoadIndex::INDUCTION;
+  return is_register(load.control.index) && is_register(load.control.base) && is_register(load.control.destination) &&
+         !(indexed && slot < level.sequential);
 }
 
 bool AccessUnit::configure_alu(Level& level, unsigned slot, unsigned part, std::uint64_t value) {

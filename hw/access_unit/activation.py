@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.access_unit.bundles import assign
 from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.access_unit.operand import chosen, operand
+from daedal.hw.access_unit.operand import operand
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.interfaces import bundle_layout, flags_layout
 from daedal.hw.isa.launch import Cause
@@ -32,7 +32,7 @@ class ActivationBus(wiring.Signature):
     """A prepared activation, or a bundle that only passes (``run``, ``empty``, ``order`` all 0).
 
     ``run``: there are iterations, ``left`` is upper - lower; ``empty``: there are none; ``order``: the bounds are
-    in the wrong order. ``starts``: address of each sequential load, without the part of the induction variable.
+    in the wrong order. ``starts``: base of each sequential load.
     """
 
     def __init__(self, config: Config, slots: int) -> None:
@@ -41,15 +41,14 @@ class ActivationBus(wiring.Signature):
 
 
 class _ResolvedBus(wiring.Signature):
-    """Operands read, nothing computed; ``offsets``: the indices of sequential loads, 0 if not in a register."""
+    """Operands read, nothing computed."""
 
     def __init__(self, config: Config, slots: int) -> None:
-        more = {"active": Out(1), "offsets": Out(ADDRESS_BITS).array(slots)}
-        super().__init__(_common(config, slots) | more)
+        super().__init__(_common(config, slots) | {"active": Out(1)})
 
 
 class Activation(wiring.Component):
-    """Two stages: read the operands from the parent's registers; compare the bounds, add the load addresses.
+    """Two stages: read the operands from the parent's registers; compare the bounds.
 
     One parent bundle per cycle. Members: ``words``; ``i``, the parent's bundles; ``o``, taken by ``ready``.
     """
@@ -102,21 +101,14 @@ class Activation(wiring.Component):
         ]
         for slot in range(self._slots):
             control, base = getattr(words, f"load{slot}"), getattr(words, f"load{slot}_base")
-            statements += [
-                resolved.starts[slot].eq(operand(m, f"base{slot}", control.base, base, registers)),
-                resolved.offsets[slot].eq(chosen(m, f"index{slot}", control.index, registers, first=1)),
-            ]
+            statements.append(resolved.starts[slot].eq(operand(m, f"base{slot}", control.base, base, registers)))
         return statements
 
     def _compute(self, resolved: Any, left: Signal) -> list[Any]:
-        statements = [
-            *assign(self.o, resolved, ("registers", "flags", "lower", "upper", "limit")),
+        return [
+            *assign(self.o, resolved, ("registers", "flags", "lower", "upper", "limit", "starts")),
             self.o.left.eq(left),
             self.o.run.eq(resolved.active & ~left[-1] & left.any()),
             self.o.empty.eq(resolved.active & ~left.any()),
             self.o.order.eq(resolved.active & left[-1]),
         ]
-        for slot in range(self._slots):
-            control = getattr(self.words, f"load{slot}")
-            statements.append(self.o.starts[slot].eq(resolved.starts[slot] + (resolved.offsets[slot] << control.size)))
-        return statements

@@ -20,11 +20,10 @@ class ContextStream(wiring.Component):
 
     Members
     -------
-    enable, walks, size
-        Of the load: it is done; its index is the induction variable; log2 of the element's bytes.
+    enable, size
+        Of the load: it is done; log2 of the element's bytes.
     enter, enter_entry, enter_first, enter_end : ``In``
-        An activation with iterations comes: the address of its first element and the one after the last element
-        (any in the first one's if the load does not walk).
+        An activation with iterations comes: the address of its first element and the one after the last element.
     placed : ``In``
         Entries whose activation runs; others fill half of their places only, so that they do not crowd these out.
     entry, first, last, take : ``In``
@@ -47,7 +46,6 @@ class ContextStream(wiring.Component):
         super().__init__(
             {
                 "enable": In(1),
-                "walks": In(1),
                 "size": In(2),
                 "enter": In(1),
                 "enter_entry": In(entry),
@@ -137,7 +135,7 @@ class ContextStream(wiring.Component):
         (later,) = self._ring(m, "offset", width, took, self.entry, following[:width], self.entry)
         m.d.comb += [
             present.eq(Mux(self.first, first, later)),
-            following.eq(present + (self.walks << self.size)),
+            following.eq(present + (Value.cast(1) << self.size)),
             consume.eq(took & (following[-1] | self.last)),
         ]
         m.d.sync += [read.eq(present), self.offset.eq(read)]

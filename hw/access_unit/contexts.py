@@ -24,7 +24,6 @@ from daedal.hw.access_unit.operand import targets
 from daedal.hw.config import Config
 from daedal.hw.interfaces import context_entries
 from daedal.hw.isa.launch import Cause
-from daedal.hw.isa.program_words import LoadIndex
 
 STAGES = 4
 """Registers between an iteration's start and the output."""
@@ -183,18 +182,16 @@ class Contexts(wiring.Component):
         for slot, lines in enumerate(streams):
             m.submodules[f"stream{slot}"] = lines
             control = getattr(self.words, f"load{slot}")
-            walks = control.index == LoadIndex.INDUCTION
             start = Cat(*(self.i.starts[slot][n] & (control.size <= n) for n in range(3)), self.i.starts[slot][3:])
             connect(m, lines.request, flipped(self.requests[slot]))
             connect(m, flipped(self.returns), lines.returns)
             m.d.comb += [
                 lines.enable.eq(control.enable),
                 lines.size.eq(control.size),
-                lines.walks.eq(walks),
                 lines.enter.eq(enter & self.i.run),
                 lines.enter_entry.eq(schedule.enter_entry),
-                lines.enter_first.eq(start + Mux(walks, self.i.lower << control.size, 0)),
-                lines.enter_end.eq(start + Mux(walks, self.i.upper << control.size, 1)),
+                lines.enter_first.eq(start + (self.i.lower << control.size)),
+                lines.enter_end.eq(start + (self.i.upper << control.size)),
                 lines.placed.eq(schedule.placed),
                 lines.entry.eq(schedule.entry),
                 lines.first.eq(schedule.first),

@@ -9,7 +9,6 @@ from daedal.hw.access_unit.bundles import WorkBus, activation_flags, assign
 from daedal.hw.access_unit.level_words import LevelWords
 from daedal.hw.access_unit.operand import targets
 from daedal.hw.config import ADDRESS_BITS, Config
-from daedal.hw.isa.program_words import LoadIndex
 
 
 class Iterator(wiring.Component):
@@ -67,10 +66,8 @@ class Iterator(wiring.Component):
     def _addresses(self, counter: "_Counter") -> list[object]:
         statements = []
         for slot, address in enumerate(self.addresses):
-            control = getattr(self.words, f"load{slot}")
-            scaled = (counter.o.induction << control.size)[:ADDRESS_BITS]
-            offset = Mux(control.index == LoadIndex.INDUCTION, scaled, 0)
-            statements.append(address.eq(counter.starts[slot] + offset))
+            size = getattr(self.words, f"load{slot}").size
+            statements.append(address.eq(counter.starts[slot] + (counter.o.induction << size)))
         return statements
 
 

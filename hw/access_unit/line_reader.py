@@ -25,12 +25,12 @@ class LineReader(wiring.Component):
         The line wanted from the next cycle on, which is then in ``wanted``, until it is taken.
     need : ``In(1)``
         A line is wanted.
-    hit, second : ``Out(1)``
-        It is at hand (or none is wanted), and it is the next one, not the present one.
+    hit : ``Out(1)``
+        It is at hand, or none is wanted.
     take : ``In(1)``
         It is used (only with ``hit``).
-    present, next : ``Out(8 * bus_bytes)``
-        The lines at hand.
+    present : ``Out(8 * bus_bytes)``
+        In the cycle after that: the line.
     miss : ``Out(1)``
         The wanted line will not come without a restart.
     restart, start : ``In(1)``, ``In``
@@ -53,10 +53,8 @@ class LineReader(wiring.Component):
                 "wanted": Out(line_bits(config)),
                 "need": In(1),
                 "hit": Out(1),
-                "second": Out(1),
                 "take": In(1),
                 "present": Out(bits),
-                "next": Out(bits),
                 "miss": Out(1),
                 "restart": In(1),
                 "start": In(range(2 * config.lookahead_lines)),
@@ -70,9 +68,9 @@ class LineReader(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         full = Signal(3)  # the present line, the next one, the one at the memory's output
-        skip, pop = Signal(), Signal()
-        self._lookup(m, full, skip)
-        m.d.comb += pop.eq((self.take & self.need & self.second) | skip)
+        second, skip, pop = Signal(), Signal(), Signal()
+        self._lookup(m, full, second, skip)
+        m.d.comb += pop.eq((self.take & self.need & second) | skip)
         self._advance(m, full, pop)
         with m.If(self.restart):
             m.d.sync += self.read_line.eq(self.start)
@@ -80,15 +78,18 @@ class LineReader(wiring.Component):
             m.d.sync += full.eq(0)
         return m
 
-    def _lookup(self, m: Module, full: Signal, skip: Signal) -> None:
-        """Where the wanted line is: ``ahead`` lines after the present one, or elsewhere if ``far``."""
+    def _lookup(self, m: Module, full: Signal, second: Signal, skip: Signal) -> None:
+        """Where the wanted line is: ``ahead`` lines after the present one, or elsewhere if ``far``.
+
+        ``second``: it is the next one, and at hand.
+        """
         ahead, far = Signal(range(self._config.lookahead_lines)), Signal()
         same, following = Signal(), Signal()  # ahead is 0, 1
         apart = Signal(line_bits(self._config))
         m.d.comb += [
             apart.eq(self.target - self.wanted),
-            self.second.eq(following & full[0] & full[1]),
-            self.hit.eq(~self.need | (same & full[0]) | self.second),
+            second.eq(following & full[0] & full[1]),
+            self.hit.eq(~self.need | (same & full[0]) | second),
         ]
         with m.If(self.load):
             m.d.sync += [
@@ -126,6 +127,7 @@ class LineReader(wiring.Component):
         )
         write, read = lines.write_port(), lines.read_port(domain="sync")
         to_present, to_next, fetch, there = Signal(), Signal(), Signal(), Signal()
+        next_line = Signal.like(self.present)
         burst_bits = exact_log2(self._config.burst_lines)
         position = self.read_line[:-1]
         got = Value.cast(self.progress.got[position[burst_bits:]])
@@ -141,8 +143,8 @@ class LineReader(wiring.Component):
             read.addr.eq(position),
         ]
         with m.If(to_present):
-            m.d.sync += [self.present.eq(self.next), full[0].eq(full[1])]
+            m.d.sync += [self.present.eq(next_line), full[0].eq(full[1])]
         with m.If(to_next):
-            m.d.sync += [self.next.eq(read.data), full[1].eq(full[2])]
+            m.d.sync += [next_line.eq(read.data), full[1].eq(full[2])]
         with m.If(fetch):
             m.d.sync += [full[2].eq(there), self.read_line.eq(self.read_line + there)]

@@ -1,6 +1,8 @@
 """A random load slot: an element from anywhere in memory for each iteration, many in flight."""
 
-from amaranth.hdl import Elaboratable, Module, Signal, Value
+from typing import Any
+
+from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
@@ -16,6 +18,7 @@ from daedal.hw.access_unit.bundles import (
 from daedal.hw.access_unit.element import Element, word_of
 from daedal.hw.access_unit.level_words import LevelWords
 from daedal.hw.access_unit.operand import chosen, operand
+from daedal.hw.block_ram import BLOCK_RAM
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.interfaces import random_entries
 
@@ -112,32 +115,31 @@ class RandomLoad(wiring.Component):
         return entering.work & control.enable
 
     def _leave(self, m: Module, entering: WorkBus, tail: Signal, head: Signal, done: Signal, value: Value) -> None:
-        """The ring of waiting iterations, one memory for each member so that each stays a signal."""
-        waiting = Signal(range(self._depth + 1))
-        m.d.comb += self.left.eq((waiting != 0) & done.bit_select(head, 1) & self.free)
+        """The ring of waiting iterations, in block RAM: the next one is read while the one before leaves."""
+        waiting, entered, next_head = Signal(range(self._depth + 1)), Signal(), Signal.like(head)
+        members = [(getattr(self.o, name), getattr(entering, name)) for name in WORK_FIELDS]
+        pairs: list[Any] = []
+        for to, of in members:
+            pairs += zip(to, of, strict=True) if isinstance(to, list) else [(to, of)]
+        sources = Cat(Value.cast(of) for _, of in pairs)
+        m.submodules.ring = ring = memory.Memory(shape=len(sources), depth=self._depth, init=[], attrs=BLOCK_RAM)
+        write, read = ring.write_port(), ring.read_port(domain="sync")
+        m.d.comb += [
+            self.left.eq((waiting != 0) & done.bit_select(head, 1) & self.free),
+            next_head.eq(head + self.left),
+            write.en.eq(entering.valid),
+            write.addr.eq(tail),
+            write.data.eq(sources),
+            read.addr.eq(next_head),
+        ]
         m.d.sync += [
-            waiting.eq(waiting + entering.valid - self.left),
+            entered.eq(entering.valid),  # what is written can be read a cycle later
+            waiting.eq(waiting + entered - self.left),
             self.o.valid.eq(self.left),
-            head.eq(head + self.left),
+            head.eq(next_head),
         ]
         with m.If(self.left):
-            m.d.sync += self.value.eq(value)
-        for name in WORK_FIELDS:
-            of, to = getattr(entering, name), getattr(self.o, name)
-            pairs = list(zip(to, of, strict=True)) if isinstance(to, list) else [(to, of)]
-            for number, (target, source) in enumerate(pairs):
-                m.submodules[f"{name}{number}"] = ring = memory.Memory(
-                    shape=len(Value.cast(source)), depth=self._depth, init=[]
-                )
-                write, read = ring.write_port(), ring.read_port(domain="comb")
-                m.d.comb += [
-                    write.en.eq(entering.valid),
-                    write.addr.eq(tail),
-                    write.data.eq(source),
-                    read.addr.eq(head),
-                ]
-                with m.If(self.left):
-                    m.d.sync += Value.cast(target).eq(read.data)
+            m.d.sync += [Cat(Value.cast(to) for to, _ in pairs).eq(read.data), self.value.eq(value)]
 
 
 class _Elements(wiring.Component):

@@ -24,8 +24,8 @@ class SequentialLoads(wiring.Component):
     """Looks the elements of one iteration up in the buffers of all slots; waits until all are there.
 
     One iteration per cycle while the lines are there; latency 3 cycles. Slots 2k and 2k+1 share the lines
-    they read if they read the same array (constant bases less than a line apart, the lower one first; equal limit,
-    size and index): then each line is read from memory once.
+    they read if they read the same array (constant bases less than a line apart, the lower one first; equal limit
+    and size): then each line is read from memory once.
 
     Members
     -------
@@ -146,7 +146,6 @@ class SequentialLoads(wiring.Component):
         return (
             (first.enable & second.enable)
             & (first.size == second.size)
-            & (Value.cast(first.index) == Value.cast(second.index))
             & (first.base == Source.CONST)
             & (second.base == Source.CONST)
             & (getattr(words, f"load{slot}_limit") == getattr(words, f"load{slot + 1}_limit"))
@@ -154,16 +153,17 @@ class SequentialLoads(wiring.Component):
         )
 
     def _extract(self, m: Module, slot: int, reader: LineReader) -> None:
-        """First the word, in the second cycle the element."""
+        """The element, a cycle after the iteration was taken: then its line is the reader's present one."""
         control = getattr(self.words, f"load{slot}")
         m.submodules[f"element{slot}"] = element = Element()
-        line = Mux(reader.second, reader.next, reader.present)
-        offset = Signal(exact_log2(self._config.bus_bytes), name=f"offset{slot}")
+        bits = exact_log2(self._config.bus_bytes)
+        offset, taken = Signal(bits, name=f"offset{slot}"), Signal(bits, name=f"taken_offset{slot}")
         with m.If(reader.load):
             m.d.sync += offset.eq(self.addresses[slot])
-        m.d.sync += [
-            element.word.eq(word_of(line, offset)),
-            element.offset.eq(offset),
-            self.values[slot].eq(element.value),
+        m.d.sync += [taken.eq(offset), self.values[slot].eq(element.value)]
+        m.d.comb += [
+            element.word.eq(word_of(reader.present, taken)),
+            element.offset.eq(taken),
+            element.size.eq(control.size),
+            element.is_signed.eq(control.is_signed),
         ]
-        m.d.comb += [element.size.eq(control.size), element.is_signed.eq(control.is_signed)]

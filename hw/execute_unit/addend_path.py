@@ -9,6 +9,7 @@ from daedal.hw.config import Config
 from daedal.hw.execute_unit.float_format import register
 from daedal.hw.execute_unit.records import Copies, register_place
 from daedal.hw.execute_unit.schedule import ADDEND, LOOP, RESULT, SELECT
+from daedal.hw.spread import spread
 
 
 class AddendPath(wiring.Component):
@@ -67,12 +68,16 @@ class AddendPath(wiring.Component):
         m = Module()
         fired, addresses = self._results(m)
         reads = _ages(m, self.c_address, "c", ADDEND - 2)
-        used = register(m, self.c_used, "used", cycles=ADDEND - 1)
-        fix = register(m, self.fix, "fix", cycles=ADDEND - 1)
+        used = register(m, self.c_used, "used", cycles=ADDEND - 2)
+        fix = register(m, self.fix, "fix", cycles=ADDEND - 2)
         b = register(m, self.b, "b_late", cycles=ADDEND - 1 - SELECT)
         at_once, soon = self._forwards(m, fired, addresses, reads[1])
         m.d.comb += self.read_address.eq(reads[ADDEND - 2])
-        kept = Mux(fix, b, Mux(used, Mux(soon, self.result, self.read_data), 0))
+        # Which one it is, is known a cycle before: one AND and OR is left.
+        sources = ((b, fix), (self.result, ~fix & used & soon), (self.read_data, ~fix & used & ~soon))
+        kept: Value = Value.cast(0)
+        for n, (source, wanted) in enumerate(sources):
+            kept = kept | (source & spread(register(m, wanted, f"wanted{n}"), len(self.c)))
         m.d.comb += self.c.eq(Mux(at_once, self.result, register(m, kept, "kept")))
         return m
 
@@ -96,9 +101,9 @@ class AddendPath(wiring.Component):
         """
         used = register(m, self.c_used, "used_first")
         found = [used & fired[1 + k] & (c == addresses[1 + k]) for k in (LOOP, LOOP + 1)]
-        # Compared at age 1; the first is wanted at age ADDEND, the second one cycle earlier.
+        # Compared at age 1; the first is wanted at age ADDEND, the second two cycles earlier.
         at_once = register(m, found[0], "at_once", cycles=ADDEND - 1)
-        soon = register(m, found[1], "soon", cycles=ADDEND - 2)
+        soon = register(m, found[1], "soon", cycles=ADDEND - 3)
         return at_once, soon
 
 

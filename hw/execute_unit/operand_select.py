@@ -9,6 +9,7 @@ from daedal.hw.config import Config
 from daedal.hw.execute_unit.float_format import register
 from daedal.hw.execute_unit.records import operand_layout
 from daedal.hw.isa.execute import OperandKind
+from daedal.hw.spread import spread
 
 
 class OperandSelect(wiring.Component):
@@ -54,19 +55,18 @@ class OperandSelect(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        other = Signal(len(self.o))
-        popped = Mux(self.operand.queue, self.vector1, self.vector0)
-        scalars = Cat(*[self.scalar] * self.config.lanes)
-        is_scalar = Value.cast(self.operand.kind).matches(OperandKind.SCALAR, OperandKind.SCALAR_REGISTER)
-        m.d.comb += other.eq(Mux(is_scalar, scalars, popped))
-        other = register(m, other, "other")
-        is_register = register(m, self.operand.kind == OperandKind.REGISTER, "is_register")
-        zero = register(m, self.operand.zero, "zero")
+        kind = self.operand.kind
+        is_scalar = Value.cast(kind).matches(OperandKind.SCALAR, OperandKind.SCALAR_REGISTER)
+        popped = Mux(kind == OperandKind.QUEUE, Mux(self.operand.queue, self.vector1, self.vector0), 0)
+        popped = register(m, popped, "popped")
+        scalar = register(m, Mux(is_scalar, self.scalar, 0), "scalar_or_zero")
+        is_stored = register(m, (kind == OperandKind.REGISTER) & ~self.operand.zero, "is_stored")
         pick = register(m, self.pick, "pick_late") if self._picks and self.config.lanes > 1 else Const(0)
         masked, neutral = register(m, self.masked, "masked_late"), register(m, self.neutral, "neutral_late")
         for n in range(self.config.lanes):
-            stored = Mux(zero, 0, self._picked(m, n, pick))
-            chosen = Mux(masked[n], neutral, Mux(is_register, stored, other.word_select(n, 32)))
+            # Two of the three are zero, which costs less than a choice.
+            value = popped.word_select(n, 32) | scalar | (self._picked(m, n, pick) & spread(is_stored, 32))
+            chosen = Mux(masked[n], neutral, value)
             m.d.comb += self.o.word_select(n, 32).eq(register(m, chosen, f"chosen{n}"))
         return m
 

@@ -23,6 +23,7 @@ from daedal.hw.isa.program_words import (
     LevelControl,
     LevelField,
     LoadControl,
+    LoadIndex,
     StepControl,
     StepField,
     Unit,
@@ -37,9 +38,9 @@ STEP_OPERANDS = (
 class ValueCheck(wiring.Component):
     """Whether the value of a word (its argument added) names only what the machine has; combinational.
 
-    Of a word whose unit, index and field exist: registers, interleaving, ALU operations and shifts, load slots, kinds
-    and modes of checks, steps, queues, and a loop's step, which is not 0. Events and checks that are not enabled may
-    say anything.
+    Of a word whose unit, index and field exist: registers, interleaving, ALU operations and shifts, indices of
+    sequential loads, load slots, kinds and modes of checks, steps, queues, and a loop's step, which is not 0. Events
+    and checks that are not enabled may say anything.
 
     Members
     -------
@@ -98,7 +99,13 @@ class ValueCheck(wiring.Component):
 
     def _load(self) -> Value:
         load = self._as(LoadControl)
-        return self._registers(load.index, load.base, load.destination)
+        walks = Value.cast(load.index) == LoadIndex.INDUCTION
+        sequential = Cat(
+            (self.word.index == level) & (self.word.field == LevelField.LOAD0.value + LOAD_FIELDS * slot)
+            for level, slots in enumerate(self._config.sequential_loads)
+            for slot in range(slots)
+        ).any()
+        return (walks | ~sequential) & self._registers(load.index, load.base, load.destination)
 
     def _alu(self) -> Value:
         alu = self._as(AluControl)

@@ -168,11 +168,10 @@ class LevelControl(data.Struct):
 class LoadControl(data.Struct):
     """LEVEL.LOADk: loads the element at ``base + (index << size)``, sign-extended if ``is_signed``.
 
-    A sequential slot reads its base and an index register from the *parent's* registers; a random slot sees
-    the registers as the induction variable and the slots before it have left them. LOADk_BASE is the constant
-    base; LOADk_LIMIT the byte address after the array (reading ahead stops there). ``size`` is the log2 of
-    the element's bytes; the address bits below the element's size are ignored. The register takes the low
-    40 bits.
+    The index of a sequential slot is the induction variable; it reads its base from the *parent's* registers. A random
+    slot sees the registers as the induction variable and the slots before it have left them. LOADk_BASE is the
+    constant base; LOADk_LIMIT the byte address after the array (reading ahead stops there). ``size`` is the log2 of
+    the element's bytes; the address bits below the element's size are ignored. The register takes the low 40 bits.
     """
 
     enable: 1

@@ -210,9 +210,10 @@ class LevelMaker:
             self.known.ordered[destinations] = OFFSET_STEP
         return True
 
-    def index(self, bounds: Bounds, operands: Known, count: int) -> tuple[int, Range | None]:
+    def index(self, slot: int, bounds: Bounds, operands: Known, count: int) -> tuple[int, Range | None]:
         """An index with at most ``count`` values and its range, or None if there is none."""
-        listed = [(r, operands.of(r)) for r in range(1, self.config.registers + 1)]
+        registers = 0 if slot < self.config.sequential_loads[self.level] else self.config.registers
+        listed = [(r, operands.of(r)) for r in range(1, registers + 1)]
         choice = [(r, known) for r, known in listed if known.width < count]
         if bounds.induction.width < count:
             choice += [(0, bounds.induction)] * max(1, len(choice))
@@ -226,7 +227,7 @@ class LevelMaker:
         array = ARRAYS.get((name, size), ARRAYS["index", size])
         based = [one for one in ARRAYS.values() if one.name in LOADED and operands.within(one.base, one.end - one.size)]
         array = self.dice.pick(based) if based and self.dice.chance(0.5) else array
-        index, known = self.index(bounds, operands, array.count)
+        index, known = self.index(slot, bounds, operands, array.count)
         if known is None:
             return
         source = self.base_register(array, operands, known)

@@ -299,6 +299,18 @@ def bad_alu(m: Mutation) -> bool:
     return m.alter(ALUS, change)
 
 
+def bad_load_index(m: Mutation) -> bool:
+    """A sequential load whose index is a register."""
+
+    def change(members: dict[str, int], word: Word) -> bool:
+        if LOADS.index(word.field) >= m.config.sequential_loads[word.index]:
+            return False
+        members["index"] = 1 + m.dice.below(m.config.registers)
+        return True
+
+    return m.alter(LOADS, change)
+
+
 def bad_check(m: Mutation) -> bool:
     """A check of a kind, a mode or a slot that does not exist."""
 
@@ -451,6 +463,7 @@ MUTATIONS: dict[Callable[[Mutation], bool], set[Cause]] = {
     bad_instruction: {Cause.PROGRAM},
     bad_register: {Cause.PROGRAM},
     bad_alu: {Cause.PROGRAM},
+    bad_load_index: {Cause.PROGRAM},
     bad_check: {Cause.PROGRAM},
     bad_event: {Cause.PROGRAM},
     bad_queue: {Cause.PROGRAM},

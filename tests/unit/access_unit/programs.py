@@ -200,7 +200,7 @@ class _Nest:
         if chance.random() < 0.4:
             base, size = NOISE + 8 * chance.randrange(64), chance.randrange(4)
         address = self.mapped(base)
-        by_register = chance.random() < (0.2 if sequential else 0.8)
+        by_register = not sequential and chance.random() < 0.8
         destination = self.register(0.1)
         words = [
             Word.packed(

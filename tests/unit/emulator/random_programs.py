@@ -140,7 +140,7 @@ class Generator:
         self.mark(small, induction, not negative)
         for slot in range(self.config.sequential_loads[level] + self.config.random_loads[level]):
             is_random = slot >= self.config.sequential_loads[level]
-            self.load(level, slot, sorted(small if is_random else parent), small, not negative)
+            self.load(level, slot, sorted(small) if is_random else [], small, not negative)
         self.check(level, sorted(parent))
         for alu in range(self.config.alus[level]):
             self.alu(level, alu, small)
@@ -170,7 +170,7 @@ class Generator:
             small.discard(number)
 
     def load(self, level: int, slot: int, indices: list[int], small: set[int], induction: bool) -> None:
-        index = self.register(indices) if self.chance(0.5) else 0
+        index = self.register(indices) if indices and self.chance(0.5) else 0
         if self.chance(0.3) or (index == 0 and not induction):
             return
         size = int(self.rng.integers(4))

@@ -143,6 +143,7 @@ ILLEGAL: dict[str, Callable[[Config], Word]] = {
     "second length": lambda config: Word(ControlField.LENGTH, 0, 4),
     "early end": lambda config: Word(ControlField.END),
     "shift without shifter": lambda config: Word.packed(LevelField.ALU0, 1, op=AluOp.SHIFT_LEFT),
+    "register as a sequential load's index": lambda config: Word.packed(LevelField.LOAD0, 0, index=1),
     "operation": lambda config: Word.packed(LevelField.ALU0, 1, op=15),
     "register": lambda config: Word.packed(LevelField.CONTROL, 1, enable=1, lower=config.registers + 1),
     "activations in turn": lambda config: Word.packed(LevelField.CONTROL, config.contexts.index(0), interleave=1),

@@ -275,6 +275,11 @@ def values(config: Config) -> list[tuple[Word, bool]]:
         (Word.packed(LevelField.ALU0, last, op=15), False),
         (Word.packed(LevelField.ALU0, last, op=12), False),
         *((Word.packed(LevelField.ALU0, k, op=AluOp.SHIFT_RIGHT), able) for k, able in enumerate(config.shifters)),
+        *(
+            (Word.packed(LevelField[f"LOAD{slot}"], 0, index=1), slot >= config.sequential_loads[0])
+            for slot in range(config.sequential_loads[0] + config.random_loads[0])
+        ),
+        (Word.packed(LevelField[f"LOAD{config.sequential_loads[0]}"], 0, index=beyond), False),
         (Word.packed(EventField.CONTROL, 1, first=config.steps - 2, count=2), True),
         (Word.packed(EventField.CONTROL, 1, first=config.steps - 1, count=2), False),
         (Word.packed(EventField.CONTROL, 1, first=31, predicate=7), True),
@@ -282,7 +287,7 @@ def values(config: Config) -> list[tuple[Word, bool]]:
         (Word.packed(StepField.CONTROL, 1, queue=3), False),
     ]  # fmt: skip
     named = {
-        LevelField.CONTROL: ("induction", "lower", "upper"), LevelField.LOAD1: ("index", "base", "destination"),
+        LevelField.CONTROL: ("induction", "lower", "upper"), LevelField.LOAD1: ("base", "destination"),
         LevelField.ALU0: ("a", "b", "destination"), LevelField.COUNT: ("predicate", "destination"),
         StepField.CONTROL: STEP_OPERANDS,
     }  # fmt: skip
