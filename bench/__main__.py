@@ -36,8 +36,8 @@ SUITES: dict[str, Suite] = {
 @click.option("--quick", is_flag=True, help="Small workloads, only to see that they run.")
 def main(suites: tuple[str, ...], json_file: Path | None, config: str, target: str, memory: str, seed: int,
          units: tuple[str, ...], place_seeds: int, route_large: bool, quick: bool) -> None:  # fmt: skip
-    """Measure the SUITEs: machine (throughput), linearity (of a launch's cost), launches (one behind the other), speed (of
-    simulators), synthesis (size, clock); default: all.
+    """Measure the SUITEs: machine (throughput), linearity (of a launch's cost), launches (one behind the other), speed
+    (of simulators), synthesis (size, clock); default: all.
 
     Ends with status 1 if something is broken or not equal to PyTorch. A goal that is missed is no error.
     """

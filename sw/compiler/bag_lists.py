@@ -18,8 +18,8 @@ from daedal.compiler.frontends.inputs import LONGEST_BAG, Request
 from daedal.compiler.kernel import Kernel
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
-from daedal.driver.layout import row_pitch
 from daedal.driver.launcher import Launch, Region
+from daedal.driver.layout import row_pitch
 from daedal.driver.record import Record
 from daedal.driver.tables import Table
 from daedal.errors import UnsupportedOperation

@@ -11,8 +11,8 @@ from daedal.compiler.codegen.arguments import Buffer
 from daedal.compiler.kernel import BufferSpec, Kernel
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
-from daedal.driver.layout import row_mapping, row_pitch
 from daedal.driver.launcher import Launch, Region
+from daedal.driver.layout import row_mapping, row_pitch
 from daedal.driver.record import Record, Stats
 from daedal.driver.tables import Table
 from daedal.errors import UnsupportedOperation

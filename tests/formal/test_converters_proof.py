@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-import pytest
 from amaranth import Module, Signal
 from amaranth.asserts import AnyConst
 from amaranth.hdl import Assert, Assume, Elaboratable
@@ -72,11 +71,9 @@ def prove(*, fault: bool = False) -> bool:
     return holds(spec, [spec.i.payload.as_value(), spec.i.valid, spec.o.ready], 14)
 
 
-@pytest.mark.slow
 def test_what_is_packed_can_be_cut():
     assert prove()
 
 
-@pytest.mark.slow
 def test_the_proof_can_fail():
     assert not prove(fault=True)

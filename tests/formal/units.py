@@ -27,7 +27,7 @@ from daedal.hw.execute_unit.execute_unit import ExecuteUnit
 from daedal.hw.execute_unit.fetch import Fetch
 from daedal.hw.execute_unit.float_reciprocal import Reciprocal
 from daedal.hw.execute_unit.front import Front
-from daedal.hw.execute_unit.records import issue_layout
+from daedal.hw.execute_unit.records import Kind, issue_layout
 from daedal.hw.execute_unit.store_port import StorePort
 from daedal.hw.host.control_port import ControlPort
 from daedal.hw.host.line_reader import LineReader
@@ -127,6 +127,7 @@ def _decoded(m: Module, unit: Any) -> None:
     """
     code = unit.i.payload
     m.d.comb += Assume(code.needs_scalar == _uses_scalar(code.issue))
+    m.d.comb += Assume((code.kind != Kind.DIVIDE) | ~code.needs_scalar)
     sent, before, same = Signal(), Signal(), Signal()
     m.d.sync += [sent.eq(unit.store.valid & unit.store.ready), before.eq(unit.held)]
     m.d.comb += same.eq(~_changes(m, Cat(unit.held_register, unit.held_context)))
@@ -163,7 +164,7 @@ CASES = (
     Case("store-unit", lambda: StoreUnit(TINY), 18, 3),
     Case("fetch", lambda: Fetch(TINY), 12, 3),
     Case("front", lambda: Front(TINY), 14, 3),
-    Case("dispatch", lambda: Dispatch(TINY), 10, 3,
+    Case("dispatch", lambda: Dispatch(TINY), 10, 0,
          {"surroundings": _decoded, "relevant": {"issue": _without_unused_scalar}}),
     Case("divide-steps", lambda: DivideSteps(TINY), 8, 0,
          {"surroundings": _same_row, "passed": 1, "relevant": {"o": _without_scalar}}),

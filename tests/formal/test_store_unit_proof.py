@@ -1,0 +1,134 @@
+"""The store unit: every element that was asked for is written, with its value, and no other; later stores win."""
+
+import pytest
+from amaranth import Module, Mux, Signal
+from amaranth.asserts import AnyConst
+from amaranth.hdl import Assert, Assume, Elaboratable
+from amaranth.utils import exact_log2
+
+from daedal.hw.config import ELEMENT_BYTES
+from daedal.hw.memory import write_batcher
+from daedal.hw.memory.store_unit import StoreUnit
+from tests.formal.narrow import TINY, narrow
+from tests.formal.prover import Result, examine
+from tests.formal.streams import StreamContract, channels, inputs
+
+CONFIG = narrow(**{**vars(TINY), "write_batch": 1})
+LINE_BITS, ELEMENT_BITS = exact_log2(CONFIG.bus_bytes), exact_log2(ELEMENT_BYTES)
+PLACE_BITS = 3
+"""Element numbers that rows begin at: four lines of two elements."""
+
+VALUE_BITS = 1
+"""Of each element; the rest is 0."""
+
+
+class Spec(Elaboratable):
+    """Rows of one to three elements at any place; ``chosen`` is an arbitrary element of memory.
+
+    Rows come with as many beats as they need, from the execute unit. ``fault`` plants a mistake: ``value``, ``lost`` or
+    ``stray``.
+    """
+
+    def __init__(self, fault: str = "") -> None:
+        self.unit, self._fault = StoreUnit(CONFIG), fault
+        self.done, self.twice = Signal(name="done"), Signal(name="twice")
+        self.ports = [*inputs(self.unit), self.done, self.twice]
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.unit = unit = self.unit
+        for channel in channels(unit):
+            if not channel.produced:
+                m.submodules[f"contract_{channel.name}"] = contract = StreamContract(len(channel.payload), assumed=True)
+                m.d.comb += [
+                    contract.watched.valid.eq(channel.valid),
+                    contract.watched.payload.eq(channel.payload),
+                    contract.ready.eq(channel.ready),
+                ]
+        chosen = AnyConst(PLACE_BITS + 1)
+        m.d.comb += [Assume(~unit.halt), Assume(~unit.write.bresp[1])]
+        asked, wanted, requests = self._requests(m, chosen)
+        self._writes(m, chosen, asked, wanted, requests)
+        return m
+
+    def _requests(self, m: Module, chosen: object) -> tuple[Signal, Signal, Signal]:
+        """How often ``chosen`` was asked for, the value asked for last, and rows that are not complete."""
+        unit = self.unit
+        address, beat = unit.addresses.payload, unit.data.payload
+        place, left = Signal(PLACE_BITS + 2), Signal(2)  # of the present row: the next element, and how many
+        asked, wanted = Signal(3), Signal(VALUE_BITS)
+        begin, take = unit.addresses.valid & unit.addresses.ready, unit.data.valid & unit.data.ready
+        size = address.size >> ELEMENT_BITS
+        m.d.comb += [
+            Assume(~address.stream),
+            Assume((address.size[:ELEMENT_BITS] == 0) & (size != 0) & (size <= 3)),
+            Assume(~address.address[:ELEMENT_BITS].any() & ~address.address[ELEMENT_BITS + PLACE_BITS :].any()),
+        ]
+        count = Mux(left > 2, 2, left)
+        with m.If(unit.data.valid):
+            m.d.comb += Assume(~beat.data.word_select(0, 32)[VALUE_BITS:].any())
+            m.d.comb += Assume(~beat.data.word_select(1, 32)[VALUE_BITS:].any())
+        with m.If(take):
+            m.d.comb += [Assume(beat.bytes == count << ELEMENT_BITS), Assume(beat.last == (left <= 2))]
+            m.d.sync += [place.eq(place + count), left.eq(left - count)]
+            for n in range(2):
+                with m.If((count > n) & (place + n == chosen)):
+                    m.d.sync += [asked.eq(asked + 1), wanted.eq(beat.data.word_select(n, 32)[:VALUE_BITS])]
+        with m.If(begin):
+            m.d.sync += [place.eq(address.address[ELEMENT_BITS:]), left.eq(size)]
+        return asked, wanted, left
+
+    def _writes(self, m: Module, chosen: object, asked: Signal, wanted: Signal, left: Signal) -> None:
+        """What memory sees of ``chosen``. With bursts of one line, lines follow their addresses one by one."""
+        unit, bus = self.unit, self.unit.write
+        lines = [Signal(PLACE_BITS + 2, name=f"line{n}") for n in range(8)]
+        announced, taken, before = Signal(3), Signal(3), Signal()
+        m.d.sync += before.eq(bus.awvalid & ~bus.awready)
+        with m.If(bus.awvalid & ~before):
+            m.d.sync += announced.eq(announced + 1)
+            for n, line in enumerate(lines):
+                with m.If(announced == n):
+                    m.d.sync += line.eq(bus.awaddr >> LINE_BITS)
+        written, value = Signal(3), Signal(VALUE_BITS)
+        line = Signal(PLACE_BITS + 2)
+        for n, held in enumerate(lines):
+            with m.If(taken == n):
+                m.d.comb += line.eq(held)
+        with m.If(bus.wvalid & bus.wready):
+            m.d.sync += taken.eq(taken + 1)
+            for n in range(CONFIG.line_elements):
+                strobes = bus.wstrb.word_select(n, ELEMENT_BYTES)
+                m.d.comb += Assert(strobes.all() | ~strobes.any(), "part of an element")
+                hit = strobes[0] & ((line << 1) + n == chosen)
+                with m.If(hit):
+                    m.d.comb += Assert(written + (self._fault == "stray") < asked, "written more often than asked for")
+                    m.d.sync += [written.eq(written + 1), value.eq(bus.wdata.word_select(n, 32))]
+        complete = unit.idle & (left == 0)
+        with m.If(complete):
+            m.d.comb += [
+                Assert((asked == 0) == (written == 0), "lost"),
+                Assert((written == 0) | (value ^ (self._fault == "value") == wanted), "not the last value"),
+                Assert((written == asked) | (self._fault != "lost")),
+            ]
+        m.d.comb += [self.done.eq(complete & (written != 0)), self.twice.eq(complete & (asked == 2))]
+
+
+DEPTH = 14
+
+
+def prove(monkeypatch: pytest.MonkeyPatch, fault: str = "") -> Result:
+    for name, value in (("LINES", 16), ("BURSTS", 16)):
+        monkeypatch.setattr(write_batcher, name, value)
+    spec = Spec(fault)
+    return examine(spec, spec.ports, DEPTH, goals=["done", "twice"])
+
+
+@pytest.mark.slow
+def test_what_is_asked_for_is_written(monkeypatch):
+    assert prove(monkeypatch)
+
+
+@pytest.mark.parametrize("fault", ["value", "lost", "stray"])
+def test_the_proof_can_fail(monkeypatch, fault):
+    """``lost``: two stores to an element may be merged into one write."""
+    assert not prove(monkeypatch, fault).holds
