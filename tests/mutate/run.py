@@ -24,7 +24,7 @@ SUITE_SECONDS = 1200
 """Longest time of a suite."""
 
 _QUIET = ("-x", "-q", "-p", "no:cacheprovider", "-o", f"timeout={TEST_SECONDS}")
-_NAMES = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+_NAMES = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
 _PASSED, _FAILED, _INTERRUPTED = 0, 1, 2
 _TAIL = 2000
 

@@ -399,6 +399,7 @@ scf.for %d = %c0 to %c8 step %c1 {
         (PARTLY, "all loops over a row must have the same bounds"),
         (OTHER_ROW, "buffer %out is read and written, but not at the same row in all places"),
     ],
+    ids=["part of the row", "another row"],
 )
 def test_what_is_read_and_written_must_be_one_row(ddr3: daedal.Device, write: str, message: str) -> None:
     with pytest.raises(daedal.UnsupportedOperation, match=message):
@@ -416,4 +417,26 @@ def test_what_is_read_and_written_must_be_one_row(ddr3: daedal.Device, write: st
               }}
               {write}
             }}""",
+        )
+
+
+def test_a_row_must_not_be_changed_again_in_a_later_turn(ddr3: daedal.Device) -> None:
+    """Each row is read and written once for every turn of the outer loop; the access unit would read it too early."""
+    with pytest.raises(daedal.UnsupportedOperation, match="buffer %out must not be both read and written"):
+        compile_loops(
+            ddr3.config,
+            "%t: memref<?x8xf32>, %out: memref<?x8xf32>",
+            """
+            %n = memref.dim %t, %c0 : memref<?x8xf32>
+            %m = memref.dim %out, %c0 : memref<?x8xf32>
+            scf.for %q = %c0 to %n step %c1 {
+              scf.for %r = %c0 to %m step %c1 {
+                scf.for %d = %c0 to %c8 step %c1 {
+                  %x = memref.load %t[%q, %d] : memref<?x8xf32>
+                  %s = memref.load %out[%r, %d] : memref<?x8xf32>
+                  %y = arith.addf %s, %x : f32
+                  memref.store %y, %out[%r, %d] : memref<?x8xf32>
+                }
+              }
+            }""",
         )

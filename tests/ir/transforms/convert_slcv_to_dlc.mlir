@@ -122,3 +122,31 @@ func.func @list(%l: memref<2x?xi64>, %n: index) {
 // CHECK-LABEL: func.func @list
 // CHECK:         dlc.push_store %to[%p * %{{.*}}] bytes 32 stream : !slc.stream<index>, !slc.stream<index>, index
 // CHECK-NEXT:    dlc.fetch "store" %from[%p * %{{.*}}] bytes 32 : !slc.stream<index>, !slc.stream<index>, index
+// -----
+
+// A loop over tiles of rows counts bytes: where a tile is takes an addition and no product.
+func.func @tiles(%t: memref<?x512xf32>, %out: memref<?x512xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c256 = arith.constant 256 : index
+  %c512 = arith.constant 512 : index
+  slc.for %tile = %c0 to %c512 step %c256 : index, index {
+    slc.for %p = %c0 to %n step %c1 : index, index {
+      slc.callback "iteration"(%p, %tile : !slc.stream<index>, !slc.stream<index>) {
+      ^bb0(%i: index, %first: index):
+        %from = arith.addi %c0, %first : index
+        %x = slcv.fetch %t[%i, %from] : memref<?x512xf32>, vector<256xf32>
+        %y = arith.addf %x, %x : vector<256xf32>
+        %to = arith.addi %c0, %first : index
+        slcv.store %y, %out[%i, %to] : vector<256xf32>, memref<?x512xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @tiles
+// CHECK:           slc.for %tile = %c0 to %c2048 step %c1024 : index, index {
+// CHECK-NEXT:        %t_base_1 = slc.alu "add" %t_base, %tile : index, !slc.stream<index> -> !slc.stream<index>
+// CHECK-NEXT:        %out_base_1 = slc.alu "add" %out_base, %tile : index, !slc.stream<index> -> !slc.stream<index>
+// CHECK-NEXT:        slc.for %p = %c0 to %n step %c1 : index, index {

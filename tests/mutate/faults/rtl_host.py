@@ -10,7 +10,7 @@ CORE_WIDE = f"tests/unit/core/test_core.py::test_core[edge-full-rate] {SLOW}"
 TARGETS = f"tests/system/test_driver_targets.py {SLOW}"
 FAULTS_OF_CORE = f"tests/fuzz/test_launch_blocks.py {SLOW}"
 
-plant = area("rtl_host", LOADER, CORE)
+plant = area("rtl_host", LOADER)
 
 FAULTS = [
     plant("interrupt-not-cleared", "sticky bit", HERE + "control_port.py", "m.d.sync += self._pending.eq(0)",

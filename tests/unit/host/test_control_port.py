@@ -1,10 +1,12 @@
 """The register file: identity, doorbell, interrupt, reset, and writes that arrive in any order."""
 
+import pytest
 from amaranth.sim import Simulator
 
 from daedal.hw.config import PRESETS
 from daedal.hw.host.control_port import ControlPort
-from daedal.hw.isa.registers import ACCESS, IDENTITY, REVISION, Register
+from daedal.hw.isa.program import pack, unpack
+from daedal.hw.isa.registers import ACCESS, IDENTITY, REVISION, Control, Register, Status
 
 CONFIG = PRESETS["edge"]
 
@@ -86,6 +88,20 @@ def test_doorbell_queues_the_launch_and_tells_when_it_cannot():
         assert (await host.read(Register.STATUS)) & 0b100
 
     assert run(bench) == [0x1289ABCDC0]
+
+
+@pytest.mark.parametrize("state", ["faulted", "reset"])
+def test_doorbell_of_a_machine_that_takes_no_launches_is_an_overflow(state):
+    async def bench(ctx, dut, host):
+        ctx.set(dut.doorbell.ready, 1)
+        if state == "faulted":
+            ctx.set(dut.faulted, 1)
+        else:
+            await host.write(Register.CONTROL, pack(Control, {"reset": 1}))
+        await host.write(Register.DOORBELL, 1)
+        assert unpack(Status, await host.read(Register.STATUS))["overflow"]
+
+    assert run(bench) == []
 
 
 def test_interrupt_stays_until_cleared_and_only_shows_if_enabled():

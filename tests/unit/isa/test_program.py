@@ -88,7 +88,7 @@ def test_unknown_unit_and_field_are_named() -> None:
     bits = pack(ProgramWord, {"unit": 15, "field": 3})
     with pytest.raises(ProgramError, match=r"word 4 .* not unit 15 field 3"):
         Word.decode(bits, 4)
-    with pytest.raises(ProgramError, match="not unit 1 field 255"):
+    with pytest.raises(ProgramError, match=f"not unit {Unit.LEVEL.value} field 255"):
         Word.decode(pack(ProgramWord, {"unit": Unit.LEVEL, "field": 255}), 0)
 
 
