@@ -214,7 +214,7 @@ class Device:
         return self._launcher.submit(program, arguments, reads=reads, writes=writes, ended=ended)
 
     def finish(self, launch: Launch, timeout: float | None = None) -> Record:
-        """Wait for a launch. Unlike in its ``result``, an interrupt or ``timeout`` stops it; see ``Launcher``."""
+        """Wait for a launch; unlike its ``result``, an interrupt or ``timeout`` stops it: see ``Launcher.finish``."""
         _ = self.target
         return self._launcher.finish(launch, timeout)
 
