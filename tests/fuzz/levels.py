@@ -192,7 +192,7 @@ class LevelMaker:
     def pair(self, slot: int, bounds: Bounds, values: dict[int, Range]) -> bool:
         """Slots ``slot`` and ``slot + 1`` load neighbours of one array, which makes an ordered pair of offsets."""
         array = ARRAYS["offset", self.dice.pick(SIZES)]
-        index, known = self.index(bounds, self.parent, array.count - 1)
+        index, known = self.index(slot, bounds, self.parent, array.count - 1)
         if known is None:
             return False
         spare = array.count - 2 - known.width
