@@ -28,7 +28,7 @@ VALUE_BITS = 1
 class Spec(Elaboratable):
     """Rows of one to three elements at any place; ``chosen`` is an arbitrary element of memory.
 
-    Rows come with as many beats as they need, from the execute unit. ``fault`` plants a mistake: ``value`` or ``stray``.
+    Rows come with as many beats as they need, from the execute unit. ``fault``, a mistake: ``value`` or ``stray``.
     """
 
     def __init__(self, fault: str = "") -> None:
