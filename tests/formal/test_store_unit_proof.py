@@ -18,6 +18,9 @@ LINE_BITS, ELEMENT_BITS = exact_log2(CONFIG.bus_bytes), exact_log2(ELEMENT_BYTES
 PLACE_BITS = 3
 """Element numbers that rows begin at: four lines of two elements."""
 
+COUNT = 4
+"""Bits of counters that must not wrap."""
+
 VALUE_BITS = 1
 """Of each element; the rest is 0."""
 
@@ -25,14 +28,13 @@ VALUE_BITS = 1
 class Spec(Elaboratable):
     """Rows of one to three elements at any place; ``chosen`` is an arbitrary element of memory.
 
-    Rows come with as many beats as they need, from the execute unit. ``fault`` plants a mistake: ``value``, ``lost`` or
-    ``stray``.
+    Rows come with as many beats as they need, from the execute unit. ``fault``, a mistake: ``value`` or ``stray``.
     """
 
     def __init__(self, fault: str = "") -> None:
         self.unit, self._fault = StoreUnit(CONFIG), fault
-        self.done, self.twice = Signal(name="done"), Signal(name="twice")
-        self.ports = [*inputs(self.unit), self.done, self.twice]
+        self.twice = Signal(name="twice")
+        self.ports = [*inputs(self.unit), self.twice]
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
@@ -56,7 +58,7 @@ class Spec(Elaboratable):
         unit = self.unit
         address, beat = unit.addresses.payload, unit.data.payload
         place, left = Signal(PLACE_BITS + 2), Signal(2)  # of the present row: the next element, and how many
-        asked, wanted = Signal(3), Signal(VALUE_BITS)
+        asked, wanted = Signal(COUNT), Signal(VALUE_BITS)
         begin, take = unit.addresses.valid & unit.addresses.ready, unit.data.valid & unit.data.ready
         size = address.size >> ELEMENT_BITS
         m.d.comb += [
@@ -81,15 +83,15 @@ class Spec(Elaboratable):
     def _writes(self, m: Module, chosen: object, asked: Signal, wanted: Signal, left: Signal) -> None:
         """What memory sees of ``chosen``. With bursts of one line, lines follow their addresses one by one."""
         unit, bus = self.unit, self.unit.write
-        lines = [Signal(PLACE_BITS + 2, name=f"line{n}") for n in range(8)]
-        announced, taken, before = Signal(3), Signal(3), Signal()
+        lines = [Signal(PLACE_BITS + 2, name=f"line{n}") for n in range(1 << COUNT)]
+        announced, taken, before = Signal(COUNT), Signal(COUNT), Signal()
         m.d.sync += before.eq(bus.awvalid & ~bus.awready)
         with m.If(bus.awvalid & ~before):
             m.d.sync += announced.eq(announced + 1)
             for n, line in enumerate(lines):
                 with m.If(announced == n):
                     m.d.sync += line.eq(bus.awaddr >> LINE_BITS)
-        written, value = Signal(3), Signal(VALUE_BITS)
+        written, value = Signal(COUNT), Signal(VALUE_BITS)
         line = Signal(PLACE_BITS + 2)
         for n, held in enumerate(lines):
             with m.If(taken == n):
@@ -108,27 +110,25 @@ class Spec(Elaboratable):
             m.d.comb += [
                 Assert((asked == 0) == (written == 0), "lost"),
                 Assert((written == 0) | (value ^ (self._fault == "value") == wanted), "not the last value"),
-                Assert((written == asked) | (self._fault != "lost")),
             ]
-        m.d.comb += [self.done.eq(complete & (written != 0)), self.twice.eq(complete & (asked == 2))]
+        m.d.comb += self.twice.eq(complete & (asked == 2))
 
 
-DEPTH = 14
+DEPTH = 13
 
 
-def prove(monkeypatch: pytest.MonkeyPatch, fault: str = "") -> Result:
+def prove(monkeypatch: pytest.MonkeyPatch, depth: int, fault: str = "") -> Result:
     for name, value in (("LINES", 16), ("BURSTS", 16)):
         monkeypatch.setattr(write_batcher, name, value)
     spec = Spec(fault)
-    return examine(spec, spec.ports, DEPTH, goals=["done", "twice"])
+    return examine(spec, spec.ports, depth, goals=[] if fault else ["twice"])
 
 
 @pytest.mark.slow
 def test_what_is_asked_for_is_written(monkeypatch):
-    assert prove(monkeypatch)
+    assert prove(monkeypatch, DEPTH)
 
 
-@pytest.mark.parametrize("fault", ["value", "lost", "stray"])
+@pytest.mark.parametrize("fault", ["value", "stray"])
 def test_the_proof_can_fail(monkeypatch, fault):
-    """``lost``: two stores to an element may be merged into one write."""
-    assert not prove(monkeypatch, fault).holds
+    assert not prove(monkeypatch, DEPTH - 1, fault).holds
