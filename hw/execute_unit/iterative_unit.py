@@ -70,9 +70,17 @@ class IterativeUnit(wiring.Component):
         self._guard, self._sticky, self._sign = Signal(), Signal(), Signal()
         self._divisor, self._remainder = Signal(ROOT_BITS), Signal(ROOT_BITS + 2)
         self._loaded, self._computed, self._step = Signal(), Signal(), Signal(range(ROOT_BITS))
-        self._result = Signal(WORD_BITS)
+        self._result, self._normalizes = Signal(WORD_BITS), Signal()
         inverse = self.i.payload.op == IterativeOp.RECIPROCAL
-        m.d.comb += self.o.payload.eq(self._result)
+        # One adder for all that happens to the exponent; what is not said leaves it as it is.
+        self._base, self._change = Signal.like(self._exponent), Signal.like(self._exponent)
+        self._operand = Signal(Float32)
+        m.d.comb += [
+            self.o.payload.eq(self._result),
+            self._base.eq(self._exponent),
+            self._operand.eq(Mux(self._is(IterativeOp.DIVIDE) & ~self._normalizes, self._b, self._a)),
+        ]
+        m.d.sync += self._exponent.eq(self._base + self._change)
         with m.FSM() as fsm:
             with m.State("READY"):
                 m.d.comb += self.i.ready.eq(1)
@@ -108,23 +116,20 @@ class IterativeUnit(wiring.Component):
                 self._sign.eq(a.sign ^ (b.sign & divides)),
                 self._result.eq(answer),
                 self._guard.eq(0), self._sticky.eq(0), self._computed.eq(0), self._step.eq(0),
-                self._loaded.eq(~divides),
-                self._number(Mux(divides, b.as_value(), a.as_value())),
+                self._loaded.eq(~divides), self._word.eq(self._significand()),
             ]  # fmt: skip
+            m.d.comb += [self._base.eq(self._operand.effective_exponent()), self._change.eq(-EXPONENT_BIAS)]
             with m.If(integer):
                 bits = a.as_value()
-                m.d.sync += [self._word.eq(Mux(a.sign, -bits, bits)), self._exponent.eq(WORD_BITS - 1)]
+                m.d.sync += self._word.eq(Mux(a.sign, -bits, bits))
+                m.d.comb += self._base.eq(EXPONENT_BIAS + WORD_BITS - 1)
             m.next = "NORMALIZE"
             with m.If(special):
                 m.next = "ANSWER"
 
-    def _number(self, bits: Value) -> list[object]:
-        """The word and its exponent are this finite number."""
-        number = Float32(bits)
-        return [
-            self._word.eq(Cat(Const(0, WORD_BITS - SIGNIFICAND_BITS), number.significand())),
-            self._exponent.eq(number.effective_exponent() - EXPONENT_BIAS),
-        ]
+    def _significand(self) -> Value:
+        """The operand's significand as a word."""
+        return Cat(Const(0, WORD_BITS - SIGNIFICAND_BITS), self._operand.significand())
 
     def _special(self) -> tuple[Value, Value]:
         """Whether the answer is known at once, and which it is."""
@@ -149,34 +154,37 @@ class IterativeUnit(wiring.Component):
     def _normalize(self, m: Module) -> None:
         """Shift until the top bit is set; then go on with what the operation needs."""
         word, exponent = self._word, self._exponent
+        base, change = self._base, self._change
         with m.State("NORMALIZE"):
+            m.d.comb += self._normalizes.eq(1)
             with m.If(~word[-8:].any()):
-                m.d.sync += [word.eq(word << 8), exponent.eq(exponent - 8)]
+                m.d.sync += word.eq(word << 8)
+                m.d.comb += change.eq(-8)
             with m.Elif(~word[-1]):
-                m.d.sync += [word.eq(word << 1), exponent.eq(exponent - 1)]
+                m.d.sync += word.eq(word << 1)
+                m.d.comb += change.eq(-1)
             with m.Elif(~self._loaded):
-                number = self._a
                 m.d.sync += [
                     self._loaded.eq(1),
                     self._divisor.eq(word[-SIGNIFICAND_BITS:]),
-                    *self._number(number.as_value()),
-                    exponent.eq(number.effective_exponent() - EXPONENT_BIAS - exponent),
+                    word.eq(self._significand()),
                 ]
+                # The difference of the exponents: ~x is -x - 1.
+                m.d.comb += [base.eq(~exponent), change.eq(self._operand.effective_exponent() - EXPONENT_BIAS + 1)]
             with m.Elif(self._is(IterativeOp.DIVIDE) & ~self._computed):
-                m.d.sync += [
-                    self._remainder.eq(word[-SIGNIFICAND_BITS:]),
-                    word.eq(0), exponent.eq(exponent + WORD_BITS - ROOT_BITS),
-                ]  # fmt: skip
+                m.d.sync += [self._remainder.eq(word[-SIGNIFICAND_BITS:]), word.eq(0)]
+                m.d.comb += change.eq(WORD_BITS - ROOT_BITS)
                 m.next = "ITERATE"
             with m.Elif(self._is(IterativeOp.SQUARE_ROOT) & ~self._computed):
                 radicand = word[-ROOT_BITS:]
                 m.d.sync += [
-                    self._divisor.eq(Mux(exponent[0], radicand, radicand >> 1)), self._remainder.eq(0),
-                    word.eq(0), exponent.eq((exponent >> 1) + WORD_BITS - ROOT_BITS),
+                    self._divisor.eq(Mux(exponent[0], radicand, radicand >> 1)), self._remainder.eq(0), word.eq(0),
                 ]  # fmt: skip
+                m.d.comb += [base.eq(exponent >> 1), change.eq(WORD_BITS - ROOT_BITS)]
                 m.next = "ITERATE"
             with m.Else():
-                m.d.sync += exponent.eq(exponent + Mux(self._is(IterativeOp.SCALE), self._scale(), 0))
+                with m.If(self._is(IterativeOp.SCALE)):
+                    m.d.comb += change.eq(self._scale())
                 m.next = "SHIFT"
 
     def _scale(self) -> Value:
@@ -220,8 +228,8 @@ class IterativeUnit(wiring.Component):
             with m.If((exponent < lowest) & (word.any() | self._guard)):
                 m.d.sync += [
                     word.eq(word >> 1), self._guard.eq(word[0]), self._sticky.eq(self._sticky | self._guard),
-                    exponent.eq(exponent + 1),
                 ]  # fmt: skip
+                m.d.comb += self._change.eq(1)
             with m.Else():
                 m.next = "ROUND"
 
