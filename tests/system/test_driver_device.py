@@ -370,6 +370,14 @@ def test_device_of_another_kind(target, register):
         Device(target, CONFIG)
 
 
+def test_a_device_of_another_kind_is_closed_again(target, monkeypatch):
+    target.registers[Register.REVISION] ^= 1
+    monkeypatch.setattr("daedal.driver.device.open_target", lambda *arguments, **options: target)
+    with pytest.raises(daedal.ConfigMismatch):
+        Device.open("emulator", CONFIG)
+    assert target.closed
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

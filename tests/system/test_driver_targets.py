@@ -73,6 +73,7 @@ def copy(dev, source: np.ndarray, *, size: int | None = None, origin: int | None
 def test_rows_are_copied(dev, rng, shape):
     source = rng.random(shape, np.float32)
     assert np.array_equal(copy(dev, source), source)
+    assert dev.target.csr_read(Register.INTERRUPT.value) == 0, "the interrupt is still there"
 
 
 def test_fault_leaves_device_and_tables_usable(dev, rng):
