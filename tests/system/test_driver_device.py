@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import daedal
+from daedal.driver.allocator import Allocator
 from daedal.driver.device import Device
-from daedal.driver.launcher import CountMismatch
+from daedal.driver.launcher import CountMismatch, Launcher
 from daedal.driver.record import Stats
+from daedal.driver.registers import Registers
 from daedal.driver.tables import row_pitch
 from daedal.hw.config import PRESETS, Config
 from daedal.hw.isa.launch import Cause, Counter, Queue, State
@@ -284,9 +286,27 @@ def test_cancelled_launch(dev, target):
 
 
 def test_a_record_that_was_never_written(dev, target):
-    target.outcome = {"state": State.RUNNING}
+    """That of the launch before is not taken for it."""
+    dev.run(PROGRAM)
+
+    def end() -> bool:
+        target.registers[Register.COMPLETED] += 1
+        return True
+
+    target.on_wait = end
     with pytest.raises(daedal.MemoryFault, match="completion record did not reach the memory"):
         dev.run(PROGRAM)
+
+
+def test_a_launch_block_beyond_4_gib(target):
+    def stop() -> bool:
+        raise TimeoutError
+
+    target.on_wait = stop
+    launcher = Launcher(target, Registers(target), Allocator(1 << 33, 1 << 34), CONFIG)
+    with pytest.raises(TimeoutError):
+        launcher.run(0, [])
+    assert target.registers[Register.LAUNCH_HIGH] << 32 | target.registers[Register.LAUNCH_LOW] == 1 << 33
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from daedal.hw.config import PRESETS
 from daedal.hw.isa import program_words as words
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program import Program, Word
+from daedal.hw.isa.registers import Register
 
 CONFIG = PRESETS["edge"]
 SOURCE, TARGET, COUNT, SIZE, PITCH = range(5)
