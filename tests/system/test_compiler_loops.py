@@ -10,6 +10,7 @@ from torch import nn
 import daedal
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.pipeline import compile_scf
+from daedal.compiler.runtime import run_kernel
 from daedal.hw.config import Config
 from tests.system.compiler_support import ddr3, device, run
 
@@ -440,3 +441,57 @@ def test_a_row_must_not_be_changed_again_in_a_later_turn(ddr3: daedal.Device) ->
               }
             }""",
         )
+
+
+def running(config: Config, body: str) -> Kernel:
+    """A loop over rows %x that keeps a local row %acc from one to the next; ``body`` may write %one and %two."""
+    return compile_loops(
+        config,
+        "%t: memref<?x8xf32>, %one: memref<?x8xf32>, %two: memref<?x8xf32>",
+        f"""
+        %n = memref.dim %t, %c0 : memref<?x8xf32>
+        %zero = arith.constant 0.0 : f32
+        %acc = memref.alloca() : memref<8xf32>
+        scf.for %d = %c0 to %c8 step %c1 {{
+          memref.store %zero, %acc[%d] : memref<8xf32>
+        }}
+        scf.for %p = %c0 to %n step %c1 {{
+          scf.for %d = %c0 to %c8 step %c1 {{
+            %x = memref.load %t[%p, %d] : memref<?x8xf32>
+            %s = memref.load %acc[%d] : memref<8xf32>
+            {body}
+          }}
+        }}""",
+    )
+
+
+def test_rows_of_one_turn_go_to_their_own_places(device: daedal.Device, rng: np.random.Generator) -> None:
+    """The sum before each row and the sum with it: the old one is needed after the new one was kept."""
+    kernel = running(
+        device.config,
+        """
+        %y = arith.addf %s, %x : f32
+        memref.store %y, %acc[%d] : memref<8xf32>
+        memref.store %s, %one[%p, %d] : memref<?x8xf32>
+        memref.store %y, %two[%p, %d] : memref<?x8xf32>""",
+    )
+    t = rng.integers(-99, 99, (5, 8)).astype(np.float32)
+    outputs = run_kernel(device, kernel, {"t": t, "one": (5, 8), "two": (5, 8)}).outputs
+    assert np.array_equal(outputs["two"], np.cumsum(t, 0))
+    assert np.array_equal(outputs["one"], np.cumsum(t, 0) - t)
+
+
+def test_a_product_is_of_what_was_there(device: daedal.Device, rng: np.random.Generator) -> None:
+    """One factor is overwritten before the product is added to something."""
+    kernel = running(
+        device.config,
+        """
+        %product = arith.mulf %s, %x : f32
+        memref.store %x, %acc[%d] : memref<8xf32>
+        %y = arith.addf %product, %x : f32
+        memref.store %y, %one[%p, %d] : memref<?x8xf32>""",
+    )
+    t = rng.integers(-99, 99, (5, 8)).astype(np.float32)
+    outputs = run_kernel(device, kernel, {"t": t, "one": (5, 8), "two": (5, 8)}).outputs
+    before = np.concatenate([np.zeros((1, 8), np.float32), t[:-1]])
+    assert np.array_equal(outputs["one"], before * t + t)

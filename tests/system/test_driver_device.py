@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import daedal
+from daedal.driver.allocator import Allocator
 from daedal.driver.device import Device
-from daedal.driver.launcher import CountMismatch
+from daedal.driver.launcher import CountMismatch, Launcher
 from daedal.driver.layout import row_pitch
 from daedal.driver.record import Stats
+from daedal.driver.registers import Registers
 from daedal.hw.config import PRESETS, Config
 from daedal.hw.isa.launch import Cause, Counter, Queue, State
 from daedal.hw.isa.program import Program
@@ -284,9 +286,27 @@ def test_cancelled_launch(dev, target):
 
 
 def test_a_record_that_was_never_written(dev, target):
-    target.outcome = {"state": State.RUNNING}
+    """That of the launch before is not taken for it."""
+    dev.run(PROGRAM)
+
+    def end() -> bool:
+        target.registers[Register.COMPLETED] += 1
+        return True
+
+    target.on_wait = end
     with pytest.raises(daedal.MemoryFault, match="completion record did not reach the memory"):
         dev.run(PROGRAM)
+
+
+def test_a_launch_block_beyond_4_gib(target):
+    def stop() -> bool:
+        raise TimeoutError
+
+    target.on_wait = stop
+    launcher = Launcher(target, Registers(target), Allocator(1 << 33, 1 << 34), CONFIG)
+    with pytest.raises(TimeoutError):
+        launcher.run(0, [])
+    assert target.registers[Register.LAUNCH_HIGH] << 32 | target.registers[Register.LAUNCH_LOW] == 1 << 33
 
 
 @pytest.mark.parametrize(
@@ -368,6 +388,14 @@ def test_device_of_another_kind(target, register):
     target.registers[register] ^= 1
     with pytest.raises(daedal.ConfigMismatch, match="the device must"):
         Device(target, CONFIG)
+
+
+def test_a_device_of_another_kind_is_closed_again(target, monkeypatch):
+    target.registers[Register.REVISION] ^= 1
+    monkeypatch.setattr("daedal.driver.device.open_target", lambda *arguments, **options: target)
+    with pytest.raises(daedal.ConfigMismatch):
+        Device.open("emulator", CONFIG)
+    assert target.closed
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from daedal.hw.config import PRESETS
 from daedal.hw.isa import program_words as words
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program import Program, Word
+from daedal.hw.isa.registers import Register
 
 CONFIG = PRESETS["edge"]
 SOURCE, TARGET, COUNT, SIZE, PITCH = range(5)
@@ -73,6 +74,7 @@ def copy(dev, source: np.ndarray, *, size: int | None = None, origin: int | None
 def test_rows_are_copied(dev, rng, shape):
     source = rng.random(shape, np.float32)
     assert np.array_equal(copy(dev, source), source)
+    assert dev.target.csr_read(Register.INTERRUPT.value) == 0, "the interrupt is still there"
 
 
 def test_fault_leaves_device_and_tables_usable(dev, rng):

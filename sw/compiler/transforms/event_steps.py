@@ -61,7 +61,6 @@ class EventSteps:
             if position == len(self.steps):
                 self.steps.append(_Step())
             self.steps[position].store = store
-            position += 1
         if token is not None:
             if not self.steps:
                 self.steps.append(_Step())

@@ -78,6 +78,4 @@ FAULTS = [
           CORE, TARGETS),
     plant("reader-runs-ahead", "off by one", HERE + "line_reader.py", "ahead <= (BURSTS - 2) * size",
           "ahead <= (BURSTS + 2) * size", "program lines are overwritten before they were read"),
-    plant("taken-once", "off by one", HERE + "line_reader.py", "& (self._taken < self._asked)", "",
-          "words of an earlier program are handed out"),
 ]  # fmt: skip

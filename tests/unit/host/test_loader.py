@@ -244,8 +244,9 @@ def test_words_for_the_execute_unit_after_a_nest_stop_it():
     assert launch(config, raw, [], at=1024)["illegal"] == 3
 
 
+NO_END = Word(LevelField.LOWER).encode()
 TOO_SHORT = Word(ControlField.LENGTH, 0, 2).encode()
-ALTERED = [(0, 1), (1, 1 << 40), (1, 0), (1, TOO_SHORT), (2, (1 << 64) - 1), (3, 0xF << 46)]
+ALTERED = [(0, 1), (1, 1 << 40), (1, 0), (1, TOO_SHORT), (2, (1 << 64) - 1), (3, 0xF << 46), (4, NO_END)]
 
 
 @pytest.mark.parametrize(("number", "word"), ALTERED)
