@@ -31,6 +31,10 @@ POLL_SECONDS = 0.003
 """How long an awaited launch keeps the event loop at a time."""
 
 
+class LaunchTimeout(TimeoutError):
+    """A launch did not end in the time that it was given; it goes on."""
+
+
 class CountMismatch(DaedalError):
     """The machine's counters and the test bench's own disagree: a defect of one of them."""
 
@@ -216,7 +220,7 @@ class Launcher:
         """
         try:
             self.wait_for(launch, timeout)
-        except TimeoutError:
+        except LaunchTimeout:
             status = self._registers.status()
             self.reset()
             raise DeviceHang(
@@ -234,7 +238,7 @@ class Launcher:
         while not launch.done():
             rest = None if end is None else end - time.monotonic()
             if (rest is not None and rest <= 0) or not self._target.wait(rest):
-                raise TimeoutError(f"launch {launch.number} did not end within {timeout} s")
+                raise LaunchTimeout(f"launch {launch.number} did not end within {timeout} s")
             self._registers.clear_interrupt()
 
     def wait_all(self) -> None:
