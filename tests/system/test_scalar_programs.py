@@ -28,7 +28,9 @@ Bits = np.ndarray[Any, np.dtype[np.uint32]]
 @pytest.fixture(params=OPENED, scope="module")
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
     target = open_target(request.param, CONFIG, memory="ideal:stall=0.1,seed=3", memory_bytes=1 << 22, wave=None)
-    yield Bench(target, CONFIG)
+    bench = Bench(target, CONFIG)
+    reset(bench)
+    yield bench
     target.close()
 
 
@@ -62,13 +64,15 @@ callback 0 start = 0
 def run(bench: Bench, text: str, arguments: list[int]) -> Record:
     record = bench.queue(assemble(text, config_hash=CONFIG.hash), arguments)
     assert bench.target.wait(60)
+    bench.target.csr_write(Register.INTERRUPT.value, 1)
     return bench.read_record(record)
 
 
 def reset(bench: Bench) -> None:
-    bench.target.csr_write(Register.CONTROL.value, pack(Control, {"reset": 1}))
+    bench.target.csr_write(Register.CONTROL.value, pack(Control, {"reset": 1, "interrupt_enable": 1}))
     while unpack(Control, bench.target.csr_read(Register.CONTROL.value))["reset"]:
-        bench.target.wait(0.01)
+        pass
+    bench.target.csr_write(Register.INTERRUPT.value, 1)
 
 
 def rows(rng: np.random.Generator, count: int, dim: int) -> Bits:
