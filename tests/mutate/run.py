@@ -17,7 +17,7 @@ from typing import Any
 from tests.mutate.fault import Fault
 from tests.mutate.tree import Tree
 
-TEST_SECONDS = 150
+TEST_SECONDS = 300
 """Longest time of one test; a fault that makes one hang is noticed."""
 
 SUITE_SECONDS = 1200
@@ -84,7 +84,8 @@ def run_suite(tree: Tree, suite: str, environment: Mapping[str, str]) -> str | N
             return f"{suite} ended by itself ({process.returncode})"
         raise SuiteBroken(f"pytest {suite} ended with status {process.returncode}:\n{output[-_TAIL:]}")
     found = _NAMES.search(output)
-    return found.group(1) if found else f"{suite}: {output[-_TAIL:]}"
+    name = found.group(1) if found else f"{suite}: {output[-_TAIL:]}"
+    return f"{name} (out of time)" if "Failed: Timeout" in output else name
 
 
 def _end(process: "subprocess.Popen[str]") -> None:

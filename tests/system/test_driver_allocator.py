@@ -73,3 +73,11 @@ def test_wrong_use():
         allocator.free(64)
     with pytest.raises(ValueError, match="start must be from 0"):
         Allocator(5, 4)
+
+
+def test_what_was_given_back_cannot_be_given_back_again():
+    allocator = Allocator(64, 4096)
+    address = allocator.allocate(100)
+    allocator.free(address)
+    with pytest.raises(ValueError, match="must be one that was allocated"):
+        allocator.free(address)

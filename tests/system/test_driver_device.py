@@ -318,12 +318,13 @@ def test_nonsense_record(dev, target, outcome):
         dev.run(PROGRAM)
 
 
+@pytest.mark.parametrize("difference", [1, -1])
 @pytest.mark.parametrize("name", ["CYCLES", "LINES_READ", "BYTES_WRITTEN"])
-def test_counters_that_disagree(dev, target, name):
+def test_counters_that_disagree(dev, target, name, difference):
     target.counters = {Counter.CYCLES: 100, Counter.LINES_READ: 50, Counter.BYTES_WRITTEN: 8}
     target.counted_values = {"CYCLES": 100, "LINES_READ": 50, "BYTES_WRITTEN": 8}
     assert dev.run(PROGRAM).counters[Counter.CYCLES] == 100
-    target.counted_values[name] += 1
+    target.counted_values[name] += difference
     with pytest.raises(CountMismatch, match=f"counter {name}"):
         dev.run(PROGRAM)
 
@@ -405,6 +406,7 @@ def test_a_device_of_another_kind_is_closed_again(target, monkeypatch):
         ({"config": "hbm"}, "configuration must be one of ddr3, edge, wide, minimum, not 'hbm'"),
         ({"config": 5}, "config must be a Config or the name of one, not 5"),
         ({"memory_bytes": 10}, "memory_bytes must be from"),
+        ({"memory_bytes": 1 << 41}, "memory_bytes must be from"),
     ],
 )
 def test_impossible_options(options, message):

@@ -13,8 +13,8 @@ SUITES = (
     "tests/unit/isa tests/unit/emulator tests/unit/host tests/unit/access_unit/test_contract.py",
     "tests/system/test_compiler_layers.py tests/system/test_compiler_lists.py tests/system/test_compiler_max.py",
     "tests/system/test_driver_device.py tests/system/test_cli_asm.py tests/system/test_bounds.py -k 'not rtl'",
-    "tests/unit/access_unit -k odd",
-    "tests/unit/execute_unit -k odd",
+    f"tests/unit/access_unit -k odd {SLOW}",
+    f"tests/unit/execute_unit -k odd {SLOW}",
     f"tests/unit/core -k 'odd and full-rate' {SLOW}",
     f"tests/system/test_driver_targets.py tests/system/test_rtl_layers.py -k edge {SLOW}",
 )  # fmt: skip
