@@ -120,7 +120,7 @@ class Config:
     sequential_loads: tuple[int, ...] = (2, 2, 2, 1)
     random_loads: tuple[int, ...] = (1, 1, 0, 0)
     alus: tuple[int, ...] = (2, 2, 1, 1)
-    shifters: tuple[bool, ...] = (False, False, False, False)
+    shifters: tuple[bool, ...] = (True, False, False, False)
     contexts: tuple[int, ...] = ()
     arguments: int = 32
     steps: int = 16
