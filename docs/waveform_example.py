@@ -107,7 +107,7 @@ def read_rows(wave: Path) -> Iterator[tuple[int, str, str]]:
         for place, (unit, name) in STATES.items():
             path = f"{CORE}.{unit}.{name}"
             state = _name(signals, path, now[path])
-            running = running or state == "NEST_BEGINS"
+            running = running or (place == "loader" and state == "SETTLE")
             if running and states.get(place) != state:
                 yield cycle, place, state
             states[place] = state
