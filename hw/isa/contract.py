@@ -235,15 +235,18 @@ class Level:
     def interleaved(self, activations: Iterator[Iterator[Bundle]]) -> Iterator[Bundle]:
         """A bundle of each of the ``contexts`` activations in turn; one that ends makes place for the next one."""
 
-        def begin() -> list[Bundle]:
-            return list(next(activations, iter([])))[::-1]
+        def begin() -> tuple[Bundle | None, Iterator[Bundle]]:
+            """The first bundle of the next activation and the rest of it, which may be endless."""
+            bundles = next(activations, iter(()))
+            return next(bundles, None), bundles
 
         running = [begin() for _ in range(self.contexts)]
-        while any(running):
-            for place in range(self.contexts):
-                if running[place]:
-                    yield replace(running[place].pop(), context=place)
-                    running[place] = running[place] or begin()
+        while any(following for following, _ in running):
+            for place, (following, rest) in enumerate(running):
+                if following:
+                    yield replace(following, context=place)
+                    following = next(rest, None)
+                    running[place] = (following, rest) if following else begin()
 
     def activation(self, parent: Bundle) -> Iterator[Bundle]:
         """The bundles of one activation."""
