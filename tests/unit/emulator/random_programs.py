@@ -133,10 +133,11 @@ class Generator:
             )
         )
         first = int(self.rng.integers(0, 2)) if self.faults and self.chance(0.2) else 0
-        self.constant(LevelField.LOWER, level, first - (0 if upper else int(self.rng.integers(3))))
+        below = 0 if upper or lower or self.chance(0.6) else int(self.rng.integers(3))
+        self.constant(LevelField.LOWER, level, first - below)
         self.constant(LevelField.UPPER, level, int(self.rng.integers(max(first, 0), SMALL + 1)))
         self.constant(LevelField.STEP, level, self.pick([1, 1, 2, 3]))
-        negative = not upper and not lower  # the induction variable may start below 0
+        negative = below > first  # the induction variable starts below 0 and is no index
         self.mark(small, induction, not negative)
         for slot in range(self.config.sequential_loads[level] + self.config.random_loads[level]):
             is_random = slot >= self.config.sequential_loads[level]

@@ -63,7 +63,7 @@ def config(request: pytest.FixtureRequest) -> Config:
 def test_random_programs(bench: Bench, rng: np.random.Generator, part: int, faults: bool) -> None:
     rng = np.random.default_rng([part, int(rng.integers(1 << 30))])
     pushes, replaced, warnings, causes = 0, 0, set(), set()
-    for number in range(120):
+    for number in range(60):
         bench.next = 1 << 20
         bench.target.mem_write(DATA, data(rng))
         generator = Generator(rng, bench.config, faults, silent=number % 3 == 0)
