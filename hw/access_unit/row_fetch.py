@@ -161,11 +161,13 @@ class RowFetch(wiring.Component):
             self.no_slot.eq(split.o.valid & out.i.ready & ~self.reserve.ready),
             self.empty.eq((queue.level == 0) & split.empty & (out.level == 0)),
         ]
+        client_of_chunk = Signal(Client)
+        m.d.comb += request.tag.client.eq(client_of_chunk)
         clients = {FetchQueue.VECTOR0: Client.VECTOR0, FetchQueue.VECTOR1: Client.VECTOR1}
         with m.Switch(chunk.queue):
             for fetch_queue, client in clients.items():
                 with m.Case(fetch_queue):
-                    m.d.comb += request.tag.client.eq(client)
+                    m.d.comb += client_of_chunk.eq(client)
             with m.Default():
-                m.d.comb += request.tag.client.eq(Client.STREAM)
+                m.d.comb += client_of_chunk.eq(Client.STREAM)
         return m

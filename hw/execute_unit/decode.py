@@ -92,7 +92,7 @@ class Decode(wiring.Component):
             o.bad_token.eq(self.i.bad),
             o.illegal.eq(self.i.beyond | self._illegal()),
             o.bad_length.eq((self.bad_length | too_long) & ~self._is(VectorOp.NOP) & (self._mode != Mode.SCALAR)),
-            issue.row.eq(self.row),
+            issue.row.eq(self._elements(m)),
             issue.context.eq(self.i.context),
             issue.negate_addend.eq(self._is(VectorOp.SUBTRACT)),
             issue.c.eq(code.c),
@@ -107,14 +107,16 @@ class Decode(wiring.Component):
             *self._operand(issue.b, code.b),
             issue.b.zero.eq(~self._is(*USES_B)),
         ]
-        with m.If(self._mode == Mode.SCALAR):
-            m.d.comb += [
-                issue.row.last_beat.eq(0),
-                issue.row.tail_bytes.eq(ELEMENT_BYTES),
-                issue.row.wait.eq(READ_AFTER_WRITE - 1),
-            ]
         self._operation(m)
         return m
+
+    def _elements(self, m: Module) -> data.View:
+        """The row that the instruction works on: a scalar is one of one element."""
+        row = Signal.like(self.row)
+        m.d.comb += row.eq(self.row)
+        with m.If(self._mode == Mode.SCALAR):
+            m.d.comb += [row.last_beat.eq(0), row.tail_bytes.eq(ELEMENT_BYTES), row.wait.eq(READ_AFTER_WRITE - 1)]
+        return row
 
     def _is(self, *ops: VectorOp) -> Value:
         return self._op.matches(*ops)

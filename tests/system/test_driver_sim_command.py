@@ -114,7 +114,7 @@ def test_a_full_disk_is_one_line(run):
 def test_wrong_memory_is_a_wrong_command_line():
     result = CliRunner().invoke(cli, ["sim", "--target", "emulator", "--memory", "ideal:speed=2"])
     assert result.exit_code == 2
-    assert "must be one of latency, lines, stall, seed" in " ".join(result.output.split())
+    assert "must be one of latency, lines, stall, pause_after, pause, seed" in " ".join(result.output.split())
 
 
 def test_fake_device_is_one():

@@ -121,8 +121,9 @@ def test_one_launch_gathers_rows_of_every_length(device: daedal.Device, seed: in
 
 
 def first_free(config: Config) -> int:
-    """Where the launch block and the record, which the driver makes first, end."""
-    return 4096 + -(-8 * launch_block_words(config.arguments) // 64) * 64 + -(-RECORD_BYTES // 64) * 64
+    """Where the launch blocks and the records, which the driver makes first, end."""
+    sizes = 8 * launch_block_words(config.arguments), RECORD_BYTES
+    return 4096 + config.launches * sum(-(-size // 64) * 64 for size in sizes)
 
 
 def test_bags_over_rows_of_every_length(device: daedal.Device, rng: np.random.Generator) -> None:
