@@ -159,6 +159,8 @@ class Launcher:
         self._flying: deque[Launch] = deque()
         self._launch = 0
         self._completed = registers.read(Register.COMPLETED)
+        self._lost = False
+        """The machine did not come out of the last reset."""
 
     @property
     def flying(self) -> int:
@@ -184,6 +186,8 @@ class Launcher:
         overlap, or either is not known (None). ``ended`` is called with the record when the launch has ended, with
         None if it did not end well. Raises ValueError for arguments that do not fit.
         """
+        if self._lost:
+            self._reset_machine()
         block_at, record_at = self._slots[self._slot]
         fence = any(
             reads is None or launch.writes is None or any(a.overlaps(b) for a in reads for b in launch.writes)
@@ -296,13 +300,19 @@ class Launcher:
         """Stop whatever runs; memory stays. Launches that have not ended are cancelled."""
         self._stop("the device was reset")
 
+    def _reset_machine(self) -> None:
+        """Bring the machine back, now or, if it does not come out of it (DeviceHang), before the next launch."""
+        self._lost = True
+        self._registers.reset()
+        self._lost = False
+        self._completed = self._registers.read(Register.COMPLETED)
+
     def _stop(self, why: str) -> None:
         """Reset the machine, which forgets its launches."""
         stopped = list(self._flying)
         self._flying.clear()
         try:
-            self._registers.reset()
-            self._completed = self._registers.read(Register.COMPLETED)
+            self._reset_machine()
         finally:
             for launch in stopped:
                 error = LaunchCancelled(f"launch {launch.number} was cancelled because {why}: submit it again")
