@@ -89,9 +89,9 @@ FAULTS = [
     plant("shift-ignored", "wrong strobe", HERE + "fabric.py",
           "Mux(self.i.tag.shift[step], value.rotate_right(8 << step), value)", "value",
           "rows inside of a line are not moved to byte 0", READ),
-    plant("error-address-last", "sticky bit", HERE + "fabric.py", "is_error(align.i.response) & ~self.error)",
-          "is_error(align.i.response))", "the address of the last error is kept, not of the first",
+    plant("error-address-last", "sticky bit", HERE + "fabric.py", "is_error(align.i.response) & news",
+          "is_error(align.i.response)", "the address of the last error is kept, not of the first",
           READ, READ_PORTS),
-    plant("idle-too-soon", "off by one", HERE + "fabric.py", "self.idle.eq(open_ == 0)", "self.idle.eq(open_ < 2)",
+    plant("idle-too-soon", "off by one", HERE + "fabric.py", "eq(open_ == 0)", "eq(open_ < 2)",
           "idle with a request in flight", READ, READ_PORTS),
 ]  # fmt: skip
