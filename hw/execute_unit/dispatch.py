@@ -11,7 +11,7 @@ from daedal.hw.execute_unit.divide_steps import DivideSteps
 from daedal.hw.execute_unit.float_divide import COUNT_BITS
 from daedal.hw.execute_unit.iterative_op import IterativeOp
 from daedal.hw.execute_unit.lane_op import LaneOp
-from daedal.hw.execute_unit.records import Kind, decoded_layout, issue_layout, register_number, store_layout
+from daedal.hw.execute_unit.records import Kind, decoded_layout, is_long, issue_layout, register_number, store_layout
 from daedal.hw.execute_unit.reduce_steps import ReduceSteps
 from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
 from daedal.hw.interfaces import context_bits, scalar_layout
@@ -97,6 +97,8 @@ class Dispatch(wiring.Component):
         Of the iterative unit.
     held : ``In(1)``; held_register, held_scalar, held_context
         A row still waits to be stored from that register of that context, or that scalar register.
+    long, read_long : ``In(1)``; read_register
+        As in ``StorePort``.
     pending : ``Out(1)``
         A result of the iterative unit is still to come.
     fix_reciprocal : ``Out(32)``; fix_count : ``Out(24)``
@@ -122,6 +124,9 @@ class Dispatch(wiring.Component):
                 "held_scalar": In(1),
                 "pending": Out(1),
                 "held_context": In(context_bits(config)),
+                "long": In(1),
+                "read_long": In(1),
+                "read_register": In(register_number(config)),
                 "fix_reciprocal": Out(32),
                 "fix_count": Out(COUNT_BITS),
                 "no_scalar": Out(1),
@@ -137,13 +142,11 @@ class Dispatch(wiring.Component):
         kinds = {kind: Signal(name=f"is_{kind.name.lower()}") for kind in Kind}
         for kind, here in kinds.items():
             m.d.comb += here.eq(self.i.valid & (self.i.payload.kind == kind))
-        self._row = row = Signal(issue_layout(self.config))
+        self._row = Signal(issue_layout(self.config))
         self._scalar_empty = Signal(self.config.scalars, init=~0)
         self._injects, self._blocked, free = Signal(), Signal(), Signal()
         self._complete(m)
-        held = Cat(Mux(self.held_scalar, 0, self.held_context), self.held_register, self.held_scalar)
-        mine = Cat(Mux(row.to_scalar, 0, row.context), row.destination, row.to_scalar)
-        m.d.comb += free.eq(~self.held | ((held != mine) & ~kinds[Kind.REDUCE]))
+        m.d.comb += free.eq(~self._waits_for_store(kinds[Kind.REDUCE]))
         self._to_lanes(m, kinds, free)
         self._to_store(m, kinds[Kind.STORE])
         if self.config.scalars:
@@ -154,6 +157,22 @@ class Dispatch(wiring.Component):
             | ((kinds[Kind.LANES] | kinds[Kind.REDUCE] | self._divide.o.valid) & ~free)
         )
         return m
+
+    def _waits_for_store(self, reduces: Value) -> Value:
+        """Whether a row that must first be stored, or read to its end, is where this one writes.
+
+        A row longer than a context's share lies in the beats of other contexts too. Those it has in common with a row
+        of its own context are read before that can write them, once the store has started.
+        """
+        row = self._row
+        same = (self.held_register == row.destination) & (self.held_scalar == row.to_scalar)
+        same_context = row.to_scalar | (self.held_context == row.context) | is_long(self.config, row.row)
+        waits = self.held & (reduces | (same & same_context))
+        if self.config.context_count == 1:
+            return waits
+        ahead = self.long & (reduces | (self.held_register == row.destination))
+        within = self.read_long & (reduces | (self.read_register == row.destination))
+        return waits | ((reduces | ~row.to_scalar) & (row.context != 0) & (ahead | within))
 
     def _complete(self, m: Module) -> None:
         """The instruction's row, with what the empty flags say; they change once it is taken to the end."""

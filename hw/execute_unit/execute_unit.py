@@ -117,6 +117,8 @@ class ExecuteUnit(wiring.Component):
             store.issuing.eq(issue.busy),
             dispatch.held.eq(store.held), dispatch.held_register.eq(store.register),
             dispatch.held_scalar.eq(store.scalar), dispatch.held_context.eq(store.context),
+            dispatch.long.eq(store.long), dispatch.read_long.eq(store.read_long),
+            dispatch.read_register.eq(store.read_register),
             self.mark_store_data.eq(store.mark),
             self.idle.eq(front.empty & ~issue.active & ~path.flying & store.idle & ~dispatch.pending),
         ]  # fmt: skip

@@ -121,6 +121,11 @@ def store_layout(config: Config) -> data.StructLayout:
     )
 
 
+def is_long(config: Config, row: data.View) -> Value:
+    """Whether a row, of context 0 then, has more beats than a context owns of a register."""
+    return row.last_beat >= config.context_beats
+
+
 def register_beat(config: Config, register: Value, context: Value, beat: Value) -> Value:
     """The address of a beat in the register file: the register number above the beat number."""
     return Cat((beat | (context << exact_log2(config.context_beats)))[: exact_log2(config.register_beats)], register)

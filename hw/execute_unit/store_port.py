@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.config import Config
 from daedal.hw.execute_unit.float_format import register
-from daedal.hw.execute_unit.records import register_beat, register_number, register_place, store_layout
+from daedal.hw.execute_unit.records import is_long, register_beat, register_number, register_place, store_layout
 from daedal.hw.execute_unit.schedule import RESULT
 from daedal.hw.interfaces import context_bits, lane_beat_layout, lane_beat_stream
 from daedal.hw.queues.queue import Queue
@@ -31,6 +31,11 @@ class StorePort(wiring.Component):
         Start no more.
     held : ``Out(1)``; register, scalar, context
         A row waits that does not start in this cycle: its register must not be written by rows issued next.
+    long : ``Out(1)``
+        The row that waits, or starts in this cycle, has more beats than a context owns.
+    read_long : ``Out(1)``; read_register
+        Such a row is being read from this register. Its beats further on belong to other contexts as well, and must not
+        be written until they are read.
     full : ``Out(1)``
         It waits for room in the queue.
     read_address : ``Out``; read_data : ``In(8 * lane_bytes)``
@@ -54,6 +59,9 @@ class StorePort(wiring.Component):
                 "register": Out(register_number(config)),
                 "scalar": Out(1),
                 "context": Out(context_bits(config)),
+                "long": Out(1),
+                "read_long": Out(1),
+                "read_register": Out(register_number(config)),
                 "full": Out(1),
                 "read_address": Out(register_place(config)),
                 "read_data": In(8 * config.lane_bytes),
@@ -71,6 +79,7 @@ class StorePort(wiring.Component):
         m.d.comb += [
             start.eq(waiting & ~(follows & self.issuing) & row_ends & ~self.full & ~self.halt),
             self.held.eq(waiting & ~start),
+            self.long.eq(waiting & is_long(self.config, row.row)),
             self.register.eq(row.register),
             self.scalar.eq(row.scalar),
             self.context.eq(row.context),
@@ -101,6 +110,8 @@ class StorePort(wiring.Component):
         m.d.comb += [
             last.eq(beat == present.row.last_beat),
             row_ends.eq(~active | last),
+            self.read_long.eq(active & ~last & is_long(self.config, present.row)),
+            self.read_register.eq(present.register),
             order.address.eq(self._place(present, beat)),
             order.zero.eq(present.zero),
             order.last.eq(last),

@@ -3,16 +3,17 @@
 from typing import Any
 
 import pytest
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.asserts import AnyConst
 from amaranth.hdl import Assert, Assume, Elaboratable, Value
 from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.line_fetcher import LineFetcher
 from daedal.hw.access_unit.row_fetch import RowSplit
-from daedal.hw.config import MAX_BURST
+from daedal.hw.config import MAX_BURST, MEMORY_BITS
 from daedal.hw.host.control_port import ControlPort
 from daedal.hw.host.line_reader import LineReader
+from daedal.hw.isa.mapping import CLASSES, granule_bytes
 from daedal.hw.memory import write_batcher
 from daedal.hw.memory.axi import BOUNDARY, Burst, beat_size
 from daedal.hw.memory.fabric import ReadFabric
@@ -36,11 +37,18 @@ def legal_burst(line: Value, beats: Value, *, block: int = BOUNDARY) -> Value:
     return (beats != 0) & (beats <= MAX_BURST) & (place + beats <= lines)
 
 
+def inside_granule(line: Value, beats: Value) -> Value:
+    """A legal burst that stays in a granule of its address's mapping class."""
+    mapping = line[MEMORY_BITS - LINE_BITS :]
+    legal = [legal_burst(line, beats, block=granule_bytes(c, CONFIG)) for c in range(CLASSES)]
+    return Cat(*legal).bit_select(mapping, 1)
+
+
 class Source(Elaboratable):
     """A unit that asks for lines, in whatever surroundings: each request is a legal burst, inside of a granule."""
 
-    def __init__(self, unit: Any, request: Any, *, block: int = 1 << CONFIG.granule_log2) -> None:
-        self.unit, self._request, self._block = unit, request, block
+    def __init__(self, unit: Any, request: Any, *, most: int = BOUNDARY) -> None:
+        self.unit, self._request, self._most = unit, request, most
         self.some, self.long = Signal(name="some"), Signal(name="long")
         self.ports = [*inputs(unit), self.some, self.long]
 
@@ -50,7 +58,7 @@ class Source(Elaboratable):
         valid, line, beats = self._request(m, self.unit)
         m.d.comb += [self.some.eq(valid), self.long.eq(valid & (beats > 1))]
         with m.If(valid):
-            m.d.comb += Assert(legal_burst(line, beats, block=self._block))
+            m.d.comb += Assert(inside_granule(line, beats) & legal_burst(line, beats, block=self._most))
         return m
 
 
@@ -76,9 +84,9 @@ SOURCES = {
 }
 
 
-def prove_source(name: str, *, block: int = 1 << CONFIG.granule_log2) -> Result:
+def prove_source(name: str, *, most: int = BOUNDARY) -> Result:
     make, request = SOURCES[name]
-    spec = Source(make(), request, block=block)
+    spec = Source(make(), request, most=most)
     return examine(spec, spec.ports, 9, goals=["some", "long"], abstract=True)
 
 
@@ -89,7 +97,7 @@ def test_read_bursts_are_legal(name):
 
 def test_the_proof_of_bursts_can_fail():
     """Half a granule is crossed."""
-    assert not prove_source("row-split", block=CONFIG.bus_bytes).holds
+    assert not prove_source("row-split", most=CONFIG.bus_bytes).holds
 
 
 class Asks(Elaboratable):

@@ -86,6 +86,11 @@ def _stops(m: Module, unit: Any) -> Value:
     return unit.stop | unit.start
 
 
+def _asked_for(m: Module, unit: Any) -> None:
+    """Lines come only when some were asked for."""
+    m.d.comb += Assume(~unit.returns.valid | ~unit.idle)
+
+
 def _stops_or_learns(m: Module, unit: Any) -> Value:
     """The length of a program becomes known while its second burst waits to be asked for."""
     return unit.stop | unit.start | _changes(m, unit.lines)
@@ -130,7 +135,7 @@ def _decoded(m: Module, unit: Any) -> None:
     m.d.comb += Assume((code.kind != Kind.DIVIDE) | ~code.needs_scalar)
     sent, before, same = Signal(), Signal(), Signal()
     m.d.sync += [sent.eq(unit.store.valid & unit.store.ready), before.eq(unit.held)]
-    m.d.comb += same.eq(~_changes(m, Cat(unit.held_register, unit.held_context)))
+    m.d.comb += same.eq(~_changes(m, Cat(unit.held_register, unit.held_context, unit.held_scalar)))
     m.d.comb += [Assume(~unit.launch), Assume(~unit.held | sent | (before & same))]
 
 
@@ -164,7 +169,7 @@ CASES = (
     Case("store-unit", lambda: StoreUnit(TINY), 18, 3),
     Case("fetch", lambda: Fetch(TINY), 12, 3),
     Case("front", lambda: Front(TINY), 14, 3),
-    Case("dispatch", lambda: Dispatch(TINY), 10, 0,
+    Case("dispatch", lambda: Dispatch(TINY), 16, 0,
          {"surroundings": _decoded, "relevant": {"issue": _without_unused_scalar}}),
     Case("divide-steps", lambda: DivideSteps(TINY), 8, 0,
          {"surroundings": _same_row, "passed": 1, "relevant": {"o": _without_scalar}}),
@@ -172,7 +177,8 @@ CASES = (
     Case("lanes-issue", lambda: lanes.Issue(TINY), 10, 3),
     Case("store-port", lambda: StorePort(TINY), 22, 3),
     Case("execute-unit", lambda: ExecuteUnit(TINY), 24, 3, {"passed": 1}),
-    Case("line-reader", lambda: LineReader(TINY), 16, 3, {"excused": {"words": _stops, "requests": _stops_or_learns}}),
+    Case("line-reader", lambda: LineReader(TINY), 16, 3,
+         {"surroundings": _asked_for, "excused": {"words": _stops, "requests": _stops_or_learns}}),
     Case("record-writer", lambda: RecordWriter(TINY), 12, 3, {"surroundings": _same_address, "passed": 1}),
     # A doorbell that finds no room is dropped, and the host is told.
     Case("control-port", lambda: ControlPort(TINY), 10, 3, {"free": ("doorbell",)}),

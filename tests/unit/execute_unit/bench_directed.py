@@ -80,6 +80,20 @@ async def interleaved_bags(dut, beats):
 
 
 @cocotb.test()
+async def short_rows_behind_a_long_one(dut):
+    """A stored row that fills a whole register is read to its end before bags in turn write their parts of it."""
+    config = bench_config()
+    contexts = config.context_count
+    whole = {"op": VectorOp.MOVE, "a": Q0, "destination": 0}
+    short, lengths = {"length": 1}, [config.register_beats * config.lanes, config.lanes]
+    callbacks = [[whole, store(clear=1)], [accumulate() | short], [store(clear=1, **short)]]
+    tokens = [(0, 0)]
+    for turn in (range(contexts), reversed(range(contexts))):
+        tokens += [token for context in turn for token in ((1, context), (1, context), (2, context))] + [(0, 0)]
+    await run(dut, lengths, callbacks, tokens)
+
+
+@cocotb.test()
 async def one_token_per_cycle(dut):
     """Callbacks of one instruction on one beat, each for a register of its own."""
     registers = 8
