@@ -111,6 +111,8 @@ class Watch(Elaboratable):
         Names of channels whose producer need not keep the contract.
     waits
         Names of channels whose producer waits for ``ready`` before it says ``valid``.
+    unused
+        Names of channels on which nothing passes in this configuration.
     """
 
     def __init__(
@@ -123,11 +125,16 @@ class Watch(Elaboratable):
         relevant: dict[str, Part] | None = None,
         free: Sequence[str] = (),
         waits: Sequence[str] = (),
+        unused: Sequence[str] = (),
     ) -> None:
         self.unit, self.channels = unit, list(channels(unit))
         self._surroundings, self._excused, self._free = surroundings, excused or {}, free
         self._passed, self._relevant = passed, relevant or {}
-        self._seen = {channel.name: Signal(name=f"{channel.name}_passes") for channel in self.channels}
+        self._seen = {
+            channel.name: Signal(name=f"{channel.name}_passes")
+            for channel in self.channels
+            if channel.name not in unused
+        }
         produced = [channel for channel in self.channels if channel.produced]
         self._ends = {c.name: (Signal(name=f"{c.name}_r"), Signal(name=f"{c.name}_v")) for c in produced}
         self._through = Signal(name="traffic_passes")
@@ -170,6 +177,8 @@ class Watch(Elaboratable):
                 now, before = Signal(), Signal()
                 m.d.comb += [now.eq(self._excused[channel.name](m, self.unit)), contract.excused.eq(now | before)]
                 m.d.sync += before.eq(now)
+        if channel.name not in self._seen:
+            return
         count = Signal(range(self._passed + 1), name=f"{channel.name}_count")
         m.d.comb += self._seen[channel.name].eq(count == self._passed)
         with m.If(channel.valid & channel.ready & ~self._seen[channel.name]):
