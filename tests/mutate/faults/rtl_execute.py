@@ -119,7 +119,7 @@ FAULTS = [
     plant("contexts-share-flags", "missing check", HERE + "dispatch.py",
           "with m.If(self.write & (self.context == context)):", "with m.If(self.write):",
           "writing a register makes it not empty in all contexts"),
-    plant("write-before-store", "hazard", HERE + "dispatch.py", "free.eq(~self.held |", "free.eq(1 |",
+    plant("write-before-store", "hazard", HERE + "dispatch.py", "free.eq(~self._waits", "free.eq(1 | ~self._waits",
           "a register is overwritten before its row was stored"),
     plant("scalar-not-waited-for", "dropped valid", HERE + "dispatch.py", "Signal(), ~scalar | self.scalars.valid",
           "Signal(), ~scalar | 1", "an instruction does not wait for its scalar"),
