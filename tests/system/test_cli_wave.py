@@ -143,7 +143,7 @@ def test_the_page_shows_what_happens(example: ModuleType, tmp_path: Path) -> Non
     page = example.PAGE.read_text(encoding="utf-8")
     table = re.findall(r"^\| *\d* \| ([\w: ]+) \| (.*) \|$", page, re.MULTILINE)
     assert by_place(table) == by_place((place, what) for _, place, what in found.rows), "write the page anew"
-    assert {("loader", "NEST"), ("controller", "DRAIN"), ("execute unit", "op ADD, kind QUEUE")} <= set(table)
+    assert {("loader", "CLEAR"), ("controller", "DRAIN"), ("execute unit", "op ADD, kind QUEUE")} <= set(table)
 
     header = (tmp_path / "run.vcd").read_text(encoding="ascii").partition("$enddefinitions")[0]
     path, known = [], set()
