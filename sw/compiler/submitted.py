@@ -5,6 +5,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from daedal.driver.launcher import POLL_SECONDS, Launch
@@ -58,7 +59,7 @@ class Submitted:
         end = None if timeout is None else time.monotonic() + timeout
         while self._pending and self._error is None:
             rest = None if end is None else max(0.0, end - time.monotonic())
-            self._settle_first(lambda launch, rest=rest: launch.result(rest))  # type: ignore[misc]
+            self._settle_first(partial(Launch.result, timeout=rest))
         if self._error is not None:
             raise self._error
         while self.warnings:

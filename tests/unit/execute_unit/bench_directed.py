@@ -7,7 +7,7 @@ from cocotb.triggers import RisingEdge
 
 from daedal.hw.execute_unit.schedule import LOOP
 from daedal.hw.isa.execute import VectorOp
-from tests.unit.execute_unit.driver import Driver
+from tests.unit.execute_unit.driver import Driver, run
 from tests.unit.execute_unit.programs import QUEUE, REGISTER, SCALAR, Code, run_model, words
 from tests.unit.harness import bench_config
 
@@ -20,17 +20,6 @@ def accumulate(register: int = 0, **more: object) -> Code:
 
 def store(register: int = 0, **more: object) -> Code:
     return {"op": VectorOp.STORE, "a": {"kind": REGISTER, "number": register}, **more}
-
-
-async def run(dut, lengths, callbacks, tokens, **options) -> Driver:
-    """Run the tokens and compare with the model."""
-    config, rng = bench_config(), random.Random(5)
-    model = run_model(config, lengths, callbacks, tokens, rng)
-    driver = Driver(dut, config, **options)
-    await driver.begin(words(lengths, callbacks))
-    driver.feed(tokens, model)
-    await driver.check(model)
-    return driver
 
 
 def beat_cycles(driver: Driver) -> int:

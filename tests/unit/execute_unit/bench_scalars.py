@@ -7,7 +7,7 @@ import numpy as np
 
 from daedal.hw.execute_unit.schedule import LOOP, READ_AFTER_WRITE
 from daedal.hw.isa.execute import PARTIAL_SUMS, Mode, VectorOp
-from tests.unit.execute_unit.driver import Driver
+from tests.unit.execute_unit.driver import Driver, run
 from tests.unit.execute_unit.model import WITH_B, Row
 from tests.unit.execute_unit.programs import (
     ON_SCALARS,
@@ -43,17 +43,6 @@ def store(number: int, **more: int) -> Code:
 def reduce(op: VectorOp, destination: int = 0, partial: int = 1) -> Code:
     code = {"op": op, "mode": Mode.REDUCE, "a": Q0, "c": partial, "destination": destination}
     return code | ({"b": Q1} if op in WITH_B else {})
-
-
-async def run(dut, lengths, callbacks, tokens, **options) -> Driver:
-    """Run the tokens and compare with the model."""
-    config, rng = bench_config(), random.Random(5)
-    model = run_model(config, lengths, callbacks, tokens, rng)
-    driver = Driver(dut, config, **options)
-    await driver.begin(words(lengths, callbacks))
-    driver.feed(tokens, model)
-    await driver.check(model)
-    return driver
 
 
 @cocotb.test()

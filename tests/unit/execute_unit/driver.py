@@ -1,5 +1,6 @@
 """Drives an execute unit in a cocotb bench."""
 
+import random
 from typing import Any
 
 import cocotb
@@ -10,7 +11,8 @@ from daedal.hw.config import Config
 from daedal.hw.interfaces import ConfigWord, fault_layout, lane_beat_layout, scalar_layout, token_layout
 from daedal.hw.isa.program import Word
 from tests.unit.execute_unit.model import Model, Row
-from tests.unit.execute_unit.programs import Token, placed
+from tests.unit.execute_unit.programs import Token, placed, run_model, words
+from tests.unit.harness import bench_config
 from tests.unit.streams import Sink, Source, decode, encode, start
 
 STROBES = ("lane_beat", "stall_token_empty", "stall_vector_empty", "stall_scalar_empty", "stall_store_full",
@@ -119,3 +121,14 @@ class Driver:
             if self.dut.lane_beat.value:
                 self.first_beat = self.cycle if self.first_beat < 0 else self.first_beat
                 self.last_beat = self.cycle
+
+
+async def run(dut, lengths, callbacks, tokens, **options) -> Driver:
+    """Run the tokens and compare with the model."""
+    config, rng = bench_config(), random.Random(5)
+    model = run_model(config, lengths, callbacks, tokens, rng)
+    driver = Driver(dut, config, **options)
+    await driver.begin(words(lengths, callbacks))
+    driver.feed(tokens, model)
+    await driver.check(model)
+    return driver
