@@ -18,13 +18,16 @@ class Hazards(wiring.Component):
     beat by k + n - 1 cycles or more. An operand ``a`` or ``b`` must follow by ``READ_AFTER_WRITE`` cycles, in
     whatever context; ``c``, which matters most, by ``LOOP`` in the same context.
 
+    A long row has beats of other contexts as well, of which a row there may read the last one first: rows of a context
+    that is not 0 follow its last beat by ``READ_AFTER_WRITE`` cycles. A long row's ``c`` follows rows of all contexts.
+
     Members
     -------
     issued : ``In(1)``; destination; wait : ``In(range(READ_AFTER_WRITE))``
         The last beat of a row is issued that goes to ``destination``; ``wait`` is READ_AFTER_WRITE - n, at
         least 0.
-    context
-        Of the row that is issued, and of the one that would start.
+    context; long : ``In(1)``
+        Of the row that is issued, and of the one that would start; whether it has more beats than a context owns.
     a, b, c
         Register numbers to ask for.
     to_scalar, a_scalar, b_scalar, c_scalar : ``In(1)``
@@ -44,6 +47,7 @@ class Hazards(wiring.Component):
                 "destination": In(register),
                 "wait": In(range(READ_AFTER_WRITE)),
                 "context": In(context_bits(config)),
+                "long": In(1),
                 "index": In(range(config.scalars)),
                 **{name: In(register) for name in "abc"},
                 **{name: In(1) for name in ("to_scalar", "a_scalar", "b_scalar", "c_scalar")},
@@ -56,13 +60,15 @@ class Hazards(wiring.Component):
         vectors = self._count(m, "left", self.config.vector_registers, self.issued & ~self.to_scalar)
         scalars = self._count(m, "scalar_left", self.config.scalars, self.issued & self.to_scalar)
 
+        apart = self._behind_long(m)
+
         def waits(number: Signal, scalar: Signal) -> Value:
-            return Mux(scalar, scalars.bit_select(number, 1), vectors.bit_select(number, 1))
+            return Mux(scalar, scalars.bit_select(number, 1), vectors.bit_select(number, 1) | apart)
 
         m.d.comb += [
             self.a_waits.eq(waits(self.a, self.a_scalar)),
             self.b_waits.eq(waits(self.b, self.b_scalar)),
-            self.c_waits.eq(self._accumulates(m)),
+            self.c_waits.eq(self._accumulates(m) | (~self.c_scalar & apart)),
             self.index_waits.eq(scalars.bit_select(self.index, 1)),
         ]
         return m
@@ -79,6 +85,16 @@ class Hazards(wiring.Component):
             m.d.comb += waits[n].eq(left != 0)
         return waits
 
+    def _behind_long(self, m: Module) -> Value:
+        """Whether a row of another context than 0 must wait for the end of a long one."""
+        left = Signal(range(READ_AFTER_WRITE), name="long_left")
+        if self.config.context_count == 1:
+            return left.any()
+        m.d.sync += left.eq(Mux(left == 0, 0, left - 1))
+        with m.If(self.issued & ~self.to_scalar & self.long):
+            m.d.sync += left.eq(READ_AFTER_WRITE - 1)
+        return left.any() & (self.context != 0)
+
     def _accumulates(self, m: Module) -> Value:
         """Whether ``c`` was the destination too shortly ago: a place for each of the last ``LOOP`` - 1 cycles."""
         ours, waits = self._place(self.c, self.c_scalar), []
@@ -87,7 +103,11 @@ class Hazards(wiring.Component):
             recent = [Signal.like(value, name=f"{name}{age}") for name, value in zip(NAMES, before, strict=True)]
             m.d.sync += [to.eq(of) for to, of in zip(recent, before, strict=True)]
             valid, destination, wait = before = recent
-            waits.append(valid & (destination == ours) & (wait >= READ_AFTER_WRITE - LOOP + age))
+            contexts = len(Value.cast(self.context))
+            differs = Signal.like(ours, name=f"differs{age}")
+            m.d.comb += differs.eq(destination ^ ours)
+            same = ~differs[contexts:].any() & (~differs[:contexts].any() | self.long)
+            waits.append(valid & same & (wait >= READ_AFTER_WRITE - LOOP + age))
         return Cat(*waits).any()
 
     def _place(self, number: Value, scalar: Value) -> Value:

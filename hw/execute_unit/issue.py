@@ -8,7 +8,7 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.config import Config
 from daedal.hw.execute_unit.hazards import Hazards
-from daedal.hw.execute_unit.records import issue_layout
+from daedal.hw.execute_unit.records import is_long, issue_layout
 from daedal.hw.execute_unit.schedule import LOOP
 from daedal.hw.interfaces import lane_beat_stream
 from daedal.hw.isa.execute import PARTIAL_SUMS, OperandKind
@@ -111,7 +111,7 @@ class Issue(wiring.Component):
             hazards.a_scalar.eq(a_scalar), hazards.b_scalar.eq(b_scalar), hazards.c_scalar.eq(row.c_scalar),
             hazards.index.eq(row.index), hazards.destination.eq(row.destination), hazards.wait.eq(row.row.wait),
             hazards.a.eq(row.a.register), hazards.b.eq(row.b.register), hazards.c.eq(row.c),
-            hazards.context.eq(row.context),
+            hazards.context.eq(row.context), hazards.long.eq(is_long(self.config, row.row)),
             conflicts.eq(
                 ((a_register | a_scalar) & ~row.a.zero & hazards.a_waits)
                 | ((b_register | b_scalar) & ~row.b.zero & hazards.b_waits)

@@ -83,6 +83,26 @@ async def short_rows_behind_a_long_one(dut):
 
 
 @cocotb.test()
+@cocotb.parametrize(shortest=[0, 1])
+async def rows_of_contexts_within_a_long_one(dut, shortest):
+    """A context's part of a register is read right after a long row wrote it, and the long row after the context did."""
+    config = bench_config()
+    contexts = config.context_count
+    long = min(config.context_beats + 1, config.register_beats) if shortest else config.register_beats
+    own = {"kind": REGISTER, "number": 0}
+    whole, short = {"op": VectorOp.MOVE, "a": Q0, "destination": 0}, {"length": 1}
+    copy = {"op": VectorOp.MOVE, "a": own, "destination": 1}
+    callbacks = [
+        [whole], [accumulate()], [accumulate() | short], [copy | short, store(1, **short)], [store()], [store(**short)],
+    ]  # fmt: skip
+    tokens = [(0, 0)] + [(2, context) for context in range(contexts)]
+    for context in range(contexts):
+        for use in (2, 3):
+            tokens += [(0, 0), (use, context), (5, context), (1, 0), (use, context), (1, 0), (4, 0)]
+    await run(dut, [long * config.lanes, config.lanes], callbacks, tokens)
+
+
+@cocotb.test()
 async def one_token_per_cycle(dut):
     """Callbacks of one instruction on one beat, each for a register of its own."""
     registers = 8

@@ -126,11 +126,12 @@ class Row:
 
 @dataclass
 class Model:
-    """State of the unit: registers of each context and scalars (None: empty), what it was given and gave so far."""
+    """State of the unit: vector registers, of which each context has a share, and scalars (None: empty); what it was
+    given and gave so far.
+    """
 
     config: Config
     lengths: list[int]
-    contexts: list[list[np.ndarray | None]] = field(default_factory=list)
     rows: tuple[list[Row], list[Row]] = field(default_factory=lambda: ([], []))
     scalars: list[int] = field(default_factory=list)
     stores: list[Row] = field(default_factory=list)
@@ -141,15 +142,17 @@ class Model:
     def __post_init__(self) -> None:
         self.own_scalars: list[int | None] = [None] * self.config.scalars
         self.turns = [0] * self.config.context_count
-        self.contexts = [[None] * self.config.vector_registers for _ in range(self.config.context_count)]
-        self.registers = self.contexts[0]
+        self.memory = np.zeros((self.config.vector_registers, self.config.vl_max), np.uint32)
+        self.written: set[tuple[int, int]] = set()
+        """Contexts and registers of theirs that are not empty."""
+        self.context = 0
 
     def execute(self, code: dict[str, Any], make_row: Any, make_scalar: Any, context: int = 0) -> None:
         """Do one instruction; what it pops is made by ``make_row(elements)``, ``make_scalar(is_count, below)``.
 
         A member ``below`` of ``code``: the scalar that it pops is an integer less than that.
         """
-        self.registers, self.context = self.contexts[context], context
+        self.context = context
         code = self._renamed(code)
         if code["op"] is not VectorOp.NOP:
             self._do(code, make_row, make_scalar)
@@ -194,20 +197,33 @@ class Model:
             if mode is Mode.REDUCE:
                 b = self._operand(code["b"], count, make_row, make_scalar) if op in WITH_B else None
                 result: Any = reduce(op, a, b)
-                self.registers[code["c"]] = None
+                self.written.discard((self.context, code["c"]))
             else:
                 result = self._result(op, code, a, self._addend(code, count), make_row, make_scalar)
         self._clear(code)
         if mode is Mode.VECTOR:
-            self.registers[code["destination"]] = result
+            self.written.add((self.context, code["destination"]))
+            self._elements(code["destination"])[:count] = result
         else:
             self.own_scalars[code["destination"]] = int(result if mode is Mode.REDUCE else result[0])
 
     def _clear(self, code: dict[str, Any]) -> None:
         if code.get("clear"):
-            where: Any = self.own_scalars if code["a"]["kind"] is OperandKind.SCALAR_REGISTER else self.registers
-            if code["a"]["kind"] in (OperandKind.SCALAR_REGISTER, OperandKind.REGISTER):
-                where[code["a"]["number"]] = None
+            kind, number = code["a"]["kind"], code["a"]["number"]
+            if kind is OperandKind.SCALAR_REGISTER:
+                self.own_scalars[number] = None
+            elif kind is OperandKind.REGISTER:
+                self.written.discard((self.context, number))
+
+    def _elements(self, number: int) -> np.ndarray:
+        """The elements of a register from the context's first one on."""
+        return self.memory[number][self.context * self.config.context_beats * self.config.lanes :]
+
+    def _register(self, number: int, first: int, count: int) -> np.ndarray | None:
+        """What the context has of a register, or None if it is empty."""
+        if (self.context, number) not in self.written:
+            return None
+        return self._elements(number)[first : first + count].copy()
 
     def _element(self, code: dict[str, Any]) -> np.ndarray | None:
         """The element that the index names; None, and ``bad_index``, if there is none."""
@@ -215,16 +231,15 @@ class Model:
         if index >= (shared if self.context else self.config.vl_max):
             self.bad_index = index
             return None
-        register = self.registers[code["a"]["number"]]
-        return np.zeros(1, np.uint32) if register is None else register[index : index + 1].copy()
+        found = self._register(code["a"]["number"], index, 1)
+        return np.zeros(1, np.uint32) if found is None else found
 
     def _addend(self, code: dict[str, Any], count: int) -> np.ndarray | None:
         """``c``, or None if it is empty."""
         if code.get("mode", Mode.VECTOR) is Mode.SCALAR:
             value = self.own_scalars[code["c"]]
             return None if value is None else np.array([value], np.uint32)
-        c = self.registers[code["c"]]
-        return None if c is None else c[:count]
+        return self._register(code["c"], 0, count)
 
     def _result(self, op: VectorOp, code: dict[str, Any], a: np.ndarray, added: np.ndarray | None,
                 make_row: Any, make_scalar: Any) -> np.ndarray:  # fmt: skip
@@ -254,5 +269,5 @@ class Model:
             return np.full(count, self.scalars[-1] & 0xFFFFFFFF, np.uint32)
         if kind is OperandKind.SCALAR_REGISTER:
             return np.full(count, self.own_scalars[number] or 0, np.uint32)
-        register = self.registers[number]
-        return np.zeros(count, np.uint32) if register is None else register[:count].copy()
+        found = self._register(number, 0, count)
+        return np.zeros(count, np.uint32) if found is None else found
