@@ -85,7 +85,7 @@ async def short_rows_behind_a_long_one(dut):
 @cocotb.test()
 @cocotb.parametrize(shortest=[0, 1])
 async def rows_of_contexts_within_a_long_one(dut, shortest):
-    """A context's part of a register is read right after a long row wrote it, and the long row after the context did."""
+    """A context's part of a register is read right after a long row wrote it, the long row after the context did."""
     config = bench_config()
     contexts = config.context_count
     long = min(config.context_beats + 1, config.register_beats) if shortest else config.register_beats
