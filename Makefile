@@ -24,8 +24,8 @@ setup: $(INSTALLED)  ## make the environment in .venv (every command below does 
 sim: $(INSTALLED)  ## run PyTorch layers on the simulated RTL and compare [ARGS="--target emulator"]
 	@$(BIN)/daedal sim $(ARGS)
 
-test: $(INSTALLED)  ## run every test [ARGS="-x"]
-	@$(BIN)/python -m pytest $(ARGS)
+test: $(INSTALLED)  ## run every test, on all cores [ARGS="-x"]
+	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
 
 test-full: $(INSTALLED)  ## run a billion operations on a lane's RTL, and all divisions [ARGS="--count 1000000 --processes 1"]
 	@$(BIN)/python -m tests.full $(ARGS)
