@@ -14,7 +14,7 @@ def run(options: Options) -> list[Row]:
     seeds = range(1, options.place_seeds + 1)
     rows = []
     for unit in UNITS:
-        if options.units and unit.name not in options.units:
+        if not unit.exists(options.config) or (options.units and unit.name not in options.units):
             continue
         say(f"synthesis: {unit.name}")
         route = options.route_large or not unit.large

@@ -29,6 +29,8 @@ class Unit:
         What its memories and multipliers must map to; another outcome is marked.
     large
         Routing it takes so long that it is only done on request; without, its clock is estimated from the placement.
+    exists
+        Whether a configuration has it.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Unit:
     make: Callable[[Any, Config], wiring.Component]
     kinds: frozenset[str] = frozenset()
     large: bool = False
+    exists: Callable[[Config], bool] = lambda _: True
 
     def build(self, config: Config) -> wiring.Component:
         """The component, with errors of its own if it cannot be made."""
@@ -64,9 +67,13 @@ def _queue(layout: str, depth: str) -> Callable[[Any, Config], wiring.Component]
     return make
 
 
-def _outer_level(cls: Any, config: Config) -> wiring.Component:
-    component: wiring.Component = cls(config, 0)
-    return component
+def _level(number: int) -> Unit:
+    def make(cls: Any, config: Config) -> wiring.Component:
+        component: wiring.Component = cls(config, number)
+        return component
+
+    return Unit(f"level {number}", "access_unit.level:Level", make, large=True,
+                exists=lambda config: number < config.levels)  # fmt: skip
 
 
 def _unit(name: str, source: str, *kinds: str, make: Callable[[Any, Config], wiring.Component] = _of_config,
@@ -84,9 +91,10 @@ UNITS = (
     _unit("vector queues", "queues.vector_queues:VectorQueues", BLOCK_RAM),
     _unit("read fabric", "memory.fabric:ReadFabric"),
     _unit("store unit", "memory.store_unit:StoreUnit"),
-    _unit("level", "access_unit.level:Level", make=_outer_level, large=True),
+    *map(_level, range(4)),
     _unit("event unit", "access_unit.event_unit:EventUnit", large=True),
     _unit("access unit", "access_unit.access_unit:AccessUnit", BLOCK_RAM, DSP, large=True),
+    _unit("iterative unit", "execute_unit.iterative_unit:IterativeUnit", make=_alone),
     _unit("execute unit", "execute_unit.execute_unit:ExecuteUnit", BLOCK_RAM, DSP, large=True),
     _unit("loader", "host.loader:Loader"),
     _unit("control port", "host.control_port:ControlPort"),
