@@ -4,19 +4,9 @@
 #include <cstdint>
 #include <cstring>
 
+#include "binary32.h"
+
 namespace {
-
-float number(uint32_t bits) {
-    float value;
-    std::memcpy(&value, &bits, 4);
-    return value;
-}
-
-uint32_t pattern(float value) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, 4);
-    return bits;
-}
 
 // Wrong quotients among the dividends with the patterns from `first` up to, not including, `end`; no infinity, no NaN.
 uint64_t wrong_quotients(uint32_t count, float y, uint32_t first, uint32_t end) {

@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "Vmodel.h"
+#include "binary32.h"
+#include "coverage.h"
 #include "verilated.h"
 
 #include "iterative_parameters.h"
@@ -29,18 +31,6 @@ struct Report {
     uint32_t got, want;
 };
 
-float number(uint32_t bits) {
-    float value;
-    std::memcpy(&value, &bits, 4);
-    return value;
-}
-
-uint32_t pattern(float value) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, 4);
-    return bits;
-}
-
 uint32_t canonical(float value) { return value != value ? CANONICAL_NAN : pattern(value); }
 
 uint32_t to_integer(float value) {
@@ -61,18 +51,6 @@ uint32_t expected(const Operation &x) {
     default: return canonical((float)std::ldexp((double)a, std::max(-700, std::min(700, (int32_t)x.b))));
     }
 }
-
-struct Random {
-    uint64_t state;
-    uint64_t next() {
-        uint64_t z = state += 0x9e3779b97f4a7c15;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-        z = (z ^ z >> 27) * 0x94d049bb133111eb;
-        return z ^ z >> 31;
-    }
-    uint32_t below(uint32_t bound) { return (next() >> 32) * bound >> 32; }
-    int between(int low, int high) { return low + (int)below(high - low + 1); }
-};
 
 // Any bits, or a normal or subnormal number whose fraction may have structure.
 uint32_t any(Random &random) {
@@ -143,7 +121,7 @@ extern "C" {
 
 class Bench {
   public:
-    Bench() : top(new Vmodel(&context)) {
+    Bench() : top(new Vmodel(&context)), coverage(context) {
         top->i__valid = 0, top->o__ready = 0;
         cycle(1);
     }
@@ -178,6 +156,7 @@ class Bench {
 
     VerilatedContext context;
     std::unique_ptr<Vmodel> top;
+    Coverage coverage;
 };
 
 // Operation `op` on every pair of `values`.

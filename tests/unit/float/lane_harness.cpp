@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "Vmodel.h"
+#include "binary32.h"
 #include "coverage.h"
 #include "verilated.h"
 
@@ -24,18 +25,6 @@ struct Report {
     Operation first;
     uint32_t got, want;
 };
-
-float number(uint32_t bits) {
-    float value;
-    std::memcpy(&value, &bits, 4);
-    return value;
-}
-
-uint32_t pattern(float value) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, 4);
-    return bits;
-}
 
 bool is_nan(uint32_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
 
@@ -123,18 +112,6 @@ void judge(Report &report, const Operation &operation, uint32_t got, uint32_t wa
         report.want = want;
     }
 }
-
-struct Random {
-    uint64_t state;
-    uint64_t next() {
-        uint64_t z = state += 0x9e3779b97f4a7c15;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-        z = (z ^ z >> 27) * 0x94d049bb133111eb;
-        return z ^ z >> 31;
-    }
-    uint32_t below(uint32_t bound) { return (next() >> 32) * bound >> 32; }
-    int between(int low, int high) { return low + (int)below(high - low + 1); }
-};
 
 // A fraction with structure: random, a few bits, runs of ones at either end.
 uint32_t fraction(Random &random) {

@@ -136,7 +136,7 @@ def lane_parameters() -> str:
 @cache
 def lane_model() -> ctypes.CDLL:
     """The verilated lane with its harness."""
-    files = {**read_sources(HERE, "lane_harness.cpp"), "lane_parameters.h": lane_parameters()}
+    files = {**read_sources(HERE, "binary32.h", "lane_harness.cpp"), "lane_parameters.h": lane_parameters()}
     text = verilog.convert(DividingLane(), name="lane", emit_src=coverage.is_wanted())
     return ctypes.CDLL(str(build_verilated("lane", text, files, top="lane")))
 
@@ -145,24 +145,24 @@ def lane_model() -> ctypes.CDLL:
 def reciprocal_model() -> ctypes.CDLL:
     """The verilated reciprocal unit with its harness."""
     text = verilog.convert(Reciprocal(), name="reciprocal", emit_src=coverage.is_wanted())
-    files = read_sources(HERE, "reciprocal_harness.cpp")
+    files = read_sources(HERE, "binary32.h", "reciprocal_harness.cpp")
     return ctypes.CDLL(str(build_verilated("reciprocal", text, files, top="reciprocal")))
 
 
 @cache
 def iterative_model() -> ctypes.CDLL:
     """The verilated iterative unit with its harness."""
-    text = verilog.convert(IterativeUnit(), name="iterative", emit_src=False)
+    text = verilog.convert(IterativeUnit(), name="iterative", emit_src=coverage.is_wanted())
     names = ", ".join(f"OP_{op.name} = {op.value}" for op in IterativeOp)
     header = ["#pragma once", "#include <algorithm>", f"enum {{ {names}, OP_BITS = {Shape.cast(IterativeOp).width} }};",
               f"static const uint32_t CANONICAL_NAN = {CANONICAL_NAN:#x};", ""]  # fmt: skip
-    files = {**read_sources(HERE, "iterative_harness.cpp"), "iterative_parameters.h": "\n".join(header)}
+    files = {**read_sources(HERE, "binary32.h", "iterative_harness.cpp"), "iterative_parameters.h": "\n".join(header)}
     return ctypes.CDLL(str(build_verilated("iterative", text, files, top="iterative")))
 
 
 def all_dividends_library() -> ctypes.CDLL:
     """The three passes on the host's arithmetic."""
-    return ctypes.CDLL(str(build_library("all_dividends", read_sources(HERE, "all_dividends.cpp"))))
+    return ctypes.CDLL(str(build_library("all_dividends", read_sources(HERE, "binary32.h", "all_dividends.cpp"))))
 
 
 def words(values: Sequence[int]) -> ctypes.Array[ctypes.c_uint32]:

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "Vmodel.h"
+#include "binary32.h"
 #include "coverage.h"
 #include "verilated.h"
 
@@ -14,16 +15,6 @@
 #define o__payload o___05Fpayload
 #define o__valid o___05Fvalid
 #define o__ready o___05Fready
-
-namespace {
-
-uint32_t pattern(float value) {
-    uint32_t bits;
-    std::memcpy(&bits, &value, 4);
-    return bits;
-}
-
-} // namespace
 
 extern "C" {
 
