@@ -16,6 +16,7 @@ from daedal.compiler.context import load_pass, make_context
 from daedal.compiler.dialects import slcv
 from daedal.compiler.kernel import BufferSpec, Kernel
 from daedal.compiler.transforms.addresses import buffer_name
+from daedal.compiler.transforms.convert_slcv_to_dlc import ConvertSlcvToDlc
 from daedal.compiler.transforms.lower_emb import LowerEmb
 from daedal.compiler.transforms.tile_columns import TileColumns
 from daedal.errors import UnsupportedOperation
@@ -23,8 +24,8 @@ from daedal.hw.config import Config
 
 LEVELS: Mapping[str, tuple[str, ...]] = {
     "scf": ("lower-emb",),
-    "slc": ("rows-from-scalars", "promote-rows", "hoist-invariants", "convert-scf-to-slc"),
-    "slcv": ("convert-slc-to-slcv", "elide-initialization", "tile-columns"),
+    "slc": ("functions-from-calls", "rows-from-scalars", "promote-rows", "hoist-invariants", "convert-scf-to-slc"),
+    "slcv": ("convert-slc-to-slcv", "expand-functions", "elide-initialization", "tile-columns"),
     "dlc": ("convert-slcv-to-dlc",),
 }
 """Level -> the passes that lead to it from the level before."""
@@ -113,4 +114,6 @@ def _make(name: str, config: Config, bounds: str) -> ModulePass:
         return LowerEmb(bounds)
     if name == TileColumns.name:
         return TileColumns(elements=config.vl_max, levels=config.levels)
+    if name == ConvertSlcvToDlc.name:
+        return ConvertSlcvToDlc(steps=config.steps)
     return load_pass(name)()

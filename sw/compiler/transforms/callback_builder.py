@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from daedal.compiler.dialects import slc
+from daedal.errors import UnsupportedOperation
 
 
 def free_values(op: Operation) -> list[SSAValue]:
@@ -41,11 +41,15 @@ class CallbackBuilder:
         self._block = Block()
         self._known: dict[SSAValue, SSAValue] = {}
 
-    def add(self, statement: scf.ForOp) -> None:
-        """Append a loop over a row."""
+    def add(self, statement: Operation) -> None:
+        """Append a loop over a row, or the store of a single f32."""
         for value in free_values(statement):
             self._value(value)
-        self._block.add_op(statement.clone(dict(self._known)))
+        copy = statement.clone(dict(self._known))
+        self._block.add_op(copy)
+        for old, new in zip(statement.results, copy.results, strict=True):
+            new.name_hint = old.name_hint
+            self._known[old] = new
 
     def finish(self) -> slc.CallbackOp:
         """The operation."""
@@ -72,8 +76,12 @@ class CallbackBuilder:
     def _recompute(self, old: SSAValue) -> SSAValue:
         op = old.owner
         assert isinstance(op, Operation)
+        if op.regions:
+            raise UnsupportedOperation(f"value %{old.name_hint or '?'} must be used where it is computed")
         for operand in op.operands:
             self._value(operand)
         copy = op.clone(dict(self._known))
         self._block.add_op(copy)
-        return copy.results[op.results.index(old)]
+        result = copy.results[op.results.index(old)]
+        result.name_hint = old.name_hint
+        return result
