@@ -296,3 +296,221 @@ def elementwise(rng: np.random.Generator, name: str, dim: int) -> Case:
     i[0] = 0
     with np.errstate(all="ignore"):
         return Case(text, {"t": t, "i": i, "out": (4, dim)}, np.asarray(compute(t[i]), F32))
+
+
+def singles(rng: np.random.Generator, count: int = 24) -> Case:
+    """Arithmetic on single numbers, no rows at all."""
+    text = function(
+        "%a: memref<?xf32>, %b: memref<?xf32>, %i: memref<?xi32>, %out: memref<?xf32>",
+        """
+        %n = memref.dim %out, %c0 : memref<?xf32>
+        %one = arith.constant 1.0 : f32
+        scf.for %p = %c0 to %n step %c1 {
+          %x = memref.load %a[%p] : memref<?xf32>
+          %y = memref.load %b[%p] : memref<?xf32>
+          %k = memref.load %i[%p] : memref<?xi32>
+          %whole = arith.sitofp %k : i32 to f32
+          %size = math.absf %x : f32
+          %root = math.sqrt %size : f32
+          %product = arith.mulf %x, %y : f32
+          %less = arith.subf %product, %whole : f32
+          %quotient = arith.divf %less, %root : f32
+          %inverse = arith.divf %one, %y : f32
+          %more = math.fma %inverse, %x, %quotient : f32
+          %above = arith.cmpf ogt, %more, %one : f32
+          %least = arith.select %above, %one, %more : f32
+          %negative = arith.negf %least : f32
+          %below = arith.cmpf olt, %negative, %x : f32
+          %lesser = arith.select %below, %negative, %x : f32
+          %sum = arith.addf %lesser, %more : f32
+          memref.store %sum, %out[%p] : memref<?xf32>
+        }""",
+        1,
+    )
+    a, b = (rng.standard_normal((2, count)) * 3).astype(F32)
+    a[0], b[1] = 0, 0
+    i = rng.integers(-(1 << 31), 1 << 31, count).astype(np.int32)
+    i[3:] %= 100
+    with np.errstate(all="ignore"):
+        more = fma(F32(1) / b, a, (a * b - i.astype(F32)) / np.sqrt(abs(a)))
+        negative = -np.where(more > 1, F32(1), more)
+        expected = np.where(negative < a, negative, a) + more
+    return Case(text, {"a": a, "b": b, "i": i, "out": (count,)}, expected)
+
+
+def function_of_numbers(name: str, x: Array) -> Case:
+    """The exponential or the sigmoid of each number."""
+    text = function(
+        "%x: memref<?xf32>, %out: memref<?xf32>",
+        f"""
+        %n = memref.dim %out, %c0 : memref<?xf32>
+        scf.for %p = %c0 to %n step %c1 {{
+          %y = memref.load %x[%p] : memref<?xf32>
+          %z = func.call @daedal_{name}(%y) : (f32) -> f32
+          memref.store %z, %out[%p] : memref<?xf32>
+        }}""",
+        1,
+    )
+    compute = numpy_exponential if name == "exp" else numpy_sigmoid
+    return Case(text, {"x": x, "out": x.shape}, compute(x))
+
+
+REDUCTIONS: dict[str, tuple[str, str, Callable[[Array, Array], Array]]] = {
+    "sum": ("0.0", "%next = arith.addf %x, %acc : f32", lambda x, y: reduced(VectorOp.ADD, x)),
+    "sum from a number": (
+        "1.5",
+        "%next = arith.addf %acc, %x : f32",
+        lambda x, y: reduced(VectorOp.ADD, x) + F32(1.5),
+    ),
+    "of sums": (
+        "0.0",
+        "%s = arith.addf %x, %y : f32\n%next = arith.addf %acc, %s : f32",
+        lambda x, y: reduced(VectorOp.ADD, x + y),
+    ),
+    "max": (
+        "0xFF800000",
+        "%c = arith.cmpf ogt, %x, %acc : f32\n%next = arith.select %c, %x, %acc : f32",
+        lambda x, y: reduced(VectorOp.MAX, x),
+    ),
+    "min from a number": (
+        "-0.25",
+        "%c = arith.cmpf olt, %x, %acc : f32\n%next = arith.select %c, %x, %acc : f32",
+        lambda x, y: np.minimum(reduced(VectorOp.MIN, x), F32(-0.25)),
+    ),
+    "scaled": (
+        "0.0",
+        "%h = arith.constant 0.5 : f32\n%z = arith.mulf %x, %h : f32\n%next = math.fma %z, %y, %acc : f32",
+        lambda x, y: reduced(VectorOp.FMA, x * F32(0.5), y),
+    ),
+}
+
+
+def reduction(rng: np.random.Generator, name: str, dim: int) -> Case:
+    """One reduction of the rows of one or two tables."""
+    initial, each, compute = REDUCTIONS[name]
+    text = function(
+        f"{table('a', dim)}, {table('b', dim)}, %out: memref<?xf32>",
+        f"""
+        %n = memref.dim %out, %c0 : memref<?xf32>
+        %initial = arith.constant {initial} : f32
+        scf.for %p = %c0 to %n step %c1 {{
+          %s = scf.for %d = %c0 to %dim step %c1 iter_args(%acc = %initial) -> (f32) {{
+            {row("a", "%p", dim, "x")} {row("b", "%p", dim, "y")}
+            {each}
+            scf.yield %next : f32
+          }} {{daedal.reduce}}
+          memref.store %s, %out[%p] : memref<?xf32>
+        }}""",
+        dim,
+    )
+    a, b = rng.standard_normal((2, 5, dim)).astype(F32)
+    expected = np.array([compute(x, y) for x, y in zip(a, b, strict=True)], F32)
+    return Case(text, {"a": a, "b": b, "out": (5,)}, expected)
+
+
+def cosines(rng: np.random.Generator, dim: int, vertices: int = 5, edges: int = 20) -> Case:
+    """For each vertex the mean over its edges of exp(cosine of the two rows), times its row: numbers cross callbacks.
+
+    The length of a vertex's own row is computed before its edges and used with each; the sum over the edges is carried
+    from one to the next; a square of the row is needed only after them.
+    """
+    text = function(
+        f"{table('x', dim)}, %row: memref<?xi32>, %col: memref<?xi32>, %out: memref<?x{dim}xf32>",
+        f"""
+        %n = memref.dim %out, %c0 : memref<?x{dim}xf32>
+        scf.for %v = %c0 to %n step %c1 {{
+          {BOUNDS}
+          {dot(row("x", "%v", dim, "w"), "w", "w", "square", "acc0")}
+          %length = math.sqrt %square : f32
+          %sum, %count = scf.for %p = %begin to %end step %c1 iter_args(%acc = %zero, %i = %c0) -> (f32, index) {{
+            {load_index("col", "%p", "k")}
+            {dot(row("x", "%k", dim, "y") + row("x", "%v", dim, "w"), "y", "w", "product", "acc1")}
+            {dot(row("x", "%k", dim, "y"), "y", "y", "other", "acc2")}
+            %root = math.sqrt %other : f32
+            %both = arith.mulf %root, %length : f32
+            %cosine = arith.divf %product, %both : f32
+            %e = func.call @daedal_exp(%cosine) : (f32) -> f32
+            %next_acc = arith.addf %acc, %e : f32
+            %next_i = arith.addi %i, %c1 : index
+            scf.yield %next_acc, %next_i : f32, index
+          }}
+          %least = arith.maxsi %count, %c1 : index
+          %wide = arith.index_cast %least : index to i32
+          %edges = arith.sitofp %wide : i32 to f32
+          %mean = arith.divf %sum, %edges : f32
+          %weight = arith.divf %mean, %square : f32
+          scf.for %d = %c0 to %dim step %c1 {{
+            {row("x", "%v", dim, "w")}
+            %z = arith.mulf %w, %weight : f32
+            memref.store %z, %out[%v, %d] : memref<?x{dim}xf32>
+          }}
+        }}""",
+        dim,
+    )
+    x = rng.standard_normal((vertices, dim)).astype(F32)
+    rows, col = graph(rng, vertices, edges)
+    expected = np.zeros((vertices, dim), F32)
+    for v in range(vertices):
+        square, total = reduced(VectorOp.FMA, x[v], x[v]), F32(0)
+        for k in col[rows[v] : rows[v + 1]]:
+            both = np.sqrt(reduced(VectorOp.FMA, x[k], x[k])) * np.sqrt(square)
+            total = total + numpy_exponential(reduced(VectorOp.FMA, x[k], x[v]) / both)
+        mean = total / F32(max(rows[v + 1] - rows[v], 1))
+        expected[v] = x[v] * (mean / square)
+    return Case(text, {"x": x, "row": rows, "col": col, "out": (vertices, dim)}, expected)
+
+
+def updates(rng: np.random.Generator, dim: int, vertices: int = 6) -> Case:
+    """``out[v] += (x[v] . y[k[v]]) * x[v]``."""
+    text = function(
+        f"{table('x', dim)}, {table('y', dim)}, %ks: memref<?xi32>, %out: memref<?x{dim}xf32>",
+        f"""
+        %n = memref.dim %out, %c0 : memref<?x{dim}xf32>
+        scf.for %v = %c0 to %n step %c1 {{
+          {load_index("ks", "%v", "k")}
+          {dot(row("x", "%v", dim, "a") + row("y", "%k", dim, "b"), "a", "b", "s")}
+          scf.for %d = %c0 to %dim step %c1 {{
+            {row("x", "%v", dim, "a")}
+            %o = memref.load %out[%v, %d] : memref<?x{dim}xf32>
+            %z = math.fma %s, %a, %o : f32
+            memref.store %z, %out[%v, %d] : memref<?x{dim}xf32>
+          }}
+        }}""",
+        dim,
+    )
+    x, y, out = rng.standard_normal((3, vertices, dim)).astype(F32)
+    ks = rng.integers(0, vertices, vertices).astype(np.int32)
+    expected = out.copy()
+    for v, k in enumerate(ks):
+        expected[v] = fma(reduced(VectorOp.FMA, x[v], y[k]), x[v], out[v])
+    return Case(text, {"x": x, "y": y, "ks": ks, "out": out}, expected)
+
+
+def conditional(rng: np.random.Generator, dim: int, vertices: int = 6) -> Case:
+    """The dot product of rows v and k[v], and the row scaled by it, where ``k[v]`` is not -1."""
+    text = function(
+        f"{table('x', dim)}, %ks: memref<?xi32>, %rows: memref<?x{dim}xf32>, %out: memref<?xf32>",
+        f"""
+        %n = memref.dim %out, %c0 : memref<?xf32>
+        scf.for %v = %c0 to %n step %c1 {{
+          {load_index("ks", "%v", "k")}
+          %there = arith.cmpi sge, %k, %c0 : index
+          scf.if %there {{
+            {dot(row("x", "%v", dim, "a") + row("x", "%k", dim, "b"), "a", "b", "s")}
+            memref.store %s, %out[%v] : memref<?xf32>
+            scf.for %d = %c0 to %dim step %c1 {{
+              {row("x", "%v", dim, "a")}
+              %z = arith.mulf %s, %a : f32
+              memref.store %z, %rows[%v, %d] : memref<?x{dim}xf32>
+            }}
+          }}
+        }}""",
+        dim,
+    )
+    x, out = rng.standard_normal((vertices, dim)).astype(F32), np.full(vertices, 7, F32)
+    ks = np.array([3, -1, 0, 5, -1, 2], np.int32)
+    expected = out.copy()
+    for v, k in enumerate(ks):
+        if k >= 0:
+            expected[v] = reduced(VectorOp.FMA, x[v], x[k])
+    return Case(text, {"x": x, "ks": ks, "rows": (vertices, dim), "out": out}, expected)

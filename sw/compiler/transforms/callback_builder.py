@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from daedal.compiler.dialects import slc
 from daedal.errors import UnsupportedOperation
@@ -61,7 +63,7 @@ class CallbackBuilder:
             if new is None:
                 self._known[old] = self._recompute(old)
             elif isinstance(new.type, slc.StreamType):
-                self._known[old] = self._input(new)
+                self._known[old] = self._as(old.type, self._input(new))
             else:
                 self._known[old] = new
         return self._known[old]
@@ -72,6 +74,14 @@ class CallbackBuilder:
             argument.name_hint = stream.name_hint
             self._inputs[stream] = argument
         return self._inputs[stream]
+
+    def _as(self, kind: Attribute, value: SSAValue) -> SSAValue:
+        """A loaded integer in its own type: streams are of index."""
+        if not isinstance(kind, IntegerType) or value.type == kind:
+            return value
+        cast = arith.IndexCastOp(value, kind)
+        self._block.add_op(cast)
+        return cast.result
 
     def _recompute(self, old: SSAValue) -> SSAValue:
         op = old.owner
