@@ -94,7 +94,7 @@ def sigmoid(op: Arithmetic[Value], x: Value) -> Value:
 
 
 def _power(op: Arithmetic[Value], x: Value) -> Value:
-    """exp of what is no more than ``MOST``."""
+    """Exp of what is no more than ``MOST``."""
     x = op.keep_greater(op.constant(LEAST), x)
     whole = op.to_integer(op.multiply(x, op.constant(LOG2_E)))
     number = op.to_float(whole)

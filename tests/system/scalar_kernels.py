@@ -59,9 +59,7 @@ def row(name: str, indices: str, dim: int, to: str) -> str:
 
 def load_index(buffer: str, at: str, to: str) -> str:
     """The load of an index."""
-    return (
-        f"%{to}0 = memref.load %{buffer}[{at}] : memref<?xi32>\n%{to} = arith.index_cast %{to}0 : i32 to index\n"
-    )
+    return f"%{to}0 = memref.load %{buffer}[{at}] : memref<?xi32>\n%{to} = arith.index_cast %{to}0 : i32 to index\n"
 
 
 def dot(rows: str, a: str, b: str, to: str, name: str = "acc") -> str:
@@ -90,14 +88,10 @@ def graph(rng: np.random.Generator, vertices: int, edges: int) -> tuple[Array, A
     return np.array([0, *cuts, edges], np.int32), rng.integers(0, vertices, edges).astype(np.int32)
 
 
-BOUNDS = (
-    "%next = arith.addi %v, %c1 : index\n" + load_index("row", "%v", "begin") + load_index("row", "%next", "end")
-)
+BOUNDS = "%next = arith.addi %v, %c1 : index\n" + load_index("row", "%v", "begin") + load_index("row", "%next", "end")
 
 
-def message_passing(
-    rng: np.random.Generator, activation: str, dim: int, vertices: int = 6, edges: int = 30
-) -> Case:
+def message_passing(rng: np.random.Generator, activation: str, dim: int, vertices: int = 6, edges: int = 30) -> Case:
     """For each vertex the sum of its neighbours, each weighted by a function of their dot product."""
     instructions, compute = ACTIVATIONS[activation]
     text = function(
@@ -231,8 +225,14 @@ def block_attention(rng: np.random.Generator, dim: int, block: int = 4) -> Case:
           scf.for %p = %begin to %end step %c1 {{
             {load_index("col", "%p", "b")}
             scf.for %j = %c0 to %block step %c1 {{
-              {dot(row("q", "%v", dim, "a") + f"%c = memref.load %k[%b, %j, %d] : memref<?x{block}x{dim}xf32>",
-                   "a", "c", "s")}
+              {
+            dot(
+                row("q", "%v", dim, "a") + f"%c = memref.load %k[%b, %j, %d] : memref<?x{block}x{dim}xf32>",
+                "a",
+                "c",
+                "s",
+            )
+        }
               %t = arith.mulf %s, %scale : f32
               memref.store %t, %out[%p, %j] : memref<?x{block}xf32>
             }}

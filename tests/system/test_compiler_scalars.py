@@ -152,15 +152,17 @@ def test_the_reference_fma(rng: np.random.Generator) -> None:
 
 def test_without_scalar_registers(rng: np.random.Generator) -> None:
     config = Config.preset("minimum")
-    with pytest.raises(daedal.UnsupportedOperation, match="loop %e, configuration minimum: .* takes scalar registers"):
+    with pytest.raises(daedal.UnsupportedOperation, match=r"loop %e, configuration minimum: .* takes scalar registers"):
         compile_scf(sddmm(rng, 4).text, config)
-    with pytest.raises(daedal.UnsupportedOperation, match="need 11 scalar registers for constants; .* minimum has 0"):
+    with pytest.raises(daedal.UnsupportedOperation, match=r"need 11 scalar registers for constants; .* minimum has 0"):
         compile_scf(function_of_numbers("sigmoid", CORNERS).text, config)
 
 
 def test_too_few_scalar_registers(rng: np.random.Generator) -> None:
     config = replace(Config.preset("ddr3"), name="few", scalars=12)
-    message = "loop %p, configuration few: a callback needs more than the machine's 12 scalar registers, of which 11 hold"
+    message = (
+        "loop %p, configuration few: a callback needs more than the machine's 12 scalar registers, of which 11 hold"
+    )
     with pytest.raises(daedal.UnsupportedOperation, match=message):
         compile_scf(function_of_numbers("sigmoid", CORNERS).text, config)
 

@@ -25,9 +25,7 @@ COMPARISONS = ("greater", "less", "equal")
 
 def is_row(kind: Attribute) -> bool:
     """Whether ``kind`` is that of a row: a vector of f32 with one dimension."""
-    return (
-        isinstance(kind, VectorType) and kind.get_num_dims() == 1 and isinstance(kind.element_type, Float32Type)
-    )
+    return isinstance(kind, VectorType) and kind.get_num_dims() == 1 and isinstance(kind.element_type, Float32Type)
 
 
 def verify_alike(*values: SSAValue) -> None:
@@ -120,9 +118,7 @@ class SelectOp(IRDLOperation):
     result = result_def()
 
     traits = traits_def(Pure())
-    assembly_format = (
-        "$mask `,` $a `,` $b attr-dict `:` type($mask) `,` type($a) `,` type($b) `->` type($result)"
-    )
+    assembly_format = "$mask `,` $a `,` $b attr-dict `:` type($mask) `,` type($a) `,` type($b) `->` type($result)"
 
     def __init__(self, mask: SSAValue, a: SSAValue, b: SSAValue) -> None:
         super().__init__(operands=[mask, a, b], result_types=[a.type])
@@ -180,4 +176,12 @@ class ScaleOp(IRDLOperation):
         super().__init__(operands=[value, power], result_types=[f32])
 
 
-SCALAR_OPERATIONS = [ReduceOp, ElementOp, CompareOp, SelectOp, SigmoidOp, ToIntegerOp, ScaleOp]
+SCALAR_OPERATIONS: tuple[type[Operation], ...] = (
+    ReduceOp,
+    ElementOp,
+    CompareOp,
+    SelectOp,
+    SigmoidOp,
+    ToIntegerOp,
+    ScaleOp,
+)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import Float32Type, IndexType, IntegerAttr, ModuleOp, f32
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, f32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -62,9 +62,8 @@ class _Function:
                     self._check_loads(op.value, op)
         self._remove_unused()
         for loop in [op for op in self._function.walk() if isinstance(op, scf.ForOp) and is_row_loop(op)]:
-            for value in free_values(loop):
-                if is_float(value):
-                    self._check_loads(value, loop)
+            for needed in filter(is_float, free_values(loop)):
+                self._check_loads(needed, loop)
 
     def _remove_unused(self) -> None:
         for op in reversed(list(self._function.walk())):

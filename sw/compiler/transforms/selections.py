@@ -59,7 +59,7 @@ def _mask(condition: SSAValue, value: Callable[[SSAValue], SSAValue], add: Add) 
     if isinstance(op, arith.CmpfOp) and isinstance(op.lhs.type, Float32Type) and op.predicate.value.data in _MASKS:
         kinds, negated = _MASKS[op.predicate.value.data]
         masks = [add(slcv.CompareOp(kind, value(op.lhs), value(op.rhs))) for kind in kinds]
-        return (masks[0] if len(masks) == 1 else add(arith.AddfOp(*masks))), negated
+        return (masks[0] if len(masks) == 1 else add(arith.AddfOp(masks[0], masks[1]))), negated
     if isinstance(op, arith.AndIOp | arith.OrIOp):
         (first, no_first), (second, no_second) = (_mask(one, value, add) for one in (op.lhs, op.rhs))
         if no_first == no_second:
