@@ -160,9 +160,7 @@ def test_without_scalar_registers(rng: np.random.Generator) -> None:
 
 def test_too_few_scalar_registers(rng: np.random.Generator) -> None:
     config = replace(Config.preset("ddr3"), name="few", scalars=12)
-    message = (
-        "loop %p, configuration few: a callback needs more than the machine's 12 scalar registers, of which 11 hold"
-    )
+    message = "loop %p, configuration few: a callback needs more than the machine's 12 scalar registers, of which 11"
     with pytest.raises(daedal.UnsupportedOperation, match=message):
         compile_scf(function_of_numbers("sigmoid", CORNERS).text, config)
 

@@ -122,16 +122,15 @@ class Places:
         pool = self._pools[OperandKind.SCALAR_REGISTER]
         if not pool.stop:
             raise UnsupportedOperation("computing with single numbers takes scalar registers, and the machine has none")
-        return self._new(OperandKind.SCALAR_REGISTER, f"scalar registers, of which {pool.start} hold constants,")
+        return self._new(OperandKind.SCALAR_REGISTER, f"scalar registers, of which {pool.start} hold constants")
 
     def _new(self, kind: OperandKind, what: str) -> int:
         for register in self._pools[kind]:
             if (kind, register) not in self._taken:
                 self._taken.add((kind, register))
                 return register
-        raise UnsupportedOperation(
-            f"a callback needs more than the machine's {self._pools[kind].stop} {what}".rstrip(",")
-        )
+        there = self._pools[kind].stop
+        raise UnsupportedOperation(f"a callback needs more than the machine's {there} {what}")
 
     def free(self, kind: OperandKind, register: int) -> None:
         """Say that a register is free after the next ``release``."""

@@ -185,3 +185,4 @@ SCALAR_OPERATIONS: tuple[type[Operation], ...] = (
     ToIntegerOp,
     ScaleOp,
 )
+"""What ``slcv`` has for single f32."""

@@ -67,10 +67,10 @@ class _Function:
 
     def _remove_unused(self) -> None:
         for op in reversed(list(self._function.walk())):
-            if isinstance(op, (*PLAIN, *_OTHERS)) or (isinstance(op, memref.LoadOp) and is_float_access(op)):
-                if op.results[0].first_use is None and not _in_row_loop(op):
-                    op.detach()
-                    op.erase()
+            is_free = isinstance(op, (*PLAIN, *_OTHERS)) or (isinstance(op, memref.LoadOp) and is_float_access(op))
+            if is_free and op.results[0].first_use is None and not _in_row_loop(op):
+                op.detach()
+                op.erase()
 
     # ------------------------------------------------------------------ computed values
 

@@ -66,6 +66,6 @@ def _mask(condition: SSAValue, value: Callable[[SSAValue], SSAValue], add: Add) 
             is_product = isinstance(op, arith.AndIOp) != no_first
             return add((arith.MulfOp if is_product else slcv.KeepGreaterOp)(first, second)), no_first
     raise UnsupportedOperation(
-        "the condition of an arith.select of f32 must be an arith.cmpf of f32 (not ord, uno, false or true), or arith.andi "
-        "or arith.ori of two such, both with ordered or both with unordered predicates"
+        "the condition of an arith.select of f32 must be an arith.cmpf of f32 (not ord, uno, false or true), or "
+        "arith.andi or arith.ori of two such, both with ordered or both with unordered predicates"
     )
