@@ -20,7 +20,7 @@ from daedal.compiler.transforms.convert_slcv_to_dlc import ConvertSlcvToDlc
 from daedal.compiler.transforms.lower_emb import LowerEmb
 from daedal.compiler.transforms.tile_columns import TileColumns
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config import Config
+from daedal.hw.config import MAX_BURST, Config
 
 LEVELS: Mapping[str, tuple[str, ...]] = {
     "scf": ("lower-emb",),
@@ -109,11 +109,19 @@ def _advance(context: Context, module: ModuleOp, level: str, config: Config, bou
             raise UnsupportedOperation(f"after pass {name}: {error}") from error
 
 
+def lockstep_bytes(config: Config) -> int:
+    """Bytes of the rows that a callback may pop two at a time.
+
+    A vector queue holds them all, and the budget that the queues share has a burst left for the rows after them.
+    """
+    return (min(config.vector_beats, config.reorder_beats) - MAX_BURST) * config.bus_bytes
+
+
 def _make(name: str, config: Config, bounds: str) -> ModulePass:
     if name == LowerEmb.name:
         return LowerEmb(bounds)
     if name == TileColumns.name:
         return TileColumns(elements=config.vl_max, levels=config.levels)
     if name == ConvertSlcvToDlc.name:
-        return ConvertSlcvToDlc(steps=config.steps)
+        return ConvertSlcvToDlc(steps=config.steps, lockstep=lockstep_bytes(config))
     return load_pass(name)()

@@ -334,7 +334,10 @@ class CallbackSelection:
         return {"a": self._as_operand(first), "c": c}
 
     def _subtract(self, op: arith.SubfOp) -> None:
-        self._finish(op, VectorOp.SUBTRACT, **self._with_register(op.lhs, op.rhs))
+        first, second = op.lhs, op.rhs
+        if not self._is_register(second) and self._is_register(first) and _is_without_sign(op):
+            first, second = second, first
+        self._finish(op, VectorOp.SUBTRACT, **self._with_register(first, second))
 
     def _keep(self, op: slcv.KeepGreaterOp | slcv.KeepLessOp) -> None:
         kind = VectorOp.MAX if isinstance(op, slcv.KeepGreaterOp) else VectorOp.MIN
@@ -378,3 +381,16 @@ class CallbackSelection:
 
     def _quotient(self, op: arith.DivfOp) -> None:
         self._finish(op, VectorOp.DIVIDE, **self._factors(op.lhs, op.rhs))
+
+
+def _is_without_sign(op: arith.SubfOp) -> bool:
+    """Whether all that is done with a difference is the same for its negative: absolute values and squares."""
+    return all(
+        isinstance(use.operation, math.AbsFOp)
+        or (
+            isinstance(use.operation, arith.MulfOp | math.FmaOp | slcv.ReduceOp)
+            and list(use.operation.operands)[:2] == [op.result, op.result]
+            and use.index < 2
+        )
+        for use in op.result.uses
+    )

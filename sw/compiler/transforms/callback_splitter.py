@@ -34,6 +34,9 @@ SINGLE = (*ARITHMETIC, arith.DivfOp, math.SqrtOp, slcv.ToIntegerOp, slcv.ScaleOp
 class Translator(Protocol):
     """What a splitter asks of the pass around it."""
 
+    lockstep: int
+    """Bytes of the rows that one callback may pop two at a time."""
+
     def stream(self, value: SSAValue) -> SSAValue:
         """What a stream, or an f32 constant, became."""
         ...
@@ -55,6 +58,26 @@ class Translator(Protocol):
         ...
 
 
+def _second_factors(callback: slc.CallbackOp, lockstep: int) -> set[SSAValue]:
+    """Rows that are only the second factor of products whose first factor is a fetched row as well.
+
+    They come through a queue of their own, so that one instruction pops both.
+    """
+    found: set[SSAValue] = set()
+    for op in callback.body.block.ops:
+        if isinstance(op, slcv.ReduceOp) and len(op.rows) == 2:
+            rows = list(op.rows)
+        elif isinstance(op, arith.MulfOp | math.FmaOp) and isinstance(op.results[0].type, VectorType):
+            rows = list(op.operands)[:2]
+        else:
+            continue
+        if all(isinstance(row.owner, slcv.FetchOp) and len(list(row.uses)) == 1 for row in rows):
+            lockstep -= sum(4 * slcv.width_of(row) for row in rows)
+            if lockstep >= 0:
+                found.add(rows[1])
+    return found
+
+
 class CallbackSplitter:
     """Walks through one callback; pops are placed where their values are first used."""
 
@@ -63,6 +86,7 @@ class CallbackSplitter:
         self._steps = EventSteps()
         self._block = Block()
         self._known: dict[SSAValue, SSAValue] = {}
+        self._second = _second_factors(callback, translator.lockstep)
 
     def run(self, token: int) -> tuple[dlc.EventOp | None, dlc.CallbackOp | None]:
         """The event, and the callback for ``token`` if the execute unit has anything to do."""
@@ -113,9 +137,10 @@ class CallbackSplitter:
 
     def _fetch(self, op: slcv.FetchOp) -> None:
         place = self._translator.row(op.memref, list(op.indices))
-        self._steps.fetch(dlc.FetchOp("vector0", *place, self._bytes(op.result)))
+        queue = "vector1" if op.result in self._second else "vector0"
+        self._steps.fetch(dlc.FetchOp(queue, *place, self._bytes(op.result)))
         assert isinstance(op.result.type, VectorType)
-        self._insert(dlc.PopOp("vector0", op.result.type), op.result)
+        self._insert(dlc.PopOp(queue, op.result.type), op.result)
 
     def _input(self, old: SSAValue) -> SSAValue:
         """The stream behind an argument of the callback; a constant itself."""
