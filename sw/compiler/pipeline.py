@@ -24,7 +24,14 @@ from daedal.hw.config import MAX_BURST, Config
 
 LEVELS: Mapping[str, tuple[str, ...]] = {
     "scf": ("lower-emb",),
-    "slc": ("functions-from-calls", "rows-from-scalars", "promote-rows", "hoist-invariants", "convert-scf-to-slc"),
+    "slc": (
+        "functions-from-calls",
+        "rows-from-scalars",
+        "promote-rows",
+        "split-siblings",
+        "hoist-invariants",
+        "convert-scf-to-slc",
+    ),
     "slcv": ("convert-slc-to-slcv", "expand-functions", "elide-initialization", "tile-columns"),
     "dlc": ("convert-slcv-to-dlc",),
 }

@@ -1,5 +1,6 @@
 """Loops as text: changed ones, and ones that no embedding operation gives, do what they say."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -539,3 +540,59 @@ def test_addresses_of_empty_bags(device: daedal.Device, rng: np.random.Generator
         wanted[b, 2 * r[b]] = t[OFFSETS[b] : OFFSETS[b + 1]].sum(0)
     out = np.full((4, 5, 8), 7, np.float32)
     assert np.array_equal(run(device, kernel, t=t, o=OFFSETS, r=r, out=out), wanted)
+
+
+def siblings(second: str, stored: str) -> str:
+    """Two loops in the body of one: the sum of the bag's rows, and of the rows before it, in local row ``second``."""
+
+    def add(index: str, bounds: str, local: str) -> str:
+        return f"""
+          scf.for %d = %c0 to %c8 step %c1 {{
+            memref.store %zero, %{local}[%d] : memref<8xf32>
+          }}
+          scf.for %{index} = {bounds} step %c1 {{
+            scf.for %d = %c0 to %c8 step %c1 {{
+              %x = memref.load %t[%{index}, %d] : memref<?x8xf32>
+              %a = memref.load %{local}[%d] : memref<8xf32>
+              %c = arith.addf %a, %x : f32
+              memref.store %c, %{local}[%d] : memref<8xf32>
+            }}
+          }}"""
+
+    def store(local: str, place: str) -> str:
+        return f"""
+          scf.for %d = %c0 to %c8 step %c1 {{
+            %a = memref.load %{local}[%d] : memref<8xf32>
+            {place}
+          }}"""
+
+    after = f"%f = arith.addi %d, %c8 : index\n memref.store %a, %out[{stored}, %f] : memref<?x16xf32>"
+    return f"""
+        %n = memref.dim %out, %c0 : memref<?x16xf32>
+        %zero = arith.constant 0.0 : f32
+        %p = memref.alloca() : memref<8xf32>
+        %q = memref.alloca() : memref<8xf32>
+        scf.for %b = %c0 to %n step %c1 {{
+          %next = arith.addi %b, %c1 : index
+          %b0 = memref.load %o[%b] : memref<?xi64>
+          %begin = arith.index_cast %b0 : i64 to index
+          %e0 = memref.load %o[%next] : memref<?xi64>
+          %end = arith.index_cast %e0 : i64 to index
+          {add("i", "%begin to %end", "p")}
+          {store("p", "memref.store %a, %out[%b, %d] : memref<?x16xf32>")}
+          {add("j", "%c0 to %begin", second)}
+          {store(second, after)}
+        }}"""
+
+
+def test_loops_beside_each_other(device: daedal.Device, rng: np.random.Generator) -> None:
+    arguments = "%t: memref<?x8xf32>, %o: memref<?xi64>, %out: memref<?x16xf32>"
+    kernel = compile_loops(device.config, arguments, siblings("q", "%b"))
+    t = rng.integers(-9, 9, (10, 8)).astype(np.float32)
+    wanted = [np.concatenate([t[a:b].sum(0), t[:a].sum(0)]) for a, b in itertools.pairwise(OFFSETS)]
+    assert np.array_equal(run(device, kernel, t=t, o=OFFSETS, out=(4, 16)), np.array(wanted))
+    message = "loop %b must have one loop in its body, not loop %i and loop %j, which share a local row"
+    with pytest.raises(daedal.UnsupportedOperation, match=message):
+        compile_loops(device.config, arguments, siblings("p", "%b"))
+    with pytest.raises(daedal.UnsupportedOperation, match=message):
+        compile_loops(device.config, arguments, siblings("q", "%c0"))

@@ -111,9 +111,8 @@ class Mixture:
         """A loop that stores a row to ``target``; what it stores."""
         lines, values = self.along_row()
         result = list(values)[-1]
-        self.lines.append(
-            "scf.for %d = %c0 to %dim step %c1 {\n" + "\n".join(lines) + f"\nmemref.store %{result}, {target}\n}}"
-        )
+        body = "\n".join([*lines, f"memref.store %{result}, {target}"])
+        self.lines.append(f"scf.for %d = %c0 to %dim step %c1 {{\n{body}\n}}")
         return values[result]
 
 
@@ -165,7 +164,8 @@ def test_mixtures(device: daedal.Device, first: int) -> None:
         try:
             kernel = compile_scf(text, device.config)
         except daedal.UnsupportedOperation as error:
-            assert "configuration" in str(error), text
+            if "configuration" not in str(error):  # else it is too large for the machine
+                raise
             continue
         outputs = run_kernel(device, kernel, buffers).outputs
         for name, value in wanted.items():

@@ -234,7 +234,8 @@ class _Decoupler:
             raise UnsupportedOperation(f"{loop_name(op)} must not stand in a condition")
         elif level.inner is not None:
             raise UnsupportedOperation(
-                f"{level.name} must have one loop in its body, not {level.inner.name} and {loop_name(op)}"
+                f"{level.name} must have one loop in its body, not {level.inner.name} and {loop_name(op)}, which share "
+                "a local row, a carried value or a buffer that both store to"
             )
         else:
             self._loop(op, level)
