@@ -16,15 +16,23 @@ from daedal.compiler.context import load_pass, make_context
 from daedal.compiler.dialects import slcv
 from daedal.compiler.kernel import BufferSpec, Kernel
 from daedal.compiler.transforms.addresses import buffer_name
+from daedal.compiler.transforms.convert_slcv_to_dlc import ConvertSlcvToDlc
 from daedal.compiler.transforms.lower_emb import LowerEmb
 from daedal.compiler.transforms.tile_columns import TileColumns
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config import Config
+from daedal.hw.config import MAX_BURST, Config
 
 LEVELS: Mapping[str, tuple[str, ...]] = {
     "scf": ("lower-emb",),
-    "slc": ("rows-from-scalars", "promote-rows", "hoist-invariants", "convert-scf-to-slc"),
-    "slcv": ("convert-slc-to-slcv", "elide-initialization", "tile-columns"),
+    "slc": (
+        "functions-from-calls",
+        "rows-from-scalars",
+        "promote-rows",
+        "split-siblings",
+        "hoist-invariants",
+        "convert-scf-to-slc",
+    ),
+    "slcv": ("convert-slc-to-slcv", "expand-functions", "elide-initialization", "tile-columns"),
     "dlc": ("convert-slcv-to-dlc",),
 }
 """Level -> the passes that lead to it from the level before."""
@@ -108,9 +116,19 @@ def _advance(context: Context, module: ModuleOp, level: str, config: Config, bou
             raise UnsupportedOperation(f"after pass {name}: {error}") from error
 
 
+def lockstep_bytes(config: Config) -> int:
+    """Bytes of the rows that a callback may pop two at a time.
+
+    A vector queue holds them all, and the budget that the queues share has a burst left for the rows after them.
+    """
+    return (min(config.vector_beats, config.reorder_beats) - MAX_BURST) * config.bus_bytes
+
+
 def _make(name: str, config: Config, bounds: str) -> ModulePass:
     if name == LowerEmb.name:
         return LowerEmb(bounds)
     if name == TileColumns.name:
         return TileColumns(elements=config.vl_max, levels=config.levels)
+    if name == ConvertSlcvToDlc.name:
+        return ConvertSlcvToDlc(steps=config.steps, lockstep=lockstep_bytes(config))
     return load_pass(name)()

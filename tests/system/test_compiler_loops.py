@@ -1,5 +1,6 @@
 """Loops as text: changed ones, and ones that no embedding operation gives, do what they say."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -495,3 +496,103 @@ def test_a_product_is_of_what_was_there(device: daedal.Device, rng: np.random.Ge
     outputs = run_kernel(device, kernel, {"t": t, "one": (5, 8), "two": (5, 8)}).outputs
     before = np.concatenate([np.zeros((1, 8), np.float32), t[:-1]])
     assert np.array_equal(outputs["one"], before * t + t)
+
+
+def test_addresses_of_empty_bags(device: daedal.Device, rng: np.random.Generator) -> None:
+    """Where a bag's result goes takes more arithmetic than the outer loop's level has; an empty bag has none inside."""
+    kernel = compile_loops(
+        device.config,
+        "%t: memref<?x8xf32>, %o: memref<?xi64>, %r: memref<?xi64>, %out: memref<?x?x8xf32>",
+        """
+        %n = memref.dim %r, %c0 : memref<?xi64>
+        %c2 = arith.constant 2 : index
+        %zero = arith.constant 0.0 : f32
+        %acc = memref.alloca() : memref<8xf32>
+        scf.for %b = %c0 to %n step %c1 {
+          %next = arith.addi %b, %c1 : index
+          %b0 = memref.load %o[%b] : memref<?xi64>
+          %begin = arith.index_cast %b0 : i64 to index
+          %e0 = memref.load %o[%next] : memref<?xi64>
+          %end = arith.index_cast %e0 : i64 to index
+          %y0 = memref.load %r[%b] : memref<?xi64>
+          %half = arith.index_cast %y0 : i64 to index
+          %y = arith.muli %half, %c2 : index
+          scf.for %d = %c0 to %c8 step %c1 {
+            memref.store %zero, %acc[%d] : memref<8xf32>
+          }
+          scf.for %p = %begin to %end step %c1 {
+            scf.for %d = %c0 to %c8 step %c1 {
+              %x = memref.load %t[%p, %d] : memref<?x8xf32>
+              %a = memref.load %acc[%d] : memref<8xf32>
+              %c = arith.addf %a, %x : f32
+              memref.store %c, %acc[%d] : memref<8xf32>
+            }
+          }
+          scf.for %d = %c0 to %c8 step %c1 {
+            %a = memref.load %acc[%d] : memref<8xf32>
+            memref.store %a, %out[%b, %y, %d] : memref<?x?x8xf32>
+          }
+        }""",
+    )
+    t, r = rng.integers(-9, 9, (10, 8)).astype(np.float32), np.array([2, 0, 1, 2], np.int64)
+    wanted = np.full((4, 5, 8), 7, np.float32)
+    for b in range(4):
+        wanted[b, 2 * r[b]] = t[OFFSETS[b] : OFFSETS[b + 1]].sum(0)
+    out = np.full((4, 5, 8), 7, np.float32)
+    assert np.array_equal(run(device, kernel, t=t, o=OFFSETS, r=r, out=out), wanted)
+
+
+def siblings(second: str, stored: str) -> str:
+    """Two loops in the body of one: the sum of the bag's rows, and of the rows before it, in local row ``second``."""
+
+    def add(index: str, bounds: str, local: str) -> str:
+        return f"""
+          scf.for %d = %c0 to %c8 step %c1 {{
+            memref.store %zero, %{local}[%d] : memref<8xf32>
+          }}
+          scf.for %{index} = {bounds} step %c1 {{
+            scf.for %d = %c0 to %c8 step %c1 {{
+              %x = memref.load %t[%{index}, %d] : memref<?x8xf32>
+              %a = memref.load %{local}[%d] : memref<8xf32>
+              %c = arith.addf %a, %x : f32
+              memref.store %c, %{local}[%d] : memref<8xf32>
+            }}
+          }}"""
+
+    def store(local: str, place: str) -> str:
+        return f"""
+          scf.for %d = %c0 to %c8 step %c1 {{
+            %a = memref.load %{local}[%d] : memref<8xf32>
+            {place}
+          }}"""
+
+    after = f"%f = arith.addi %d, %c8 : index\n memref.store %a, %out[{stored}, %f] : memref<?x16xf32>"
+    return f"""
+        %n = memref.dim %out, %c0 : memref<?x16xf32>
+        %zero = arith.constant 0.0 : f32
+        %p = memref.alloca() : memref<8xf32>
+        %q = memref.alloca() : memref<8xf32>
+        scf.for %b = %c0 to %n step %c1 {{
+          %next = arith.addi %b, %c1 : index
+          %b0 = memref.load %o[%b] : memref<?xi64>
+          %begin = arith.index_cast %b0 : i64 to index
+          %e0 = memref.load %o[%next] : memref<?xi64>
+          %end = arith.index_cast %e0 : i64 to index
+          {add("i", "%begin to %end", "p")}
+          {store("p", "memref.store %a, %out[%b, %d] : memref<?x16xf32>")}
+          {add("j", "%c0 to %begin", second)}
+          {store(second, after)}
+        }}"""
+
+
+def test_loops_beside_each_other(device: daedal.Device, rng: np.random.Generator) -> None:
+    arguments = "%t: memref<?x8xf32>, %o: memref<?xi64>, %out: memref<?x16xf32>"
+    kernel = compile_loops(device.config, arguments, siblings("q", "%b"))
+    t = rng.integers(-9, 9, (10, 8)).astype(np.float32)
+    wanted = [np.concatenate([t[a:b].sum(0), t[:a].sum(0)]) for a, b in itertools.pairwise(OFFSETS)]
+    assert np.array_equal(run(device, kernel, t=t, o=OFFSETS, out=(4, 16)), np.array(wanted))
+    message = "loop %b must have one loop in its body, not loop %i and loop %j, which share a local row"
+    with pytest.raises(daedal.UnsupportedOperation, match=message):
+        compile_loops(device.config, arguments, siblings("p", "%b"))
+    with pytest.raises(daedal.UnsupportedOperation, match=message):
+        compile_loops(device.config, arguments, siblings("q", "%c0"))

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from daedal.compiler.codegen.selection import CallbackSelection
-from daedal.compiler.dialects import dlc, slcv
+from daedal.compiler.dialects import dlc, slc, slcv
+from daedal.compiler.transforms.rows import loop_name
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import Config
 from daedal.hw.isa.program import Word
@@ -26,8 +27,8 @@ class ExecuteCode:
         The callbacks.
     config
         The machine.
-    nests
-        Token of a callback -> number of the nest that starts it.
+    nests, loops
+        Token of a callback -> number of the nest, and the loop, that starts it.
     tokens
         Filled by ``run``: token of a callback -> that of the machine's callback. Callbacks with the same
         instructions are one.
@@ -36,15 +37,16 @@ class ExecuteCode:
     program: dlc.ExecuteOp
     config: Config
     nests: Mapping[int, int]
+    loops: Mapping[int, slc.ForOp]
     tokens: dict[int, int] = field(default_factory=dict)
     _lengths: list[int] = field(default_factory=list)
 
     def run(self) -> list[Word]:
         """The words; UnsupportedOperation says what there is too little of."""
-        accumulators = self._accumulators()
+        accumulators, constants = self._accumulators(), self._constants()
         codes: list[Code] = []
         for op in self._callbacks():
-            code = CallbackSelection(op, accumulators, self.config, self._length).run()
+            code = self._select(op, accumulators, constants)
             if code not in codes:
                 codes.append(code)
             self.tokens[op.token.value.data] = codes.index(code)
@@ -57,6 +59,21 @@ class ExecuteCode:
         return (
             lengths + callbacks + [Word.packed(InstructionField.CODE, n, **code) for n, code in enumerate(instructions)]
         )
+
+    def _select(
+        self, op: dlc.CallbackOp, accumulators: Mapping[SSAValue, int], constants: Mapping[SSAValue, int]
+    ) -> Code:
+        try:
+            return CallbackSelection(op, accumulators, constants, self.config, self._length).run()
+        except UnsupportedOperation as error:
+            loop = loop_name(self.loops[op.token.value.data])
+            raise UnsupportedOperation(f"{loop}, configuration {self.config.name}: {error}") from error
+
+    def _constants(self) -> dict[SSAValue, int]:
+        """Constant -> scalar register."""
+        values = [op.result for op in self.program.body.block.ops if isinstance(op, dlc.ScalarOp)]
+        self._limit("scalar registers for constants", len(values), self.config.scalars)
+        return {value: register for register, value in enumerate(values)}
 
     def _callbacks(self) -> list[dlc.CallbackOp]:
         return [op for op in self.program.body.block.ops if isinstance(op, dlc.CallbackOp)]

@@ -13,10 +13,13 @@ from daedal.hw.config import ACCUMULATE_CYCLES, Config
 
 
 def pays(root: slc.ForOp, config: Config) -> bool:
-    """Whether all rows that the nest fetches fit into a context, and some are shorter than the adder."""
+    """Whether all rows that the nest fetches and stores fit into a context, and some of those that it fetches are
+    shorter than the adder.
+    """
     fetches = [op for op in root.walk() if isinstance(op, dlc.FetchOp) and op.queue.data != "store"]
-    beats = [-(-op.bytes.value.data // config.lane_bytes) for op in fetches]
-    return bool(beats) and max(beats) <= config.context_beats and min(beats) < ACCUMULATE_CYCLES
+    stores = [op for op in root.walk() if isinstance(op, dlc.PushStoreOp) and op.stream is None]
+    fetched, stored = ([-(-op.bytes.value.data // config.lane_bytes) for op in ops] for ops in (fetches, stores))
+    return bool(fetched) and max(fetched + stored) <= config.context_beats and min(fetched) < ACCUMULATE_CYCLES
 
 
 def allowed(levels: list[Level]) -> bool:
@@ -25,7 +28,7 @@ def allowed(levels: list[Level]) -> bool:
     Events may be those of the innermost loop, which work on the registers of one activation, or happen once for
     each of them; what is stored must differ in address from one to the next.
     """
-    if len(levels) < 2:
+    if len(levels) < 2 or any(level.is_padding for level in levels):
         return False
     *outer, parent, inner = levels
     if any(level.events for level in outer) or any(event.event.data != "iteration" for event in parent.events):

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.dialects import dlc, slc
@@ -24,6 +26,7 @@ class Level:
     check: slc.CheckOp | None = None
     count: slc.CountOp | None = None
     events: list[dlc.EventOp] = field(default_factory=list)
+    is_padding: bool = False
 
     @property
     def name(self) -> str:
@@ -46,11 +49,25 @@ def read_levels(root: slc.ForOp, config: Config, first: int = 0) -> list[Level]:
             )
         levels.append(_read(Level(first + len(levels), loop)))
         loop = loop.inner
-    for level, inner in zip(levels, [*levels[1:], None], strict=True):
-        _sink(level, inner, config)
+    position = 0
+    while position < len(levels):
+        level = levels[position]
+        _sink(level, levels[position + 1] if position + 1 < len(levels) else None, config)
+        if len(level.alus) > config.alus[level.number] and first + len(levels) < config.levels:
+            levels.insert(position + 1, _padding(level.number + 1))
+            for inner in levels[position + 2 :]:
+                inner.number += 1
+            _sink(level, levels[position + 1], config)
         _place_loads(level, config)
         _verify(level, config)
+        position += 1
     return levels
+
+
+def _padding(number: int) -> Level:
+    """A loop of one iteration that only does arithmetic for the loops around it."""
+    zero, one = (arith.ConstantOp(IntegerAttr(n, IndexType())).result for n in (0, 1))
+    return Level(number, slc.ForOp(zero, one, one), is_padding=True)
 
 
 def _read(level: Level) -> Level:
@@ -88,7 +105,18 @@ def _sink(level: Level, inner: Level | None, config: Config) -> None:
 
 
 def _is_below(user: Operation, level: Level, inner: Level) -> bool:
-    """Whether an ALU operation of ``level`` may run a level further in, as far as ``user`` goes."""
+    """Whether an ALU operation of ``level`` may run a level further in, as far as ``user`` goes.
+
+    There it is not done for an activation without iterations, which has events of ``level`` all the same, and its own
+    begin and end.
+    """
+    event = user.parent_op()
+    if isinstance(user, dlc.EventOp):
+        event = user
+    if isinstance(event, dlc.EventOp) and not inner.is_padding:
+        loop = event.parent_op()
+        if loop is level.loop or (loop is inner.loop and event.event.data != "iteration"):
+            return False
     here = (*level.sequential, *level.random, *level.alus, level.check, level.count)
     early = (inner.loop, *inner.sequential, *inner.random, inner.check)
     return not any(user is op for op in (*here, *early))

@@ -7,14 +7,20 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
 from daedal.compiler.dialects import dlc
-from daedal.compiler.dialects.slcv import width_of
+from daedal.compiler.dialects.slcv import ElementOp, width_of
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.execute import OperandKind
+
+ALIASES = (vector.BroadcastOp, ElementOp)
+"""Operations whose result is in the same place as their operand."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A vector register, or the next of a queue. ``clear``: reading it must empty the register."""
+    """A vector or scalar register, or the next of a queue. ``clear``: reading it must empty the register.
+
+    ``is_accumulator``: the register is not the value's alone, and stays taken when the value is used up.
+    """
 
     kind: OperandKind
     number: int
@@ -29,26 +35,39 @@ class Place:
     @property
     def queue(self) -> tuple[OperandKind, int] | None:
         """The queue that it pops."""
-        return None if self.kind is OperandKind.REGISTER else (self.kind, self.number)
+        return (self.kind, self.number) if self.kind in (OperandKind.QUEUE, OperandKind.SCALAR) else None
 
 
 class Places:
     """Value -> place, how many uses a value still has, and which registers are free.
 
-    A value that is spread along a row (``vector.broadcast``) is the same as its scalar.
+    A value that is spread along a row (``vector.broadcast``) is the same as its scalar, and the first element of a row
+    (``slcv.element``) the same as the row.
+
+    Parameters
+    ----------
+    callback
+        The callback.
+    vectors, scalars
+        How many vector and scalar registers there are.
+    taken
+        How many of each, the first ones, are taken by accumulators and by constants.
     """
 
-    def __init__(self, callback: dlc.CallbackOp, first: int, registers: int) -> None:
-        self._first, self._registers = first, registers
+    def __init__(self, callback: dlc.CallbackOp, vectors: int, scalars: int, taken: tuple[int, int]) -> None:
+        self._pools = {
+            OperandKind.REGISTER: range(taken[0], vectors),
+            OperandKind.SCALAR_REGISTER: range(taken[1], scalars),
+        }
         self._places: dict[SSAValue, Place] = {}
         self._aliases: dict[SSAValue, SSAValue] = {}
         self._order: dict[SSAValue, int] = {}
         self._waiting: list[SSAValue] = []
-        self._taken: set[int] = set()
-        self._released: set[int] = set()
+        self._taken: set[tuple[OperandKind, int]] = set()
+        self._released: set[tuple[OperandKind, int]] = set()
         self._uses: dict[SSAValue, int] = {}
         for op in callback.body.block.ops:
-            if not isinstance(op, vector.BroadcastOp):
+            if not isinstance(op, ALIASES):
                 for result in op.results:
                     self._uses[result] = _count(result)
 
@@ -72,6 +91,17 @@ class Places:
             self._order[value] = len(self._order)
             self._waiting.append(value)
 
+    def constant(self, value: SSAValue, register: int) -> None:
+        """Say which scalar register holds a constant."""
+        self._places[value] = Place(OperandKind.SCALAR_REGISTER, register, is_accumulator=True)
+        self._uses[value] = _count(value)
+
+    def is_single(self, value: SSAValue) -> bool:
+        """Whether ``value`` is a single number that is not only spread along rows."""
+        root = self._root(value)
+        is_row = isinstance(root.type, VectorType)
+        return not is_row and any(not isinstance(use.operation, vector.BroadcastOp) for use in root.uses)
+
     def alias(self, value: SSAValue, source: SSAValue) -> None:
         """Let ``value`` be the same as ``source``."""
         self._aliases[value] = self._root(source)
@@ -84,17 +114,32 @@ class Places:
         return max((alias for alias, source in self._aliases.items() if source is root), key=width_of)
 
     def new_register(self) -> int:
-        """A free register; UnsupportedOperation if there is none."""
-        for register in range(self._first, self._registers):
-            if register not in self._taken:
-                self._taken.add(register)
-                return register
-        raise UnsupportedOperation(f"a callback needs more than the machine's {self._registers} vector registers")
+        """A free vector register; UnsupportedOperation if there is none."""
+        return self._new(OperandKind.REGISTER, "vector registers")
 
-    def move(self, value: SSAValue, register: int) -> None:
+    def new_scalar(self) -> int:
+        """A free scalar register; UnsupportedOperation if there is none."""
+        pool = self._pools[OperandKind.SCALAR_REGISTER]
+        if not pool.stop:
+            raise UnsupportedOperation("computing with single numbers takes scalar registers, and the machine has none")
+        return self._new(OperandKind.SCALAR_REGISTER, f"scalar registers, of which {pool.start} hold constants")
+
+    def _new(self, kind: OperandKind, what: str) -> int:
+        for register in self._pools[kind]:
+            if (kind, register) not in self._taken:
+                self._taken.add((kind, register))
+                return register
+        there = self._pools[kind].stop
+        raise UnsupportedOperation(f"a callback needs more than the machine's {there} {what}")
+
+    def free(self, kind: OperandKind, register: int) -> None:
+        """Say that a register is free after the next ``release``."""
+        self._released.add((kind, register))
+
+    def move(self, value: SSAValue, register: int, kind: OperandKind = OperandKind.REGISTER) -> None:
         """Say that a value is in a register now."""
         self.popped(value)
-        self._places[self._root(value)] = Place(OperandKind.REGISTER, register)
+        self._places[self._root(value)] = Place(kind, register)
 
     def popped(self, value: SSAValue) -> None:
         """Say that a value is no longer waiting in its queue."""
@@ -107,8 +152,8 @@ class Places:
             root = self._root(value)
             self._uses[root] -= 1
             place = self._places[root]
-            if not self._uses[root] and place.kind is OperandKind.REGISTER and not place.is_accumulator:
-                self._released.add(place.number)
+            if not self._uses[root] and place.queue is None and not place.is_accumulator:
+                self._released.add((place.kind, place.number))
 
     def release(self) -> None:
         """Free the registers of values that were used up."""
@@ -139,14 +184,17 @@ class Places:
         return [
             value
             for value, place in self._places.items()
-            if place.is_accumulator and place.number == accumulator and self._uses[value] > 0
+            if place.kind is OperandKind.REGISTER
+            and place.is_accumulator
+            and place.number == accumulator
+            and self._uses[value] > 0
         ]
 
 
 def _count(value: SSAValue) -> int:
-    """Uses of a value, those of its copies along a row in its place."""
+    """Uses of a value, those of what is the same as the value in its place."""
     total = 0
     for use in value.uses:
         op = use.operation
-        total += _count(op.vector) if isinstance(op, vector.BroadcastOp) else 1
+        total += _count(op.results[0]) if isinstance(op, ALIASES) else 1
     return total

@@ -2,6 +2,7 @@
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from daedal.compiler.codegen.access import NestCode
 from daedal.compiler.codegen.arguments import ArgumentTable, Expression
@@ -31,23 +32,30 @@ def generate(module: ModuleOp, config: Config) -> tuple[bytes, tuple[Expression,
         for nest in op.body.block.ops
         if isinstance(nest, slc.ForOp)
     ]
-    starters = {
-        op.token.value.data: number
-        for number, nest in enumerate(nests)
-        for op in nest.walk()
-        if isinstance(op, dlc.PushTokenOp)
-    }
+    starters: dict[int, int] = {}
+    loops: dict[int, slc.ForOp] = {}
+    for number, nest in enumerate(nests):
+        for op in [op for op in nest.walk() if isinstance(op, dlc.PushTokenOp)]:
+            starters[op.token.value.data], loops[op.token.value.data] = number, _loop_around(op)
     for op in function.body.block.ops:
         if isinstance(op, dlc.ExecuteOp):
-            execute += ExecuteCode(op, config, starters, tokens).run()
+            execute += ExecuteCode(op, config, starters, loops, tokens).run()
     for nest in nests:
         access += [*NestCode(nest, config, arguments, tokens).run(), Word(ControlField.RUN)]
     return Program(config.hash, execute + access).to_bytes(), tuple(arguments.expressions)
 
 
+def _loop_around(op: Operation) -> slc.ForOp:
+    event = op.parent_op()
+    assert isinstance(event, dlc.EventOp)
+    loop = event.parent_op()
+    assert isinstance(loop, slc.ForOp)
+    return loop
+
+
 def only_function(module: ModuleOp) -> func.FuncOp:
     """The function of a module with one; UnsupportedOperation if there are none or several."""
-    functions = [op for op in module.body.block.ops if isinstance(op, func.FuncOp)]
+    functions = [op for op in module.body.block.ops if isinstance(op, func.FuncOp) and not op.is_declaration]
     if len(functions) != 1:
         raise UnsupportedOperation(f"a module must have one function, not {len(functions)}")
     return functions[0]

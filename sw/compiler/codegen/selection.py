@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, math, vector
+from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.codegen.places import Place, Places
 from daedal.compiler.dialects import dlc, slcv
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import Config
-from daedal.hw.isa.execute import OperandKind, VectorOp
+from daedal.hw.isa.execute import Mode, OperandKind, VectorOp
 
 
 @dataclass
@@ -25,8 +26,8 @@ class CallbackSelection:
     ----------
     callback
         The callback.
-    accumulators
-        Accumulator -> vector register.
+    accumulators, constants
+        Accumulator -> vector register, constant (``dlc.scalar``) -> scalar register.
     config
         The machine.
     length
@@ -35,15 +36,17 @@ class CallbackSelection:
 
     callback: dlc.CallbackOp
     accumulators: Mapping[SSAValue, int]
+    constants: Mapping[SSAValue, int]
     config: Config
     length: Callable[[int], int]
     _code: list[dict[str, object]] = field(default_factory=list)
 
     def run(self) -> list[dict[str, object]]:
         """The members of each instruction."""
-        self._places = Places(
-            self.callback, max(self.accumulators.values(), default=-1) + 1, self.config.vector_registers
-        )
+        taken = max(self.accumulators.values(), default=-1) + 1, len(self.constants)
+        self._places = Places(self.callback, self.config.vector_registers, self.config.scalars, taken)
+        for value, register in self.constants.items():
+            self._places.constant(value, register)
         handlers: dict[type[Operation], Callable[..., None]] = {
             dlc.PopOp: self._pop,
             dlc.PopScalarOp: self._pop,
@@ -59,6 +62,16 @@ class CallbackSelection:
             math.AbsFOp: self._absolute,
             slcv.KeepGreaterOp: self._keep,
             slcv.KeepLessOp: self._keep,
+            slcv.CompareOp: self._compare,
+            slcv.SelectOp: self._choose,
+            slcv.ReduceOp: self._reduce,
+            slcv.ElementOp: self._element,
+            dlc.KeepOp: self._keep_constant,
+            arith.DivfOp: self._quotient,
+            math.SqrtOp: self._of_one,
+            arith.SIToFPOp: self._of_one,
+            slcv.ToIntegerOp: self._of_one,
+            slcv.ScaleOp: self._scale,
         }
         for op in self.callback.body.block.ops:
             if type(op) not in handlers:
@@ -81,6 +94,9 @@ class CallbackSelection:
     def _spread(self, op: vector.BroadcastOp) -> None:
         self._places.alias(op.vector, op.source)
 
+    def _element(self, op: slcv.ElementOp) -> None:
+        self._places.alias(op.result, op.row)
+
     def _get(self, op: slcv.GetOp) -> None:
         register = self.accumulators[op.accumulator]
         place = Place(OperandKind.REGISTER, register, is_accumulator=True, clear=op.clear is not None)
@@ -92,10 +108,18 @@ class CallbackSelection:
     def _emit(self, op: VectorOp, destination: int, length: int, **members: object) -> None:
         self._code.append({"op": op, "destination": destination, "length": length, **members})
 
+    def _emit_single(self, op: VectorOp, destination: int, **members: object) -> None:
+        self._code.append({"op": op, "destination": destination, "mode": Mode.SCALAR, **members})
+
     def _materialize(self, value: SSAValue) -> int:
         """Move a value that is in a queue, or about to be overwritten, to a register of its own."""
         self._claim(value)
         place = self._places[value]
+        if self._places.is_single(value):
+            register = self._places.new_scalar()
+            self._emit_single(VectorOp.MOVE, register, a=place.operand)
+            self._places.move(value, register, OperandKind.SCALAR_REGISTER)
+            return register
         register = self._places.new_register()
         length = self._width(self._places.row_of(value))
         self._emit(VectorOp.MOVE, register, length, a=place.operand, clear=int(place.clear))
@@ -107,8 +131,26 @@ class CallbackSelection:
         for earlier in self._places.before(value):
             self._materialize(earlier)
 
-    def _as_register(self, value: SSAValue) -> int:
+    def _as_scalar(self, value: SSAValue) -> int:
+        """The scalar register of a value, as operand ``c`` must be one; a copy of an element of a row."""
+        if self._places[value].kind is OperandKind.SCALAR and self._places.is_single(value):
+            self._materialize(value)
         place = self._places[value]
+        if place.kind is OperandKind.SCALAR_REGISTER:
+            return place.number
+        register = self._places.new_scalar()
+        self._emit_single(VectorOp.MOVE, register, a=self._as_operand(value))
+        self._places.free(OperandKind.SCALAR_REGISTER, register)
+        return register
+
+    def _as_register(self, value: SSAValue) -> int:
+        """The vector register of a row; a copy of a scalar register in all elements."""
+        place = self._places[value]
+        if place.kind is OperandKind.SCALAR_REGISTER:
+            register = self._places.new_register()
+            self._emit(VectorOp.MOVE, register, self._width(value), a=place.operand)
+            self._places.free(OperandKind.REGISTER, register)
+            return register
         if place.kind is not OperandKind.REGISTER or place.clear:
             return self._materialize(value)
         return place.number
@@ -116,7 +158,7 @@ class CallbackSelection:
     def _as_operand(self, value: SSAValue) -> dict[str, object]:
         """Operand ``a`` or ``b``: a pop if this is the only use."""
         place = self._places[value]
-        if place.clear or (place.kind is not OperandKind.REGISTER and self._places.remaining(value) > 1):
+        if place.clear or (place.queue is not None and self._places.remaining(value) > 1):
             self._materialize(value)
         else:
             self._claim(value)
@@ -124,8 +166,15 @@ class CallbackSelection:
         return self._places[value].operand
 
     def _is_register(self, value: SSAValue) -> bool:
+        """Whether a value can be operand ``c`` as it is."""
         place = self._places[value]
-        return place.kind is OperandKind.REGISTER and not place.clear
+        if isinstance(value.type, VectorType):
+            return place.kind is OperandKind.REGISTER and not place.clear
+        return place.kind is OperandKind.SCALAR_REGISTER
+
+    def _addend(self, value: SSAValue) -> int:
+        """The register that is operand ``c``."""
+        return self._as_register(value) if isinstance(value.type, VectorType) else self._as_scalar(value)
 
     # ------------------------------------------------------------------ results
 
@@ -133,6 +182,12 @@ class CallbackSelection:
         """Emit an instruction for the result of ``op``; its operands are used up."""
         result = op.results[0]
         self._places.use(*op.operands)
+        if not isinstance(result.type, VectorType):
+            self._places.release()
+            register = self._places.new_scalar()
+            self._places.define(result, Place(OperandKind.SCALAR_REGISTER, register))
+            self._emit_single(kind, register, **members)
+            return
         accumulator = self._only_set(result)
         if accumulator is not None:
             self._save(accumulator)
@@ -177,9 +232,25 @@ class CallbackSelection:
         self._places.release()
         self._emit(VectorOp.MOVE, register, self._width(op.row), a=operand)
 
+    def _keep_constant(self, op: dlc.KeepOp) -> None:
+        operand = self._as_operand(op.value)
+        self._places.use(op.value, op.scalar)
+        self._places.release()
+        self._emit_single(VectorOp.MOVE, self.constants[op.scalar], a=operand)
+
     def _push(self, op: dlc.PushOp) -> None:
+        if not isinstance(op.row.type, VectorType):
+            register = self._as_scalar(op.row)
+            self._places.use(op.row)
+            self._places.release()
+            operand = {"kind": OperandKind.SCALAR_REGISTER, "number": register}
+            self._emit_single(VectorOp.STORE, 0, a=operand)
+            return
         place = self._places[op.row]
-        if place.kind is not OperandKind.REGISTER:
+        if place.kind is OperandKind.SCALAR_REGISTER:
+            register = self._as_register(op.row)
+            place = Place(OperandKind.REGISTER, register)
+        elif place.kind is not OperandKind.REGISTER:
             self._materialize(op.row)
             place = self._places[op.row]
         if place.clear and self._places.remaining(op.row) > 1:
@@ -191,7 +262,9 @@ class CallbackSelection:
 
     def _divide(self, op: dlc.DivideCountOp) -> None:
         place = self._places[op.row]
-        if place.kind is not OperandKind.REGISTER or (place.clear and self._places.remaining(op.row) > 1):
+        if place.kind is OperandKind.SCALAR_REGISTER:
+            place = Place(OperandKind.REGISTER, self._as_register(op.row))
+        elif place.kind is not OperandKind.REGISTER or (place.clear and self._places.remaining(op.row) > 1):
             self._materialize(op.row)
             place = self._places[op.row]
         self._claim(op.count)
@@ -245,10 +318,11 @@ class CallbackSelection:
         for value, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
             product = self._product(value)
             if product is not None:
-                c = self._as_register(other)
+                c = self._addend(other)
                 factors = self._factors(product.lhs, product.rhs)
                 self._places.use(*product.operands)
-                self._places.define(value, Place(OperandKind.REGISTER, c, is_accumulator=True))
+                kind = OperandKind.REGISTER if isinstance(value.type, VectorType) else OperandKind.SCALAR_REGISTER
+                self._places.define(value, Place(kind, c, is_accumulator=True))
                 self._finish(op, VectorOp.MUL_ADD, c=c, **factors)
                 return
         first, second = (op.lhs, op.rhs) if self._is_register(op.rhs) else (op.rhs, op.lhs)
@@ -256,19 +330,67 @@ class CallbackSelection:
 
     def _with_register(self, first: SSAValue, second: SSAValue) -> dict[str, object]:
         """Operands ``a`` and ``c``; ``c`` must be a register."""
-        c = self._as_register(second)
+        c = self._addend(second)
         return {"a": self._as_operand(first), "c": c}
 
     def _subtract(self, op: arith.SubfOp) -> None:
-        self._finish(op, VectorOp.SUBTRACT, **self._with_register(op.lhs, op.rhs))
+        first, second = op.lhs, op.rhs
+        if not self._is_register(second) and self._is_register(first) and _is_without_sign(op):
+            first, second = second, first
+        self._finish(op, VectorOp.SUBTRACT, **self._with_register(first, second))
 
     def _keep(self, op: slcv.KeepGreaterOp | slcv.KeepLessOp) -> None:
         kind = VectorOp.MAX if isinstance(op, slcv.KeepGreaterOp) else VectorOp.MIN
         self._finish(op, kind, **self._with_register(op.a, op.b))
 
     def _fma(self, op: math.FmaOp) -> None:
-        c = self._as_register(op.c)
+        c = self._addend(op.c)
         self._finish(op, VectorOp.FMA, c=c, **self._factors(op.a, op.b))
 
     def _absolute(self, op: math.AbsFOp) -> None:
         self._finish(op, VectorOp.ABS, a=self._as_operand(op.operand))
+
+    def _compare(self, op: slcv.CompareOp) -> None:
+        self._finish(op, VectorOp[op.kind.data.upper()], **self._with_register(op.a, op.b))
+
+    def _choose(self, op: slcv.SelectOp) -> None:
+        c = self._addend(op.b)
+        self._finish(op, VectorOp.SELECT, c=c, **self._factors(op.a, op.mask))
+
+    def _reduce(self, op: slcv.ReduceOp) -> None:
+        a, b = op.rows[0], op.rows[-1]
+        members = self._factors(a, b) if len(op.rows) > 1 else {"a": self._as_operand(a)}
+        partial = self._places.new_register()
+        self._places.free(OperandKind.REGISTER, partial)
+        length = self._width(a)
+        self._finish(op, VectorOp[op.kind.data.upper()], c=partial, length=length, **members)
+        self._code[-1]["mode"] = Mode.REDUCE
+
+    # ------------------------------------------------------------------ what only single numbers have
+
+    def _of_one(self, op: Operation) -> None:
+        kind = {
+            math.SqrtOp: VectorOp.SQUARE_ROOT,
+            arith.SIToFPOp: VectorOp.TO_FLOAT,
+            slcv.ToIntegerOp: VectorOp.TO_INTEGER,
+        }[type(op)]
+        self._finish(op, kind, a=self._as_operand(op.operands[0]))
+
+    def _scale(self, op: slcv.ScaleOp) -> None:
+        self._finish(op, VectorOp.SCALE, **self._factors(op.value, op.power))
+
+    def _quotient(self, op: arith.DivfOp) -> None:
+        self._finish(op, VectorOp.DIVIDE, **self._factors(op.lhs, op.rhs))
+
+
+def _is_without_sign(op: arith.SubfOp) -> bool:
+    """Whether all that is done with a difference is the same for its negative: absolute values and squares."""
+    return all(
+        isinstance(use.operation, math.AbsFOp)
+        or (
+            isinstance(use.operation, arith.MulfOp | math.FmaOp | slcv.ReduceOp)
+            and list(use.operation.operands)[:2] == [op.result, op.result]
+            and use.index < 2
+        )
+        for use in op.result.uses
+    )

@@ -14,6 +14,8 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnitAttr,
     VectorType,
+    f32,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Dialect, Operation, Region, SSAValue
@@ -32,6 +34,7 @@ from xdsl.traits import HasParent, NoTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects.slc import CONDITION_STREAM, EVENTS, StreamType, verify_index
+from daedal.compiler.dialects.slcv_scalars import verify_alike
 
 ARGUMENTS = ("base", "end", "size", "stride", "value")
 """What an argument can be: a buffer's first byte address, that after its last byte, its size in a dimension,
@@ -292,7 +295,7 @@ class PopOp(IRDLOperation):
 
 @irdl_op_definition
 class PopScalarOp(IRDLOperation):
-    """The next value of the scalar queue: an f32, or a count."""
+    """The next value of the scalar queue: an f32, a count, or the low 32 bits of an integer."""
 
     name = "dlc.pop_scalar"
     result = result_def()
@@ -303,8 +306,39 @@ class PopScalarOp(IRDLOperation):
         super().__init__(result_types=[result])
 
     def verify_(self) -> None:
-        if not isinstance(self.result.type, Float32Type | IndexType):
-            raise VerifyException(f"a scalar must be an f32 or an index, not {self.result.type}")
+        if not isinstance(self.result.type, Float32Type | IndexType) and self.result.type != i32:
+            raise VerifyException(f"a scalar must be an f32, an index or an i32, not {self.result.type}")
+
+
+@irdl_op_definition
+class ScalarOp(IRDLOperation):
+    """A scalar register that is set once, before all else, and is the same in all callbacks."""
+
+    name = "dlc.scalar"
+    result = result_def(Float32Type())
+    traits = traits_def(HasParent(ExecuteOp))
+    assembly_format = "attr-dict `:` type($result)"
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[f32])
+
+
+@irdl_op_definition
+class KeepOp(IRDLOperation):
+    """Sets a scalar register of ``dlc.scalar``."""
+
+    name = "dlc.keep"
+    scalar = operand_def(Float32Type())
+    value = operand_def(Float32Type())
+    traits = traits_def(HasParent(CallbackOp))
+    assembly_format = "$scalar `,` $value attr-dict"
+
+    def __init__(self, scalar: SSAValue, value: SSAValue) -> None:
+        super().__init__(operands=[scalar, value])
+
+    def verify_(self) -> None:
+        if not isinstance(self.scalar.owner, ScalarOp):
+            raise VerifyException("scalar must be the result of dlc.scalar")
 
 
 @irdl_op_definition
@@ -324,15 +358,18 @@ class DivideCountOp(IRDLOperation):
 
 @irdl_op_definition
 class PushOp(IRDLOperation):
-    """Sends a row to the store unit."""
+    """Sends a row, or a single f32, to the store unit."""
 
     name = "dlc.push"
-    row = operand_def(VectorType)
+    row = operand_def()
     traits = traits_def(HasParent(CallbackOp))
     assembly_format = "$row attr-dict `:` type($row)"
 
     def __init__(self, row: SSAValue) -> None:
         super().__init__(operands=[row])
+
+    def verify_(self) -> None:
+        verify_alike(self.row)
 
 
 DLC = Dialect(
@@ -350,6 +387,8 @@ DLC = Dialect(
         CallbackOp,
         PopOp,
         PopScalarOp,
+        ScalarOp,
+        KeepOp,
         DivideCountOp,
         PushOp,
     ],

@@ -1,6 +1,7 @@
 """Dialect ``slcv``: rows as vectors, in the callbacks of ``slc``.
 
-Arithmetic on rows is ``arith`` and ``math`` on vectors; scalars are spread by ``vector.broadcast``.
+Arithmetic on rows is ``arith`` and ``math`` on vectors; on single f32 it is the same on f32. Single f32 are spread by
+``vector.broadcast``; those that a callback computes come from ``slcv.reduce``, ``slcv.element`` and arithmetic.
 """
 
 from collections.abc import Sequence
@@ -29,6 +30,41 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
+
+from daedal.compiler.dialects.slcv_scalars import (
+    SCALAR_OPERATIONS,
+    CompareOp,
+    ElementOp,
+    ReduceOp,
+    ScaleOp,
+    SelectOp,
+    SigmoidOp,
+    ToIntegerOp,
+    is_row,
+    verify_alike,
+)
+
+__all__ = [
+    "SLCV",
+    "AccumulatorOp",
+    "AccumulatorType",
+    "CompareOp",
+    "ElementOp",
+    "FetchOp",
+    "GetOp",
+    "KeepGreaterOp",
+    "KeepLessOp",
+    "ReduceOp",
+    "ScaleOp",
+    "SelectOp",
+    "SetOp",
+    "SigmoidOp",
+    "StoreOp",
+    "ToIntegerOp",
+    "accumulator_type",
+    "row_type",
+    "width_of",
+]
 
 
 @irdl_attr_definition
@@ -73,13 +109,13 @@ def _verify_access(memref: SSAValue, indices: Sequence[SSAValue], row: SSAValue)
     strides = kind.get_strides()
     if strides is None or strides[-1] != 1:
         raise VerifyException(f"the last dimension must have unit stride, not as in {kind}")
-    _verify_row(row)
+    if not isinstance(row.type, Float32Type):
+        _verify_row(row)
 
 
 def _verify_row(row: SSAValue) -> None:
-    kind = row.type
-    if not isinstance(kind, VectorType) or kind.get_num_dims() != 1 or not isinstance(kind.element_type, Float32Type):
-        raise VerifyException(f"a row must be a vector of f32 with one dimension, not {kind}")
+    if not is_row(row.type):
+        raise VerifyException(f"a row must be a vector of f32 with one dimension, not {row.type}")
 
 
 def _verify_fits(accumulator: SSAValue, row: SSAValue) -> None:
@@ -164,11 +200,11 @@ class FetchOp(IRDLOperation):
 
 @irdl_op_definition
 class StoreOp(IRDLOperation):
-    """Writes a row to a memref from ``indices`` on, along the last dimension."""
+    """Writes a row, or a single f32, to a memref from ``indices`` on, along the last dimension."""
 
     name = "slcv.store"
 
-    row = operand_def(VectorType)
+    row = operand_def()
     memref = operand_def(MemRefType)
     indices = var_operand_def(IndexType())
 
@@ -190,10 +226,10 @@ class KeepGreaterOp(IRDLOperation):
 
     name = "slcv.keep_greater"
 
-    a = operand_def(VectorType)
-    b = operand_def(VectorType)
+    a = operand_def()
+    b = operand_def()
     first = opt_prop_def(UnitAttr)
-    result = result_def(VectorType)
+    result = result_def()
 
     traits = traits_def(Pure())
     assembly_format = "$a `,` $b (`first` $first^)? attr-dict `:` type($a) `,` type($b) `->` type($result)"
@@ -202,7 +238,7 @@ class KeepGreaterOp(IRDLOperation):
         super().__init__(operands=[a, b], properties={"first": UnitAttr() if first else None}, result_types=[a.type])
 
     def verify_(self) -> None:
-        _verify_same(self.a, self.b, self.result)
+        verify_alike(self.a, self.b, self.result)
 
 
 @irdl_op_definition
@@ -214,10 +250,10 @@ class KeepLessOp(IRDLOperation):
 
     name = "slcv.keep_less"
 
-    a = operand_def(VectorType)
-    b = operand_def(VectorType)
+    a = operand_def()
+    b = operand_def()
     first = opt_prop_def(UnitAttr)
-    result = result_def(VectorType)
+    result = result_def()
 
     traits = traits_def(Pure())
     assembly_format = "$a `,` $b (`first` $first^)? attr-dict `:` type($a) `,` type($b) `->` type($result)"
@@ -226,18 +262,11 @@ class KeepLessOp(IRDLOperation):
         super().__init__(operands=[a, b], properties={"first": UnitAttr() if first else None}, result_types=[a.type])
 
     def verify_(self) -> None:
-        _verify_same(self.a, self.b, self.result)
-
-
-def _verify_same(*rows: SSAValue) -> None:
-    for row in rows:
-        _verify_row(row)
-        if row.type != rows[0].type:
-            raise VerifyException(f"all rows must be {rows[0].type}, not {row.type}")
+        verify_alike(self.a, self.b, self.result)
 
 
 SLCV = Dialect(
     "slcv",
-    [AccumulatorOp, GetOp, SetOp, FetchOp, StoreOp, KeepGreaterOp, KeepLessOp],
+    [AccumulatorOp, GetOp, SetOp, FetchOp, StoreOp, KeepGreaterOp, KeepLessOp, *SCALAR_OPERATIONS],
     [AccumulatorType],
 )

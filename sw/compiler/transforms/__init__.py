@@ -4,11 +4,14 @@ pipeline.
 
 PASSES = {
     "lower-emb": "lower_emb:LowerEmb",
+    "functions-from-calls": "functions_from_calls:FunctionsFromCalls",
     "rows-from-scalars": "rows_from_scalars:RowsFromScalars",
     "promote-rows": "promote_rows:PromoteRows",
+    "split-siblings": "split_siblings:SplitSiblings",
     "hoist-invariants": "hoist_invariants:HoistInvariants",
     "convert-scf-to-slc": "convert_scf_to_slc:ConvertScfToSlc",
     "convert-slc-to-slcv": "convert_slc_to_slcv:ConvertSlcToSlcv",
+    "expand-functions": "expand_functions:ExpandFunctions",
     "tile-columns": "tile_columns:TileColumns",
     "elide-initialization": "elide_initialization:ElideInitialization",
     "convert-slcv-to-dlc": "convert_slcv_to_dlc:ConvertSlcvToDlc",

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 
-from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from daedal.compiler.dialects import slc
+from daedal.errors import UnsupportedOperation
 
 
 def free_values(op: Operation) -> list[SSAValue]:
@@ -41,11 +43,15 @@ class CallbackBuilder:
         self._block = Block()
         self._known: dict[SSAValue, SSAValue] = {}
 
-    def add(self, statement: scf.ForOp) -> None:
-        """Append a loop over a row."""
+    def add(self, statement: Operation) -> None:
+        """Append a loop over a row, or the store of a single f32."""
         for value in free_values(statement):
             self._value(value)
-        self._block.add_op(statement.clone(dict(self._known)))
+        copy = statement.clone(dict(self._known))
+        self._block.add_op(copy)
+        for old, new in zip(statement.results, copy.results, strict=True):
+            new.name_hint = old.name_hint
+            self._known[old] = new
 
     def finish(self) -> slc.CallbackOp:
         """The operation."""
@@ -57,7 +63,7 @@ class CallbackBuilder:
             if new is None:
                 self._known[old] = self._recompute(old)
             elif isinstance(new.type, slc.StreamType):
-                self._known[old] = self._input(new)
+                self._known[old] = self._as(old.type, self._input(new))
             else:
                 self._known[old] = new
         return self._known[old]
@@ -69,11 +75,23 @@ class CallbackBuilder:
             self._inputs[stream] = argument
         return self._inputs[stream]
 
+    def _as(self, kind: Attribute, value: SSAValue) -> SSAValue:
+        """A loaded integer in its own type: streams are of index."""
+        if not isinstance(kind, IntegerType) or value.type == kind:
+            return value
+        cast = arith.IndexCastOp(value, kind)
+        self._block.add_op(cast)
+        return cast.result
+
     def _recompute(self, old: SSAValue) -> SSAValue:
         op = old.owner
         assert isinstance(op, Operation)
+        if op.regions:
+            raise UnsupportedOperation(f"value %{old.name_hint or '?'} must be used where it is computed")
         for operand in op.operands:
             self._value(operand)
         copy = op.clone(dict(self._known))
         self._block.add_op(copy)
-        return copy.results[op.results.index(old)]
+        result = copy.results[op.results.index(old)]
+        result.name_hint = old.name_hint
+        return result

@@ -4,19 +4,15 @@ from collections.abc import Callable
 from typing import Protocol
 
 from xdsl.dialects import arith, math, vector
-from xdsl.dialects.builtin import Float32Type, FloatAttr, IndexType, VectorType, f32
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import FloatAttr, IndexType, VectorType, f32, i32
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from daedal.compiler.dialects import dlc, slc, slcv
 from daedal.compiler.transforms.event_steps import EventSteps
 from daedal.compiler.transforms.rows import constant_of
+from daedal.compiler.transforms.singles import counted, without_casts
 from daedal.compiler.transforms.tile_columns import is_copy
 from daedal.errors import UnsupportedOperation
-
-CASTS = (arith.IndexCastOp, arith.ExtSIOp)
-
-LARGEST_COUNT = 1 << 24
-"""Counts are below this (see VectorOp.DIVIDE_COUNT)."""
 
 ARITHMETIC = (
     arith.AddfOp,
@@ -26,11 +22,20 @@ ARITHMETIC = (
     math.AbsFOp,
     slcv.KeepGreaterOp,
     slcv.KeepLessOp,
+    slcv.CompareOp,
+    slcv.SelectOp,
 )
+"""Operations on rows, and on single f32 as well."""
+
+SINGLE = (*ARITHMETIC, arith.DivfOp, math.SqrtOp, slcv.ToIntegerOp, slcv.ScaleOp)
+"""Operations on single f32 that are the same in ``dlc``."""
 
 
 class Translator(Protocol):
     """What a splitter asks of the pass around it."""
+
+    lockstep: int
+    """Bytes of the rows that one callback may pop two at a time."""
 
     def stream(self, value: SSAValue) -> SSAValue:
         """What a stream, or an f32 constant, became."""
@@ -38,6 +43,10 @@ class Translator(Protocol):
 
     def accumulator(self, value: SSAValue) -> SSAValue:
         """What an accumulator became."""
+        ...
+
+    def constant(self, number: float) -> SSAValue:
+        """A constant f32 in a scalar register."""
         ...
 
     def count(self, number: int) -> SSAValue:
@@ -49,6 +58,26 @@ class Translator(Protocol):
         ...
 
 
+def _second_factors(callback: slc.CallbackOp, lockstep: int) -> set[SSAValue]:
+    """Rows that are only the second factor of products whose first factor is a fetched row as well.
+
+    They come through a queue of their own, so that one instruction pops both.
+    """
+    found: set[SSAValue] = set()
+    for op in callback.body.block.ops:
+        if isinstance(op, slcv.ReduceOp) and len(op.rows) == 2:
+            rows = list(op.rows)
+        elif isinstance(op, arith.MulfOp | math.FmaOp) and isinstance(op.results[0].type, VectorType):
+            rows = list(op.operands)[:2]
+        else:
+            continue
+        if all(isinstance(row.owner, slcv.FetchOp) and len(list(row.uses)) == 1 for row in rows):
+            lockstep -= sum(4 * slcv.width_of(row) for row in rows)
+            if lockstep >= 0:
+                found.add(rows[1])
+    return found
+
+
 class CallbackSplitter:
     """Walks through one callback; pops are placed where their values are first used."""
 
@@ -57,6 +86,7 @@ class CallbackSplitter:
         self._steps = EventSteps()
         self._block = Block()
         self._known: dict[SSAValue, SSAValue] = {}
+        self._second = _second_factors(callback, translator.lockstep)
 
     def run(self, token: int) -> tuple[dlc.EventOp | None, dlc.CallbackOp | None]:
         """The event, and the callback for ``token`` if the execute unit has anything to do."""
@@ -107,9 +137,10 @@ class CallbackSplitter:
 
     def _fetch(self, op: slcv.FetchOp) -> None:
         place = self._translator.row(op.memref, list(op.indices))
-        self._steps.fetch(dlc.FetchOp("vector0", *place, self._bytes(op.result)))
+        queue = "vector1" if op.result in self._second else "vector0"
+        self._steps.fetch(dlc.FetchOp(queue, *place, self._bytes(op.result)))
         assert isinstance(op.result.type, VectorType)
-        self._insert(dlc.PopOp("vector0", op.result.type), op.result)
+        self._insert(dlc.PopOp(queue, op.result.type), op.result)
 
     def _input(self, old: SSAValue) -> SSAValue:
         """The stream behind an argument of the callback; a constant itself."""
@@ -120,12 +151,9 @@ class CallbackSplitter:
     def _spread(self, op: vector.BroadcastOp) -> None:
         source = op.source
         is_input = source.owner is self._callback.body.block
-        if not isinstance(source.type, Float32Type) or not (is_input or isinstance(source.owner, arith.ConstantOp)):
-            raise UnsupportedOperation(
-                f"value %{source.name_hint or '?'} cannot be used along a row: it must be a load, a "
-                "constant, or the "
-                "divisor in a division by a count"
-            )
+        if not (is_input or isinstance(source.owner, arith.ConstantOp)):
+            self._insert(vector.BroadcastOp(self._single(source), op.vector.type), op.vector)
+            return
         self._steps.scalar(dlc.PushScalarOp(self._input(source)))
         scalar = self._insert(dlc.PopScalarOp(source.type))
         scalar.name_hint = source.name_hint
@@ -149,12 +177,12 @@ class CallbackSplitter:
     def _divide(self, op: arith.DivfOp) -> None:
         if not isinstance(op.result.type, VectorType):
             return
-        count = _counted(op.rhs)
+        count = counted(op.rhs.owner.source) if isinstance(op.rhs.owner, vector.BroadcastOp) else None
         if count is None:
             raise UnsupportedOperation(
                 "arith.divf must be by a count of at least one, sitofp(maxsi(count, 1)), or by a "
                 "constant count: "
-                "the machine has no other division"
+                "the machine has no other division of rows; multiply by a reciprocal that is computed before"
             )
         row = self._row(op.lhs)
         pushed = self._translator.count(count) if isinstance(count, int) else self._input(count)
@@ -173,6 +201,10 @@ class CallbackSplitter:
 
     def _store(self, op: slcv.StoreOp) -> None:
         place = self._translator.row(op.memref, list(op.indices))
+        if not isinstance(op.row.type, VectorType):
+            self._insert(dlc.PushOp(self._single(op.row)))
+            self._steps.store(dlc.PushStoreOp(*place, 4, stream=False))
+            return
         size = self._bytes(op.row)
         fetch = op.row.owner
         if isinstance(fetch, slcv.FetchOp) and is_copy(fetch):
@@ -182,27 +214,48 @@ class CallbackSplitter:
             self._insert(dlc.PushOp(self._row(op.row)))
             self._steps.store(dlc.PushStoreOp(*place, size, stream=False))
 
+    # ------------------------------------------------------------------ single values
 
-def _counted(row: SSAValue) -> SSAValue | int | None:
-    """The count n, if ``row`` is max(n, 1), or a number from 1 that a count can be, as f32 in all
-    elements.
-    """
-    spread = row.owner
-    if not isinstance(spread, vector.BroadcastOp):
-        return None
-    convert = spread.source.owner
-    if isinstance(convert, arith.ConstantOp) and isinstance(convert.value, FloatAttr):
-        number = convert.value.value.data
-        return int(number) if 1 <= number < LARGEST_COUNT and number == int(number) else None
-    if not isinstance(convert, arith.SIToFPOp | arith.UIToFPOp):
-        return None
-    value = convert.input
-    while isinstance(value.owner, CASTS):
-        value = value.owner.operands[0]
-    maximum = value.owner
-    if not isinstance(maximum, arith.MaxSIOp):
-        return None
-    for count, one in ((maximum.lhs, maximum.rhs), (maximum.rhs, maximum.lhs)):
-        if constant_of(one) == 1:
-            return count
-    return None
+    def _single(self, old: SSAValue) -> SSAValue:
+        """What a single f32 (or i32 on its way to one) became; it is computed where it is first needed."""
+        if old not in self._known:
+            op = old.owner
+            if isinstance(op, Block):
+                self._known[old] = self._pop(old, f32)
+            elif isinstance(op, arith.ConstantOp) and isinstance(op.value, FloatAttr):
+                self._known[old] = self._translator.constant(op.value.value.data)
+            elif isinstance(op, slcv.ReduceOp):
+                self._insert(slcv.ReduceOp(op.kind.data, [self._row(row) for row in op.rows]), old)
+            elif isinstance(op, slcv.ElementOp):
+                self._insert(slcv.ElementOp(self._row(op.row)), old)
+            elif isinstance(op, arith.SIToFPOp):
+                self._known[old] = self._as_float(op.input)
+            elif isinstance(op, arith.NegfOp):
+                self._insert(arith.MulfOp(self._single(op.operand), self._translator.constant(-1.0)), old)
+            elif isinstance(op, SINGLE):
+                operands = [self._single(value) for value in op.operands]
+                new = type(op).create(operands=operands, result_types=[old.type], properties=op.properties)
+                self._insert(new, old)
+            else:
+                raise UnsupportedOperation(f"{op.name} of single numbers cannot be offloaded")
+        return self._known[old]
+
+    def _pop(self, old: SSAValue, kind: Attribute) -> SSAValue:
+        """What the access unit sends for an argument of the callback, or for a number that a launch fixes."""
+        self._steps.scalar(dlc.PushScalarOp(self._input(old)))
+        popped = self._insert(dlc.PopScalarOp(kind))
+        popped.name_hint = old.name_hint
+        return popped
+
+    def _as_float(self, integer: SSAValue) -> SSAValue:
+        integer = without_casts(integer)
+        op = integer.owner
+        if isinstance(op, slcv.ToIntegerOp):
+            return self._insert(arith.SIToFPOp(self._single(integer), f32))
+        if isinstance(op, arith.MaxSIOp):
+            a, b = (self._as_float(value) for value in (op.lhs, op.rhs))
+            return self._insert(slcv.KeepGreaterOp(a, b))
+        number = constant_of(integer)
+        if number is not None:
+            return self._translator.constant(float(number))
+        return self._insert(arith.SIToFPOp(self._pop(integer, i32), f32))

@@ -17,7 +17,8 @@ from xdsl.passes import ModulePass
 from daedal.compiler.dialects import check, place, slc
 from daedal.compiler.transforms.callback_builder import CallbackBuilder
 from daedal.compiler.transforms.counters import count_condition, first_of
-from daedal.compiler.transforms.rows import constant_of, is_row_loop, loop_name
+from daedal.compiler.transforms.rows import constant_of, is_float_access, is_row_loop, loop_name
+from daedal.compiler.transforms.singles import is_local
 from daedal.errors import UnsupportedOperation
 
 ALU_KINDS: dict[type[Operation], str] = {
@@ -81,7 +82,7 @@ class _Decoupler:
             self._values[old] = new
         self._execute: set[SSAValue] = set()
         self._counters: set[SSAValue] = set()
-        self._leading: list[scf.ForOp] = []
+        self._leading: list[Operation] = []
         self._root: _Level | None = None
 
     def run(self) -> Block:
@@ -104,8 +105,14 @@ class _Decoupler:
     # ------------------------------------------------------------------ outside of all loops
 
     def _top(self, op: Operation) -> None:
-        if isinstance(op, scf.ForOp):
+        if isinstance(op, scf.ForOp) and not is_row_loop(op):
             self._top_loop(op)
+        elif isinstance(op, scf.ForOp) or _is_single_store(op):
+            self._execute.update(op.results)
+            if self._root is None:
+                self._leading.append(op)
+            else:
+                self._state(self._root, "end", op, None)
         elif isinstance(op, func.ReturnOp):
             self._finish_nest()
             if self._leading:
@@ -113,6 +120,8 @@ class _Decoupler:
             self._new.add_op(op.clone(self._values))
         elif isinstance(op, (*_TOP_LEVEL, *CASTS, *ALU_KINDS)):
             self._copy(op)
+        elif self._is_execute(op):
+            self._execute.update(op.results)
         else:
             raise UnsupportedOperation(f"{op.name} outside of all loops cannot be offloaded")
 
@@ -122,12 +131,6 @@ class _Decoupler:
         self._values.update(zip(op.results, copy.results, strict=True))
 
     def _top_loop(self, op: scf.ForOp) -> None:
-        if is_row_loop(op):
-            if self._root is None:
-                self._leading.append(op)
-            else:
-                self._state(self._root, "end", op, None)
-            return
         self._finish_nest()
         self._root = root = self._loop(op, None)
         for statement in self._leading:
@@ -183,7 +186,7 @@ class _Decoupler:
             callback = level.callbacks.pop(event).finish()
             level.insert(callback) if event == "iteration" else level.loop.body.block.add_op(callback)
 
-    def _state(self, level: _Level, event: str, statement: scf.ForOp, condition: SSAValue | None) -> None:
+    def _state(self, level: _Level, event: str, statement: Operation, condition: SSAValue | None) -> None:
         callback = level.callbacks.setdefault(event, CallbackBuilder(event, condition, self._translate))
         if callback.condition is not condition:
             raise UnsupportedOperation(
@@ -201,6 +204,8 @@ class _Decoupler:
                 continue
             if isinstance(op, scf.ForOp):
                 self._body_loop(level, op, condition)
+            elif _is_single_store(op):
+                self._work(level, op, condition)
             elif isinstance(op, scf.IfOp):
                 self._if(level, op, condition)
             elif (first := first_of(op)) is not None and any(value in self._counters for value in op.operands):
@@ -224,18 +229,24 @@ class _Decoupler:
 
     def _body_loop(self, level: _Level, op: scf.ForOp, condition: SSAValue | None) -> None:
         if is_row_loop(op):
-            if level.inner is None:
-                self._state(level, "iteration", op, condition)
-            else:
-                self._state(level.inner, "end", op, condition)
+            self._work(level, op, condition)
         elif condition is not None:
             raise UnsupportedOperation(f"{loop_name(op)} must not stand in a condition")
         elif level.inner is not None:
             raise UnsupportedOperation(
-                f"{level.name} must have one loop in its body, not {level.inner.name} and {loop_name(op)}"
+                f"{level.name} must have one loop in its body, not {level.inner.name} and {loop_name(op)}, which share "
+                "a local row, a carried value or a buffer that both store to"
             )
         else:
             self._loop(op, level)
+
+    def _work(self, level: _Level, op: Operation, condition: SSAValue | None) -> None:
+        """Put a loop along a row, or the store of a single f32, into the callback of its place."""
+        self._execute.update(op.results)
+        if level.inner is None:
+            self._state(level, "iteration", op, condition)
+        else:
+            self._state(level.inner, "end", op, condition)
 
     def _if(self, level: _Level, op: scf.IfOp, outer: SSAValue | None) -> None:
         condition = self._condition(level, op.cond)
@@ -280,8 +291,8 @@ class _Decoupler:
         if not op.results:
             return False
         if isinstance(op, memref.LoadOp):
-            return isinstance(op.memref.owner, memref.AllocaOp)
-        if isinstance(op.results[0].type, Float32Type):
+            return is_local(op.memref)
+        if isinstance(op.results[0].type, Float32Type) or isinstance(op, arith.CmpfOp):
             return True
         if any(value in self._execute for value in op.operands):
             return True
@@ -368,6 +379,11 @@ def _leads_to_float(value: SSAValue) -> bool:
         or (isinstance(user, CASTS) and _leads_to_float(user.results[0]))
         for user in users
     )
+
+
+def _is_single_store(op: Operation) -> bool:
+    """Whether ``op`` stores an f32 outside of loops along rows."""
+    return isinstance(op, memref.StoreOp) and is_float_access(op)
 
 
 def _is_loaded(stream: SSAValue) -> bool:

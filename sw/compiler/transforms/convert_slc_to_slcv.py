@@ -1,6 +1,7 @@
 """Pass ``convert-slc-to-slcv``: loops along a row, in callbacks, become operations on whole rows.
 
-Local rows (``memref.alloca``) become accumulators, which stay in the execute unit.
+Local rows (``memref.alloca``) become accumulators, which stay in the execute unit. A loop with ``daedal.reduce``
+becomes a ``slcv.reduce`` for each f32 that it carries. A row that a callback reads twice is fetched once.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,10 @@ from xdsl.traits import is_side_effect_free
 
 from daedal.compiler.dialects import slc, slcv
 from daedal.compiler.transforms.aliases import check_aliases
+from daedal.compiler.transforms.reductions import Reduction, reductions_of
 from daedal.compiler.transforms.rows import column_offset, constant_of, is_row_loop
+from daedal.compiler.transforms.selections import kept, selected
+from daedal.compiler.transforms.singles import is_computed
 from daedal.errors import UnsupportedOperation
 
 VECTOR_OPERATIONS = (
@@ -29,11 +33,8 @@ VECTOR_OPERATIONS = (
 )
 """f32 operations that work on rows as they do on elements."""
 
-_SELECTIONS: dict[int, type[slcv.KeepGreaterOp | slcv.KeepLessOp]] = {
-    2: slcv.KeepGreaterOp,
-    4: slcv.KeepLessOp,
-}
-"""What ``a p b ? a : b`` is for predicates ogt and olt of ``arith.cmpf``."""
+Fetches = dict[tuple[SSAValue, ...], slcv.FetchOp]
+"""The rows that a callback has fetched, by buffer and indices."""
 
 
 class _Accumulators:
@@ -54,6 +55,17 @@ class _Accumulators:
                 f"all loops over local row %{buffer.name_hint or '?'} must start at the same column, "
                 f"not {self._first[buffer]} and {first}"
             )
+        return self._accumulator(buffer)
+
+    def single(self, buffer: SSAValue, indices: list[SSAValue]) -> SSAValue:
+        """The accumulator for an access outside of loops to a local row of one element."""
+        if _local_width(buffer) != 1 or [constant_of(index) for index in indices] != [0]:
+            raise UnsupportedOperation(
+                f"local row %{buffer.name_hint or '?'} must be used in loops along it: single elements cannot be"
+            )
+        return self._accumulator(buffer)
+
+    def _accumulator(self, buffer: SSAValue) -> SSAValue:
         if buffer not in self._made:
             op = slcv.AccumulatorOp(_local_width(buffer))
             op.result.name_hint = buffer.name_hint
@@ -78,7 +90,7 @@ def _local_width(buffer: SSAValue) -> int:
 class _RowLoop:
     """Replaces one loop over a row."""
 
-    def __init__(self, loop: scf.ForOp, accumulators: _Accumulators) -> None:
+    def __init__(self, loop: scf.ForOp, accumulators: _Accumulators, fetches: Fetches) -> None:
         lower, upper = constant_of(loop.lb), constant_of(loop.ub)
         assert lower is not None
         assert upper is not None
@@ -86,6 +98,8 @@ class _RowLoop:
         self._column: SSAValue = loop.body.block.args[0]
         self._first, self._width = lower, upper - lower
         self._rows: dict[SSAValue, SSAValue] = {}
+        self._fetches = fetches
+        self._reductions = reductions_of(loop)
 
     def run(self) -> None:
         handlers: dict[type[Operation], Callable[..., None]] = {
@@ -93,15 +107,32 @@ class _RowLoop:
             memref.StoreOp: self._store,
             arith.SelectOp: self._select,
         }
+        combining = [op for reduction in self._reductions for op in reduction.combining]
         for op in self._loop.body.block.ops:
+            if any(op is other for other in combining):
+                continue
             if type(op) in handlers:
                 handlers[type(op)](op)
             elif isinstance(op, VECTOR_OPERATIONS):
                 self._arithmetic(op)
-            elif not isinstance(op, arith.AddiOp | arith.CmpfOp | arith.OrIOp | scf.YieldOp):
+            elif not isinstance(op, arith.AddiOp | arith.CmpfOp | arith.OrIOp | arith.AndIOp | scf.YieldOp):
                 raise UnsupportedOperation(f"{op.name} on a row cannot be offloaded")
+        for reduction, result in zip(self._reductions, self._loop.results, strict=True):
+            self._reduce(reduction, result)
         self._loop.detach()
         self._loop.erase()
+
+    def _reduce(self, reduction: Reduction, result: SSAValue) -> None:
+        total = self._add(slcv.ReduceOp(reduction.kind, [self._row(value) for value in reduction.values]))
+        if not reduction.is_neutral:
+            total.name_hint = result.name_hint
+            total = self._add(reduction.combine(total))
+        total.name_hint = result.name_hint
+        result.replace_all_uses_with(total)
+
+    def _add(self, op: Operation) -> SSAValue:
+        self._insert(op)
+        return op.results[0]
 
     def _insert(self, op: Operation, like: SSAValue | None = None) -> None:
         block = self._loop.parent
@@ -114,7 +145,7 @@ class _RowLoop:
     def _row(self, value: SSAValue) -> SSAValue:
         """The row for an element; what does not change along the row is spread."""
         if value not in self._rows:
-            if isinstance(value.owner, VECTOR_OPERATIONS):
+            if isinstance(value.owner, VECTOR_OPERATIONS) and not is_computed(value):
                 self._arithmetic(value.owner)
             else:
                 self._insert(vector.BroadcastOp(value, slcv.row_type(self._width)), value)
@@ -139,7 +170,14 @@ class _RowLoop:
             accumulator = self._accumulators.of(op.memref, list(op.indices), self._column, self._first)
             self._insert(slcv.GetOp(accumulator, self._width), op.res)
         elif isinstance(op.res.type, Float32Type):
-            self._insert(slcv.FetchOp(op.memref, self._place(list(op.indices)), self._width), op.res)
+            fetch = slcv.FetchOp(op.memref, self._place(list(op.indices)), self._width)
+            key = (fetch.memref, *fetch.indices)
+            if key in self._fetches and slcv.width_of(self._fetches[key].result) == self._width:
+                self._rows[op.res] = self._fetches[key].result
+                fetch.erase()
+            else:
+                self._insert(fetch, op.res)
+                self._fetches[key] = fetch
         else:
             raise UnsupportedOperation(f"a row must be of f32, not {op.res.type}")
 
@@ -158,15 +196,18 @@ class _RowLoop:
 
     def _select(self, op: arith.SelectOp) -> None:
         first, compare = self._unless_first(op.cond)
-        if isinstance(compare, arith.CmpfOp) and (compare.lhs, compare.rhs) == (op.lhs, op.rhs):
-            made = _SELECTIONS.get(compare.predicate.value.data)
-            if made is not None:
-                self._insert(made(self._row(op.lhs), self._row(op.rhs), first=first), op.result)
-                return
-        raise UnsupportedOperation(
-            "arith.select on a row must be of the form `a > b ? a : b` or `a < b ? a : b`, with cmpf ogt or olt, "
-            "or `first | a > b ? a : b`, where `first` compares a counter with 0"
-        )
+        if first:
+            keep = None if not isinstance(compare, Operation) else kept(op, compare)
+            if keep is None:
+                raise UnsupportedOperation(
+                    "arith.select on a row with `first`, which compares a counter with 0, must be of the form "
+                    "`first | a > b ? a : b` or `first | a < b ? a : b`, with cmpf ogt or olt"
+                )
+            self._insert(keep(self._row(op.lhs), self._row(op.rhs), first=True), op.result)
+        else:
+            new = selected(op, self._row, self._add)
+            new.name_hint = op.result.name_hint
+            self._rows[op.result] = new
 
     def _unless_first(self, condition: SSAValue) -> tuple[bool, Operation | Block]:
         """Whether ``condition`` also holds in the first iteration, and what else it is."""
@@ -207,14 +248,45 @@ class ConvertSlcToSlcv(ModulePass):
 def _vectorise(function: func.FuncOp) -> None:
     accumulators = _Accumulators()
     for callback in [op for op in function.walk() if isinstance(op, slc.CallbackOp)]:
-        for loop in [op for op in callback.body.block.ops if isinstance(op, scf.ForOp)]:
-            if not is_row_loop(loop):
-                raise UnsupportedOperation("a loop in a callback must run along a row")
-            _RowLoop(loop, accumulators).run()
+        fetches: Fetches = {}
+        for op in list(callback.body.block.ops):
+            if isinstance(op, scf.ForOp):
+                if not is_row_loop(op):
+                    raise UnsupportedOperation("a loop in a callback must run along a row")
+                _RowLoop(op, accumulators, fetches).run()
+            else:
+                _single(op, accumulators)
         _remove_unused(callback)
     for alloca in [op for op in function.body.block.ops if isinstance(op, memref.AllocaOp)]:
         alloca.detach()
         alloca.erase()
+
+
+def _single(op: Operation, accumulators: _Accumulators) -> None:
+    """Replace an operation on single f32 that is another one in ``slcv``."""
+    block = op.parent
+    assert block is not None
+
+    def add(new: Operation) -> SSAValue:
+        block.insert_op_before(new, op)
+        return new.results[0] if new.results else SSAValue.get(new.operands[0])
+
+    if isinstance(op, memref.StoreOp):
+        add(slcv.StoreOp(op.value, op.memref, list(op.indices)))
+        op.detach()
+        op.erase()
+    elif isinstance(op, memref.LoadOp):
+        row = add(slcv.GetOp(accumulators.single(op.memref, list(op.indices)), 1))
+        _replace(op, add(slcv.ElementOp(row)))
+    elif isinstance(op, arith.SelectOp):
+        _replace(op, selected(op, lambda value: value, add))
+
+
+def _replace(op: Operation, new: SSAValue) -> None:
+    new.name_hint = op.results[0].name_hint
+    op.results[0].replace_all_uses_with(new)
+    op.detach()
+    op.erase()
 
 
 def _remove_unused(callback: slc.CallbackOp) -> None:

@@ -1,20 +1,23 @@
 """Pass ``convert-slcv-to-dlc``: separates the access program from the execute program.
 
 Memrefs become byte addresses made of launch arguments and streams; callbacks become events, which fill
-queues, on one side, and callbacks, which pop them, on the other.
+queues, on one side, and callbacks, which pop them, on the other. Constants that the scalar unit needs are put into
+scalar registers by nests of one iteration in front of all others.
 """
 
+import struct
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import Float32Type, MemRefType, ModuleOp
+from xdsl.dialects.builtin import Float32Type, FloatAttr, MemRefType, ModuleOp, f32
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from daedal.compiler.dialects import dlc, place, slc, slcv
 from daedal.compiler.transforms.addresses import Addresses, Linear, buffer_name, element_bytes
 from daedal.compiler.transforms.callback_splitter import CallbackSplitter
+from daedal.compiler.transforms.event_steps import EventSteps
 from daedal.compiler.transforms.rows import constant_of, loop_name
 from daedal.compiler.transforms.uniforms import Uniform, Uniforms
 from daedal.errors import UnsupportedOperation
@@ -41,8 +44,8 @@ class _Level:
 class _Separator:
     """Rewrites one function."""
 
-    def __init__(self, function: func.FuncOp) -> None:
-        self._old = function.body.block
+    def __init__(self, function: func.FuncOp, steps: int, lockstep: int) -> None:
+        self._old, self._steps, self.lockstep = function.body.block, steps, lockstep
         self._new = Block()
         self._access, self._execute = dlc.AccessOp(), dlc.ExecuteOp()
         self._uniforms = Uniforms(self._new)
@@ -52,6 +55,7 @@ class _Separator:
         self._levels: dict[SSAValue, _Level] = {}
         self._scales: dict[SSAValue, int] = {}
         self._accumulators: dict[SSAValue, SSAValue] = {}
+        self._constants: dict[bytes, SSAValue] = {}
         self._token = 0
 
     def run(self) -> Block:
@@ -59,6 +63,7 @@ class _Separator:
         for op in self._old.ops:
             if isinstance(op, slc.ForOp):
                 self._loop(op, None)
+        self._send_constants()
         for body in (self._access, self._execute):
             self._new.add_op(body)
         self._new.add_op(func.ReturnOp())
@@ -219,13 +224,43 @@ class _Separator:
         if value not in self._accumulators:
             op = slcv.AccumulatorOp(slcv.width_of(value))
             op.result.name_hint = value.name_hint
-            block = self._execute.body.block
-            if block.first_op is None:
-                block.add_op(op)
-            else:
-                block.insert_op_before(op, block.first_op)
+            self._declare(op)
             self._accumulators[value] = op.result
         return self._accumulators[value]
+
+    def constant(self, number: float) -> SSAValue:
+        """A constant f32 in a scalar register."""
+        bits = struct.pack("<f", number)
+        if bits not in self._constants:
+            op = dlc.ScalarOp()
+            self._declare(op)
+            self._constants[bits] = op.result
+        return self._constants[bits]
+
+    def _declare(self, op: Operation) -> None:
+        """Put what all callbacks can use in front of them."""
+        block = self._execute.body.block
+        if block.first_op is None:
+            block.add_op(op)
+        else:
+            block.insert_op_before(op, block.first_op)
+
+    def _send_constants(self) -> None:
+        constants = list(self._constants.items())
+        place = self._access.body.block.first_op
+        for first in range(0, len(constants), self._steps):
+            steps, callback = EventSteps(), dlc.CallbackOp(self._token)
+            for bits, scalar in constants[first : first + self._steps]:
+                number = arith.ConstantOp(FloatAttr(struct.unpack("<f", bits)[0], f32))
+                steps.scalar(dlc.PushScalarOp(self._uniforms.insert(number)))
+                popped = dlc.PopScalarOp(f32)
+                callback.body.block.add_ops([popped, dlc.KeepOp(scalar, popped.result)])
+            loop = slc.ForOp(self.count(0), self.count(1), self.count(1), name="constants")
+            loop.body.block.add_op(dlc.EventOp("iteration", None, steps.finish(dlc.PushTokenOp(self._token))))
+            assert place is not None
+            self._access.body.block.insert_op_before(loop, place)
+            self._execute.body.block.add_op(callback)
+            self._token += 1
 
     def _callback(self, op: slc.CallbackOp, level: _Level) -> None:
         event, callback = CallbackSplitter(op, self).run(self._token)
@@ -256,15 +291,27 @@ def _is_column(loop: slc.ForOp) -> bool:
 
 @dataclass(frozen=True)
 class ConvertSlcvToDlc(ModulePass):
-    """See the module."""
+    """See the module.
+
+    Attributes
+    ----------
+    steps
+        How many constants one nest can send.
+    lockstep
+        Bytes of the rows that one callback may pop two at a time, from both vector queues: each of these must hold all
+        of them. 0: all rows come through one queue.
+    """
 
     name = "convert-slcv-to-dlc"
+
+    steps: int = 16
+    lockstep: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Separate every function."""
         for function in op.body.block.ops:
             if isinstance(function, func.FuncOp):
-                body = _Separator(function).run()
+                body = _Separator(function, self.steps, self.lockstep).run()
                 new = func.FuncOp(function.sym_name.data, ([], []), Region(body))
                 op.body.block.insert_op_before(new, function)
                 function.detach()

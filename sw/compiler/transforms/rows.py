@@ -1,10 +1,13 @@
 """What the passes on loops share: which loops run along a row, and how loops are named in messages."""
 
-from xdsl.dialects import arith, memref, scf
+from xdsl.dialects import arith, math, memref, scf
 from xdsl.dialects.builtin import Float32Type, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from daedal.compiler.dialects import slc
+from daedal.compiler.dialects import slc, slcv
+
+SINGLE_ONLY = (math.SqrtOp, math.ExpOp, slcv.SigmoidOp)
+"""f32 operations that the machine has for single f32 only."""
 
 
 def constant_of(value: SSAValue) -> int | None:
@@ -61,19 +64,45 @@ def _is_column_use(op: Operation, value: SSAValue, column: SSAValue) -> bool:
     return False
 
 
+REDUCE = "daedal.reduce"
+"""The attribute of a loop along a row that combines what it carries as ``slcv.reduce`` does."""
+
+
+def is_reduction(op: Operation | Block | None) -> bool:
+    """Whether ``op`` is a loop with the attribute ``daedal.reduce``."""
+    return isinstance(op, scf.ForOp) and REDUCE in op.attributes
+
+
 def is_row_loop(loop: scf.ForOp) -> bool:
     """Whether the loop works along rows: its iterations are independent and touch consecutive f32.
 
     Its bounds are constants, its step is 1, it has no loops or conditions inside, and its variable is only
-    used in the last index of loads and stores, in that of every store.
+    used in the last index of loads and stores, in that of every store. It carries nothing, unless it is a reduction,
+    and computes nothing of the elements that only single f32 can be used for.
     """
     lower, upper, step = map(constant_of, (loop.lb, loop.ub, loop.step))
-    if lower is None or upper is None or step != 1 or lower >= upper or loop.iter_args:
+    if lower is None or upper is None or step != 1 or lower >= upper:
+        return False
+    if loop.iter_args and not (is_reduction(loop) and all(isinstance(v.type, Float32Type) for v in loop.iter_args)):
         return False
     column = loop.body.block.args[0]
     if any(op.regions for op in loop.body.block.ops):
         return False
     if column.first_use is None or not all(_is_column_use(u.operation, column, column) for u in column.uses):
         return False
+    if any(isinstance(op, SINGLE_ONLY) and _varies(op, loop) for op in loop.body.block.ops):
+        return False
     stores = [op for op in loop.body.block.ops if isinstance(op, memref.StoreOp)]
-    return bool(stores) and all(column_offset(op.indices[-1], column)[0] for op in stores)
+    works = bool(stores) or bool(loop.iter_args)
+    return works and all(column_offset(op.indices[-1], column)[0] for op in stores)
+
+
+def _varies(op: Operation, loop: scf.ForOp) -> bool:
+    """Whether what ``op`` gives can change along the row."""
+    for value in op.operands:
+        owner = value.owner
+        if owner is loop.body.block:
+            return True
+        if isinstance(owner, Operation) and owner.parent is loop.body.block and _varies(owner, loop):
+            return True
+    return False

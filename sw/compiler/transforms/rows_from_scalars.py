@@ -2,7 +2,9 @@
 
 An f32 that a loop carries from one iteration to the next lives in a local row of one element; a store of a
 single f32 becomes a loop over a row of one element, with the arithmetic that leads to it. Single f32 that are
-only loaded stay as they are: the access unit sends them as scalars.
+only loaded stay as they are: the access unit sends them as scalars. So do those that the scalar unit computes
+(``singles.is_computed``), and their stores; but one that is used in another callback than its own lives in a local row
+of one element in between.
 """
 
 from collections.abc import Sequence
@@ -10,20 +12,31 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import Float32Type, IndexType, IntegerAttr, ModuleOp, f32
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, f32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from daedal.compiler.transforms.rows import constant_of, is_float_access, is_row_loop, loop_name
+from daedal.compiler.transforms.callback_builder import free_values
+from daedal.compiler.transforms.rows import (
+    REDUCE,
+    SINGLE_ONLY,
+    constant_of,
+    is_float_access,
+    is_reduction,
+    is_row_loop,
+    loop_name,
+)
+from daedal.compiler.transforms.singles import PLAIN, counted, is_access_loop, is_computed, is_float, is_local
 from daedal.errors import UnsupportedOperation
 
 
-def _is_local(buffer: SSAValue) -> bool:
-    return isinstance(buffer.owner, memref.AllocaOp)
-
-
 def _carries_floats(loop: scf.ForOp) -> bool:
-    return any(_is_float(value) for value in loop.iter_args)
+    return any(is_float(value) for value in loop.iter_args)
+
+
+def _in_row_loop(op: Operation) -> bool:
+    parent = op.parent_op()
+    return isinstance(parent, scf.ForOp) and is_row_loop(parent)
 
 
 class _Function:
@@ -35,13 +48,58 @@ class _Function:
 
     def run(self) -> None:
         for loop in [op for op in self._function.walk() if isinstance(op, scf.ForOp)]:
-            if _carries_floats(loop):
+            if is_reduction(loop):
+                _check_reduction(loop)
+            elif _carries_floats(loop):
                 self._keep_locally(loop)
+        for value in [value for op in self._function.walk() for value in op.results if is_float(value)]:
+            self._keep_between_callbacks(value)
         for op in list(self._function.walk()):
-            if isinstance(op, memref.StoreOp) and is_float_access(op):
-                parent = op.parent_op()
-                if not (isinstance(parent, scf.ForOp) and is_row_loop(parent)):
+            if isinstance(op, memref.StoreOp) and is_float_access(op) and not _in_row_loop(op):
+                if is_local(op.memref) or not is_computed(op.value):
                     self._widen(op)
+                else:
+                    self._check_loads(op.value, op)
+        self._remove_unused()
+        for loop in [op for op in self._function.walk() if isinstance(op, scf.ForOp) and is_row_loop(op)]:
+            for needed in filter(is_float, free_values(loop)):
+                self._check_loads(needed, loop)
+
+    def _remove_unused(self) -> None:
+        for op in reversed(list(self._function.walk())):
+            is_free = isinstance(op, (*PLAIN, *_OTHERS)) or (isinstance(op, memref.LoadOp) and is_float_access(op))
+            if is_free and op.results[0].first_use is None and not _in_row_loop(op):
+                op.detach()
+                op.erase()
+
+    # ------------------------------------------------------------------ computed values
+
+    def _keep_between_callbacks(self, value: SSAValue) -> None:
+        """Keep a computed value that another callback uses in a local row of one element."""
+        op = value.owner
+        assert isinstance(op, Operation)
+        if not is_computed(value) or _in_row_loop(op):
+            return
+        crossing = [use for use in value.uses if _crosses(op, use.operation)]
+        if not crossing:
+            return
+        zero = self._index(0)
+        local = memref.AllocaOp.get(f32, shape=[1])
+        local.memref.name_hint = value.name_hint
+        self._at_entry(local)
+        for use in crossing:
+            before = use.operation
+            while _in_row_loop(before):
+                parent = before.parent_op()
+                assert parent is not None
+                before = parent
+            load = memref.LoadOp.get(local.memref, [zero])
+            load.res.name_hint = value.name_hint
+            assert before.parent is not None
+            before.parent.insert_op_before(load, before)
+            use.operation.operands[use.index] = load.res
+        assert op.parent is not None
+        op.parent.insert_op_after(memref.StoreOp.get(value, local.memref, [zero]), op)
 
     def _index(self, value: int) -> SSAValue:
         if value not in self._constants:
@@ -61,9 +119,9 @@ class _Function:
         end = loop.body.block.last_op
         assert isinstance(end, scf.YieldOp)
         for position, initial in enumerate(loop.iter_args):
-            if _is_float(initial):
+            if is_float(initial):
                 self._one(loop, position, end)
-        _replace(loop, [result for result in loop.results if not _is_float(result)], _without_floats(loop))
+        _replace(loop, [result for result in loop.results if not is_float(result)], _without_floats(loop))
 
     def _one(self, loop: scf.ForOp, position: int, end: scf.YieldOp) -> None:
         body, block, zero = loop.body.block, loop.parent, self._index(0)
@@ -102,7 +160,7 @@ class _Function:
         column.name_hint = "d"
         value = self._copy(store.value, body, column, store)
         last: SSAValue = column
-        if not _is_local(store.memref) and constant_of(store.indices[-1]) != 0:
+        if not is_local(store.memref) and constant_of(store.indices[-1]) != 0:
             moved = arith.AddiOp(store.indices[-1], column)
             body.add_op(moved)
             last = moved.result
@@ -115,12 +173,10 @@ class _Function:
     def _copy(self, value: SSAValue, body: Block, column: SSAValue, store: memref.StoreOp) -> SSAValue:
         """Copy the arithmetic that leads to ``value``."""
         op = value.owner
-        if isinstance(op, memref.LoadOp) and _is_local(op.memref):
+        if isinstance(op, memref.LoadOp) and is_local(op.memref):
             self._check_unchanged(op, store)
             new: Operation = memref.LoadOp.get(op.memref, [column])
-        elif not isinstance(op, Operation) or isinstance(op, memref.LoadOp | arith.ConstantOp | scf.ForOp):
-            return value
-        elif all(_is_float(operand) for operand in op.operands):
+        elif isinstance(op, PLAIN) or (isinstance(op, arith.DivfOp) and counted(op.rhs) is not None):
             operands = [self._copy(operand, body, column, store) for operand in op.operands]
             new = type(op).create(operands=operands, result_types=[value.type], properties=op.properties)
         else:
@@ -129,15 +185,58 @@ class _Function:
         body.add_op(new)
         return new.results[0]
 
-    def _check_unchanged(self, load: memref.LoadOp, store: memref.StoreOp) -> None:
+    def _check_loads(self, value: SSAValue, user: Operation) -> None:
+        """Check local rows that lead to ``value``, which ``user`` needs."""
+        seen: set[SSAValue] = set()
+        waiting = [value]
+        while waiting:
+            value = waiting.pop()
+            op = value.owner
+            if value in seen or not isinstance(op, Operation) or isinstance(op, scf.ForOp | scf.IfOp):
+                continue
+            seen.add(value)
+            if isinstance(op, memref.LoadOp):
+                if is_local(op.memref):
+                    self._check_unchanged(op, user)
+            else:
+                waiting += op.operands
+
+    def _check_unchanged(self, load: memref.LoadOp, user: Operation) -> None:
         order = list(self._function.walk())
-        for op in order[order.index(load) : order.index(store)]:
+        for op in order[order.index(load) : order.index(user)]:
             if isinstance(op, memref.StoreOp) and op.memref is load.memref:
                 raise UnsupportedOperation(
                     f"local row %{load.memref.name_hint or '?'} must not be written between a load and "
                     "the use of "
                     "its value"
                 )
+
+
+_OTHERS = (*SINGLE_ONLY, arith.DivfOp, arith.SelectOp, arith.CmpfOp, arith.SIToFPOp)
+
+
+def _check_reduction(loop: scf.ForOp) -> None:
+    if not is_row_loop(loop):
+        raise UnsupportedOperation(
+            f"{loop_name(loop)} with {REDUCE} must run along a row, between constant bounds in steps of 1, carry f32 "
+            "only, and compute nothing of the elements that only single f32 can be used for (sqrt, exp, sigmoid)"
+        )
+
+
+def _crosses(op: Operation, user: Operation) -> bool:
+    """Whether ``user`` is in another callback than ``op``, which gives what it uses."""
+    while user.parent is not op.parent:
+        parent = user.parent_op()
+        assert parent is not None
+        user = parent
+    between: Operation | None = op.next_op
+    while between is not None:
+        if is_access_loop(between):
+            return True
+        if between is user:
+            return False
+        between = between.next_op
+    return False
 
 
 def _changed_in(condition: scf.IfOp, value: SSAValue, argument: SSAValue, loop: scf.ForOp) -> SSAValue:
@@ -153,15 +252,11 @@ def _changed_in(condition: scf.IfOp, value: SSAValue, argument: SSAValue, loop: 
     return then.operands[position]
 
 
-def _is_float(value: SSAValue) -> bool:
-    return isinstance(value.type, Float32Type)
-
-
 def _drop_floats(end: Operation | None) -> list[SSAValue]:
     """Take the f32 out of what a region yields; what is left."""
     assert isinstance(end, scf.YieldOp)
     assert end.parent is not None
-    kept = [value for value in end.operands if not _is_float(value)]
+    kept = [value for value in end.operands if not is_float(value)]
     end.parent.insert_op_before(scf.YieldOp(*kept), end)
     end.detach()
     end.erase()
@@ -173,21 +268,21 @@ def _without_floats(loop: scf.ForOp) -> scf.ForOp:
     body = loop.body.block
     end = body.last_op
     assert end is not None
-    conditions = {id(value.owner): value.owner for value in end.operands if _is_float(value)}
+    conditions = {id(value.owner): value.owner for value in end.operands if is_float(value)}
     _drop_floats(end)
     for condition in conditions.values():
         if isinstance(condition, scf.IfOp):
             _if_without_floats(condition)
-    for argument in [argument for argument in body.args[1:] if _is_float(argument)]:
+    for argument in [argument for argument in body.args[1:] if is_float(argument)]:
         body.erase_arg(argument)
-    initial = [value for value in loop.iter_args if not _is_float(value)]
+    initial = [value for value in loop.iter_args if not is_float(value)]
     return scf.ForOp(loop.lb, loop.ub, loop.step, initial, loop.detach_region(loop.body))
 
 
 def _if_without_floats(condition: scf.IfOp) -> None:
     for region in (condition.true_region, condition.false_region):
         _drop_floats(region.block.last_op)
-    kept = [result for result in condition.results if not _is_float(result)]
+    kept = [result for result in condition.results if not is_float(result)]
     then, otherwise = (condition.detach_region(region) for region in (condition.true_region, condition.false_region))
     new = scf.IfOp(condition.cond, [result.type for result in kept], then, otherwise)
     _replace(condition, kept, new)

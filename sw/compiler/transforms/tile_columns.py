@@ -118,6 +118,14 @@ class _Tiling:
                 op.operands[len(op.operands) - 1] = moved.result
 
 
+def _loop_of(op: Operation) -> str:
+    parent = op.parent_op()
+    while not isinstance(parent, slc.ForOp):
+        assert parent is not None
+        parent = parent.parent_op()
+    return loop_name(parent)
+
+
 def _add_input(callback: slc.CallbackOp, stream: SSAValue) -> None:
     """Replace a callback by one with another input, for which its region has an argument already."""
     inputs = [*callback.inputs, stream]
@@ -157,6 +165,12 @@ class TileColumns(ModulePass):
         widths = _widths(nest)
         if max(widths, default=0) <= self.elements:
             return
+        for op in nest.walk():
+            if isinstance(op, slcv.ReduceOp) and slcv.width_of(op.rows[0]) > self.elements:
+                raise UnsupportedOperation(
+                    f"{_loop_of(op)}: rows of {slcv.width_of(op.rows[0])} elements are reduced; the most that one "
+                    f"instruction can is {self.elements}, a vector register"
+                )
         if len(widths) > 1:
             raise UnsupportedOperation(
                 f"{loop_name(nest)}: rows longer than {self.elements} elements must all have the same "

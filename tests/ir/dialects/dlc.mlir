@@ -23,6 +23,13 @@ func.func @f() {
       %y = dlc.divide_count %x, %n : vector<4xf32> -> vector<4xf32>
       dlc.push %y : vector<4xf32>
     }
+    %k = dlc.scalar : f32
+    dlc.callback 1 {
+      %v = dlc.pop_scalar : f32
+      dlc.keep %k, %v
+      dlc.push %v : f32
+      %m = dlc.pop_scalar : i32
+    }
   }
   func.return
 }
@@ -43,3 +50,9 @@ func.func @f() {
 // CHECK-NEXT:     %x = dlc.pop "vector0" : vector<4xf32>
 // CHECK-NEXT:     %y = dlc.divide_count %x, %n : vector<4xf32> -> vector<4xf32>
 // CHECK-NEXT:     dlc.push %y : vector<4xf32>
+// CHECK:      %k = dlc.scalar : f32
+// CHECK-NEXT: dlc.callback 1 {
+// CHECK-NEXT:   %v = dlc.pop_scalar : f32
+// CHECK-NEXT:   dlc.keep %k, %v
+// CHECK-NEXT:   dlc.push %v : f32
+// CHECK-NEXT:   %m = dlc.pop_scalar : i32

@@ -58,4 +58,13 @@ func.func @f() {
   }
   func.return
 }
-// CHECK: a scalar must be an f32 or an index, not i64
+// CHECK: a scalar must be an f32, an index or an i32, not i64
+// -----
+dlc.execute {
+  %k = dlc.scalar : f32
+  dlc.callback 0 {
+    %x = dlc.pop_scalar : f32
+    dlc.keep %x, %x
+  }
+}
+// CHECK: scalar must be the result of dlc.scalar

@@ -10,6 +10,14 @@ func.func @f(%t: memref<?x64xf32, strided<[?, 1]>>, %o: memref<?x64xf32>, %i: in
   %h = slcv.keep_greater %g, %y first : vector<64xf32>, vector<64xf32> -> vector<64xf32>
   slcv.set %acc, %l : !slcv.accumulator<64>, vector<64xf32>
   slcv.store %x, %o[%i, %i] : vector<64xf32>, memref<?x64xf32>
+  %r = slcv.reduce "fma" %x, %y : vector<64xf32>, vector<64xf32>
+  %e = slcv.element %z : vector<32xf32>
+  %c = slcv.compare "less" %e, %r : f32, f32 -> f32
+  %b = slcv.select %c, %e, %r : f32, f32, f32 -> f32
+  %s = slcv.sigmoid %b
+  %n = slcv.to_integer %s
+  %k = slcv.scale %s, %n
+  slcv.store %k, %o[%i, %i] : f32, memref<?x64xf32>
   func.return
 }
 
@@ -22,3 +30,11 @@ func.func @f(%t: memref<?x64xf32, strided<[?, 1]>>, %o: memref<?x64xf32>, %i: in
 // CHECK-NEXT: %h = slcv.keep_greater %g, %y first : vector<64xf32>, vector<64xf32> -> vector<64xf32>
 // CHECK-NEXT: slcv.set %acc, %l : !slcv.accumulator<64 : i64>, vector<64xf32>
 // CHECK-NEXT: slcv.store %x, %o[%i, %i] : vector<64xf32>, memref<?x64xf32>
+// CHECK-NEXT: %r = slcv.reduce "fma" %x, %y : vector<64xf32>, vector<64xf32>
+// CHECK-NEXT: %e = slcv.element %z : vector<32xf32>
+// CHECK-NEXT: %c = slcv.compare "less" %e, %r : f32, f32 -> f32
+// CHECK-NEXT: %b = slcv.select %c, %e, %r : f32, f32, f32 -> f32
+// CHECK-NEXT: %s = slcv.sigmoid %b
+// CHECK-NEXT: %n = slcv.to_integer %s
+// CHECK-NEXT: %k = slcv.scale %s, %n
+// CHECK-NEXT: slcv.store %k, %o[%i, %i] : f32, memref<?x64xf32>

@@ -35,4 +35,34 @@ func.func @f(%a: vector<4xf32>, %b: vector<8xf32>) {
   %x = slcv.keep_less %a, %b : vector<4xf32>, vector<8xf32> -> vector<4xf32>
   func.return
 }
-// CHECK: all rows must be vector<4xf32>, not vector<8xf32>
+// CHECK: all values must be vector<4xf32>, not vector<8xf32>
+// -----
+func.func @f(%a: vector<4xf32>) {
+  %x = slcv.reduce "fma" %a : vector<4xf32>
+  func.return
+}
+// CHECK: fma must be of 2 rows, not 1
+// -----
+func.func @f(%a: vector<4xf32>) {
+  %x = slcv.reduce "mean" %a : vector<4xf32>
+  func.return
+}
+// CHECK: kind must be one of add, mul_add, fma, max, min, not 'mean'
+// -----
+func.func @f(%a: f32) {
+  %x = slcv.compare "unequal" %a, %a : f32, f32 -> f32
+  func.return
+}
+// CHECK: kind must be one of greater, less, equal, not 'unequal'
+// -----
+func.func @f(%a: f32, %b: vector<4xf32>) {
+  %x = slcv.select %a, %b, %b : f32, vector<4xf32>, vector<4xf32> -> vector<4xf32>
+  func.return
+}
+// CHECK: all values must be f32, not vector<4xf32>
+// -----
+func.func @f(%a: vector<4xf64>) {
+  %x = slcv.keep_less %a, %a : vector<4xf64>, vector<4xf64> -> vector<4xf64>
+  func.return
+}
+// CHECK: a value must be an f32 or a vector of f32 with one dimension, not vector<4xf64>

@@ -156,3 +156,32 @@ func.func @otherwise(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
 // CHECK:         %[[NOT:.*]] = slc.alu "equal" %inner, %c0
 // CHECK-NEXT:    %[[BOTH:.*]] = slc.alu "and" %outer, %[[NOT]]
 // CHECK-NEXT:    slc.callback "iteration" when %[[BOTH]](%p : !slc.stream<index>) {
+
+// Reductions and stores of single numbers go into the callback of their place, with the arithmetic between them.
+func.func @singles(%t: memref<?x8xf32>, %w: memref<?xf32>, %out: memref<?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %p = %c0 to %n step %c1 {
+    %v = memref.load %w[%p] : memref<?xf32>
+    %s = scf.for %d = %c0 to %c8 step %c1 iter_args(%a = %zero) -> (f32) {
+      %x = memref.load %t[%p, %d] : memref<?x8xf32>
+      %y = arith.addf %a, %x : f32
+      scf.yield %y : f32
+    } {daedal.reduce}
+    %q = arith.divf %s, %v : f32
+    memref.store %q, %out[%p] : memref<?xf32>
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @singles
+// CHECK:      slc.for %p
+// CHECK-NEXT:   %v = slc.load %w[%p]
+// CHECK-NEXT:   slc.callback "iteration"(%p, %v : !slc.stream<index>, !slc.stream<f32>) {
+// CHECK-NEXT:   ^bb0(%p_1: index, %v_1: f32):
+// CHECK-NEXT:     %s = scf.for %d
+// CHECK:          } {daedal.reduce}
+// CHECK-NEXT:     %q = arith.divf %s, %v_1 : f32
+// CHECK-NEXT:     memref.store %q, %out[%p_1] : memref<?xf32>

@@ -150,3 +150,49 @@ func.func @tiles(%t: memref<?x512xf32>, %out: memref<?x512xf32>, %n: index) {
 // CHECK-NEXT:        %t_base_1 = slc.alu "add" %t_base, %tile : index, !slc.stream<index> -> !slc.stream<index>
 // CHECK-NEXT:        %out_base_1 = slc.alu "add" %out_base, %tile : index, !slc.stream<index> -> !slc.stream<index>
 // CHECK-NEXT:        slc.for %p = %c0 to %n step %c1 : index, index {
+
+// Single numbers: constants in registers, sent before all else; an integer as its low 32 bits; a store of one f32.
+func.func @singles(%t: memref<?x8xf32>, %i: memref<?xi32>, %out: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %half = arith.constant 0.5 : f32
+  %n = memref.dim %out, %c0 : memref<?xf32>
+  slc.for %p = %c0 to %n step %c1 : index, index {
+    %k = slc.load %i[%p] : memref<?xi32>, !slc.stream<index> -> !slc.stream<index>
+    slc.callback "iteration"(%p, %k : !slc.stream<index>, !slc.stream<index>) {
+    ^bb0(%q: index, %m: index):
+      %x = slcv.fetch %t[%q, %c0] : memref<?x8xf32>, vector<8xf32>
+      %s = slcv.reduce "add" %x : vector<8xf32>
+      %w = arith.index_cast %m : index to i32
+      %f = arith.sitofp %w : i32 to f32
+      %g = math.fma %s, %half, %f : f32
+      slcv.store %g, %out[%q] : f32, memref<?xf32>
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @singles
+// CHECK:      dlc.access {
+// CHECK-NEXT:   slc.for %constants = %c0 to %c1 step %c1 : index, index {
+// CHECK-NEXT:     dlc.event "iteration" {
+// CHECK-NEXT:       dlc.push_scalar %{{.*}} : f32
+// CHECK-NEXT:       dlc.push_token 1
+// CHECK:        slc.for %p
+// CHECK:          dlc.event "iteration" {
+// CHECK-NEXT:       dlc.push_scalar %k : !slc.stream<index>
+// CHECK-NEXT:       dlc.push_store %out_base[%p * %c4] bytes 4 : index, !slc.stream<index>, index
+// CHECK-NEXT:       dlc.push_token 0
+// CHECK-NEXT:       dlc.fetch "vector0" %t_base[%p * %c32] bytes 32 : index, !slc.stream<index>, index
+// CHECK:      dlc.execute {
+// CHECK-NEXT:   %[[HALF:.*]] = dlc.scalar : f32
+// CHECK-NEXT:   dlc.callback 0 {
+// CHECK-NEXT:     %x = dlc.pop "vector0" : vector<8xf32>
+// CHECK-NEXT:     %s = slcv.reduce "add" %x : vector<8xf32>
+// CHECK-NEXT:     %m = dlc.pop_scalar : i32
+// CHECK-NEXT:     %{{.*}} = arith.sitofp %m : i32 to f32
+// CHECK-NEXT:     %g = math.fma %s, %[[HALF]], %{{.*}} : f32
+// CHECK-NEXT:     dlc.push %g : f32
+// CHECK:        dlc.callback 1 {
+// CHECK-NEXT:     %[[POPPED:.*]] = dlc.pop_scalar : f32
+// CHECK-NEXT:     dlc.keep %[[HALF]], %[[POPPED]]

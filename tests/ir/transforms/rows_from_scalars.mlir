@@ -33,3 +33,41 @@ func.func @f(%t: memref<?xf32>, %out: memref<?xf32>, %n: index) {
 // CHECK-NEXT:     [[C:%.*]] = memref.load %acc[%d_2] : memref<1xf32>
 // CHECK-NEXT:     [[D:%.*]] = arith.addi %b, %d_2 : index
 // CHECK-NEXT:     memref.store [[C]], %out[[[D]]] : memref<?xf32>
+
+// A number that a reduction gives: stored as it is, and kept in a local row for the loop inside.
+func.func @computed(%t: memref<?x8xf32>, %out: memref<?xf32>, %u: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  scf.for %p = %c0 to %n step %c1 {
+    %s = scf.for %d = %c0 to %c8 step %c1 iter_args(%a = %zero) -> (f32) {
+      %x = memref.load %t[%p, %d] : memref<?x8xf32>
+      %y = arith.addf %a, %x : f32
+      scf.yield %y : f32
+    } {daedal.reduce}
+    %twice = arith.addf %s, %s : f32
+    memref.store %twice, %out[%p] : memref<?xf32>
+    scf.for %q = %c0 to %n step %c1 {
+      scf.for %d = %c0 to %c8 step %c1 {
+        %x = memref.load %t[%q, %d] : memref<?x8xf32>
+        %z = arith.mulf %x, %s : f32
+        memref.store %z, %u[%q, %d] : memref<?x8xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @computed
+// CHECK:      %s = memref.alloca() : memref<1xf32>
+// CHECK:      %s_1 = scf.for
+// CHECK:      } {daedal.reduce}
+// CHECK-NEXT: scf.for %d_1 =
+// CHECK-NEXT:   memref.store %s_1, %s[%d_1] : memref<1xf32>
+// CHECK:      %twice = arith.addf %s_1, %s_1 : f32
+// CHECK-NEXT: memref.store %twice, %out[%p] : memref<?xf32>
+// CHECK-NEXT: scf.for %q
+// CHECK-NEXT:   %s_2 = memref.load %s[%c0] : memref<1xf32>
+// CHECK-NEXT:   scf.for %d_2
+// CHECK:          arith.mulf %{{.*}}, %s_2 : f32
