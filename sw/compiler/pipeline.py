@@ -65,10 +65,10 @@ def _finish(context: Context, module: ModuleOp, config: Config, levels: dict[str
         argument.name_hint = argument.name_hint or f"arg{position}"
     written = [op.memref for op in function.walk() if isinstance(op, memref.StoreOp)]
     specs = {a: _buffer(a, a in written) for a in arguments if isinstance(a.type, MemRefType)}
-    values = tuple(a.name_hint or "" for a in arguments if isinstance(a.type, IndexType))
+    values = tuple(a.name_hint or "" for a in arguments if isinstance(a.type, IndexType | Float32Type))
     names = {a.name_hint: spec for a, spec in specs.items()}
     if len(specs) + len(values) != len(arguments):
-        raise UnsupportedOperation("a function's arguments must be memrefs and indices")
+        raise UnsupportedOperation("a function's arguments must be memrefs, indices and f32")
     for level in ("slc", "slcv"):
         _advance(context, module, level, config)
         levels[level] = str(module)

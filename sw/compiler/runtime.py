@@ -55,8 +55,9 @@ class KernelLaunch:
 
     def _download(self, buffer: Buffer, array: NDArray[Any]) -> NDArray[Any]:
         """What a buffer holds, without the bytes between its rows."""
-        pitch = buffer.strides[-2] // array.itemsize if array.ndim > 1 else array.size
-        shape = (*array.shape[:-1], pitch)
+        if array.ndim < 2:
+            return self._arena.download(buffer.address, array.shape, array.dtype)
+        shape = (*array.shape[:-1], buffer.strides[-2] // array.itemsize)
         return self._arena.download(buffer.address, shape, array.dtype)[..., : array.shape[-1]]
 
     def finish(self) -> KernelRun:

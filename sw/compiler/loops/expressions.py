@@ -19,6 +19,7 @@ from daedal.compiler.loops.integers import (
     Integer,
     Number,
     combine,
+    is_given,
     parts,
     replace_in,
 )
@@ -93,8 +94,12 @@ class Expressions:
         self.bindings: dict[str, Binding] = {}
         self.masks: list[Mask] = []
         self.renamed: list[tuple[Induction, Induction, frozenset[Element] | None]] = []
-        self.guarded: set[int] = set()
-        """Conditions under which something is loaded that the machine must check."""
+        self.guarded: dict[int, dict[bool, set[Element]]] = {}
+        """Condition -> whether it holds -> what is used then that the machine must check."""
+        self.always: set[Element] = set()
+        """What the machine must check whatever conditions are."""
+        self.dot: Callable[[ast.Call], SSAValue] | None = None
+        """Writes a sum of products."""
         self._calls: dict[Any, Callable[[ast.Call], Value]] = {
             max: self._extreme, min: self._extreme, abs: self._absolute, float: self._to_float,
             names.exp: self._function, names.sqrt: self._function, names.sigmoid: self._function, names.dot: self._dot,
@@ -221,8 +226,17 @@ class Expressions:
         loaded = self.bounds.access(access)
         if loaded is not None:
             depth = self.scopes.depth(loaded)
-            conditions = [scope.condition for scope in self.scopes.open[depth + 1 :]]
-            self.guarded |= {condition for condition in conditions if condition is not None}
+            conditions = [scope.condition for scope in self.scopes.open[depth + 1 :] if scope.condition is not None]
+            for condition, holds in conditions:
+                self.guarded.setdefault(condition, {True: set(), False: set()})[holds].add(loaded)
+            if not conditions:
+                self.always.add(loaded)
+
+    def needs_guard(self) -> set[int]:
+        """Conditions that decide whether something is checked."""
+        return {
+            condition for condition, uses in self.guarded.items() if uses[True] - self.always != uses[False] - self.always
+        }
 
     def rename(self, expression: Integer) -> Integer:
         """The expression with loads done again where that is wanted."""
@@ -359,7 +373,9 @@ class Expressions:
         return self.value(node.args[0])
 
     def _dot(self, node: ast.Call) -> Value:
-        raise self.refusal(node, "daedal.dot must be all that a value is made of, as s = daedal.dot(a[i, :], b[j, :])")
+        if self.dot is None or self.scopes.inner.is_row:
+            raise self.refusal(node, "daedal.dot must stand outside of loops along rows")
+        return Float(self.dot(node))
 
     # ------------------------------------------------------------------ conditions
 
@@ -409,8 +425,9 @@ class Expressions:
     def _test(self, comparison: Comparison) -> SSAValue:
         a, b = comparison.a, comparison.b
         if isinstance(a, INTEGERS) and isinstance(b, INTEGERS):
-            operands = [self.scopes.integer(self.rename(side)) for side in (a, b)]
-            return self.scopes.value(arith.CmpiOp(*operands, _INTEGER_PREDICATES[comparison.kind]))
+            kind, a, b = _strict(comparison.kind, self.rename(a), self.rename(b))
+            operands = [self.scopes.integer(side) for side in (a, b)]
+            return self.scopes.value(arith.CmpiOp(*operands, _INTEGER_PREDICATES[kind]))
         sides = [self.as_float(side) for side in (a, b)]
         return self.scopes.value(arith.CmpfOp(*sides, _FLOAT_PREDICATES[comparison.kind]))
 
@@ -429,6 +446,17 @@ class Expressions:
             yes, no = (old(), new) if opposite else (new, old())
             new = self.scopes.value(arith.SelectOp(test, yes, no))
         return new
+
+
+def _strict(kind: str, a: Integer, b: Integer) -> tuple[str, Integer, Integer]:
+    """A comparison as one with < or >, which the machine has, if a side can be one more or less at no cost."""
+    if kind in ("<=", ">="):
+        sign = "add" if kind == "<=" else "sub"
+        if is_given(b):
+            return kind[0], a, combine(sign, b, Number(1))
+        if is_given(a):
+            return kind[0], combine("sub" if kind == "<=" else "add", a, Number(1)), b
+    return kind, a, b
 
 
 def _number(value: Any) -> Value:

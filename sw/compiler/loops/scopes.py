@@ -33,7 +33,7 @@ class Scope:
     variable
         Its loop's variable, if it is a loop's body.
     condition
-        The ``id`` of the source's condition that it is under, if it is a branch.
+        The ``id`` of the source's condition that it is under, if it is a branch, and whether that holds in it.
     is_row
         Whether it is the body of a loop along a row.
     integers, loads
@@ -43,7 +43,7 @@ class Scope:
     block: Block
     anchor: Operation | None = None
     variable: Induction | None = None
-    condition: int | None = None
+    condition: tuple[int, bool] | None = None
     is_row: bool = False
     integers: dict[Integer, SSAValue] = field(default_factory=dict)
     loads: dict[tuple[SSAValue, tuple[Integer, ...]], SSAValue] = field(default_factory=dict)
@@ -179,7 +179,7 @@ class Scopes:
         self.open.append(Scope(block, op, variable, is_row=is_row, integers={variable: block.args[0]}))
         return op
 
-    def open_branch(self, op: scf.IfOp, block: Block, condition: int) -> None:
+    def open_branch(self, op: scf.IfOp, block: Block, condition: tuple[int, bool]) -> None:
         """Open a branch of a condition that was appended."""
         self.open.append(Scope(block, op, condition=condition))
 

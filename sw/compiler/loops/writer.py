@@ -118,6 +118,7 @@ class Writer:
         hints = {value: name for name, value in fixed.items() if value > 1}
         self._scopes = scopes = Scopes(block, self._arrays, dimensions, hints)
         self._e = Expressions(source, signature, fixed, self._arrays, shape.written, scopes)
+        self._e.dot = self._dot
         self._numbers = {id(node): number for number, node in enumerate(ast.walk(tree))}
         self._lines: dict[str, list[int]] = {}
         self._notes: list[tuple[int, str]] = []
@@ -134,10 +135,11 @@ class Writer:
         self._block(self._tree.body)
         self._write_checks()
         self._scopes.insert(func.ReturnOp())
-        module = ModuleOp([self._function])
-        called = {op.callee.string_value() for op in module.walk() if isinstance(op, func.CallOp)}
+        module = ModuleOp([])
+        called = {op.callee.string_value() for op in self._function.walk() if isinstance(op, func.CallOp)}
         for name in sorted(called):
             module.body.block.add_op(func.FuncOp.external(name, [f32], [f32]))
+        module.body.block.add_op(self._function)
         return Written(str(module), self._e.bounds, self._lines, self._notes)
 
     def next_plan(self) -> Plan:
@@ -154,7 +156,7 @@ class Writer:
             if len(elements) > 1 and movable:
                 stay = 0 if len(movable) < len(elements) else 1
                 again[home] = (*again.get(home, ()), *movable[stay:])
-        guards = self._plan.guards | (self._e.guarded if self._mode != "none" else set())
+        guards = self._plan.guards | (self._e.needs_guard() if self._mode != "none" else set())
         return Plan(again, frozenset(guards))
 
     def _home(self, element: Element) -> Induction | None:
@@ -261,8 +263,6 @@ class Writer:
         call = value if isinstance(value, ast.Call) else None
         if call is not None and self._source.meaning(call.func) is names.zeros:
             self._row(call, name)
-        elif call is not None and self._source.meaning(call.func) is names.dot:
-            self._bind(node, name, Float(self._dot(call, name)), later)
         else:
             self._bind(node, name, self._e.value(value), later)
 
@@ -482,7 +482,7 @@ class Writer:
         loop.results[0].name_hint = total
         return loop.results[0]
 
-    def _dot(self, call: ast.Call, total: str) -> SSAValue:
+    def _dot(self, call: ast.Call) -> SSAValue:
         """A sum of products of two rows."""
         if len(call.args) != 2 or call.keywords:
             raise self._source.refusal(call, "daedal.dot must be given two rows")
@@ -498,7 +498,7 @@ class Writer:
 
         outer = dict(self._e.bindings)
         zero = self._scopes.float_constant(0.0)
-        result = self._reduce(call, variable.name, Number(0), widths[0], zero, total, body)
+        result = self._reduce(call, variable.name, Number(0), widths[0], zero, "dot", body)
         self._leave(outer)
         return result
 
@@ -548,12 +548,12 @@ class Writer:
         then, otherwise = Block(), Block()
         op = scf.IfOp(test, [], [then], [otherwise])
         self._scopes.insert(op)
-        branches = (node.orelse, node.body) if condition.negated else (node.body, node.orelse)
-        for block, statements in zip((then, otherwise), branches, strict=True):
+        blocks = (otherwise, then) if condition.negated else (then, otherwise)
+        for block, holds in zip(blocks, (True, False), strict=True):
             outer = dict(self._e.bindings)
             self._e.forget(None)
-            self._scopes.open_branch(op, block, id(node))
-            self._block(statements)
+            self._scopes.open_branch(op, block, (id(node), holds))
+            self._block(node.body if holds else node.orelse)
             self._scopes.close()
             self._e.forget(None)
             self._leave(outer)

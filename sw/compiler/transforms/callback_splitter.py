@@ -119,11 +119,11 @@ class CallbackSplitter:
 
     def _spread(self, op: vector.BroadcastOp) -> None:
         source = op.source
-        is_input = source.owner is self._callback.body.block
-        if not isinstance(source.type, Float32Type) or not (is_input or isinstance(source.owner, arith.ConstantOp)):
+        is_fixed = isinstance(source.owner, Block | arith.ConstantOp)
+        if not isinstance(source.type, Float32Type) or not is_fixed:
             raise UnsupportedOperation(
-                f"value %{source.name_hint or '?'} cannot be used along a row: it must be a load, a "
-                "constant, or the "
+                f"value %{source.name_hint or '?'} cannot be used along a row: it must be a load, an "
+                "argument, a constant, or the "
                 "divisor in a division by a count"
             )
         self._steps.scalar(dlc.PushScalarOp(self._input(source)))
