@@ -14,7 +14,7 @@ from torch import Tensor
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.loops.bounds import Bounds, text
 from daedal.compiler.loops.function import KernelFunction
-from daedal.compiler.loops.integers import evaluate
+from daedal.compiler.loops.integers import Element, evaluate, parts
 from daedal.compiler.loops.signature import Argument
 from daedal.compiler.loops.writer import Written
 from daedal.compiler.runtime import submit_kernel
@@ -135,9 +135,10 @@ class KernelExecutable:
             access = fault.access
             raise IndexOutOfRange(
                 f"{self._function.source.place(access.line)}: index {text(access.index)} of {access.array} in dimension "
-                f"{access.dimension} reaches {fault.value}, but must be from 0 to {fault.size - 1}: give other sizes"
-                + ("" if checks else ", or change the loops")
-            )
+                f"{access.dimension} reaches {fault.value}, but must be from 0 to {fault.size - 1}: "
+                + ("the machine checks only what is loaded; compile with bounds='none' if it is right"
+                   if any(isinstance(part, Element) for part in parts(access.index)) else "give other sizes")
+            )  # fmt: skip
         if not checks:
             return
         for name, line in bounds.starts.items():
@@ -167,7 +168,7 @@ class KernelExecutable:
                     continue
                 if 0 <= record.signed_value < least and isinstance(error, IndexOutOfRange):
                     continue
-                line = next((a.line for a in bounds.accesses if element in _elements(a.index)), None)
+                line = next((access.line for access in bounds.accesses if element in parts(access.index)), None)
                 where = self._function.source.place(line) if line else self._function.name
                 position = int(np.flatnonzero(values == record.signed_value)[0])
                 made = type(error)(
@@ -227,12 +228,6 @@ class KernelExecutable:
         if len(bounds.accesses) > len(bounds.limits):
             lines.append("all other indices: checked by the host before the launch")
         return "\n".join(lines)
-
-
-def _elements(index: Any) -> list[Any]:
-    from daedal.compiler.loops.integers import parts
-
-    return list(parts(index))
 
 
 def _array(given: Any) -> NDArray[Any]:

@@ -1,5 +1,8 @@
-"""What the tests of kernels share: the same loops run by Python on NumPy arrays and by a device, compared bit for bit."""
+"""What the tests of kernels share: the same loops run by Python and by a device, compared bit for bit."""
 
+import linecache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -51,3 +54,25 @@ def offsets(rng: np.random.Generator, bags: int, entries: int, dtype: Any = np.i
     """Offsets of bags, some of them empty, that cover all entries."""
     inner = np.sort(rng.integers(0, entries + 1, bags - 1))
     return np.concatenate([[0], inner, [entries]]).astype(dtype)
+
+
+HEAD = """from __future__ import annotations
+
+import daedal
+from daedal import f32, i32, i64
+
+"""
+
+
+def load_kernel(folder: Path, text: str, name: str = "kernel") -> KernelFunction:
+    """The kernel ``f`` of a file with this text after the imports; its arguments need no names of sizes."""
+    path = folder / f"{name}.py"
+    path.write_text(HEAD + text, encoding="utf-8")
+    spec = spec_from_file_location(f"{name}_{abs(hash(str(path)))}", path)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    linecache.checkcache(str(path))
+    spec.loader.exec_module(module)
+    found = module.f
+    assert isinstance(found, KernelFunction)
+    return found

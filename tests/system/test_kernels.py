@@ -172,6 +172,24 @@ def nothing_around(out: f32[1, 64], x: f32[3, 64]):
 
 
 @daedal.kernel
+def kept(out: f32[B], table: f32[N], idx: i64[P], off: i64[B + 1]):
+    """Single elements that are read and written again."""
+    for b in range(B):
+        for p in range(off[b], off[b + 1]):
+            out[b] += table[idx[p]] * 3
+
+
+@daedal.kernel
+def kept_in_columns(out: f32[B, D], x: f32[N], n: i64):
+    for b in range(B):
+        for d in range(D):
+            out[b, d] = 1.0
+            for i in range(n):
+                if i > b:
+                    out[b, d] = out[b, d] - x[i]
+
+
+@daedal.kernel
 def guarded_loop(out: f32[B, D], table: f32[N, D], lo: i64[B], hi: i64[B]):
     """A loop under a condition."""
     for b in range(B):
@@ -200,6 +218,8 @@ def arguments(name: str, rng: np.random.Generator, width: int) -> tuple[Any, ...
         "invariant": lambda: (floats(rng, p, width), table, idx, 6),
         "steps": lambda: (floats(rng, n, 8), floats(rng, n, 8), 4),
         "nothing_around": lambda: (floats(rng, 1, 64), floats(rng, 3, 64)),
+        "kept": lambda: (floats(rng, b), floats(rng, n), idx, off),
+        "kept_in_columns": lambda: (rows, floats(rng, n), n - 1),
         "guarded_loop": lambda: (rows, table, lo, lo + rng.integers(0, n + 1 - lo)),
     }.get(name, lambda: (rows, table, idx, off))()
 
@@ -262,7 +282,7 @@ def test_a_bag_takes_the_cycles_of_an_embedding_bag(rtl: daedal.Device, mode: st
     given = (torch.zeros(20, 64), torch.from_numpy(table), *inputs)
     executable = daedal.compile(KERNELS[MODES[mode]], given, device=rtl)
     assert torch.equal(wanted(*inputs), (executable(*given), given[0])[1])
-    assert executable.stats.cycles <= 1.02 * wanted.stats.cycles
+    assert executable.stats.cycles <= (1.0 if mode == "sum" else 1.05) * wanted.stats.cycles
 
 
 # ------------------------------------------------------------------ what it is called with

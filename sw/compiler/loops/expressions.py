@@ -94,6 +94,8 @@ class Expressions:
         self.bindings: dict[str, Binding] = {}
         self.masks: list[Mask] = []
         self.renamed: list[tuple[Induction, Induction, frozenset[Element] | None]] = []
+        self.kept: dict[str, Cell] = {}
+        """Arrays of which the only element in use is kept in a local number."""
         self.guarded: dict[int, dict[bool, set[Element]]] = {}
         """Condition -> whether it holds -> what is used then that the machine must check."""
         self.always: set[Element] = set()
@@ -253,7 +255,8 @@ class Expressions:
         argument = self.signature.arguments.get(name)
         if not isinstance(self.bindings.get(name), Row) and argument is not None and argument.element != "f32":
             return self.rename(Element(name, indices))
-        return Float(self.load(buffer, indices, name))
+        kept = self.kept.get(name)
+        return Float(self.load(buffer, indices, name) if kept is None else self.load_cell(kept))
 
     def load(self, buffer: SSAValue, indices: tuple[Integer, ...], name: str) -> SSAValue:
         """An f32 of memory or of a local row."""

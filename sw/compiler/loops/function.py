@@ -76,7 +76,7 @@ class KernelFunction:
         """The error of a pass with the line that it is about, as far as it names something of the source."""
         lines = [line for name in _NAMED.findall(str(error)) for line in written.lines.get(name, ())]
         line = lines[0] if lines else self.source.tree.lineno
-        return self.source.refusal(line, f"{error} (configuration and loops are printed by `daedal compile --emit scf`)")
+        return self.source.refusal(line, str(error))
 
 
 def kernel(function: Callable[..., None]) -> KernelFunction:

@@ -25,6 +25,9 @@ class Shape:
         Names of sizes.
     read, written
         Names of arrays that are read, and that are written.
+    kept
+        Loops -> single elements that are read and written in each turn: they are kept in a local number meanwhile, which
+        is loaded first if that is True.
     """
 
     rows: set[int] = field(default_factory=set)
@@ -32,6 +35,7 @@ class Shape:
     fixed: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
+    kept: dict[int, list[tuple[ast.Subscript, bool]]] = field(default_factory=dict)
 
 
 def assigned(statements: list[ast.stmt]) -> Iterator[tuple[ast.stmt, str]]:
@@ -116,7 +120,27 @@ class Analysis:
                     self._shape.read.add(name.id)
             if isinstance(node, ast.Call) and self._source.meaning(node.func) is names.dot:
                 self._dot(node)
+        for statement in self._tree.body:
+            for name in sorted(self._shape.read & self._shape.written):
+                self._keep(statement, name)
         return self._shape
+
+    def _keep(self, nest: ast.stmt, name: str) -> None:
+        """Look whether all accesses of a nest to an array are to one element, which one of its loops decides."""
+        found: list[tuple[ast.Subscript, list[ast.For]]] = []
+        _accesses(nest, name, [], found)
+        if not found or len({ast.dump(node.slice) for node, _ in found}) > 1:
+            return
+        rows = self._shape.rows | self._shape.sums.keys()
+        if any(id(loop) in rows for _, loops in found for loop in loops):
+            return
+        node, loops = found[0]
+        used = {each.id for each in ast.walk(node.slice) if isinstance(each, ast.Name)}
+        if any(isinstance(each, ast.Subscript) for each in ast.walk(node.slice)) or used & self._locals:
+            return
+        deciding = [loop for loop in loops if isinstance(loop.target, ast.Name) and loop.target.id in used]
+        if deciding and all(deciding[-1] in others for _, others in found):
+            self._shape.kept.setdefault(id(deciding[-1]), []).append((node, not _starts_with(deciding[-1], name)))
 
     def _access(self, node: ast.Subscript, name: str) -> None:
         if name in self._signature.arguments:
@@ -247,6 +271,26 @@ class Analysis:
         if isinstance(last, ast.AugAssign) and isinstance(last.op, ast.Add):
             return len(uses) == 1 and isinstance(last.target, ast.Name)
         return summand(last, name) is not None and len(uses) == 2
+
+
+def _accesses(
+    node: ast.AST, name: str, loops: list[ast.For], found: list[tuple[ast.Subscript, list[ast.For]]]
+) -> None:
+    """Collect the subscripts of an array with the loops around them."""
+    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == name:
+        found.append((node, loops))
+    inner = [*loops, node] if isinstance(node, ast.For) else loops
+    for child in ast.iter_child_nodes(node):
+        _accesses(child, name, inner, found)
+
+
+def _starts_with(loop: ast.For, name: str) -> bool:
+    """Whether the first thing that a loop does with an array is to give its element another value."""
+    first = next((statement for statement in loop.body if mentions(statement, name)), None)
+    if not isinstance(first, ast.Assign) or mentions(first.value, name):
+        return False
+    target = first.targets[0]
+    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id == name
 
 
 def summand(statement: ast.stmt, name: str) -> ast.expr | None:

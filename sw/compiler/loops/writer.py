@@ -247,6 +247,10 @@ class Writer:
         buffer, indices = self._e.place(target)
         name = _name_of(target)
         self._mark("buffer", buffer, target.lineno)
+        kept = self._e.kept.get(name)
+        if kept is not None:
+            self._set(kept, new, target)
+            return
         new = self._e.under_masks(new, lambda: self._e.load(buffer, indices, name))
         where = [self._scopes.integer(index) for index in indices]
         self._scopes.insert(memref.StoreOp.get(new, buffer, where))
@@ -317,7 +321,7 @@ class Writer:
         op = memref.AllocaOp.get(f32, shape=[1])
         return Cell(self._scopes.value(op, name, depth=0))
 
-    def _set(self, cell: Cell, value: SSAValue, node: ast.stmt) -> None:
+    def _set(self, cell: Cell, value: SSAValue, node: ast.AST) -> None:
         if self._scopes.inner.is_row:
             raise self._source.refusal(
                 node, f"{cell.buffer.name_hint} must not change here: a loop along a row changes rows, or sums up with +="
@@ -364,6 +368,8 @@ class Writer:
         step = bounds[2] if len(bounds) == 3 else Number(1)
         if not isinstance(step, Number) or step.value < 1:
             raise self._source.refusal(node, "the step of a loop must be a constant of at least 1")
+        if is_given(lower) and is_given(upper) and not self._is_in_order(lower, upper):
+            upper = combine("max", lower, upper)
         is_row = id(node) in self._shape.rows or id(node) in self._shape.sums
         if is_row and isinstance(lower, Number) and isinstance(upper, Number) and lower.value >= upper.value:
             raise self._source.refusal(node, f"the loop must have iterations: its bounds are {lower.value}, {upper.value}")
@@ -375,6 +381,13 @@ class Writer:
         self._e.bindings.pop(target.id, None)
         if bound is not None:
             self._e.bindings[target.id] = bound
+
+    def _is_in_order(self, lower: Integer, upper: Integer) -> bool:
+        """Whether a loop with bounds that a call gives cannot run backwards."""
+        if isinstance(lower, Number) and isinstance(upper, Number):
+            return lower.value <= upper.value
+        is_size = isinstance(upper, Given) and upper.name not in self._signature.arguments
+        return isinstance(lower, Number) and lower.value <= 0 and is_size
 
     def _open(
         self, lower: Integer, upper: Integer, variable: Induction, *, line: int, is_row: bool = False,
@@ -399,10 +412,37 @@ class Writer:
         self._e.bindings[name] = variable
         renamed = len(self._e.renamed)
         self._load_again(variable, node)
+        kept = [self._keep(*element) for element in self._shape.kept.get(id(node), ())]
         self._block(node.body)
+        for element, cell in kept:
+            self._copy_element(element, cell, is_load=False)
+            del self._e.kept[_name_of(element)]
         del self._e.renamed[renamed:]
         self._close_to(opened)
         self._leave(outer)
+
+    def _keep(self, element: ast.Subscript, is_loaded: bool) -> tuple[ast.Subscript, Cell]:
+        """Keep an element of an array in a local number from here on."""
+        cell = self._cell(f"{_name_of(element)}_kept")
+        if is_loaded:
+            self._copy_element(element, cell, is_load=True)
+        self._e.kept[_name_of(element)] = cell
+        return element, cell
+
+    def _copy_element(self, element: ast.Subscript, cell: Cell, *, is_load: bool) -> None:
+        """Copy an element of an array to its cell, or back: a row of one."""
+        buffer, (*leading, last) = self._e.place(element)
+        column = Induction(self._number(element, 0 if is_load else 1), "d")
+        self._open(Number(0), Number(1), column, line=element.lineno, is_row=True)
+        where = [self._scopes.integer(index) for index in (*leading, combine("add", last, column))]
+        here = [self._scopes.integer(column)]
+        (source, source_at), (target, target_at) = (buffer, where), (cell.buffer, here)
+        if not is_load:
+            source, source_at, target, target_at = target, target_at, source, source_at
+        value = self._scopes.value(memref.LoadOp.get(source, source_at))
+        self._scopes.insert(memref.StoreOp.get(value, target, target_at))
+        self._scopes.close()
+        self._e.forget(None)
 
     def _load_again(self, variable: Induction, node: ast.AST) -> None:
         """Open loops of one iteration, each with a check of its own."""
