@@ -101,14 +101,15 @@ def _width(kind: MemRefType, name: str) -> int:
 
 def _advance(context: Context, module: ModuleOp, level: str, config: Config, bounds: str = "fatal") -> None:
     for name in LEVELS[level]:
-        _make(name, config, bounds).apply(context, module)
+        make_pass(name, config, bounds).apply(context, module)
         try:
             module.verify()
         except VerifyException as error:
             raise UnsupportedOperation(f"after pass {name}: {error}") from error
 
 
-def _make(name: str, config: Config, bounds: str) -> ModulePass:
+def make_pass(name: str, config: Config, bounds: str) -> ModulePass:
+    """The pass called ``name`` with the options that it has for ``config`` and ``bounds``."""
     if name == LowerEmb.name:
         return LowerEmb(bounds)
     if name == TileColumns.name:
