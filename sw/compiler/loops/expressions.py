@@ -307,7 +307,7 @@ class Expressions:
             return self._fold(node, kind, float(a.value), float(b.value))
         op = _FLOAT_OPERATORS[kind].create(operands=[self.as_float(a), self.as_float(b)], result_types=[f32],
                                            properties=_flags())  # fmt: skip
-        return Float(self.scopes.value(op))
+        return Float(self.scopes.pure(op))
 
     def _fold(self, node: ast.AST, kind: type[ast.operator], a: float, b: float) -> Value:
         if kind is ast.Div and b == 0:
@@ -321,7 +321,7 @@ class Expressions:
         if isinstance(value, Constant):
             return Constant(-value.value)
         if isinstance(value, Float):
-            return Float(self.scopes.value(arith.NegfOp(value.value)))
+            return Float(self.scopes.pure(arith.NegfOp(value.value)))
         return combine("sub", Number(0), value)
 
     def _call(self, node: ast.Call) -> Value:
@@ -346,8 +346,8 @@ class Expressions:
                 best = combine("max" if is_max else "min", best, other)
             else:
                 a, b = self.as_float(best), self.as_float(other)
-                better = self.scopes.value(arith.CmpfOp(b, a, "ogt" if is_max else "olt"))
-                best = Float(self.scopes.value(arith.SelectOp(better, b, a)))
+                better = self.scopes.pure(arith.CmpfOp(b, a, "ogt" if is_max else "olt"))
+                best = Float(self.scopes.pure(arith.SelectOp(better, b, a)))
         return best
 
     def _absolute(self, node: ast.Call) -> Value:
@@ -356,7 +356,7 @@ class Expressions:
             return combine("max", value, combine("sub", Number(0), value))
         if isinstance(value, Constant):
             return Constant(abs(value.value))
-        return Float(self.scopes.value(math.AbsFOp(value.value)))
+        return Float(self.scopes.pure(math.AbsFOp(value.value)))
 
     def _to_float(self, node: ast.Call) -> Value:
         value = self._only(node)
@@ -366,7 +366,7 @@ class Expressions:
         operand = self.as_float(self._only(node))
         meaning = self.source.meaning(node.func)
         if meaning is names.sqrt:
-            return Float(self.scopes.value(math.SqrtOp(operand)))
+            return Float(self.scopes.pure(math.SqrtOp(operand)))
         name = "daedal_exp" if meaning is names.exp else "daedal_sigmoid"
         return Float(self.scopes.value(func.CallOp(name, [operand], [f32])))
 
@@ -422,7 +422,7 @@ class Expressions:
         results = [self._test(each) for each in condition.comparisons]
         result = results[0]
         for other in results[1:]:
-            result = self.scopes.value(arith.AndIOp(result, other))
+            result = self.scopes.pure(arith.AndIOp(result, other))
         return result
 
     def _test(self, comparison: Comparison) -> SSAValue:
@@ -430,9 +430,9 @@ class Expressions:
         if isinstance(a, INTEGERS) and isinstance(b, INTEGERS):
             kind, a, b = _strict(comparison.kind, self.rename(a), self.rename(b))
             operands = [self.scopes.integer(side) for side in (a, b)]
-            return self.scopes.value(arith.CmpiOp(*operands, _INTEGER_PREDICATES[kind]))
+            return self.scopes.pure(arith.CmpiOp(operands[0], operands[1], _INTEGER_PREDICATES[kind]))
         sides = [self.as_float(side) for side in (a, b)]
-        return self.scopes.value(arith.CmpfOp(*sides, _FLOAT_PREDICATES[comparison.kind]))
+        return self.scopes.pure(arith.CmpfOp(sides[0], sides[1], _FLOAT_PREDICATES[comparison.kind]))
 
     def _choice(self, node: ast.IfExp) -> Value:
         condition = self.condition(node.test)
@@ -441,13 +441,13 @@ class Expressions:
         yes, no = self.number(node.body), self.number(node.orelse)
         if condition.negated:
             yes, no = no, yes
-        return Float(self.scopes.value(arith.SelectOp(self.test(condition), yes, no)))
+        return Float(self.scopes.pure(arith.SelectOp(self.test(condition), yes, no)))
 
     def under_masks(self, new: SSAValue, old: Callable[[], SSAValue]) -> SSAValue:
         """``new`` where all conditions of f32 hold, else ``old``."""
         for test, opposite in reversed(self.masks):
             yes, no = (old(), new) if opposite else (new, old())
-            new = self.scopes.value(arith.SelectOp(test, yes, no))
+            new = self.scopes.pure(arith.SelectOp(test, yes, no))
         return new
 
 

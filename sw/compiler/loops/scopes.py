@@ -36,8 +36,8 @@ class Scope:
         The ``id`` of the source's condition that it is under, if it is a branch, and whether that holds in it.
     is_row
         Whether it is the body of a loop along a row.
-    integers, loads
-        What was written in it already.
+    integers, loads, results
+        What was written in it already: integers, loaded f32, and results of arithmetic.
     """
 
     block: Block
@@ -47,6 +47,7 @@ class Scope:
     is_row: bool = False
     integers: dict[Integer, SSAValue] = field(default_factory=dict)
     loads: dict[tuple[SSAValue, tuple[Integer, ...]], SSAValue] = field(default_factory=dict)
+    results: dict[tuple[object, ...], SSAValue] = field(default_factory=dict)
 
 
 class Scopes:
@@ -94,7 +95,7 @@ class Scopes:
             block.insert_op_before(op, self._first)
         elif depth + 1 == len(self.open):
             block.add_op(op)
-            if depth == 0 and (op.regions or not op.results):
+            if depth == 0 and self._first is None and (op.regions or not op.results):
                 self._first = op
         else:
             anchor = self.open[depth + 1].anchor
@@ -110,6 +111,14 @@ class Scopes:
         result = self.insert(op, name, depth=depth)
         assert result is not None
         return result
+
+    def pure(self, op: Operation) -> SSAValue:
+        """The result of an operation that has no effect; the one of before if it was written in this scope already."""
+        key = (type(op), tuple(op.operands), tuple(op.properties.items()))
+        results = self.inner.results
+        if key not in results:
+            results[key] = self.value(op)
+        return results[key]
 
     def depth(self, expression: Integer) -> int:
         """The number of the outermost scope in which an integer is known."""
