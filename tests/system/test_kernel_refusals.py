@@ -72,11 +72,6 @@ BODIES = {
     ),
     "choice of integers": ("for i in range(N):\n    out[i, 0] = 1.0 if i > 3 else 2.0", "a choice must compare f32", 1),
     "condition of the call": ("if n > 3:\n    pass", "a condition must depend on the loops around it", 0),
-    "condition along the row": (
-        "for i in range(N):\n    for d in range(D):\n        if d > 3 and i > 3:\n            out[i, d] = 1.0",
-        "loop %d|work at its iteration",
-        None,
-    ),
     "outside of loops": ("out[0, 0] = 1.0", "work outside of all loops must be put into one", 0),
     "integer changes": (
         "for i in range(N):\n    k = 0\n    for j in range(N):\n        k += 1\n    out[i, 0] = k",
@@ -116,8 +111,8 @@ BODIES = {
     "too much arithmetic": (
         "for i in range(N):\n    for j in range(N):\n        for d in range(D):\n"
         "            out[i * 3 + j * 5 + max(i, j) - min(i, j), d] = 1.0",
-        "loop %j needs \\d+ ALU operations; level 1 of configuration ddr3 has 2",
-        1,
+        "needs \\d+ ALU operations; level \\d of configuration ddr3 has",
+        None,
     ),
 }  # fmt: skip
 

@@ -190,6 +190,22 @@ def kept_in_columns(out: f32[B, D], x: f32[N], n: i64):
 
 
 @daedal.kernel
+def sums(out: f32[N], x: f32[N, D]):
+    """A sum along a row, whose order is the machine's."""
+    for i in range(N):
+        s = 1.0
+        for d in range(D):
+            s += x[i, d]
+        out[i] = s
+
+
+@daedal.kernel
+def dots(out: f32[N], x: f32[N, D], y: f32[D]):
+    for i in range(N):
+        out[i] = 2.0 * daedal.dot(x[i, :], y)
+
+
+@daedal.kernel
 def guarded_loop(out: f32[B, D], table: f32[N, D], lo: i64[B], hi: i64[B]):
     """A loop under a condition."""
     for b in range(B):
@@ -197,6 +213,11 @@ def guarded_loop(out: f32[B, D], table: f32[N, D], lo: i64[B], hi: i64[B]):
             for p in range(lo[b], hi[b]):
                 for d in range(D):
                     out[b, d] += table[p, d]
+
+
+def whole(rng: np.random.Generator, *shape: int) -> Any:
+    """Whole numbers, whose sums are the same in every order."""
+    return rng.integers(-9, 10, shape).astype(np.float32)
 
 
 def arguments(name: str, rng: np.random.Generator, width: int) -> tuple[Any, ...]:
@@ -220,6 +241,8 @@ def arguments(name: str, rng: np.random.Generator, width: int) -> tuple[Any, ...
         "nothing_around": lambda: (floats(rng, 1, 64), floats(rng, 3, 64)),
         "kept": lambda: (floats(rng, b), floats(rng, n), idx, off),
         "kept_in_columns": lambda: (rows, floats(rng, n), n - 1),
+        "sums": lambda: (floats(rng, n), whole(rng, n, width)),
+        "dots": lambda: (floats(rng, n), whole(rng, n, width), whole(rng, width)),
         "guarded_loop": lambda: (rows, table, lo, lo + rng.integers(0, n + 1 - lo)),
     }.get(name, lambda: (rows, table, idx, off))()
 
