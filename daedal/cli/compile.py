@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -35,7 +35,9 @@ def _sizes(context: click.Context, parameter: click.Parameter, given: Sequence[s
 
 @click.command()
 @click.argument("source", metavar="FILE")
-@click.option("--emit", "level", type=click.Choice(LEVELS), default="asm", show_default=True, help="The level to write.")
+@click.option(
+    "--emit", "level", type=click.Choice(LEVELS), default="asm", show_default=True, help="The level to write."
+)
 @config_option("The machine to compile for.")
 @click.option("--function", "name", metavar="NAME", help="The kernel in FILE, if it has several.")
 @click.option("--shape", "sizes", multiple=True, metavar="D=64", callback=_sizes, help="The width of rows; repeatable.")
@@ -125,7 +127,8 @@ def _fixed(function: "KernelFunction", sizes: dict[str, int]) -> dict[str, int]:
     unknown = [size for size in sizes if size not in wanted]
     if unknown:
         raise click.BadParameter(
-            f"{unknown[0]} is no width of rows of {function.name}; it has {', '.join(wanted) or 'none'}, all else is free"
+            f"{unknown[0]} is no width of rows of {function.name}; it has {', '.join(wanted) or 'none'}, "
+            "all else is free"
         )
     return {size: sizes[size] for size in wanted}
 
@@ -156,5 +159,5 @@ def _level(kernel: "Kernel", level: str) -> bytes:
 
     if level == "bin":
         return kernel.program
-    text: Any = disassemble(kernel.program) if level == "asm" else kernel.ir(level)
+    text = disassemble(kernel.program) if level == "asm" else kernel.ir(level)
     return (text.rstrip("\n") + "\n").encode()

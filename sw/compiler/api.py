@@ -67,8 +67,7 @@ def compile(
         raise ValueError(f"bounds must be one of {', '.join(BOUNDS)}, not {bounds!r}")
     if not isinstance(module, nn.Module | ExportedProgram | KernelFunction):
         raise UnsupportedOperation(
-            "module must be a torch.nn.Module, an ExportedProgram or a daedal.kernel, "
-            f"not {type(module).__name__}"
+            f"module must be a torch.nn.Module, an ExportedProgram or a daedal.kernel, not {type(module).__name__}"
         )
     if not isinstance(device, Device):
         raise UnsupportedOperation(f"device must be what daedal.Device.open gives, not {device!r}")

@@ -83,7 +83,8 @@ class KernelExecutable:
         wanted = self._function.signature.arguments
         if len(arguments) != len(wanted):
             raise UnsupportedOperation(
-                f"{self._function.name} must be given {len(wanted)} arguments ({', '.join(wanted)}), not {len(arguments)}"
+                f"{self._function.name} must be given {len(wanted)} arguments ({', '.join(wanted)}), "
+                f"not {len(arguments)}"
             )
         arrays, scalars = {}, {}
         for argument, given in zip(wanted.values(), arguments, strict=True):
@@ -134,8 +135,8 @@ class KernelExecutable:
         if fault is not None:
             access = fault.access
             raise IndexOutOfRange(
-                f"{self._function.source.place(access.line)}: index {text(access.index)} of {access.array} in dimension "
-                f"{access.dimension} reaches {fault.value}, but must be from 0 to {fault.size - 1}: "
+                f"{self._function.source.place(access.line)}: index {text(access.index)} of {access.array} in "
+                f"dimension {access.dimension} reaches {fault.value}, but must be from 0 to {fault.size - 1}: "
                 + ("the machine checks only what is loaded; compile with bounds='none' if it is right"
                    if any(isinstance(part, Element) for part in parts(access.index)) else "give other sizes")
             )  # fmt: skip
@@ -157,21 +158,25 @@ class KernelExecutable:
                 )
 
     def _explained(
-        self, error: IndexOutOfRange | InvalidOffsets, bounds: Bounds, arrays: Mapping[str, Any], sizes: Mapping[str, int]
+        self,
+        error: IndexOutOfRange | InvalidOffsets,
+        bounds: Bounds,
+        arrays: Mapping[str, Any],
+        sizes: Mapping[str, int],
     ) -> DaedalError:
         """The error of the machine with what was indexed, as far as one array has the value."""
         record: Record | None = getattr(error, "record", None)
         for checks in (bounds.limits, bounds.ends):
             for element, limit in checks.items():
                 values, least = _array(arrays[element.array]).reshape(-1), evaluate(limit, sizes)
-                if record is None or not (record.signed_value in values):
+                if record is None or record.signed_value not in values:
                     continue
                 if 0 <= record.signed_value < least and isinstance(error, IndexOutOfRange):
                     continue
                 line = next((access.line for access in bounds.accesses if element in parts(access.index)), None)
                 where = self._function.source.place(line) if line else self._function.name
                 position = int(np.flatnonzero(values == record.signed_value)[0])
-                made = type(error)(
+                made: DaedalError = type(error)(
                     f"{where}: {error}; it is element {position} of {element.array}, and must be below {max(least, 0)}"
                 )
                 made.record = record  # type: ignore[attr-defined]
@@ -267,8 +272,7 @@ def _scalar(argument: Argument, given: Any) -> int:
         with np.errstate(over="ignore"):
             (bits,) = struct.unpack("<I", np.float32(given).tobytes())
         return int(bits)
-    bits = int(argument.element[1:])
-    if is_number and isinstance(given, int | np.integer) and -(1 << 39) <= given < 1 << 39:
-        if bits == 64 or -(1 << 31) <= given < 1 << 31:
-            return int(given)
+    limit = 1 << 39 if argument.element == "i64" else 1 << 31
+    if is_number and isinstance(given, int | np.integer) and -limit <= given < limit:
+        return int(given)
     raise UnsupportedOperation(f"argument {argument.name!r} must be a single {argument.text}, not {given!r}")

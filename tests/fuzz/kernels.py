@@ -21,9 +21,9 @@ from daedal.errors import UnsupportedOperation
 HEAD = "from __future__ import annotations\nimport daedal\nfrom daedal import f32, i32, i64\n\n@daedal.kernel\n"
 
 ARGUMENTS = {
-    "t": "f32[N, D]", "u": "f32[M, D]", "x": "f32[B, D]", "y": "f32[P, D]", "v": "f32[N]", "wb": "f32[B]", "wp": "f32[P]",
-    "wq": "f32[Q]", "ib": "i64[B]", "ip": "i64[P]", "jp": "i32[P]", "iq": "i32[Q]", "off": "i64[B + 1]", "lo": "i32[Q]",
-    "hi": "i32[Q]", "alpha": "f32", "k": "i64",
+    "t": "f32[N, D]", "u": "f32[M, D]", "x": "f32[B, D]", "y": "f32[P, D]", "v": "f32[N]", "wb": "f32[B]",
+    "wp": "f32[P]", "wq": "f32[Q]", "ib": "i64[B]", "ip": "i64[P]", "jp": "i32[P]", "iq": "i32[Q]",
+    "off": "i64[B + 1]", "lo": "i32[Q]", "hi": "i32[Q]", "alpha": "f32", "k": "i64",
     "ob": "f32[B, D]", "op": "f32[P, D]", "oq": "f32[Q, D]", "oqb": "f32[Q, B, D]", "sb": "f32[B]", "sp": "f32[P]",
 }  # fmt: skip
 """Name -> type. Indices ``i`` are into N, ``j`` into M; offsets and bounds into P."""
@@ -145,7 +145,9 @@ class Writer:
         self.taken.add(output)
         where = ", ".join(OUTPUTS[output])
         if not is_row:
-            self.put(depth, f"{output}[{where}] = {self.pick((local, f'{local} * 2.0', f'{local} + {self.number(loops)}'))}")
+            self.put(
+                depth, f"{output}[{where}] = {self.pick((local, f'{local} * 2.0', f'{local} + {self.number(loops)}'))}"
+            )
             return
         factor = self.number(loops)
         self.put(depth, "for d in range(D):")
@@ -156,7 +158,8 @@ class Writer:
         """An array whose rows (or elements) the loops around choose, and that no nest has written so far."""
         found = [
             name for name, needed in OUTPUTS.items()
-            if set(needed) <= set(loops) and (name[0] != "s") is is_row and (name not in self.taken or self.chance(0.05))
+            if set(needed) <= set(loops) and (name[0] != "s") is is_row
+            and (name not in self.taken or self.chance(0.05))
         ]  # fmt: skip
         return found[-1] if found else None
 
@@ -197,8 +200,14 @@ class Writer:
             self.put(depth + 1, f"if {value} {self.pick('<>')} {target}:")
             self.put(depth + 2, f"{target} = {value}")
             return
-        forms = (f"{target} += {value}", f"{target} += {value}", f"{target} = max({target}, {value})", f"{target} = {value}",
-                 f"{target} -= {value}", f"{target} = {target} * {self.number(loops)} + {value}")  # fmt: skip
+        forms = (
+            f"{target} += {value}",
+            f"{target} += {value}",
+            f"{target} = max({target}, {value})",
+            f"{target} = {value}",
+            f"{target} -= {value}",
+            f"{target} = {target} * {self.number(loops)} + {value}",
+        )
         self.put(depth + 1, self.pick(forms))
 
     # ------------------------------------------------------------------ expressions
@@ -237,8 +246,9 @@ def arrays(rng: np.random.Generator) -> dict[str, Any]:
     lo = rng.integers(0, p + 1, q)
     sizes = {"B": b, "P": p, "Q": q, "N": n, "M": m, "D": width}
     values: dict[str, Any] = {
-        "ib": rng.integers(0, n, b), "ip": rng.integers(0, n, p), "jp": rng.integers(0, m, p), "iq": rng.integers(0, n, q),
-        "off": np.concatenate([[0], np.sort(rng.integers(0, p + 1, b - 1)), [p]]), "lo": lo,
+        "ib": rng.integers(0, n, b), "ip": rng.integers(0, n, p), "jp": rng.integers(0, m, p),
+        "iq": rng.integers(0, n, q), "lo": lo,
+        "off": np.concatenate([[0], np.sort(rng.integers(0, p + 1, b - 1)), [p]]),
         "hi": lo + rng.integers(0, p + 1 - lo), "alpha": float(np.float32(rng.standard_normal())),
         "k": int(rng.integers(0, p + 1)),
     }  # fmt: skip

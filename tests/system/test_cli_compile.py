@@ -34,7 +34,13 @@ func.func @bag(%table: tensor<?x64xf32>, %indices: tensor<?xi64>, %offsets: tens
   func.return %0 : tensor<?x64xf32>
 }
 """
-WORDS = {"scf": "scf.for %b", "slc": "slc.for %b", "slcv": "slcv.accumulator", "dlc": "dlc.access", "asm": "instruction 0"}
+WORDS = {
+    "scf": "scf.for %b",
+    "slc": "slc.for %b",
+    "slcv": "slcv.accumulator",
+    "dlc": "dlc.access",
+    "asm": "instruction 0",
+}
 
 
 @pytest.fixture
@@ -118,7 +124,9 @@ def test_one_of_several_kernels(run) -> None:
 def test_widths(run) -> None:
     assert "pooled has loops along rows: give their width, as --shape D=64" in failed(run("pooled.py"), 2)
     assert "'D=x' must be a size and its value, as D=64" in failed(run("pooled.py", "--shape", "D=x"), 2)
-    assert "B is no width of rows of pooled; it has D" in failed(run("pooled.py", "--shape", "D=4", "--shape", "B=2"), 2)
+    assert "B is no width of rows of pooled; it has D" in failed(
+        run("pooled.py", "--shape", "D=4", "--shape", "B=2"), 2
+    )
     assert "for Python files" in failed(run("-", "--shape", "D=4", stdin=EMB), 2)
 
 

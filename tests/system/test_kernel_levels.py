@@ -33,7 +33,9 @@ def check_levels(device: daedal.Device, texts: dict[str, str]) -> None:
         assert following is None or str(module) == texts[following], following
 
 
-CASES = [(name, 12) for name in KERNELS] + [(name, 600) for name in ("pooled", "bags", "weighted", "products", "siblings")]
+CASES = [(name, 12) for name in KERNELS] + [
+    (name, 600) for name in ("pooled", "bags", "weighted", "products", "siblings")
+]
 
 
 @pytest.mark.parametrize(("name", "width"), CASES)

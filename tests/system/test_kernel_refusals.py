@@ -29,7 +29,11 @@ BODIES = {
     "tuple": ("a, b = 1, 2", "an assignment must be to one name or one element", 0),
     "iteration": ("for i in out:\n    pass", "a loop must be of the form `for name in range", 0),
     "else of a loop": ("for i in range(N):\n    pass\nelse:\n    pass", "without else", 0),
-    "step": ("for i in range(N, 0, -1):\n    out[i, 0] = 1.0", "the step of a loop must be a constant of at least 1", 0),
+    "step": (
+        "for i in range(N, 0, -1):\n    out[i, 0] = 1.0",
+        "the step of a loop must be a constant of at least 1",
+        0,
+    ),
     "step of a call": ("for i in range(0, N, n):\n    out[i, 0] = 1.0", "the step of a loop must be a constant", 0),
     "float bound": ("for i in range(1.5):\n    out[i, 0] = 1.0", "a bound of a loop must be an integer", 0),
     "float bound of an array": ("for i in range(x[0, 0]):\n    pass", "a bound of a loop must be an integer", 0),
@@ -44,10 +48,18 @@ BODIES = {
     "unknown array": ("for i in range(N):\n    out[i, 0] = y[i]", "y must be an array or a local row", 1),
     "unknown name": ("for i in range(N):\n    out[i, 0] = y", "name 'y' must be an argument, a size", 1),
     "array as a number": ("for i in range(N):\n    out[i, 0] = x", "x is an array: use its elements", 1),
-    "row as a number": ("r = daedal.zeros(4)\nfor i in range(N):\n    out[i, 0] = r", "r is a row: use its elements", 2),
+    "row as a number": (
+        "r = daedal.zeros(4)\nfor i in range(N):\n    out[i, 0] = r",
+        "r is a row: use its elements",
+        2,
+    ),
     "number over a row": ("r = daedal.zeros(4)\nr = 1.0", "r is a row: give the number another name", 1),
     "width of a row": ("r = daedal.zeros(n)", "the width of a local row must be a number, or a size", 0),
-    "call": ("for i in range(N):\n    out[i, 0] = round(x[i, 0])", "call 'round\\(x\\[i, 0\\]\\)' is not supported: max", 1),
+    "call": (
+        "for i in range(N):\n    out[i, 0] = round(x[i, 0])",
+        "call 'round\\(x\\[i, 0\\]\\)' is not supported: max",
+        1,
+    ),
     "method": ("for i in range(N):\n    out[i, 0] = x.sum()", "call 'x.sum\\(\\)' is not supported", 1),
     "one maximum": ("for i in range(N):\n    out[i, 0] = max(x[i, 0])", "must have two arguments or more", 1),
     "attribute": ("for i in range(x.shape[0]):\n    pass", "must be an element of an argument", 0),
@@ -55,10 +67,18 @@ BODIES = {
     "bool": ("for i in range(N):\n    out[i, 0] = True", "a constant must be an integer or a float, not True", 1),
     "list": ("for i in range(N):\n    out[i, 0] = [1]", "there are no lists", 1),
     "power": ("for i in range(N):\n    out[i, 0] = x[i, 0] ** 2", "f32 can be added, .*, not combined with \\*\\*", 1),
-    "whole division": ("for i in range(N):\n    out[i // 2, 0] = 1.0", "integers can be added, .* not combined with //", 1),
+    "whole division": (
+        "for i in range(N):\n    out[i // 2, 0] = 1.0",
+        "integers can be added, .* not combined with //",
+        1,
+    ),
     "division of integers": ("for i in range(N):\n    out[i, 0] = n / 2", "not combined with /", 1),
     "by zero": ("for i in range(N):\n    out[i, 0] = 1.0 / 0", "division by zero", 1),
-    "not a comparison": ("for i in range(N):\n    if i:\n        out[i, 0] = 1.0", "condition 'i' must be a comparison", 1),
+    "not a comparison": (
+        "for i in range(N):\n    if i:\n        out[i, 0] = 1.0",
+        "condition 'i' must be a comparison",
+        1,
+    ),
     "is": ("for i in range(N):\n    if i is N:\n        out[i, 0] = 1.0", "must compare with <, <=", 1),
     "mixed conditions": (
         "for i in range(N):\n    if i < 3 and x[i, 0] > 0.0:\n        out[i, 0] = 1.0",
@@ -83,9 +103,21 @@ BODIES = {
         "s may have no value here: give it one before the loop",
         3,
     ),
-    "variable of a loop after it": ("for i in range(N):\n    pass\nfor j in range(N):\n    out[i, 0] = 1.0", "i may have no value", 3),
-    "dot of widths": ("for i in range(N):\n    out[i, 0] = daedal.dot(x[i, :], idx)", "'idx\\[:\\]' must be a row of f32", 1),
-    "no iterations": ("for i in range(N):\n    for d in range(3, 3):\n        out[i, d] = 1.0", "the loop must have iterations", 1),
+    "variable of a loop after it": (
+        "for i in range(N):\n    pass\nfor j in range(N):\n    out[i, 0] = 1.0",
+        "i may have no value",
+        3,
+    ),
+    "dot of widths": (
+        "for i in range(N):\n    out[i, 0] = daedal.dot(x[i, :], idx)",
+        "'idx\\[:\\]' must be a row of f32",
+        1,
+    ),
+    "no iterations": (
+        "for i in range(N):\n    for d in range(3, 3):\n        out[i, d] = 1.0",
+        "the loop must have iterations",
+        1,
+    ),
     "five levels": (
         "for i in range(N):\n    for j in range(N):\n        for k in range(N):\n            for m in range(N):\n"
         "                for q in range(N):\n                    out[q, 0] = 1.0",
@@ -114,7 +146,7 @@ BODIES = {
         "needs \\d+ ALU operations; level \\d of configuration ddr3 has",
         None,
     ),
-}  # fmt: skip
+}
 
 
 def indented(body: str) -> str:
@@ -166,7 +198,9 @@ def test_what_is_no_function(tmp_path: Path) -> None:
     with pytest.raises(daedal.UnsupportedOperation, match="a kernel must return nothing"):
         load_kernel(tmp_path, "@daedal.kernel\ndef f(out: f32[N]) -> f32:\n    pass\n")
     names: dict[str, Any] = {"daedal": daedal}
-    with pytest.raises(daedal.UnsupportedOperation, match="the source of f cannot be read .* put the kernel into a file"):
+    with pytest.raises(
+        daedal.UnsupportedOperation, match=r"the source of f cannot be read .* put the kernel into a file"
+    ):
         exec("@daedal.kernel\ndef f(out: daedal.f32):\n    pass\n", names)  # no file has it
     with pytest.raises(daedal.DaedalError, match="dims must be given names"):
         daedal.dims("B 3")
@@ -200,8 +234,14 @@ def changed(position: int, value: Any) -> list[Any]:
 
 ARGUMENTS = {
     "too few": (lambda: bags()[:3], "f must be given 4 arguments \\(out, table, idx, off\\), not 3"),
-    "list": (lambda: changed(2, [1, 2]), "argument 'idx' must be a torch tensor or a NumPy array \\(i64\\[P\\]\\), not list"),
-    "float64": (lambda: changed(1, np.ones((5, 8))), "argument 'table' must be of float32 \\(f32\\[N, D\\]\\), not of float64"),
+    "list": (
+        lambda: changed(2, [1, 2]),
+        "argument 'idx' must be a torch tensor or a NumPy array \\(i64\\[P\\]\\), not list",
+    ),
+    "float64": (
+        lambda: changed(1, np.ones((5, 8))),
+        "argument 'table' must be of float32 \\(f32\\[N, D\\]\\), not of float64",
+    ),
     "half": (lambda: changed(1, torch.ones(5, 8).half()), "argument 'table' must be of float32 .*, not of float16"),
     "int32": (lambda: changed(3, np.zeros(4, np.int32)), "argument 'off' must be of int64 .*, not of int32"),
     "dimensions": (lambda: changed(1, np.ones(8, np.float32)), "argument 'table' must have 2 dimensions .*, not 1"),
@@ -239,12 +279,14 @@ def test_scalars(ddr3: daedal.Device, tmp_path: Path) -> None:
     executable(out, -1, 1)
     assert out.tolist() == [-1, 2.5, 2.5, 0]
     for a, n in (("x", 2), (1.0, 2.0), (1.0, 1 << 31), (1.0, True), (None, 1)):
-        with pytest.raises(daedal.UnsupportedOperation, match="must be a single [fi]32, not"):
+        with pytest.raises(daedal.UnsupportedOperation, match=r"must be a single [fi]32, not"):
             executable(out, a, n)
 
 
 def test_a_size_that_nothing_has(ddr3: daedal.Device, tmp_path: Path) -> None:
-    kernel = load_kernel(tmp_path, "@daedal.kernel\ndef f(out: f32[N + M]):\n    for i in range(N):\n        out[i] = 1.0\n")
+    kernel = load_kernel(
+        tmp_path, "@daedal.kernel\ndef f(out: f32[N + M]):\n    for i in range(N):\n        out[i] = 1.0\n"
+    )
     with pytest.raises(daedal.UnsupportedOperation, match="size N does not follow from the shapes"):
         daedal.compile(kernel, (np.zeros(4, np.float32),), device=ddr3)
 
@@ -291,7 +333,12 @@ def test_bad_indices(device: daedal.Device, pooled: KernelFunction) -> None:
         )
     fails(executable, changed(3, np.array([0, 2, 2, 6])), daedal.InvalidOffsets, "6 .*element 3 of off")
     fails(executable, changed(3, np.array([0, 3, 2, 5])), daedal.InvalidOffsets, "offset")
-    fails(executable, changed(3, np.array([-1, 2, 2, 5])), daedal.InvalidOffsets, "off must not be negative .* element 0 is -1")
+    fails(
+        executable,
+        changed(3, np.array([-1, 2, 2, 5])),
+        daedal.InvalidOffsets,
+        "off must not be negative .* element 0 is -1",
+    )
 
 
 def test_what_takes_the_place_of_bad_indices(device: daedal.Device, pooled: KernelFunction) -> None:

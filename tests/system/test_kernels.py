@@ -391,7 +391,12 @@ def test_memory_is_given_back(device: daedal.Device, rng: np.random.Generator) -
 def test_what_it_says_of_itself(device: daedal.Device, rng: np.random.Generator) -> None:
     given = arguments("padded", rng, 12)
     executable = daedal.compile(padded, given, device=device)
-    for level, word in {"scf": "memref.load", "slc": "slc.callback", "slcv": "slcv.fetch", "dlc": "dlc.execute"}.items():
+    for level, word in {
+        "scf": "memref.load",
+        "slc": "slc.callback",
+        "slcv": "slcv.fetch",
+        "dlc": "dlc.execute",
+    }.items():
         assert word in executable.ir(level)
     with pytest.raises(daedal.DaedalError, match="level must be one of"):
         executable.ir("emb")

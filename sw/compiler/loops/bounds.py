@@ -122,15 +122,13 @@ class Bounds:
             known[element] = low, min(high, evaluate(limit, given) - 1)
         for variable, bounds in self.loops.items():
             lower, upper = (_with_unknown(bound, known) for bound in bounds)
-            low = max(interval(lower, given, known)[0], 0) if self._starts_checked(bounds[0]) else None
-            first = interval(lower, given, known)[0] if low is None else low
+            first = interval(lower, given, known)[0]
+            if isinstance(lower, Element):  # what ``starts`` says
+                first = max(first, 0)
             known[variable] = first, interval(upper, given, known)[1] - 1
         for access in self.accesses:
             _with_unknown(access.index, known)
         return known
-
-    def _starts_checked(self, lower: Integer) -> bool:
-        return isinstance(lower, Element) and lower.array in self.starts
 
 
 def _is_empty(found: Interval | None) -> bool:

@@ -1,7 +1,7 @@
 """Expressions of a kernel: integers become ``Integer``, f32 are written as they are met."""
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,9 +85,14 @@ class Expressions:
     """
 
     def __init__(
-        self, source: Source, signature: Signature, fixed: dict[str, int], arrays: dict[str, SSAValue], written: set[str],
+        self,
+        source: Source,
+        signature: Signature,
+        fixed: Mapping[str, int],
+        arrays: Mapping[str, SSAValue],
+        written: set[str],
         scopes: Scopes,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.source, self.signature, self.scopes = source, signature, scopes
         self._fixed, self._arrays, self._written = fixed, arrays, written
         self.bounds = Bounds()
@@ -176,7 +181,7 @@ class Expressions:
             return Float(self._arrays[node.id]) if argument.element == "f32" else Given(node.id)
         meaning = self.source.names.get(node.id)
         symbol = meaning.text if isinstance(meaning, Dim) else node.id
-        if symbol in self.signature.symbols and not (type(meaning) is int):
+        if symbol in self.signature.symbols and type(meaning) is not int:
             return Number(self._fixed[symbol]) if symbol in self._fixed else Given(symbol)
         if type(meaning) in (int, float):
             return _number(meaning)
@@ -195,7 +200,8 @@ class Expressions:
         bound = self.bindings.get(name)
         argument = self.signature.arguments.get(name)
         if isinstance(bound, Row):
-            buffer, sizes = bound.buffer, (Number(bound.width),)
+            buffer = bound.buffer
+            sizes: tuple[Integer, ...] = (Number(bound.width),)
         elif bound is None and argument is not None and argument.shape is not None:
             buffer, sizes = self._arrays[name], tuple(self.size(size) for size in argument.shape)
         else:
@@ -237,7 +243,9 @@ class Expressions:
     def needs_guard(self) -> set[int]:
         """Conditions that decide whether something is checked."""
         return {
-            condition for condition, uses in self.guarded.items() if uses[True] - self.always != uses[False] - self.always
+            condition
+            for condition, uses in self.guarded.items()
+            if uses[True] - self.always != uses[False] - self.always
         }
 
     def rename(self, expression: Integer) -> Integer:
@@ -299,7 +307,9 @@ class Expressions:
         kind = type(operator)
         if isinstance(a, INTEGERS) and isinstance(b, INTEGERS):
             if kind not in _INTEGER_OPERATORS:
-                raise self.refusal(node, f"integers can be added, subtracted, multiplied, shifted and masked (&), {_no(kind)}")
+                raise self.refusal(
+                    node, f"integers can be added, subtracted, multiplied, shifted and masked (&), {_no(kind)}"
+                )
             return combine(_INTEGER_OPERATORS[kind], a, b)
         if kind not in _FLOAT_OPERATORS:
             raise self.refusal(node, f"f32 can be added, subtracted, multiplied and divided, {_no(kind)}")
@@ -399,7 +409,9 @@ class Expressions:
                 is_or = isinstance(operator, ast.Or) is not opposite
                 found = [self._condition(each, opposite=opposite is not is_or) for each in values]
                 if any(each.negated for each in found) or (is_or and any(each.is_float for each in found)):
-                    raise self.refusal(node, "`and` and `or` must not be mixed, and `or` is for integers: use nested `if`")
+                    raise self.refusal(
+                        node, "`and` and `or` must not be mixed, and `or` is for integers: use nested `if`"
+                    )
                 return Condition(tuple(one for each in found for one in each.comparisons), negated=is_or)
         raise self.refusal(node, f"condition {ast.unparse(node)!r} must be a comparison, or several with and, or, not")
 
@@ -486,7 +498,15 @@ def _load_again(element: Element, old: Induction, new: Induction, *, deep: bool)
 
 
 def _no(kind: type[ast.operator]) -> str:
-    signs = {ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@", ast.BitOr: "|", ast.BitXor: "^"}
+    signs = {
+        ast.Div: "/",
+        ast.FloorDiv: "//",
+        ast.Mod: "%",
+        ast.Pow: "**",
+        ast.MatMult: "@",
+        ast.BitOr: "|",
+        ast.BitXor: "^",
+    }
     return f"not combined with {signs.get(kind, kind.__name__)}"
 
 

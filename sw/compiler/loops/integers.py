@@ -118,9 +118,7 @@ def evaluate(expression: Integer, given: Mapping[str, int]) -> int:
     return low
 
 
-def interval(
-    expression: Integer, given: Mapping[str, int], known: Mapping[Integer, Interval]
-) -> Interval:
+def interval(expression: Integer, given: Mapping[str, int], known: Mapping[Integer, Interval]) -> Interval:
     """Between which numbers the value lies; ``known`` says so of inductions and elements. KeyError for others."""
     if isinstance(expression, Number):
         return expression.value, expression.value
@@ -132,8 +130,10 @@ def interval(
     if expression.kind == "sub":
         return low_a - high_b, high_a - low_b
     if expression.kind == "and":
-        return (0, min(high for low, high in ((low_a, high_a), (low_b, high_b)) if low >= 0)) if max(
-            low_a, low_b
-        ) >= 0 else (min(low_a, low_b), -1)
+        return (
+            (0, min(high for low, high in ((low_a, high_a), (low_b, high_b)) if low >= 0))
+            if max(low_a, low_b) >= 0
+            else (min(low_a, low_b), -1)
+        )
     corners = [_FOLDED[expression.kind](a, b) for a in (low_a, high_a) for b in (low_b, high_b)]
     return min(corners), max(corners)

@@ -146,8 +146,8 @@ class Scopes:
                 if name not in self._dimensions:
                     return self._arrays[name]
                 array, dimension = self._dimensions[name]
-                op = memref.DimOp(self._arrays[array], self.integer(Number(dimension)))
-                return self.value(op, name, depth=0)
+                size = memref.DimOp(self._arrays[array], self.integer(Number(dimension)))
+                return self.value(size, name, depth=0)
             case Element(array, indices):
                 where = [self.integer(index) for index in indices]
                 loaded = self.value(memref.LoadOp.get(self._arrays[array], where), f"{array}_loaded", depth=depth)

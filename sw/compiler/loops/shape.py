@@ -26,8 +26,8 @@ class Shape:
     read, written
         Names of arrays that are read, and that are written.
     kept
-        Loops -> single elements that are read and written in each turn: they are kept in a local number meanwhile, which
-        is loaded first if that is True.
+        Loops -> single elements that are read and written in each turn: they are kept in a local number meanwhile,
+        which is loaded first if that is True.
     """
 
     rows: set[int] = field(default_factory=set)
@@ -70,7 +70,7 @@ def swap_conditions(tree: ast.FunctionDef) -> ast.FunctionDef:
     """The tree with conditions that are the same all along a loop put around the loop."""
 
     class Swap(ast.NodeTransformer):
-        def visit_For(self, node: ast.For) -> ast.AST:  # noqa: N802 (a name of ast's)
+        def visit_For(self, node: ast.For) -> ast.AST:
             self.generic_visit(node)
             inner = node.body[0]
             if len(node.body) != 1 or not isinstance(inner, ast.If) or not isinstance(node.target, ast.Name):
@@ -79,7 +79,9 @@ def swap_conditions(tree: ast.FunctionDef) -> ast.FunctionDef:
                 return node
             changed = {name for _, name in assigned(inner.body + inner.orelse)}
             reads = {each.id for each in ast.walk(inner.test) if isinstance(each, ast.Name)}
-            stores = [each for each in ast.walk(inner) if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store)]
+            stores = [
+                each for each in ast.walk(inner) if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store)
+            ]
             stored = {each.value.id for each in stores if isinstance(each.value, ast.Name)}
             if reads & (changed | stored):
                 return node
@@ -115,9 +117,9 @@ class Analysis:
             if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
                 self._access(node, node.value.id)
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
-                name = node.target.value
-                if isinstance(name, ast.Name):
-                    self._shape.read.add(name.id)
+                array = node.target.value
+                if isinstance(array, ast.Name):
+                    self._shape.read.add(array.id)
             if isinstance(node, ast.Call) and self._source.meaning(node.func) is names.dot:
                 self._dot(node)
         for statement in self._tree.body:
@@ -163,10 +165,12 @@ class Analysis:
         elif isinstance(node, ast.If):
             for inner in (*node.body, *node.orelse):
                 self._statement(inner, depth)
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            if self._source.meaning(node.value.func) is names.zeros:
-                for argument in node.value.args:
-                    self._fix(argument)
+        elif isinstance(node, ast.Assign) and self._is_row(node.value):
+            for size in ast.iter_child_nodes(node.value):
+                self._fix(size)
+
+    def _is_row(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and self._source.meaning(node.func) is names.zeros
 
     def _loop(self, loop: ast.For, depth: int) -> None:
         call, target = loop.iter, loop.target
@@ -203,7 +207,7 @@ class Analysis:
             return type(meaning) is int
         return False
 
-    def _fix(self, node: ast.expr) -> None:
+    def _fix(self, node: ast.AST) -> None:
         found = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
         texts = {m.text if isinstance(m := self._source.names.get(name), Dim) else name for name in found}
         self._fix_given(texts & self._signature.symbols.keys())
@@ -273,9 +277,7 @@ class Analysis:
         return summand(last, name) is not None and len(uses) == 2
 
 
-def _accesses(
-    node: ast.AST, name: str, loops: list[ast.For], found: list[tuple[ast.Subscript, list[ast.For]]]
-) -> None:
+def _accesses(node: ast.AST, name: str, loops: list[ast.For], found: list[tuple[ast.Subscript, list[ast.For]]]) -> None:
     """Collect the subscripts of an array with the loops around them."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == name:
         found.append((node, loops))

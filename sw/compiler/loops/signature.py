@@ -145,7 +145,13 @@ class Signature:
             )
 
     def _check(
-        self, argument: Argument, dimension: int, wanted: Integer, size: int, known: dict[str, int], from_: dict[str, str]
+        self,
+        argument: Argument,
+        dimension: int,
+        wanted: Integer,
+        size: int,
+        known: dict[str, int],
+        from_: dict[str, str],
     ) -> None:
         value = evaluate(wanted, known)
         if value == size:
@@ -154,7 +160,8 @@ class Signature:
             f"; {from_[part.name]}" for part in parts(wanted) if isinstance(part, Given) and part.name in from_
         )
         raise UnsupportedOperation(
-            f"dimension {dimension} of argument {argument.name!r} must be {value} ({argument.text}), not {size}{because}"
+            f"dimension {dimension} of argument {argument.name!r} must be {value} ({argument.text}), not {size}"
+            + because
         )
 
 

@@ -25,6 +25,7 @@ from daedal.compiler.loops import names
 from daedal.compiler.loops.bounds import Bounds
 from daedal.compiler.loops.expressions import Expressions
 from daedal.compiler.loops.integers import (
+    Binary,
     Element,
     Given,
     Induction,
@@ -44,6 +45,7 @@ from daedal.compiler.loops.values import INTEGERS, Binding, Cell, Float, Row, Va
 REDUCE = "daedal.reduce"
 """Attribute of a loop whose sum is added up in the machine's fixed tree."""
 
+_ONE = Number(1)
 _ELEMENTS = {"f32": f32, "i32": i32, "i64": i64}
 
 
@@ -129,8 +131,8 @@ class Writer:
         """The text."""
         for name, argument in self._signature.arguments.items():
             if argument.shape is not None and name in self._shape.written and argument.element != "f32":
-                line = next(n.lineno for n in ast.walk(self._tree) if _is_store_to(n, name))
-                raise self._source.refusal(line, f"{name} holds {argument.element}: the machine writes f32 only")
+                node = next(node for node in ast.walk(self._tree) if _is_store_to(node, name))
+                raise self._source.refusal(node, f"{name} holds {argument.element}: the machine writes f32 only")
         self._scopes.integer(Number(0))
         self._block(self._tree.body)
         self._write_checks()
@@ -286,7 +288,9 @@ class Writer:
             self._set(bound, self._e.as_float(value), node)
         elif changed:
             if isinstance(value, INTEGERS) and not (isinstance(value, Number) and changed == "float"):
-                raise self._source.refusal(node, f"{name} is an integer, and integers must not change in loops or conditions")
+                raise self._source.refusal(
+                    node, f"{name} is an integer, and integers must not change in loops or conditions"
+                )
             cell = self._cell(name)
             self._e.bindings[name] = cell
             self._set(cell, self._e.as_float(value), node)
@@ -308,10 +312,12 @@ class Writer:
             found = [node for node, changed in assigned([statement]) if changed == name]
             sums = {id(inner) for loop in ast.walk(statement) if self._shape.sums.get(id(loop)) == name
                     for inner in ast.walk(loop)}  # fmt: skip
-            if any(id(node) not in sums for node in found) or (found and not id(statement) in self._shape.sums):
+            if any(id(node) not in sums for node in found) or (found and id(statement) not in self._shape.sums):
                 numbers = (ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp)
                 whole = all(
-                    isinstance(node, ast.AugAssign) and isinstance(node.value, ast.Constant) and type(node.value.value) is int
+                    isinstance(node, ast.AugAssign)
+                    and isinstance(node.value, ast.Constant)
+                    and type(node.value.value) is int
                     for node in found
                 )
                 return "integer" if whole and numbers else "float"
@@ -321,10 +327,11 @@ class Writer:
         op = memref.AllocaOp.get(f32, shape=[1])
         return Cell(self._scopes.value(op, name, depth=0))
 
-    def _set(self, cell: Cell, value: SSAValue, node: ast.AST) -> None:
+    def _set(self, cell: Cell, value: SSAValue, node: ast.stmt | ast.expr) -> None:
         if self._scopes.inner.is_row:
             raise self._source.refusal(
-                node, f"{cell.buffer.name_hint} must not change here: a loop along a row changes rows, or sums up with +="
+                node,
+                f"{cell.buffer.name_hint} must not change here: a loop along a row changes rows, or sums up with +=",
             )
         self._mark("local row", cell.buffer, node.lineno)
         value = self._e.under_masks(value, lambda: self._e.load_cell(cell))
@@ -372,7 +379,9 @@ class Writer:
             upper = combine("max", lower, upper)
         is_row = id(node) in self._shape.rows or id(node) in self._shape.sums
         if is_row and isinstance(lower, Number) and isinstance(upper, Number) and lower.value >= upper.value:
-            raise self._source.refusal(node, f"the loop must have iterations: its bounds are {lower.value}, {upper.value}")
+            raise self._source.refusal(
+                node, f"the loop must have iterations: its bounds are {lower.value}, {upper.value}"
+            )
         bound = self._e.bindings.get(target.id)
         if is_row:
             self._row_loop(node, target.id, lower, upper)
@@ -391,7 +400,7 @@ class Writer:
 
     def _open(
         self, lower: Integer, upper: Integer, variable: Induction, *, line: int, is_row: bool = False,
-        carried: SSAValue | None = None, step: Integer = Number(1),
+        carried: SSAValue | None = None, step: Integer = _ONE,
     ) -> scf.ForOp:  # fmt: skip
         self._e.bounds.loop(variable, lower, upper, line)
         self._lines.setdefault(f"loop %{variable.name}", []).append(line)
@@ -533,8 +542,8 @@ class Writer:
             raise self._source.refusal(call, "the rows of daedal.dot must have the same width")
 
         def body() -> SSAValue:
-            factors = [self._e.number(_element_of(node, "d")) for node, _ in rows]
-            return self._scopes.value(arith.MulfOp(*factors))
+            a, b = (self._e.number(_element_of(node, "d")) for node, _ in rows)
+            return self._scopes.value(arith.MulfOp(a, b))
 
         outer = dict(self._e.bindings)
         zero = self._scopes.float_constant(0.0)
@@ -562,8 +571,12 @@ class Writer:
         condition = self._e.condition(node.test)
         if condition.is_float:
             self._select(node)
-        elif all(is_given(side) for each in condition.comparisons for side in (each.a, each.b) if isinstance(side, INTEGERS)):
-            raise self._source.refusal(node, "a condition must depend on the loops around it: decide it before the call")
+        elif all(
+            is_given(side) for each in condition.comparisons for side in (each.a, each.b) if isinstance(side, INTEGERS)
+        ):
+            raise self._source.refusal(
+                node, "a condition must depend on the loops around it: decide it before the call"
+            )
         elif self._scopes.inner.is_row or self._e.masks:
             raise self._source.refusal(node, "a condition of integers along a row must be the same all along it")
         elif id(node) in self._plan.guards or any(self._is_level(each) for each in ast.walk(node)):
@@ -608,7 +621,9 @@ class Writer:
                 "a condition around loops, or around what is loaded at an index that was loaded, must have neither "
                 "`or` nor else; use two conditions, or bounds='none' if indices need no check",
             )
-        self._notes.append((node.lineno, "a condition that is a loop of no iteration or one, so that nothing is read early"))
+        self._notes.append(
+            (node.lineno, "a condition that is a loop of no iteration or one, so that nothing is read early")
+        )
         test = self._e.test(condition)
         wide = self._scopes.value(arith.ExtUIOp(test, i64))
         taken = self._scopes.value(arith.IndexCastOp(wide, IndexType()), "taken")
@@ -649,8 +664,7 @@ def _depends_directly(element: Element, variable: Induction) -> bool:
     def has(index: Integer) -> bool:
         if isinstance(index, Element):
             return False
-        sides = (index.a, index.b) if hasattr(index, "a") else ()
-        return index == variable or any(has(side) for side in sides)
+        return index == variable or (isinstance(index, Binary) and (has(index.a) or has(index.b)))
 
     return any(has(index) for index in element.indices)
 
