@@ -329,7 +329,7 @@ def test_bad_indices(device: daedal.Device, pooled: KernelFunction) -> None:
             executable,
             changed(2, idx),
             daedal.IndexOutOfRange,
-            rf"kernel.py:{line}: `out\[b, d\] .*index {bad} is out of range.* it is element 2 of idx, and must be below 5",
+            rf"kernel.py:{line}: `out\[b, d\] .*index {bad} is out of .* it is element 2 of idx, and must be below 5",
         )
     fails(executable, changed(3, np.array([0, 2, 2, 6])), daedal.InvalidOffsets, "6 .*element 3 of off")
     fails(executable, changed(3, np.array([0, 3, 2, 5])), daedal.InvalidOffsets, "offset")
