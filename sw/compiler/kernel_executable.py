@@ -140,6 +140,14 @@ class KernelExecutable:
                 + ("the machine checks only what is loaded; compile with bounds='none' if it is right"
                    if any(isinstance(part, Element) for part in parts(access.index)) else "give other sizes")
             )  # fmt: skip
+        line_bytes = self._device.config.bus_bytes
+        crooked = bounds.first_crooked(sizes, line_bytes)
+        if crooked is not None:
+            row, first = crooked
+            raise UnsupportedOperation(
+                f"{self._function.source.place(row.line)}: the row of {row.array} starts at element {first}; rows of "
+                f"{row.width} must start at a multiple of {line_bytes // 4} elements, the width of a line of memory"
+            )
         if not checks:
             return
         for name, line in bounds.starts.items():

@@ -92,7 +92,7 @@ BODIES = {
     ),
     "choice of integers": ("for i in range(N):\n    out[i, 0] = 1.0 if i > 3 else 2.0", "a choice must compare f32", 1),
     "condition of the call": ("if n > 3:\n    pass", "a condition must depend on the loops around it", 0),
-    "outside of loops": ("out[0, 0] = 1.0", "work outside of all loops must be put into one", 0),
+    "outside of loops": ("out[0, 0] = 1.0", "there must be a loop around the work on rows", None),
     "integer changes": (
         "for i in range(N):\n    k = 0\n    for j in range(N):\n        k += 1\n    out[i, 0] = k",
         "k is an integer, and integers must not change in loops or conditions",
@@ -378,6 +378,25 @@ def test_what_sizes_let_reach_too_far(ddr3: daedal.Device, tmp_path: Path) -> No
             executable(out, x, n, k)
     executable(out, x, 0, 100)
     executable(out, x, -3, 0)
+
+
+def test_rows_must_start_at_lines(ddr3: daedal.Device, tmp_path: Path) -> None:
+    kernel = load_kernel(
+        tmp_path,
+        "@daedal.kernel\ndef f(out: f32[N, D], x: f32[N, M], k: i64):\n    for i in range(N):\n"
+        "        for d in range(D):\n            out[i, d] = x[i, d + k]\n",
+    )
+    line = ddr3.config.bus_bytes // 4
+    x = floats(np.random.default_rng(1), 4, 5 * line)
+    for width, first in ((2 * line, line), (line - 1, line + 1), (1, 3), (3 * line, 0)):
+        check(ddr3, kernel, np.zeros((4, width), np.float32), x, first)
+    out = np.zeros((4, 2 * line), np.float32)
+    executable = daedal.compile(kernel, (out, x, 0), device=ddr3)
+    number = HEAD.count("\n") + 5
+    with pytest.raises(
+        daedal.UnsupportedOperation, match=rf"kernel.py:{number}: .*the row of x starts at element 3; rows"
+    ):
+        executable(out, x, 3)
 
 
 def test_what_cannot_be_checked(ddr3: daedal.Device, tmp_path: Path) -> None:

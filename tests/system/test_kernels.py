@@ -206,6 +206,60 @@ def dots(out: f32[N], x: f32[N, D], y: f32[D]):
 
 
 @daedal.kernel
+def running(out: f32[N, D], total: f32[1, D], x: f32[N, D]):
+    """A local row from before all loops to after them."""
+    row = daedal.zeros(D)
+    for i in range(N):
+        for d in range(D):
+            row[d] += x[i, d]
+            out[i, d] = row[d]
+    for d in range(D):
+        total[0, d] = row[d]
+
+
+@daedal.kernel
+def triangle(out: f32[N, D], x: f32[N, D]):
+    """Bounds that are variables."""
+    for i in range(N):
+        for j in range(i + 1, N):
+            for d in range(D):
+                out[i, d] += x[j, d]
+
+
+@daedal.kernel
+def scattered(out: f32[N, D], x: f32[P, D], idx: i64[P]):
+    """Later rows take the place of earlier ones."""
+    for p in range(P):
+        for d in range(D):
+            out[idx[p], d] = x[p, d]
+
+
+@daedal.kernel
+def cumulated(out: f32[N, D], x: f32[N, D]):
+    """A loop that is not along a row, because it carries a number."""
+    for i in range(N):
+        s = 0.0
+        for d in range(D):
+            s = s + x[i, d]
+            out[i, d] = s
+
+
+@daedal.kernel
+def two_rows(out: f32[N, D], x: f32[N, D]):
+    for i in range(N):
+        a = daedal.zeros(D)
+        b = daedal.zeros(D)
+        for d in range(D):
+            a[d] = x[i, d]
+            b[d] = a[d] * 2.0
+            a[d] = b[d] + a[d]
+        for d in range(D):
+            out[i, d] += a[d] - b[d]
+        for d in range(D):
+            out[i, d] *= 0.5
+
+
+@daedal.kernel
 def guarded_loop(out: f32[B, D], table: f32[N, D], lo: i64[B], hi: i64[B]):
     """A loop under a condition."""
     for b in range(B):
@@ -243,6 +297,11 @@ def arguments(name: str, rng: np.random.Generator, width: int) -> tuple[Any, ...
         "kept_in_columns": lambda: (rows, floats(rng, n), n - 1),
         "sums": lambda: (floats(rng, n), whole(rng, n, width)),
         "dots": lambda: (floats(rng, n), whole(rng, n, width), whole(rng, width)),
+        "running": lambda: (floats(rng, n, width), floats(rng, 1, width), table),
+        "triangle": lambda: (floats(rng, n, width), table),
+        "scattered": lambda: (floats(rng, n, width), floats(rng, p, width), idx),
+        "cumulated": lambda: (floats(rng, n, width), table),
+        "two_rows": lambda: (floats(rng, n, width), table),
         "guarded_loop": lambda: (rows, table, lo, lo + rng.integers(0, n + 1 - lo)),
     }.get(name, lambda: (rows, table, idx, off))()
 
@@ -297,15 +356,18 @@ def test_a_bag_is_the_program_of_an_embedding_bag(device: daedal.Device, mode: s
 @pytest.mark.rtl
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-def test_a_bag_takes_the_cycles_of_an_embedding_bag(rtl: daedal.Device, mode: str, rng: np.random.Generator) -> None:
+def test_a_bag_takes_the_cycles_of_an_embedding_bag(mode: str, rng: np.random.Generator) -> None:
     table, idx, off = floats(rng, 500, 64), rng.integers(0, 500, 300), offsets(rng, 20, 300)
     layer = nn.EmbeddingBag(500, 64, mode=mode, include_last_offset=True, _weight=torch.from_numpy(table))
     inputs = (torch.from_numpy(idx), torch.from_numpy(off))
-    wanted = daedal.compile(layer, inputs, device=rtl)
-    given = (torch.zeros(20, 64), torch.from_numpy(table), *inputs)
-    executable = daedal.compile(KERNELS[MODES[mode]], given, device=rtl)
-    assert torch.equal(wanted(*inputs), (executable(*given), given[0])[1])
-    assert executable.stats.cycles <= (1.0 if mode == "sum" else 1.05) * wanted.stats.cycles
+    with daedal.Device.open("verilator", config="ddr3", memory="ideal") as device:
+        wanted = daedal.compile(layer, inputs, device=device)
+        given = (torch.zeros(20, 64), layer.weight, *inputs)
+        executable = daedal.compile(KERNELS[MODES[mode]], given, device=device)
+        result = wanted(*inputs)
+        executable(*given)
+    assert torch.equal(result, given[0])
+    assert executable.stats.cycles <= (1.0 if mode == "sum" else 1.02) * wanted.stats.cycles
 
 
 # ------------------------------------------------------------------ what it is called with

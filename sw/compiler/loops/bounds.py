@@ -39,6 +39,16 @@ class Access:
 
 
 @dataclass(frozen=True)
+class RowRead:
+    """A row of ``width`` elements that is read from element ``first`` of an array's last dimension on."""
+
+    line: int
+    array: str
+    first: Integer
+    width: int
+
+
+@dataclass(frozen=True)
 class Fault:
     """An index outside of its array: the access, and the value that it reaches."""
 
@@ -63,6 +73,8 @@ class Bounds:
         Loop -> its bounds.
     accesses
         Every index.
+    rows
+        Rows that are read, as far as a call decides where they start.
     """
 
     limits: dict[Element, Integer] = field(default_factory=dict)
@@ -70,6 +82,7 @@ class Bounds:
     starts: dict[str, int] = field(default_factory=dict)
     loops: dict[Induction, tuple[Integer, Integer]] = field(default_factory=dict)
     accesses: dict[Access, None] = field(default_factory=dict)
+    rows: dict[RowRead, None] = field(default_factory=dict)
 
     def loop(self, variable: Induction, lower: Integer, upper: Integer, line: int) -> None:
         """A loop has these bounds."""
@@ -90,6 +103,14 @@ class Bounds:
             end, further = split_sum(self.loops[core][1])
             if isinstance(end, Element):
                 _tighten(self.ends, end, combine("add", combine("sub", limit, further), Number(1)))
+        return None
+
+    def first_crooked(self, given: Mapping[str, int], line_bytes: int) -> tuple[RowRead, int] | None:
+        """The first row that does not start at a line of memory nor lie within one, and where it starts."""
+        for row in self.rows:
+            first = evaluate(row.first, given)
+            if 4 * first % line_bytes and 4 * (first + row.width) > line_bytes * (4 * first // line_bytes + 1):
+                return row, first
         return None
 
     def first_fault(self, given: Mapping[str, int], *, machine_checks: bool) -> Fault | None:

@@ -40,6 +40,10 @@ class Conditions(Nests):
             self._branch(node)
 
     def _select(self, node: ast.If) -> None:
+        choice = _as_choice(node)
+        if choice is not None:
+            self._block([choice])
+            return
         condition = self._e.condition(node.test)
         test = self._e.test(condition)
         for statements, opposite in ((node.body, condition.negated), (node.orelse, not condition.negated)):
@@ -93,3 +97,12 @@ class Conditions(Nests):
         del self._e.renamed[renamed:]
         self._close_to(opened)
         self._leave(outer)
+
+
+def _as_choice(node: ast.If) -> ast.Assign | None:
+    """A condition that gives one and the same element a value either way, as one assignment."""
+    match node.body, node.orelse:
+        case [ast.Assign(targets=[yes])], [ast.Assign(targets=[no])] if ast.dump(yes) == ast.dump(no):
+            chosen = ast.IfExp(node.test, node.body[0].value, node.orelse[0].value)  # type: ignore[attr-defined]
+            return ast.copy_location(ast.Assign([yes], ast.copy_location(chosen, node)), node)
+    return None

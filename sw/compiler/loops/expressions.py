@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.loops import names
-from daedal.compiler.loops.bounds import Access, Bounds
+from daedal.compiler.loops.bounds import Access, Bounds, RowRead
 from daedal.compiler.loops.integers import (
     Binary,
     Element,
@@ -22,6 +22,7 @@ from daedal.compiler.loops.integers import (
     is_given,
     parts,
     replace_in,
+    split_sum,
 )
 from daedal.compiler.loops.names import Dim
 from daedal.compiler.loops.scopes import Scopes
@@ -263,8 +264,19 @@ class Expressions:
         argument = self.signature.arguments.get(name)
         if not isinstance(self.bindings.get(name), Row) and argument is not None and argument.element != "f32":
             return self.rename(Element(name, indices))
+        self._note_row(node, name, indices)
         kept = self.kept.get(name)
         return Float(self.load(buffer, indices, name) if kept is None else self.load_cell(kept))
+
+    def _note_row(self, node: ast.Subscript, name: str, indices: tuple[Integer, ...]) -> None:
+        column = self.scopes.inner.variable
+        if not self.scopes.inner.is_row or column is None or isinstance(self.bindings.get(name), Row):
+            return
+        core, offset = split_sum(indices[-1])
+        lower, upper = self.bounds.loops[column]
+        if core == column and isinstance(lower, Number) and isinstance(upper, Number):
+            first = combine("add", offset, lower)
+            self.bounds.rows[RowRead(node.lineno, name, first, upper.value - lower.value)] = None
 
     def load(self, buffer: SSAValue, indices: tuple[Integer, ...], name: str) -> SSAValue:
         """An f32 of memory or of a local row."""

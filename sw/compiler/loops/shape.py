@@ -120,12 +120,25 @@ class Analysis:
                 array = node.target.value
                 if isinstance(array, ast.Name):
                     self._shape.read.add(array.id)
+            if isinstance(node, ast.If) and self._compares_floats(node.test):
+                stores = [each for each in ast.walk(node) if isinstance(each, ast.Subscript)]
+                kept = {each.value.id for each in stores if isinstance(each.value, ast.Name) and _is_store(each)}
+                self._shape.read |= kept & self._signature.arguments.keys()
             if isinstance(node, ast.Call) and self._source.meaning(node.func) is names.dot:
                 self._dot(node)
         for statement in self._tree.body:
             for name in sorted(self._shape.read & self._shape.written):
                 self._keep(statement, name)
         return self._shape
+
+    def _compares_floats(self, test: ast.expr) -> bool:
+        """Whether a condition is of f32, as far as it shows: what is stored under it is read as well."""
+        return any(
+            (isinstance(each, ast.Constant) and isinstance(each.value, float))
+            or (isinstance(each, ast.Name) and each.id in self._signature.arguments
+                and self._signature.arguments[each.id].element == "f32")
+            for each in ast.walk(test)
+        )  # fmt: skip
 
     def _keep(self, nest: ast.stmt, name: str) -> None:
         """Look whether all accesses of a nest to an array are to one element, which one of its loops decides."""
@@ -284,6 +297,10 @@ def _accesses(node: ast.AST, name: str, loops: list[ast.For], found: list[tuple[
     inner = [*loops, node] if isinstance(node, ast.For) else loops
     for child in ast.iter_child_nodes(node):
         _accesses(child, name, inner, found)
+
+
+def _is_store(node: ast.Subscript) -> bool:
+    return isinstance(node.ctx, ast.Store)
 
 
 def _starts_with(loop: ast.For, name: str) -> bool:

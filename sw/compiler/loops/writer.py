@@ -151,8 +151,6 @@ class Writer(Conditions):
         return self._e.combine(node, node.op, old, self._e.value(node.value))
 
     def _store(self, target: ast.Subscript, value: Callable[[], SSAValue]) -> None:
-        if not self._scopes.open[1:] and not isinstance(self._e.bindings.get(name_of(target)), Row):
-            raise self._source.refusal(target, "work outside of all loops must be put into one, of one iteration")
         new = value()
         buffer, indices = self._e.place(target)
         name = name_of(target)
@@ -192,7 +190,7 @@ class Writer(Conditions):
         elif changed:
             if isinstance(value, INTEGERS) and not (isinstance(value, Number) and changed == "float"):
                 raise self._source.refusal(
-                    node, f"{name} is an integer, and integers must not change in loops or conditions"
+                    node, f"{name} is an integer, and integers must not change in loops or conditions; count in f32"
                 )
             cell = self._cell(name)
             self._e.bindings[name] = cell
