@@ -11,6 +11,8 @@ nor the hardware description nor the compiler)::
     A machine to run on, simulated or emulated; owns the memory and the tables in it.
 ``compile``
     Turns an ``nn.Module`` or an ``ExportedProgram`` into an executable for one device.
+``kernel``, ``dims``, ``f32``, ``i32``, ``i64``, ``zeros``, ``dot``, ``exp``, ``sqrt``, ``sigmoid``
+    New operations as plain Python loops; ``compile`` takes a function with ``@daedal.kernel`` too.
 ``assemble``, ``disassemble``
     Program text to program bytes and back.
 ``DaedalError`` and its subclasses
@@ -40,6 +42,8 @@ from daedal.version import __version__
 
 if TYPE_CHECKING:
     from daedal.compiler.api import compile
+    from daedal.compiler.loops.function import kernel
+    from daedal.compiler.loops.names import dims, dot, exp, f32, i32, i64, sigmoid, sqrt, zeros
     from daedal.driver.device import Device
     from daedal.hw.isa.assembler import assemble, disassemble
 
@@ -62,14 +66,34 @@ __all__ = [
     "__version__",
     "assemble",
     "compile",
+    "dims",
     "disassemble",
+    "dot",
+    "exp",
+    "f32",
+    "i32",
+    "i64",
+    "kernel",
+    "sigmoid",
+    "sqrt",
+    "zeros",
 ]
 
 _LAZY = {
     "Device": "daedal.driver.device",
     "assemble": "daedal.hw.isa.assembler",
     "compile": "daedal.compiler.api",
+    "dims": "daedal.compiler.loops.names",
     "disassemble": "daedal.hw.isa.assembler",
+    "dot": "daedal.compiler.loops.names",
+    "exp": "daedal.compiler.loops.names",
+    "f32": "daedal.compiler.loops.names",
+    "i32": "daedal.compiler.loops.names",
+    "i64": "daedal.compiler.loops.names",
+    "kernel": "daedal.compiler.loops.function",
+    "sigmoid": "daedal.compiler.loops.names",
+    "sqrt": "daedal.compiler.loops.names",
+    "zeros": "daedal.compiler.loops.names",
 }
 """Public name -> the module that defines it, imported when the name is first used."""
 

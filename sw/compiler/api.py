@@ -2,33 +2,52 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
 from torch import Tensor, nn
 from torch.export import ExportedProgram
 
 from daedal.compiler.executable import Executable
 from daedal.compiler.frontends.trace import trace
+from daedal.compiler.kernel_executable import KernelExecutable
+from daedal.compiler.loops.function import KernelFunction
 from daedal.compiler.transforms.emitter import BOUNDS
 from daedal.driver.device import Device
 from daedal.errors import UnsupportedOperation
 
 
+@overload
 def compile(
     module: nn.Module | ExportedProgram,
     example_inputs: Sequence[Any] | Tensor,
     *,
     device: Device,
+    bounds: str = ...,
+) -> Executable: ...
+
+
+@overload
+def compile(
+    module: KernelFunction, example_inputs: Sequence[Any] | Tensor, *, device: Device, bounds: str = ...
+) -> KernelExecutable: ...
+
+
+def compile(
+    module: nn.Module | ExportedProgram | KernelFunction,
+    example_inputs: Sequence[Any] | Tensor,
+    *,
+    device: Device,
     bounds: str = "fatal",
-) -> Executable:
+) -> Executable | KernelExecutable:
     """An executable whose embedding operations run on ``device``; all others run in PyTorch.
 
     Parameters
     ----------
     module
-        A module or an exported program.
+        A module or an exported program; or loops (``daedal.kernel``), which run on the device as a whole.
     example_inputs
-        Inputs of the kind that it will be called with: their number and types count, sizes and values do not.
+        Inputs of the kind that it will be called with: their number and types count, sizes and values do not (for
+        loops along rows, the width of the rows does).
     device
         The device to compile for and to run on.
     bounds
@@ -46,9 +65,9 @@ def compile(
     """
     if bounds not in BOUNDS:
         raise ValueError(f"bounds must be one of {', '.join(BOUNDS)}, not {bounds!r}")
-    if not isinstance(module, nn.Module | ExportedProgram):
+    if not isinstance(module, nn.Module | ExportedProgram | KernelFunction):
         raise UnsupportedOperation(
-            f"module must be a torch.nn.Module or an ExportedProgram, not {type(module).__name__}"
+            f"module must be a torch.nn.Module, an ExportedProgram or a daedal.kernel, not {type(module).__name__}"
         )
     if not isinstance(device, Device):
         raise UnsupportedOperation(f"device must be what daedal.Device.open gives, not {device!r}")
@@ -58,6 +77,10 @@ def compile(
         )
     inputs = (example_inputs,) if isinstance(example_inputs, Tensor) else tuple(example_inputs)
     _ = device.target
+    if isinstance(module, KernelFunction):
+        loops = KernelExecutable(module, device, bounds)
+        loops.prepare(inputs)
+        return loops
     retrace = None if isinstance(module, ExportedProgram) else partial(trace, module)
     executable = Executable(trace(module, inputs), device, retrace, bounds)
     executable.prepare(inputs)

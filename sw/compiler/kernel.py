@@ -46,7 +46,7 @@ class Kernel:
     arguments
         What the launch arguments are.
     buffers, values
-        The buffers and the numbers that a run must give.
+        The buffers and the numbers that a run must give; of an f32, its bits.
     levels
         Printed IR by level: ``emb`` (if it began there), ``scf``, ``slc``, ``slcv``, ``dlc``.
     """

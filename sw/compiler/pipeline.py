@@ -73,10 +73,10 @@ def _finish(context: Context, module: ModuleOp, config: Config, levels: dict[str
         argument.name_hint = argument.name_hint or f"arg{position}"
     written = [op.memref for op in function.walk() if isinstance(op, memref.StoreOp)]
     specs = {a: _buffer(a, a in written) for a in arguments if isinstance(a.type, MemRefType)}
-    values = tuple(a.name_hint or "" for a in arguments if isinstance(a.type, IndexType))
+    values = tuple(a.name_hint or "" for a in arguments if isinstance(a.type, IndexType | Float32Type))
     names = {a.name_hint: spec for a, spec in specs.items()}
     if len(specs) + len(values) != len(arguments):
-        raise UnsupportedOperation("a function's arguments must be memrefs and indices")
+        raise UnsupportedOperation("a function's arguments must be memrefs, indices and f32")
     for level in ("slc", "slcv"):
         _advance(context, module, level, config)
         levels[level] = str(module)
@@ -109,13 +109,14 @@ def _width(kind: MemRefType, name: str) -> int:
 
 def _advance(context: Context, module: ModuleOp, level: str, config: Config, bounds: str = "fatal") -> None:
     for name in LEVELS[level]:
-        _make(name, config, bounds).apply(context, module)
+        make_pass(name, config, bounds).apply(context, module)
         try:
             module.verify()
         except VerifyException as error:
             raise UnsupportedOperation(f"after pass {name}: {error}") from error
 
 
+<<<<<<< HEAD
 def lockstep_bytes(config: Config) -> int:
     """Bytes of the rows that a callback may pop two at a time.
 
@@ -125,6 +126,10 @@ def lockstep_bytes(config: Config) -> int:
 
 
 def _make(name: str, config: Config, bounds: str) -> ModulePass:
+=======
+def make_pass(name: str, config: Config, bounds: str) -> ModulePass:
+    """The pass called ``name`` with the options that it has for ``config`` and ``bounds``."""
+>>>>>>> h-kernel
     if name == LowerEmb.name:
         return LowerEmb(bounds)
     if name == TileColumns.name:

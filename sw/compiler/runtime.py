@@ -49,9 +49,16 @@ class KernelLaunch:
         try:
             if record is not None:
                 for buffer, array in self._outputs.values():
-                    array[...] = self._arena.download(buffer.address, buffer.shape, array.dtype)
+                    array[...] = self._download(buffer, array)
         finally:
             self._arena.release()
+
+    def _download(self, buffer: Buffer, array: NDArray[Any]) -> NDArray[Any]:
+        """What a buffer holds, without the bytes between its rows."""
+        if array.ndim < 2:
+            return self._arena.download(buffer.address, array.shape, array.dtype)
+        shape = (*array.shape[:-1], buffer.strides[-2] // array.itemsize)
+        return self._arena.download(buffer.address, shape, array.dtype)[..., : array.shape[-1]]
 
     def finish(self) -> KernelRun:
         """Wait for its end, and stop it if that is interrupted; what it gave. Raises what the launch raises."""

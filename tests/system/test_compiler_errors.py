@@ -34,7 +34,7 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], Sequence[Any], str]] = {
     "half": (lambda: nn.EmbeddingBag(9, 4).half(), (INDICES, OFFSETS), "embedding_bag: .*not torch.float16"),
     "bfloat16": (lambda: nn.Embedding(9, 4).bfloat16(), (INDICES,), "embedding: .*not torch.bfloat16"),
     "double": (lambda: nn.Embedding(9, 4).double(), (INDICES,), "embedding: .*not torch.float64"),
-    "not a module": (lambda: len, (INDICES,), "must be a torch.nn.Module or an ExportedProgram, not"),  # type: ignore[return-value, dict-item]
+    "not a module": (lambda: len, (INDICES,), "must be a torch.nn.Module, an ExportedProgram or a daedal.kernel, not"),  # type: ignore[return-value, dict-item]
 }
 
 

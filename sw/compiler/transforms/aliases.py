@@ -42,6 +42,8 @@ def _is_read_first(reads: list[Operation], stores: list[slcv.StoreOp], order: li
     *other_place, other_column = [outside(index) for index in store.indices]
     if place != other_place or column is not other_column:
         return False
+    if slcv.width_of(fetch.result) == slcv.width_of(store.row) == 1:
+        place.append(column)
     turns = _loops(fetch) | _loops(store)
     return turns <= {id(value.owner.parent_op()) for value in place if _is_induction(value)}
 

@@ -40,7 +40,7 @@ sgt)."""
 NEGATED = {3: 4, 5: 2}
 """Predicates that are the opposite of another: sle of sgt, sge of slt."""
 
-CASTS = (arith.IndexCastOp, arith.ExtSIOp)
+CASTS = (arith.IndexCastOp, arith.ExtSIOp, arith.ExtUIOp)
 
 _TOP_LEVEL = (arith.ConstantOp, memref.DimOp, memref.AllocaOp)
 

@@ -111,14 +111,16 @@ class _Separator:
     # ------------------------------------------------------------------ the access program
 
     def stream(self, value: SSAValue) -> SSAValue:
-        """What a stream, a fixed index or an f32 constant became."""
+        """What a stream, a fixed index, an f32 constant or an f32 argument became."""
         if isinstance(value.type, slc.StreamType):
             return self._streams[value]
         if isinstance(value.type, Float32Type):
             if value not in self._streams:
                 op = value.owner
-                assert isinstance(op, Operation)
-                self._streams[value] = self._uniforms.insert(op.clone(), value.name_hint)
+                if isinstance(op, Block):
+                    self._streams[value] = self._uniforms.argument("value", buffer_name(value))
+                else:
+                    self._streams[value] = self._uniforms.insert(op.clone(), value.name_hint)
             return self._streams[value]
         return self._uniforms.value(self._uniform(value))
 

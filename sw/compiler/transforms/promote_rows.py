@@ -150,4 +150,13 @@ def _promote(buffer: SSAValue) -> None:
     users = [use.operation for use in buffer.uses]
     kinds = {type(op) for op in users} & {memref.LoadOp, memref.StoreOp}
     if len(kinds) == 2:
-        _Promotion(buffer, _accesses(buffer)).run()
+        accesses = _accesses(buffer)
+        if not _is_kept(accesses):
+            _Promotion(buffer, accesses).run()
+
+
+def _is_kept(accesses: list[_Access]) -> bool:
+    """Whether a single element is copied to somewhere and, in another loop, back: nothing is left to be kept."""
+    return len({id(access.loop) for access in accesses}) == len(accesses) == 2 and all(
+        access.bounds == (0, 1) and access.op.indices[-1] is not access.loop.body.block.args[0] for access in accesses
+    )

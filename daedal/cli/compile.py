@@ -1,0 +1,163 @@
+"""``daedal compile``: the levels of a kernel, from loops to the bytes that the machine executes."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from daedal.cli._options import FileError, config_option, read_bytes, source_name, write_bytes
+from daedal.errors import UnsupportedOperation
+from daedal.hw.config import Config
+
+if TYPE_CHECKING:
+    from daedal.compiler.kernel import Kernel
+    from daedal.compiler.loops.function import KernelFunction
+
+LEVELS = ("emb", "scf", "slc", "slcv", "dlc", "asm", "bin")
+"""What can be written, in the order of compilation."""
+
+SCHEMA = 1
+"""Version of the JSON output."""
+
+
+def _sizes(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> dict[str, int]:
+    found = {}
+    for text in given:
+        match = re.fullmatch(r"(\w+)=(\d+)", text)
+        if match is None:
+            raise click.BadParameter(f"{text!r} must be a size and its value, as D=64")
+        found[match[1]] = int(match[2])
+    return found
+
+
+@click.command()
+@click.argument("source", metavar="FILE")
+@click.option(
+    "--emit", "level", type=click.Choice(LEVELS), default="asm", show_default=True, help="The level to write."
+)
+@config_option("The machine to compile for.")
+@click.option("--function", "name", metavar="NAME", help="The kernel in FILE, if it has several.")
+@click.option("--shape", "sizes", multiple=True, metavar="D=64", callback=_sizes, help="The width of rows; repeatable.")
+@click.option(
+    "--bounds",
+    type=click.Choice(["fatal", "warn", "ignore", "none"]),
+    default="fatal",
+    show_default=True,
+    help="What an index outside its array does.",
+)
+@click.option("-o", "--output", default="-", show_default=True, metavar="FILE", help="Where to; - is standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Write a JSON document with the level in it.")
+def command(
+    source: str,
+    level: str,
+    config: Config,
+    name: str | None,
+    sizes: dict[str, int],
+    bounds: str,
+    output: str,
+    as_json: bool,
+) -> None:
+    """Compile a kernel and write one level of it.
+
+    \b
+    FILE.py    Python with @daedal.kernel functions; begins at scf
+    FILE.mlir  text of scf, or of emb (- is standard input)
+
+    asm is what `daedal disasm` writes, bin the bytes of the program.
+    """  # noqa: D301 (click keeps the lines below \b as they are)
+    if source.endswith(".py"):
+        function = _function(source, name)
+        fixed = _fixed(function, sizes)
+        name, kernel = function.name, function.build(fixed, config, bounds)[1]
+    else:
+        if name is not None or sizes:
+            raise click.BadParameter("--function and --shape are for Python files: text says all of itself")
+        name, kernel, fixed = _text_kernel(source, config, bounds)
+    data = _level(kernel, level)
+    if as_json:
+        document = {
+            "schema": SCHEMA,
+            "function": name,
+            "config": {"name": config.name, "hash": config.hash},
+            "sizes": fixed,
+            "bounds": bounds,
+            "arguments": [str(expression) for expression in kernel.arguments],
+            "level": level,
+            **({"hex": data.hex()} if level == "bin" else {"text": data.decode()}),
+        }
+        data = (json.dumps(document, indent=2) + "\n").encode()
+    write_bytes(output, data)
+
+
+def _function(source: str, name: str | None) -> "KernelFunction":
+    """The kernel of a Python file, which is run."""
+    from runpy import run_path
+
+    from daedal.compiler.loops.function import KernelFunction
+    from daedal.errors import DaedalError
+
+    if not Path(source).is_file():
+        raise FileError(f"{source} cannot be read: there is no such file")
+    try:
+        names = run_path(source, run_name="<daedal compile>")
+    except DaedalError:
+        raise
+    except Exception as error:
+        raise FileError(f"{source} cannot be run: {type(error).__name__}: {error}") from error
+    found = {each.name: each for each in names.values() if isinstance(each, KernelFunction)}
+    if not found:
+        raise UnsupportedOperation(f"{source} must have a function with @daedal.kernel, but has none")
+    if name is None and len(found) > 1:
+        raise click.BadParameter(f"{source} has several kernels: choose one with --function {'|'.join(found)}")
+    if name is not None and name not in found:
+        raise click.BadParameter(f"{source} has the kernels {', '.join(found)}, but not {name}")
+    return found[name] if name is not None else next(iter(found.values()))
+
+
+def _fixed(function: "KernelFunction", sizes: dict[str, int]) -> dict[str, int]:
+    """The sizes that the kernel must be compiled for."""
+    wanted = sorted(function.shape.fixed)
+    missing = [size for size in wanted if size not in sizes]
+    if missing:
+        given = " ".join(f"--shape {size}=64" for size in missing)
+        raise click.BadParameter(f"{function.name} has loops along rows: give their width, as {given}")
+    unknown = [size for size in sizes if size not in wanted]
+    if unknown:
+        raise click.BadParameter(
+            f"{unknown[0]} is no width of rows of {function.name}; it has {', '.join(wanted) or 'none'}, "
+            "all else is free"
+        )
+    return {size: sizes[size] for size in wanted}
+
+
+def _text_kernel(source: str, config: Config, bounds: str) -> "tuple[str, Kernel, dict[str, int]]":
+    from xdsl.parser import Parser
+    from xdsl.utils.exceptions import ParseError, VerifyException
+
+    from daedal.compiler.codegen.program import only_function
+    from daedal.compiler.context import make_context
+    from daedal.compiler.pipeline import compile_emb, compile_scf
+
+    name = source_name(source)
+    try:
+        text = read_bytes(source).decode("utf-8")
+        module = Parser(make_context(), text, name).parse_module()
+        module.verify()
+    except (ParseError, VerifyException, UnicodeDecodeError) as error:
+        raise UnsupportedOperation(f"{name} cannot be read: {error}") from error
+    function = only_function(module)
+    is_emb = any(op.name.startswith("emb.") for op in module.walk())
+    kernel = compile_emb(module, config, bounds) if is_emb else compile_scf(text, config)
+    return function.sym_name.data, kernel, {}
+
+
+def _level(kernel: "Kernel", level: str) -> bytes:
+    from daedal.hw.isa.assembler import disassemble
+
+    if level == "bin":
+        return kernel.program
+    text = disassemble(kernel.program) if level == "asm" else kernel.ir(level)
+    return (text.rstrip("\n") + "\n").encode()

@@ -1,0 +1,286 @@
+"""What ``daedal.compile`` gives for a kernel: loops that run on a device."""
+
+import struct
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from daedal.compiler.kernel import Kernel
+from daedal.compiler.loops.bounds import Bounds, text
+from daedal.compiler.loops.function import KernelFunction
+from daedal.compiler.loops.integers import Element, evaluate, parts
+from daedal.compiler.loops.signature import Argument
+from daedal.compiler.loops.writer import Written
+from daedal.compiler.runtime import submit_kernel
+from daedal.driver.device import Device
+from daedal.driver.record import Record, Stats
+from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
+from daedal.hw.isa.assembler import disassemble
+from daedal.hw.isa.launch import Counter
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A kernel for some sizes of rows: what was written, and what was compiled, or why it cannot be."""
+
+    written: Written
+    kernel: Kernel
+
+
+class KernelExecutable:
+    """A kernel for one device: call it with the kernel's arguments.
+
+    Made by ``daedal.compile``. A call fills the arrays that the kernel writes, torch tensors or NumPy arrays, in place
+    and returns None, as the Python function does. It serves arrays of any size that the signature allows; for other
+    widths of rows than those of the examples it compiles another program and keeps it. ``stats`` are the figures of the
+    last call. ``bounds`` is what an index outside its array does.
+    """
+
+    def __init__(self, function: KernelFunction, device: Device, bounds: str) -> None:
+        self._function, self._device, self.bounds = function, device, bounds
+        self._made: dict[tuple[tuple[str, int], ...], _Made] = {}
+        self._current: _Made | None = None
+        self.stats = Stats()
+
+    # ------------------------------------------------------------------ running
+
+    def prepare(self, arguments: Sequence[Any]) -> None:
+        """Compile what a call with arguments like these needs, without running it."""
+        arrays, scalars = self._take(arguments)
+        self._make(self._sizes(arrays, scalars))
+
+    def __call__(self, *arguments: Any) -> None:
+        """Run the kernel. What the call writes is in the arrays it was given; after an error they are as before.
+
+        Raises UnsupportedOperation for arguments that do not fit, IndexOutOfRange and InvalidOffsets for indices
+        outside of their arrays, and what the device raises. Issues a BoundsWarning with ``bounds="warn"``.
+        """
+        _ = self._device.target
+        arrays, scalars = self._take(arguments)
+        self._check_overlaps(arrays)
+        sizes = self._sizes(arrays, scalars)
+        made = self._make(sizes)
+        self._check_bounds(made.written.bounds, arrays, sizes)
+        values = {name: scalars.get(name, sizes.get(name, 0)) for name in made.kernel.values}
+        self.stats = Stats()
+        try:
+            run = submit_kernel(self._device, made.kernel, self._buffers(made.kernel, arrays), values).finish()
+        except (IndexOutOfRange, InvalidOffsets) as error:
+            raise self._explained(error, made.written.bounds, arrays, sizes) from error
+        self.stats = run.stats
+        for name, result in run.outputs.items():
+            _fill(arrays[name], result)
+        self._warn(run.record)
+
+    def _take(self, arguments: Sequence[Any]) -> tuple[dict[str, Any], dict[str, int]]:
+        """The arrays, and the single numbers as launch arguments, by name."""
+        wanted = self._function.signature.arguments
+        if len(arguments) != len(wanted):
+            raise UnsupportedOperation(
+                f"{self._function.name} must be given {len(wanted)} arguments ({', '.join(wanted)}), "
+                f"not {len(arguments)}"
+            )
+        arrays, scalars = {}, {}
+        for argument, given in zip(wanted.values(), arguments, strict=True):
+            if argument.shape is None:
+                scalars[argument.name] = _scalar(argument, given)
+            else:
+                _check_array(argument, given)
+                arrays[argument.name] = given
+        return arrays, scalars
+
+    def _sizes(self, arrays: Mapping[str, Any], scalars: Mapping[str, int]) -> dict[str, int]:
+        signature = self._function.signature
+        whole = {name: number for name, number in scalars.items() if signature.arguments[name].element != "f32"}
+        return signature.sizes({name: tuple(array.shape) for name, array in arrays.items()}, whole)
+
+    def _make(self, sizes: Mapping[str, int]) -> _Made:
+        fixed = {name: sizes[name] for name in sorted(self._function.shape.fixed)}
+        key = tuple(fixed.items())
+        if key not in self._made:
+            self._made[key] = _Made(*self._function.build(fixed, self._device.config, self.bounds))
+        self._current = self._made[key]
+        return self._current
+
+    def _check_overlaps(self, arrays: Mapping[str, Any]) -> None:
+        written = self._function.shape.written
+        for output in sorted(written & arrays.keys()):
+            for name, array in arrays.items():
+                if name != output and np.may_share_memory(_array(array), _array(arrays[output])):
+                    raise UnsupportedOperation(
+                        f"arguments {output!r} and {name!r} must not share memory, because {output!r} is written: "
+                        "reads run ahead of writes; give a copy of one of them"
+                    )
+
+    def _buffers(self, kernel: Kernel, arrays: Mapping[str, Any]) -> dict[str, Any]:
+        """What the launch works on: tables stay on the device."""
+        buffers: dict[str, Any] = {}
+        for spec in kernel.buffers:
+            array = arrays[spec.name]
+            is_resident = spec.is_table and not spec.is_output and spec.has_free_pitch and len(spec.shape) == 2
+            buffers[spec.name] = self._device.bind_table(spec.name, array) if is_resident else _array(array)
+        return buffers
+
+    # ------------------------------------------------------------------ indices
+
+    def _check_bounds(self, bounds: Bounds, arrays: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
+        checks = self.bounds != "none"
+        fault = bounds.first_fault(sizes, machine_checks=checks)
+        if fault is not None:
+            access = fault.access
+            raise IndexOutOfRange(
+                f"{self._function.source.place(access.line)}: index {text(access.index)} of {access.array} in "
+                f"dimension {access.dimension} reaches {fault.value}, but must be from 0 to {fault.size - 1}: "
+                + ("the machine checks only what is loaded; compile with bounds='none' if it is right"
+                   if any(isinstance(part, Element) for part in parts(access.index)) else "give other sizes")
+            )  # fmt: skip
+        line_bytes = self._device.config.bus_bytes
+        crooked = bounds.first_crooked(sizes, line_bytes)
+        if crooked is not None:
+            row, first = crooked
+            raise UnsupportedOperation(
+                f"{self._function.source.place(row.line)}: the row of {row.array} starts at element {first}; rows of "
+                f"{row.width} must start at a multiple of {line_bytes // 4} elements, the width of a line of memory"
+            )
+        if not checks:
+            return
+        for name, line in bounds.starts.items():
+            array = _array(arrays[name])
+            if array.size and array.min() < 0:
+                position = int(array.argmin())
+                raise InvalidOffsets(
+                    f"{self._function.source.place(line)}: {name} must not be negative where a loop starts, but its "
+                    f"element {position} is {array.flat[position]}"
+                )
+        for element, limit in bounds.limits.items():
+            if self.bounds != "fatal" and evaluate(limit, sizes) <= 0 and _array(arrays[element.array]).size:
+                raise IndexOutOfRange(
+                    f"{self._function.name}: {text(element)} has nothing to take instead of an index that is out of "
+                    "range: the array has no rows"
+                )
+
+    def _explained(
+        self,
+        error: IndexOutOfRange | InvalidOffsets,
+        bounds: Bounds,
+        arrays: Mapping[str, Any],
+        sizes: Mapping[str, int],
+    ) -> DaedalError:
+        """The error of the machine with what was indexed, as far as one array has the value."""
+        record: Record | None = getattr(error, "record", None)
+        for checks in (bounds.limits, bounds.ends):
+            for element, limit in checks.items():
+                values, least = _array(arrays[element.array]).reshape(-1), evaluate(limit, sizes)
+                if record is None or record.signed_value not in values:
+                    continue
+                if 0 <= record.signed_value < least and isinstance(error, IndexOutOfRange):
+                    continue
+                line = next((access.line for access in bounds.accesses if element in parts(access.index)), None)
+                where = self._function.source.place(line) if line else self._function.name
+                position = int(np.flatnonzero(values == record.signed_value)[0])
+                made: DaedalError = type(error)(
+                    f"{where}: {error}; it is element {position} of {element.array}, and must be below {max(least, 0)}"
+                )
+                made.record = record  # type: ignore[attr-defined]
+                return made
+        return error
+
+    def _warn(self, record: Record) -> None:
+        count = record.counters[Counter.BOUNDS_WARNINGS]
+        if count and self.bounds == "warn":
+            warnings.warn(
+                BoundsWarning(
+                    f"{self._function.name}: {count} indices were out of range, the first one met "
+                    f"{record.signed_value}: 0 was taken instead"
+                ),
+                stacklevel=3,
+            )
+
+    # ------------------------------------------------------------------ looking at it
+
+    @property
+    def _last(self) -> _Made:
+        assert self._current is not None
+        return self._current
+
+    @property
+    def kernels(self) -> dict[str, Kernel]:
+        """The kernel as used last, by the function's name."""
+        return {self._function.name: self._last.kernel}
+
+    @property
+    def program(self) -> bytes:
+        """The bytes that the machine executes."""
+        return self._last.kernel.program
+
+    def asm(self) -> str:
+        """The program as text; ``daedal.assemble`` gives the bytes back."""
+        return disassemble(self.program)
+
+    def ir(self, level: str) -> str:
+        """The IR of a level (``scf``, ``slc``, ``slcv``, ``dlc``); DaedalError names those there are."""
+        return self._last.kernel.ir(level)
+
+    def explain(self) -> str:
+        """What of the kernel runs where, line by line."""
+        fixed = next(key for key, made in self._made.items() if made is self._last)
+        sizes = ", ".join(f"{name} = {value}" for name, value in fixed)
+        lines = [f"{self._function.name}: on the device, in one launch" + (f", compiled for {sizes}" if sizes else "")]
+        for line, note in dict.fromkeys(self._last.written.notes):
+            lines.append(f"{self._function.source.place(line)}: {note}")
+        bounds = self._last.written.bounds
+        for element in {**bounds.ends, **bounds.limits}:
+            who = "nobody (bounds='none')" if self.bounds == "none" else "the machine"
+            lines.append(f"{text(element)}: checked by {who}")
+        if len(bounds.accesses) > len(bounds.limits):
+            lines.append("all other indices: checked by the host before the launch")
+        return "\n".join(lines)
+
+
+def _array(given: Any) -> NDArray[Any]:
+    array: NDArray[Any] = given.detach().numpy() if isinstance(given, Tensor) else given
+    return array
+
+
+def _fill(target: Any, result: NDArray[Any]) -> None:
+    if isinstance(target, Tensor):
+        with torch.no_grad():
+            target.copy_(torch.from_numpy(result))
+    else:
+        target[...] = result
+
+
+def _check_array(argument: Argument, given: Any) -> None:
+    if not isinstance(given, Tensor | np.ndarray):
+        raise UnsupportedOperation(
+            f"argument {argument.name!r} must be a torch tensor or a NumPy array ({argument.text}), "
+            f"not {type(given).__name__}"
+        )
+    if isinstance(given, Tensor) and given.device.type != "cpu":
+        raise UnsupportedOperation(f"argument {argument.name!r} must be on the CPU, not on {given.device}")
+    found = str(given.dtype).removeprefix("torch.")
+    if found != argument.dtype:
+        raise UnsupportedOperation(
+            f"argument {argument.name!r} must be of {argument.dtype} ({argument.text}), not of {found}"
+        )
+
+
+def _scalar(argument: Argument, given: Any) -> int:
+    """A single number as a launch argument: integers as they are, f32 as their bits."""
+    if isinstance(given, Tensor | np.ndarray) and given.ndim == 0:
+        given = given.item()
+    is_number = isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
+    if argument.element == "f32" and is_number:
+        with np.errstate(over="ignore"):
+            (bits,) = struct.unpack("<I", np.float32(given).tobytes())
+        return int(bits)
+    limit = 1 << 39 if argument.element == "i64" else 1 << 31
+    if is_number and isinstance(given, int | np.integer) and -limit <= given < limit:
+        return int(given)
+    raise UnsupportedOperation(f"argument {argument.name!r} must be a single {argument.text}, not {given!r}")

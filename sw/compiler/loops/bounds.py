@@ -1,0 +1,185 @@
+"""Which indices of a kernel may lie outside their array, and who makes sure that they do not.
+
+What sizes and scalars decide, the host checks before a launch. A loaded index, and the loaded end of a loop, the
+machine checks while it runs (``check.bounds``).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from daedal.compiler.loops.integers import (
+    Binary,
+    Element,
+    Given,
+    Induction,
+    Integer,
+    Interval,
+    Number,
+    combine,
+    evaluate,
+    interval,
+    is_given,
+    parts,
+    split_sum,
+)
+
+UNKNOWN: Interval = (-(1 << 39), (1 << 39) - 1)
+"""What an integer that nobody checks may be."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """An index of an array: it must lie from 0 to ``size`` - 1; ``line`` is that of the source."""
+
+    line: int
+    array: str
+    dimension: int
+    index: Integer
+    size: Integer
+
+
+@dataclass(frozen=True)
+class RowRead:
+    """A row of ``width`` elements that is read from element ``first`` of an array's last dimension on."""
+
+    line: int
+    array: str
+    first: Integer
+    width: int
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An index outside of its array: the access, and the value that it reaches."""
+
+    access: Access
+    value: int
+    size: int
+
+
+@dataclass
+class Bounds:
+    """Collects what the accesses of a kernel need.
+
+    Attributes
+    ----------
+    limits
+        Loaded index -> what it must be below.
+    ends
+        Loaded end of a loop -> what it must be below.
+    starts
+        Arrays whose elements are where loops start: they must not be negative.
+    loops
+        Loop -> its bounds.
+    accesses
+        Every index.
+    rows
+        Rows that are read, as far as a call decides where they start.
+    """
+
+    limits: dict[Element, Integer] = field(default_factory=dict)
+    ends: dict[Element, Integer] = field(default_factory=dict)
+    starts: dict[str, int] = field(default_factory=dict)
+    loops: dict[Induction, tuple[Integer, Integer]] = field(default_factory=dict)
+    accesses: dict[Access, None] = field(default_factory=dict)
+    rows: dict[RowRead, None] = field(default_factory=dict)
+
+    def loop(self, variable: Induction, lower: Integer, upper: Integer, line: int) -> None:
+        """A loop has these bounds."""
+        self.loops[variable] = lower, upper
+        core, _ = split_sum(lower)
+        if isinstance(core, Element):
+            self.starts.setdefault(core.array, line)
+
+    def access(self, access: Access) -> Element | None:
+        """An array has this index; the loaded value that the machine must check for it, if there is one."""
+        self.accesses[access] = None
+        core, offset = split_sum(access.index)
+        limit = combine("sub", access.size, offset)
+        if isinstance(core, Element):
+            _tighten(self.limits, core, limit)
+            return core
+        if isinstance(core, Induction):
+            end, further = split_sum(self.loops[core][1])
+            if isinstance(end, Element):
+                _tighten(self.ends, end, combine("add", combine("sub", limit, further), Number(1)))
+        return None
+
+    def first_crooked(self, given: Mapping[str, int], line_bytes: int) -> tuple[RowRead, int] | None:
+        """The first row that does not start at a line of memory nor lie within one, and where it starts."""
+        for row in self.rows:
+            first = evaluate(row.first, given)
+            if 4 * first % line_bytes and 4 * (first + row.width) > line_bytes * (4 * first // line_bytes + 1):
+                return row, first
+        return None
+
+    def first_fault(self, given: Mapping[str, int], *, machine_checks: bool) -> Fault | None:
+        """The first access that sizes and scalars let reach out of its array, where the machine does not notice."""
+        known = self._known(given)
+        for access in self.accesses:
+            loaded = [part for part in parts(access.index) if isinstance(part, Element)]
+            variables = {part for part in parts(access.index) if isinstance(part, Induction)}
+            if any(_is_empty(known.get(variable)) for variable in variables):
+                continue
+            if not machine_checks and (loaded or any(self._is_loaded(variable) for variable in variables)):
+                continue
+            size = evaluate(access.size, given)
+            low, high = interval(access.index, given, known)
+            if low < 0 or high >= size:
+                if any(_is_empty(known.get(element)) for element in loaded):
+                    continue
+                return Fault(access, low if low < 0 else high, size)
+        return None
+
+    def _is_loaded(self, variable: Induction) -> bool:
+        return not all(is_given(bound) for bound in self.loops[variable])
+
+    def _known(self, given: Mapping[str, int]) -> dict[Integer, Interval]:
+        known: dict[Integer, Interval] = {}
+        for element, limit in self.limits.items():
+            known[element] = 0, evaluate(limit, given) - 1
+        for element, limit in self.ends.items():
+            low, high = known.get(element, (0, evaluate(limit, given) - 1))
+            known[element] = low, min(high, evaluate(limit, given) - 1)
+        for variable, bounds in self.loops.items():
+            lower, upper = (_with_unknown(bound, known) for bound in bounds)
+            first = interval(lower, given, known)[0]
+            if isinstance(lower, Element):  # what ``starts`` says
+                first = max(first, 0)
+            known[variable] = first, interval(upper, given, known)[1] - 1
+        for access in self.accesses:
+            _with_unknown(access.index, known)
+        return known
+
+
+def _is_empty(found: Interval | None) -> bool:
+    return found is not None and found[1] < found[0]
+
+
+def _with_unknown(expression: Integer, known: dict[Integer, Interval]) -> Integer:
+    for part in parts(expression):
+        if isinstance(part, Element):
+            known.setdefault(part, UNKNOWN)
+    return expression
+
+
+def _tighten(limits: dict[Element, Integer], element: Element, limit: Integer) -> None:
+    old = limits.get(element)
+    if old is None or old == limit:
+        limits[element] = limit
+    elif limit not in list(parts(old)):
+        limits[element] = combine("min", old, limit)
+
+
+def text(expression: Integer) -> str:
+    """The expression as in a source."""
+    signs = {"add": "+", "sub": "-", "mul": "*", "and": "&", "shift_left": "<<", "shift_right": ">>"}
+    if isinstance(expression, Number):
+        return str(expression.value)
+    if isinstance(expression, Given | Induction):
+        return expression.name
+    if isinstance(expression, Element):
+        return f"{expression.array}[{', '.join(map(text, expression.indices))}]"
+    assert isinstance(expression, Binary)
+    a, b = text(expression.a), text(expression.b)
+    return f"{a} {signs[expression.kind]} {b}" if expression.kind in signs else f"{expression.kind}({a}, {b})"

@@ -1,0 +1,89 @@
+"""``daedal.kernel``: a function of loops that can be compiled."""
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from types import CellType, FunctionType
+from typing import Any
+
+from daedal.compiler.kernel import Kernel
+from daedal.compiler.loops.names import Dim
+from daedal.compiler.loops.shape import Analysis, Shape, swap_conditions
+from daedal.compiler.loops.signature import Signature
+from daedal.compiler.loops.source import Source
+from daedal.compiler.loops.writer import Written, write
+from daedal.compiler.pipeline import compile_scf
+from daedal.errors import UnsupportedOperation
+from daedal.hw.config import Config
+
+_NAMED = re.compile(r"(?:loop|buffer|local row|value) %\w+")
+
+
+class KernelFunction:
+    """A function of loops over arrays. Made by ``daedal.kernel``; ``daedal.compile`` makes it run on a device.
+
+    Called itself, it is the plain Python function.
+
+    Attributes
+    ----------
+    signature
+        Its arguments.
+    shape
+        Its loops along rows, and which sizes these fix when it is compiled.
+    """
+
+    def __init__(self, function: FunctionType) -> None:
+        self.source = Source(function)
+        self._function = function
+        self.signature = Signature(self.source)
+        self._tree = swap_conditions(self.source.tree)
+        self.shape: Shape = Analysis(self.source, self.signature, self._tree).run()
+        functools.update_wrapper(self, function)
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.source.tree.name
+
+    def __call__(self, *arguments: Any) -> None:
+        """Run the function in Python, where the names of sizes are the numbers that the arrays have."""
+        given = dict(zip(self.signature.arguments, arguments, strict=True))
+        wanted = self.signature.arguments.items()
+        shapes = {name: tuple(given[name].shape) for name, argument in wanted if argument.shape is not None}
+        whole = {name: given[name] for name, argument in wanted if argument.shape is None and argument.element != "f32"}
+        sizes = self.signature.sizes(shapes, whole)
+        names = {name: sizes[dim.text] for name, dim in self.source.names.items()
+                 if isinstance(dim, Dim) and dim.text in sizes}  # fmt: skip
+        names = {**sizes, **names}
+        old = self._function
+        free = zip(old.__code__.co_freevars, old.__closure__ or (), strict=True)
+        cells = tuple(CellType(names[name]) if name in names else cell for name, cell in free)
+        FunctionType(old.__code__, {**old.__globals__, **names}, old.__name__, None, cells)(*arguments)
+
+    def write(self, fixed: Mapping[str, int], bounds: str = "fatal") -> Written:
+        """The loops as ``scf`` for these sizes of rows. Raises UnsupportedOperation with the line of the source."""
+        return write(self.source, self.signature, self._tree, self.shape, dict(fixed), bounds)
+
+    def build(self, fixed: Mapping[str, int], config: Config, bounds: str = "fatal") -> tuple[Written, Kernel]:
+        """The loops and the kernel for these sizes of rows and this machine; raises as ``write`` does."""
+        written = self.write(fixed, bounds)
+        try:
+            return written, compile_scf(written.text, config)
+        except UnsupportedOperation as error:
+            raise self._at_line(error, written) from error
+
+    def _at_line(self, error: UnsupportedOperation, written: Written) -> UnsupportedOperation:
+        """The error of a pass with the line that it is about, as far as it names something of the source."""
+        lines = [line for name in _NAMED.findall(str(error)) for line in written.lines.get(name, ())]
+        line = lines[0] if lines else self.source.tree.lineno
+        return self.source.refusal(line, str(error))
+
+
+def kernel(function: Callable[..., None]) -> KernelFunction:
+    """Make a function of plain loops over arrays one that ``daedal.compile`` takes; see docs/compiler.md.
+
+    Raises UnsupportedOperation, with the line, for a signature that is none.
+    """
+    if not isinstance(function, FunctionType):
+        raise UnsupportedOperation(f"daedal.kernel must be put on a function made with def, not on {function!r}")
+    return KernelFunction(function)

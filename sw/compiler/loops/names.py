@@ -1,0 +1,101 @@
+"""What a kernel's source may name beside Python's own: types of arguments, sizes, and functions on f32.
+
+The functions also work on NumPy numbers, so that a kernel can be called as the plain Python function that it is.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from daedal.errors import DaedalError
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    """The type of an array's elements or of a single number; ``f32[B, D]`` is the type of an array."""
+
+    name: str
+
+    def __getitem__(self, shape: Any) -> "ArrayType":
+        return ArrayType(self, shape if isinstance(shape, tuple) else (shape,))
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """The type of an array: elements and sizes."""
+
+    element: ScalarType
+    shape: tuple[Any, ...]
+
+
+f32, i32, i64 = ScalarType("f32"), ScalarType("i32"), ScalarType("i64")
+
+DTYPES = {"f32": "float32", "i32": "int32", "i64": "int64"}
+"""Type -> how NumPy and PyTorch call it."""
+
+
+@dataclass(frozen=True)
+class Dim:
+    """The name of a size. Arithmetic gives expressions that mean something in a kernel's source only."""
+
+    text: str
+
+    def _with(self, sign: str, other: object) -> "Dim":
+        return Dim(f"({self.text} {sign} {other.text if isinstance(other, Dim) else other})")
+
+    def __add__(self, other: object) -> "Dim":
+        return self._with("+", other)
+
+    def __sub__(self, other: object) -> "Dim":
+        return self._with("-", other)
+
+    def __mul__(self, other: object) -> "Dim":
+        return self._with("*", other)
+
+    def __radd__(self, other: object) -> "Dim":
+        return Dim(f"({other} + {self.text})")
+
+    def __rsub__(self, other: object) -> "Dim":
+        return Dim(f"({other} - {self.text})")
+
+    def __rmul__(self, other: object) -> "Dim":
+        return Dim(f"({other} * {self.text})")
+
+
+def dims(names: str) -> tuple[Dim, ...]:
+    """Names of sizes, for signatures without ``from __future__ import annotations``: ``B, D = daedal.dims("B D")``."""
+    found = tuple(Dim(name) for name in names.replace(",", " ").split())
+    wrong = [dim.text for dim in found if not dim.text.isidentifier()]
+    if wrong or not found:
+        raise DaedalError(f"dims must be given names apart by spaces, not {names!r}")
+    return found
+
+
+def zeros(width: int) -> Any:
+    """A local row of ``width`` f32, all 0.0."""
+    return np.zeros(width, np.float32)
+
+
+def exp(x: Any) -> Any:
+    """The exponential."""
+    return np.exp(np.float32(x))
+
+
+def sqrt(x: Any) -> Any:
+    """The square root, rounded correctly."""
+    return np.sqrt(np.float32(x))
+
+
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x))."""
+    one = np.float32(1)
+    return one / (one + np.exp(-np.float32(x)))
+
+
+def dot(a: Any, b: Any) -> Any:
+    """The sum of the products of two rows, ``daedal.dot(a[i, :], b[j, :])``, added up in the machine's fixed tree."""
+    return np.dot(a, b)

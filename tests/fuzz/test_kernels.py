@@ -1,0 +1,78 @@
+"""Random kernels: the machine does what Python does with the same loops, bit for bit, or they are refused."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import daedal
+from tests.fuzz.kernels import Outcome, plain, random_source, run, shrunk
+
+KERNELS = 200
+ON_RTL = 25
+ACCEPTED = 0.6
+"""The share of kernels that must be accepted."""
+
+
+def run_many(devices: list[daedal.Device], numbers: range, seed: int, folder: Path) -> Counter[str]:
+    """Run kernels; what became of how many. A difference fails, with the kernel made as small as it goes."""
+    found: Counter[str] = Counter()
+    for number in numbers:
+        data = 1000 * seed + number
+        text = random_source(np.random.default_rng(data))
+        outcome = run(text, data, devices, folder)
+        if outcome.difference is not None:
+            pytest.fail(report(text, data, devices, folder, outcome))
+        found[outcome.refusal or "accepted"] += 1
+    return found
+
+
+def report(text: str, data: int, devices: list[daedal.Device], folder: Path, outcome: Outcome) -> str:
+    def fails(fewer: str) -> bool:
+        try:
+            return run(fewer, data, devices, folder).difference is not None
+        except (NameError, KeyError, ValueError):
+            return False
+
+    small = shrunk(text, fails)
+    return f"seed {data}:\n{small}\n{run(small, data, devices, folder).difference or outcome.difference}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", ["ddr3", "edge"])
+def test_random_kernels(config: str, seed: int, tmp_path: Path) -> None:
+    with daedal.Device.open("emulator", config=config) as device:
+        found = run_many([device], range(KERNELS // 2), seed + (config == "edge"), tmp_path)
+    text = "\n".join(f"{count:4} {what}" for what, count in found.most_common())
+    assert found["accepted"] >= ACCEPTED * KERNELS / 2, text
+    assert len(found) > 1, text
+
+
+@pytest.mark.rtl
+@pytest.mark.slow
+def test_random_kernels_on_the_rtl(seed: int, tmp_path: Path) -> None:
+    with (
+        daedal.Device.open("verilator", config="ddr3", memory="ideal:stall=0.2,seed=4") as rtl,
+        daedal.Device.open("emulator", config="ddr3") as emulator,
+    ):
+        found = run_many([emulator, rtl], range(5000, 5000 + ON_RTL), seed, tmp_path)
+    assert found["accepted"] >= ON_RTL / 2, found
+
+
+def test_sources_are_python_and_many(rng: np.random.Generator) -> None:
+    texts = [random_source(rng) for _ in range(100)]
+    for text in texts:
+        plain(text)
+    assert len(set(texts)) > 95
+    for word in ("off[b + 1]", "lo[q], hi[q]", "if ip[p]", "daedal.zeros", "max(", "0, P, 2", "alpha", "+= "):
+        assert any(word in text for text in texts), word
+    assert any(text.count("\n    for ") > 1 for text in texts)
+    assert any("\n                    for d" in text for text in texts)
+
+
+def test_a_failure_is_made_small() -> None:
+    loop = "    for j in range(N):\n        x[j] = 3.0\n"
+    text = "def f(x: f32[N]):\n    for i in range(3):\n        a = 1\n        b = 2\n" + loop
+    assert shrunk(text, lambda each: "b = 2" in each) == "def f(x: f32[N]):\n        b = 2\n"
+    assert shrunk(text, lambda each: loop in each) == "def f(x: f32[N]):\n" + loop

@@ -1,0 +1,151 @@
+"""``daedal compile``: every level of Python kernels and of text, and what is said about wrong ones."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from daedal.cli import cli
+from daedal.hw.config import PRESETS
+from daedal.hw.isa.assembler import assemble
+from daedal.hw.isa.program import Program
+from tests.system.kernel_support import HEAD
+
+POOLED = f"""{HEAD}
+
+@daedal.kernel
+def pooled(out: f32[B, D], table: f32[N, D], idx: i64[P], off: i64[B + 1]):
+    for b in range(B):
+        for p in range(off[b], off[b + 1]):
+            for d in range(D):
+                out[b, d] += table[idx[p], d]
+"""
+TWO = f"""{POOLED}
+
+@daedal.kernel
+def ones(out: f32[N]):
+    for i in range(N):
+        out[i] = 1.0
+"""
+EMB = """
+func.func @bag(%table: tensor<?x64xf32>, %indices: tensor<?xi64>, %offsets: tensor<?xi64>) -> tensor<?x64xf32> {
+  %0 = emb.bag "sum" %table, %indices, %offsets : tensor<?x64xf32>, tensor<?xi64>, tensor<?xi64> -> tensor<?x64xf32>
+  func.return %0 : tensor<?x64xf32>
+}
+"""
+WORDS = {
+    "scf": "scf.for %b",
+    "slc": "slc.for %b",
+    "slcv": "slcv.accumulator",
+    "dlc": "dlc.access",
+    "asm": "instruction 0",
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch):
+    """Runs the command in a folder with the files."""
+    monkeypatch.chdir(tmp_path)
+    Path("pooled.py").write_text(POOLED)
+    Path("two.py").write_text(TWO)
+
+    def invoke(*arguments: str, stdin: str | None = None) -> Result:
+        return CliRunner().invoke(cli, ["compile", *arguments], input=stdin)
+
+    return invoke
+
+
+def failed(result: Result, status: int = 1) -> str:
+    assert (result.exit_code, result.stdout_bytes) == (status, b"")
+    return result.stderr
+
+
+@pytest.mark.parametrize("level", WORDS)
+def test_levels(run, level: str) -> None:
+    result = run("pooled.py", "--emit", level, "--shape", "D=64")
+    assert result.exit_code == 0
+    assert WORDS[level] in result.stdout
+    if level not in ("slcv", "asm"):
+        assert "pooled" in result.stdout
+
+
+@pytest.mark.parametrize("config", ["ddr3", "edge"])
+def test_bytes_are_those_of_the_text(run, config: str) -> None:
+    options = ("pooled.py", "--shape", "D=64", "--config", config)
+    raw = run(*options, "--emit", "bin").stdout_bytes
+    assert Program.from_bytes(raw).config_hash == PRESETS[config].hash
+    text = run(*options).stdout
+    assert assemble(text) == raw
+    assert run(*options, "--emit", "bin", "-o", "program.bin").exit_code == 0
+    assert Path("program.bin").read_bytes() == raw
+
+
+def test_text_gives_the_same_program(run) -> None:
+    scf = run("pooled.py", "--shape", "D=64", "--emit", "scf").stdout
+    wanted = run("pooled.py", "--shape", "D=64").stdout
+    assert run("-", stdin=scf).stdout == wanted
+    Path("pooled.mlir").write_text(scf)
+    assert run("pooled.mlir").stdout == wanted
+    assert run("pooled.mlir", "--emit", "scf").stdout == scf
+
+
+def test_text_of_embedding_operations(run) -> None:
+    import torch
+
+    import daedal
+
+    layer = torch.nn.EmbeddingBag(9, 8, mode="sum", include_last_offset=True)
+    with daedal.Device.open("emulator", config="ddr3") as device:
+        executable = daedal.compile(layer, (torch.zeros(3).long(), torch.tensor([0, 3])), device=device)
+        emb, program = executable.ir("emb"), executable.program
+    assert run("-", "--emit", "bin", stdin=emb).stdout_bytes == program
+    assert "emb.bag" in run("-", "--emit", "emb", stdin=emb).stdout
+    without = run("-", "--emit", "scf", "--bounds", "none", stdin=emb).stdout
+    assert "check.bounds" not in without and "check.bounds" in run("-", "--emit", "scf", stdin=emb).stdout
+
+
+def test_json(run) -> None:
+    document = json.loads(run("pooled.py", "--shape", "D=16", "--emit", "slc", "--json").stdout)
+    assert (document["schema"], document["function"], document["sizes"]) == (1, "pooled", {"D": 16})
+    assert document["config"] == {"name": "ddr3", "hash": PRESETS["ddr3"].hash}
+    assert document["text"] == run("pooled.py", "--shape", "D=16", "--emit", "slc").stdout
+    assert "size(out, 0)" in document["arguments"]
+    document = json.loads(run("pooled.py", "--shape", "D=16", "--emit", "bin", "--json").stdout)
+    assert bytes.fromhex(document["hex"]) == run("pooled.py", "--shape", "D=16", "--emit", "bin").stdout_bytes
+
+
+def test_one_of_several_kernels(run) -> None:
+    assert "func.func @ones" in run("two.py", "--function", "ones", "--emit", "scf").stdout
+    assert "choose one with --function pooled|ones" in failed(run("two.py", "--emit", "scf"), 2)
+    assert "has the kernels pooled, ones, but not three" in failed(run("two.py", "--function", "three"), 2)
+
+
+def test_widths(run) -> None:
+    assert "pooled has loops along rows: give their width, as --shape D=64" in failed(run("pooled.py"), 2)
+    assert "'D=x' must be a size and its value, as D=64" in failed(run("pooled.py", "--shape", "D=x"), 2)
+    assert "B is no width of rows of pooled; it has D" in failed(
+        run("pooled.py", "--shape", "D=4", "--shape", "B=2"), 2
+    )
+    assert "for Python files" in failed(run("-", "--shape", "D=4", stdin=EMB), 2)
+
+
+def test_errors(run) -> None:
+    assert failed(run("none.py")) == "daedal: none.py cannot be read: there is no such file\n"
+    assert "none.mlir cannot be read" in failed(run("none.mlir"))
+    Path("empty.py").write_text("x = 1\n")
+    assert "empty.py must have a function with @daedal.kernel, but has none" in failed(run("empty.py"))
+    Path("wrong.py").write_text("x = 1 / 0\n")
+    assert "wrong.py cannot be run: ZeroDivisionError: division by zero" in failed(run("wrong.py"))
+    Path("while.py").write_text(f"{HEAD}\n@daedal.kernel\ndef f(out: f32[N]):\n    while True:\n        pass\n")
+    line = HEAD.count("\n") + 4
+    assert f"while.py:{line}: `while True:`: `while` has no place in the machine" in failed(run("while.py"))
+    assert "standard input cannot be read" in failed(run("-", stdin="func.func @f("))
+    assert "level must be one of scf, slc" in failed(run("pooled.py", "--shape", "D=4", "--emit", "emb"))
+    assert "is not one of" in failed(run("pooled.py", "--emit", "llvm"), 2)
+
+
+def test_help(run) -> None:
+    text = run("--help").stdout
+    for word in ("FILE.py", "--emit", "emb|scf|slc|slcv|dlc|asm|bin", "--shape", "--config"):
+        assert word in text
