@@ -60,10 +60,11 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A buffer that is written: the results of ``parts``, side by side, for ``node``."""
+    """A buffer that is written: the results of ``parts``, side by side, for ``node``; with ``join`` if it is one."""
 
     node: fx.Node
     parts: tuple[Member, ...]
+    join: Join | None = None
 
     @property
     def width(self) -> int:
@@ -150,7 +151,7 @@ class Plan:
 def _results(members: Sequence[Member], joins: Sequence[Join]) -> list[Result]:
     """The buffers that are written. A concatenation of different numbers of bags is left to PyTorch."""
     by_node = {member.node: member for member in members}
-    results = [Result(join.node, tuple(by_node[part] for part in join.parts)) for join in joins]
+    results = [Result(join.node, tuple(by_node[part] for part in join.parts), join) for join in joins]
     results = [result for result in results if len({part.request.rows for part in result.parts}) == 1]
     joined = {part for result in results for part in result.parts}
     return results + [Result(member.node, (member,)) for member in members if member not in joined]

@@ -11,15 +11,15 @@ from daedal.compiler.bag_lists import Member, Plan, check_fits
 from daedal.compiler.frontends.bag_list import BagList
 from daedal.compiler.frontends.calls import Call, find_calls
 from daedal.compiler.frontends.emb_builder import Bag, Lookup
-from daedal.compiler.frontends.groups import Join, find_groups, is_only_joined
+from daedal.compiler.frontends.groups import Join, find_groups
 from daedal.compiler.frontends.inputs import Request
 from daedal.compiler.frontends.signature import OtherInputs, check_inputs
-from daedal.compiler.interpreter import Interpreter, Work
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.list_faults import named
 from daedal.compiler.pipeline import compile_emb
 from daedal.compiler.replaced import check_row_0, warning_of, warning_of_list
 from daedal.compiler.runtime import submit_kernel
+from daedal.compiler.schedule import Schedule, Work
 from daedal.compiler.submitted import Pending, Submitted
 from daedal.driver.device import Device
 from daedal.driver.launcher import Launch
@@ -51,12 +51,13 @@ class Executable:
         self._set_graph(graph)
 
     def _set_graph(self, graph: fx.GraphModule) -> None:
+        graph = _copy(graph)
         calls, reasons = find_calls(graph.graph)
         if not calls:
             why = [f"{name}: {reason}" for name, reason in reasons.items()]
             raise UnsupportedOperation("; ".join(why) or _nothing(graph))
         self._graph, self._calls, self._reasons = graph, calls, reasons
-        self._groups = find_groups(graph.graph, calls)
+        self._schedule = Schedule(graph, calls, find_groups(graph.graph, calls))
 
     # ------------------------------------------------------------------ running
 
@@ -109,7 +110,7 @@ class Executable:
                 submitted.add(pending)
                 if at_once:
                     submitted.settle()
-                values |= _with_parts(plan, results)
+                values |= _with_parts(plan, results, submitted.settle)
             return values
 
         return Work(call, group, submitted.settle)
@@ -132,7 +133,7 @@ class Executable:
         self._current = {}
         check_inputs(self._graph, inputs)
         try:
-            return Interpreter(self._graph, self._calls, self._groups, work).run(*inputs)
+            return self._schedule.run(inputs, work)
         except AssertionError as error:
             reason = str(error).strip().splitlines()
             raise OtherInputs(
@@ -191,7 +192,8 @@ class Executable:
             if kernel is None:
                 values |= {member.node: self._dry_run(member.call, member.request) for member in plan.members}
             else:
-                values |= _with_parts(plan, {result.node: torch.zeros(result.shape) for result in plan.results})
+                zeros = {result.node: torch.zeros(result.shape) for result in plan.results}
+                values |= _with_parts(plan, zeros, lambda: None)
         return values
 
     def _start_plan(self, plan: Plan, kernel: Kernel) -> tuple[dict[fx.Node, Tensor], Pending]:
@@ -248,15 +250,30 @@ class Executable:
         return "\n".join(lines)
 
 
-def _with_parts(plan: Plan, results: Mapping[fx.Node, Tensor]) -> dict[fx.Node, Tensor]:
-    """The results by node, those of the parts of concatenations too."""
+def _with_parts(
+    plan: Plan, results: Mapping[fx.Node, Tensor], settle: Callable[[], None]
+) -> dict[fx.Node, Tensor]:
+    """The results by node, those of the parts of concatenations too: copies, once they are there, of parts that others
+    use as well.
+    """
     values = dict(results)
     for result in plan.results:
-        if result.node not in {part.node for part in result.parts}:
+        if result.join is not None:
             for part, column in zip(result.parts, result.columns, strict=True):
                 rows = results[result.node][:, column : column + part.operation.width]
-                values[part.node] = rows if is_only_joined(part.node, result.node) else rows.clone()
+                if part.node not in result.join.private:
+                    settle()
+                    rows = rows.clone()
+                values[part.node] = rows
     return values
+
+
+def _copy(graph: fx.GraphModule) -> fx.GraphModule:
+    """The same graph again, over the same parameters: what is given stays as it is."""
+    copied, nodes = fx.Graph(), dict[fx.Node, fx.Node]()
+    copied.set_codegen(graph.graph._codegen)
+    copied.output(copied.graph_copy(graph.graph, nodes))
+    return fx.GraphModule(graph, copied)
 
 
 def _nothing(graph: fx.GraphModule) -> str:

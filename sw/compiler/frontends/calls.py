@@ -82,6 +82,11 @@ class BagCall:
     include_last_offset: bool
     gives_tuple: bool
 
+    @property
+    def sources(self) -> tuple[Any, ...]:
+        """What it works on, in the order of ``bag_request``."""
+        return self.table, self.indices, self.offsets, self.weights
+
 
 @dataclass(frozen=True)
 class LookupCall:
@@ -90,6 +95,11 @@ class LookupCall:
     name: str
     table: Any
     indices: Any
+
+    @property
+    def sources(self) -> tuple[Any, ...]:
+        """What it works on, in the order of ``lookup_request``."""
+        return self.table, self.indices
 
 
 Call = BagCall | LookupCall

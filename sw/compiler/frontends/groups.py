@@ -24,10 +24,13 @@ _IN_PLACE = (
 
 @dataclass(frozen=True)
 class Join:
-    """A concatenation, along the columns, of nothing but results of one group."""
+    """A concatenation, along the columns, of nothing but results of one group; ``private`` are those parts that
+    nothing else uses.
+    """
 
     node: fx.Node
     parts: tuple[fx.Node, ...]
+    private: frozenset[fx.Node]
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ def _joins(graph: fx.Graph, group: list[fx.Node], calls: Mapping[fx.Node, Call])
         members = [part for part in parts if part in group and part not in taken]
         if len(members) == len(parts) == len(set(parts)):
             taken.update(members)
-            yield Join(node, tuple(members))
+            yield Join(node, tuple(members), frozenset(part for part in members if _is_only_joined(part, node)))
 
 
 def _source(part: object, calls: Mapping[fx.Node, Call]) -> fx.Node | None:
@@ -108,7 +111,7 @@ def _source(part: object, calls: Mapping[fx.Node, Call]) -> fx.Node | None:
     return part if isinstance(call, BagCall) and not call.gives_tuple else None
 
 
-def is_only_joined(node: fx.Node, join: fx.Node) -> bool:
+def _is_only_joined(node: fx.Node, join: fx.Node) -> bool:
     """Whether nothing but ``join`` uses the pooled rows of ``node``."""
     users = set(node.users)
     rows = {inner for user in users if user.target is getitem for inner in user.users}

@@ -2,13 +2,14 @@
 takes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from daedal.compiler.frontends.calls import BagCall, LookupCall
+from daedal.compiler.frontends.calls import BagCall, Call, LookupCall
 from daedal.compiler.frontends.emb_builder import Bag, Lookup
 from daedal.errors import InvalidOffsets, UnsupportedOperation
 
@@ -45,6 +46,11 @@ class Request:
     values: dict[str, int]
     rows: int
     shape: tuple[int, ...]
+
+
+def request_of(call: Call, sources: Sequence[Any]) -> Request:
+    """The request for a call with these values of its sources."""
+    return lookup_request(call, *sources) if isinstance(call, LookupCall) else bag_request(call, *sources)
 
 
 def lookup_request(call: LookupCall, table: Any, indices: Any) -> Request:

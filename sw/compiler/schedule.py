@@ -1,0 +1,182 @@
+"""A module's graph with its embedding operations replaced by calls of whoever does them; the rest is PyTorch's code."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import getitem
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+
+from daedal.compiler.bag_lists import Member
+from daedal.compiler.frontends.calls import BagCall, Call
+from daedal.compiler.frontends.groups import Group, Join
+from daedal.compiler.frontends.inputs import Request, request_of
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Work:
+    """Who does what a schedule hands over: single operations, and groups of them, whose results it gives by
+    node. What they give may be filled only later: ``settle`` waits for that.
+    """
+
+    call: Callable[[Call, Request], Tensor]
+    group: Callable[[Sequence[Member], Sequence[Join]], Mapping[fx.Node, Tensor]]
+    settle: Callable[[], None]
+
+
+class Schedule:
+    """The graph as code. A group runs where its first member is.
+
+    Parameters
+    ----------
+    graph
+        The graph; it is changed, and its code is generated anew.
+    calls, groups
+        Its nodes that are embedding operations, and those that run together.
+    """
+
+    _work: Work
+    """Who does the operations of the run that goes on."""
+
+    def __init__(self, graph: fx.GraphModule, calls: Mapping[fx.Node, Call], groups: Sequence[Group]) -> None:
+        self._module, self._graph = graph, graph.graph
+        self._launches: set[fx.Node] = set()
+        grouped = {node for group in groups for node in group.members}
+        for group in groups:
+            self._replace_group(group, calls)
+        for node, call in calls.items():
+            if node not in grouped:
+                self._replace_call(node, call)
+        self._insert_settling()
+        self._graph.lint()
+        graph.recompile()
+
+    @property
+    def code(self) -> str:
+        """The code that runs."""
+        return self._module.code
+
+    @property
+    def launches(self) -> frozenset[fx.Node]:
+        """The nodes that stand for embedding operations, one for a whole group."""
+        return frozenset(self._launches)
+
+    def run(self, inputs: Sequence[Any], work: Work) -> Any:
+        """The graph's result for these inputs."""
+        before = self.__dict__.get("_work", work)
+        self._work = work
+        try:
+            return self._module.forward(*inputs)
+        finally:
+            self._work = before
+
+    # ------------------------------------------------------------------ rewriting
+
+    def _replace_call(self, node: fx.Node, call: Call) -> None:
+        def run(*sources: Any) -> Tensor:
+            return self._work.call(call, request_of(call, sources))
+
+        with self._graph.inserting_before(node):
+            new = self._launch(node.name, run, call.sources)
+        self._replace(node, call, new)
+
+    def _replace_group(self, group: Group, calls: Mapping[fx.Node, Call]) -> None:
+        bags = [call for node in group.members if isinstance(call := calls[node], BagCall)]
+        assert len(bags) == len(group.members)
+
+        def run(*sources: tuple[Any, ...]) -> list[Tensor]:
+            members = [
+                Member(node, call, request_of(call, each))
+                for node, call, each in zip(group.members, bags, sources, strict=True)
+            ]
+            results = self._work.group(members, group.joins)
+            return [results[node] for node in group.members] + [self._joined(join, results) for join in group.joins]
+
+        with self._graph.inserting_before(group.members[0]):
+            new = self._launch(group.members[0].name, run, tuple(call.sources for call in bags))
+            count = len(bags) + len(group.joins)
+            parts = [self._graph.call_function(getitem, (new, number)) for number in range(count)]
+        for join, part in zip(group.joins, parts[len(bags) :], strict=True):
+            join.node.replace_all_uses_with(part)
+            self._graph.erase_node(join.node)
+        for node, call, part in zip(group.members, bags, parts, strict=False):
+            self._replace(node, call, part)
+
+    def _joined(self, join: Join, results: Mapping[fx.Node, Tensor]) -> Tensor:
+        """The machine writes a concatenation in place, unless the numbers of bags differ: then it is PyTorch's."""
+        if join.node in results:
+            return results[join.node]
+        self._work.settle()
+        return torch.cat([results[part] for part in join.parts], dim=1)
+
+    def _launch(self, name: str, run: Function, sources: tuple[Any, ...]) -> fx.Node:
+        node = self._graph.call_function(_named(f"launch_{name}", run), sources)
+        self._launches.add(node)
+        return node
+
+    def _replace(self, node: fx.Node, call: Call, value: fx.Node) -> None:
+        """Put a result into its place; of a tuple only the pooled rows are used (see ``find_calls``)."""
+        if isinstance(call, BagCall) and call.gives_tuple:
+            for user in list(node.users):
+                if user.target is getitem and user.args[1] == 0:
+                    user.replace_all_uses_with(value)
+                if not user.users and user.op != "output":
+                    self._graph.erase_node(user)
+            if node.users:
+                with self._graph.inserting_before(node):
+                    value = self._graph.call_function(_named("pooled", _pooled), (value,))
+        node.replace_all_uses_with(value)
+        inputs = node.all_input_nodes
+        self._graph.erase_node(node)
+        for source in inputs:
+            self._erase_unused(source)
+
+    def _erase_unused(self, node: fx.Node) -> None:
+        """Drop what only an embedding operation asked for and no launch does, such as the norm for ``max_norm``."""
+        if node.users or node.op not in ("call_function", "call_method", "get_attr"):
+            return
+        if node.op != "get_attr" and node.target not in (getitem, "item"):
+            return
+        inputs = node.all_input_nodes
+        self._graph.erase_node(node)
+        for source in inputs:
+            self._erase_unused(source)
+
+    def _insert_settling(self) -> None:
+        """Wait before PyTorch, or a launch, works on what a launch gave, or on what may share memory with it."""
+        given, results = False, set(self._launches)
+        for node in list(self._graph.nodes):
+            if node.target is getitem and node.args[0] in results:
+                results.add(node)
+                continue
+            if node in self._launches:
+                waits = given and not results.isdisjoint(node.all_input_nodes)
+            else:
+                waits = given and node.op.startswith("call_") and node.target is not getitem
+            if waits:
+                with self._graph.inserting_before(node):
+                    self._graph.call_function(_named("settle", self._settle), ())
+                given = False
+            given |= node in self._launches
+
+    def _settle(self) -> None:
+        self._work.settle()
+
+
+def _pooled(rows: Tensor) -> tuple[Tensor, None, None, None]:
+    """What ``aten._embedding_bag`` gives, as far as anybody uses it."""
+    return rows, None, None, None
+
+
+def _named(name: str, function: Function) -> Function:
+    """The function under a name that generated code can use."""
+
+    def run(*arguments: Any) -> Any:
+        return function(*arguments)
+
+    run.__name__ = run.__qualname__ = name
+    run.__module__ = "daedal"
+    return run
