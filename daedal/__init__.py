@@ -11,6 +11,8 @@ nor the hardware description nor the compiler)::
     A machine to run on, simulated or emulated; owns the memory and the tables in it.
 ``compile``
     Turns an ``nn.Module`` or an ``ExportedProgram`` into an executable for one device.
+``graphs``
+    What ``torch.compile(model, backend="daedal")`` has made: which nodes run on the device, and what a batch costs.
 ``assemble``, ``disassemble``
     Program text to program bytes and back.
 ``DaedalError`` and its subclasses
@@ -40,6 +42,7 @@ from daedal.version import __version__
 
 if TYPE_CHECKING:
     from daedal.compiler.api import compile
+    from daedal.compiler.dynamo import graphs
     from daedal.driver.device import Device
     from daedal.hw.isa.assembler import assemble, disassemble
 
@@ -63,6 +66,7 @@ __all__ = [
     "assemble",
     "compile",
     "disassemble",
+    "graphs",
 ]
 
 _LAZY = {
@@ -70,6 +74,7 @@ _LAZY = {
     "assemble": "daedal.hw.isa.assembler",
     "compile": "daedal.compiler.api",
     "disassemble": "daedal.hw.isa.assembler",
+    "graphs": "daedal.compiler.dynamo",
 }
 """Public name -> the module that defines it, imported when the name is first used."""
 

@@ -36,6 +36,7 @@ class Member:
     node: fx.Node
     call: BagCall
     request: Request
+    sources: tuple[Any, ...]
 
     @property
     def operation(self) -> Bag:

@@ -44,7 +44,7 @@ class Executable:
         retrace: Callable[[Sequence[Any]], fx.GraphModule] | None,
         bounds: str = "fatal",
     ) -> None:
-        self._device, self._retrace, self.bounds = device, retrace, bounds
+        self.device, self._retrace, self.bounds = device, retrace, bounds
         self._kernels: dict[Bag | Lookup | BagList, Kernel | UnsupportedOperation] = {}
         self._current: dict[str, Kernel] = {}
         self.stats = Stats()
@@ -52,12 +52,19 @@ class Executable:
 
     def _set_graph(self, graph: fx.GraphModule) -> None:
         graph = _copy(graph)
-        calls, reasons = find_calls(graph.graph)
+        calls, reasons = self._find(graph)
         if not calls:
             why = [f"{name}: {reason}" for name, reason in reasons.items()]
             raise UnsupportedOperation("; ".join(why) or _nothing(graph))
         self._graph, self._calls, self._reasons = graph, calls, reasons
-        self._schedule = Schedule(graph, calls, find_groups(graph.graph, calls))
+        self._schedule = self._schedule_of(graph, calls)
+
+    def _find(self, graph: fx.GraphModule) -> tuple[dict[fx.Node, Call], dict[str, str]]:
+        """The operations to offload, and the reasons against others."""
+        return find_calls(graph.graph)
+
+    def _schedule_of(self, graph: fx.GraphModule, calls: Mapping[fx.Node, Call]) -> Schedule:
+        return Schedule(graph, calls, find_groups(graph.graph, calls))
 
     # ------------------------------------------------------------------ running
 
@@ -67,8 +74,8 @@ class Executable:
         Raises IndexOutOfRange, InvalidOffsets, UnsupportedOperation for inputs that the operations cannot
         take, and what the device raises. Issues a BoundsWarning for each launch that there is to warn of.
         """
-        _ = self._device.target
-        submitted = Submitted(self._device.finish)
+        _ = self.device.target
+        submitted = Submitted(self.device.finish)
         self.stats = Stats()
         try:
             result = self._evaluate(inputs, self._work(submitted, at_once=True))
@@ -85,7 +92,7 @@ class Executable:
         modules of embedding operations alone. Raises what is wrong with the inputs' types and shapes; all else comes
         with ``result()``, for this call only. The tables must not change before.
         """
-        _ = self._device.target
+        _ = self.device.target
         submitted = Submitted(Launch.result)
         submitted.value = self._evaluate(inputs, self._work(submitted, at_once=False))
         return submitted
@@ -100,11 +107,17 @@ class Executable:
                 submitted.settle()
             return result
 
+        def single(member: Member) -> Tensor:
+            try:
+                return call(member.call, member.request)
+            except UnsupportedOperation as error:
+                return self._refuse(member.call, member.sources, error)
+
         def group(members: Sequence[Member], joins: Sequence[Join]) -> Mapping[fx.Node, Tensor]:
             values: dict[fx.Node, Tensor] = {}
             for plan, kernel in self._plans(members, joins):
                 if kernel is None:
-                    values |= {member.node: call(member.call, member.request) for member in plan.members}
+                    values |= {member.node: single(member) for member in plan.members}
                     continue
                 results, pending = self._start_plan(plan, kernel)
                 submitted.add(pending)
@@ -113,11 +126,15 @@ class Executable:
                 values |= _with_parts(plan, results, submitted.settle)
             return values
 
-        return Work(call, group, submitted.settle)
+        return Work(call, group, submitted.settle, self._refuse)
 
     def prepare(self, inputs: Sequence[Any]) -> None:
         """Compile what a call with inputs like these needs, without running it on the device."""
-        self._evaluate(inputs, Work(self._dry_run, self._dry_run_group, lambda: None))
+        self._evaluate(inputs, Work(self._dry_run, self._dry_run_group, lambda: None, self._refuse))
+
+    def _refuse(self, call: Call, sources: Sequence[Any], error: UnsupportedOperation) -> Tensor:
+        """What becomes of an operation that the machine cannot do: here there is no result."""
+        raise error
 
     def _evaluate(self, inputs: Sequence[Any], work: Work) -> Any:
         with torch.no_grad():
@@ -144,7 +161,7 @@ class Executable:
     def _kernel(self, calls: Sequence[Call], operation: Bag | Lookup | BagList) -> Kernel:
         if operation not in self._kernels:
             try:
-                self._kernels[operation] = compile_emb(operation.build(), self._device.config, self.bounds)
+                self._kernels[operation] = compile_emb(operation.build(), self.device.config, self.bounds)
             except UnsupportedOperation as error:
                 self._kernels[operation] = error
         kernel = self._kernels[operation]
@@ -162,9 +179,9 @@ class Executable:
         kernel = self._kernel([call], request.operation)
         self._check_tables([(call.name, request)])
         name = call.table.target if isinstance(call.table, fx.Node) else call.name
-        table = self._device.bind_table(str(name), request.table)
+        table = self.device.bind_table(str(name), request.table)
         buffers = {**request.buffers, "table": table, "out": (request.rows, table.dim)}
-        run = submit_kernel(self._device, kernel, buffers, request.values)
+        run = submit_kernel(self.device, kernel, buffers, request.values)
 
         def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
             _say_where(error, call.name, request, table.rows)
@@ -176,7 +193,7 @@ class Executable:
     def _plans(self, members: Sequence[Member], joins: Sequence[Join]) -> list[tuple[Plan, Kernel | None]]:
         """The members in as few launches as their programs fit into; no kernel for one that is on its own."""
         present = {member.node for member in members}
-        plan = Plan(members, [join for join in joins if present.issuperset(join.parts)], self._device.config)
+        plan = Plan(members, [join for join in joins if present.issuperset(join.parts)], self.device.config)
         if len(members) == 1:
             return [(plan, None)]
         try:
@@ -200,7 +217,7 @@ class Executable:
         """Submit operations that run together; the tensors that their results will be in."""
         members = plan.members
         self._check_tables([(member.call.name, member.request) for member in members])
-        results, launch = plan.submit(self._device, kernel)
+        results, launch = plan.submit(self.device, kernel)
         warn = self._warns(lambda record: warning_of_list(members, record))
         return results, Pending(launch, lambda error: named(error, members), warn)
 
@@ -219,6 +236,11 @@ class Executable:
     def kernels(self) -> dict[str, Kernel]:
         """The kernel of each offloaded node, as used last."""
         return dict(self._current)
+
+    @property
+    def offloaded(self) -> tuple[str, ...]:
+        """The nodes that run on the device."""
+        return tuple(call.name for call in self._calls.values() if call.name not in self._reasons)
 
     @property
     def program(self) -> bytes:
@@ -243,9 +265,14 @@ class Executable:
             raise DaedalError(f"node must be one of {', '.join(self._current)}, not {node!r}")
         return self._current[node].ir(level)
 
+    @property
+    def code(self) -> str:
+        """The module's code: launches, and what PyTorch runs between them."""
+        return self._schedule.code
+
     def explain(self) -> str:
         """Which embedding operations run on the device, and why others do not; all else runs in PyTorch."""
-        lines = [f"{call.name}: on the device" for call in self._calls.values()]
+        lines = [f"{name}: on the device" for name in self.offloaded]
         lines += [f"{name}: in PyTorch, because {reason}" for name, reason in self._reasons.items()]
         return "\n".join(lines)
 

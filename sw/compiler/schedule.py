@@ -9,9 +9,11 @@ import torch
 from torch import Tensor, fx
 
 from daedal.compiler.bag_lists import Member
-from daedal.compiler.frontends.calls import BagCall, Call
+from daedal.compiler.frontends.calls import NEEDS_GRADIENT, BagCall, Call
 from daedal.compiler.frontends.groups import Group, Join
 from daedal.compiler.frontends.inputs import Request, request_of
+from daedal.compiler.rest import compile_rest
+from daedal.errors import UnsupportedOperation
 
 Function = Callable[..., Any]
 
@@ -19,12 +21,14 @@ Function = Callable[..., Any]
 @dataclass(frozen=True)
 class Work:
     """Who does what a schedule hands over: single operations, and groups of them, whose results it gives by
-    node. What they give may be filled only later: ``settle`` waits for that.
+    node. What they give may be filled only later: ``settle`` waits for that. ``refuse`` says what becomes of an operation
+    that the machine cannot do.
     """
 
     call: Callable[[Call, Request], Tensor]
     group: Callable[[Sequence[Member], Sequence[Join]], Mapping[fx.Node, Tensor]]
     settle: Callable[[], None]
+    refuse: Callable[[Call, Sequence[Any], UnsupportedOperation], Tensor]
 
 
 class Schedule:
@@ -36,14 +40,19 @@ class Schedule:
         The graph; it is changed, and its code is generated anew.
     calls, groups
         Its nodes that are embedding operations, and those that run together.
+    rest
+        The Dynamo backend for everything else; ``eager`` leaves it as it is.
     """
 
     _work: Work
     """Who does the operations of the run that goes on."""
 
-    def __init__(self, graph: fx.GraphModule, calls: Mapping[fx.Node, Call], groups: Sequence[Group]) -> None:
+    def __init__(
+        self, graph: fx.GraphModule, calls: Mapping[fx.Node, Call], groups: Sequence[Group], rest: str = "eager"
+    ) -> None:
         self._module, self._graph = graph, graph.graph
         self._launches: set[fx.Node] = set()
+        self._own: set[fx.Node] = set()
         grouped = {node for group in groups for node in group.members}
         for group in groups:
             self._replace_group(group, calls)
@@ -51,6 +60,8 @@ class Schedule:
             if node not in grouped:
                 self._replace_call(node, call)
         self._insert_settling()
+        if rest != "eager":
+            compile_rest(rest, graph, lambda node: node in self._own)
         self._graph.lint()
         graph.recompile()
 
@@ -77,7 +88,10 @@ class Schedule:
 
     def _replace_call(self, node: fx.Node, call: Call) -> None:
         def run(*sources: Any) -> Tensor:
-            return self._work.call(call, request_of(call, sources))
+            try:
+                return self._work.call(call, _request(call, sources))
+            except UnsupportedOperation as error:
+                return self._work.refuse(call, sources, error)
 
         with self._graph.inserting_before(node):
             new = self._launch(node.name, run, call.sources)
@@ -88,18 +102,23 @@ class Schedule:
         assert len(bags) == len(group.members)
 
         def run(*sources: tuple[Any, ...]) -> list[Tensor]:
-            members = [
-                Member(node, call, request_of(call, each))
-                for node, call, each in zip(group.members, bags, sources, strict=True)
-            ]
-            results = self._work.group(members, group.joins)
+            results, members = dict[fx.Node, Tensor](), list[Member]()
+            for node, call, each in zip(group.members, bags, sources, strict=True):
+                try:
+                    members.append(Member(node, call, _request(call, each), each))
+                except UnsupportedOperation as error:
+                    results[node] = self._work.refuse(call, each, error)
+            if members:
+                results |= self._work.group(members, group.joins)
             return [results[node] for node in group.members] + [self._joined(join, results) for join in group.joins]
 
         with self._graph.inserting_before(group.members[0]):
             new = self._launch(group.members[0].name, run, tuple(call.sources for call in bags))
             count = len(bags) + len(group.joins)
             parts = [self._graph.call_function(getitem, (new, number)) for number in range(count)]
+            self._own.update(parts)
         for join, part in zip(group.joins, parts[len(bags) :], strict=True):
+            part.meta = dict(join.node.meta)
             join.node.replace_all_uses_with(part)
             self._graph.erase_node(join.node)
         for node, call, part in zip(group.members, bags, parts, strict=False):
@@ -115,6 +134,7 @@ class Schedule:
     def _launch(self, name: str, run: Function, sources: tuple[Any, ...]) -> fx.Node:
         node = self._graph.call_function(_named(f"launch_{name}", run), sources)
         self._launches.add(node)
+        self._own.add(node)
         return node
 
     def _replace(self, node: fx.Node, call: Call, value: fx.Node) -> None:
@@ -128,6 +148,8 @@ class Schedule:
             if node.users:
                 with self._graph.inserting_before(node):
                     value = self._graph.call_function(_named("pooled", _pooled), (value,))
+                    self._own.add(value)
+        value.meta = dict(node.meta)
         node.replace_all_uses_with(value)
         inputs = node.all_input_nodes
         self._graph.erase_node(node)
@@ -158,12 +180,19 @@ class Schedule:
                 waits = given and node.op.startswith("call_") and node.target is not getitem
             if waits:
                 with self._graph.inserting_before(node):
-                    self._graph.call_function(_named("settle", self._settle), ())
+                    self._own.add(self._graph.call_function(_named("settle", self._settle), ()))
                 given = False
             given |= node in self._launches
 
     def _settle(self) -> None:
         self._work.settle()
+
+
+def _request(call: Call, sources: Sequence[Any]) -> Request:
+    """The request for a call; UnsupportedOperation if the machine cannot do it, or if PyTorch has to remember it."""
+    if torch.is_grad_enabled() and any(isinstance(source, Tensor) and source.requires_grad for source in sources):
+        raise UnsupportedOperation(f"{call.name}: {NEEDS_GRADIENT}")
+    return request_of(call, sources)
 
 
 def _pooled(rows: Tensor) -> tuple[Tensor, None, None, None]:

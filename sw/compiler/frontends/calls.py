@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import fx
+from torch import Tensor, fx
 from torch.nn import functional
 
 MODES = {0: "sum", 1: "mean", 2: "max"}
@@ -66,6 +66,9 @@ _LOOKUPS: dict[object, Sequence[str]] = {
 }
 
 
+NEEDS_GRADIENT = "it needs a gradient, and gradients are PyTorch's"
+
+
 @dataclass(frozen=True)
 class BagCall:
     """A pooling of bags in a graph; ``table``, ``indices``, ``offsets`` and ``weights`` are nodes or
@@ -81,11 +84,27 @@ class BagCall:
     padding: int | None
     include_last_offset: bool
     gives_tuple: bool
+    is_sparse: bool = False
+    is_scaled: bool = False
 
     @property
     def sources(self) -> tuple[Any, ...]:
         """What it works on, in the order of ``bag_request``."""
         return self.table, self.indices, self.offsets, self.weights
+
+    def in_torch(self, table: Any, indices: Any, offsets: Any, weights: Any) -> Tensor:
+        """What PyTorch makes of these values of its sources."""
+        return functional.embedding_bag(
+            indices,
+            table,
+            offsets,
+            mode=self.mode,
+            per_sample_weights=weights,
+            include_last_offset=self.include_last_offset,
+            padding_idx=self.padding,
+            sparse=self.is_sparse,
+            scale_grad_by_freq=self.is_scaled,
+        )
 
 
 @dataclass(frozen=True)
@@ -95,11 +114,20 @@ class LookupCall:
     name: str
     table: Any
     indices: Any
+    padding: int | None = None
+    is_sparse: bool = False
+    is_scaled: bool = False
 
     @property
     def sources(self) -> tuple[Any, ...]:
         """What it works on, in the order of ``lookup_request``."""
         return self.table, self.indices
+
+    def in_torch(self, table: Any, indices: Any) -> Tensor:
+        """What PyTorch makes of these values of its sources."""
+        return functional.embedding(
+            indices, table, self.padding, sparse=self.is_sparse, scale_grad_by_freq=self.is_scaled
+        )
 
 
 Call = BagCall | LookupCall
@@ -110,15 +138,17 @@ def is_embedding(node: fx.Node) -> bool:
     return node.op == "call_function" and (node.target in _BAGS or node.target in _LOOKUPS)
 
 
-def find_calls(graph: fx.Graph) -> tuple[dict[fx.Node, Call], dict[str, str]]:
+def find_calls(graph: fx.Graph, *, trains: bool = False) -> tuple[dict[fx.Node, Call], dict[str, str]]:
     """The operations to offload, by node; and why those embedding operations that stay on the host do, by
-    name.
+    name. With ``trains`` what is known to need a gradient stays.
     """
     calls: dict[fx.Node, Call] = {}
     reasons: dict[str, str] = {}
     for node in graph.nodes:
         if is_embedding(node):
             call, reason = _read(node)
+            if trains and reason is None and any(_needs_gradient(source) for source in call.sources):
+                reason = NEEDS_GRADIENT
             if reason is None:
                 calls[node] = call
             else:
@@ -126,10 +156,16 @@ def find_calls(graph: fx.Graph) -> tuple[dict[fx.Node, Call], dict[str, str]]:
     return calls, reasons
 
 
+def _needs_gradient(source: Any) -> bool:
+    example = source.meta.get("example_value") if isinstance(source, fx.Node) else source
+    return isinstance(example, Tensor) and example.requires_grad
+
+
 def _read(node: fx.Node) -> tuple[Call, str | None]:
     if node.target in _LOOKUPS:
         values = _bind(node, _LOOKUPS[node.target])
-        lookup = LookupCall(node.name, values["weight"], values["input"])
+        padding = values.get("padding_idx")
+        lookup = LookupCall(node.name, values["weight"], values["input"], None if padding == -1 else padding, *_gradient(values))
         return lookup, _common_reason(values)
     parameters, default_mode = _BAGS[node.target]
     values = _bind(node, parameters)
@@ -149,8 +185,15 @@ def _read(node: fx.Node) -> tuple[Call, str | None]:
         padding,
         bool(values.get("include_last_offset", False)),
         gives_tuple=not is_functional,
+        is_sparse=_gradient(values)[0],
+        is_scaled=_gradient(values)[1],
     )
     return call, _bag_reason(node, call, values) or _common_reason(values)
+
+
+def _gradient(values: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Options that only gradients depend on: sparse, scaled by frequency."""
+    return bool(values.get("sparse")), bool(values.get("scale_grad_by_freq"))
 
 
 def _bind(node: fx.Node, parameters: Sequence[str]) -> Mapping[str, Any]:

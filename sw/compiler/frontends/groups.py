@@ -61,12 +61,14 @@ def find_groups(graph: fx.Graph, calls: Mapping[fx.Node, Call]) -> list[Group]:
 
 
 def _has_effects(node: fx.Node) -> bool:
-    """Whether a node may change a tensor that another one reads."""
+    """Whether a node may change a tensor that another one reads, or whether PyTorch remembers what comes after it."""
     if node.op == "call_function":
         schema = getattr(node.target, "_schema", None)
         if schema is not None:
             return bool(schema.is_mutable)
         name = getattr(node.target, "__name__", "")
+        if "grad_enabled" in name:
+            return True
         in_place = name.endswith("_") or name in _IN_PLACE or bool(node.kwargs.get("inplace"))
         return in_place or node.kwargs.get("out") is not None
     return node.op == "call_module" or (node.op == "call_method" and str(node.target).endswith("_"))
