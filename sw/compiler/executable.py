@@ -17,6 +17,7 @@ from daedal.compiler.frontends.signature import OtherInputs, check_inputs
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.list_faults import named
 from daedal.compiler.pipeline import compile_emb
+from daedal.compiler.prepared import Prepared, can_prepare
 from daedal.compiler.replaced import check_row_0, warning_of, warning_of_list
 from daedal.compiler.runtime import submit_kernel
 from daedal.compiler.schedule import Schedule, Work
@@ -47,8 +48,13 @@ class Executable:
         self.device, self._retrace, self.bounds = device, retrace, bounds
         self._kernels: dict[Bag | Lookup | BagList, Kernel | UnsupportedOperation] = {}
         self._current: dict[str, Kernel] = {}
-        self.stats = Stats()
+        self._last: Submitted | None = None
         self._set_graph(graph)
+
+    @property
+    def stats(self) -> Stats:
+        """The figures of the last call, summed over its launches; of a submitted one, see ``Submitted.stats``."""
+        return Stats() if self._last is None else self._last.stats
 
     def _set_graph(self, graph: fx.GraphModule) -> None:
         graph = _copy(graph)
@@ -75,12 +81,8 @@ class Executable:
         take, and what the device raises. Issues a BoundsWarning for each launch that there is to warn of.
         """
         _ = self.device.target
-        submitted = Submitted(self.device.finish)
-        self.stats = Stats()
-        try:
-            result = self._evaluate(inputs, self._work(submitted, at_once=True))
-        finally:
-            self.stats = submitted.stats
+        self._last = submitted = Submitted(self.device.finish)
+        result = self._evaluate(inputs, self._work(submitted, at_once=True))
         for warning in submitted.warnings:
             warnings.warn(warning, stacklevel=2)
         return result
@@ -126,7 +128,18 @@ class Executable:
                 values |= _with_parts(plan, results, submitted.settle)
             return values
 
-        return Work(call, group, submitted.settle, self._refuse)
+        def again(prepared: Prepared, sources: Sequence[Any]) -> Mapping[fx.Node, Tensor] | None:
+            started = None if torch.is_grad_enabled() else prepared.start(sources)
+            if started is None:
+                return None
+            results, launch = started
+            submitted.add(Pending(launch, lambda error: named(error, prepared.members(sources)), lambda record: None))
+            if at_once:
+                submitted.settle()
+            self._current |= prepared.kernels
+            return _with_parts(prepared.plan, results, submitted.settle)
+
+        return Work(call, group, submitted.settle, self._refuse, self._prepare, again)
 
     def prepare(self, inputs: Sequence[Any]) -> None:
         """Compile what a call with inputs like these needs, without running it on the device."""
@@ -202,6 +215,15 @@ class Executable:
         except UnsupportedOperation:
             half = len(members) // 2
             return [*self._plans(members[:half], joins), *self._plans(members[half:], joins)]
+
+    def _prepare(self, members: Sequence[Member], joins: Sequence[Join]) -> Prepared | None:
+        """These operations made ready for other batches, if they are one launch that needs no looking at."""
+        if self.bounds in ("warn", "ignore") or torch.is_grad_enabled():
+            return None
+        (plan, kernel), *others = self._plans(members, joins)
+        if others or kernel is None or not can_prepare(plan):
+            return None
+        return Prepared(plan, kernel, self.device)
 
     def _dry_run_group(self, members: Sequence[Member], joins: Sequence[Join]) -> dict[fx.Node, Tensor]:
         values: dict[fx.Node, Tensor] = {}
@@ -280,18 +302,14 @@ class Executable:
 def _with_parts(
     plan: Plan, results: Mapping[fx.Node, Tensor], settle: Callable[[], None]
 ) -> dict[fx.Node, Tensor]:
-    """The results by node, those of the parts of concatenations too: copies, once they are there, of parts that others
-    use as well.
-    """
+    """The results by node, and copies, once they are there, of those parts of concatenations that others use as well."""
     values = dict(results)
     for result in plan.results:
-        if result.join is not None:
+        if result.join is not None and len(result.join.private) < len(result.parts):
+            settle()
             for part, column in zip(result.parts, result.columns, strict=True):
-                rows = results[result.node][:, column : column + part.operation.width]
                 if part.node not in result.join.private:
-                    settle()
-                    rows = rows.clone()
-                values[part.node] = rows
+                    values[part.node] = results[result.node][:, column : column + part.operation.width].clone()
     return values
 
 

@@ -12,6 +12,7 @@ from daedal.compiler.bag_lists import Member
 from daedal.compiler.frontends.calls import NEEDS_GRADIENT, BagCall, Call
 from daedal.compiler.frontends.groups import Group, Join
 from daedal.compiler.frontends.inputs import Request, request_of
+from daedal.compiler.prepared import Prepared
 from daedal.compiler.rest import compile_rest
 from daedal.errors import UnsupportedOperation
 
@@ -22,13 +23,15 @@ Function = Callable[..., Any]
 class Work:
     """Who does what a schedule hands over: single operations, and groups of them, whose results it gives by
     node. What they give may be filled only later: ``settle`` waits for that. ``refuse`` says what becomes of an operation
-    that the machine cannot do.
+    that the machine cannot do. ``prepare`` makes a group ready to be run ``again`` with little ado, if that is possible.
     """
 
     call: Callable[[Call, Request], Tensor]
     group: Callable[[Sequence[Member], Sequence[Join]], Mapping[fx.Node, Tensor]]
     settle: Callable[[], None]
     refuse: Callable[[Call, Sequence[Any], UnsupportedOperation], Tensor]
+    prepare: Callable[[Sequence[Member], Sequence[Join]], Prepared | None] = lambda members, joins: None
+    again: Callable[[Prepared, Sequence[Any]], Mapping[fx.Node, Tensor] | None] = lambda prepared, sources: None
 
 
 class Schedule:
@@ -101,7 +104,17 @@ class Schedule:
         bags = [call for node in group.members if isinstance(call := calls[node], BagCall)]
         assert len(bags) == len(group.members)
 
-        def run(*sources: tuple[Any, ...]) -> list[Tensor]:
+        ready: list[Prepared] = []
+
+        def run(*sources: tuple[Any, ...]) -> list[Tensor | None]:
+            results = self._work.again(ready[0], sources) if ready else None
+            if results is None:
+                ready.clear()
+                results = general(sources)
+            parts = [results.get(node) for node in group.members]  # None: only part of a concatenation
+            return parts + [self._joined(join, results) for join in group.joins]
+
+        def general(sources: Sequence[tuple[Any, ...]]) -> Mapping[fx.Node, Tensor]:
             results, members = dict[fx.Node, Tensor](), list[Member]()
             for node, call, each in zip(group.members, bags, sources, strict=True):
                 try:
@@ -110,7 +123,9 @@ class Schedule:
                     results[node] = self._work.refuse(call, each, error)
             if members:
                 results |= self._work.group(members, group.joins)
-            return [results[node] for node in group.members] + [self._joined(join, results) for join in group.joins]
+            if len(members) == len(bags) and (prepared := self._work.prepare(members, group.joins)) is not None:
+                ready.append(prepared)
+            return results
 
         with self._graph.inserting_before(group.members[0]):
             new = self._launch(group.members[0].name, run, tuple(call.sources for call in bags))

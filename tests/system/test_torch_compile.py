@@ -207,19 +207,17 @@ def test_a_graph_without_embeddings_is_pytorchs(ddr3: daedal.Device) -> None:
     assert graph.executable is None and graph.offloaded == () and graph.explain() == "" and graph.stats.launches == 0
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyTorch's own modules, which Inductor imports
-@pytest.mark.parametrize("rest", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
-def test_another_backend_for_the_rest(rest: str, ddr3: daedal.Device, rng: np.random.Generator) -> None:
+def test_another_backend_for_the_rest(ddr3: daedal.Device, rng: np.random.Generator) -> None:
     model = Recommender(3, 4, rng)
-    fast = compiled(model, ddr3, backend=rest)
+    fast = compiled(model, ddr3, backend="aot_eager")
     for bags in (4, 6):
         inputs = batch(model, bags, 2, rng)
         with torch.no_grad():
             torch.testing.assert_close(fast(*inputs), model(*inputs))
     (graph,) = daedal.graphs(ddr3)
     assert bag_nodes(graph) == 3 and graph.stats.launches == 1
-    assert graph.executable is not None and graph.executable.code.count("rest_") >= 2
-    assert "linear" not in graph.executable.code
+    assert graph.executable is not None and graph.executable.code.count("daedal_rest_") >= 2
+    assert "linear(" not in graph.executable.code
 
 
 def test_errors_are_those_of_the_device(ddr3: daedal.Device, rng: np.random.Generator) -> None:
@@ -265,8 +263,8 @@ def test_a_closed_device_and_a_mode(rng: np.random.Generator) -> None:
 
 
 def test_without_a_device_one_emulator_serves_all(rng: np.random.Generator) -> None:
-    for _ in range(2):
-        model = nn.Embedding.from_pretrained(wild_table(4, 2, rng))
+    models = [nn.Embedding.from_pretrained(wild_table(4, width, rng)) for width in (2, 3)]
+    for model in models:
         fast: Any = torch.compile(model, backend="daedal")
         assert same_bits(fast(torch.tensor([1, 2, 3])), model(torch.tensor([1, 2, 3])))
     *_, first, second = daedal.graphs()
