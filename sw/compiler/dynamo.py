@@ -88,8 +88,7 @@ class GraphExecutable(Executable):
         return self._schedule.run(inputs, work)
 
     def _refuse(self, call: Call, sources: Sequence[Any], error: UnsupportedOperation) -> Tensor:
-        self._reasons[call.name] = str(error).removeprefix(f"{call.name}: ")
-        return call.in_torch(*sources)
+        return self._leave(call, sources, error)
 
 
 class CompiledGraph:

@@ -9,10 +9,11 @@ from torch import Tensor, fx
 
 from daedal.compiler.bag_lists import Member, Plan, check_fits
 from daedal.compiler.frontends.bag_list import BagList
-from daedal.compiler.frontends.calls import Call, find_calls
+from daedal.compiler.frontends.calls import BagCall, Call, LookupCall, find_calls
 from daedal.compiler.frontends.emb_builder import Bag, Lookup
 from daedal.compiler.frontends.groups import Join, find_groups
 from daedal.compiler.frontends.inputs import Request
+from daedal.compiler.frontends.segments import SegmentCall, SparseCall
 from daedal.compiler.frontends.signature import OtherInputs, check_inputs
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.list_faults import named
@@ -105,8 +106,10 @@ class Executable:
         def call(call: Call, request: Request) -> Tensor:
             result, pending = self._start(call, request)
             submitted.add(pending)
-            if at_once:
+            if at_once or request.empty:
                 submitted.settle()
+            if request.empty:
+                result[request.buffers["offsets"].diff() == 0] = request.empty
             return result
 
         def single(member: Member) -> Tensor:
@@ -146,8 +149,15 @@ class Executable:
         self._evaluate(inputs, Work(self._dry_run, self._dry_run_group, lambda: None, self._refuse))
 
     def _refuse(self, call: Call, sources: Sequence[Any], error: UnsupportedOperation) -> Tensor:
-        """What becomes of an operation that the machine cannot do: here there is no result."""
-        raise error
+        """What becomes of an operation that the machine cannot do: embeddings give no result, others are PyTorch's."""
+        if isinstance(call, BagCall) or (isinstance(call, LookupCall) and not call.is_gather):
+            raise error
+        return self._leave(call, sources, error)
+
+    def _leave(self, call: Call, sources: Sequence[Any], error: UnsupportedOperation) -> Tensor:
+        """Let PyTorch do it, and say why."""
+        self._reasons[call.name] = str(error).removeprefix(f"{call.name}: ")
+        return call.in_torch(*sources)
 
     def _evaluate(self, inputs: Sequence[Any], work: Work) -> Any:
         with torch.no_grad():
@@ -191,17 +201,22 @@ class Executable:
         """Submit one operation; the tensor that its result will be in."""
         kernel = self._kernel([call], request.operation)
         self._check_tables([(call.name, request)])
-        name = call.table.target if isinstance(call.table, fx.Node) else call.name
-        table = self.device.bind_table(str(name), request.table)
-        buffers = {**request.buffers, "table": table, "out": (request.rows, table.dim)}
+        rows, width = request.table.shape
+        table: Any = request.table
+        if not isinstance(call.table, fx.Node):
+            table = self.device.bind_table(call.name, request.table)
+        elif call.table.op in ("placeholder", "get_attr"):  # what another node gives is used once
+            table = self.device.bind_table(str(call.table.target), request.table)
+        buffers = {**request.buffers, "table": table, "out": (request.rows, width)}
         run = submit_kernel(self.device, kernel, buffers, request.values)
 
         def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
-            _say_where(error, call.name, request, table.rows)
+            _say_where(error, call.name, request, rows)
             return error
 
-        pending = Pending(run.launch, explain, self._warns(lambda record: warning_of(call.name, table.rows, record)))
-        return torch.from_numpy(run.outputs["out"]).reshape(request.shape), pending
+        pending = Pending(run.launch, explain, self._warns(lambda record: warning_of(call.name, rows, record)))
+        result = torch.from_numpy(run.outputs["out"]).reshape(request.shape)
+        return result, pending
 
     def _plans(self, members: Sequence[Member], joins: Sequence[Join]) -> list[tuple[Plan, Kernel | None]]:
         """The members in as few launches as their programs fit into; no kernel for one that is on its own."""
@@ -294,14 +309,15 @@ class Executable:
 
     def explain(self) -> str:
         """Which embedding operations run on the device, and why others do not; all else runs in PyTorch."""
-        lines = [f"{name}: on the device" for name in self.offloaded]
+        remarks = {
+            call.name: call.remark for call in self._calls.values() if isinstance(call, SegmentCall | SparseCall)
+        }
+        lines = [f"{n}: on the device" + (f"; {remarks[n]}" if n in remarks else "") for n in self.offloaded]
         lines += [f"{name}: in PyTorch, because {reason}" for name, reason in self._reasons.items()]
         return "\n".join(lines)
 
 
-def _with_parts(
-    plan: Plan, results: Mapping[fx.Node, Tensor], settle: Callable[[], None]
-) -> dict[fx.Node, Tensor]:
+def _with_parts(plan: Plan, results: Mapping[fx.Node, Tensor], settle: Callable[[], None]) -> dict[fx.Node, Tensor]:
     """The results by node, and copies, once they are there, of those parts of concatenations that others use as well."""
     values = dict(results)
     for result in plan.results:

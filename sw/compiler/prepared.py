@@ -172,7 +172,9 @@ class Prepared:
             }
             if self._weighted:
                 parts[f"weights{self._bits}"] = torch.cat([sources[n][3] for n in self._weighted]).detach().numpy()
-            arguments = self.kernel.launch_arguments(_upload(arena, parts, device.config.superblock_bytes), {"bags": bags})
+            arguments = self.kernel.launch_arguments(
+                _upload(arena, parts, device.config.superblock_bytes), {"bags": bags}
+            )
             writes = [Region(place, array.nbytes) for place, array in zip(addresses, arrays.values(), strict=True)]
             launch = device.submit(self._program, arguments, reads=[], writes=writes, ended=ended)
         except BaseException:

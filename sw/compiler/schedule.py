@@ -12,11 +12,27 @@ from daedal.compiler.bag_lists import Member
 from daedal.compiler.frontends.calls import NEEDS_GRADIENT, BagCall, Call
 from daedal.compiler.frontends.groups import Group, Join
 from daedal.compiler.frontends.inputs import Request, request_of
+from daedal.compiler.frontends.segments import name_of
 from daedal.compiler.prepared import Prepared
 from daedal.compiler.rest import compile_rest
 from daedal.errors import UnsupportedOperation
 
 Function = Callable[..., Any]
+
+_DROPPED = (
+    "getitem",
+    "item",
+    "select",
+    "mul",
+    "index_select",
+    "index",
+    "view",
+    "reshape",
+    "unsqueeze",
+    "expand",
+    "expand_as",
+)
+"""What is dropped if only an operation that is a launch now has asked for it; none of these changes anything."""
 
 
 @dataclass(frozen=True)
@@ -172,10 +188,11 @@ class Schedule:
             self._erase_unused(source)
 
     def _erase_unused(self, node: fx.Node) -> None:
-        """Drop what only an embedding operation asked for and no launch does, such as the norm for ``max_norm``."""
-        if node.users or node.op not in ("call_function", "call_method", "get_attr"):
+        """Drop what only an embedding operation asked for and no launch does, such as the norm for ``max_norm``, or rows
+        times weights that a sum by destination does itself."""
+        if node._erased or node.users or node.op not in ("call_function", "call_method", "get_attr"):
             return
-        if node.op != "get_attr" and node.target not in (getitem, "item"):
+        if node.op != "get_attr" and name_of(node) not in _DROPPED:
             return
         inputs = node.all_input_nodes
         self._graph.erase_node(node)

@@ -21,7 +21,6 @@ from daedal.hw.isa.program import unpack
 RECORD_BYTES = 8 * RECORD_WORDS
 
 
-
 def _named(prefix: str) -> tuple[tuple[str, Counter], ...]:
     """The counters whose names begin so, with the rest of their names as users see it."""
     return tuple((c.name.removeprefix(prefix).lower(), c) for c in Counter if c.name.startswith(prefix))

@@ -10,6 +10,20 @@ import torch
 from torch import Tensor, fx
 from torch.nn import functional
 
+from daedal.compiler.frontends.segments import (
+    SegmentCall,
+    SparseCall,
+    example_of,
+    gathered,
+    is_integers,
+    is_rows,
+    messages_of,
+    name_of,
+    plain_zeros,
+    read_segments,
+    read_sparse,
+)
+
 MODES = {0: "sum", 1: "mean", 2: "max"}
 """Modes of ``aten.embedding_bag``."""
 
@@ -117,6 +131,10 @@ class LookupCall:
     padding: int | None = None
     is_sparse: bool = False
     is_scaled: bool = False
+    wraps: bool = False
+    """Negative indices count from the end."""
+    is_gather: bool = False
+    """Indices are those of ``torch.gather``: a column, expanded."""
 
     @property
     def sources(self) -> tuple[Any, ...]:
@@ -125,12 +143,16 @@ class LookupCall:
 
     def in_torch(self, table: Any, indices: Any) -> Tensor:
         """What PyTorch makes of these values of its sources."""
+        if self.is_gather:
+            return torch.gather(table, 0, indices)
+        if self.wraps:
+            return table[indices]  # type: ignore[no-any-return]
         return functional.embedding(
             indices, table, self.padding, sparse=self.is_sparse, scale_grad_by_freq=self.is_scaled
         )
 
 
-Call = BagCall | LookupCall
+Call = BagCall | LookupCall | SegmentCall | SparseCall
 
 
 def is_embedding(node: fx.Node) -> bool:
@@ -144,20 +166,63 @@ def find_calls(graph: fx.Graph, *, trains: bool = False) -> tuple[dict[fx.Node, 
     """
     calls: dict[fx.Node, Call] = {}
     reasons: dict[str, str] = {}
+    call: Call | None
+    plain_zeros(graph)
     for node in graph.nodes:
         if is_embedding(node):
             call, reason = _read(node)
-            if trains and reason is None and any(_needs_gradient(source) for source in call.sources):
-                reason = NEEDS_GRADIENT
-            if reason is None:
-                calls[node] = call
-            else:
-                reasons[node.name] = reason
+        else:
+            call, reason = _read_other(node)
+        if call is not None and trains and reason is None and any(_needs_gradient(source) for source in call.sources):
+            reason = NEEDS_GRADIENT
+        if reason is not None:
+            reasons[node.name] = reason
+        elif call is not None:
+            calls[node] = call
+    for node, call in list(calls.items()):
+        if isinstance(call, SegmentCall):
+            for message in messages_of(call, node):
+                calls.pop(message, None)
+    reasons |= _sums(calls)
     return calls, reasons
 
 
+def _read_other(node: fx.Node) -> tuple[Call | None, str | None]:
+    """Operations that are no embedding by name but do what one does."""
+    found = gathered(node) or _gathered_along(node)
+    if found is not None:
+        kind = name_of(node)
+        return LookupCall(node.name, *found, wraps=kind in ("getitem", "index"), is_gather=kind == "gather"), None
+    sparse = read_sparse(node)
+    return (sparse, None) if sparse is not None else read_segments(node)
+
+
+def _gathered_along(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:
+    """Table and 2-D indices, if a node is ``gather`` along dim 0."""
+    if not node.op.startswith("call_") or name_of(node) != "gather":
+        return None
+    values = dict(zip(("input", "dim", "index"), node.args, strict=False)) | node.kwargs
+    table, indices = values.get("input"), values.get("index")
+    if values.get("dim") != 0 or not isinstance(table, fx.Node) or not isinstance(indices, fx.Node):
+        return None
+    if not is_rows(table) or not is_integers(indices, 2) or name_of(indices) not in ("expand", "expand_as"):
+        return None
+    return table, indices
+
+
+def _sums(calls: Mapping[fx.Node, Call]) -> dict[str, str]:
+    """Why a sum or mean of rows that a lookup gives stays in PyTorch."""
+    return {
+        user.name: "PyTorch adds such rows in an order of its own, which depends on their number and width"
+        for node, call in calls.items()
+        if isinstance(call, LookupCall)
+        for user in node.users
+        if user.op.startswith("call_") and name_of(user) in ("sum", "mean")
+    }
+
+
 def _needs_gradient(source: Any) -> bool:
-    example = source.meta.get("example_value") if isinstance(source, fx.Node) else source
+    example = example_of(source)
     return isinstance(example, Tensor) and example.requires_grad
 
 
@@ -165,7 +230,9 @@ def _read(node: fx.Node) -> tuple[Call, str | None]:
     if node.target in _LOOKUPS:
         values = _bind(node, _LOOKUPS[node.target])
         padding = values.get("padding_idx")
-        lookup = LookupCall(node.name, values["weight"], values["input"], None if padding == -1 else padding, *_gradient(values))
+        lookup = LookupCall(
+            node.name, values["weight"], values["input"], None if padding == -1 else padding, *_gradient(values)
+        )
         return lookup, _common_reason(values)
     parameters, default_mode = _BAGS[node.target]
     values = _bind(node, parameters)
