@@ -4,7 +4,7 @@ PyTorch finds :func:`backend` by its entry point of the group ``torch_dynamo_bac
 """
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,9 +100,13 @@ class CompiledGraph:
     def __init__(self, device: Device, reasons: Mapping[str, str], executable: Executable | None, run: Compiled):
         self.device, self.executable = device, executable
         self._reasons, self._run = dict(reasons), run
+        self.on_call: Callable[[tuple[Any, ...]], Any] | None = None
+        """Is shown the inputs of each call: the graph's placeholders, parameters among them."""
 
     def __call__(self, *inputs: Any) -> Any:
         """The graph's results for these inputs."""
+        if self.on_call is not None:
+            self.on_call(inputs)
         return self._run(*inputs)
 
     @property
@@ -130,8 +134,8 @@ def graphs(device: Device | None = None) -> list[CompiledGraph]:
     """What ``torch.compile(backend="daedal")`` has compiled and PyTorch still holds, oldest first; for all devices
     or for one.
 
-    Each tells which of its nodes run on the device (``offloaded``), why others do not (``explain()``), and what the last
-    call cost (``stats``).
+    Each tells which of its nodes run on the device (``offloaded``), why others do not (``explain()``), and what the
+    last call cost (``stats``).
     """
     found = [graph for reference in _graphs if (graph := reference()) is not None]
     _graphs[:] = [weakref.ref(graph) for graph in found]

@@ -318,7 +318,7 @@ class Executable:
 
 
 def _with_parts(plan: Plan, results: Mapping[fx.Node, Tensor], settle: Callable[[], None]) -> dict[fx.Node, Tensor]:
-    """The results by node, and copies, once they are there, of those parts of concatenations that others use as well."""
+    """The results by node, and copies, once they are there, of parts of concatenations that others use as well."""
     values = dict(results)
     for result in plan.results:
         if result.join is not None and len(result.join.private) < len(result.parts):

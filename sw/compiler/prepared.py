@@ -1,4 +1,4 @@
-"""A launch of several pooling operations made ready for batches like the last one: what they have in common is done once.
+"""A launch of several pooling operations, made ready for batches like the last one.
 
 The general way (``bag_lists``) looks at every operation by itself, which costs the host some 50 µs for each. A prepared
 launch asks of each only whether it is as before, and does the rest on arrays of all of them.
@@ -20,7 +20,6 @@ from daedal.driver.arena import Arena
 from daedal.driver.device import Device
 from daedal.driver.launcher import Launch, Region
 from daedal.driver.record import Record
-from daedal.hw.config import ELEMENT_BYTES
 from daedal.hw.isa.program_words import INDEX_BITS
 
 
@@ -145,7 +144,8 @@ class Prepared:
         offsets[:, : starts.shape[1]] = starts
         offsets[:, -1] = lengths
         offsets += firsts[:, None]
-        return offsets[self._member_of]
+        entries: Array = offsets[self._member_of]
+        return entries
 
     def _submit(
         self, sources: Sequence[Sequence[Any]], offsets: Array, lengths: Array, bags: int

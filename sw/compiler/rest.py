@@ -1,4 +1,4 @@
-"""What PyTorch runs of a graph with launches, compiled by another Dynamo backend: each stretch from launch to launch."""
+"""What PyTorch runs of a graph with launches, compiled by another Dynamo backend, from launch to launch."""
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import getitem
@@ -14,7 +14,7 @@ def compile_graph(name: str, graph: fx.GraphModule, example_inputs: Sequence[Any
     """What backend ``name`` makes of a whole graph."""
     if name == "eager":
         return graph.forward
-    compiled: Compiled = torch._dynamo.lookup_backend(name)(graph, list(example_inputs))  # type: ignore[arg-type]
+    compiled: Compiled = torch._dynamo.lookup_backend(name)(graph, list(example_inputs))
     return compiled
 
 

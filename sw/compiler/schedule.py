@@ -38,8 +38,9 @@ _DROPPED = (
 @dataclass(frozen=True)
 class Work:
     """Who does what a schedule hands over: single operations, and groups of them, whose results it gives by
-    node. What they give may be filled only later: ``settle`` waits for that. ``refuse`` says what becomes of an operation
-    that the machine cannot do. ``prepare`` makes a group ready to be run ``again`` with little ado, if that is possible.
+    node. What they give may be filled only later: ``settle`` waits for that. ``refuse`` says what becomes of an
+    operation that the machine cannot do. ``prepare`` makes a group ready to be run ``again`` with little ado, if that
+    is possible.
     """
 
     call: Callable[[Call, Request], Tensor]
@@ -188,8 +189,9 @@ class Schedule:
             self._erase_unused(source)
 
     def _erase_unused(self, node: fx.Node) -> None:
-        """Drop what only an embedding operation asked for and no launch does, such as the norm for ``max_norm``, or rows
-        times weights that a sum by destination does itself."""
+        """Drop what only an embedding operation asked for and no launch does, such as the norm for ``max_norm``, or
+        rows times weights that a sum by destination does itself.
+        """
         if node._erased or node.users or node.op not in ("call_function", "call_method", "get_attr"):
             return
         if node.op != "get_attr" and name_of(node) not in _DROPPED:

@@ -1,4 +1,4 @@
-"""``torch.compile(backend="daedal")``: what runs on the device, in how many launches, and that it equals eager PyTorch."""
+"""``torch.compile(backend="daedal")``: what runs on the device, in how many launches, equal to eager PyTorch."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -223,7 +223,7 @@ def test_another_backend_for_the_rest(ddr3: daedal.Device, rng: np.random.Genera
 def test_errors_are_those_of_the_device(ddr3: daedal.Device, rng: np.random.Generator) -> None:
     model = nn.EmbeddingBag.from_pretrained(wild_table(20, 8, rng), mode="sum")
     fast = compiled(model, ddr3)
-    with pytest.raises(daedal.IndexOutOfRange, match="index 20 is out of range.*the table has 20 rows"):
+    with pytest.raises(daedal.IndexOutOfRange, match=r"index 20 is out of range.*the table has 20 rows"):
         fast(torch.tensor([0, 20, 1]), torch.tensor([0, 2]))
     with pytest.raises(daedal.InvalidOffsets, match="the first offset must be 0, not 1"):
         fast(torch.tensor([0, 2, 1]), torch.tensor([1, 2]))

@@ -189,6 +189,11 @@ def test_negative_indices_count_from_the_end(ddr3: daedal.Device, rng: np.random
     assert same_bits(result, x[indices]) and graph.stats.launches == 1
     with pytest.raises(daedal.IndexOutOfRange):
         graph_of(ddr3, lambda x, i: x[i], x, torch.tensor([-NODES - 1, 0]))
+    edge, weight = torch.tensor([[-1, 2, -NODES], [4, 4, 0]]), torch.ones(3)
+    result, graph = graph_of(ddr3, index_sum, x, edge, weight)
+    assert same_bits(result, index_sum(x, edge, weight)) and graph.stats.launches == 1
+    with pytest.raises(daedal.IndexOutOfRange):
+        graph_of(ddr3, scatter_sum, x, edge, weight)
 
 
 @pytest.mark.parametrize("pool", ["sum", "mean"])
@@ -233,6 +238,12 @@ def test_what_only_a_run_shows(ddr3: daedal.Device, rng: np.random.Generator) ->
     result, graph = graph_of(ddr3, scatter_max, x, edge, weight)
     assert same_bits(result, scatter_max(x, edge, weight))
     assert "rows must be free of NaN" in graph.explain() and graph.offloaded == ()
+    torch._dynamo.reset()
+    x[:, 2:4] = torch.tensor([0.0, -0.0])
+    x = torch.where(x.isnan(), x.new_tensor(-1.0), x)
+    result, graph = graph_of(ddr3, scatter_max, x, edge, weight)
+    assert same_bits(result, scatter_max(x, edge, weight))
+    assert "rows must not have +0.0 and -0.0" in graph.explain() and graph.offloaded == ()
 
     def columns(x: Tensor, index: Tensor) -> Tensor:
         return torch.zeros_like(x).scatter_add(0, index, x)
@@ -243,6 +254,16 @@ def test_what_only_a_run_shows(ddr3: daedal.Device, rng: np.random.Generator) ->
     assert "the index must be one column" in graph.explain()
     with pytest.raises(daedal.IndexOutOfRange, match="destination 23 is out of range"):
         graph_of(ddr3, index_sum, x, torch.tensor([[1, 2], [0, NODES]]), torch.ones(2))
+
+
+def test_a_matrix_made_in_the_module(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    def layer(edge: Tensor, weight: Tensor, x: Tensor) -> Tensor:
+        return torch.sparse.mm(torch.sparse_coo_tensor(edge, weight, (NODES, NODES)), x)
+
+    inputs = edges(80, rng), wild_table(1, 80, rng)[0], wild_table(NODES, 6, rng)
+    executable = daedal.compile(Layer(layer), inputs, device=ddr3)
+    assert same_bits(executable(*inputs), layer(*inputs))
+    assert executable.stats.launches == 1 == len(executable.offloaded)
 
 
 class Network(nn.Module):

@@ -22,6 +22,7 @@ from daedal.compiler.frontends.segments import (
     plain_zeros,
     read_segments,
     read_sparse,
+    wraps_indices,
 )
 
 MODES = {0: "sum", 1: "mean", 2: "max"}
@@ -191,8 +192,7 @@ def _read_other(node: fx.Node) -> tuple[Call | None, str | None]:
     """Operations that are no embedding by name but do what one does."""
     found = gathered(node) or _gathered_along(node)
     if found is not None:
-        kind = name_of(node)
-        return LookupCall(node.name, *found, wraps=kind in ("getitem", "index"), is_gather=kind == "gather"), None
+        return LookupCall(node.name, *found, wraps=wraps_indices(node), is_gather=name_of(node) == "gather"), None
     sparse = read_sparse(node)
     return (sparse, None) if sparse is not None else read_segments(node)
 

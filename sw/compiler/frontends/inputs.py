@@ -71,10 +71,17 @@ def lookup_request(call: LookupCall, table: Any, indices: Any) -> Request:
     if call.is_gather:
         indices = column_of(call.name, indices, width)
     flat = indices.detach().reshape(-1).contiguous()
-    if call.wraps and flat.numel() and int(flat.min()) < 0:
-        flat = torch.where(flat < 0, flat + len(table), flat)
+    if call.wraps:
+        flat = _wrapped(flat, len(table))
     shape = (*indices.shape, width)
     return Request(Lookup(width, bits), table, {"indices": flat}, {}, flat.numel(), shape)
+
+
+def _wrapped(indices: Tensor, rows: int) -> Tensor:
+    """Indices of which negative ones count from the end; those out of range stay so."""
+    if not indices.numel() or int(indices.min()) >= 0:
+        return indices
+    return torch.where(indices < 0, indices + rows, indices)
 
 
 def column_of(name: str, keys: Tensor, width: int) -> Tensor:
@@ -101,8 +108,10 @@ def segment_request(call: SegmentCall, base: Any, table: Any, indices: Any, weig
         if tuple(base.shape[1:]) != (width,) or len(keys) != count:
             raise UnsupportedOperation(f"{call.name}: there must be a destination for each row, and columns as in rows")
         offsets, order = _row_order(call.name, keys, len(base))
-    if call.mode == "max" and bool(table.isnan().any()):
-        raise UnsupportedOperation(f"{call.name}: rows must be free of NaN for a maximum, which PyTorch hands on")
+    if call.mode == "max":
+        _check_maximum(call, table)
+    if call.wraps and indices is not None:
+        indices = _wrapped(indices, len(table))
     if indices is None:
         indices = torch.arange(count) if order is None else order
     elif order is not None:
@@ -117,12 +126,26 @@ def segment_request(call: SegmentCall, base: Any, table: Any, indices: Any, weig
     return Request(operation, table, buffers, {}, rows, (rows, width), call.empty)
 
 
+def _check_maximum(call: SegmentCall, table: Tensor) -> None:
+    """Raise UnsupportedOperation for rows whose maximum PyTorch takes in another way than bags."""
+    if bool(table.isnan().any()):
+        raise UnsupportedOperation(f"{call.name}: rows must be free of NaN for a maximum, which PyTorch hands on")
+    if call.base is not None:
+        signs = table.signbit()[table == 0]
+        if bool(signs.any()) and not bool(signs.all()):
+            raise UnsupportedOperation(
+                f"{call.name}: rows must not have +0.0 and -0.0 for a maximum: which of them PyTorch takes depends "
+                "on the width"
+            )
+
+
 def sparse_request(call: SparseCall, matrix: Any, table: Any) -> Request:
     """The request for a sparse times a dense matrix: of rows in COO, PyTorch adds with fused products, in CSR not."""
     width = _check_table(call.name, table)
     if matrix.dim() != 2 or matrix.dense_dim() or matrix.shape[1] != len(table):
         raise UnsupportedOperation(
-            f"{call.name}: the matrix must have 2 dimensions, the second of {len(table)}, not shape {tuple(matrix.shape)}"
+            f"{call.name}: the matrix must have 2 dimensions, the second of {len(table)}, "
+            f"not shape {tuple(matrix.shape)}"
         )
     if matrix.layout is torch.sparse_csr:
         offsets, columns, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()

@@ -81,6 +81,11 @@ def gathered(node: Any) -> tuple[fx.Node, fx.Node] | None:
     return (table, indices) if is_rows(table) and is_integers(indices, 1) else None
 
 
+def wraps_indices(gather: Any) -> bool:
+    """Whether negative indices count from the end in a gather: in ``table[indices]`` they do."""
+    return name_of(gather) in ("getitem", "index")
+
+
 @dataclass(frozen=True)
 class SegmentCall:
     """A reduction of rows by destination.
@@ -111,6 +116,8 @@ class SegmentCall:
     empty: float
     again: Callable[[Any, Tensor, Any], Tensor]
     is_column: bool = False
+    wraps: bool = False
+    """Negative indices count from the end."""
 
     remark = SORTED
 
@@ -121,7 +128,7 @@ class SegmentCall:
 
     def in_torch(self, base: Any, table: Any, indices: Any, weights: Any, keys: Any) -> Tensor:
         """What PyTorch makes of these values of its sources."""
-        rows = table if indices is None else table.index_select(0, indices)
+        rows = table if indices is None else table[indices] if self.wraps else table.index_select(0, indices)
         if self.is_column:
             keys = keys.expand(-1, rows.shape[1])
         return self.again(base, rows if weights is None else rows * weights, keys)
@@ -144,7 +151,7 @@ class SparseCall:
 
     def in_torch(self, matrix: Any, table: Any) -> Tensor:
         """What PyTorch makes of these values of its sources."""
-        return torch.sparse.mm(matrix, table)
+        return torch.sparse.mm(matrix, table)  # type: ignore[no-any-return]
 
 
 def read_sparse(node: fx.Node) -> SparseCall | None:
@@ -169,7 +176,7 @@ def read_segments(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
         return None, None
     names = {"index_add": ("dim", "index", "source", "alpha")}.get(kind, ("dim", "index", "src", "reduce"))
     base, *others = node.args
-    values = dict(zip(names, others, strict=False)) | node.kwargs
+    values: dict[str, Any] = dict(zip(names, others, strict=False)) | node.kwargs
     rows = values.get("source", values.get("src"))
     mode = REDUCTIONS.get(values.get("reduce", "sum"))
     reason = _reason(node, base, values, rows)
@@ -179,7 +186,7 @@ def read_segments(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
         reason = f"include_self must be False for reduce {values['reduce']!r}"
     if reason is not None or mode is None:
         return None, reason
-    table, indices, weights = _message(rows)
+    (table, indices, weights), wraps = _message(rows)
 
     def again(base: Any, rows: Tensor, keys: Any) -> Tensor:
         if kind == "index_add":
@@ -192,7 +199,9 @@ def read_segments(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
 
     column = _column(values["index"], rows)
     keys = values["index"] if column is None else column
-    return SegmentCall(node.name, mode, base, table, indices, weights, keys, 0.0, again, column is not None), None
+    return SegmentCall(
+        node.name, mode, base, table, indices, weights, keys, 0.0, again, column is not None, wraps
+    ), None
 
 
 def _column(index: fx.Node, rows: Any) -> fx.Node | None:
@@ -236,35 +245,37 @@ def _reason(node: fx.Node, base: Any, values: Mapping[str, Any], rows: Any) -> s
 
 
 def _read_lengths(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
-    values = dict(zip(("data", "reduce"), node.args, strict=False)) | node.kwargs
+    values: dict[str, Any] = dict(zip(("data", "reduce"), node.args, strict=False)) | node.kwargs
     rows, lengths, initial = values.get("data"), values.get("lengths"), values.get("initial")
-    mode = {**REDUCTIONS, "amax": None}.get(values.get("reduce"))  # type: ignore[arg-type]
-    if mode is None:
+    mode = REDUCTIONS.get(values["reduce"])
+    if mode is None or values["reduce"] == "amax":
         return None, f"reduce must be sum, mean or max, not {values.get('reduce')!r}"
     if not is_rows(rows) or not is_integers(lengths, 1) or values.get("axis", 0) != 0:
         return None, "it must be of rows of torch.float32 with 1-D lengths, along axis 0"
     if initial is not None and (mode == "max" or initial != 0):
         return None, f"initial must be left out, or 0 for a sum or mean, not {initial!r}"
-    table, indices, weights = _message(rows)
+    (table, indices, weights), wraps = _message(rows)
     empty = {"sum": 0.0, "mean": float("nan"), "max": float("-inf")}[mode] if initial is None else 0.0
 
     def again(base: Any, rows: Tensor, keys: Any) -> Tensor:
-        return torch.segment_reduce(rows, values["reduce"], lengths=keys, initial=initial)  # type: ignore[no-any-return]
+        return torch.segment_reduce(rows, values["reduce"], lengths=keys, initial=initial)
 
-    return SegmentCall(node.name, mode, None, table, indices, weights, lengths, empty, again), None
+    return SegmentCall(node.name, mode, None, table, indices, weights, lengths, empty, again, wraps=wraps), None
 
 
-def _message(rows: Any) -> tuple[Any, Any, Any]:
-    """Table, indices and weights of what is reduced: a gather, one times a column of weights, or rows as they are."""
+def _message(rows: Any) -> tuple[tuple[Any, Any, Any], bool]:
+    """Table, indices and weights of what is reduced: a gather, one times a column of weights, or rows as they are;
+    and whether negative indices count from the end.
+    """
     found = gathered(rows)
     if found is not None:
-        return *found, None
+        return (*found, None), wraps_indices(rows)
     if isinstance(rows, fx.Node) and rows.op.startswith("call_") and name_of(rows) in _PRODUCTS and len(rows.args) == 2:
         for part, weights in (rows.args, rows.args[::-1]):
             found, example = gathered(part), example_of(weights)
             if found is not None and is_rows(weights) and isinstance(weights, fx.Node) and example.shape[1] == 1:
-                return *found, weights
-    return rows, None, None
+                return (*found, weights), wraps_indices(part)
+    return (rows, None, None), False
 
 
 def messages_of(call: SegmentCall, node: fx.Node) -> Iterator[fx.Node]:
