@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from bench import launches, linearity, machine, speed
+from bench import host, launches, linearity, machine, speed
 from bench.options import Options
 from bench.report import Row, Suite, save, show
 from bench.synthesis import suite as synthesis
@@ -14,7 +14,8 @@ from daedal.cosim.memory_spec import MemorySpec
 from daedal.hw.config import PRESETS, Config
 
 SUITES: dict[str, Suite] = {
-    suite.name: suite for suite in (machine.SUITE, linearity.SUITE, launches.SUITE, speed.SUITE, synthesis.SUITE)
+    suite.name: suite
+    for suite in (machine.SUITE, linearity.SUITE, launches.SUITE, speed.SUITE, host.SUITE, synthesis.SUITE)
 }
 
 
@@ -37,7 +38,7 @@ SUITES: dict[str, Suite] = {
 def main(suites: tuple[str, ...], json_file: Path | None, config: str, target: str, memory: str, seed: int,
          units: tuple[str, ...], place_seeds: int, route_large: bool, quick: bool) -> None:  # fmt: skip
     """Measure the SUITEs: machine (throughput), linearity (of a launch's cost), launches (one behind the other), speed
-    (of simulators), synthesis (size, clock); default: all.
+    (of simulators), host (import, compilation, a launch), synthesis (size, clock); default: all.
 
     Ends with status 1 if something is broken or not equal to PyTorch. A goal that is missed is no error.
     """

@@ -13,6 +13,8 @@ nor the hardware description nor the compiler)::
     Turns an ``nn.Module`` or an ``ExportedProgram`` into an executable for one device.
 ``kernel``, ``dims``, ``f32``, ``i32``, ``i64``, ``zeros``, ``dot``, ``exp``, ``sqrt``, ``sigmoid``
     New operations as plain Python loops; ``compile`` takes a function with ``@daedal.kernel`` too.
+``graphs``
+    What ``torch.compile(model, backend="daedal")`` has made: which nodes run on the device, and what a batch costs.
 ``assemble``, ``disassemble``
     Program text to program bytes and back.
 ``DaedalError`` and its subclasses
@@ -42,6 +44,7 @@ from daedal.version import __version__
 
 if TYPE_CHECKING:
     from daedal.compiler.api import compile
+    from daedal.compiler.dynamo import graphs
     from daedal.compiler.loops.function import kernel
     from daedal.compiler.loops.names import dims, dot, exp, f32, i32, i64, sigmoid, sqrt, zeros
     from daedal.driver.device import Device
@@ -71,6 +74,7 @@ __all__ = [
     "dot",
     "exp",
     "f32",
+    "graphs",
     "i32",
     "i64",
     "kernel",
@@ -94,6 +98,7 @@ _LAZY = {
     "sigmoid": "daedal.compiler.loops.names",
     "sqrt": "daedal.compiler.loops.names",
     "zeros": "daedal.compiler.loops.names",
+    "graphs": "daedal.compiler.dynamo",
 }
 """Public name -> the module that defines it, imported when the name is first used."""
 

@@ -16,7 +16,6 @@ take all banks in turn.
 # One definition for RTL, driver and emulator: every bit of a memory address is the XOR of some bits of the place.
 # ``memory_bits`` is that table; everything else, here and elsewhere, works from it.
 
-from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -99,7 +98,19 @@ def place_bits(mapping: int, config: Config) -> tuple[int, ...]:
 
 def memory_address(address: int, config: Config) -> int:
     """The memory address of a program's address."""
-    return _map(place_of(address), memory_bits(class_of(address), config))
+    place, result = place_of(address), 0
+    keeps, moved = moved_bits(class_of(address), config)
+    for bit, mask in moved:
+        result |= ((place & mask).bit_count() & 1) << bit
+    return place & keeps | result
+
+
+@cache
+def moved_bits(mapping: int, config: Config) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """The bits of a place that stay where they are, as a mask, and each other bit of the memory address with its mask."""
+    masks = tuple(enumerate(memory_bits(mapping, config)))
+    moved = tuple((bit, mask) for bit, mask in masks if mask != 1 << bit)
+    return sum(mask for bit, mask in masks if mask == 1 << bit), moved
 
 
 def memory_addresses(places: NDArray[np.uint64], mapping: int, config: Config) -> NDArray[np.uint64]:
@@ -120,10 +131,6 @@ def granules(config: Config) -> tuple[int, ...]:
 def class_table(config: Config) -> tuple[int, ...]:
     """``memory_bits`` of all classes, one after the other: what the emulator works from."""
     return tuple(mask for mapping in range(CLASSES) for mask in memory_bits(mapping, config))
-
-
-def _map(place: int, masks: Sequence[int]) -> int:
-    return sum(((place & mask).bit_count() & 1) << bit for bit, mask in enumerate(masks))
 
 
 def _check(mapping: int) -> None:

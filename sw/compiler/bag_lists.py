@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ class Member:
     node: fx.Node
     call: BagCall
     request: Request
+    sources: tuple[Any, ...]
 
     @property
     def operation(self) -> Bag:
@@ -60,12 +62,13 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """A buffer that is written: the results of ``parts``, side by side, for ``node``."""
+    """A buffer that is written: the results of ``parts``, side by side, for ``node``; with ``join`` if it is one."""
 
     node: fx.Node
     parts: tuple[Member, ...]
+    join: Join | None = None
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Columns."""
         return sum(part.operation.width for part in self.parts)
@@ -91,6 +94,22 @@ class _Entry:
     result: Result
     column: int
     tile: int
+
+
+@dataclass(frozen=True)
+class EntryNumbers:
+    """What stays of an entry of the list from one launch to the next, addresses and distances in bytes.
+
+    ``rows`` and ``table`` are the table's, ``member`` and ``result`` tell which operation and which buffer it is for.
+    The address of its result is that of the buffer, plus ``place``, minus ``apart`` for each row that an entry takes.
+    """
+
+    rows: int
+    table: int
+    place: int
+    apart: int
+    member: int
+    result: int
 
 
 class Plan:
@@ -122,6 +141,25 @@ class Plan:
         apart = self.bags + 1
         return apart < LONGEST_BAG and apart * len(self._entries) < 1 << INDEX_BITS
 
+    def entries(self, device: Device) -> list[EntryNumbers]:
+        """What the list says, as far as it does not depend on the number of bags; makes the tables resident."""
+        tables = [_bind(device, member) for member in self.members]
+        found = []
+        for position, entry in enumerate(self._entries):
+            member = self.members.index(entry.member)
+            tile = entry.tile * ELEMENT_BYTES
+            found.append(
+                EntryNumbers(
+                    rows=tables[member].rows,
+                    table=tables[member].address + tile,
+                    place=entry.column * ELEMENT_BYTES + tile,
+                    apart=position * entry.result.width * ELEMENT_BYTES,
+                    member=member,
+                    result=self.results.index(entry.result),
+                )
+            )
+        return found
+
     def submit(self, device: Device, kernel: Kernel) -> tuple[dict[fx.Node, Tensor], Launch]:
         """Submit a launch of ``kernel``; the results, by node, whose content is there when it has ended well."""
         program = device.load_program(kernel.program)
@@ -150,7 +188,7 @@ class Plan:
 def _results(members: Sequence[Member], joins: Sequence[Join]) -> list[Result]:
     """The buffers that are written. A concatenation of different numbers of bags is left to PyTorch."""
     by_node = {member.node: member for member in members}
-    results = [Result(join.node, tuple(by_node[part] for part in join.parts)) for join in joins]
+    results = [Result(join.node, tuple(by_node[part] for part in join.parts), join) for join in joins]
     results = [result for result in results if len({part.request.rows for part in result.parts}) == 1]
     joined = {part for result in results for part in result.parts}
     return results + [Result(member.node, (member,)) for member in members if member not in joined]

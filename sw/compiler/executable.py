@@ -9,17 +9,19 @@ from torch import Tensor, fx
 
 from daedal.compiler.bag_lists import Member, Plan, check_fits
 from daedal.compiler.frontends.bag_list import BagList
-from daedal.compiler.frontends.calls import Call, find_calls
+from daedal.compiler.frontends.calls import BagCall, Call, LookupCall, find_calls
 from daedal.compiler.frontends.emb_builder import Bag, Lookup
-from daedal.compiler.frontends.groups import Join, find_groups, is_only_joined
+from daedal.compiler.frontends.groups import Join, find_groups
 from daedal.compiler.frontends.inputs import Request
+from daedal.compiler.frontends.segments import SegmentCall, SparseCall
 from daedal.compiler.frontends.signature import OtherInputs, check_inputs
-from daedal.compiler.interpreter import Interpreter, Work
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.list_faults import named
 from daedal.compiler.pipeline import compile_emb
+from daedal.compiler.prepared import Prepared, can_prepare
 from daedal.compiler.replaced import check_row_0, warning_of, warning_of_list
 from daedal.compiler.runtime import submit_kernel
+from daedal.compiler.schedule import Schedule, Work
 from daedal.compiler.submitted import Pending, Submitted
 from daedal.driver.device import Device
 from daedal.driver.launcher import Launch
@@ -44,19 +46,32 @@ class Executable:
         retrace: Callable[[Sequence[Any]], fx.GraphModule] | None,
         bounds: str = "fatal",
     ) -> None:
-        self._device, self._retrace, self.bounds = device, retrace, bounds
+        self.device, self._retrace, self.bounds = device, retrace, bounds
         self._kernels: dict[Bag | Lookup | BagList, Kernel | UnsupportedOperation] = {}
         self._current: dict[str, Kernel] = {}
-        self.stats = Stats()
+        self._last: Submitted | None = None
         self._set_graph(graph)
 
+    @property
+    def stats(self) -> Stats:
+        """The figures of the last call, summed over its launches; of a submitted one, see ``Submitted.stats``."""
+        return Stats() if self._last is None else self._last.stats
+
     def _set_graph(self, graph: fx.GraphModule) -> None:
-        calls, reasons = find_calls(graph.graph)
+        graph = _copy(graph)
+        calls, reasons = self._find(graph)
         if not calls:
             why = [f"{name}: {reason}" for name, reason in reasons.items()]
             raise UnsupportedOperation("; ".join(why) or _nothing(graph))
         self._graph, self._calls, self._reasons = graph, calls, reasons
-        self._groups = find_groups(graph.graph, calls)
+        self._schedule = self._schedule_of(graph, calls)
+
+    def _find(self, graph: fx.GraphModule) -> tuple[dict[fx.Node, Call], dict[str, str]]:
+        """The operations to offload, and the reasons against others."""
+        return find_calls(graph.graph)
+
+    def _schedule_of(self, graph: fx.GraphModule, calls: Mapping[fx.Node, Call]) -> Schedule:
+        return Schedule(graph, calls, find_groups(graph.graph, calls))
 
     # ------------------------------------------------------------------ running
 
@@ -66,13 +81,9 @@ class Executable:
         Raises IndexOutOfRange, InvalidOffsets, UnsupportedOperation for inputs that the operations cannot
         take, and what the device raises. Issues a BoundsWarning for each launch that there is to warn of.
         """
-        _ = self._device.target
-        submitted = Submitted(self._device.finish)
-        self.stats = Stats()
-        try:
-            result = self._evaluate(inputs, self._work(submitted, at_once=True))
-        finally:
-            self.stats = submitted.stats
+        _ = self.device.target
+        self._last = submitted = Submitted(self.device.finish)
+        result = self._evaluate(inputs, self._work(submitted, at_once=True))
         for warning in submitted.warnings:
             warnings.warn(warning, stacklevel=2)
         return result
@@ -84,7 +95,7 @@ class Executable:
         modules of embedding operations alone. Raises what is wrong with the inputs' types and shapes; all else comes
         with ``result()``, for this call only. The tables must not change before.
         """
-        _ = self._device.target
+        _ = self.device.target
         submitted = Submitted(Launch.result)
         submitted.value = self._evaluate(inputs, self._work(submitted, at_once=False))
         return submitted
@@ -95,28 +106,58 @@ class Executable:
         def call(call: Call, request: Request) -> Tensor:
             result, pending = self._start(call, request)
             submitted.add(pending)
-            if at_once:
+            if at_once or request.empty:
                 submitted.settle()
+            if request.empty:
+                result[request.buffers["offsets"].diff() == 0] = request.empty
             return result
+
+        def single(member: Member) -> Tensor:
+            try:
+                return call(member.call, member.request)
+            except UnsupportedOperation as error:
+                return self._refuse(member.call, member.sources, error)
 
         def group(members: Sequence[Member], joins: Sequence[Join]) -> Mapping[fx.Node, Tensor]:
             values: dict[fx.Node, Tensor] = {}
             for plan, kernel in self._plans(members, joins):
                 if kernel is None:
-                    values |= {member.node: call(member.call, member.request) for member in plan.members}
+                    values |= {member.node: single(member) for member in plan.members}
                     continue
                 results, pending = self._start_plan(plan, kernel)
                 submitted.add(pending)
                 if at_once:
                     submitted.settle()
-                values |= _with_parts(plan, results)
+                values |= _with_parts(plan, results, submitted.settle)
             return values
 
-        return Work(call, group, submitted.settle)
+        def again(prepared: Prepared, sources: Sequence[Any]) -> Mapping[fx.Node, Tensor] | None:
+            started = None if torch.is_grad_enabled() else prepared.start(sources)
+            if started is None:
+                return None
+            results, launch = started
+            submitted.add(Pending(launch, lambda error: named(error, prepared.members(sources)), lambda record: None))
+            if at_once:
+                submitted.settle()
+            self._current |= prepared.kernels
+            return _with_parts(prepared.plan, results, submitted.settle)
+
+        return Work(call, group, submitted.settle, self._refuse, self._prepare, again)
 
     def prepare(self, inputs: Sequence[Any]) -> None:
         """Compile what a call with inputs like these needs, without running it on the device."""
-        self._evaluate(inputs, Work(self._dry_run, self._dry_run_group, lambda: None))
+        self._evaluate(inputs, Work(self._dry_run, self._dry_run_group, lambda: None, self._refuse))
+
+    def _refuse(self, call: Call, sources: Sequence[Any], error: UnsupportedOperation) -> Tensor:
+        """What becomes of an operation that the machine cannot do: embeddings give no result, others are PyTorch's."""
+        if isinstance(call, BagCall) or (isinstance(call, LookupCall) and not call.is_gather):
+            raise error
+        return self._leave(call, sources, error)
+
+    def _leave(self, call: Call, sources: Sequence[Any], error: UnsupportedOperation) -> Tensor:
+        """Let PyTorch do it, and say why."""
+        self._reasons[call.name] = str(error).removeprefix(f"{call.name}: ")
+        return call.in_torch(*sources)
 
     def _evaluate(self, inputs: Sequence[Any], work: Work) -> Any:
         with torch.no_grad():
@@ -132,7 +173,7 @@ class Executable:
         self._current = {}
         check_inputs(self._graph, inputs)
         try:
-            return Interpreter(self._graph, self._calls, self._groups, work).run(*inputs)
+            return self._schedule.run(inputs, work)
         except AssertionError as error:
             reason = str(error).strip().splitlines()
             raise OtherInputs(
@@ -143,7 +184,7 @@ class Executable:
     def _kernel(self, calls: Sequence[Call], operation: Bag | Lookup | BagList) -> Kernel:
         if operation not in self._kernels:
             try:
-                self._kernels[operation] = compile_emb(operation.build(), self._device.config, self.bounds)
+                self._kernels[operation] = compile_emb(operation.build(), self.device.config, self.bounds)
             except UnsupportedOperation as error:
                 self._kernels[operation] = error
         kernel = self._kernels[operation]
@@ -160,22 +201,27 @@ class Executable:
         """Submit one operation; the tensor that its result will be in."""
         kernel = self._kernel([call], request.operation)
         self._check_tables([(call.name, request)])
-        name = call.table.target if isinstance(call.table, fx.Node) else call.name
-        table = self._device.bind_table(str(name), request.table)
-        buffers = {**request.buffers, "table": table, "out": (request.rows, table.dim)}
-        run = submit_kernel(self._device, kernel, buffers, request.values)
+        rows, width = request.table.shape
+        table: Any = request.table
+        if not isinstance(call.table, fx.Node):
+            table = self.device.bind_table(call.name, request.table)
+        elif call.table.op in ("placeholder", "get_attr"):  # what another node gives is used once
+            table = self.device.bind_table(str(call.table.target), request.table)
+        buffers = {**request.buffers, "table": table, "out": (request.rows, width)}
+        run = submit_kernel(self.device, kernel, buffers, request.values)
 
         def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
-            _say_where(error, call.name, request, table.rows)
+            _say_where(error, call.name, request, rows)
             return error
 
-        pending = Pending(run.launch, explain, self._warns(lambda record: warning_of(call.name, table.rows, record)))
-        return torch.from_numpy(run.outputs["out"]).reshape(request.shape), pending
+        pending = Pending(run.launch, explain, self._warns(lambda record: warning_of(call.name, rows, record)))
+        result = torch.from_numpy(run.outputs["out"]).reshape(request.shape)
+        return result, pending
 
     def _plans(self, members: Sequence[Member], joins: Sequence[Join]) -> list[tuple[Plan, Kernel | None]]:
         """The members in as few launches as their programs fit into; no kernel for one that is on its own."""
         present = {member.node for member in members}
-        plan = Plan(members, [join for join in joins if present.issuperset(join.parts)], self._device.config)
+        plan = Plan(members, [join for join in joins if present.issuperset(join.parts)], self.device.config)
         if len(members) == 1:
             return [(plan, None)]
         try:
@@ -185,20 +231,30 @@ class Executable:
             half = len(members) // 2
             return [*self._plans(members[:half], joins), *self._plans(members[half:], joins)]
 
+    def _prepare(self, members: Sequence[Member], joins: Sequence[Join]) -> Prepared | None:
+        """These operations made ready for other batches, if they are one launch that needs no looking at."""
+        if self.bounds in ("warn", "ignore") or torch.is_grad_enabled():
+            return None
+        (plan, kernel), *others = self._plans(members, joins)
+        if others or kernel is None or not can_prepare(plan):
+            return None
+        return Prepared(plan, kernel, self.device)
+
     def _dry_run_group(self, members: Sequence[Member], joins: Sequence[Join]) -> dict[fx.Node, Tensor]:
         values: dict[fx.Node, Tensor] = {}
         for plan, kernel in self._plans(members, joins):
             if kernel is None:
                 values |= {member.node: self._dry_run(member.call, member.request) for member in plan.members}
             else:
-                values |= _with_parts(plan, {result.node: torch.zeros(result.shape) for result in plan.results})
+                zeros = {result.node: torch.zeros(result.shape) for result in plan.results}
+                values |= _with_parts(plan, zeros, lambda: None)
         return values
 
     def _start_plan(self, plan: Plan, kernel: Kernel) -> tuple[dict[fx.Node, Tensor], Pending]:
         """Submit operations that run together; the tensors that their results will be in."""
         members = plan.members
         self._check_tables([(member.call.name, member.request) for member in members])
-        results, launch = plan.submit(self._device, kernel)
+        results, launch = plan.submit(self.device, kernel)
         warn = self._warns(lambda record: warning_of_list(members, record))
         return results, Pending(launch, lambda error: named(error, members), warn)
 
@@ -217,6 +273,11 @@ class Executable:
     def kernels(self) -> dict[str, Kernel]:
         """The kernel of each offloaded node, as used last."""
         return dict(self._current)
+
+    @property
+    def offloaded(self) -> tuple[str, ...]:
+        """The nodes that run on the device."""
+        return tuple(call.name for call in self._calls.values() if call.name not in self._reasons)
 
     @property
     def program(self) -> bytes:
@@ -241,22 +302,39 @@ class Executable:
             raise DaedalError(f"node must be one of {', '.join(self._current)}, not {node!r}")
         return self._current[node].ir(level)
 
+    @property
+    def code(self) -> str:
+        """The module's code: launches, and what PyTorch runs between them."""
+        return self._schedule.code
+
     def explain(self) -> str:
         """Which embedding operations run on the device, and why others do not; all else runs in PyTorch."""
-        lines = [f"{call.name}: on the device" for call in self._calls.values()]
+        remarks = {
+            call.name: call.remark for call in self._calls.values() if isinstance(call, SegmentCall | SparseCall)
+        }
+        lines = [f"{n}: on the device" + (f"; {remarks[n]}" if n in remarks else "") for n in self.offloaded]
         lines += [f"{name}: in PyTorch, because {reason}" for name, reason in self._reasons.items()]
         return "\n".join(lines)
 
 
-def _with_parts(plan: Plan, results: Mapping[fx.Node, Tensor]) -> dict[fx.Node, Tensor]:
-    """The results by node, those of the parts of concatenations too."""
+def _with_parts(plan: Plan, results: Mapping[fx.Node, Tensor], settle: Callable[[], None]) -> dict[fx.Node, Tensor]:
+    """The results by node, and copies, once they are there, of parts of concatenations that others use as well."""
     values = dict(results)
     for result in plan.results:
-        if result.node not in {part.node for part in result.parts}:
+        if result.join is not None and len(result.join.private) < len(result.parts):
+            settle()
             for part, column in zip(result.parts, result.columns, strict=True):
-                rows = results[result.node][:, column : column + part.operation.width]
-                values[part.node] = rows if is_only_joined(part.node, result.node) else rows.clone()
+                if part.node not in result.join.private:
+                    values[part.node] = results[result.node][:, column : column + part.operation.width].clone()
     return values
+
+
+def _copy(graph: fx.GraphModule) -> fx.GraphModule:
+    """The same graph again, over the same parameters: what is given stays as it is."""
+    copied, nodes = fx.Graph(), dict[fx.Node, fx.Node]()
+    copied.set_codegen(graph.graph._codegen)
+    copied.output(copied.graph_copy(graph.graph, nodes))
+    return fx.GraphModule(graph, copied)
 
 
 def _nothing(graph: fx.GraphModule) -> str:

@@ -25,8 +25,7 @@ class Pending:
 class Submitted:
     """The result of a call that was submitted, as a future; also works with ``await``.
 
-    ``value`` is the result, whose tensors are filled when their launches end; ``stats`` are the figures of the
-    launches that have been waited for.
+    ``value`` is the result, whose tensors are filled when their launches end.
 
     Parameters
     ----------
@@ -38,8 +37,14 @@ class Submitted:
         self._wait = wait
         self._pending: list[Pending] = []
         self._error: DaedalError | None = None
-        self.stats, self.warnings = Stats(), list[BoundsWarning]()
+        self._records: list[Record] = []
+        self.warnings = list[BoundsWarning]()
         self.value: Any = None
+
+    @property
+    def stats(self) -> Stats:
+        """The figures of the launches that have been waited for; added up when somebody asks."""
+        return sum((record.stats for record in self._records), Stats())
 
     def add(self, pending: Pending) -> None:
         """A launch that the result comes from."""
@@ -86,7 +91,7 @@ class Submitted:
                 raise
             raise self._error from error
         del self._pending[0]
-        self.stats = self.stats + record.stats
+        self._records.append(record)
         warning = pending.warning(record)
         if warning is not None:
             self.warnings.append(warning)

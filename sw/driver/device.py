@@ -150,6 +150,12 @@ class Device:
         _ = self.target
         return self._tables.uploads
 
+    @property
+    def table_changes(self) -> int:
+        """How often a table was uploaded or dropped so far: while this stays, every table is where and as it was."""
+        _ = self.target
+        return self._tables.changes
+
     def bind_table(self, name: str, source: Any, *, mapping: int | None = None) -> Table:
         """Make a 2-D torch tensor or NumPy array resident; see :meth:`TableStore.bind`."""
         _ = self.target

@@ -147,6 +147,7 @@ class Launcher:
 
     def __init__(self, target: Target, registers: Registers, allocator: Allocator, config: Config) -> None:
         self._target, self._registers, self._config = target, registers, config
+        self._counting = target if isinstance(target, Counting) else None
         block_bytes = 8 * launch_block_words(config.arguments)
         self._slots = [
             (
@@ -290,8 +291,8 @@ class Launcher:
                 return None, DaedalError(
                     f"the completion record must be of launch {launch.number}, not {record.launch}"
                 )
-            if last and isinstance(self._target, Counting):
-                _compare(record, self._target.counted())
+            if last and self._counting is not None:
+                _compare(record, self._counting.counted())
         except DaedalError as error:
             return None, error
         return record, None

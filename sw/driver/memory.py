@@ -20,6 +20,9 @@ from daedal.hw.isa.mapping import (
 MOST_BYTES = 1 << 24
 """Most bytes that are put in another order at a time."""
 
+MOST_ORDERS, SMALL_BYTES = 256, 1 << 18
+"""How many orders of granules are kept, of ranges of at most so many bytes."""
+
 
 class DeviceMemory:
     """Reads and writes ranges of one mapping class each; a target's own primitives know memory addresses only."""
@@ -27,6 +30,7 @@ class DeviceMemory:
     def __init__(self, target: Target, config: Config) -> None:
         self._target, self._config = target, config
         self.array_mapping = array_mapping(config)
+        self._orders: dict[tuple[int, int], NDArray[np.uint64]] = {}
 
     def write(self, address: int, data: bytes | memoryview) -> None:
         """Write a contiguous buffer's bytes from this address on."""
@@ -75,10 +79,17 @@ class DeviceMemory:
 
     def _order(self, address: int, size: int) -> NDArray[np.uint64]:
         """For each granule of whole superblocks, in the program's order: which one it is in memory."""
+        if (address, size) in self._orders:
+            return self._orders[address, size]
         mapping, first = class_of(address), place_of(address)
         granule = granule_bytes(mapping, self._config)
         places = np.arange(first, first + size, granule, dtype=np.uint64)
-        return (memory_addresses(places, mapping, self._config) - np.uint64(first)) // np.uint64(granule)
+        order = (memory_addresses(places, mapping, self._config) - np.uint64(first)) // np.uint64(granule)
+        if size <= SMALL_BYTES:  # the buffers of launches, which are in the same places again and again
+            if len(self._orders) == MOST_ORDERS:
+                self._orders.clear()
+            self._orders[address, size] = order
+        return order
 
     def _granules(self, raw: NDArray[np.uint8], address: int) -> NDArray[np.void]:
         """Bytes as granules of the address's mapping class."""

@@ -20,8 +20,15 @@ from daedal.hw.isa.program import unpack
 
 RECORD_BYTES = 8 * RECORD_WORDS
 
-_STALL = "STALL_"
-_MARK = "MARK_"
+
+def _named(prefix: str) -> tuple[tuple[str, Counter], ...]:
+    """The counters whose names begin so, with the rest of their names as users see it."""
+    return tuple((c.name.removeprefix(prefix).lower(), c) for c in Counter if c.name.startswith(prefix))
+
+
+_STALLS, _MARKS = _named("STALL_"), _named("MARK_")
+_WORDS = tuple((counter, RecordWord.COUNTERS.value + counter.value) for counter in Counter)
+"""Each counter with its word of the record; looked up once, for a record is decoded in every launch."""
 
 
 @dataclass
@@ -75,6 +82,8 @@ class Stats:
         return iter(self.keys())
 
     def __add__(self, other: "Stats") -> "Stats":
+        if not self.launches:
+            return other
         names = [
             "cycles",
             "launches",
@@ -142,7 +151,7 @@ class Record:
                 value=words[RecordWord.VALUE.value],
                 address=words[RecordWord.ADDRESS.value],
                 registers=words[first : first + config.registers],
-                counters={counter: words[RecordWord.COUNTERS.value + counter.value] for counter in Counter},
+                counters={counter: words[word] for counter, word in _WORDS},
                 bus_bytes=config.bus_bytes,
             )
         except ValueError as error:
@@ -156,24 +165,20 @@ class Record:
     @property
     def stats(self) -> Stats:
         """The counters by the names that users see."""
-        count = {counter.name: value for counter, value in self.counters.items()}
+        count = self.counters
         return Stats(
-            cycles=count["CYCLES"],
+            cycles=count[Counter.CYCLES],
             launches=1,
-            rows=count["ROWS"],
-            lookups=count["LOOKUPS"],
-            lines_read=count["LINES_READ"],
-            lines_written=count["LINES_WRITTEN"],
-            bytes_read=count["LINES_READ"] * self.bus_bytes,
-            bytes_written=count["BYTES_WRITTEN"],
-            bounds_warnings=count["BOUNDS_WARNINGS"],
-            stalls=_named(count, _STALL),
-            marks=_named(count, _MARK),
+            rows=count[Counter.ROWS],
+            lookups=count[Counter.LOOKUPS],
+            lines_read=count[Counter.LINES_READ],
+            lines_written=count[Counter.LINES_WRITTEN],
+            bytes_read=count[Counter.LINES_READ] * self.bus_bytes,
+            bytes_written=count[Counter.BYTES_WRITTEN],
+            bounds_warnings=count[Counter.BOUNDS_WARNINGS],
+            stalls={name: count[counter] for name, counter in _STALLS},
+            marks={name: count[counter] for name, counter in _MARKS},
         )
-
-
-def _named(count: Mapping[str, int], prefix: str) -> dict[str, int]:
-    return {name.removeprefix(prefix).lower(): value for name, value in count.items() if name.startswith(prefix)}
 
 
 def _hang(record: Record) -> DaedalError:

@@ -67,6 +67,8 @@ class TableStore(Mapping[str, Table]):
         self._tables: dict[str, Table] = {}
         self._origins: dict[str, _Origin] = {}
         self.uploads = 0
+        self.changes = 0
+        """Uploads and drops: while this stays, so do all tables."""
 
     def __getitem__(self, name: str) -> Table:
         return self._tables[name]
@@ -100,6 +102,7 @@ class TableStore(Mapping[str, Table]):
 
     def drop(self, name: str) -> None:
         """Give back the memory of the table ``name``; KeyError if there is none."""
+        self.changes += 1
         self._allocator.free(self._tables.pop(name).address)
         del self._origins[name]
 
@@ -125,6 +128,7 @@ class TableStore(Mapping[str, Table]):
         self._tables[name] = Table(address, rows, dim, pitch, str(array.dtype))
         self._upload(self._tables[name], array)
         self.uploads += 1
+        self.changes += 1
 
     def _upload(self, table: Table, array: NDArray[Any]) -> None:
         row_bytes = table.dim * array.itemsize

@@ -7,8 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import fx
+from torch import Tensor, fx
 from torch.nn import functional
+
+from daedal.compiler.frontends.segments import (
+    SegmentCall,
+    SparseCall,
+    example_of,
+    gathered,
+    is_integers,
+    is_rows,
+    messages_of,
+    name_of,
+    plain_zeros,
+    read_segments,
+    read_sparse,
+    wraps_indices,
+)
 
 MODES = {0: "sum", 1: "mean", 2: "max"}
 """Modes of ``aten.embedding_bag``."""
@@ -66,6 +81,9 @@ _LOOKUPS: dict[object, Sequence[str]] = {
 }
 
 
+NEEDS_GRADIENT = "it needs a gradient, and gradients are PyTorch's"
+
+
 @dataclass(frozen=True)
 class BagCall:
     """A pooling of bags in a graph; ``table``, ``indices``, ``offsets`` and ``weights`` are nodes or
@@ -81,6 +99,27 @@ class BagCall:
     padding: int | None
     include_last_offset: bool
     gives_tuple: bool
+    is_sparse: bool = False
+    is_scaled: bool = False
+
+    @property
+    def sources(self) -> tuple[Any, ...]:
+        """What it works on, in the order of ``bag_request``."""
+        return self.table, self.indices, self.offsets, self.weights
+
+    def in_torch(self, table: Any, indices: Any, offsets: Any, weights: Any) -> Tensor:
+        """What PyTorch makes of these values of its sources."""
+        return functional.embedding_bag(
+            indices,
+            table,
+            offsets,
+            mode=self.mode,
+            per_sample_weights=weights,
+            include_last_offset=self.include_last_offset,
+            padding_idx=self.padding,
+            sparse=self.is_sparse,
+            scale_grad_by_freq=self.is_scaled,
+        )
 
 
 @dataclass(frozen=True)
@@ -90,9 +129,31 @@ class LookupCall:
     name: str
     table: Any
     indices: Any
+    padding: int | None = None
+    is_sparse: bool = False
+    is_scaled: bool = False
+    wraps: bool = False
+    """Negative indices count from the end."""
+    is_gather: bool = False
+    """Indices are those of ``torch.gather``: a column, expanded."""
+
+    @property
+    def sources(self) -> tuple[Any, ...]:
+        """What it works on, in the order of ``lookup_request``."""
+        return self.table, self.indices
+
+    def in_torch(self, table: Any, indices: Any) -> Tensor:
+        """What PyTorch makes of these values of its sources."""
+        if self.is_gather:
+            return torch.gather(table, 0, indices)
+        if self.wraps:
+            return table[indices]  # type: ignore[no-any-return]
+        return functional.embedding(
+            indices, table, self.padding, sparse=self.is_sparse, scale_grad_by_freq=self.is_scaled
+        )
 
 
-Call = BagCall | LookupCall
+Call = BagCall | LookupCall | SegmentCall | SparseCall
 
 
 def is_embedding(node: fx.Node) -> bool:
@@ -100,26 +161,78 @@ def is_embedding(node: fx.Node) -> bool:
     return node.op == "call_function" and (node.target in _BAGS or node.target in _LOOKUPS)
 
 
-def find_calls(graph: fx.Graph) -> tuple[dict[fx.Node, Call], dict[str, str]]:
+def find_calls(graph: fx.Graph, *, trains: bool = False) -> tuple[dict[fx.Node, Call], dict[str, str]]:
     """The operations to offload, by node; and why those embedding operations that stay on the host do, by
-    name.
+    name. With ``trains`` what is known to need a gradient stays.
     """
     calls: dict[fx.Node, Call] = {}
     reasons: dict[str, str] = {}
+    call: Call | None
+    plain_zeros(graph)
     for node in graph.nodes:
         if is_embedding(node):
             call, reason = _read(node)
-            if reason is None:
-                calls[node] = call
-            else:
-                reasons[node.name] = reason
+        else:
+            call, reason = _read_other(node)
+        if call is not None and trains and reason is None and any(_needs_gradient(source) for source in call.sources):
+            reason = NEEDS_GRADIENT
+        if reason is not None:
+            reasons[node.name] = reason
+        elif call is not None:
+            calls[node] = call
+    for node, call in list(calls.items()):
+        if isinstance(call, SegmentCall):
+            for message in messages_of(call, node):
+                calls.pop(message, None)
+    reasons |= _sums(calls)
     return calls, reasons
+
+
+def _read_other(node: fx.Node) -> tuple[Call | None, str | None]:
+    """Operations that are no embedding by name but do what one does."""
+    found = gathered(node) or _gathered_along(node)
+    if found is not None:
+        return LookupCall(node.name, *found, wraps=wraps_indices(node), is_gather=name_of(node) == "gather"), None
+    sparse = read_sparse(node)
+    return (sparse, None) if sparse is not None else read_segments(node)
+
+
+def _gathered_along(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:
+    """Table and 2-D indices, if a node is ``gather`` along dim 0."""
+    if not node.op.startswith("call_") or name_of(node) != "gather":
+        return None
+    values = dict(zip(("input", "dim", "index"), node.args, strict=False)) | node.kwargs
+    table, indices = values.get("input"), values.get("index")
+    if values.get("dim") != 0 or not isinstance(table, fx.Node) or not isinstance(indices, fx.Node):
+        return None
+    if not is_rows(table) or not is_integers(indices, 2) or name_of(indices) not in ("expand", "expand_as"):
+        return None
+    return table, indices
+
+
+def _sums(calls: Mapping[fx.Node, Call]) -> dict[str, str]:
+    """Why a sum or mean of rows that a lookup gives stays in PyTorch."""
+    return {
+        user.name: "PyTorch adds such rows in an order of its own, which depends on their number and width"
+        for node, call in calls.items()
+        if isinstance(call, LookupCall)
+        for user in node.users
+        if user.op.startswith("call_") and name_of(user) in ("sum", "mean")
+    }
+
+
+def _needs_gradient(source: Any) -> bool:
+    example = example_of(source)
+    return isinstance(example, Tensor) and example.requires_grad
 
 
 def _read(node: fx.Node) -> tuple[Call, str | None]:
     if node.target in _LOOKUPS:
         values = _bind(node, _LOOKUPS[node.target])
-        lookup = LookupCall(node.name, values["weight"], values["input"])
+        padding = values.get("padding_idx")
+        lookup = LookupCall(
+            node.name, values["weight"], values["input"], None if padding == -1 else padding, *_gradient(values)
+        )
         return lookup, _common_reason(values)
     parameters, default_mode = _BAGS[node.target]
     values = _bind(node, parameters)
@@ -139,8 +252,15 @@ def _read(node: fx.Node) -> tuple[Call, str | None]:
         padding,
         bool(values.get("include_last_offset", False)),
         gives_tuple=not is_functional,
+        is_sparse=_gradient(values)[0],
+        is_scaled=_gradient(values)[1],
     )
     return call, _bag_reason(node, call, values) or _common_reason(values)
+
+
+def _gradient(values: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Options that only gradients depend on: sparse, scaled by frequency."""
+    return bool(values.get("sparse")), bool(values.get("scale_grad_by_freq"))
 
 
 def _bind(node: fx.Node, parameters: Sequence[str]) -> Mapping[str, Any]:

@@ -24,10 +24,13 @@ _IN_PLACE = (
 
 @dataclass(frozen=True)
 class Join:
-    """A concatenation, along the columns, of nothing but results of one group."""
+    """A concatenation, along the columns, of nothing but results of one group; ``private`` are those parts that
+    nothing else uses.
+    """
 
     node: fx.Node
     parts: tuple[fx.Node, ...]
+    private: frozenset[fx.Node]
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,14 @@ def find_groups(graph: fx.Graph, calls: Mapping[fx.Node, Call]) -> list[Group]:
 
 
 def _has_effects(node: fx.Node) -> bool:
-    """Whether a node may change a tensor that another one reads."""
+    """Whether a node may change a tensor that another one reads, or whether PyTorch remembers what comes after it."""
     if node.op == "call_function":
         schema = getattr(node.target, "_schema", None)
         if schema is not None:
             return bool(schema.is_mutable)
         name = getattr(node.target, "__name__", "")
+        if "grad_enabled" in name:
+            return True
         in_place = name.endswith("_") or name in _IN_PLACE or bool(node.kwargs.get("inplace"))
         return in_place or node.kwargs.get("out") is not None
     return node.op == "call_module" or (node.op == "call_method" and str(node.target).endswith("_"))
@@ -93,7 +98,7 @@ def _joins(graph: fx.Graph, group: list[fx.Node], calls: Mapping[fx.Node, Call])
         members = [part for part in parts if part in group and part not in taken]
         if len(members) == len(parts) == len(set(parts)):
             taken.update(members)
-            yield Join(node, tuple(members))
+            yield Join(node, tuple(members), frozenset(part for part in members if _is_only_joined(part, node)))
 
 
 def _source(part: object, calls: Mapping[fx.Node, Call]) -> fx.Node | None:
@@ -108,7 +113,7 @@ def _source(part: object, calls: Mapping[fx.Node, Call]) -> fx.Node | None:
     return part if isinstance(call, BagCall) and not call.gives_tuple else None
 
 
-def is_only_joined(node: fx.Node, join: fx.Node) -> bool:
+def _is_only_joined(node: fx.Node, join: fx.Node) -> bool:
     """Whether nothing but ``join`` uses the pooled rows of ``node``."""
     users = set(node.users)
     rows = {inner for user in users if user.target is getitem for inner in user.users}

@@ -2,15 +2,17 @@
 takes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from daedal.compiler.frontends.calls import BagCall, LookupCall
+from daedal.compiler.frontends.calls import BagCall, Call, LookupCall
 from daedal.compiler.frontends.emb_builder import Bag, Lookup
-from daedal.errors import InvalidOffsets, UnsupportedOperation
+from daedal.compiler.frontends.segments import SegmentCall, SparseCall
+from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 
 INDEX_BITS = {torch.int32: 32, torch.int64: 64}
 
@@ -45,15 +47,132 @@ class Request:
     values: dict[str, int]
     rows: int
     shape: tuple[int, ...]
+    empty: float = 0.0
+    """What a bag without rows gets in the end."""
+
+
+def request_of(call: Call, sources: Sequence[Any]) -> Request:
+    """The request for a call with these values of its sources."""
+    match call:
+        case LookupCall():
+            return lookup_request(call, *sources)
+        case BagCall():
+            return bag_request(call, *sources)
+        case SegmentCall():
+            return segment_request(call, *sources)
+        case SparseCall():
+            return sparse_request(call, *sources)
 
 
 def lookup_request(call: LookupCall, table: Any, indices: Any) -> Request:
     """The request for a gather; UnsupportedOperation for inputs that it cannot take."""
     width = _check_table(call.name, table)
     bits = _check_integers(call.name, "indices", indices)
+    if call.is_gather:
+        indices = column_of(call.name, indices, width)
     flat = indices.detach().reshape(-1).contiguous()
+    if call.wraps:
+        flat = _wrapped(flat, len(table))
     shape = (*indices.shape, width)
     return Request(Lookup(width, bits), table, {"indices": flat}, {}, flat.numel(), shape)
+
+
+def _wrapped(indices: Tensor, rows: int) -> Tensor:
+    """Indices of which negative ones count from the end; those out of range stay so."""
+    if not indices.numel() or int(indices.min()) >= 0:
+        return indices
+    return torch.where(indices < 0, indices + rows, indices)
+
+
+def column_of(name: str, keys: Tensor, width: int) -> Tensor:
+    """The rows that a 2-D index names, if it names whole rows: a column that was expanded."""
+    if keys.shape[1] != width or (width > 1 and keys.stride(1) != 0):
+        raise UnsupportedOperation(f"{name}: the index must be one column, expanded to the {width} of the rows")
+    return keys[:, 0]
+
+
+def segment_request(call: SegmentCall, base: Any, table: Any, indices: Any, weights: Any, keys: Any) -> Request:
+    """The request for a reduction by destination; see :mod:`daedal.compiler.frontends.segments`."""
+    width = _check_table(call.name, table)
+    count = len(table) if indices is None else len(indices)
+    if base is None:
+        offsets = torch.cat([keys.new_zeros(1), keys.cumsum(0)]).to(torch.int64)
+        order = None
+        if len(keys) and (int(keys.min()) < 0 or int(offsets[-1]) != count):
+            raise UnsupportedOperation(f"{call.name}: lengths must add up to the number of rows, {count}")
+    else:
+        if call.is_column:
+            keys = keys[:, 0]
+        elif keys.dim() == 2:
+            keys = column_of(call.name, keys, width)
+        if tuple(base.shape[1:]) != (width,) or len(keys) != count:
+            raise UnsupportedOperation(f"{call.name}: there must be a destination for each row, and columns as in rows")
+        offsets, order = _row_order(call.name, keys, len(base))
+    if call.mode == "max":
+        _check_maximum(call, table)
+    if call.wraps and indices is not None:
+        indices = _wrapped(indices, len(table))
+    if indices is None:
+        indices = torch.arange(count) if order is None else order
+    elif order is not None:
+        indices = indices[order]
+    buffers = {"indices": indices.detach().contiguous(), "offsets": offsets}
+    if weights is not None:
+        flat = weights.detach().reshape(-1)
+        buffers["weights"] = (flat if order is None else flat[order]).contiguous()
+    rows = len(offsets) - 1
+    bits = INDEX_BITS[indices.dtype]
+    operation = Bag(call.mode, width, bits, 64, is_weighted=weights is not None)
+    return Request(operation, table, buffers, {}, rows, (rows, width), call.empty)
+
+
+def _check_maximum(call: SegmentCall, table: Tensor) -> None:
+    """Raise UnsupportedOperation for rows whose maximum PyTorch takes in another way than bags."""
+    if bool(table.isnan().any()):
+        raise UnsupportedOperation(f"{call.name}: rows must be free of NaN for a maximum, which PyTorch hands on")
+    if call.base is not None:
+        signs = table.signbit()[table == 0]
+        if bool(signs.any()) and not bool(signs.all()):
+            raise UnsupportedOperation(
+                f"{call.name}: rows must not have +0.0 and -0.0 for a maximum: which of them PyTorch takes depends "
+                "on the width"
+            )
+
+
+def sparse_request(call: SparseCall, matrix: Any, table: Any) -> Request:
+    """The request for a sparse times a dense matrix: of rows in COO, PyTorch adds with fused products, in CSR not."""
+    width = _check_table(call.name, table)
+    if matrix.dim() != 2 or matrix.dense_dim() or matrix.shape[1] != len(table):
+        raise UnsupportedOperation(
+            f"{call.name}: the matrix must have 2 dimensions, the second of {len(table)}, "
+            f"not shape {tuple(matrix.shape)}"
+        )
+    if matrix.layout is torch.sparse_csr:
+        offsets, columns, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
+    else:
+        places, values = matrix._indices(), matrix._values()
+        offsets, order = _row_order(call.name, places[0], len(matrix))
+        columns = places[1]
+        if order is not None:
+            columns, values = columns[order], values[order]
+    operation = Bag(
+        "sum", width, INDEX_BITS[columns.dtype], INDEX_BITS[offsets.dtype], is_weighted=True,
+        is_fused=matrix.layout is torch.sparse_coo,
+    )  # fmt: skip
+    buffers = {"indices": columns.contiguous(), "offsets": offsets, "weights": values.detach().contiguous()}
+    return Request(operation, table, buffers, {}, len(matrix), (len(matrix), width))
+
+
+def _row_order(name: str, keys: Tensor, rows: int) -> tuple[Tensor, Tensor | None]:
+    """Offsets of the entries of each of the rows that ``keys`` name, and a stable order if they are not in one."""
+    if keys.numel() and not 0 <= int(keys.min()) <= int(keys.max()) < rows:
+        bad = int(keys.min()) if int(keys.min()) < 0 else int(keys.max())
+        raise IndexOutOfRange(f"{name}: destination {bad} is out of range for a result of {rows} rows: correct it")
+    counts = torch.bincount(keys, minlength=rows)
+    offsets = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    if bool((keys[1:] >= keys[:-1]).all()):
+        return offsets, None
+    return offsets, torch.argsort(keys, stable=True)
 
 
 def bag_request(call: BagCall, table: Any, indices: Any, offsets: Any, weights: Any) -> Request:

@@ -52,11 +52,14 @@ def _export(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
     def open_sizes(value: Any) -> Any:
         return dict.fromkeys(range(value.dim()), Dim.AUTO) if isinstance(value, torch.Tensor) else None
 
-    sizes = tuple(pytree.tree_map(open_sizes, value) for value in example_inputs)
+    sizes: Any = tuple(pytree.tree_map(open_sizes, value) for value in example_inputs)
     kinds = [parameter.kind for parameter in inspect.signature(module.forward).parameters.values()]
     if inspect.Parameter.VAR_POSITIONAL in kinds:
         first = kinds.index(inspect.Parameter.VAR_POSITIONAL)
         sizes = (*sizes[:first], sizes[first:])
+    leaves = pytree.tree_leaves(example_inputs)
+    if any(isinstance(value, torch.Tensor) and value.layout is not torch.strided for value in leaves):
+        sizes = None  # PyTorch exports sparse tensors with fixed sizes only: other sizes lead to another trace
     with warnings.catch_warnings(), _quiet("torch._export.non_strict_utils"):
         warnings.simplefilter("ignore")
         program = torch.export.export(module, tuple(example_inputs), dynamic_shapes=sizes)

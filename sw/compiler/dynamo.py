@@ -1,0 +1,178 @@
+"""``torch.compile(model, backend="daedal")``: Dynamo's graphs, whose embedding operations run on a device.
+
+PyTorch finds :func:`backend` by its entry point of the group ``torch_dynamo_backends``.
+"""
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+
+from daedal.compiler.executable import Executable
+from daedal.compiler.frontends.calls import Call, find_calls
+from daedal.compiler.frontends.groups import find_groups
+from daedal.compiler.rest import Compiled, compile_graph
+from daedal.compiler.schedule import Schedule, Work
+from daedal.compiler.transforms.emitter import BOUNDS
+from daedal.driver.device import Device
+from daedal.driver.record import Stats
+from daedal.errors import UnsupportedOperation
+
+
+@dataclass(frozen=True)
+class Options:
+    """What ``torch.compile(..., options={…})`` may say.
+
+    Attributes
+    ----------
+    device
+        The device to run on; left out, a ``ddr3`` emulator that is opened once and kept.
+    bounds
+        What an index outside its table does, as in ``daedal.compile``.
+    backend
+        The Dynamo backend for all that PyTorch runs: ``eager`` (as it is, equal to eager PyTorch bit for bit),
+        ``inductor``, or any other name that ``torch.compile`` knows.
+    """
+
+    device: Device | None = None
+    bounds: str = "fatal"
+    backend: str = "eager"
+
+    @classmethod
+    def read(cls, options: Mapping[str, Any] | None) -> "Options":
+        """The options, checked. ValueError for a name or value that there is not, TypeError for another device."""
+        names = list(cls.__dataclass_fields__)
+        for name in options or ():
+            if name not in names:
+                raise ValueError(f"an option of backend 'daedal' must be one of {', '.join(names)}, not {name!r}")
+        read = cls(**(options or {}))
+        if read.device is not None and not isinstance(read.device, Device):
+            raise TypeError(f"option device must be what daedal.Device.open gives, not {read.device!r}")
+        if read.bounds not in BOUNDS:
+            raise ValueError(f"option bounds must be one of {', '.join(BOUNDS)}, not {read.bounds!r}")
+        if read.backend == "daedal" or read.backend not in torch._dynamo.list_backends(()):
+            raise ValueError(
+                f"option backend must be another backend of torch.compile, such as eager or inductor, "
+                f"not {read.backend!r}"
+            )
+        return read
+
+
+class GraphExecutable(Executable):
+    """A graph of Dynamo's, of which PyTorch runs what the machine cannot do, and what needs a gradient.
+
+    Parameters
+    ----------
+    graph, device, bounds
+        As for :class:`Executable`.
+    trains
+        Whether PyTorch may be asked for gradients.
+    rest
+        The Dynamo backend for all that PyTorch runs.
+    """
+
+    def __init__(self, graph: fx.GraphModule, device: Device, bounds: str, *, trains: bool, rest: str) -> None:
+        self._trains, self._rest = trains, rest
+        super().__init__(graph, device, None, bounds)
+
+    def _find(self, graph: fx.GraphModule) -> tuple[dict[fx.Node, Call], dict[str, str]]:
+        return find_calls(graph.graph, trains=self._trains)
+
+    def _schedule_of(self, graph: fx.GraphModule, calls: Mapping[fx.Node, Call]) -> Schedule:
+        return Schedule(graph, calls, find_groups(graph.graph, calls), self._rest)
+
+    def _evaluate(self, inputs: Sequence[Any], work: Work) -> Any:
+        return self._schedule.run(inputs, work)
+
+    def _refuse(self, call: Call, sources: Sequence[Any], error: UnsupportedOperation) -> Tensor:
+        return self._leave(call, sources, error)
+
+
+class CompiledGraph:
+    """A graph that ``torch.compile`` gave to Daedal, and what became of it; see :func:`graphs`.
+
+    ``device`` is where its embedding operations run; ``executable`` does them, None if all of the graph is PyTorch's.
+    """
+
+    def __init__(self, device: Device, reasons: Mapping[str, str], executable: Executable | None, run: Compiled):
+        self.device, self.executable = device, executable
+        self._reasons, self._run = dict(reasons), run
+        self.on_call: Callable[[tuple[Any, ...]], Any] | None = None
+        """Is shown the inputs of each call: the graph's placeholders, parameters among them."""
+
+    def __call__(self, *inputs: Any) -> Any:
+        """The graph's results for these inputs."""
+        if self.on_call is not None:
+            self.on_call(inputs)
+        return self._run(*inputs)
+
+    @property
+    def offloaded(self) -> tuple[str, ...]:
+        """The nodes that run on the device."""
+        return () if self.executable is None else self.executable.offloaded
+
+    @property
+    def stats(self) -> Stats:
+        """The figures of the last call, summed over its launches."""
+        return Stats() if self.executable is None else self.executable.stats
+
+    def explain(self) -> str:
+        """Which operations run on the device, and why other embedding operations do not."""
+        if self.executable is not None:
+            return self.executable.explain()
+        return "\n".join(f"{name}: in PyTorch, because {reason}" for name, reason in self._reasons.items())
+
+
+_graphs: "list[weakref.ref[CompiledGraph]]" = []
+_default: list[Device] = []
+
+
+def graphs(device: Device | None = None) -> list[CompiledGraph]:
+    """What ``torch.compile(backend="daedal")`` has compiled and PyTorch still holds, oldest first; for all devices
+    or for one.
+
+    Each tells which of its nodes run on the device (``offloaded``), why others do not (``explain()``), and what the
+    last call cost (``stats``).
+    """
+    found = [graph for reference in _graphs if (graph := reference()) is not None]
+    _graphs[:] = [weakref.ref(graph) for graph in found]
+    return [graph for graph in found if device is None or graph.device is device]
+
+
+def default_device() -> Device:
+    """The device for compilations that name none: an emulator, configuration ``ddr3``, opened when first needed."""
+    if not _default or _default[0].closed:
+        _default[:] = [Device.open("emulator", config="ddr3")]
+    return _default[0]
+
+
+def backend(
+    graph: fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> CompiledGraph:
+    """Compile a graph of Dynamo's; see :class:`Options`.
+
+    Operations that need a gradient stay in PyTorch, which trains them, as does all that the machine cannot do.
+    """
+    if mode is not None:
+        raise ValueError(f"mode must be left out for backend 'daedal', not {mode!r}: it is Inductor's")
+    chosen = Options.read(options)
+    device = chosen.device or default_device()
+    _ = device.target
+    trains = torch.is_grad_enabled() or any("grad_enabled" in str(node.target) for node in graph.graph.nodes)
+    calls, reasons = find_calls(graph.graph, trains=trains)
+    executable: Executable | None = None
+    if calls:
+        executable = GraphExecutable(graph, device, chosen.bounds, trains=trains, rest=chosen.backend)
+        run: Compiled = executable
+    else:
+        run = compile_graph(chosen.backend, graph, example_inputs)
+    compiled = CompiledGraph(device, reasons, executable, run)
+    _graphs.append(weakref.ref(compiled))
+    return compiled

@@ -1,0 +1,298 @@
+"""Sums, means and maxima of rows by destination, as graph convolutions have them, and sparse times dense matrices.
+
+Each is a pooling of bags: the rows of one destination, in their order. Destinations that are not in order are brought
+into it by a stable sort on the host, which keeps the order of what is added.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+
+SPARSE = (torch.sparse_coo, torch.sparse_csr)
+
+_ZEROS = ("zeros", "new_zeros", "zeros_like")
+_PRODUCTS = ("mul", "__mul__")
+_MATRIX_PRODUCTS = ("mm", "matmul", "_sparse_mm", "__matmul__")
+_GATHERS = ("index_select", "getitem", "index")
+REDUCTIONS = {"sum": "sum", "mean": "mean", "amax": "max", "max": "max"}
+"""PyTorch's names of reductions, and the modes of bags that do the same."""
+
+SORTED = "destinations that are not in order are sorted on the host, stably"
+
+
+def name_of(node: fx.Node) -> str:
+    """What a node does, by the same name whether it is a function, a method, or an operation of ``aten``."""
+    if node.op == "call_method":
+        return str(node.target)
+    schema = getattr(node.target, "_schema", None)
+    if schema is not None:
+        return str(schema.name).partition("::")[2]
+    return str(getattr(node.target, "__name__", node.target))
+
+
+def example_of(value: Any) -> Any:
+    """What tracing knows of a node's value: a tensor without content; None if nothing."""
+    if not isinstance(value, fx.Node):
+        return value
+    return value.meta.get("example_value", value.meta.get("val"))
+
+
+def is_rows(value: Any) -> bool:
+    """Whether a node's value is known to be rows of f32 on the CPU."""
+    example = example_of(value)
+    return (
+        isinstance(example, Tensor)
+        and example.layout is torch.strided
+        and example.dim() == 2
+        and example.dtype is torch.float32
+        and example.device.type == "cpu"
+    )
+
+
+def is_integers(value: Any, dim: int | None = None) -> bool:
+    """Whether a node's value is known to be a tensor of int32 or int64 on the CPU, with ``dim`` dimensions."""
+    example = example_of(value)
+    return (
+        isinstance(example, Tensor)
+        and example.dtype in (torch.int32, torch.int64)
+        and example.device.type == "cpu"
+        and example.layout is torch.strided
+        and dim in (None, example.dim())
+    )
+
+
+def gathered(node: Any) -> tuple[fx.Node, fx.Node] | None:
+    """Table and 1-D indices, if a node is a gather of whole rows: ``index_select`` or ``table[indices]``."""
+    if not isinstance(node, fx.Node) or not node.op.startswith("call_") or name_of(node) not in _GATHERS:
+        return None
+    table, *others = node.args
+    if name_of(node) == "index_select":
+        named = dict(zip(("dim", "index"), others, strict=False)) | node.kwargs
+        dim, indices = named.get("dim"), named.get("index")
+    else:
+        dim, indices = 0, others[0] if others else None
+        if name_of(node) == "index" and isinstance(indices, list | tuple):
+            indices = indices[0] if len(indices) == 1 else None
+    if dim != 0 or not isinstance(table, fx.Node) or not isinstance(indices, fx.Node):
+        return None
+    return (table, indices) if is_rows(table) and is_integers(indices, 1) else None
+
+
+def wraps_indices(gather: Any) -> bool:
+    """Whether negative indices count from the end in a gather: in ``table[indices]`` they do."""
+    return name_of(gather) in ("getitem", "index")
+
+
+@dataclass(frozen=True)
+class SegmentCall:
+    """A reduction of rows by destination.
+
+    Attributes
+    ----------
+    mode
+        As of a bag.
+    base
+        What it is added to: zeros, of the result's shape. None for segments of given lengths.
+    table, indices, weights
+        Rows, which of them (None: all, one after the other), and what they are multiplied with, one number each.
+    keys
+        Destination of each row, as 1-D, 2-D, or (``is_column``) one column; or the lengths of segments.
+    empty
+        What a destination without rows gets.
+    again
+        What PyTorch does with base, rows and keys.
+    """
+
+    name: str
+    mode: str
+    base: Any
+    table: Any
+    indices: Any
+    weights: Any
+    keys: Any
+    empty: float
+    again: Callable[[Any, Tensor, Any], Tensor]
+    is_column: bool = False
+    wraps: bool = False
+    """Negative indices count from the end."""
+
+    remark = SORTED
+
+    @property
+    def sources(self) -> tuple[Any, ...]:
+        """What it works on, in the order of ``segment_request``."""
+        return self.base, self.table, self.indices, self.weights, self.keys
+
+    def in_torch(self, base: Any, table: Any, indices: Any, weights: Any, keys: Any) -> Tensor:
+        """What PyTorch makes of these values of its sources."""
+        rows = table if indices is None else table[indices] if self.wraps else table.index_select(0, indices)
+        if self.is_column:
+            keys = keys.expand(-1, rows.shape[1])
+        return self.again(base, rows if weights is None else rows * weights, keys)
+
+
+@dataclass(frozen=True)
+class SparseCall:
+    """A sparse matrix (COO or CSR) times a dense one."""
+
+    name: str
+    matrix: Any
+    table: Any
+
+    remark = SORTED
+
+    @property
+    def sources(self) -> tuple[Any, ...]:
+        """What it works on, in the order of ``sparse_request``."""
+        return self.matrix, self.table
+
+    def in_torch(self, matrix: Any, table: Any) -> Tensor:
+        """What PyTorch makes of these values of its sources."""
+        return torch.sparse.mm(matrix, table)  # type: ignore[no-any-return]
+
+
+def read_sparse(node: fx.Node) -> SparseCall | None:
+    """The product of a sparse and a dense matrix that a node is."""
+    if not node.op.startswith("call_") or name_of(node) not in _MATRIX_PRODUCTS or len(node.args) != 2:
+        return None
+    matrix, table = node.args
+    layout = getattr(example_of(matrix), "layout", None)
+    if layout not in SPARSE or example_of(matrix).dtype is not torch.float32 or not is_rows(table):
+        return None
+    return SparseCall(node.name, matrix, table)
+
+
+def read_segments(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
+    """The reduction by destination that a node is, or why one stays in PyTorch; neither for another node."""
+    if not node.op.startswith("call_"):
+        return None, None
+    kind = name_of(node).removesuffix("_")
+    if kind == "segment_reduce":
+        return _read_lengths(node)
+    if kind not in ("index_add", "scatter_add", "scatter_reduce"):
+        return None, None
+    names = {"index_add": ("dim", "index", "source", "alpha")}.get(kind, ("dim", "index", "src", "reduce"))
+    base, *others = node.args
+    values: dict[str, Any] = dict(zip(names, others, strict=False)) | node.kwargs
+    rows = values.get("source", values.get("src"))
+    mode = REDUCTIONS.get(values.get("reduce", "sum"))
+    reason = _reason(node, base, values, rows)
+    if mode is None:
+        reason = f"reduce must be sum, mean or amax, not {values['reduce']!r}"
+    elif kind == "scatter_reduce" and mode != "sum" and values.get("include_self", True):
+        reason = f"include_self must be False for reduce {values['reduce']!r}"
+    if reason is not None or mode is None:
+        return None, reason
+    (table, indices, weights), wraps = _message(rows)
+
+    def again(base: Any, rows: Tensor, keys: Any) -> Tensor:
+        if kind == "index_add":
+            return base.index_add(0, keys, rows)  # type: ignore[no-any-return]
+        if kind == "scatter_add":
+            return base.scatter_add(0, keys, rows)  # type: ignore[no-any-return]
+        return base.scatter_reduce(  # type: ignore[no-any-return]
+            0, keys, rows, values["reduce"], include_self=values.get("include_self", True)
+        )
+
+    column = _column(values["index"], rows)
+    keys = values["index"] if column is None else column
+    return SegmentCall(
+        node.name, mode, base, table, indices, weights, keys, 0.0, again, column is not None, wraps
+    ), None
+
+
+def _column(index: fx.Node, rows: Any) -> fx.Node | None:
+    """The one column that an index was expanded from to the width of ``rows``."""
+    if name_of(index) not in ("expand", "expand_as") or not is_integers(index.args[0], 2):
+        return None
+    column, wide = example_of(index.args[0]), example_of(index)
+    known = column.shape[1] == 1 and wide.shape[1] == example_of(rows).shape[1]
+    return index.args[0] if known else None  # type: ignore[return-value]
+
+
+def plain_zeros(graph: fx.Graph) -> None:
+    """Make ``x.new_zeros(sizes)`` a matter of the sizes alone, so that ``x`` need not be made for it."""
+    for node in graph.find_nodes(op="call_method", target="new_zeros") + graph.find_nodes(
+        op="call_function", target=torch.ops.aten.new_zeros.default
+    ):
+        if is_rows(node) and not {"dtype", "layout", "device", "requires_grad"} & node.kwargs.keys():
+            sizes = node.args[1] if isinstance(node.args[1], list | tuple) else node.args[1:]
+            with graph.inserting_before(node):
+                zeros = graph.call_function(torch.zeros, (tuple(sizes),), {"dtype": torch.float32})
+            zeros.meta = dict(node.meta)
+            node.replace_all_uses_with(zeros)
+            graph.erase_node(node)
+
+
+def _reason(node: fx.Node, base: Any, values: Mapping[str, Any], rows: Any) -> str | None:
+    """Why a reduction onto ``base`` stays in PyTorch."""
+    if values.get("dim") != 0 or not is_rows(base) or not is_rows(rows):
+        return "it must be of rows of torch.float32 along dim 0"
+    if not is_integers(values.get("index")):
+        return "the index must be of torch.int32 or torch.int64"
+    if values.get("alpha", 1) != 1:
+        return f"alpha must be 1, not {values['alpha']!r}"
+    if not isinstance(base, fx.Node) or name_of(base) not in _ZEROS:
+        return "it must start from zeros made for it, by torch.zeros, zeros_like or new_zeros"
+    if any(user is not node and name_of(user).endswith("_") for user in base.users):
+        return "what it starts from is changed in place elsewhere"
+    if name_of(node).endswith("_") and set(base.users) != {node}:
+        return "what it changes in place is used elsewhere"
+    return None
+
+
+def _read_lengths(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
+    values: dict[str, Any] = dict(zip(("data", "reduce"), node.args, strict=False)) | node.kwargs
+    rows, lengths, initial = values.get("data"), values.get("lengths"), values.get("initial")
+    mode = REDUCTIONS.get(values["reduce"])
+    if mode is None or values["reduce"] == "amax":
+        return None, f"reduce must be sum, mean or max, not {values.get('reduce')!r}"
+    if not is_rows(rows) or not is_integers(lengths, 1) or values.get("axis", 0) != 0:
+        return None, "it must be of rows of torch.float32 with 1-D lengths, along axis 0"
+    if initial is not None and (mode == "max" or initial != 0):
+        return None, f"initial must be left out, or 0 for a sum or mean, not {initial!r}"
+    (table, indices, weights), wraps = _message(rows)
+    empty = {"sum": 0.0, "mean": float("nan"), "max": float("-inf")}[mode] if initial is None else 0.0
+
+    def again(base: Any, rows: Tensor, keys: Any) -> Tensor:
+        return torch.segment_reduce(rows, values["reduce"], lengths=keys, initial=initial)
+
+    return SegmentCall(node.name, mode, None, table, indices, weights, lengths, empty, again, wraps=wraps), None
+
+
+def _message(rows: Any) -> tuple[tuple[Any, Any, Any], bool]:
+    """Table, indices and weights of what is reduced: a gather, one times a column of weights, or rows as they are;
+    and whether negative indices count from the end.
+    """
+    found = gathered(rows)
+    if found is not None:
+        return (*found, None), wraps_indices(rows)
+    if isinstance(rows, fx.Node) and rows.op.startswith("call_") and name_of(rows) in _PRODUCTS and len(rows.args) == 2:
+        for part, weights in (rows.args, rows.args[::-1]):
+            found, example = gathered(part), example_of(weights)
+            if found is not None and is_rows(weights) and isinstance(weights, fx.Node) and example.shape[1] == 1:
+                return (*found, weights), wraps_indices(part)
+    return (rows, None, None), False
+
+
+def messages_of(call: SegmentCall, node: fx.Node) -> Iterator[fx.Node]:
+    """The nodes that only made what ``call``, which is ``node``, now takes apart; the last one first."""
+    if call.indices is None:
+        return
+    rows = _rows_of(node)
+    expanded = [user for user in rows.users if name_of(user) == "expand_as" and set(user.users) == {node}]
+    if set(rows.users) == {node, *expanded}:
+        yield rows
+        if call.weights is not None:
+            yield from (part for part in rows.all_input_nodes if gathered(part) and set(part.users) == {rows})
+
+
+def _rows_of(node: fx.Node) -> fx.Node:
+    position = 0 if name_of(node) == "segment_reduce" else 3
+    named = [node.kwargs[name] for name in ("source", "src", "data") if name in node.kwargs]
+    found = node.args[position] if len(node.args) > position else named[0]
+    assert isinstance(found, fx.Node)
+    return found

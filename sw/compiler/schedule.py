@@ -1,0 +1,245 @@
+"""A module's graph with its embedding operations replaced by calls of whoever does them; the rest is PyTorch's code."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import getitem
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+
+from daedal.compiler.bag_lists import Member
+from daedal.compiler.frontends.calls import NEEDS_GRADIENT, BagCall, Call
+from daedal.compiler.frontends.groups import Group, Join
+from daedal.compiler.frontends.inputs import Request, request_of
+from daedal.compiler.frontends.segments import name_of
+from daedal.compiler.prepared import Prepared
+from daedal.compiler.rest import compile_rest
+from daedal.errors import UnsupportedOperation
+
+Function = Callable[..., Any]
+
+_DROPPED = (
+    "getitem",
+    "item",
+    "select",
+    "mul",
+    "index_select",
+    "index",
+    "view",
+    "reshape",
+    "unsqueeze",
+    "expand",
+    "expand_as",
+)
+"""What is dropped if only an operation that is a launch now has asked for it; none of these changes anything."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Who does what a schedule hands over: single operations, and groups of them, whose results it gives by
+    node. What they give may be filled only later: ``settle`` waits for that. ``refuse`` says what becomes of an
+    operation that the machine cannot do. ``prepare`` makes a group ready to be run ``again`` with little ado, if that
+    is possible.
+    """
+
+    call: Callable[[Call, Request], Tensor]
+    group: Callable[[Sequence[Member], Sequence[Join]], Mapping[fx.Node, Tensor]]
+    settle: Callable[[], None]
+    refuse: Callable[[Call, Sequence[Any], UnsupportedOperation], Tensor]
+    prepare: Callable[[Sequence[Member], Sequence[Join]], Prepared | None] = lambda members, joins: None
+    again: Callable[[Prepared, Sequence[Any]], Mapping[fx.Node, Tensor] | None] = lambda prepared, sources: None
+
+
+class Schedule:
+    """The graph as code. A group runs where its first member is.
+
+    Parameters
+    ----------
+    graph
+        The graph; it is changed, and its code is generated anew.
+    calls, groups
+        Its nodes that are embedding operations, and those that run together.
+    rest
+        The Dynamo backend for everything else; ``eager`` leaves it as it is.
+    """
+
+    _work: Work
+    """Who does the operations of the run that goes on."""
+
+    def __init__(
+        self, graph: fx.GraphModule, calls: Mapping[fx.Node, Call], groups: Sequence[Group], rest: str = "eager"
+    ) -> None:
+        self._module, self._graph = graph, graph.graph
+        self._launches: set[fx.Node] = set()
+        self._own: set[fx.Node] = set()
+        grouped = {node for group in groups for node in group.members}
+        for group in groups:
+            self._replace_group(group, calls)
+        for node, call in calls.items():
+            if node not in grouped:
+                self._replace_call(node, call)
+        self._insert_settling()
+        if rest != "eager":
+            compile_rest(rest, graph, lambda node: node in self._own)
+        self._graph.lint()
+        graph.recompile()
+
+    @property
+    def code(self) -> str:
+        """The code that runs."""
+        return self._module.code
+
+    @property
+    def launches(self) -> frozenset[fx.Node]:
+        """The nodes that stand for embedding operations, one for a whole group."""
+        return frozenset(self._launches)
+
+    def run(self, inputs: Sequence[Any], work: Work) -> Any:
+        """The graph's result for these inputs."""
+        before = self.__dict__.get("_work", work)
+        self._work = work
+        try:
+            return self._module.forward(*inputs)
+        finally:
+            self._work = before
+
+    # ------------------------------------------------------------------ rewriting
+
+    def _replace_call(self, node: fx.Node, call: Call) -> None:
+        def run(*sources: Any) -> Tensor:
+            try:
+                return self._work.call(call, _request(call, sources))
+            except UnsupportedOperation as error:
+                return self._work.refuse(call, sources, error)
+
+        with self._graph.inserting_before(node):
+            new = self._launch(node.name, run, call.sources)
+        self._replace(node, call, new)
+
+    def _replace_group(self, group: Group, calls: Mapping[fx.Node, Call]) -> None:
+        bags = [call for node in group.members if isinstance(call := calls[node], BagCall)]
+        assert len(bags) == len(group.members)
+
+        ready: list[Prepared] = []
+
+        def run(*sources: tuple[Any, ...]) -> list[Tensor | None]:
+            results = self._work.again(ready[0], sources) if ready else None
+            if results is None:
+                ready.clear()
+                results = general(sources)
+            parts = [results.get(node) for node in group.members]  # None: only part of a concatenation
+            return parts + [self._joined(join, results) for join in group.joins]
+
+        def general(sources: Sequence[tuple[Any, ...]]) -> Mapping[fx.Node, Tensor]:
+            results, members = dict[fx.Node, Tensor](), list[Member]()
+            for node, call, each in zip(group.members, bags, sources, strict=True):
+                try:
+                    members.append(Member(node, call, _request(call, each), each))
+                except UnsupportedOperation as error:
+                    results[node] = self._work.refuse(call, each, error)
+            if members:
+                results |= self._work.group(members, group.joins)
+            if len(members) == len(bags) and (prepared := self._work.prepare(members, group.joins)) is not None:
+                ready.append(prepared)
+            return results
+
+        with self._graph.inserting_before(group.members[0]):
+            new = self._launch(group.members[0].name, run, tuple(call.sources for call in bags))
+            count = len(bags) + len(group.joins)
+            parts = [self._graph.call_function(getitem, (new, number)) for number in range(count)]
+            self._own.update(parts)
+        for join, part in zip(group.joins, parts[len(bags) :], strict=True):
+            part.meta = dict(join.node.meta)
+            join.node.replace_all_uses_with(part)
+            self._graph.erase_node(join.node)
+        for node, call, part in zip(group.members, bags, parts, strict=False):
+            self._replace(node, call, part)
+
+    def _joined(self, join: Join, results: Mapping[fx.Node, Tensor]) -> Tensor:
+        """The machine writes a concatenation in place, unless the numbers of bags differ: then it is PyTorch's."""
+        if join.node in results:
+            return results[join.node]
+        self._work.settle()
+        return torch.cat([results[part] for part in join.parts], dim=1)
+
+    def _launch(self, name: str, run: Function, sources: tuple[Any, ...]) -> fx.Node:
+        node = self._graph.call_function(_named(f"launch_{name}", run), sources)
+        self._launches.add(node)
+        self._own.add(node)
+        return node
+
+    def _replace(self, node: fx.Node, call: Call, value: fx.Node) -> None:
+        """Put a result into its place; of a tuple only the pooled rows are used (see ``find_calls``)."""
+        if isinstance(call, BagCall) and call.gives_tuple:
+            for user in list(node.users):
+                if user.target is getitem and user.args[1] == 0:
+                    user.replace_all_uses_with(value)
+                if not user.users and user.op != "output":
+                    self._graph.erase_node(user)
+            if node.users:
+                with self._graph.inserting_before(node):
+                    value = self._graph.call_function(_named("pooled", _pooled), (value,))
+                    self._own.add(value)
+        value.meta = dict(node.meta)
+        node.replace_all_uses_with(value)
+        inputs = node.all_input_nodes
+        self._graph.erase_node(node)
+        for source in inputs:
+            self._erase_unused(source)
+
+    def _erase_unused(self, node: fx.Node) -> None:
+        """Drop what only an embedding operation asked for and no launch does, such as the norm for ``max_norm``, or
+        rows times weights that a sum by destination does itself.
+        """
+        if node._erased or node.users or node.op not in ("call_function", "call_method", "get_attr"):
+            return
+        if node.op != "get_attr" and name_of(node) not in _DROPPED:
+            return
+        inputs = node.all_input_nodes
+        self._graph.erase_node(node)
+        for source in inputs:
+            self._erase_unused(source)
+
+    def _insert_settling(self) -> None:
+        """Wait before PyTorch, or a launch, works on what a launch gave, or on what may share memory with it."""
+        given, results = False, set(self._launches)
+        for node in list(self._graph.nodes):
+            if node.target is getitem and node.args[0] in results:
+                results.add(node)
+                continue
+            if node in self._launches:
+                waits = given and not results.isdisjoint(node.all_input_nodes)
+            else:
+                waits = given and node.op.startswith("call_") and node.target is not getitem
+            if waits:
+                with self._graph.inserting_before(node):
+                    self._own.add(self._graph.call_function(_named("settle", self._settle), ()))
+                given = False
+            given |= node in self._launches
+
+    def _settle(self) -> None:
+        self._work.settle()
+
+
+def _request(call: Call, sources: Sequence[Any]) -> Request:
+    """The request for a call; UnsupportedOperation if the machine cannot do it, or if PyTorch has to remember it."""
+    if torch.is_grad_enabled() and any(isinstance(source, Tensor) and source.requires_grad for source in sources):
+        raise UnsupportedOperation(f"{call.name}: {NEEDS_GRADIENT}")
+    return request_of(call, sources)
+
+
+def _pooled(rows: Tensor) -> tuple[Tensor, None, None, None]:
+    """What ``aten._embedding_bag`` gives, as far as anybody uses it."""
+    return rows, None, None, None
+
+
+def _named(name: str, function: Function) -> Function:
+    """The function under a name that generated code can use."""
+
+    def run(*arguments: Any) -> Any:
+        return function(*arguments)
+
+    run.__name__ = run.__qualname__ = name
+    run.__module__ = "daedal"
+    return run
