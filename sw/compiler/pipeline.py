@@ -116,7 +116,6 @@ def _advance(context: Context, module: ModuleOp, level: str, config: Config, bou
             raise UnsupportedOperation(f"after pass {name}: {error}") from error
 
 
-<<<<<<< HEAD
 def lockstep_bytes(config: Config) -> int:
     """Bytes of the rows that a callback may pop two at a time.
 
@@ -125,11 +124,8 @@ def lockstep_bytes(config: Config) -> int:
     return (min(config.vector_beats, config.reorder_beats) - MAX_BURST) * config.bus_bytes
 
 
-def _make(name: str, config: Config, bounds: str) -> ModulePass:
-=======
 def make_pass(name: str, config: Config, bounds: str) -> ModulePass:
     """The pass called ``name`` with the options that it has for ``config`` and ``bounds``."""
->>>>>>> h-kernel
     if name == LowerEmb.name:
         return LowerEmb(bounds)
     if name == TileColumns.name:

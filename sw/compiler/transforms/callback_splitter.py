@@ -150,20 +150,9 @@ class CallbackSplitter:
 
     def _spread(self, op: vector.BroadcastOp) -> None:
         source = op.source
-<<<<<<< HEAD
-        is_input = source.owner is self._callback.body.block
-        if not (is_input or isinstance(source.owner, arith.ConstantOp)):
+        if not isinstance(source.owner, Block | arith.ConstantOp):
             self._insert(vector.BroadcastOp(self._single(source), op.vector.type), op.vector)
             return
-=======
-        is_fixed = isinstance(source.owner, Block | arith.ConstantOp)
-        if not isinstance(source.type, Float32Type) or not is_fixed:
-            raise UnsupportedOperation(
-                f"value %{source.name_hint or '?'} cannot be used along a row: it must be a load, an "
-                "argument, a constant, or the "
-                "divisor in a division by a count"
-            )
->>>>>>> h-kernel
         self._steps.scalar(dlc.PushScalarOp(self._input(source)))
         scalar = self._insert(dlc.PopScalarOp(source.type))
         scalar.name_hint = source.name_hint
