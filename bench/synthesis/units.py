@@ -89,7 +89,7 @@ UNITS = (
     _unit("store address queue", "queues.queue:Queue",
           make=_queue("store_address_layout", "store_address_depth")),
     _unit("vector queues", "queues.vector_queues:VectorQueues", BLOCK_RAM),
-    _unit("read fabric", "memory.fabric:ReadFabric"),
+    _unit("read fabric", "memory.fabric:ReadFabric", large=True),
     _unit("store unit", "memory.store_unit:StoreUnit"),
     *map(_level, range(4)),
     _unit("event unit", "access_unit.event_unit:EventUnit", large=True),
