@@ -1,0 +1,51 @@
+"""Runs the IR of every level below ``emb`` on NumPy arrays, without the machine: what the text says, op by op.
+
+::
+
+    kernel = compile_scf(text, config)
+    for level in ("scf", "slc", "slcv", "dlc"):
+        outputs = interpret(kernel.ir(level), {"table": table, "indices": indices, "out": out})
+
+It is slow and simple. A pass is right if the text before it and after it gives the same bits.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.func import FuncOp
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from daedal.compiler.context import make_context
+from daedal.compiler.dialects import dlc
+from daedal.compiler.interpret.loops import Loops
+from daedal.compiler.interpret.queues import Queues
+from daedal.errors import UnsupportedOperation
+
+__all__ = ["interpret"]
+
+
+def interpret(
+    text: str, buffers: Mapping[str, NDArray[Any]], values: Mapping[str, float] | None = None
+) -> dict[str, NDArray[Any]]:
+    """What the only function in ``text`` leaves in its buffers, by name; the given ones are not changed.
+
+    Raises UnsupportedOperation for text that cannot be read, names of buffers and numbers that are missing, and
+    operations that have no meaning here; IndexOutOfRange and InvalidOffsets for what a check finds.
+    """
+    try:
+        module = Parser(make_context(), text).parse_module()
+        module.verify()
+    except (ParseError, VerifyException) as error:
+        raise UnsupportedOperation(f"the text cannot be read: {error}") from error
+    functions = [op for op in module.body.block.ops if isinstance(op, FuncOp) and not op.is_declaration]
+    if len(functions) != 1:
+        raise UnsupportedOperation(f"the text must have one function with a body, not {len(functions)}")
+    arrays = {name: np.array(array) for name, array in buffers.items()}
+    is_dlc = any(isinstance(op, dlc.AccessOp) for op in functions[0].body.block.ops)
+    machine = (Queues if is_dlc else Loops)(functions[0], arrays, dict(values or {}))
+    with np.errstate(all="ignore"):
+        machine.run()
+    return arrays

@@ -1,0 +1,126 @@
+"""Every level of the compiler, run by the interpreter, gives the bits of the loops; what it cannot run is refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import daedal
+from daedal.compiler.interpret import interpret
+from daedal.compiler.pipeline import compile_scf
+from daedal.hw.config import Config
+from tests.system.kernel_support import in_python
+from tests.system.kernel_support import same_bits as same
+from tests.system.scalar_kernels import (
+    ACTIVATIONS,
+    ELEMENTWISE,
+    REDUCTIONS,
+    SCORES,
+    Case,
+    block_attention,
+    conditional,
+    cosines,
+    elementwise,
+    function_of_numbers,
+    message_passing,
+    reduction,
+    sddmm,
+    singles,
+    triples,
+    updates,
+)
+from tests.system.test_kernels import KERNELS, arguments
+
+CONFIG = Config.preset("ddr3")
+LEVELS = ("scf", "slc", "slcv", "dlc")
+COPIED = """
+func.func @f(%t: memref<?x8xf32>, %out: memref<?x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %n = memref.dim %out, %c0 : memref<?x8xf32>
+  scf.for %p = %c0 to %n step %c1 {
+    scf.for %d = %c0 to %c8 step %c1 {
+      %x = memref.load %t[%p, %d] : memref<?x8xf32>
+      memref.store %x, %out[%p, %d] : memref<?x8xf32>
+    }
+  }
+  func.return
+}"""
+
+
+def cases() -> dict[str, Any]:
+    """Every class of operation, by name: from a generator of random data."""
+    found: dict[str, Any] = {
+        **{f"message-passing-{name}": lambda rng, n=name: message_passing(rng, n, 20) for name in ACTIVATIONS},
+        **{f"score-{name}": lambda rng, n=name: triples(rng, n, 20) for name in SCORES},
+        **{f"elementwise-{name}": lambda rng, n=name: elementwise(rng, n, 7) for name in ELEMENTWISE},
+        **{f"reduction-{name}": lambda rng, n=name: reduction(rng, n, 40) for name in REDUCTIONS},
+        "sddmm": lambda rng: sddmm(rng, 20),
+        "block-attention": lambda rng: block_attention(rng, 20),
+        "singles": singles,
+        "cosines": lambda rng: cosines(rng, 20),
+        "updates": lambda rng: updates(rng, 20),
+        "conditional": lambda rng: conditional(rng, 20),
+    }
+    for name in ("exp", "sigmoid"):
+        found[name] = lambda rng, n=name: function_of_numbers(n, rng.standard_normal(40).astype(np.float32) * 9)
+    return found
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", cases())
+def test_classes_of_operations(name: str, level: str, rng: np.random.Generator) -> None:
+    case: Case = cases()[name](rng)
+    text = compile_scf(case.text, CONFIG).ir(level)
+    buffers = {name: np.zeros(given, np.float32) if isinstance(given, tuple) else given
+               for name, given in case.buffers.items()}  # fmt: skip
+    assert same(interpret(text, buffers, case.values)["out"], np.asarray(case.expected))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels(name: str, level: str, rng: np.random.Generator) -> None:
+    given = arguments(name, rng, 12)
+    kernel = KERNELS[name]
+    with daedal.Device.open("emulator", config="ddr3") as device:
+        text = daedal.compile(kernel, given, device=device).ir(level)
+    names = list(kernel.signature.arguments)
+    arrays = {n: a for n, a in zip(names, given, strict=True) if isinstance(a, np.ndarray)}
+    numbers = {n: a for n, a in zip(names, given, strict=True) if not isinstance(a, np.ndarray)}
+    sizes = kernel.signature.sizes({n: a.shape for n, a in arrays.items()}, {})
+    found = interpret(text, arrays, {**sizes, **numbers})
+    for n, wanted in zip(names, in_python(kernel, *given), strict=True):
+        if isinstance(wanted, np.ndarray):
+            assert same(found[n], wanted), n
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags(mode: str, level: str, rng: np.random.Generator) -> None:
+    bag = nn.EmbeddingBag(20, 12, mode=mode, include_last_offset=True)
+    indices, offsets = torch.from_numpy(rng.integers(0, 20, 30)), torch.tensor([0, 4, 4, 11, 30])
+    with daedal.Device.open("emulator", config="ddr3") as device:
+        text = daedal.compile(bag, (indices, offsets), device=device).ir(level)
+    arrays = {"table": bag.weight.detach().numpy(), "indices": indices.numpy(), "offsets": offsets.numpy(),
+              "out": np.zeros((4, 12), np.float32)}  # fmt: skip
+    assert same(interpret(text, arrays)["out"], bag(indices, offsets).detach().numpy())
+
+
+def test_what_cannot_be_interpreted_is_refused() -> None:
+    with pytest.raises(daedal.UnsupportedOperation, match="the text cannot be read"):
+        interpret("func.func @f(", {})
+    with pytest.raises(daedal.UnsupportedOperation, match="one function with a body, not 0"):
+        interpret("builtin.module {}", {})
+    out = np.zeros((4, 8), np.float32)
+    with pytest.raises(daedal.UnsupportedOperation, match="buffer 't' must be given"):
+        interpret(COPIED, {"out": out})
+    with pytest.raises(daedal.IndexOutOfRange, match=r"outside of a buffer of shape \(3, 8\)"):
+        interpret(COPIED, {"t": np.zeros((3, 8), np.float32), "out": out})
+    dlc = compile_scf(COPIED, CONFIG).ir("dlc")
+    with pytest.raises(daedal.UnsupportedOperation, match="something is left in a queue"):
+        interpret(
+            dlc.replace("dlc.push_store", 'dlc.fetch "store"', 1).replace(" stream :", " :", 1), {"t": out, "out": out}
+        )
