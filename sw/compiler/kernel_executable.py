@@ -14,7 +14,7 @@ from torch import Tensor
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.loops.bounds import Bounds, text
 from daedal.compiler.loops.function import KernelFunction
-from daedal.compiler.loops.integers import Element, evaluate, parts
+from daedal.compiler.loops.integers import evaluate, parts
 from daedal.compiler.loops.signature import Argument
 from daedal.compiler.loops.writer import Written
 from daedal.compiler.runtime import submit_kernel
@@ -138,7 +138,7 @@ class KernelExecutable:
                 f"{self._function.source.place(access.line)}: index {text(access.index)} of {access.array} in "
                 f"dimension {access.dimension} reaches {fault.value}, but must be from 0 to {fault.size - 1}: "
                 + ("the machine checks only what is loaded; compile with bounds='none' if it is right"
-                   if any(isinstance(part, Element) for part in parts(access.index)) else "give other sizes")
+                   if fault.is_loaded else "give other sizes")
             )  # fmt: skip
         line_bytes = self._device.config.bus_bytes
         crooked = bounds.first_crooked(sizes, line_bytes)

@@ -260,6 +260,15 @@ def two_rows(out: f32[N, D], x: f32[N, D]):
 
 
 @daedal.kernel
+def neighbours(out: f32[N, D], x: f32[N, D], y: f32[N], k: i64):
+    """A condition keeps an index inside of its array."""
+    for i in range(N - k):
+        if i - 1 >= 0:
+            for d in range(D):
+                out[i, d] = (x[i - 1, d] - x[i + k, d]) * y[i - 1]
+
+
+@daedal.kernel
 def guarded_loop(out: f32[B, D], table: f32[N, D], lo: i64[B], hi: i64[B]):
     """A loop under a condition."""
     for b in range(B):
@@ -302,6 +311,7 @@ def arguments(name: str, rng: np.random.Generator, width: int) -> tuple[Any, ...
         "scattered": lambda: (floats(rng, n, width), floats(rng, p, width), idx),
         "cumulated": lambda: (floats(rng, n, width), table),
         "two_rows": lambda: (floats(rng, n, width), table),
+        "neighbours": lambda: (floats(rng, n, width), table, floats(rng, n), 2),
         "guarded_loop": lambda: (rows, table, lo, lo + rng.integers(0, n + 1 - lo)),
     }.get(name, lambda: (rows, table, idx, off))()
 

@@ -13,6 +13,7 @@ from daedal.compiler.loops.integers import (
     Number,
     combine,
     is_given,
+    split_sum,
 )
 from daedal.compiler.loops.values import (
     INTEGERS,
@@ -124,7 +125,13 @@ class Comparisons(Elements):
 
 
 def _strict(kind: str, a: Integer, b: Integer) -> tuple[str, Integer, Integer]:
-    """A comparison as one with < or >, which the machine has, if a side can be one more or less at no cost."""
+    """A comparison as one with < or >, which the machine has, and what a call gives on one side, if that is free."""
+    for one, other in ((a, b), (b, a)):
+        core, offset = split_sum(one)
+        if is_given(other) and core != Number(0):
+            other = combine("sub", other, offset)
+            a, b = (core, other) if one is a else (other, core)
+            break
     if kind in ("<=", ">="):
         sign = "add" if kind == "<=" else "sub"
         if is_given(b):

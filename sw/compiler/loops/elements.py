@@ -120,7 +120,8 @@ class Elements:
         index = self.rename(self.integer(node, f"an index of {name}"))
         if isinstance(index, Number) and index.value < 0:
             raise self.refusal(node, f"index {index.value} of {name} must not be negative: count from the start")
-        self.note(Access(node.lineno, name, dimension, index, size))
+        facts = tuple(fact for scope in self.scopes.open for fact in scope.facts)
+        self.note(Access(node.lineno, name, dimension, index, size, facts))
         return index
 
     def note(self, access: Access) -> None:

@@ -7,6 +7,7 @@ from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, f32, i64
 from xdsl.ir import Block, Operation, SSAValue
 
+from daedal.compiler.loops.bounds import Fact
 from daedal.compiler.loops.integers import Binary, Element, Given, Induction, Integer, Number, parts
 
 OPERATIONS: dict[str, type[Operation]] = {
@@ -34,6 +35,8 @@ class Scope:
         Its loop's variable, if it is a loop's body.
     condition
         The ``id`` of the source's condition that it is under, if it is a branch, and whether that holds in it.
+    facts
+        Comparisons of integers that hold in it.
     is_row
         Whether it is the body of a loop along a row.
     integers, loads, results
@@ -44,6 +47,7 @@ class Scope:
     anchor: Operation | None = None
     variable: Induction | None = None
     condition: tuple[int, bool] | None = None
+    facts: tuple[Fact, ...] = ()
     is_row: bool = False
     integers: dict[Integer, SSAValue] = field(default_factory=dict)
     loads: dict[tuple[SSAValue, tuple[Integer, ...]], SSAValue] = field(default_factory=dict)
