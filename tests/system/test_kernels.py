@@ -507,3 +507,17 @@ def test_sizes_from_sums_and_scalars(device: daedal.Device, rng: np.random.Gener
     check(device, shifted, floats(rng, 11, 4), floats(rng, 13, 4), 2)
     with pytest.raises(daedal.UnsupportedOperation, match=r"dimension 0 of argument 'x' must be 13 .*, not 14"):
         check(device, shifted, floats(rng, 11, 4), floats(rng, 14, 4), 2)
+
+
+def test_names_that_text_would_change(device: daedal.Device, rng: np.random.Generator) -> None:
+    n_1, n_2 = daedal.dims("n_1 n_2")
+
+    @daedal.kernel
+    def f_1(out_1: f32[n_1, n_2], x_1: f32[n_1, n_2], x_2: f32[n_1, n_2], c0: f32[n_1], k_1: i64, größe: f32):
+        for i_1 in range(k_1):
+            w_1 = c0[i_1] * größe
+            for d in range(n_2):
+                out_1[i_1, d] += x_1[i_1, d] - x_2[i_1, d] * w_1
+
+    tables = [floats(rng, 4, 8) for _ in range(3)]
+    check(device, f_1, *tables, floats(rng, 4), 3, 0.5)

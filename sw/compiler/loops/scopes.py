@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from daedal.compiler.loops.bounds import Fact
 from daedal.compiler.loops.integers import Binary, Element, Given, Induction, Integer, Number, parts
+from daedal.compiler.loops.source import ir_name
 
 OPERATIONS: dict[str, type[Operation]] = {
     "add": arith.AddiOp,
@@ -107,7 +108,7 @@ class Scopes:
             block.insert_op_before(op, anchor)
         if not op.results:
             return None
-        op.results[0].name_hint = name
+        op.results[0].name_hint = None if name is None else ir_name(name)
         return op.results[0]
 
     def value(self, op: Operation, name: str | None = None, *, depth: int | None = None) -> SSAValue:
@@ -186,7 +187,7 @@ class Scopes:
         """Append a loop and open its body."""
         initial = [] if carried is None else [carried]
         block = Block(arg_types=[IndexType(), *(value.type for value in initial)])
-        block.args[0].name_hint = variable.name
+        block.args[0].name_hint = ir_name(variable.name)
         op = scf.ForOp(lower, upper, step, initial, block)
         self.insert(op)
         self.open.append(Scope(block, op, variable, is_row=is_row, integers={variable: block.args[0]}))
