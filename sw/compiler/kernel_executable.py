@@ -14,8 +14,9 @@ from torch import Tensor
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.loops.bounds import Bounds, text
 from daedal.compiler.loops.function import KernelFunction
-from daedal.compiler.loops.integers import Element, evaluate, parts
+from daedal.compiler.loops.integers import evaluate, parts
 from daedal.compiler.loops.signature import Argument
+from daedal.compiler.loops.source import ir_name
 from daedal.compiler.loops.writer import Written
 from daedal.compiler.runtime import submit_kernel
 from daedal.driver.device import Device
@@ -67,15 +68,17 @@ class KernelExecutable:
         sizes = self._sizes(arrays, scalars)
         made = self._make(sizes)
         self._check_bounds(made.written.bounds, arrays, sizes)
-        values = {name: scalars.get(name, sizes.get(name, 0)) for name in made.kernel.values}
+        numbers = {ir_name(name): number for name, number in {**sizes, **scalars}.items()}
+        values = {name: numbers[name] for name in made.kernel.values}
         self.stats = Stats()
         try:
             run = submit_kernel(self._device, made.kernel, self._buffers(made.kernel, arrays), values).finish()
         except (IndexOutOfRange, InvalidOffsets) as error:
             raise self._explained(error, made.written.bounds, arrays, sizes) from error
         self.stats = run.stats
-        for name, result in run.outputs.items():
-            _fill(arrays[name], result)
+        for name, array in arrays.items():
+            if ir_name(name) in run.outputs:
+                _fill(array, run.outputs[ir_name(name)])
         self._warn(run.record)
 
     def _take(self, arguments: Sequence[Any]) -> tuple[dict[str, Any], dict[str, int]]:
@@ -121,8 +124,9 @@ class KernelExecutable:
     def _buffers(self, kernel: Kernel, arrays: Mapping[str, Any]) -> dict[str, Any]:
         """What the launch works on: tables stay on the device."""
         buffers: dict[str, Any] = {}
+        given = {ir_name(name): array for name, array in arrays.items()}
         for spec in kernel.buffers:
-            array = arrays[spec.name]
+            array = given[spec.name]
             is_resident = spec.is_table and not spec.is_output and spec.has_free_pitch and len(spec.shape) == 2
             buffers[spec.name] = self._device.bind_table(spec.name, array) if is_resident else _array(array)
         return buffers
@@ -138,7 +142,7 @@ class KernelExecutable:
                 f"{self._function.source.place(access.line)}: index {text(access.index)} of {access.array} in "
                 f"dimension {access.dimension} reaches {fault.value}, but must be from 0 to {fault.size - 1}: "
                 + ("the machine checks only what is loaded; compile with bounds='none' if it is right"
-                   if any(isinstance(part, Element) for part in parts(access.index)) else "give other sizes")
+                   if fault.is_loaded else "give other sizes")
             )  # fmt: skip
         line_bytes = self._device.config.bus_bytes
         crooked = bounds.first_crooked(sizes, line_bytes)

@@ -380,6 +380,22 @@ def test_what_sizes_let_reach_too_far(ddr3: daedal.Device, tmp_path: Path) -> No
     executable(out, x, -3, 0)
 
 
+def test_conditions_count_for_indices(ddr3: daedal.Device, tmp_path: Path) -> None:
+    """What a condition of sizes and variables keeps inside of an array is no fault."""
+    out, x = np.zeros((6, 4), np.float32), floats(np.random.default_rng(1), 3, 4)
+    first = load_kernel(
+        tmp_path,
+        "@daedal.kernel\ndef f(out: f32[N, D], x: f32[M, D], k: i64):\n    for i in range(N):\n        if k > i:\n"
+        "            for d in range(D):\n                out[i, d] = x[i, d]\n",
+    )
+    check(ddr3, first, out, x, 3)
+    for arguments in ((out, x, 4), (out, x, 7)):
+        with pytest.raises(
+            daedal.IndexOutOfRange, match=f"index i of x in dimension 0 reaches {min(arguments[2], 6) - 1}"
+        ):
+            daedal.compile(first, arguments, device=ddr3)(*arguments)
+
+
 def test_rows_must_start_at_lines(ddr3: daedal.Device, tmp_path: Path) -> None:
     kernel = load_kernel(
         tmp_path,

@@ -260,6 +260,15 @@ def two_rows(out: f32[N, D], x: f32[N, D]):
 
 
 @daedal.kernel
+def neighbours(out: f32[N, D], x: f32[N, D], y: f32[N], k: i64):
+    """A condition keeps an index inside of its array."""
+    for i in range(N - k):
+        if i - 1 >= 0:
+            for d in range(D):
+                out[i, d] = (x[i - 1, d] - x[i + k, d]) * y[i - 1]
+
+
+@daedal.kernel
 def guarded_loop(out: f32[B, D], table: f32[N, D], lo: i64[B], hi: i64[B]):
     """A loop under a condition."""
     for b in range(B):
@@ -302,6 +311,7 @@ def arguments(name: str, rng: np.random.Generator, width: int) -> tuple[Any, ...
         "scattered": lambda: (floats(rng, n, width), floats(rng, p, width), idx),
         "cumulated": lambda: (floats(rng, n, width), table),
         "two_rows": lambda: (floats(rng, n, width), table),
+        "neighbours": lambda: (floats(rng, n, width), table, floats(rng, n), 2),
         "guarded_loop": lambda: (rows, table, lo, lo + rng.integers(0, n + 1 - lo)),
     }.get(name, lambda: (rows, table, idx, off))()
 
@@ -497,3 +507,17 @@ def test_sizes_from_sums_and_scalars(device: daedal.Device, rng: np.random.Gener
     check(device, shifted, floats(rng, 11, 4), floats(rng, 13, 4), 2)
     with pytest.raises(daedal.UnsupportedOperation, match=r"dimension 0 of argument 'x' must be 13 .*, not 14"):
         check(device, shifted, floats(rng, 11, 4), floats(rng, 14, 4), 2)
+
+
+def test_names_that_text_would_change(device: daedal.Device, rng: np.random.Generator) -> None:
+    n_1, n_2 = daedal.dims("n_1 n_2")
+
+    @daedal.kernel
+    def f_1(out_1: f32[n_1, n_2], x_1: f32[n_1, n_2], x_2: f32[n_1, n_2], c0: f32[n_1], k_1: i64, größe: f32):
+        for i_1 in range(k_1):
+            w_1 = c0[i_1] * größe
+            for d in range(n_2):
+                out_1[i_1, d] += x_1[i_1, d] - x_2[i_1, d] * w_1
+
+    tables = [floats(rng, 4, 8) for _ in range(3)]
+    check(device, f_1, *tables, floats(rng, 4), 3, 0.5)

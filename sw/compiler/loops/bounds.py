@@ -27,15 +27,20 @@ UNKNOWN: Interval = (-(1 << 39), (1 << 39) - 1)
 """What an integer that nobody checks may be."""
 
 
+Fact = tuple[str, Integer, Integer]
+"""A comparison that holds: its sign and its sides."""
+
+
 @dataclass(frozen=True)
 class Access:
-    """An index of an array: it must lie from 0 to ``size`` - 1; ``line`` is that of the source."""
+    """An index of an array: it must lie from 0 to ``size`` - 1 where ``facts`` hold; ``line`` is that of the source."""
 
     line: int
     array: str
     dimension: int
     index: Integer
     size: Integer
+    facts: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,8 @@ class Fault:
     access: Access
     value: int
     size: int
+    is_loaded: bool
+    """Whether something that is loaded decides the index."""
 
 
 @dataclass
@@ -115,20 +122,22 @@ class Bounds:
 
     def first_fault(self, given: Mapping[str, int], *, machine_checks: bool) -> Fault | None:
         """The first access that sizes and scalars let reach out of its array, where the machine does not notice."""
-        known = self._known(given)
+        everywhere = self._known(given)
         for access in self.accesses:
+            known = _narrowed(everywhere, access.facts, given)
             loaded = [part for part in parts(access.index) if isinstance(part, Element)]
             variables = {part for part in parts(access.index) if isinstance(part, Induction)}
             if any(_is_empty(known.get(variable)) for variable in variables):
                 continue
-            if not machine_checks and (loaded or any(self._is_loaded(variable) for variable in variables)):
+            is_loaded = bool(loaded) or any(self._is_loaded(variable) for variable in variables)
+            if is_loaded and not machine_checks:
                 continue
             size = evaluate(access.size, given)
             low, high = interval(access.index, given, known)
             if low < 0 or high >= size:
                 if any(_is_empty(known.get(element)) for element in loaded):
                     continue
-                return Fault(access, low if low < 0 else high, size)
+                return Fault(access, low if low < 0 else high, size, is_loaded)
         return None
 
     def _is_loaded(self, variable: Induction) -> bool:
@@ -150,6 +159,26 @@ class Bounds:
         for access in self.accesses:
             _with_unknown(access.index, known)
         return known
+
+
+def _narrowed(
+    known: dict[Integer, Interval], facts: tuple[Fact, ...], given: Mapping[str, int]
+) -> dict[Integer, Interval]:
+    """What is known of loops where comparisons with what a call gives hold."""
+    mirrored = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+    found = dict(known)
+    for sign, a, b in [*facts, *((mirrored[sign], b, a) for sign, a, b in facts)]:
+        variable, offset = split_sum(a)
+        if variable not in found or not isinstance(variable, Induction) or not is_given(b):
+            continue
+        value = evaluate(combine("sub", b, offset), given)
+        low, high = found[variable]
+        if sign in (">", ">=", "=="):
+            low = max(low, value + (sign == ">"))
+        if sign in ("<", "<=", "=="):
+            high = min(high, value - (sign == "<"))
+        found[variable] = low, high
+    return found
 
 
 def _is_empty(found: Interval | None) -> bool:
@@ -182,4 +211,6 @@ def text(expression: Integer) -> str:
         return f"{expression.array}[{', '.join(map(text, expression.indices))}]"
     assert isinstance(expression, Binary)
     a, b = text(expression.a), text(expression.b)
+    if expression.kind == "add" and isinstance(expression.b, Number) and expression.b.value < 0:
+        return f"{a} - {-expression.b.value}"
     return f"{a} {signs[expression.kind]} {b}" if expression.kind in signs else f"{expression.kind}({a}, {b})"

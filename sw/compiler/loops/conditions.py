@@ -16,6 +16,7 @@ from daedal.compiler.loops.integers import (
     is_given,
 )
 from daedal.compiler.loops.nests import Nests
+from daedal.compiler.loops.source import ir_name
 from daedal.compiler.loops.values import INTEGERS
 
 
@@ -62,6 +63,7 @@ class Conditions(Nests):
             outer = dict(self._e.bindings)
             self._e.forget(None)
             self._scopes.open_branch(op, block, (id(node), holds))
+            self._scopes.inner.facts = condition.facts(holds=holds)
             self._block(node.body if holds else node.orelse)
             self._scopes.close()
             self._e.forget(None)
@@ -87,10 +89,11 @@ class Conditions(Nests):
         upper = self._scopes.value(arith.AddiOp(first, taken), "until")
         inner = Induction(self._number(node, 0), f"{variable.name}_if")
         self._e.bounds.loop(inner, variable, combine("add", variable, Number(1)), node.lineno)
-        self._lines.setdefault(f"loop %{inner.name}", []).append(node.lineno)
+        self._lines.setdefault(f"loop %{ir_name(inner.name)}", []).append(node.lineno)
         self._e.forget(None)
         outer, renamed, opened = dict(self._e.bindings), len(self._e.renamed), len(self._scopes.open)
         self._scopes.open_loop(first, upper, self._scopes.integer(Number(1)), inner)
+        self._scopes.inner.facts = condition.facts(holds=True)
         self._e.renamed.append((variable, inner, None))
         self._load_again(inner, node)
         self._block(node.body)

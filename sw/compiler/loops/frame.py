@@ -30,7 +30,7 @@ from daedal.compiler.loops.integers import (
 from daedal.compiler.loops.scopes import Scopes
 from daedal.compiler.loops.shape import Shape
 from daedal.compiler.loops.signature import Argument, Signature
-from daedal.compiler.loops.source import Source
+from daedal.compiler.loops.source import Source, ir_name
 from daedal.compiler.loops.values import Binding
 
 _ONE = Number(1)
@@ -80,9 +80,9 @@ class Frame:
                 kinds[name] = IndexType()
         block = Block(arg_types=list(kinds.values()))
         for argument, name in zip(block.args, kinds, strict=True):
-            argument.name_hint = name
+            argument.name_hint = ir_name(name)
         self._arrays = dict(zip(kinds, block.args, strict=True))
-        self._function = func.FuncOp(tree.name, (list(kinds.values()), []), Region(block))
+        self._function = func.FuncOp(ir_name(tree.name), (list(kinds.values()), []), Region(block))
         hints = {value: name for name, value in fixed.items() if value > 1}
         self._scopes = scopes = Scopes(block, self._arrays, dimensions, hints)
         self._e = Expressions(source, signature, fixed, self._arrays, shape.written, scopes)
@@ -137,7 +137,7 @@ class Frame:
         carried: SSAValue | None = None, step: Integer = _ONE,
     ) -> scf.ForOp:  # fmt: skip
         self._e.bounds.loop(variable, lower, upper, line)
-        self._lines.setdefault(f"loop %{variable.name}", []).append(line)
+        self._lines.setdefault(f"loop %{ir_name(variable.name)}", []).append(line)
         low, high, by = (self._scopes.integer(each) for each in (lower, upper, step))
         return self._scopes.open_loop(low, high, by, variable, is_row=is_row, carried=carried)
 

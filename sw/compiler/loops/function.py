@@ -16,7 +16,7 @@ from daedal.compiler.pipeline import compile_scf
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import Config
 
-_NAMED = re.compile(r"(?:loop|buffer|local row|value) %\w+")
+_NAMED = re.compile(r"(?:loop|buffer|local row|value) %[\w.]*\w")
 
 
 class KernelFunction:

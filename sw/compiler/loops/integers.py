@@ -62,13 +62,15 @@ _FOLDED: dict[str, Callable[[int, int], int]] = {
 
 
 def combine(kind: str, a: Integer, b: Integer) -> Integer:
-    """The expression, folded where that is plain."""
+    """The expression, folded where that is plain; with what a call gives, sums, which cost nothing in an index."""
     if isinstance(a, Number) and isinstance(b, Number):
         return Number(_FOLDED[kind](a.value, b.value))
     if kind in ("add", "sub") and b == Number(0):
         return a
     if kind == "add" and a == Number(0):
         return b
+    if kind == "sub" and is_given(b) and not is_given(a):
+        return combine("add", a, combine("sub", Number(0), b))
     if kind == "mul" and Number(1) in (a, b):
         return b if a == Number(1) else a
     return Binary(kind, a, b)

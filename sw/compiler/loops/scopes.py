@@ -7,7 +7,9 @@ from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, f32, i64
 from xdsl.ir import Block, Operation, SSAValue
 
+from daedal.compiler.loops.bounds import Fact
 from daedal.compiler.loops.integers import Binary, Element, Given, Induction, Integer, Number, parts
+from daedal.compiler.loops.source import ir_name
 
 OPERATIONS: dict[str, type[Operation]] = {
     "add": arith.AddiOp,
@@ -34,6 +36,8 @@ class Scope:
         Its loop's variable, if it is a loop's body.
     condition
         The ``id`` of the source's condition that it is under, if it is a branch, and whether that holds in it.
+    facts
+        Comparisons of integers that hold in it.
     is_row
         Whether it is the body of a loop along a row.
     integers, loads, results
@@ -44,6 +48,7 @@ class Scope:
     anchor: Operation | None = None
     variable: Induction | None = None
     condition: tuple[int, bool] | None = None
+    facts: tuple[Fact, ...] = ()
     is_row: bool = False
     integers: dict[Integer, SSAValue] = field(default_factory=dict)
     loads: dict[tuple[SSAValue, tuple[Integer, ...]], SSAValue] = field(default_factory=dict)
@@ -103,7 +108,7 @@ class Scopes:
             block.insert_op_before(op, anchor)
         if not op.results:
             return None
-        op.results[0].name_hint = name
+        op.results[0].name_hint = None if name is None else ir_name(name)
         return op.results[0]
 
     def value(self, op: Operation, name: str | None = None, *, depth: int | None = None) -> SSAValue:
@@ -182,7 +187,7 @@ class Scopes:
         """Append a loop and open its body."""
         initial = [] if carried is None else [carried]
         block = Block(arg_types=[IndexType(), *(value.type for value in initial)])
-        block.args[0].name_hint = variable.name
+        block.args[0].name_hint = ir_name(variable.name)
         op = scf.ForOp(lower, upper, step, initial, block)
         self.insert(op)
         self.open.append(Scope(block, op, variable, is_row=is_row, integers={variable: block.args[0]}))

@@ -17,6 +17,7 @@ from daedal.compiler.loops.integers import (
     Number,
 )
 from daedal.compiler.loops.shape import indices_of, summand
+from daedal.compiler.loops.source import ir_name
 from daedal.compiler.loops.values import Cell, Float, Row
 
 REDUCE = "daedal.reduce"
@@ -61,12 +62,12 @@ class Sums(Cells):
         loop = self._open(lower, upper, variable, line=getattr(node, "lineno", 0), is_row=True, carried=initial)
         loop.attributes[REDUCE] = UnitAttr()
         carried = loop.body.block.args[1]
-        carried.name_hint = total
+        carried.name_hint = ir_name(total)
         self._e.bindings[name] = variable
         added = body()
         new = self._scopes.value(arith.AddfOp(carried, added))
         self._scopes.close(new)
-        loop.results[0].name_hint = total
+        loop.results[0].name_hint = ir_name(total)
         return loop.results[0]
 
     def _dot(self, call: ast.Call) -> SSAValue:

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
+from daedal.compiler.loops.bounds import Fact
 from daedal.compiler.loops.integers import Binary, Element, Given, Induction, Integer, Number
 
 INTEGERS = (Number, Given, Induction, Element, Binary)
@@ -75,3 +76,11 @@ class Condition:
     def is_float(self) -> bool:
         """Whether f32 are compared."""
         return any(each.is_float for each in self.comparisons)
+
+    def facts(self, *, holds: bool) -> tuple[Fact, ...]:
+        """The comparisons of integers that hold where the condition does, or does not."""
+        kept = [(each.kind, each.a, each.b) for each in self.comparisons
+                if isinstance(each.a, INTEGERS) and isinstance(each.b, INTEGERS)]  # fmt: skip
+        if holds is not self.negated:
+            return tuple(kept)
+        return tuple((OPPOSITES[kind], a, b) for kind, a, b in kept) if len(kept) == 1 else ()

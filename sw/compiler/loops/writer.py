@@ -29,7 +29,7 @@ from daedal.compiler.loops.integers import (
 )
 from daedal.compiler.loops.shape import Shape, assigned
 from daedal.compiler.loops.signature import Signature
-from daedal.compiler.loops.source import Source
+from daedal.compiler.loops.source import Source, ir_name
 from daedal.compiler.loops.values import INTEGERS, Cell, Float, Row, Value
 
 
@@ -200,7 +200,7 @@ class Writer(Conditions):
             self._e.bindings[name] = Float(self._e.under_masks(self._e.as_float(value), lambda: self._e.as_float(old)))
         elif isinstance(value, Float):
             if value.value.name_hint is None and not isinstance(value.value.owner, Block):
-                value.value.name_hint = name
+                value.value.name_hint = ir_name(name)
             self._e.bindings[name] = value
         else:
             self._e.bindings[name] = value

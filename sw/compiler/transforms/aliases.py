@@ -43,7 +43,7 @@ def _is_read_first(reads: list[Operation], stores: list[slcv.StoreOp], order: li
     if place != other_place or column is not other_column:
         return False
     if slcv.width_of(fetch.result) == slcv.width_of(store.row) == 1:
-        place.append(column)
+        place.append(column)  # single elements: the column chooses them as well
     turns = _loops(fetch) | _loops(store)
     return turns <= {id(value.owner.parent_op()) for value in place if _is_induction(value)}
 

@@ -185,3 +185,32 @@ func.func @singles(%t: memref<?x8xf32>, %w: memref<?xf32>, %out: memref<?xf32>, 
 // CHECK:          } {daedal.reduce}
 // CHECK-NEXT:     %q = arith.divf %s, %v_1 : f32
 // CHECK-NEXT:     memref.store %q, %out[%p_1] : memref<?xf32>
+
+// -----
+
+// A condition as the number of iterations of a loop.
+func.func @guard(%i: memref<?xi64>, %t: memref<?x8xf32>, %out: memref<?x8xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %p = %c0 to %n step %c1 {
+    %k0 = memref.load %i[%p] : memref<?xi64>
+    %k = arith.index_cast %k0 : i64 to index
+    %holds = arith.cmpi slt, %c0, %k : index
+    %wide = arith.extui %holds : i1 to i64
+    %taken = arith.index_cast %wide : i64 to index
+    %until = arith.addi %p, %taken : index
+    scf.for %q = %p to %until step %c1 {
+      scf.for %d = %c0 to %c8 step %c1 {
+        %x = memref.load %t[%q, %d] : memref<?x8xf32>
+        memref.store %x, %out[%p, %d] : memref<?x8xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @guard
+// CHECK:         %taken = slc.alu "less" %c0, %k : index, !slc.stream<index> -> !slc.stream<{{.*}}>
+// CHECK-NEXT:    %until = slc.alu "add" %p, %taken : !slc.stream<index>, !slc.stream<{{.*}}> -> !slc.stream<index>
+// CHECK-NEXT:    slc.for %q = %p to %until step %c1

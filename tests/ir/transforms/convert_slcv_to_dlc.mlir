@@ -196,3 +196,26 @@ func.func @singles(%t: memref<?x8xf32>, %i: memref<?xi32>, %out: memref<?xf32>) 
 // CHECK:        dlc.callback 1 {
 // CHECK-NEXT:     %[[POPPED:.*]] = dlc.pop_scalar : f32
 // CHECK-NEXT:     dlc.keep %[[HALF]], %[[POPPED]]
+
+// -----
+
+// A single f32 that a launch is given is an argument that is pushed.
+func.func @scaled(%t: memref<?x8xf32>, %out: memref<?x8xf32>, %alpha: f32, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  slc.for %p = %c0 to %n step %c1 : index, index {
+    slc.callback "iteration"(%p : !slc.stream<index>) {
+    ^bb0(%i: index):
+      %x = slcv.fetch %t[%i, %c0] : memref<?x8xf32>, vector<8xf32>
+      %a = vector.broadcast %alpha : f32 to vector<8xf32>
+      %y = arith.mulf %x, %a : vector<8xf32>
+      slcv.store %y, %out[%i, %c0] : vector<8xf32>, memref<?x8xf32>
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @scaled
+// CHECK:         %alpha = dlc.argument "value" "alpha" : index
+// CHECK:         dlc.push_scalar %alpha : index
+// CHECK:         dlc.pop_scalar : f32

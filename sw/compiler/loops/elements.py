@@ -1,0 +1,204 @@
+"""Elements of arrays: which memref and indices they are, and what they need of bounds."""
+
+import ast
+from collections.abc import Mapping
+
+from xdsl.dialects import memref
+from xdsl.ir import SSAValue
+
+from daedal.compiler.loops.bounds import Access, Bounds, RowRead
+from daedal.compiler.loops.integers import (
+    Binary,
+    Element,
+    Given,
+    Induction,
+    Integer,
+    Number,
+    combine,
+    parts,
+    replace_in,
+    split_sum,
+)
+from daedal.compiler.loops.scopes import Scopes
+from daedal.compiler.loops.shape import indices_of
+from daedal.compiler.loops.signature import Signature
+from daedal.compiler.loops.source import Source
+from daedal.compiler.loops.values import (
+    INTEGERS,
+    Binding,
+    Cell,
+    Row,
+    Value,
+)
+from daedal.errors import UnsupportedOperation
+
+Mask = tuple[SSAValue, bool]
+"""A condition of f32, and whether its opposite is meant."""
+
+
+class Elements:
+    """Loads elements in the scopes that are open.
+
+    Attributes
+    ----------
+    bindings
+        What names stand for.
+    masks
+        The conditions of f32 that a statement is under.
+    renamed
+        Inductions of loads that are done again in a loop further in: old, new, and which loads (None: all).
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        signature: Signature,
+        fixed: Mapping[str, int],
+        arrays: Mapping[str, SSAValue],
+        written: set[str],
+        scopes: Scopes,
+    ) -> None:
+        self.source, self.signature, self.scopes = source, signature, scopes
+        self._fixed, self._arrays, self._written = fixed, arrays, written
+        self.bounds = Bounds()
+        self.bindings: dict[str, Binding] = {}
+        self.masks: list[Mask] = []
+        self.renamed: list[tuple[Induction, Induction, frozenset[Element] | None]] = []
+        self.kept: dict[str, Cell] = {}
+        """Arrays of which the only element in use is kept in a local number."""
+        self.guarded: dict[int, dict[bool, set[Element]]] = {}
+        """Condition -> whether it holds -> what is used then that the machine must check."""
+        self.always: set[Element] = set()
+        """What the machine must check whatever conditions are."""
+
+    def refusal(self, node: ast.AST | int, why: str) -> UnsupportedOperation:
+        """The error for what stands at ``node``."""
+        return self.source.refusal(node, why)
+
+    def value(self, node: ast.expr) -> Value:
+        """What an expression gives; a row only as an element of it."""
+        raise NotImplementedError
+
+    def integer(self, node: ast.expr, what: str) -> Integer:
+        """The value of an expression that must be an integer."""
+        value = self.value(node)
+        if not isinstance(value, INTEGERS):
+            raise self.refusal(node, f"{what} must be an integer, not {ast.unparse(node)!r}, which is an f32")
+        return value
+
+    def place(self, node: ast.Subscript) -> tuple[SSAValue, tuple[Integer, ...]]:
+        """The memref and the indices that a subscript names; what they need of bounds is noted."""
+        if not isinstance(node.value, ast.Name):
+            raise self.refusal(node, f"{ast.unparse(node)!r} must be an element of an argument or of a local row")
+        name = node.value.id
+        bound = self.bindings.get(name)
+        argument = self.signature.arguments.get(name)
+        if isinstance(bound, Row):
+            buffer = bound.buffer
+            sizes: tuple[Integer, ...] = (Number(bound.width),)
+        elif bound is None and argument is not None and argument.shape is not None:
+            buffer, sizes = self._arrays[name], tuple(self.size(size) for size in argument.shape)
+        else:
+            raise self.refusal(node, f"{name} must be an array or a local row (daedal.zeros) to be indexed")
+        nodes = indices_of(node)
+        if len(nodes) != len(sizes):
+            raise self.refusal(
+                node, f"{name} has {len(sizes)} dimensions, so there must be {len(sizes)} indices, not {len(nodes)}"
+            )
+        indices = tuple(self._index(name, n, each, sizes[n]) for n, each in enumerate(nodes))
+        return buffer, indices
+
+    def size(self, size: Integer) -> Integer:
+        """A size of the signature with the numbers of those that are fixed."""
+        for name, number in self._fixed.items():
+            size = replace_in(size, Given(name), Number(number))
+        return size
+
+    def _index(self, name: str, dimension: int, node: ast.expr, size: Integer) -> Integer:
+        if isinstance(node, ast.Slice):
+            raise self.refusal(node, f"slice {ast.unparse(node)!r} of {name} is not supported: write the loop over it")
+        index = self.rename(self.integer(node, f"an index of {name}"))
+        if isinstance(index, Number) and index.value < 0:
+            raise self.refusal(node, f"index {index.value} of {name} must not be negative: count from the start")
+        facts = tuple(fact for scope in self.scopes.open for fact in scope.facts)
+        self.note(Access(node.lineno, name, dimension, index, size, facts))
+        return index
+
+    def note(self, access: Access) -> None:
+        """An index is used: note who checks it, and under which conditions that must not happen too early."""
+        loaded = self.bounds.access(access)
+        if loaded is not None:
+            depth = self.scopes.depth(loaded)
+            conditions = [scope.condition for scope in self.scopes.open[depth + 1 :] if scope.condition is not None]
+            for condition, holds in conditions:
+                self.guarded.setdefault(condition, {True: set(), False: set()})[holds].add(loaded)
+            if not conditions:
+                self.always.add(loaded)
+
+    def needs_guard(self) -> set[int]:
+        """Conditions that decide whether something is checked."""
+        return {
+            condition
+            for condition, uses in self.guarded.items()
+            if uses[True] - self.always != uses[False] - self.always
+        }
+
+    def rename(self, expression: Integer) -> Integer:
+        """The expression with loads done again where that is wanted."""
+        for old, new, which in self.renamed:
+            for part in list(parts(expression)):
+                if isinstance(part, Element) and (which is None or part in which):
+                    expression = replace_in(expression, part, _load_again(part, old, new, deep=which is None))
+        return expression
+
+    def load(self, buffer: SSAValue, indices: tuple[Integer, ...], name: str) -> SSAValue:
+        """An f32 of memory or of a local row."""
+        is_constant = name in self.signature.arguments and name not in self._written
+        depths = [self.scopes.depth(index) for index in indices]
+        depth = max(depths, default=0) if is_constant else len(self.scopes.open) - 1
+        known = self.scopes.open[depth].loads
+        key = (buffer, indices)
+        if key not in known:
+            where = [self.scopes.integer(index) for index in indices]
+            at = depth if is_constant else None
+            known[key] = self.scopes.value(memref.LoadOp.get(buffer, where), f"{name}_element", depth=at)
+        return known[key]
+
+    def _note_row(self, node: ast.Subscript, name: str, indices: tuple[Integer, ...]) -> None:
+        column = self.scopes.inner.variable
+        if not self.scopes.inner.is_row or column is None or isinstance(self.bindings.get(name), Row):
+            return
+        core, offset = split_sum(indices[-1])
+        lower, upper = self.bounds.loops[column]
+        if core == column and isinstance(lower, Number) and isinstance(upper, Number):
+            first = combine("add", offset, lower)
+            self.bounds.rows[RowRead(node.lineno, name, first, upper.value - lower.value)] = None
+
+    def load_cell(self, cell: Cell) -> SSAValue:
+        """The f32 in a cell; in a loop along a row it is loaded before the loop."""
+        depth = self.scopes.row_depth()
+        key = (cell.buffer, (Number(0),))
+        known = self.scopes.open[depth].loads
+        if key not in known:
+            op = memref.LoadOp.get(cell.buffer, [self.scopes.integer(Number(0))])
+            at = depth if depth < len(self.scopes.open) - 1 else None
+            known[key] = self.scopes.value(op, cell.buffer.name_hint, depth=at)
+        return known[key]
+
+    def forget(self, buffer: SSAValue | None) -> None:
+        """A buffer was written (None: any may have been): what was loaded of it is not what is there."""
+        constant = {self._arrays[name] for name in self.signature.arguments if name not in self._written}
+        for scope in self.scopes.open:
+            for key in [k for k in scope.loads if k[0] is buffer or (buffer is None and k[0] not in constant)]:
+                del scope.loads[key]
+
+
+def _load_again(element: Element, old: Induction, new: Induction, *, deep: bool) -> Element:
+    """The element with loop ``new`` in the place of ``old``; unless ``deep``, not in what its indices load."""
+
+    def change(index: Integer) -> Integer:
+        if isinstance(index, Binary) and not deep:
+            return combine(index.kind, change(index.a), change(index.b))
+        return index if isinstance(index, Element) and not deep else replace_in(index, old, new)
+
+    return Element(element.array, tuple(change(index) for index in element.indices))
