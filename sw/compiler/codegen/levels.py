@@ -38,8 +38,8 @@ class Level:
 def read_levels(root: slc.ForOp, config: Config, first: int = 0, *, may_pad: bool = True) -> list[Level]:
     """The levels of a nest, outermost first, from level ``first`` of the machine on.
 
-    If loops have more arithmetic than their levels, levels that are left over do it, with ``may_pad``. Raises UnsupportedOperation,
-    naming the loop and what there is too little of, if the nest does not fit.
+    If loops have more arithmetic than their levels, levels that are left over do it, with ``may_pad``. Raises
+    UnsupportedOperation, naming the loop and what there is too little of, if the nest does not fit.
     """
     try:
         return _fit(root, config, first, may_pad=False)
