@@ -9,7 +9,7 @@ import pytest
 import daedal
 from tests.fuzz.kernels import Outcome, plain, random_source, run, shrunk
 
-KERNELS = 200
+KERNELS = 500
 ON_RTL = 25
 ACCEPTED = 0.6
 """The share of kernels that must be accepted."""

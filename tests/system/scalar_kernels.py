@@ -514,3 +514,26 @@ def conditional(rng: np.random.Generator, dim: int, vertices: int = 6) -> Case:
         if k >= 0:
             expected[v] = reduced(VectorOp.FMA, x[v], x[k])
     return Case(text, {"x": x, "ks": ks, "rows": (vertices, dim), "out": out}, expected)
+
+
+def block_gather(rng: np.random.Generator, dim: int, block: int = 4) -> Case:
+    """The rows of the listed blocks, one after the other: no arithmetic at all."""
+    kind = f"memref<?x{block}x{dim}xf32>"
+    text = function(
+        f"%k: {kind}, %col: memref<?xi32>, %out: {kind}",
+        f"""
+        %n = memref.dim %out, %c0 : {kind}
+        %block = arith.constant {block} : index
+        scf.for %p = %c0 to %n step %c1 {{
+          {load_index("col", "%p", "b")}
+          scf.for %j = %c0 to %block step %c1 {{
+            scf.for %d = %c0 to %dim step %c1 {{
+              %x = memref.load %k[%b, %j, %d] : {kind}
+              memref.store %x, %out[%p, %j, %d] : {kind}
+            }}
+          }}
+        }}""",
+        dim,
+    )
+    k, col = rng.standard_normal((6, block, dim)).astype(F32), rng.integers(0, 6, 5).astype(np.int32)
+    return Case(text, {"k": k, "col": col, "out": (5, block, dim)}, k[col])

@@ -19,6 +19,7 @@ from tests.system.scalar_kernels import (
     SCORES,
     Case,
     block_attention,
+    block_gather,
     conditional,
     cosines,
     elementwise,
@@ -188,3 +189,9 @@ def test_unknown_functions(rng: np.random.Generator) -> None:
     text = function_of_numbers("sigmoid", CORNERS).text.replace("daedal_sigmoid", "tanh")
     with pytest.raises(daedal.UnsupportedOperation, match="@tanh must be of @daedal_exp or @daedal_sigmoid"):
         compile_scf(text, Config.preset("ddr3"))
+
+
+def test_blocks_are_copied_past_the_execute_unit(device: daedal.Device, rng: np.random.Generator) -> None:
+    case = block_gather(rng, 32)
+    check(device, case)
+    assert "dlc.callback" not in compile_scf(case.text, device.config).ir("dlc")

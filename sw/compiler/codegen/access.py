@@ -75,7 +75,7 @@ class NestCode:
         if level is None or level < len(levels) - 1 or not (pays(self.root, self.config) and allowed(levels)):
             return levels, None
         try:
-            return read_levels(self.root, self.config, level - len(levels) + 1), level
+            return read_levels(self.root, self.config, level - len(levels) + 1, may_pad=False), level
         except UnsupportedOperation:  # these levels have less than those further out
             return levels, None
 

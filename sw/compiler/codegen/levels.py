@@ -1,5 +1,6 @@
 """A nest as the access unit sees it: what each level loads, computes, checks and counts, and its events."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
@@ -34,11 +35,22 @@ class Level:
         return loop_name(self.loop)
 
 
-def read_levels(root: slc.ForOp, config: Config, first: int = 0) -> list[Level]:
+def read_levels(root: slc.ForOp, config: Config, first: int = 0, *, may_pad: bool = True) -> list[Level]:
     """The levels of a nest, outermost first, from level ``first`` of the machine on.
 
-    Raises UnsupportedOperation, naming the loop and what there is too little of, if the nest does not fit.
+    If loops have more arithmetic than their levels, levels that are left over do it, with ``may_pad``. Raises
+    UnsupportedOperation, naming the loop and what there is too little of, if the nest does not fit.
     """
+    try:
+        return _fit(root, config, first, may_pad=False)
+    except UnsupportedOperation:
+        if may_pad:
+            with suppress(UnsupportedOperation):
+                return _fit(root, config, first, may_pad=True)
+        raise
+
+
+def _fit(root: slc.ForOp, config: Config, first: int, *, may_pad: bool) -> list[Level]:
     levels: list[Level] = []
     loop: slc.ForOp | None = root
     while loop is not None:
@@ -53,7 +65,8 @@ def read_levels(root: slc.ForOp, config: Config, first: int = 0) -> list[Level]:
     while position < len(levels):
         level = levels[position]
         _sink(level, levels[position + 1] if position + 1 < len(levels) else None, config)
-        if len(level.alus) > config.alus[level.number] and first + len(levels) < config.levels:
+        is_left = may_pad and first + len(levels) < config.levels
+        if len(level.alus) > config.alus[level.number] and is_left:
             levels.insert(position + 1, _padding(level.number + 1))
             for inner in levels[position + 2 :]:
                 inner.number += 1

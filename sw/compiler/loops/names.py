@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from daedal.compiler.functions import numpy_exponential, numpy_sigmoid
 from daedal.errors import DaedalError
 
 
@@ -81,8 +82,8 @@ def zeros(width: int) -> Any:
 
 
 def exp(x: Any) -> Any:
-    """The exponential."""
-    return np.exp(np.float32(x))
+    """The exponential, with the bits that the machine gives."""
+    return numpy_exponential(np.float32(x))[()]
 
 
 def sqrt(x: Any) -> Any:
@@ -91,9 +92,8 @@ def sqrt(x: Any) -> Any:
 
 
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x))."""
-    one = np.float32(1)
-    return one / (one + np.exp(-np.float32(x)))
+    """1 / (1 + exp(-x)), with the bits that the machine gives."""
+    return numpy_sigmoid(np.float32(x))[()]
 
 
 def dot(a: Any, b: Any) -> Any:

@@ -1,4 +1,5 @@
 // RUN: daedal-opt -p convert-slcv-to-dlc --split-input-file %s | filecheck %s
+// RUN: daedal-opt -p 'convert-slcv-to-dlc{lockstep=512 steps=1}' --split-input-file %s | filecheck %s --check-prefix=PAIRS
 
 func.func @f(%t: memref<?x8xf32, strided<[?, 1]>>, %i: memref<?xi32>, %w: memref<?xf32>, %out: memref<?x8xf32>, %n: index) {
   %c0 = arith.constant 0 : index
@@ -196,6 +197,43 @@ func.func @singles(%t: memref<?x8xf32>, %i: memref<?xi32>, %out: memref<?xf32>) 
 // CHECK:        dlc.callback 1 {
 // CHECK-NEXT:     %[[POPPED:.*]] = dlc.pop_scalar : f32
 // CHECK-NEXT:     dlc.keep %[[HALF]], %[[POPPED]]
+
+// Two rows that are multiplied as they come: a queue for each, as far as they fit; a constant in each nest.
+func.func @pairs(%t: memref<?x64xf32>, %out: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %half = arith.constant 0.5 : f32
+  %two = arith.constant 2.0 : f32
+  %n = memref.dim %out, %c0 : memref<?xf32>
+  slc.for %p = %c0 to %n step %c1 : index, index {
+    slc.callback "iteration"(%p : !slc.stream<index>) {
+    ^bb0(%q: index):
+      %a = slcv.fetch %t[%q, %c0] : memref<?x64xf32>, vector<64xf32>
+      %b = slcv.fetch %t[%c1, %c0] : memref<?x64xf32>, vector<64xf32>
+      %c = slcv.fetch %t[%q, %c0] : memref<?x64xf32>, vector<64xf32>
+      %d = slcv.fetch %t[%c1, %c0] : memref<?x64xf32>, vector<64xf32>
+      %s = slcv.reduce "fma" %a, %b : vector<64xf32>, vector<64xf32>
+      %u = slcv.reduce "fma" %c, %d : vector<64xf32>, vector<64xf32>
+      %g = math.fma %s, %half, %two : f32
+      %h = arith.addf %g, %u : f32
+      slcv.store %h, %out[%q] : f32, memref<?xf32>
+    }
+  }
+  func.return
+}
+
+// PAIRS-LABEL: func.func @pairs
+// PAIRS:      slc.for %constants
+// PAIRS:      slc.for %constants_1
+// PAIRS:      slc.for %p
+// PAIRS:      dlc.execute {
+// PAIRS:        %a = dlc.pop "vector0" : vector<64xf32>
+// PAIRS-NEXT:   %b = dlc.pop "vector1" : vector<64xf32>
+// PAIRS-NEXT:   %s = slcv.reduce "fma" %a, %b : vector<64xf32>, vector<64xf32>
+// PAIRS:        %c = dlc.pop "vector0" : vector<64xf32>
+// PAIRS-NEXT:   %d = dlc.pop "vector0" : vector<64xf32>
+// CHECK-LABEL: func.func @pairs
+// CHECK-NOT: vector1
 
 // -----
 
