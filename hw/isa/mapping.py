@@ -107,7 +107,7 @@ def memory_address(address: int, config: Config) -> int:
 
 @cache
 def moved_bits(mapping: int, config: Config) -> tuple[int, tuple[tuple[int, int], ...]]:
-    """The bits of a place that stay where they are, as a mask, and each other bit of the memory address with its mask."""
+    """The bits of a place that stay where they are, as a mask; each other bit of the memory address with its mask."""
     masks = tuple(enumerate(memory_bits(mapping, config)))
     moved = tuple((bit, mask) for bit, mask in masks if mask != 1 << bit)
     return sum(mask for bit, mask in masks if mask == 1 << bit), moved

@@ -261,7 +261,7 @@ def test_a_matrix_made_in_the_module(ddr3: daedal.Device, rng: np.random.Generat
         return torch.sparse.mm(torch.sparse_coo_tensor(edge, weight, (NODES, NODES)), x)
 
     inputs = edges(80, rng), wild_table(1, 80, rng)[0], wild_table(NODES, 6, rng)
-    executable = daedal.compile(Layer(layer), inputs, device=ddr3)
+    executable = daedal.compile(torch.export.export(Layer(layer), inputs), inputs, device=ddr3)
     assert same_bits(executable(*inputs), layer(*inputs))
     assert executable.stats.launches == 1 == len(executable.offloaded)
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 from torch import fx, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import Dim, ExportedProgram
 from torch.utils import _pytree as pytree
 
@@ -43,16 +42,13 @@ def trace(module: nn.Module | ExportedProgram, example_inputs: Sequence[Any]) ->
         return _export(module, example_inputs)
     except Exception as error:
         try:
-            if "sparse" in str(error):  # a sparse tensor made in the module: PyTorch exports it with fixed sizes only
-                FakeTensorMode.cache_clear()  # it remembers that the operation failed, whatever the sizes
-                return _export(module, example_inputs, opens_sizes=False)
             return _symbolic(module, example_inputs)
         except Exception:
             first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise UnsupportedOperation(f"{type(module).__name__} cannot be traced: {first}") from error
 
 
-def _export(module: nn.Module, example_inputs: Sequence[Any], *, opens_sizes: bool = True) -> fx.GraphModule:
+def _export(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
     def open_sizes(value: Any) -> Any:
         return dict.fromkeys(range(value.dim()), Dim.AUTO) if isinstance(value, torch.Tensor) else None
 
@@ -62,9 +58,8 @@ def _export(module: nn.Module, example_inputs: Sequence[Any], *, opens_sizes: bo
         first = kinds.index(inspect.Parameter.VAR_POSITIONAL)
         sizes = (*sizes[:first], sizes[first:])
     leaves = pytree.tree_leaves(example_inputs)
-    is_sparse = any(isinstance(value, torch.Tensor) and value.layout is not torch.strided for value in leaves)
-    if is_sparse or not opens_sizes:
-        sizes = None  # other sizes lead to another trace
+    if any(isinstance(value, torch.Tensor) and value.layout is not torch.strided for value in leaves):
+        sizes = None  # PyTorch exports sparse tensors with fixed sizes only: other sizes lead to another trace
     with warnings.catch_warnings(), _quiet("torch._export.non_strict_utils"):
         warnings.simplefilter("ignore")
         program = torch.export.export(module, tuple(example_inputs), dynamic_shapes=sizes)
