@@ -180,7 +180,8 @@ FAULTS = [
           "is_fused=matrix.layout is torch.sparse_csr",
           "products of sparse matrices round as those of the other layout", GRAPHS),
     plant("not-from-zeros", "missing check", F + "segments.py",
-          "if not isinstance(base, fx.Node) or name_of(base) not in _ZEROS:", "if False:", "what a sum by destination is added to is ignored", GRAPHS),
+          "if not isinstance(base, fx.Node) or name_of(base) not in _ZEROS:", "if False:",
+          "what a sum by destination is added to is ignored", GRAPHS),
     plant("old-tables", "missing check", HERE + "prepared.py", "and table._version == self.version", "and True",
           "a changed table is not uploaded for a launch that was made ready", PREPARED),
 ]  # fmt: skip
