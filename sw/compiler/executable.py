@@ -49,6 +49,8 @@ class Executable:
         self.device, self._retrace, self.bounds = device, retrace, bounds
         self._kernels: dict[Bag | Lookup | BagList, Kernel | UnsupportedOperation] = {}
         self._current: dict[str, Kernel] = {}
+        self._left: dict[str, str] = {}
+        """What the last call left to PyTorch, and why."""
         self._last: Submitted | None = None
         self._set_graph(graph)
 
@@ -102,6 +104,7 @@ class Executable:
 
     def _work(self, submitted: Submitted, *, at_once: bool) -> Work:
         """Who does the operations: launches that are waited for at once, or where their results are needed."""
+        self._left = {}
 
         def call(call: Call, request: Request) -> Tensor:
             result, pending = self._start(call, request)
@@ -156,7 +159,7 @@ class Executable:
 
     def _leave(self, call: Call, sources: Sequence[Any], error: UnsupportedOperation) -> Tensor:
         """Let PyTorch do it, and say why."""
-        self._reasons[call.name] = str(error).removeprefix(f"{call.name}: ")
+        self._left[call.name] = str(error).removeprefix(f"{call.name}: ")
         return call.in_torch(*sources)
 
     def _evaluate(self, inputs: Sequence[Any], work: Work) -> Any:
@@ -277,7 +280,7 @@ class Executable:
     @property
     def offloaded(self) -> tuple[str, ...]:
         """The nodes that run on the device."""
-        return tuple(call.name for call in self._calls.values() if call.name not in self._reasons)
+        return tuple(call.name for call in self._calls.values() if call.name not in self._left)
 
     @property
     def program(self) -> bytes:
@@ -313,7 +316,7 @@ class Executable:
             call.name: call.remark for call in self._calls.values() if isinstance(call, SegmentCall | SparseCall)
         }
         lines = [f"{n}: on the device" + (f"; {remarks[n]}" if n in remarks else "") for n in self.offloaded]
-        lines += [f"{name}: in PyTorch, because {reason}" for name, reason in self._reasons.items()]
+        lines += [f"{name}: in PyTorch, because {reason}" for name, reason in {**self._reasons, **self._left}.items()]
         return "\n".join(lines)
 
 

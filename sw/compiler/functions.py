@@ -178,13 +178,13 @@ class Reference:
         return np.ldexp(np.float64(a), np.clip(power, -700, 700)).astype(np.float32)
 
 
-def numpy_exponential(x: Floats) -> Floats:
+def numpy_exponential(x: Floats | np.float32) -> Floats:
     """What a program's exponential gives for an array of f32."""
     with np.errstate(all="ignore"):
         return np.asarray(exponential(Reference(), x), np.float32)
 
 
-def numpy_sigmoid(x: Floats) -> Floats:
+def numpy_sigmoid(x: Floats | np.float32) -> Floats:
     """What a program's sigmoid gives for an array of f32."""
     with np.errstate(all="ignore"):
         return np.asarray(sigmoid(Reference(), x), np.float32)

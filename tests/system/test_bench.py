@@ -130,6 +130,7 @@ def test_layers_and_speed_on_the_emulator(tmp_path: Path) -> None:
     arguments = [
         "machine",
         "speed",
+        "host",
         "--quick",
         "--target",
         "emulator",
@@ -146,7 +147,8 @@ def test_layers_and_speed_on_the_emulator(tmp_path: Path) -> None:
         assert row["bit_exact"] is True
         assert row["cycles"] is None
         assert row["lookups"] == row["bags"] * row["pooling"]
-    assert all(row["value"] > 0 for row in rows["speed"])
+    assert all(row["value"] > 0 for row in [*rows["speed"], *rows["host"]])
+    assert all(row["bit_exact"] is True for row in rows["host"]) and len(rows["host"]) == 4
 
 
 def test_figures_go_between_the_marks() -> None:

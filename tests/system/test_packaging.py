@@ -79,6 +79,11 @@ def test_installed_package_is_the_wheel(installed: Path, tmp_path: Path) -> None
         assert installed.parent.resolve() in Path(file).resolve().parents
 
 
+def test_pytorch_finds_the_backend_of_an_installed_package(installed: Path, tmp_path: Path) -> None:
+    code = "import torch; print('daedal' in torch._dynamo.list_backends())"
+    assert run(installed / "python", "-c", code, cwd=tmp_path) == "True\n"
+
+
 def test_links_point_to_their_trees(root: Path) -> None:
     for package, tree in TREES.items():
         link = root / "daedal" / package

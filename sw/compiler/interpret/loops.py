@@ -218,7 +218,11 @@ class Loops(Level):
         return self.values[array], tuple(self.values[index] for index in indices)
 
     def _load(self, op: memref.LoadOp | slc.LoadOp) -> None:
+        """A single f32 may be loaded from outside its buffer if nobody uses it: a NaN, which shows if somebody does."""
         array, place = self._place(op.memref, op.indices)
+        if array.dtype == np.float32 and not _is_within(array, place):
+            self.values[op.results[0]] = np.float32(np.nan)
+            return
         self._within(array, place)
         loaded = array[place]
         self.values[op.results[0]] = loaded if array.dtype == np.float32 else int(loaded)
@@ -229,7 +233,7 @@ class Loops(Level):
         array[place] = self.values[op.value]
 
     def _within(self, array: NDArray[Any], place: tuple[int, ...]) -> None:
-        if not all(0 <= index < size for index, size in zip(place, array.shape, strict=True)):
+        if not _is_within(array, place):
             raise IndexOutOfRange(f"index {place} is outside of a buffer of shape {array.shape}")
 
     def _fetch(self, op: slcv.FetchOp) -> None:
@@ -284,3 +288,7 @@ class Loops(Level):
     def _yielded(self, block: Block) -> list[Any]:
         end = block.last_op
         return [self.values[value] for value in end.operands] if isinstance(end, scf.YieldOp) else []
+
+
+def _is_within(array: NDArray[Any], place: tuple[int, ...]) -> bool:
+    return all(0 <= index < size for index, size in zip(place, array.shape, strict=True))

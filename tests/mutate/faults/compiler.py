@@ -16,6 +16,8 @@ CORNERS = "tests/system/test_compiler_corners.py -k 'not 100000'"
 TURNS = "tests/system/test_compiler_interleaving.py -k 'not rtl'"
 CONFIGS = "tests/system/test_compiler_configs.py"
 EXECUTABLE = "tests/system/test_compiler_executable.py"
+GRAPHS = "tests/system/test_torch_graphs.py -k 'not rtl'"
+PREPARED = "tests/system/test_compiler_prepared.py"
 BOUNDS = "tests/system/test_bounds.py -k 'not rtl'"
 
 OWN_IR = (
@@ -172,4 +174,14 @@ FAULTS = [
     plant("kept-kernels", "sticky bit", HERE + "executable.py", "if operation not in self._kernels:",
           "if not self._kernels:", "the first kernel is used for everything",
           EXECUTABLE, LAYERS),
+    plant("unsorted", "missing case", F + "inputs.py", "return offsets, torch.argsort(keys, stable=True)",
+          "return offsets, None", "destinations are taken to be in order", GRAPHS),
+    plant("sparse-fused", "wrong condition", F + "inputs.py", "is_fused=matrix.layout is torch.sparse_coo",
+          "is_fused=matrix.layout is torch.sparse_csr",
+          "products of sparse matrices round as those of the other layout", GRAPHS),
+    plant("not-from-zeros", "missing check", F + "segments.py",
+          "if not isinstance(base, fx.Node) or name_of(base) not in _ZEROS:", "if False:",
+          "what a sum by destination is added to is ignored", GRAPHS),
+    plant("old-tables", "missing check", HERE + "prepared.py", "and table._version == self.version", "and True",
+          "a changed table is not uploaded for a launch that was made ready", PREPARED),
 ]  # fmt: skip
