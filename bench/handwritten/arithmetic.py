@@ -1,5 +1,6 @@
 """What the programs compute, in NumPy, bit for bit."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ def fused(a: Floats, b: Floats, c: Floats) -> Floats:
 def sums(offsets: Integers, rows: Floats) -> Floats:
     """The sums of the rows of each bag, in order."""
     out = np.zeros((len(offsets) - 1, rows.shape[1]), np.float32)
-    for bag, (first, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for bag, (first, end) in enumerate(pairwise(offsets)):
         for p in range(first, end):
             out[bag] = rows[p] + out[bag]
     return out
@@ -35,7 +36,7 @@ def sums(offsets: Integers, rows: Floats) -> Floats:
 def fused_sums(offsets: Integers, rows: Floats, weights: Floats) -> Floats:
     """The sums of the weighted rows of each bag, in order, each step rounded once."""
     out = np.zeros((len(offsets) - 1, rows.shape[1]), np.float32)
-    for bag, (first, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for bag, (first, end) in enumerate(pairwise(offsets)):
         for p in range(first, end):
             out[bag] = fused(rows[p], np.full(rows.shape[1], weights[p]), out[bag])
     return out

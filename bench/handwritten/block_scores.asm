@@ -1,9 +1,9 @@
-; Scores of block-sparse attention, first part: sums of keys[e] * queries[i] by element mod 16 for all keys of the
-; blocks pointers[i] <= p < pointers[i + 1], which gather_blocks has put one behind the other (block p: keys 16 p to
-; 16 p + 15); products are rounded. tree_lines and tree_elements make scores of them.
+; Scores of block-sparse attention, first part: sums of keys[e] * queries[i] by element mod 16 for the keys
+; pointers[i] <= e < pointers[i + 1] of its blocks, which gather_blocks has put one behind the other; products are
+; rounded. tree_lines and tree_elements make scores of them, in the order of the machine's own reductions.
 ;
 ; arg0  queries                  arg5  out, rows of 64 bytes, one for each key
-; arg1  pointers, int32          arg7  blocks + 1           arg8  end of the pointers
+; arg1  pointers, int32          arg7  keys + 1             arg8  end of the pointers
 ; arg4  keys, rows of 256 bytes  arg9  queries, rows of 256 bytes
 ;
 ; Lines: 16 for each key, 4 written; 16 for each query. Pieces of 16 elements add up in the partial results
@@ -33,10 +33,6 @@ level 0 load1_base = arg1 + 4
 level 0 load1_limit = arg8
 level 0 check enable=1 load=1 kind=offset
 level 0 check_limit = arg7
-level 0 alu0 op=shift_left a=r1 destination=r1             ; rows: 16 times blocks
-level 0 alu0_b = 4
-level 0 alu1 op=shift_left a=r2 destination=r2
-level 0 alu1_b = 4
 level 1 control enable=1 induction=r3 lower=r1 upper=r2              ; a key of its blocks
 level 1 step = 1
 event 1 control first=0 count=4                         ; level 0, iteration: the query

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bench.handwritten.arithmetic import Floats, Integers, fused_sums, sums, tree
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
+from daedal.driver.layout import row_mapping
 from daedal.driver.record import Stats
 from daedal.hw.isa.assembler import assemble
 
@@ -28,6 +29,10 @@ LINE = 16
 
 PARTIAL, QUARTER = 64, 16
 """Bytes of 16 partial results, and of the 4 that two levels of the tree leave of them."""
+
+
+EXTRA = 16
+"""Rows that the programs of the tree go through behind those there are: twice the contexts of ddr3."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,10 @@ class Session:
         """The address of an array and that after it."""
         first = self.arena.upload(array)
         return first, first + array.nbytes
+
+    def partial(self, rows: int) -> int:
+        """The address of room for so many rows of partial results, which lie in all banks in turn."""
+        return self.arena.reserve(PARTIAL * (rows + EXTRA), mapping=row_mapping(PARTIAL, self.device.config))
 
     def launch(self, name: str, *arguments: int) -> None:
         """Queue the program of this name."""
@@ -123,7 +132,6 @@ class Operation:
     name: str
     programs: Sequence[str]
     make: Callable[[np.random.Generator, Size], Case]
-    kernel: str
     bound: str
 
 
@@ -208,7 +216,7 @@ def _triples(rng: np.random.Generator, size: Size, program: str, terms: Callable
     expected = tree(terms(entities[heads], relations[kinds], entities[tails]))
 
     def launch(session: Session) -> int:
-        partial = session.arena.reserve(PARTIAL * count)
+        partial = session.partial(count)
         (first, end), (kind, kinds_end), (tail, _) = (session.array(array) for array in (heads, kinds, tails))
         session.launch(program, count, first, kind, tail, session.table("entities", entities),
                        session.table("relations", relations), partial, len(entities), len(relations), end,
@@ -221,11 +229,12 @@ def _triples(rng: np.random.Generator, size: Size, program: str, terms: Callable
 
 def _tree(session: Session, partial: int, count: int) -> int:
     """The address of what is left of each 16 partial results."""
-    quarters = session.arena.reserve(QUARTER * (count + 1))
-    out = session.arena.reserve(4 * count)
-    session.launch("tree_lines", count, partial, quarters)
-    session.launch("tree_elements", count, quarters, out, quarters + QUARTER * count)
-    return out
+    quarters = session.arena.reserve(QUARTER * (count + 2 * EXTRA), mapping=session.device.memory.array_mapping)
+    first, end = quarters + QUARTER * EXTRA, quarters + QUARTER * (count + 2 * EXTRA)
+    out = session.arena.reserve(4 * (count + EXTRA))
+    session.launch("tree_lines", count + EXTRA, partial, quarters)
+    session.launch("tree_elements", count + EXTRA, first, out, end)
+    return out + 4 * EXTRA
 
 
 def messages(rng: np.random.Generator, size: Size) -> Case:
@@ -237,7 +246,7 @@ def messages(rng: np.random.Generator, size: Size) -> Case:
 
     def launch(session: Session) -> int:
         edges, table = len(columns), session.table("x", x)
-        partial, out = session.arena.reserve(PARTIAL * edges), session.arena.reserve(ROW * size.outputs)
+        partial, out = session.partial(edges), session.arena.reserve(ROW * size.outputs)
         at, pointers_end = session.array(pointers)
         first, end = session.array(columns)
         graph = (size.outputs, at, first, end, table)
@@ -272,15 +281,16 @@ def _gather(session: Session, table: Floats, blocks: Integers) -> int:
 
 def block_scores(rng: np.random.Generator, size: Size) -> Case:
     """The scores of each query against all keys of its blocks, which lie one behind the other."""
-    pointers = Size(size.outputs, size.pooling // BLOCK or 1, ragged=size.ragged).offsets(rng)
-    keys, queries = _table(rng, BLOCK * int(pointers[-1])), _table(rng, size.outputs)
-    expected = tree(keys * np.repeat(queries, BLOCK * np.diff(pointers), axis=0))
+    blocks = Size(size.outputs, max(1, size.pooling // BLOCK), ragged=size.ragged).offsets(rng)
+    pointers = BLOCK * blocks
+    keys, queries = _table(rng, int(pointers[-1])), _table(rng, size.outputs)
+    expected = tree(keys * np.repeat(queries, np.diff(pointers), axis=0))
 
     def launch(session: Session) -> int:
-        partial = session.arena.reserve(PARTIAL * len(keys))
+        partial = session.partial(len(keys))
         at, end = session.array(pointers)
         session.launch("block_scores", size.outputs, at, 0, 0, session.table("keys", keys), partial, 0,
-                       len(keys) // BLOCK + 1, end, session.table("queries", queries))  # fmt: skip
+                       len(keys) + 1, end, session.table("queries", queries))  # fmt: skip
         return _tree(session, partial, len(keys))
 
     data = {"keys": keys, "queries": queries, "pointers": pointers}
@@ -290,13 +300,13 @@ def block_scores(rng: np.random.Generator, size: Size) -> Case:
 _TREE = ("tree_lines", "tree_elements")
 
 OPERATIONS = (
-    Operation("embedding bag, sum", ("bag_sum",), bag_sum, "", "memory"),
-    Operation("embedding bag, weighted sum", ("bag_weighted",), bag_weighted, "", "memory"),
-    Operation("sparse x dense", ("csr",), csr, "csr", "memory"),
-    Operation("DistMult", ("distmult", *_TREE), distmult, "distmult", "memory, partial results"),
-    Operation("TransE, L1", ("transe", *_TREE), transe, "transe", "lanes"),
-    Operation("message passing", ("edge_dots", *_TREE, "csr"), messages, "messages", "rows read twice"),
-    Operation("gather of blocks", ("gather_blocks",), gather_blocks, "gather_blocks", "memory"),
-    Operation("scores of blocks", ("block_scores", *_TREE), block_scores, "block_scores", "memory, partial results"),
+    Operation("embedding bag, sum", ("bag_sum",), bag_sum, "memory"),
+    Operation("embedding bag, weighted sum", ("bag_weighted",), bag_weighted, "memory"),
+    Operation("sparse x dense", ("csr",), csr, "memory"),
+    Operation("DistMult", ("distmult", *_TREE), distmult, "memory, partial results"),
+    Operation("TransE, L1", ("transe", *_TREE), transe, "lanes"),
+    Operation("message passing", ("edge_dots", *_TREE, "csr"), messages, "rows read twice"),
+    Operation("gather of blocks", ("gather_blocks",), gather_blocks, "memory"),
+    Operation("scores of blocks", ("block_scores", *_TREE), block_scores, "memory, partial results"),
 )
 """What the suite measures."""
