@@ -233,8 +233,8 @@ def _tree(session: Session, partial: int, count: int) -> int:
     first, end = quarters + QUARTER * EXTRA, quarters + QUARTER * (count + 2 * EXTRA)
     out = session.arena.reserve(4 * (count + EXTRA))
     session.launch("tree_lines", count + EXTRA, partial, quarters)
-    session.launch("tree_elements", count + EXTRA, first, out, end)
-    return out + 4 * EXTRA
+    session.launch("tree_elements", 4 * (count + EXTRA), first, out, end)
+    return out + 4 * 3
 
 
 def messages(rng: np.random.Generator, size: Size) -> Case:
