@@ -190,11 +190,12 @@ def csr(rng: np.random.Generator, size: Size) -> Case:
 
 
 def _bag(session: Session, program: str, table: Floats, offsets: Integers, indices: Integers, *more: int) -> int:
-    out = session.arena.reserve(ROW * (len(offsets) - 1))
-    at, offsets_end = session.array(offsets)
+    address = session.table("table", table)
     first, end = session.array(indices)
-    session.launch(program, len(offsets) - 1, at, first, end, session.table("table", table), out, len(table),
-                   len(indices) + 1, offsets_end, *more)  # fmt: skip
+    at, offsets_end = session.array(offsets)
+    out = session.arena.reserve(ROW * (len(offsets) - 1))
+    session.launch(program, len(offsets) - 1, at, first, end, address, out, len(table), len(indices) + 1, offsets_end,
+                   *more)  # fmt: skip
     return out
 
 
