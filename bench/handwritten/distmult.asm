@@ -9,7 +9,8 @@
 ;
 ; Lines: 48 3/4 for each triple, 4 written. Pieces of 16 elements add up in the partial results that a reduction would
 ; have, without waiting for its tree: 35 cycles in the lanes. Memory bounds it. A triple is an activation of the
-; level with contexts: so triples that follow one another have registers of their own.
+; level with contexts: so triples that follow one another have registers of their own. Share of one line per cycle,
+; partial results included: 0.98.
 length 0 elements = 16
 callback 0 start = 0
 instruction 0 code op=multiply a.kind=queue b.kind=queue b.number=1 destination=0

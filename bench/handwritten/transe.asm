@@ -10,6 +10,7 @@
 ; Lines: 48 3/4 for each triple, 4 written. Five operations for each element, of which the first addition needs none:
 ; 79 cycles in the lanes bound it. (|tail - (head + relation)| has the same bits.) Four pieces in turn, so that each
 ; result is there when it is needed. A triple is an activation of the level with contexts, as in distmult.
+; Share of the lanes: 0.99; of one line per cycle: 0.68.
 length 0 elements = 16
 callback 0 start = 0
 instruction 0 code op=move a.kind=queue destination=0
