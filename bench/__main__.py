@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from bench import host, launches, linearity, machine, speed
+from bench.handwritten import suite as handwritten
 from bench.options import Options
 from bench.report import Row, Suite, save, show
 from bench.synthesis import suite as synthesis
@@ -15,7 +16,15 @@ from daedal.hw.config import PRESETS, Config
 
 SUITES: dict[str, Suite] = {
     suite.name: suite
-    for suite in (machine.SUITE, linearity.SUITE, launches.SUITE, speed.SUITE, host.SUITE, synthesis.SUITE)
+    for suite in (
+        machine.SUITE,
+        handwritten.SUITE,
+        linearity.SUITE,
+        launches.SUITE,
+        speed.SUITE,
+        host.SUITE,
+        synthesis.SUITE,
+    )
 }
 
 

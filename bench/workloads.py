@@ -72,10 +72,10 @@ class Workload:
         if not self.weighted:
             return bag, (indices, offsets)
         weights = torch.from_numpy(rng.standard_normal(len(indices), dtype=np.float32))
-        return _Weighted(bag), (indices, offsets, weights)
+        return Weighted(bag), (indices, offsets, weights)
 
 
-class _Weighted(nn.Module):
+class Weighted(nn.Module):
     """An embedding bag that takes ``per_sample_weights`` by position."""
 
     def __init__(self, bag: nn.EmbeddingBag) -> None:
