@@ -9,6 +9,7 @@ from torch.export import ExportedProgram
 
 from daedal.compiler.executable import Executable
 from daedal.compiler.frontends.trace import trace
+from daedal.compiler.kernel import BEST, OPT_LEVELS
 from daedal.compiler.kernel_executable import KernelExecutable
 from daedal.compiler.loops.function import KernelFunction
 from daedal.compiler.transforms.emitter import BOUNDS
@@ -23,12 +24,18 @@ def compile(
     *,
     device: Device,
     bounds: str = ...,
+    opt: int = ...,
 ) -> Executable: ...
 
 
 @overload
 def compile(
-    module: KernelFunction, example_inputs: Sequence[Any] | Tensor, *, device: Device, bounds: str = ...
+    module: KernelFunction,
+    example_inputs: Sequence[Any] | Tensor,
+    *,
+    device: Device,
+    bounds: str = ...,
+    opt: int = ...,
 ) -> KernelExecutable: ...
 
 
@@ -38,6 +45,7 @@ def compile(
     *,
     device: Device,
     bounds: str = "fatal",
+    opt: int = BEST,
 ) -> Executable | KernelExecutable:
     """An executable whose embedding operations run on ``device``; all others run in PyTorch.
 
@@ -61,8 +69,10 @@ def compile(
     shares the memory), another tensor in a parameter's place and another mode (``eval()``) do not: compile again.
 
     Raises UnsupportedOperation, naming the node and the reason, if there is nothing to run on the device, and
-    ValueError for another ``bounds``.
+    ValueError for another ``bounds`` or ``opt``.
     """
+    if opt not in OPT_LEVELS or isinstance(opt, bool):
+        raise ValueError(f"opt must be one of {', '.join(map(str, OPT_LEVELS))}, not {opt!r}")
     if bounds not in BOUNDS:
         raise ValueError(f"bounds must be one of {', '.join(BOUNDS)}, not {bounds!r}")
     if not isinstance(module, nn.Module | ExportedProgram | KernelFunction):
@@ -78,10 +88,10 @@ def compile(
     inputs = (example_inputs,) if isinstance(example_inputs, Tensor) else tuple(example_inputs)
     _ = device.target
     if isinstance(module, KernelFunction):
-        loops = KernelExecutable(module, device, bounds)
+        loops = KernelExecutable(module, device, bounds, opt)
         loops.prepare(inputs)
         return loops
     retrace = None if isinstance(module, ExportedProgram) else partial(trace, module)
-    executable = Executable(trace(module, inputs), device, retrace, bounds)
+    executable = Executable(trace(module, inputs), device, retrace, bounds, opt)
     executable.prepare(inputs)
     return executable

@@ -6,6 +6,11 @@ from dataclasses import dataclass, field
 from daedal.compiler.codegen.arguments import Buffer, Expression, evaluate
 from daedal.errors import DaedalError
 
+OPT_LEVELS = (0, 1, 2, 3)
+"""Optimisation levels, see docs/compiler.md."""
+
+BEST = OPT_LEVELS[-1]
+
 
 @dataclass(frozen=True)
 class BufferSpec:
@@ -47,6 +52,10 @@ class Kernel:
         What the launch arguments are.
     buffers, values
         The buffers and the numbers that a run must give; of an f32, its bits.
+    opt
+        The optimisation level that it was compiled at.
+    lacking
+        Why it was not at a lower one that was asked for, or nothing.
     levels
         Printed IR by level: ``emb`` (if it began there), ``scf``, ``slc``, ``slcv``, ``dlc``.
     """
@@ -56,10 +65,17 @@ class Kernel:
     buffers: tuple[BufferSpec, ...]
     values: tuple[str, ...]
     levels: Mapping[str, str] = field(repr=False)
+    opt: int = BEST
+    lacking: str = ""
 
     def launch_arguments(self, buffers: Mapping[str, Buffer], values: Mapping[str, int]) -> list[int]:
         """The launch arguments for buffers in these places."""
         return [evaluate(expression, buffers, values) for expression in self.arguments]
+
+    @property
+    def optimisation(self) -> str:
+        """In words, at which optimisation level it is, and why that is not the one that was asked for."""
+        return f"O{self.opt}" + (f", because {self.lacking}" if self.lacking else "")
 
     def ir(self, level: str) -> str:
         """The printed IR of a level; DaedalError names those there are."""
