@@ -9,7 +9,7 @@ from torch.export import ExportedProgram
 
 from daedal.compiler.executable import Executable
 from daedal.compiler.frontends.trace import trace
-from daedal.compiler.kernel import BEST, OPT_LEVELS
+from daedal.compiler.kernel import BEST, check_opt
 from daedal.compiler.kernel_executable import KernelExecutable
 from daedal.compiler.loops.function import KernelFunction
 from daedal.compiler.transforms.emitter import BOUNDS
@@ -63,6 +63,10 @@ def compile(
         instead, and the call issues a BoundsWarning. ``ignore``: row 0 is taken instead, and only
         ``stats.bounds_warnings`` tells. ``none``: the machine checks neither indices nor whether offsets lie within
         them; it reads what is there, and raises MemoryFault if that is outside of its memory.
+    opt
+        The optimisation level. 0: a callback for each element. 1: for as many as the machine has lanes. 2: for a whole
+        row. 3: and all else that the compiler can do. Results are the same bits at every level; what cannot be done at
+        a low one is done at the next that can, and ``explain()`` says why.
 
     The executable works on the module's own parameters: what training or ``load_state_dict`` changes in them
     counts in the next call. Changes that PyTorch does not count (through ``tensor.data`` or a NumPy array that
@@ -71,8 +75,7 @@ def compile(
     Raises UnsupportedOperation, naming the node and the reason, if there is nothing to run on the device, and
     ValueError for another ``bounds`` or ``opt``.
     """
-    if opt not in OPT_LEVELS or isinstance(opt, bool):
-        raise ValueError(f"opt must be one of {', '.join(map(str, OPT_LEVELS))}, not {opt!r}")
+    check_opt(opt)
     if bounds not in BOUNDS:
         raise ValueError(f"bounds must be one of {', '.join(BOUNDS)}, not {bounds!r}")
     if not isinstance(module, nn.Module | ExportedProgram | KernelFunction):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from daedal.compiler.codegen.arguments import Buffer, Expression, evaluate
 from daedal.errors import DaedalError
@@ -10,6 +11,12 @@ OPT_LEVELS = (0, 1, 2, 3)
 """Optimisation levels, see docs/compiler.md."""
 
 BEST = OPT_LEVELS[-1]
+
+
+def check_opt(opt: Any) -> None:
+    """ValueError unless ``opt`` is an optimisation level."""
+    if not isinstance(opt, int) or isinstance(opt, bool) or opt not in OPT_LEVELS:
+        raise ValueError(f"opt must be one of {', '.join(map(str, OPT_LEVELS))}, not {opt!r}")
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ class _Tiling:
     def _move_columns(self, nest: slc.ForOp, first: SSAValue) -> None:
         """Let all rows start ``first`` columns further on."""
         for callback in [op for op in nest.walk() if isinstance(op, slc.CallbackOp)]:
-            accesses = [op for op in callback.body.block.ops if isinstance(op, slcv.FetchOp | slcv.StoreOp)]
+            accesses = [op for op in callback.body.block.ops if _is_of_row(op)]
             if not accesses:
                 continue
             block, inside = callback.body.block, first
@@ -120,9 +120,15 @@ class _Tiling:
                 inside.name_hint = first.name_hint
                 _add_input(callback, first)
             for op in accesses:
+                assert isinstance(op, slcv.FetchOp | slcv.StoreOp)
                 moved = arith.AddiOp(op.indices[-1], inside)
                 block.insert_op_before(moved, op)
                 op.operands[len(op.operands) - 1] = moved.result
+
+
+def _is_of_row(op: Operation) -> bool:
+    """Whether a row is fetched or stored; a single f32 is stored at the same place, and the same, for each tile."""
+    return isinstance(op, slcv.FetchOp) or (isinstance(op, slcv.StoreOp) and isinstance(op.row.type, VectorType))
 
 
 def _loop_of(op: Operation) -> str:
