@@ -80,6 +80,8 @@ def command(
         if name is not None or sizes:
             raise click.BadParameter("--function and --shape are for Python files: text says all of itself")
         name, kernel, fixed = _text_kernel(source, config, bounds, opt)
+    if kernel.lacking:
+        click.echo(f"{name} is at {kernel.optimisation}", err=True)
     data = _level(kernel, level)
     if as_json:
         document = {
