@@ -15,7 +15,15 @@ from daedal.hw.config import PRESETS, Config
 
 SUITES: dict[str, Suite] = {
     suite.name: suite
-    for suite in (machine.SUITE, levels.SUITE, linearity.SUITE, launches.SUITE, speed.SUITE, host.SUITE, synthesis.SUITE)
+    for suite in (
+        machine.SUITE,
+        levels.SUITE,
+        linearity.SUITE,
+        launches.SUITE,
+        speed.SUITE,
+        host.SUITE,
+        synthesis.SUITE,
+    )
 }
 
 
@@ -24,7 +32,7 @@ SUITES: dict[str, Suite] = {
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Result file.")
 @click.option("--config", type=click.Choice(list(PRESETS)), default="ddr3", show_default=True)
 @click.option("--target", type=click.Choice(["verilator", "emulator"]), default="verilator",
-              show_default=True, help="Target of the suites machine and levels; the emulator has no cycles.")  # fmt: skip
+              show_default=True, help="Target of machine and levels; the emulator has no cycles.")  # fmt: skip
 @click.option("--memory", default="ideal", show_default=True, help="Memory model and its options.")
 @click.option("--seed", default=1, show_default=True, help="Start of all random data.")
 @click.option("--unit", "units", multiple=True, type=click.Choice([unit.name for unit in UNITS]),
@@ -37,8 +45,9 @@ SUITES: dict[str, Suite] = {
 @click.option("--quick", is_flag=True, help="Small workloads, only to see that they run.")
 def main(suites: tuple[str, ...], json_file: Path | None, config: str, target: str, memory: str, seed: int,
          units: tuple[str, ...], place_seeds: int, route_large: bool, quick: bool) -> None:  # fmt: skip
-    """Measure the SUITEs: machine (throughput), levels (of optimisation), linearity (of a launch's cost), launches (one behind the other), speed
-    (of simulators), host (import, compilation, a launch), synthesis (size, clock); default: all.
+    """Measure the SUITEs: machine (throughput), levels (of optimisation), linearity (of a launch's cost), launches (one
+    behind the other), speed (of simulators), host (import, compilation, a launch), synthesis (size, clock); default:
+    all.
 
     Ends with status 1 if something is broken or not equal to PyTorch. A goal that is missed is no error.
     """

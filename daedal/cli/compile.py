@@ -48,9 +48,7 @@ def _sizes(context: click.Context, parameter: click.Parameter, given: Sequence[s
     show_default=True,
     help="What an index outside its array does.",
 )
-@click.option(
-    "-O", "--opt", type=click.IntRange(0, 3), default=3, show_default=True, help="The optimisation level."
-)
+@click.option("-O", "--opt", type=click.IntRange(0, 3), default=3, show_default=True, help="The optimisation level.")
 @click.option("-o", "--output", default="-", show_default=True, metavar="FILE", help="Where to; - is standard output.")
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON document with the level in it.")
 def command(

@@ -36,8 +36,8 @@ class Executable:
 
     Made by ``daedal.compile``. It serves every batch size, bag length and index; for other integer types than
     those of the example inputs it compiles other programs when it meets them. ``stats`` are the figures of
-    the last call, summed over its launches. ``bounds`` is what an index outside its table does, ``opt`` the optimisation
-    level that was asked for.
+    the last call, summed over its launches. ``bounds`` is what an index outside its table does, ``opt`` the
+    optimisation level that was asked for.
     """
 
     def __init__(

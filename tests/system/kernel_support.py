@@ -33,7 +33,9 @@ def in_python(kernel: KernelFunction, *arguments: Any) -> list[Any]:
     return wanted
 
 
-def check(device: daedal.Device, kernel: KernelFunction, *arguments: Any, bounds: str = "fatal", opt: int = 3) -> KernelExecutable:
+def check(
+    device: daedal.Device, kernel: KernelFunction, *arguments: Any, bounds: str = "fatal", opt: int = 3
+) -> KernelExecutable:
     """The device does with the arguments what Python does."""
     wanted, given = in_python(kernel, *arguments), copied(arguments)
     executable = daedal.compile(kernel, arguments, device=device, bounds=bounds, opt=opt)

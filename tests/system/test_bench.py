@@ -14,7 +14,7 @@ from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 
 from bench import __main__ as command
-from bench import figures, linearity, machine, workloads
+from bench import figures, levels, linearity, machine, workloads
 from bench.options import Options
 from bench.report import SCHEMA, Row, Suite, against, column
 from bench.synthesis import run as synthesis
@@ -147,6 +147,21 @@ def test_layers_and_speed_on_the_emulator(tmp_path: Path) -> None:
         assert row["cycles"] is None
         assert row["lookups"] == row["bags"] * row["pooling"]
     assert all(row["value"] > 0 for row in rows["speed"])
+
+
+def test_optimisation_levels_on_the_emulator(tmp_path: Path) -> None:
+    file = tmp_path / "bench.json"
+    arguments = ["levels", "--quick", "--target", "emulator", "--json", str(file)]
+    assert CliRunner().invoke(command.main, arguments).exit_code == 0
+    rows = json.loads(file.read_text())["results"]["levels"]
+    assert [row["workload"] for row in rows] == [w.name for w in levels.WORKLOADS]
+    assert all(row["bit_exact"] and row["compiled_at"] == [0, 1, 2, 3] for row in rows)
+    assert all(row["o0"] is None and row["vectorise"] is None for row in rows)
+
+
+def test_steps_from_level_to_level() -> None:
+    assert levels.steps([120, 30, 20, 10]) == {"vectorise": 4.0, "bufferise": 1.5, "align": 2.0}
+    assert set(levels.steps([None] * 4).values()) == {None}
 
 
 def test_figures_go_between_the_marks() -> None:

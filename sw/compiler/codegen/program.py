@@ -14,9 +14,7 @@ from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.program_words import ControlField
 
 
-def generate(
-    module: ModuleOp, config: Config, *, interleaves: bool = True
-) -> tuple[bytes, tuple[Expression, ...]]:
+def generate(module: ModuleOp, config: Config, *, interleaves: bool = True) -> tuple[bytes, tuple[Expression, ...]]:
     """The bytes of the program for the module's only function, and its launch arguments in order.
 
     ``interleaves``: activations of a nest may run side by side.

@@ -1,7 +1,8 @@
 """Pass ``convert-slc-to-slcv``: loops along a row, in callbacks, become operations on whole rows.
 
 Local rows (``memref.alloca``) become accumulators, which stay in the execute unit. A loop with ``daedal.reduce``
-becomes a ``slcv.reduce`` for each f32 that it carries. A row that a callback reads twice is fetched once, with the option ``reuse``.
+becomes a ``slcv.reduce`` for each f32 that it carries. A row that a callback reads twice is fetched
+once, with the option ``reuse``.
 """
 
 from collections.abc import Callable

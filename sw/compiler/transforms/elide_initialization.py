@@ -142,8 +142,6 @@ class ElideInitialization(ModulePass):
         for function in op.body.block.ops:
             if isinstance(function, func.FuncOp):
                 for accumulator in list(function.body.block.ops):
-                    if isinstance(accumulator, slcv.AccumulatorOp) and (
-                        not self.needed or _has_first(accumulator)
-                    ):
+                    if isinstance(accumulator, slcv.AccumulatorOp) and (not self.needed or _has_first(accumulator)):
                         _elide(accumulator, list(function.walk()))
                 _check_first(function)
