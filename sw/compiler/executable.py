@@ -316,8 +316,9 @@ class Executable:
         }
         lines = []
         for name in self.offloaded:
-            level = f" at {self._current[name].optimisation}" if name in self._current else ""
-            lines.append(f"{name}: on the device{level}" + (f"; {remarks[name]}" if name in remarks else ""))
+            line = f"{name}: on the device" + (f"; {remarks[name]}" if name in remarks else "")
+            kernel = self._current.get(name)
+            lines.append(line if kernel is None else f"{line}; optimisation level {kernel.optimisation}")
         lines += [f"{name}: in PyTorch, because {reason}" for name, reason in self._reasons.items()]
         return "\n".join(lines)
 

@@ -232,7 +232,7 @@ class KernelExecutable:
         fixed = next(key for key, made in self._made.items() if made is self._last)
         sizes = ", ".join(f"{name} = {value}" for name, value in fixed)
         lines = [f"{self._function.name}: on the device, in one launch" + (f", compiled for {sizes}" if sizes else "")]
-        lines.append(f"optimisation level: {self._last.kernel.optimisation}")
+        lines.append(f"optimisation level {self._last.kernel.optimisation}")
         for line, note in dict.fromkeys(self._last.written.notes):
             lines.append(f"{self._function.source.place(line)}: {note}")
         bounds = self._last.written.bounds

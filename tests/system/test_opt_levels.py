@@ -109,7 +109,7 @@ def test_layers(device: daedal.Device, name: str, width: int, opt: int, rng: np.
         assert longest_row(kernel) == min(width, most, device.config.vl_max)
     if name != "padded":
         assert (kernel.opt, kernel.lacking) == (opt, "")
-    assert f"at O{kernel.opt}" in executable.explain()
+    assert f"optimisation level O{kernel.opt}" in executable.explain()
 
 
 @pytest.mark.parametrize("opt", OPT_LEVELS)
@@ -205,7 +205,7 @@ def test_the_best_level_is_the_default(ddr3: daedal.Device) -> None:
     module, inputs = layer("sum", 16, np.random.default_rng(0))
     executable = daedal.compile(module, inputs, device=ddr3)
     assert executable.program == daedal.compile(module, inputs, device=ddr3, opt=3).program
-    assert executable.explain().endswith("on the device at O3")
+    assert executable.explain().endswith("on the device; optimisation level O3")
 
 
 def test_levels_cost_callbacks(ddr3: daedal.Device) -> None:
@@ -224,7 +224,7 @@ def test_levels_cost_callbacks(ddr3: daedal.Device) -> None:
 
 def test_explain_says_why_not(ddr3: daedal.Device, rng: np.random.Generator) -> None:
     executable = daedal.compile(KERNELS["sums"], arguments("sums", rng, 12), device=ddr3, opt=1)
-    assert "optimisation level: O2, because at O1 loop %i: rows of 12 elements are reduced" in executable.explain()
+    assert "optimisation level O2, because at O1 loop %i: rows of 12 elements are reduced" in executable.explain()
 
 
 def test_a_local_row_of_two_nests_is_whole(ddr3: daedal.Device, rng: np.random.Generator) -> None:
@@ -268,7 +268,7 @@ def test_an_option_of_torch_compile(ddr3: daedal.Device, rng: np.random.Generato
     with torch.no_grad():
         assert same_bits(compiled(*inputs), module(*inputs))
     (graph,) = daedal.graphs(ddr3)
-    assert "on the device at O1" in graph.explain()
+    assert "on the device; optimisation level O1" in graph.explain()
     torch._dynamo.reset()
     with pytest.raises(ValueError, match="opt must be one of"):
         Options.read({"opt": 4})
