@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from bench import host, launches, linearity, machine, speed
+from bench import host, launches, levels, linearity, machine, speed
 from bench.handwritten import suite as handwritten
 from bench.options import Options
 from bench.report import Row, Suite, save, show
@@ -19,6 +19,7 @@ SUITES: dict[str, Suite] = {
     for suite in (
         machine.SUITE,
         handwritten.SUITE,
+        levels.SUITE,
         linearity.SUITE,
         launches.SUITE,
         speed.SUITE,
@@ -33,7 +34,7 @@ SUITES: dict[str, Suite] = {
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Result file.")
 @click.option("--config", type=click.Choice(list(PRESETS)), default="ddr3", show_default=True)
 @click.option("--target", type=click.Choice(["verilator", "emulator"]), default="verilator",
-              show_default=True, help="Target of the suite machine; the emulator has no cycles.")  # fmt: skip
+              show_default=True, help="Target of machine and levels; the emulator has no cycles.")  # fmt: skip
 @click.option("--memory", default="ideal", show_default=True, help="Memory model and its options.")
 @click.option("--seed", default=1, show_default=True, help="Start of all random data.")
 @click.option("--unit", "units", multiple=True, type=click.Choice([unit.name for unit in UNITS]),
@@ -46,8 +47,9 @@ SUITES: dict[str, Suite] = {
 @click.option("--quick", is_flag=True, help="Small workloads, only to see that they run.")
 def main(suites: tuple[str, ...], json_file: Path | None, config: str, target: str, memory: str, seed: int,
          units: tuple[str, ...], place_seeds: int, route_large: bool, quick: bool) -> None:  # fmt: skip
-    """Measure the SUITEs: machine (throughput), linearity (of a launch's cost), launches (one behind the other), speed
-    (of simulators), host (import, compilation, a launch), synthesis (size, clock); default: all.
+    """Measure the SUITEs: machine (throughput), levels (of optimisation), linearity (of a launch's cost), launches (one
+    behind the other), speed (of simulators), host (import, compilation, a launch), synthesis (size, clock); default:
+    all.
 
     Ends with status 1 if something is broken or not equal to PyTorch. A goal that is missed is no error.
     """

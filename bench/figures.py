@@ -1,4 +1,7 @@
-"""Puts the figures of result files into ``docs/measurements.md``: ``python -m bench.figures FILE …``."""
+"""Puts the figures of result files into ``docs/measurements.md``: ``python -m bench.figures FILE …``.
+
+Those of the suite ``levels`` are a picture too, ``docs/levels.svg``.
+"""
 
 import json
 from pathlib import Path
@@ -6,6 +9,7 @@ from typing import Any
 
 import click
 
+from bench import picture
 from bench.__main__ import SUITES
 from bench.report import Row, Suite
 
@@ -13,6 +17,7 @@ BEGIN, END = "<!-- figures: made by python -m bench.figures -->", "<!-- end of f
 """What stands between these lines is replaced."""
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "measurements.md"
+PICTURE = PAGE.with_name("levels.svg")
 
 
 def table(suite: Suite, rows: list[Row]) -> str:
@@ -32,6 +37,8 @@ def section(document: dict[str, Any]) -> str:
         f"{facts['data_seed']}, placement seeds {facts['placement_seeds']}; {facts['processor']}; {tools}."
     )
     parts = [f"**{SUITES[name].title}**\n\n{table(SUITES[name], rows)}" for name, rows in document["results"].items()]
+    if "levels" in document["results"]:
+        parts.append(f"![What each level gains, factors on a logarithmic scale]({PICTURE.name})")
     return "\n\n".join([*parts, about])
 
 
@@ -49,6 +56,9 @@ def main(files: tuple[Path, ...]) -> None:
     documents = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     if any(document["facts"]["quick"] for document in documents):
         raise click.UsageError("figures of a run with --quick mean nothing: run the bench without it")
+    for document in documents:
+        if "levels" in document["results"]:
+            PICTURE.write_text(picture.picture(document["results"]["levels"]), encoding="utf-8")
     text = "\n\n".join(section(document) for document in documents)
     PAGE.write_text(insert(PAGE.read_text(encoding="utf-8"), text), encoding="utf-8")
 

@@ -14,7 +14,7 @@ class Options:
     config
         The machine's configuration.
     target, memory
-        Target of the suite ``machine``, and the memory model of simulations.
+        Target of the suites ``machine`` and ``levels``, and the memory model of simulations.
     seed
         Start of all random data.
     quick

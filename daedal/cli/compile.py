@@ -48,6 +48,7 @@ def _sizes(context: click.Context, parameter: click.Parameter, given: Sequence[s
     show_default=True,
     help="What an index outside its array does.",
 )
+@click.option("-O", "--opt", type=click.IntRange(0, 3), default=3, show_default=True, help="The optimisation level.")
 @click.option("-o", "--output", default="-", show_default=True, metavar="FILE", help="Where to; - is standard output.")
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON document with the level in it.")
 def command(
@@ -57,6 +58,7 @@ def command(
     name: str | None,
     sizes: dict[str, int],
     bounds: str,
+    opt: int,
     output: str,
     as_json: bool,
 ) -> None:
@@ -71,11 +73,13 @@ def command(
     if source.endswith(".py"):
         function = _function(source, name)
         fixed = _fixed(function, sizes)
-        name, kernel = function.name, function.build(fixed, config, bounds)[1]
+        name, kernel = function.name, function.build(fixed, config, bounds, opt)[1]
     else:
         if name is not None or sizes:
             raise click.BadParameter("--function and --shape are for Python files: text says all of itself")
-        name, kernel, fixed = _text_kernel(source, config, bounds)
+        name, kernel, fixed = _text_kernel(source, config, bounds, opt)
+    if kernel.lacking:
+        click.echo(f"{name} is at {kernel.optimisation}", err=True)
     data = _level(kernel, level)
     if as_json:
         document = {
@@ -84,6 +88,7 @@ def command(
             "config": {"name": config.name, "hash": config.hash},
             "sizes": fixed,
             "bounds": bounds,
+            "opt": kernel.opt,
             "arguments": [str(expression) for expression in kernel.arguments],
             "level": level,
             **({"hex": data.hex()} if level == "bin" else {"text": data.decode()}),
@@ -133,7 +138,7 @@ def _fixed(function: "KernelFunction", sizes: dict[str, int]) -> dict[str, int]:
     return {size: sizes[size] for size in wanted}
 
 
-def _text_kernel(source: str, config: Config, bounds: str) -> "tuple[str, Kernel, dict[str, int]]":
+def _text_kernel(source: str, config: Config, bounds: str, opt: int) -> "tuple[str, Kernel, dict[str, int]]":
     from xdsl.parser import Parser
     from xdsl.utils.exceptions import ParseError, VerifyException
 
@@ -150,7 +155,7 @@ def _text_kernel(source: str, config: Config, bounds: str) -> "tuple[str, Kernel
         raise UnsupportedOperation(f"{name} cannot be read: {error}") from error
     function = only_function(module)
     is_emb = any(op.name.startswith("emb.") for op in module.walk())
-    kernel = compile_emb(module, config, bounds) if is_emb else compile_scf(text, config)
+    kernel = compile_emb(module, config, bounds, opt) if is_emb else compile_scf(text, config, opt)
     return function.sym_name.data, kernel, {}
 
 

@@ -9,6 +9,7 @@ from torch.export import ExportedProgram
 
 from daedal.compiler.executable import Executable
 from daedal.compiler.frontends.trace import trace
+from daedal.compiler.kernel import BEST, check_opt
 from daedal.compiler.kernel_executable import KernelExecutable
 from daedal.compiler.loops.function import KernelFunction
 from daedal.compiler.transforms.emitter import BOUNDS
@@ -23,12 +24,18 @@ def compile(
     *,
     device: Device,
     bounds: str = ...,
+    opt: int = ...,
 ) -> Executable: ...
 
 
 @overload
 def compile(
-    module: KernelFunction, example_inputs: Sequence[Any] | Tensor, *, device: Device, bounds: str = ...
+    module: KernelFunction,
+    example_inputs: Sequence[Any] | Tensor,
+    *,
+    device: Device,
+    bounds: str = ...,
+    opt: int = ...,
 ) -> KernelExecutable: ...
 
 
@@ -38,6 +45,7 @@ def compile(
     *,
     device: Device,
     bounds: str = "fatal",
+    opt: int = BEST,
 ) -> Executable | KernelExecutable:
     """An executable whose embedding operations run on ``device``; all others run in PyTorch.
 
@@ -55,14 +63,19 @@ def compile(
         instead, and the call issues a BoundsWarning. ``ignore``: row 0 is taken instead, and only
         ``stats.bounds_warnings`` tells. ``none``: the machine checks neither indices nor whether offsets lie within
         them; it reads what is there, and raises MemoryFault if that is outside of its memory.
+    opt
+        The optimisation level. 0: a callback for each element. 1: for as many as the machine has lanes. 2: for a whole
+        row. 3: and all else that the compiler can do. Results are the same bits at every level; what cannot be done at
+        a low one is done at the next that can, and ``explain()`` says why.
 
     The executable works on the module's own parameters: what training or ``load_state_dict`` changes in them
     counts in the next call. Changes that PyTorch does not count (through ``tensor.data`` or a NumPy array that
     shares the memory), another tensor in a parameter's place and another mode (``eval()``) do not: compile again.
 
     Raises UnsupportedOperation, naming the node and the reason, if there is nothing to run on the device, and
-    ValueError for another ``bounds``.
+    ValueError for another ``bounds`` or ``opt``.
     """
+    check_opt(opt)
     if bounds not in BOUNDS:
         raise ValueError(f"bounds must be one of {', '.join(BOUNDS)}, not {bounds!r}")
     if not isinstance(module, nn.Module | ExportedProgram | KernelFunction):
@@ -78,10 +91,10 @@ def compile(
     inputs = (example_inputs,) if isinstance(example_inputs, Tensor) else tuple(example_inputs)
     _ = device.target
     if isinstance(module, KernelFunction):
-        loops = KernelExecutable(module, device, bounds)
+        loops = KernelExecutable(module, device, bounds, opt)
         loops.prepare(inputs)
         return loops
     retrace = None if isinstance(module, ExportedProgram) else partial(trace, module)
-    executable = Executable(trace(module, inputs), device, retrace, bounds)
+    executable = Executable(trace(module, inputs), device, retrace, bounds, opt)
     executable.prepare(inputs)
     return executable

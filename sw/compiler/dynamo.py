@@ -14,6 +14,7 @@ from torch import Tensor, fx
 from daedal.compiler.executable import Executable
 from daedal.compiler.frontends.calls import Call, find_calls
 from daedal.compiler.frontends.groups import find_groups
+from daedal.compiler.kernel import BEST, check_opt
 from daedal.compiler.rest import Compiled, compile_graph
 from daedal.compiler.schedule import Schedule, Work
 from daedal.compiler.transforms.emitter import BOUNDS
@@ -32,6 +33,8 @@ class Options:
         The device to run on; left out, a ``ddr3`` emulator that is opened once and kept.
     bounds
         What an index outside its table does, as in ``daedal.compile``.
+    opt
+        The optimisation level, as in ``daedal.compile``.
     backend
         The Dynamo backend for all that PyTorch runs: ``eager`` (as it is, equal to eager PyTorch bit for bit),
         ``inductor``, or any other name that ``torch.compile`` knows.
@@ -39,6 +42,7 @@ class Options:
 
     device: Device | None = None
     bounds: str = "fatal"
+    opt: int = BEST
     backend: str = "eager"
 
     @classmethod
@@ -53,6 +57,7 @@ class Options:
             raise TypeError(f"option device must be what daedal.Device.open gives, not {read.device!r}")
         if read.bounds not in BOUNDS:
             raise ValueError(f"option bounds must be one of {', '.join(BOUNDS)}, not {read.bounds!r}")
+        check_opt(read.opt)
         if read.backend == "daedal" or read.backend not in torch._dynamo.list_backends(()):
             raise ValueError(
                 f"option backend must be another backend of torch.compile, such as eager or inductor, "
@@ -66,7 +71,7 @@ class GraphExecutable(Executable):
 
     Parameters
     ----------
-    graph, device, bounds
+    graph, device, bounds, opt
         As for :class:`Executable`.
     trains
         Whether PyTorch may be asked for gradients.
@@ -74,9 +79,11 @@ class GraphExecutable(Executable):
         The Dynamo backend for all that PyTorch runs.
     """
 
-    def __init__(self, graph: fx.GraphModule, device: Device, bounds: str, *, trains: bool, rest: str) -> None:
+    def __init__(
+        self, graph: fx.GraphModule, device: Device, bounds: str, opt: int, *, trains: bool, rest: str
+    ) -> None:
         self._trains, self._rest = trains, rest
-        super().__init__(graph, device, None, bounds)
+        super().__init__(graph, device, None, bounds, opt)
 
     def _find(self, graph: fx.GraphModule) -> tuple[dict[fx.Node, Call], dict[str, str]]:
         return find_calls(graph.graph, trains=self._trains)
@@ -169,7 +176,7 @@ def backend(
     calls, reasons = find_calls(graph.graph, trains=trains)
     executable: Executable | None = None
     if calls:
-        executable = GraphExecutable(graph, device, chosen.bounds, trains=trains, rest=chosen.backend)
+        executable = GraphExecutable(graph, device, chosen.bounds, chosen.opt, trains=trains, rest=chosen.backend)
         run: Compiled = executable
     else:
         run = compile_graph(chosen.backend, graph, example_inputs)

@@ -15,7 +15,7 @@ from daedal.compiler.frontends.groups import Join, find_groups
 from daedal.compiler.frontends.inputs import Request
 from daedal.compiler.frontends.segments import SegmentCall, SparseCall
 from daedal.compiler.frontends.signature import OtherInputs, check_inputs
-from daedal.compiler.kernel import Kernel
+from daedal.compiler.kernel import BEST, Kernel
 from daedal.compiler.list_faults import named
 from daedal.compiler.pipeline import compile_emb
 from daedal.compiler.prepared import Prepared, can_prepare
@@ -36,7 +36,8 @@ class Executable:
 
     Made by ``daedal.compile``. It serves every batch size, bag length and index; for other integer types than
     those of the example inputs it compiles other programs when it meets them. ``stats`` are the figures of
-    the last call, summed over its launches. ``bounds`` is what an index outside its table does.
+    the last call, summed over its launches. ``bounds`` is what an index outside its table does, ``opt`` the
+    optimisation level that was asked for.
     """
 
     def __init__(
@@ -45,8 +46,9 @@ class Executable:
         device: Device,
         retrace: Callable[[Sequence[Any]], fx.GraphModule] | None,
         bounds: str = "fatal",
+        opt: int = BEST,
     ) -> None:
-        self.device, self._retrace, self.bounds = device, retrace, bounds
+        self.device, self._retrace, self.bounds, self.opt = device, retrace, bounds, opt
         self._kernels: dict[Bag | Lookup | BagList, Kernel | UnsupportedOperation] = {}
         self._current: dict[str, Kernel] = {}
         self._left: dict[str, str] = {}
@@ -187,7 +189,7 @@ class Executable:
     def _kernel(self, calls: Sequence[Call], operation: Bag | Lookup | BagList) -> Kernel:
         if operation not in self._kernels:
             try:
-                self._kernels[operation] = compile_emb(operation.build(), self.device.config, self.bounds)
+                self._kernels[operation] = compile_emb(operation.build(), self.device.config, self.bounds, self.opt)
             except UnsupportedOperation as error:
                 self._kernels[operation] = error
         kernel = self._kernels[operation]
@@ -315,7 +317,11 @@ class Executable:
         remarks = {
             call.name: call.remark for call in self._calls.values() if isinstance(call, SegmentCall | SparseCall)
         }
-        lines = [f"{n}: on the device" + (f"; {remarks[n]}" if n in remarks else "") for n in self.offloaded]
+        lines = []
+        for name in self.offloaded:
+            line = f"{name}: on the device" + (f"; {remarks[name]}" if name in remarks else "")
+            kernel = self._current.get(name)
+            lines.append(line if kernel is None else f"{line}; optimisation level {kernel.optimisation}")
         lines += [f"{name}: in PyTorch, because {reason}" for name, reason in {**self._reasons, **self._left}.items()]
         return "\n".join(lines)
 

@@ -2,9 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from daedal.compiler.codegen.arguments import Buffer, Expression, evaluate
 from daedal.errors import DaedalError
+
+OPT_LEVELS = (0, 1, 2, 3)
+"""Optimisation levels, see docs/compiler.md."""
+
+BEST = OPT_LEVELS[-1]
+
+
+def check_opt(opt: Any) -> None:
+    """ValueError unless ``opt`` is an optimisation level."""
+    if not isinstance(opt, int) or isinstance(opt, bool) or opt not in OPT_LEVELS:
+        raise ValueError(f"opt must be one of {', '.join(map(str, OPT_LEVELS))}, not {opt!r}")
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,10 @@ class Kernel:
         What the launch arguments are.
     buffers, values
         The buffers and the numbers that a run must give; of an f32, its bits.
+    opt
+        The optimisation level that it was compiled at.
+    lacking
+        Why it was not at a lower one that was asked for, or nothing.
     levels
         Printed IR by level: ``emb`` (if it began there), ``scf``, ``slc``, ``slcv``, ``dlc``.
     """
@@ -56,10 +72,17 @@ class Kernel:
     buffers: tuple[BufferSpec, ...]
     values: tuple[str, ...]
     levels: Mapping[str, str] = field(repr=False)
+    opt: int = BEST
+    lacking: str = ""
 
     def launch_arguments(self, buffers: Mapping[str, Buffer], values: Mapping[str, int]) -> list[int]:
         """The launch arguments for buffers in these places."""
         return [evaluate(expression, buffers, values) for expression in self.arguments]
+
+    @property
+    def optimisation(self) -> str:
+        """In words, at which optimisation level it is, and why that is not the one that was asked for."""
+        return f"O{self.opt}" + (f", because {self.lacking}" if self.lacking else "")
 
     def ir(self, level: str) -> str:
         """The printed IR of a level; DaedalError names those there are."""

@@ -40,11 +40,11 @@ class KernelExecutable:
     Made by ``daedal.compile``. A call fills the arrays that the kernel writes, torch tensors or NumPy arrays, in place
     and returns None, as the Python function does. It serves arrays of any size that the signature allows; for other
     widths of rows than those of the examples it compiles another program and keeps it. ``stats`` are the figures of the
-    last call. ``bounds`` is what an index outside its array does.
+    last call. ``bounds`` is what an index outside its array does, ``opt`` the optimisation level that was asked for.
     """
 
-    def __init__(self, function: KernelFunction, device: Device, bounds: str) -> None:
-        self._function, self._device, self.bounds = function, device, bounds
+    def __init__(self, function: KernelFunction, device: Device, bounds: str, opt: int) -> None:
+        self._function, self._device, self.bounds, self.opt = function, device, bounds, opt
         self._made: dict[tuple[tuple[str, int], ...], _Made] = {}
         self._current: _Made | None = None
         self.stats = Stats()
@@ -107,7 +107,7 @@ class KernelExecutable:
         fixed = {name: sizes[name] for name in sorted(self._function.shape.fixed)}
         key = tuple(fixed.items())
         if key not in self._made:
-            self._made[key] = _Made(*self._function.build(fixed, self._device.config, self.bounds))
+            self._made[key] = _Made(*self._function.build(fixed, self._device.config, self.bounds, self.opt))
         self._current = self._made[key]
         return self._current
 
@@ -236,6 +236,7 @@ class KernelExecutable:
         fixed = next(key for key, made in self._made.items() if made is self._last)
         sizes = ", ".join(f"{name} = {value}" for name, value in fixed)
         lines = [f"{self._function.name}: on the device, in one launch" + (f", compiled for {sizes}" if sizes else "")]
+        lines.append(f"optimisation level {self._last.kernel.optimisation}")
         for line, note in dict.fromkeys(self._last.written.notes):
             lines.append(f"{self._function.source.place(line)}: {note}")
         bounds = self._last.written.bounds

@@ -1,6 +1,6 @@
 """From ``emb`` or ``scf`` to a kernel, level by level, verified before and after every pass."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from xdsl.context import Context
@@ -14,9 +14,11 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from daedal.compiler.codegen.program import generate, only_function
 from daedal.compiler.context import load_pass, make_context
 from daedal.compiler.dialects import slcv
-from daedal.compiler.kernel import BufferSpec, Kernel
+from daedal.compiler.kernel import BEST, BufferSpec, Kernel
 from daedal.compiler.transforms.addresses import buffer_name
+from daedal.compiler.transforms.convert_slc_to_slcv import ConvertSlcToSlcv
 from daedal.compiler.transforms.convert_slcv_to_dlc import ConvertSlcvToDlc
+from daedal.compiler.transforms.elide_initialization import ElideInitialization
 from daedal.compiler.transforms.lower_emb import LowerEmb
 from daedal.compiler.transforms.tile_columns import TileColumns
 from daedal.errors import UnsupportedOperation
@@ -38,8 +40,9 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 """Level -> the passes that lead to it from the level before."""
 
 
-def compile_emb(module: ModuleOp, config: Config, bounds: str = "fatal") -> Kernel:
-    """A kernel for the module's only function, which has operations of ``emb``; ``bounds`` as in ``daedal.compile``.
+def compile_emb(module: ModuleOp, config: Config, bounds: str = "fatal", opt: int = BEST) -> Kernel:
+    """A kernel for the module's only function, which has operations of ``emb``; ``bounds`` and ``opt`` as in
+    ``daedal.compile``.
 
     Raises UnsupportedOperation if it does not fit the configuration.
     """
@@ -47,11 +50,12 @@ def compile_emb(module: ModuleOp, config: Config, bounds: str = "fatal") -> Kern
     levels = {"emb": str(module)}
     _advance(context, module, "scf", config, bounds)
     levels["scf"] = str(module)
-    return _finish(context, module, config, levels)
+    return _first_that_fits(lambda level: _finish(context, module.clone(), config, dict(levels), level), opt)
 
 
-def compile_scf(text: str, config: Config) -> Kernel:
-    """A kernel for the only function in ``text``, which works on memrefs with plain loops.
+def compile_scf(text: str, config: Config, opt: int = BEST) -> Kernel:
+    """A kernel for the only function in ``text``, which works on memrefs with plain loops; ``opt`` as in
+    ``daedal.compile``.
 
     The names of the function's arguments are those of its buffers and numbers. Raises UnsupportedOperation,
     saying where and why, for text that cannot be read, loops that cannot be decoupled, and programs that do
@@ -63,10 +67,21 @@ def compile_scf(text: str, config: Config) -> Kernel:
         module.verify()
     except (ParseError, VerifyException) as error:
         raise UnsupportedOperation(f"the loops cannot be read: {error}") from error
-    return _finish(context, module, config, {"scf": text})
+    return _first_that_fits(lambda level: _finish(context, module.clone(), config, {"scf": text}, level), opt)
 
 
-def _finish(context: Context, module: ModuleOp, config: Config, levels: dict[str, str]) -> Kernel:
+def _first_that_fits(compile_at: Callable[[int], Kernel], opt: int) -> Kernel:
+    """The kernel at level ``opt``, or at the next one that the program fits into, which then says why."""
+    lacking = ""
+    for level in range(opt, BEST):
+        try:
+            return replace(compile_at(level), lacking=lacking)
+        except UnsupportedOperation as error:
+            lacking += f"{'; ' if lacking else ''}at O{level} {error}"
+    return replace(compile_at(BEST), lacking=lacking)
+
+
+def _finish(context: Context, module: ModuleOp, config: Config, levels: dict[str, str], opt: int) -> Kernel:
     function = only_function(module)
     arguments = list(function.body.block.args)
     for position, argument in enumerate(arguments):
@@ -78,15 +93,15 @@ def _finish(context: Context, module: ModuleOp, config: Config, levels: dict[str
     if len(specs) + len(values) != len(arguments):
         raise UnsupportedOperation("a function's arguments must be memrefs, indices and f32")
     for level in ("slc", "slcv"):
-        _advance(context, module, level, config)
+        _advance(context, module, level, config, opt=opt)
         levels[level] = str(module)
     sources = [op.memref for op in module.walk() if isinstance(op, slcv.FetchOp)]
     fetched = {buffer_name(source) for source in sources if isinstance(source.owner, Block)}
     buffers = tuple(replace(spec, is_table=name in fetched) for name, spec in names.items())
-    _advance(context, module, "dlc", config)
+    _advance(context, module, "dlc", config, opt=opt)
     levels["dlc"] = str(module)
-    program, expressions = generate(module, config)
-    return Kernel(program, expressions, buffers, values, levels)
+    program, expressions = generate(module, config, interleaves=opt == BEST)
+    return Kernel(program, expressions, buffers, values, levels, opt)
 
 
 def _buffer(argument: SSAValue, is_output: bool) -> BufferSpec:
@@ -107,9 +122,11 @@ def _width(kind: MemRefType, name: str) -> int:
     return int(text[1:])
 
 
-def _advance(context: Context, module: ModuleOp, level: str, config: Config, bounds: str = "fatal") -> None:
+def _advance(
+    context: Context, module: ModuleOp, level: str, config: Config, bounds: str = "fatal", opt: int = BEST
+) -> None:
     for name in LEVELS[level]:
-        make_pass(name, config, bounds).apply(context, module)
+        make_pass(name, config, bounds, opt).apply(context, module)
         try:
             module.verify()
         except VerifyException as error:
@@ -124,12 +141,22 @@ def lockstep_bytes(config: Config) -> int:
     return (min(config.vector_beats, config.reorder_beats) - MAX_BURST) * config.bus_bytes
 
 
-def make_pass(name: str, config: Config, bounds: str) -> ModulePass:
-    """The pass called ``name`` with the options that it has for ``config`` and ``bounds``."""
+def row_elements(config: Config, opt: int) -> int:
+    """The longest row that one callback works on at an optimisation level."""
+    return {0: 1, 1: config.lanes}.get(opt, config.vl_max)
+
+
+def make_pass(name: str, config: Config, bounds: str, opt: int = BEST) -> ModulePass:
+    """The pass called ``name`` with the options that it has for ``config``, ``bounds`` and ``opt``."""
+    best = opt == BEST
     if name == LowerEmb.name:
         return LowerEmb(bounds)
+    if name == ConvertSlcToSlcv.name:
+        return ConvertSlcToSlcv(reuse=best)
+    if name == ElideInitialization.name:
+        return ElideInitialization(needed=not best)
     if name == TileColumns.name:
-        return TileColumns(elements=config.vl_max, levels=config.levels)
+        return TileColumns(elements=row_elements(config, opt), levels=config.levels, copies=not best)
     if name == ConvertSlcvToDlc.name:
-        return ConvertSlcvToDlc(steps=config.steps, lockstep=lockstep_bytes(config))
+        return ConvertSlcvToDlc(config.steps, lockstep=lockstep_bytes(config) if best else 0, streams=best)
     return load_pass(name)()

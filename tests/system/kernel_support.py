@@ -33,10 +33,12 @@ def in_python(kernel: KernelFunction, *arguments: Any) -> list[Any]:
     return wanted
 
 
-def check(device: daedal.Device, kernel: KernelFunction, *arguments: Any, bounds: str = "fatal") -> KernelExecutable:
+def check(
+    device: daedal.Device, kernel: KernelFunction, *arguments: Any, bounds: str = "fatal", opt: int = 3
+) -> KernelExecutable:
     """The device does with the arguments what Python does."""
     wanted, given = in_python(kernel, *arguments), copied(arguments)
-    executable = daedal.compile(kernel, arguments, device=device, bounds=bounds)
+    executable = daedal.compile(kernel, arguments, device=device, bounds=bounds, opt=opt)
     assert executable(*given) is None
     for name, a, b in zip(kernel.signature.arguments, given, wanted, strict=True):
         if isinstance(a, np.ndarray):

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 
 from bench import __main__ as command
-from bench import figures, linearity, machine, workloads
+from bench import figures, levels, linearity, machine, picture, workloads
 from bench.options import Options
 from bench.report import SCHEMA, Row, Suite, against, column
 from bench.synthesis import run as synthesis
@@ -149,6 +150,31 @@ def test_layers_and_speed_on_the_emulator(tmp_path: Path) -> None:
         assert row["lookups"] == row["bags"] * row["pooling"]
     assert all(row["value"] > 0 for row in [*rows["speed"], *rows["host"]])
     assert all(row["bit_exact"] is True for row in rows["host"]) and len(rows["host"]) == 4
+
+
+def test_optimisation_levels_on_the_emulator(tmp_path: Path) -> None:
+    file = tmp_path / "bench.json"
+    arguments = ["levels", "--quick", "--target", "emulator", "--json", str(file)]
+    assert CliRunner().invoke(command.main, arguments).exit_code == 0
+    rows = json.loads(file.read_text())["results"]["levels"]
+    assert [row["workload"] for row in rows] == [w.name for w in levels.WORKLOADS]
+    assert all(row["bit_exact"] and row["compiled_at"] == [0, 1, 2, 3] for row in rows)
+    assert all(row["o0"] is None and row["vectorise"] is None for row in rows)
+
+
+def test_steps_from_level_to_level() -> None:
+    assert levels.steps([120, 30, 20, 10]) == {"vectorise": 4.0, "bufferise": 1.5, "align": 2.0}
+    assert set(levels.steps([None] * 4).values()) == {None}
+
+
+def test_levels_as_a_picture() -> None:
+    rows = [{"workload": "a<b", "vectorise": 4.0, "bufferise": 2.0, "align": 0.9}, {"workload": "no clock"}]
+    root = ElementTree.fromstring(picture.picture(rows))
+    texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts == ["vectorise", "bufferise", "align", "a<b", "4.0", "2.0", "7.2×", "published", "5.1", "1.7", "1.3",
+                     "11.3×"]  # fmt: skip
+    bars = [int(each.attrib["width"]) for each in root.iter("{http://www.w3.org/2000/svg}rect")][4:7]
+    assert bars[0] == pytest.approx(2 * bars[1], abs=1) and bars[2] == 0
 
 
 def test_figures_go_between_the_marks() -> None:

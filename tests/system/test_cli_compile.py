@@ -28,6 +28,21 @@ def ones(out: f32[N]):
     for i in range(N):
         out[i] = 1.0
 """
+SUMS = """
+import daedal
+from daedal import f32
+
+D, N = daedal.dims("D N")
+
+
+@daedal.kernel
+def sums(out: f32[N], x: f32[N, D]):
+    for i in range(N):
+        s = 0.0
+        for d in range(D):
+            s += x[i, d]
+        out[i] = s
+"""
 EMB = """
 func.func @bag(%table: tensor<?x64xf32>, %indices: tensor<?xi64>, %offsets: tensor<?xi64>) -> tensor<?x64xf32> {
   %0 = emb.bag "sum" %table, %indices, %offsets : tensor<?x64xf32>, tensor<?xi64>, tensor<?xi64> -> tensor<?x64xf32>
@@ -113,6 +128,25 @@ def test_json(run) -> None:
     assert "size(out, 0)" in document["arguments"]
     document = json.loads(run("pooled.py", "--shape", "D=16", "--emit", "bin", "--json").stdout)
     assert bytes.fromhex(document["hex"]) == run("pooled.py", "--shape", "D=16", "--emit", "bin").stdout_bytes
+
+
+@pytest.mark.parametrize("opt", range(4))
+def test_optimisation_levels(run, opt: int) -> None:
+    options = ("pooled.py", "--shape", "D=16", "--emit", "slcv")
+    result = run(*options, "-O", str(opt))
+    assert result.exit_code == 0 and result.stderr == ""
+    assert ("%tile" in result.stdout) == (opt < 2)
+    assert f"!slcv.accumulator<{(1, 4, 16, 16)[opt]} : i64>" in result.stdout
+    assert (run(*options).stdout == result.stdout) == (opt >= 2)
+    assert json.loads(run(*options, "--opt", str(opt), "--json").stdout)["opt"] == opt
+
+
+def test_a_level_that_cannot_be(run) -> None:
+    Path("sums.py").write_text(SUMS)
+    result = run("sums.py", "--shape", "D=16", "-O", "0", "--json")
+    assert result.stderr.startswith("sums is at O2, because at O0 loop %i: rows of 16 elements are reduced")
+    assert json.loads(result.stdout)["opt"] == 2
+    assert "4 is not in the range" in failed(run("pooled.py", "-O", "4"), 2)
 
 
 def test_one_of_several_kernels(run) -> None:

@@ -238,7 +238,7 @@ def test_errors_are_those_of_the_device(ddr3: daedal.Device, rng: np.random.Gene
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
-        ({"speed": 3}, "ValueError", "must be one of device, bounds, backend, not 'speed'"),
+        ({"speed": 3}, "ValueError", "must be one of device, bounds, opt, backend, not 'speed'"),
         ({"device": "emulator"}, "TypeError", "must be what daedal.Device.open gives, not 'emulator'"),
         ({"bounds": "soft"}, "ValueError", "bounds must be one of fatal, .*, not 'soft'"),
         ({"backend": "daedal"}, "ValueError", "must be another backend .*, not 'daedal'"),

@@ -46,12 +46,13 @@ def _register(enum: type[Enum], register: int) -> Enum:
 
 @dataclass
 class NestCode:
-    """Generates the words of one nest; ``tokens`` as in ``ExecuteCode``."""
+    """Generates the words of one nest; ``tokens`` as in ``ExecuteCode``, ``interleaves`` as in ``generate``."""
 
     root: slc.ForOp
     config: Config
     arguments: ArgumentTable
     tokens: Mapping[int, int]
+    interleaves: bool = True
     _registers: dict[SSAValue, int] = field(default_factory=dict)
     _words: list[Word] = field(default_factory=list)
     _steps: int = 0
@@ -71,7 +72,7 @@ class NestCode:
     def _levels(self) -> tuple[list[Level], int | None]:
         """The loops on levels, and the one of these that interleaves its activations."""
         levels = read_levels(self.root, self.config)
-        level = self.config.context_level
+        level = self.config.context_level if self.interleaves else None
         if level is None or level < len(levels) - 1 or not (pays(self.root, self.config) and allowed(levels)):
             return levels, None
         try:

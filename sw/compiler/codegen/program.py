@@ -14,8 +14,10 @@ from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.program_words import ControlField
 
 
-def generate(module: ModuleOp, config: Config) -> tuple[bytes, tuple[Expression, ...]]:
+def generate(module: ModuleOp, config: Config, *, interleaves: bool = True) -> tuple[bytes, tuple[Expression, ...]]:
     """The bytes of the program for the module's only function, and its launch arguments in order.
+
+    ``interleaves``: activations of a nest may run side by side.
 
     Raises UnsupportedOperation, naming the loop and the resource, if the program does not fit the
     configuration.
@@ -41,7 +43,7 @@ def generate(module: ModuleOp, config: Config) -> tuple[bytes, tuple[Expression,
         if isinstance(op, dlc.ExecuteOp):
             execute += ExecuteCode(op, config, starters, loops, tokens).run()
     for nest in nests:
-        access += [*NestCode(nest, config, arguments, tokens).run(), Word(ControlField.RUN)]
+        access += [*NestCode(nest, config, arguments, tokens, interleaves).run(), Word(ControlField.RUN)]
     return Program(config.hash, execute + access).to_bytes(), tuple(arguments.expressions)
 
 

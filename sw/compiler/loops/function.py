@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import CellType, FunctionType
 from typing import Any
 
-from daedal.compiler.kernel import Kernel
+from daedal.compiler.kernel import BEST, Kernel
 from daedal.compiler.loops.names import Dim
 from daedal.compiler.loops.shape import Analysis, Shape, swap_conditions
 from daedal.compiler.loops.signature import Signature
@@ -64,11 +64,13 @@ class KernelFunction:
         """The loops as ``scf`` for these sizes of rows. Raises UnsupportedOperation with the line of the source."""
         return write(self.source, self.signature, self._tree, self.shape, dict(fixed), bounds)
 
-    def build(self, fixed: Mapping[str, int], config: Config, bounds: str = "fatal") -> tuple[Written, Kernel]:
+    def build(
+        self, fixed: Mapping[str, int], config: Config, bounds: str = "fatal", opt: int = BEST
+    ) -> tuple[Written, Kernel]:
         """The loops and the kernel for these sizes of rows and this machine; raises as ``write`` does."""
         written = self.write(fixed, bounds)
         try:
-            return written, compile_scf(written.text, config)
+            return written, compile_scf(written.text, config, opt)
         except UnsupportedOperation as error:
             raise self._at_line(error, written) from error
 

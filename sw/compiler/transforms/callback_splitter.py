@@ -37,6 +37,9 @@ class Translator(Protocol):
     lockstep: int
     """Bytes of the rows that one callback may pop two at a time."""
 
+    streams: bool
+    """Whether rows that are only copied go straight from memory to memory."""
+
     def stream(self, value: SSAValue) -> SSAValue:
         """What a stream, or an f32 constant, became."""
         ...
@@ -206,7 +209,7 @@ class CallbackSplitter:
             return
         size = self._bytes(op.row)
         fetch = op.row.owner
-        if isinstance(fetch, slcv.FetchOp) and is_copy(fetch):
+        if self._translator.streams and isinstance(fetch, slcv.FetchOp) and is_copy(fetch):
             source = self._translator.row(fetch.memref, list(fetch.indices))
             self._steps.stream(dlc.PushStoreOp(*place, size, stream=True), dlc.FetchOp("store", *source, size))
         else:

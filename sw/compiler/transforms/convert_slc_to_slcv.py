@@ -1,7 +1,8 @@
 """Pass ``convert-slc-to-slcv``: loops along a row, in callbacks, become operations on whole rows.
 
 Local rows (``memref.alloca``) become accumulators, which stay in the execute unit. A loop with ``daedal.reduce``
-becomes a ``slcv.reduce`` for each f32 that it carries. A row that a callback reads twice is fetched once.
+becomes a ``slcv.reduce`` for each f32 that it carries. A row that a callback reads twice is fetched
+once, with the option ``reuse``.
 """
 
 from collections.abc import Callable
@@ -237,15 +238,17 @@ class ConvertSlcToSlcv(ModulePass):
 
     name = "convert-slc-to-slcv"
 
+    reuse: bool = True
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Vectorise the callbacks of every function."""
         for function in op.body.block.ops:
             if isinstance(function, func.FuncOp):
-                _vectorise(function)
+                _vectorise(function, reuse=self.reuse)
                 check_aliases(function)
 
 
-def _vectorise(function: func.FuncOp) -> None:
+def _vectorise(function: func.FuncOp, *, reuse: bool) -> None:
     accumulators = _Accumulators()
     for callback in [op for op in function.walk() if isinstance(op, slc.CallbackOp)]:
         fetches: Fetches = {}
@@ -253,7 +256,7 @@ def _vectorise(function: func.FuncOp) -> None:
             if isinstance(op, scf.ForOp):
                 if not is_row_loop(op):
                     raise UnsupportedOperation("a loop in a callback must run along a row")
-                _RowLoop(op, accumulators, fetches).run()
+                _RowLoop(op, accumulators, fetches if reuse else {}).run()
             else:
                 _single(op, accumulators)
         _remove_unused(callback)

@@ -44,8 +44,8 @@ class _Level:
 class _Separator:
     """Rewrites one function."""
 
-    def __init__(self, function: func.FuncOp, steps: int, lockstep: int) -> None:
-        self._old, self._steps, self.lockstep = function.body.block, steps, lockstep
+    def __init__(self, function: func.FuncOp, steps: int, lockstep: int, *, streams: bool) -> None:
+        self._old, self._steps, self.lockstep, self.streams = function.body.block, steps, lockstep, streams
         self._new = Block()
         self._access, self._execute = dlc.AccessOp(), dlc.ExecuteOp()
         self._uniforms = Uniforms(self._new)
@@ -302,18 +302,21 @@ class ConvertSlcvToDlc(ModulePass):
     lockstep
         Bytes of the rows that one callback may pop two at a time, from both vector queues: each of these must hold all
         of them. 0: all rows come through one queue.
+    streams
+        Whether rows that are only copied go straight from memory to memory.
     """
 
     name = "convert-slcv-to-dlc"
 
     steps: int = 16
     lockstep: int = 0
+    streams: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Separate every function."""
         for function in op.body.block.ops:
             if isinstance(function, func.FuncOp):
-                body = _Separator(function, self.steps, self.lockstep).run()
+                body = _Separator(function, self.steps, self.lockstep, streams=self.streams).run()
                 new = func.FuncOp(function.sym_name.data, ([], []), Region(body))
                 op.body.block.insert_op_before(new, function)
                 function.detach()

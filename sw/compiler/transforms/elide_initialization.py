@@ -3,7 +3,8 @@
 
 Where work on an accumulator begins with setting it to +0.0 and ends, once for every such beginning, with
 reading it, the last read clears it instead. An empty register reads as +0.0, and all are empty when a launch
-starts.
+starts. A maximum or minimum that takes the first row as it is needs that; with the option ``needed`` nothing else is
+changed.
 """
 
 from dataclasses import dataclass
@@ -98,6 +99,13 @@ def _takes_first(accesses: list[Operation], begin: slc.CallbackOp) -> bool:
     return loop is not None and _period(begin) is loop.parent_op()
 
 
+def _has_first(accumulator: slcv.AccumulatorOp) -> bool:
+    """Whether a maximum or minimum of the accumulator takes the first row as it is."""
+    reads = [use.operation for use in accumulator.result.uses if isinstance(use.operation, slcv.GetOp)]
+    keeps = [use.operation for read in reads for use in read.result.uses]
+    return any(isinstance(op, _KEEP) and op.first is not None for op in keeps)
+
+
 def _check_first(function: func.FuncOp) -> None:
     """Raise UnsupportedOperation for a ``first`` that is not that of an accumulator that starts empty."""
     for op in function.walk():
@@ -123,15 +131,17 @@ def _remove_unused(callback: slc.CallbackOp) -> None:
 
 @dataclass(frozen=True)
 class ElideInitialization(ModulePass):
-    """See the module."""
+    """See the module; ``needed``: only accumulators that need it."""
 
     name = "elide-initialization"
+
+    needed: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Look at every accumulator."""
         for function in op.body.block.ops:
             if isinstance(function, func.FuncOp):
                 for accumulator in list(function.body.block.ops):
-                    if isinstance(accumulator, slcv.AccumulatorOp):
+                    if isinstance(accumulator, slcv.AccumulatorOp) and (not self.needed or _has_first(accumulator)):
                         _elide(accumulator, list(function.walk()))
                 _check_first(function)

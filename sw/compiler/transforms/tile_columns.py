@@ -2,7 +2,7 @@
 
 The nest is put into a loop over the full tiles; a copy of it, after it, does what is left over. Where the
 machine has no level for that loop there is a copy for every tile. A row that is only copied needs no register
-and stays whole.
+and stays whole, unless the option ``copies`` says that it goes through one.
 """
 
 from dataclasses import dataclass
@@ -25,13 +25,20 @@ def is_copy(fetch: slcv.FetchOp) -> bool:
     return len(users) == 1 and isinstance(users[0], slcv.StoreOp) and users[0].parent is fetch.parent
 
 
-def _widths(nest: slc.ForOp) -> set[int]:
+def _widths(nest: slc.ForOp, *, copies: bool) -> set[int]:
     return {
         slcv.width_of(result)
         for op in nest.walk()
         for result in op.results
-        if isinstance(result.type, VectorType) and not (isinstance(op, slcv.FetchOp) and is_copy(op))
+        if isinstance(result.type, VectorType) and (copies or not (isinstance(op, slcv.FetchOp) and is_copy(op)))
     }
+
+
+def _shared(nest: slc.ForOp) -> list[SSAValue]:
+    """The accumulators of a nest that another nest uses as well."""
+    own = list(nest.walk())
+    used = {op.accumulator for op in own if isinstance(op, slcv.GetOp | slcv.SetOp)}
+    return [value for value in used if any(all(use.operation is not op for op in own) for use in value.uses)]
 
 
 def _constant(value: int, before: Operation) -> SSAValue:
@@ -104,7 +111,7 @@ class _Tiling:
     def _move_columns(self, nest: slc.ForOp, first: SSAValue) -> None:
         """Let all rows start ``first`` columns further on."""
         for callback in [op for op in nest.walk() if isinstance(op, slc.CallbackOp)]:
-            accesses = [op for op in callback.body.block.ops if isinstance(op, slcv.FetchOp | slcv.StoreOp)]
+            accesses = [op for op in callback.body.block.ops if _is_of_row(op)]
             if not accesses:
                 continue
             block, inside = callback.body.block, first
@@ -113,9 +120,15 @@ class _Tiling:
                 inside.name_hint = first.name_hint
                 _add_input(callback, first)
             for op in accesses:
+                assert isinstance(op, slcv.FetchOp | slcv.StoreOp)
                 moved = arith.AddiOp(op.indices[-1], inside)
                 block.insert_op_before(moved, op)
                 op.operands[len(op.operands) - 1] = moved.result
+
+
+def _is_of_row(op: Operation) -> bool:
+    """Whether a row is fetched or stored; a single f32 is stored at the same place, and the same, for each tile."""
+    return isinstance(op, slcv.FetchOp) or (isinstance(op, slcv.StoreOp) and isinstance(op.row.type, VectorType))
 
 
 def _loop_of(op: Operation) -> str:
@@ -147,12 +160,15 @@ class TileColumns(ModulePass):
         The longest row that a vector register holds.
     levels
         How many loops a nest can have.
+    copies
+        Whether rows that are only copied need a register too.
     """
 
     name = "tile-columns"
 
     elements: int = 256
     levels: int = 4
+    copies: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Tile the nests that need it."""
@@ -162,15 +178,20 @@ class TileColumns(ModulePass):
                     self._tile(nest)
 
     def _tile(self, nest: slc.ForOp) -> None:
-        widths = _widths(nest)
+        widths = _widths(nest, copies=self.copies)
         if max(widths, default=0) <= self.elements:
             return
         for op in nest.walk():
             if isinstance(op, slcv.ReduceOp) and slcv.width_of(op.rows[0]) > self.elements:
                 raise UnsupportedOperation(
-                    f"{_loop_of(op)}: rows of {slcv.width_of(op.rows[0])} elements are reduced; the most that one "
-                    f"instruction can is {self.elements}, a vector register"
+                    f"{_loop_of(op)}: rows of {slcv.width_of(op.rows[0])} elements are reduced, which one instruction "
+                    f"must do; here it takes {self.elements} at most"
                 )
+        for value in _shared(nest):
+            raise UnsupportedOperation(
+                f"{loop_name(nest)}: local row %{value.name_hint or '?'} of {slcv.width_of(value)} elements is used in "
+                f"another nest too; rows of more than {self.elements} elements must be stored in between"
+            )
         if len(widths) > 1:
             raise UnsupportedOperation(
                 f"{loop_name(nest)}: rows longer than {self.elements} elements must all have the same "

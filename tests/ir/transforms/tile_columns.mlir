@@ -58,3 +58,29 @@ func.func @copied(%t: memref<?x600xf32>, %out: memref<?x600xf32>, %n: index) {
 // CHECK-LABEL: func.func @copied
 // CHECK-NOT:   tile
 // CHECK:       vector<600xf32>, memref<?x600xf32>
+// -----
+
+// A single f32 is not moved: it is stored at the same place for each tile.
+func.func @single(%t: memref<?x600xf32>, %out: memref<?x600xf32>, %s: memref<?xf32>, %w: memref<?xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  slc.for %p = %c0 to %n step %c1 : index, index {
+    %v = slc.load %w[%p] : memref<?xf32>, !slc.stream<index> -> !slc.stream<f32>
+    slc.callback "iteration"(%p, %v : !slc.stream<index>, !slc.stream<f32>) {
+    ^bb0(%i: index, %f: f32):
+      %r = math.sqrt %f : f32
+      slcv.store %r, %s[%i] : f32, memref<?xf32>
+      %x = slcv.fetch %t[%i, %c0] : memref<?x600xf32>, vector<600xf32>
+      %g = vector.broadcast %r : f32 to vector<600xf32>
+      %y = arith.mulf %x, %g : vector<600xf32>
+      slcv.store %y, %out[%i, %c0] : vector<600xf32>, memref<?x600xf32>
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @single
+// CHECK:         %[[ROOT:.*]] = math.sqrt %{{.*}} : f32
+// CHECK-NEXT:    slcv.store %[[ROOT]], %s[%i] : f32, memref<?xf32>
+// CHECK:         %[[ROOT:.*]] = math.sqrt %{{.*}} : f32
+// CHECK-NEXT:    slcv.store %[[ROOT]], %s[%i_1] : f32, memref<?xf32>
