@@ -181,63 +181,73 @@ class Dispatch(wiring.Component):
         writes = Value.cast(code.kind).matches(Kind.LANES, Kind.DIVIDE, Kind.REDUCE)
         taken = self.i.valid & self.i.ready
         m.d.comb += row.eq(code.issue)
-        self._rename(m, taken & code.rotate)
-        a_scalar, b_scalar = (one.kind == OperandKind.SCALAR_REGISTER for one in (row.a, row.b))
+        a, b, c, destination = self._renamed(m, taken & code.rotate)
+        a_scalar, b_scalar = (one.kind == OperandKind.SCALAR_REGISTER for one in (code.issue.a, code.issue.b))
         a_empty, b_empty, c_empty = Signal(), Signal(), Signal()
-        scalars = self._scalar_empty
+        scalars, indexed = self._scalar_empty, Signal()
+        m.d.comb += indexed.eq(code.issue.indexed & ~scalars.bit_select(code.issue.index, 1))
         m.d.comb += [
             empty.launch.eq(self.launch),
             empty.context.eq(code.issue.context),
-            empty.a.eq(row.a.register),
-            empty.b.eq(row.b.register),
-            empty.c.eq(row.c),
-            a_empty.eq(Mux(a_scalar, scalars.bit_select(row.a.register, 1), empty.a_empty)),
-            b_empty.eq(Mux(b_scalar, scalars.bit_select(row.b.register, 1), empty.b_empty)),
-            c_empty.eq(Mux(row.c_scalar, scalars.bit_select(row.c, 1), empty.c_empty)),
+            # What is asked of the flags does not go by way of ``row``: simulators take a signal for one thing.
+            row.a.register.eq(a),
+            row.b.register.eq(b),
+            row.c.eq(c),
+            row.destination.eq(destination),
+            empty.a.eq(a),
+            empty.b.eq(b),
+            empty.c.eq(c),
+            a_empty.eq(Mux(a_scalar, scalars.bit_select(a, 1), empty.a_empty)),
+            b_empty.eq(Mux(b_scalar, scalars.bit_select(b, 1), empty.b_empty)),
+            c_empty.eq(Mux(code.issue.c_scalar, scalars.bit_select(c, 1), empty.c_empty)),
             row.a.zero.eq(a_empty),
             row.b.zero.eq(code.issue.b.zero | b_empty),
             row.c_used.eq(code.issue.c_used & ~c_empty),
-            row.indexed.eq(code.issue.indexed & ~scalars.bit_select(row.index, 1)),
-            row.drain.eq(row.indexed),
+            row.indexed.eq(indexed),
+            row.drain.eq(indexed),
             row.scalar.eq(self.scalars.payload.value),
             empty.clear.eq(taken & code.clear & ~a_scalar),
-            empty.clear_register.eq(row.a.register),
+            empty.clear_register.eq(a),
             # The partial results of a reduction are gone after it.
-            empty.write.eq(taken & writes & (~row.to_scalar | reduces)),
-            empty.write_register.eq(Mux(reduces, row.c, row.destination)),
+            empty.write.eq(taken & writes & (~code.issue.to_scalar | reduces)),
+            empty.write_register.eq(Mux(reduces, c, destination)),
             empty.write_empty.eq(reduces),
         ]
         with m.If(code.extreme & c_empty & ~reduces):
             m.d.comb += row.op.eq(LaneOp.MOVE)
         with m.If(taken & code.clear & a_scalar):
-            m.d.sync += scalars.bit_select(row.a.register, 1).eq(1)
-        with m.If(taken & writes & row.to_scalar):
-            m.d.sync += scalars.bit_select(row.destination, 1).eq(0)
+            m.d.sync += scalars.bit_select(a, 1).eq(1)
+        with m.If(taken & writes & code.issue.to_scalar):
+            m.d.sync += scalars.bit_select(destination, 1).eq(0)
         with m.If(self.launch):
             m.d.sync += scalars.eq(~0)
 
-    def _rename(self, m: Module, rotates: Value) -> None:
-        """Put the registers' own numbers into the row instead of their names."""
-        around, row = self.config.rotating_registers, self._row
+    def _renamed(self, m: Module, rotates: Value) -> list[Signal]:
+        """The registers' own numbers in place of their names: of ``a``, ``b``, ``c`` and the destination."""
+        around, code = self.config.rotating_registers, self.i.payload.issue
+        names = (
+            ("a", code.a.register, code.a.kind == OperandKind.SCALAR_REGISTER),
+            ("b", code.b.register, code.b.kind == OperandKind.SCALAR_REGISTER),
+            ("c", code.c, code.c_scalar),
+            ("destination", code.destination, code.to_scalar),
+        )
+        renamed = [Signal.like(number, name=f"{name}_register") for name, number, _ in names]
+        m.d.comb += [own.eq(number) for own, (_, number, _) in zip(renamed, names, strict=True)]
         if around == 1:
-            return
+            return renamed
         digits = exact_log2(around)
         turns = [Signal(digits, name=f"turns{context}") for context in range(self.config.context_count)]
-        mine, code = Signal(digits), self.i.payload.issue
+        mine = Signal(digits)
         m.d.comb += mine.eq(Array(turns)[code.context])
         for context, turn in enumerate(turns):
             with m.If(rotates & (code.context == context)):
                 m.d.sync += turn.eq(turn + 1)
             with m.If(self.launch):
                 m.d.sync += turn.eq(0)
-        for number, scalar, renamed in (
-            (code.a.register, code.a.kind == OperandKind.SCALAR_REGISTER, row.a.register),
-            (code.b.register, code.b.kind == OperandKind.SCALAR_REGISTER, row.b.register),
-            (code.c, code.c_scalar, row.c),
-            (code.destination, code.to_scalar, row.destination),
-        ):
+        for own, (_, number, scalar) in zip(renamed, names, strict=True):
             with m.If(~scalar & ~number[digits:].any()):
-                m.d.comb += renamed.eq((number - mine)[:digits])
+                m.d.comb += own.eq((number - mine)[:digits])
+        return renamed
 
     def _to_lanes(self, m: Module, kinds: dict[Kind, Signal], free: Signal) -> None:
         divide, scalar = self._divide, self.i.payload.needs_scalar
@@ -283,7 +293,7 @@ class Dispatch(wiring.Component):
 
         Until then instructions that name its register are ``blocked``, and others for the iterative unit.
         """
-        place, row, code = Signal(range(self.config.scalars)), self._row, self.i.payload
+        place, row, code = Signal(range(self.config.scalars), name="place"), self._row, self.i.payload
         iterates = row.iterative != IterativeOp.NONE
         mine = [
             (row.a.kind == OperandKind.SCALAR_REGISTER) & (row.a.register == place),

@@ -11,6 +11,7 @@ from daedal.hw.execute_unit.fetch import Fetch
 from daedal.hw.execute_unit.length_table import LengthTable
 from daedal.hw.execute_unit.records import decoded_layout
 from daedal.hw.interfaces import ConfigBus, token_layout
+from daedal.hw.isa.execute import Instruction
 from daedal.hw.isa.launch import Queue
 from daedal.hw.isa.program_words import VALUE_BITS
 
@@ -78,7 +79,8 @@ class Front(wiring.Component):
         m.submodules.decode = decode = Decode(self.config)
         m.d.comb += [
             decode.i.eq(fetch.o.payload),
-            lengths.index.eq(decode.o.length),
+            # Not by way of ``decode.o``, of which the row is a part: simulators take a signal for one thing.
+            lengths.index.eq(Instruction(fetch.o.payload.code).length),
             decode.row.eq(lengths.row),
             decode.bad_length.eq(lengths.bad),
             fetch.o.ready.eq(~held | (self.o.ready & self.o.valid)),
