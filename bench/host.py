@@ -78,7 +78,8 @@ def _launches(count: int, repeats: int, options: Options) -> Row:
     """Microseconds of calls of a graph that ``torch.compile`` made, without Dynamo's guards and the machine's time."""
     module, inputs = Tables(count), batch(count)
     with daedal.Device.open("emulator", config=options.config) as device, torch.no_grad():
-        fast = torch.compile(module, backend="daedal", dynamic=True, options={"device": device})  # type: ignore[dict-item]
+        given_options: dict[str, Any] = {"device": device}
+        fast = torch.compile(module, backend="daedal", dynamic=True, options=given_options)
         exact = same_bits(fast(*inputs), module(*inputs))
         (graph,) = daedal.graphs(device)
         given: list[Any] = []

@@ -5,6 +5,11 @@ that stand for an error which PyTorch or Python users already know derive from t
 message gives the offending value and says what to do next.
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from daedal.driver.record import Record
+
 __all__ = [
     "BoundsWarning",
     "ConfigMismatch",
@@ -14,6 +19,7 @@ __all__ = [
     "IndexOutOfRange",
     "InvalidConfig",
     "InvalidOffsets",
+    "LaunchCancelled",
     "MemoryFault",
     "OutOfDeviceMemory",
     "ProgramError",
@@ -23,7 +29,12 @@ __all__ = [
 
 
 class DaedalError(Exception):
-    """Base of every error below; the ``daedal`` command prints it as one line and exits with status 1."""
+    """Base of every error below; the ``daedal`` command prints it as one line and exits with status 1.
+
+    ``record`` is the completion record (``daedal.driver.record.Record``) of the launch that failed, if that is why.
+    """
+
+    record: "Record | None" = None
 
 
 class IndexOutOfRange(DaedalError, IndexError):

@@ -358,7 +358,7 @@ def _say_where(error: IndexOutOfRange | InvalidOffsets, node: str, request: Requ
     The machine stops at the first bad value, so this is where the value is first; among offsets, where it
     comes after a greater one.
     """
-    record: Record | None = getattr(error, "record", None)
+    record = error.record
     message = f"{node}: {error}"
     if isinstance(error, IndexOutOfRange):
         message += f" (the table has {rows} rows)"

@@ -177,7 +177,7 @@ class KernelExecutable:
         sizes: Mapping[str, int],
     ) -> DaedalError:
         """The error of the machine with what was indexed, as far as one array has the value."""
-        record: Record | None = getattr(error, "record", None)
+        record = error.record
         for checks in (bounds.limits, bounds.ends):
             for element, limit in checks.items():
                 values, least = _array(arrays[element.array]).reshape(-1), evaluate(limit, sizes)
@@ -191,7 +191,7 @@ class KernelExecutable:
                 made: DaedalError = type(error)(
                     f"{where}: {error}; it is element {position} of {element.array}, and must be below {max(least, 0)}"
                 )
-                made.record = record  # type: ignore[attr-defined]
+                made.record = record
                 return made
         return error
 

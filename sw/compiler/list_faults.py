@@ -17,7 +17,7 @@ def named(error: DaedalError, members: Sequence[Member]) -> DaedalError:
     found = found or next((bad for member in members if (bad := _bad_index(member)) is not None), None)
     if found is None:
         return error
-    found.record = getattr(error, "record", None)  # type: ignore[attr-defined]
+    found.record = error.record
     return found
 
 

@@ -245,5 +245,5 @@ def fault_exception(record: Record) -> DaedalError:
         error = _hang(record)
     else:
         error = DaedalError(f"launch {record.launch} ended in state {record.state.name} without a cause")
-    error.record = record  # type: ignore[attr-defined]
+    error.record = record
     return error

@@ -142,12 +142,12 @@ class LookupCall:
         """What it works on, in the order of ``lookup_request``."""
         return self.table, self.indices
 
-    def in_torch(self, table: Any, indices: Any) -> Tensor:
+    def in_torch(self, table: Tensor, indices: Tensor) -> Tensor:
         """What PyTorch makes of these values of its sources."""
         if self.is_gather:
             return torch.gather(table, 0, indices)
         if self.wraps:
-            return table[indices]  # type: ignore[no-any-return]
+            return table[indices]
         return functional.embedding(
             indices, table, self.padding, sparse=self.is_sparse, scale_grad_by_freq=self.is_scaled
         )

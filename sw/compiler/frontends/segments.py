@@ -149,9 +149,10 @@ class SparseCall:
         """What it works on, in the order of ``sparse_request``."""
         return self.matrix, self.table
 
-    def in_torch(self, matrix: Any, table: Any) -> Tensor:
+    def in_torch(self, matrix: Tensor, table: Tensor) -> Tensor:
         """What PyTorch makes of these values of its sources."""
-        return torch.sparse.mm(matrix, table)  # type: ignore[no-any-return]
+        product: Tensor = torch.sparse.mm(matrix, table)
+        return product
 
 
 def read_sparse(node: fx.Node) -> SparseCall | None:
@@ -188,14 +189,12 @@ def read_segments(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
         return None, reason
     (table, indices, weights), wraps = _message(rows)
 
-    def again(base: Any, rows: Tensor, keys: Any) -> Tensor:
+    def again(base: Tensor, rows: Tensor, keys: Tensor) -> Tensor:
         if kind == "index_add":
-            return base.index_add(0, keys, rows)  # type: ignore[no-any-return]
+            return base.index_add(0, keys, rows)
         if kind == "scatter_add":
-            return base.scatter_add(0, keys, rows)  # type: ignore[no-any-return]
-        return base.scatter_reduce(  # type: ignore[no-any-return]
-            0, keys, rows, values["reduce"], include_self=values.get("include_self", True)
-        )
+            return base.scatter_add(0, keys, rows)
+        return base.scatter_reduce(0, keys, rows, values["reduce"], include_self=values.get("include_self", True))
 
     column = _column(values["index"], rows)
     keys = values["index"] if column is None else column
@@ -206,11 +205,12 @@ def read_segments(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
 
 def _column(index: fx.Node, rows: Any) -> fx.Node | None:
     """The one column that an index was expanded from to the width of ``rows``."""
-    if name_of(index) not in ("expand", "expand_as") or not is_integers(index.args[0], 2):
+    source = index.args[0] if name_of(index) in ("expand", "expand_as") else None
+    if not isinstance(source, fx.Node) or not is_integers(source, 2):
         return None
-    column, wide = example_of(index.args[0]), example_of(index)
+    column, wide = example_of(source), example_of(index)
     known = column.shape[1] == 1 and wide.shape[1] == example_of(rows).shape[1]
-    return index.args[0] if known else None  # type: ignore[return-value]
+    return source if known else None
 
 
 def plain_zeros(graph: fx.Graph) -> None:
@@ -257,7 +257,7 @@ def _read_lengths(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
     (table, indices, weights), wraps = _message(rows)
     empty = {"sum": 0.0, "mean": float("nan"), "max": float("-inf")}[mode] if initial is None else 0.0
 
-    def again(base: Any, rows: Tensor, keys: Any) -> Tensor:
+    def again(base: Tensor, rows: Tensor, keys: Tensor) -> Tensor:
         return torch.segment_reduce(rows, values["reduce"], lengths=keys, initial=initial)
 
     return SegmentCall(node.name, mode, None, table, indices, weights, lengths, empty, again, wraps=wraps), None

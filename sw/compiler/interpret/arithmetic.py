@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType, VectorType
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType, StringAttr, VectorType
 from xdsl.ir import Operation
 
 from daedal.compiler.functions import Reference, numpy_exponential, numpy_sigmoid
@@ -65,6 +65,12 @@ def reduce(kind: str, *rows: Any) -> Any:
     return as_f32(tree(combination(kind), partial))
 
 
+def _kind(op: Operation) -> str:
+    kind = op.properties["kind"]
+    assert isinstance(kind, StringAttr)
+    return kind.data
+
+
 def _constant(op: Operation) -> Any:
     assert isinstance(op, arith.ConstantOp)
     if isinstance(op.value, IntegerAttr):
@@ -88,7 +94,7 @@ def _compare_floats(op: Operation, a: Any, b: Any) -> bool:
 
 
 def _compare_rows(op: Operation, a: Any, b: Any) -> Any:
-    kind = op.properties["kind"].data  # type: ignore[attr-defined]
+    kind = _kind(op)
     asked: dict[str, Callable[[Any, Any], Any]] = {"greater": operator.gt, "less": operator.lt, "equal": operator.eq}
     holds: Any = asked[kind](a, b)
     return as_f32(np.where(holds, 1, 0))
@@ -99,7 +105,7 @@ def _keep(choose: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 
 def _alu(op: Operation, a: int, b: int) -> Any:
-    kind = op.properties["kind"].data  # type: ignore[attr-defined]
+    kind = _kind(op)
     operations: dict[str, Callable[[Any, Any], Any]] = {
         "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_, "min": min, "max": max,
         "shift_left": operator.lshift, "shift_right": operator.rshift,
@@ -174,7 +180,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "slcv.element": plain(lambda row: np.float32(row[0])),
     "slcv.keep_greater": _keep(REFERENCE.keep_greater),
     "slcv.keep_less": _keep(REFERENCE.keep_less),
-    "slcv.reduce": lambda op, *rows: reduce(op.properties["kind"].data, *rows),
+    "slcv.reduce": lambda op, *rows: reduce(_kind(op), *rows),
     "dlc.divide_count": on_floats(lambda row, count: row / np.float32(count) if count else row),
 }
 """Name of an operation -> its result, from the operation and its operands."""

@@ -1,5 +1,6 @@
 """The levels ``scf``, ``slc`` and ``slcv``: loops, and callbacks at their events, on named arrays."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +26,7 @@ class Accumulator:
     is_set: bool = False
 
 
-class Level:
+class Level(ABC):
     """What all levels have in common: values by SSA name, and one operation after the other.
 
     Parameters
@@ -52,9 +53,9 @@ class Level:
         }
         self.counted: dict[Operation, int] = {}
 
+    @abstractmethod
     def run(self) -> None:
         """Run the function."""
-        raise NotImplementedError
 
     def named(self, name: str, table: Mapping[str, Any], what: str) -> Any:
         """The buffer or number called ``name``."""
@@ -102,13 +103,13 @@ class Level:
             if self.event_of(inner) == "end":
                 self.event(inner)
 
+    @abstractmethod
     def event_of(self, op: Operation) -> str | None:
         """The event that an operation belongs to."""
-        raise NotImplementedError
 
+    @abstractmethod
     def event(self, op: Operation) -> None:
         """What happens there."""
-        raise NotImplementedError
 
     def holds(self, condition: SSAValue | None) -> bool:
         """Whether something under ``condition`` happens."""

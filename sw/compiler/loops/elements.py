@@ -1,6 +1,7 @@
 """Elements of arrays: which memref and indices they are, and what they need of bounds."""
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from xdsl.dialects import memref
@@ -36,7 +37,7 @@ Mask = tuple[SSAValue, bool]
 """A condition of f32, and whether its opposite is meant."""
 
 
-class Elements:
+class Elements(ABC):
     """Loads elements in the scopes that are open.
 
     Attributes
@@ -75,9 +76,9 @@ class Elements:
         """The error for what stands at ``node``."""
         return self.source.refusal(node, why)
 
+    @abstractmethod
     def value(self, node: ast.expr) -> Value:
         """What an expression gives; a row only as an element of it."""
-        raise NotImplementedError
 
     def integer(self, node: ast.expr, what: str) -> Integer:
         """The value of an expression that must be an integer."""

@@ -1,6 +1,7 @@
 """What all that writes a kernel shares: its arguments, and the loops that are open."""
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -54,7 +55,7 @@ class Plan:
     guards: frozenset[int] = frozenset()
 
 
-class Frame:
+class Frame(ABC):
     """One function that is being written.
 
     Parameters
@@ -90,9 +91,9 @@ class Frame:
         self._lines: dict[str, list[int]] = {}
         self._notes: list[tuple[int, str]] = []
 
+    @abstractmethod
     def _block(self, statements: Sequence[ast.stmt]) -> None:
         """Write statements."""
-        raise NotImplementedError
 
     def _type(self, argument: Argument) -> Attribute:
         if argument.shape is None:
