@@ -19,6 +19,7 @@ from daedal.compiler.interpret import interpret
 from daedal.compiler.kernel_executable import KernelExecutable
 from daedal.compiler.loops.function import KernelFunction
 from daedal.errors import UnsupportedOperation
+from tests.system.kernel_support import copied, same_bits
 
 HEAD = "from __future__ import annotations\nimport daedal\nfrom daedal import f32, i32, i64\n\n@daedal.kernel\n"
 
@@ -303,7 +304,7 @@ def run(text: str, seed: int, devices: Sequence[daedal.Device], folder: Path) ->
                                     isinstance(v, np.ndarray)}, {})  # fmt: skip
     python = plain(text)
     python.__globals__.update(sizes)
-    wanted = _copies(given)
+    wanted = copied(given)
     with np.errstate(all="ignore"):
         python(*wanted)
     for device in devices:
@@ -313,13 +314,13 @@ def run(text: str, seed: int, devices: Sequence[daedal.Device], folder: Path) ->
             return Outcome(refusal=_reason(str(error)))
         if "daedal.reduce" in executable.ir("scf"):
             wanted = _interpreted(executable, kernel, given, sizes)
-        here = _copies(given)
+        here = copied(given)
         try:
             executable(*here)
         except daedal.DaedalError as error:
             return Outcome(difference=f"{type(error).__name__}: {error}")
         for name, a, b in zip(kernel.signature.arguments, here, wanted, strict=True):
-            if isinstance(a, np.ndarray) and not _same(a, b):
+            if isinstance(a, np.ndarray) and not same_bits(a, b):
                 return Outcome(difference=f"{name} is {a!r}, not {b!r}")
     return Outcome()
 
@@ -328,22 +329,11 @@ def _interpreted(
     executable: KernelExecutable, kernel: KernelFunction, given: Sequence[Any], sizes: dict[str, int]
 ) -> list[Any]:
     """What the plain loops of ``scf`` give: sums along rows have the machine's order there, not Python's."""
-    values = dict(zip(kernel.signature.arguments, _copies(given), strict=True))
+    values = dict(zip(kernel.signature.arguments, copied(given), strict=True))
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
     numbers = {name: value for name, value in values.items() if name not in arrays}
     found = interpret(executable.ir("scf"), arrays, {**sizes, **numbers})
     return [found.get(name, value) for name, value in values.items()]
-
-
-def _copies(given: Sequence[Any]) -> list[Any]:
-    numbers = [np.float32(each) if isinstance(each, float) else each for each in given]
-    return [each.copy() if isinstance(each, np.ndarray) else each for each in numbers]
-
-
-def _same(a: Any, b: Any) -> bool:
-    if a.dtype != np.float32:
-        return bool(np.array_equal(a, b))
-    return bool(((a.view(np.int32) == b.view(np.int32)) | (np.isnan(a) & np.isnan(b))).all())
 
 
 def _reason(message: str) -> str:

@@ -1,6 +1,7 @@
 """What the tests of kernels share: the same loops run by Python and by a device, compared bit for bit."""
 
 import linecache
+from collections.abc import Sequence
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ import numpy as np
 import daedal
 from daedal.compiler.kernel_executable import KernelExecutable
 from daedal.compiler.loops.function import KernelFunction
+from tests import reference
 
 
-def copied(arguments: tuple[Any, ...]) -> list[Any]:
+def copied(arguments: Sequence[Any]) -> list[Any]:
     """Arguments of which a kernel may change the arrays; floats as Python would round them."""
     copies = [np.float32(a) if isinstance(a, float) else a for a in arguments]
     return [a.copy() if isinstance(a, np.ndarray) else a for a in copies]
@@ -20,9 +22,9 @@ def copied(arguments: tuple[Any, ...]) -> list[Any]:
 
 def same_bits(a: Any, b: Any) -> bool:
     """Whether two arrays have the same bits, except that all NaNs are the same."""
-    if a.dtype != np.float32:
-        return bool(np.array_equal(a, b))
-    return bool(((a.view(np.int32) == b.view(np.int32)) | (np.isnan(a) & np.isnan(b))).all())
+    if a.dtype != b.dtype or a.dtype != np.float32:
+        return bool(a.dtype == b.dtype and np.array_equal(a, b))
+    return reference.same_bits(a, b)
 
 
 def in_python(kernel: KernelFunction, *arguments: Any) -> list[Any]:
