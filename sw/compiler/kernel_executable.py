@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from daedal.compiler.kernel import Kernel
-from daedal.compiler.loops.bounds import Bounds, text
+from daedal.compiler.loops.bounds import Bounds, Need, text
 from daedal.compiler.loops.function import KernelFunction
 from daedal.compiler.loops.integers import evaluate, parts
 from daedal.compiler.loops.signature import Argument
@@ -83,14 +83,10 @@ class KernelExecutable:
 
     def _take(self, arguments: Sequence[Any]) -> tuple[dict[str, Any], dict[str, int]]:
         """The arrays, and the single numbers as launch arguments, by name."""
-        wanted = self._function.signature.arguments
-        if len(arguments) != len(wanted):
-            raise UnsupportedOperation(
-                f"{self._function.name} must be given {len(wanted)} arguments ({', '.join(wanted)}), "
-                f"not {len(arguments)}"
-            )
+        signature = self._function.signature
         arrays, scalars = {}, {}
-        for argument, given in zip(wanted.values(), arguments, strict=True):
+        for name, given in signature.by_name(arguments, self._function.name).items():
+            argument = signature.arguments[name]
             if argument.shape is None:
                 scalars[argument.name] = _scalar(argument, given)
             else:
@@ -135,6 +131,7 @@ class KernelExecutable:
 
     def _check_bounds(self, bounds: Bounds, arrays: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
         checks = self.bounds != "none"
+        self._check_integers(bounds, bounds.needs, arrays, sizes)
         fault = bounds.first_fault(sizes, machine_checks=checks)
         if fault is not None:
             access = fault.access
@@ -144,6 +141,7 @@ class KernelExecutable:
                 + ("the machine checks only what is loaded; compile with bounds='none' if it is right"
                    if fault.is_loaded else "give other sizes")
             )  # fmt: skip
+        self._check_integers(bounds, bounds.terms, arrays, sizes)
         line_bytes = self._device.config.bus_bytes
         crooked = bounds.first_crooked(sizes, line_bytes)
         if crooked is not None:
@@ -168,6 +166,18 @@ class KernelExecutable:
                     f"{self._function.name}: {text(element)} has nothing to take instead of an index that is out of "
                     "range: the array has no rows"
                 )
+
+    def _check_integers(
+        self, bounds: Bounds, needs: Mapping[Need, None], arrays: Mapping[str, Any], sizes: Mapping[str, int]
+    ) -> None:
+        """Check what the machine's arithmetic asks of integers, by the numbers that are in the arrays."""
+        unmet = bounds.first_unmet(needs, sizes, lambda name: _span(_array(arrays[name])))
+        if unmet is not None:
+            need, value = unmet
+            raise UnsupportedOperation(
+                f"{self._function.source.place(need.line)}: {need.what} must be from {need.low} to {need.high} "
+                f"({need.hint}), but {text(need.value)} may reach {value}"
+            )
 
     def _explained(
         self,
@@ -251,6 +261,11 @@ class KernelExecutable:
 def _array(given: Any) -> NDArray[Any]:
     array: NDArray[Any] = given.detach().numpy() if isinstance(given, Tensor) else given
     return array
+
+
+def _span(array: NDArray[Any]) -> tuple[int, int]:
+    """Smallest and largest element; of no elements what no number is between."""
+    return (int(array.min()), int(array.max())) if array.size else (0, -1)
 
 
 def _fill(target: Any, result: NDArray[Any]) -> None:

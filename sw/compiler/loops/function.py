@@ -36,8 +36,11 @@ class KernelFunction:
         self.source = Source(function)
         self._function = function
         self.signature = Signature(self.source)
-        self._tree = swap_conditions(self.source.tree)
-        self.shape: Shape = Analysis(self.source, self.signature, self._tree).run()
+        try:
+            self._tree = swap_conditions(self.source.tree)
+            self.shape: Shape = Analysis(self.source, self.signature, self._tree).run()
+        except RecursionError as error:
+            raise self.source.too_deep() from error
         functools.update_wrapper(self, function)
 
     @property
@@ -47,7 +50,7 @@ class KernelFunction:
 
     def __call__(self, *arguments: Any) -> None:
         """Run the function in Python, where the names of sizes are the numbers that the arrays have."""
-        given = dict(zip(self.signature.arguments, arguments, strict=True))
+        given = self.signature.by_name(arguments, self.name)
         wanted = self.signature.arguments.items()
         shapes = {name: tuple(given[name].shape) for name, argument in wanted if argument.shape is not None}
         whole = {name: given[name] for name, argument in wanted if argument.shape is None and argument.element != "f32"}
@@ -68,7 +71,10 @@ class KernelFunction:
         self, fixed: Mapping[str, int], config: Config, bounds: str = "fatal", opt: int = BEST
     ) -> tuple[Written, Kernel]:
         """The loops and the kernel for these sizes of rows and this machine; raises as ``write`` does."""
-        written = self.write(fixed, bounds)
+        try:
+            written = self.write(fixed, bounds)
+        except RecursionError as error:
+            raise self.source.too_deep() from error
         try:
             return written, compile_scf(written.text, config, opt)
         except UnsupportedOperation as error:

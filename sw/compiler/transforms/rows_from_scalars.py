@@ -158,7 +158,7 @@ class _Function:
         body = Block(arg_types=[IndexType()])
         column = body.args[0]
         column.name_hint = "d"
-        value = self._copy(store.value, body, column, store)
+        value = self._copy(store.value, body, column, store, {})
         last: SSAValue = column
         if not is_local(store.memref) and constant_of(store.indices[-1]) != 0:
             moved = arith.AddiOp(store.indices[-1], column)
@@ -170,19 +170,24 @@ class _Function:
         store.detach()
         store.erase()
 
-    def _copy(self, value: SSAValue, body: Block, column: SSAValue, store: memref.StoreOp) -> SSAValue:
-        """Copy the arithmetic that leads to ``value``."""
+    def _copy(
+        self, value: SSAValue, body: Block, column: SSAValue, store: memref.StoreOp, copies: dict[SSAValue, SSAValue]
+    ) -> SSAValue:
+        """Copy the arithmetic that leads to ``value``, except what is in ``copies`` already."""
+        if value in copies:
+            return copies[value]
         op = value.owner
         if isinstance(op, memref.LoadOp) and is_local(op.memref):
             self._check_unchanged(op, store)
             new: Operation = memref.LoadOp.get(op.memref, [column])
         elif isinstance(op, PLAIN) or (isinstance(op, arith.DivfOp) and counted(op.rhs) is not None):
-            operands = [self._copy(operand, body, column, store) for operand in op.operands]
+            operands = [self._copy(operand, body, column, store, copies) for operand in op.operands]
             new = type(op).create(operands=operands, result_types=[value.type], properties=op.properties)
         else:
             return value
         new.results[0].name_hint = value.name_hint
         body.add_op(new)
+        copies[value] = new.results[0]
         return new.results[0]
 
     def _check_loads(self, value: SSAValue, user: Operation) -> None:
