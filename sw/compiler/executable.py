@@ -85,9 +85,10 @@ class Executable:
         Raises IndexOutOfRange, InvalidOffsets, UnsupportedOperation for inputs that the operations cannot
         take, and what the device raises. Issues a BoundsWarning for each launch that there is to warn of.
         """
-        _ = self.device.target
-        self._last = submitted = Submitted(self.device.finish)
-        result = self._evaluate(inputs, self._work(submitted, at_once=True))
+        with self.device.turn:
+            _ = self.device.target
+            self._last = submitted = Submitted(self.device.finish)
+            result = self._evaluate(inputs, self._work(submitted, at_once=True))
         for warning in submitted.warnings:
             warnings.warn(warning, stacklevel=2)
         return result
@@ -99,9 +100,10 @@ class Executable:
         modules of embedding operations alone. Raises what is wrong with the inputs' types and shapes; all else comes
         with ``result()``, for this call only. The tables must not change before.
         """
-        _ = self.device.target
-        submitted = Submitted(Launch.result)
-        submitted.value = self._evaluate(inputs, self._work(submitted, at_once=False))
+        with self.device.turn:
+            _ = self.device.target
+            submitted = Submitted(Launch.result)
+            submitted.value = self._evaluate(inputs, self._work(submitted, at_once=False))
         return submitted
 
     def _work(self, submitted: Submitted, *, at_once: bool) -> Work:

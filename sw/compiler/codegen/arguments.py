@@ -83,6 +83,13 @@ Expression = Leaf | Compound | int
 """What a launch argument is, as a function of buffers and numbers."""
 
 
+def is_distance(expression: Expression) -> bool:
+    """Whether it is made of distances only: then an index is multiplied by it."""
+    if isinstance(expression, Compound):
+        return is_distance(expression.a) and is_distance(expression.b)
+    return isinstance(expression, Leaf) and expression.kind == "stride"
+
+
 def evaluate(expression: Expression, buffers: Mapping[str, Buffer], values: Mapping[str, int]) -> int:
     """The number that ``expression`` stands for in a run."""
     return expression if isinstance(expression, int) else expression.evaluate(buffers, values)

@@ -42,7 +42,10 @@ class Access:
 
 @dataclass(frozen=True)
 class Need:
-    """An integer that must lie from ``low`` to ``high`` where ``facts`` hold; ``what`` is what it is, ``hint`` the way out."""
+    """An integer that must lie from ``low`` to ``high`` where ``facts`` hold.
+
+    ``what`` is what it is, ``hint`` the way out.
+    """
 
     line: int
     value: Integer
@@ -88,6 +91,8 @@ class Bounds:
         Arrays whose elements are where loops start: they must not be negative.
     loops
         Loop -> its bounds.
+    lines
+        Loaded index, or loaded end or start of a loop -> its line.
     accesses
         Every index.
     rows
@@ -100,6 +105,7 @@ class Bounds:
     ends: dict[Element, Integer] = field(default_factory=dict)
     starts: dict[str, int] = field(default_factory=dict)
     loops: dict[Induction, tuple[Integer, Integer]] = field(default_factory=dict)
+    lines: dict[Element, int] = field(default_factory=dict)
     accesses: dict[Access, None] = field(default_factory=dict)
     rows: dict[RowRead, None] = field(default_factory=dict)
     needs: dict[Need, None] = field(default_factory=dict)
@@ -108,9 +114,12 @@ class Bounds:
     def loop(self, variable: Induction, lower: Integer, upper: Integer, line: int) -> None:
         """A loop has these bounds."""
         self.loops[variable] = lower, upper
-        core, _ = split_sum(lower)
-        if isinstance(core, Element):
-            self.starts.setdefault(core.array, line)
+        for bound in (upper, lower):
+            core, _ = split_sum(bound)
+            if isinstance(core, Element):
+                self.lines.setdefault(core, line)
+                if bound is lower:
+                    self.starts.setdefault(core.array, line)
 
     def access(self, access: Access) -> Element | None:
         """An array has this index; the loaded value that the machine must check for it, if there is one."""
@@ -119,6 +128,7 @@ class Bounds:
         limit = combine("sub", access.size, offset)
         if isinstance(core, Element):
             _tighten(self.limits, core, limit)
+            self.lines[core] = access.line
             return core
         if isinstance(core, Induction):
             end, further = split_sum(self.loops[core][1])
@@ -218,9 +228,7 @@ def _is_empty(found: Interval | None) -> bool:
     return found is not None and found[1] < found[0]
 
 
-def _with_unknown(
-    expression: Integer, known: dict[Integer, Interval], elements: Callable[[str], Interval]
-) -> Integer:
+def _with_unknown(expression: Integer, known: dict[Integer, Interval], elements: Callable[[str], Interval]) -> Integer:
     for part in parts(expression):
         if isinstance(part, Element) and part not in known:
             known[part] = elements(part.array)

@@ -87,7 +87,7 @@ class Expressions(Comparisons):
 
     def _constant(self, node: ast.Constant) -> Value:
         if type(node.value) in (int, float):
-            if abs(node.value) >= 1 << 1000 and isinstance(node.value, int):
+            if isinstance(node.value, int) and node.value >= 1 << 1000:
                 raise self.refusal(node, "a constant must be below 2**1000: write an f32, as 1e30")
             return _number(node.value)
         raise self.refusal(node, f"a constant must be an integer or a float, not {node.value!r}")
@@ -158,7 +158,9 @@ class Expressions(Comparisons):
             if is_shift and not 0 <= b.value < BITS:
                 raise self.refusal(node, f"an integer must be shifted by 0 to {BITS - 1}, not by {b.value}")
             if max(abs(a.value), abs(b.value)) >= 1 << (2 * BITS):
-                raise self.refusal(node, f"a constant must be below 2**{2 * BITS} for arithmetic: write an f32, as 1e30")
+                raise self.refusal(
+                    node, f"a constant must be below 2**{2 * BITS} for arithmetic: write an f32, as 1e30"
+                )
         result = combine(kind, a, b)
         if is_longer(result, LONGEST):
             raise self.refusal(node, "an integer takes more arithmetic here than the machine has: loop over it instead")

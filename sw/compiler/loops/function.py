@@ -42,6 +42,7 @@ class KernelFunction:
         except RecursionError as error:
             raise self.source.too_deep() from error
         functools.update_wrapper(self, function)
+        self.__qualname__: str = function.__qualname__
 
     @property
     def name(self) -> str:
@@ -62,6 +63,10 @@ class KernelFunction:
         free = zip(old.__code__.co_freevars, old.__closure__ or (), strict=True)
         cells = tuple(CellType(names[name]) if name in names else cell for name, cell in free)
         FunctionType(old.__code__, {**old.__globals__, **names}, old.__name__, None, cells)(*arguments)
+
+    def __reduce__(self) -> str:
+        """Copies and pickles refer to it by its name, as they do to functions."""
+        return str(self.__qualname__)
 
     def write(self, fixed: Mapping[str, int], bounds: str = "fatal") -> Written:
         """The loops as ``scf`` for these sizes of rows. Raises UnsupportedOperation with the line of the source."""
