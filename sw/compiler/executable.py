@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, fx
@@ -55,6 +55,9 @@ class Executable:
         """What the last call left to PyTorch, and why."""
         self._last: Submitted | None = None
         self._set_graph(graph)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
+        raise TypeError("an executable cannot be copied: compile a copy of the module")
 
     @property
     def stats(self) -> Stats:

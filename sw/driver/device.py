@@ -102,8 +102,12 @@ class Device:
     ) -> None:
         self.close()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A copy of what was compiled for a device works on the same device."""
+        return self
+
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Device, and what was compiled for it, cannot be copied or pickled: compile the module again")
+        raise TypeError("a Device, and what was compiled for it, cannot be pickled: compile the module again")
 
     def __repr__(self) -> str:
         state = "closed" if self._open is None else f"{len(self._tables)} tables"

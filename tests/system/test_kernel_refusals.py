@@ -1,6 +1,7 @@
 """What a kernel must not do is refused with the file, the line and the reason; devices work on."""
 
 import copy
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -269,8 +270,11 @@ def test_copies_of_kernels_are_kernels(ddr3: daedal.Device, tmp_path: Path) -> N
     )
     assert copy.deepcopy(kernel) is kernel
     executable = daedal.compile(kernel, (np.zeros(3, np.float32),), device=ddr3)
-    with pytest.raises(TypeError, match="cannot be copied or pickled: compile the module again"):
-        copy.deepcopy(executable)
+    out = np.zeros(3, np.float32)
+    copy.deepcopy(executable)(out)
+    assert out.tolist() == [1, 1, 1]
+    with pytest.raises(TypeError, match="a Device, and what was compiled for it, cannot be pickled"):
+        pickle.dumps(ddr3)
 
 
 POOLED = """
