@@ -154,7 +154,7 @@ def _text_kernel(source: str, config: Config, bounds: str, opt: int) -> "tuple[s
         text = read_bytes(source).decode("utf-8")
         module = Parser(make_context(), text, name).parse_module()
         module.verify()
-    except (ParseError, VerifyException, UnicodeDecodeError) as error:
+    except (ParseError, VerifyException, UnicodeDecodeError, RecursionError) as error:
         raise UnsupportedOperation(f"{name} cannot be read: {error}") from error
     function = only_function(module)
     is_emb = any(op.name.startswith("emb.") for op in module.walk())

@@ -121,7 +121,7 @@ def test_files_give_what_the_class_gives(tmp_path: Path) -> None:
 def test_a_key_stands_once_in_json_too(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text('{"base": "edge", "ports": 4, "ports": 2}')
-    with pytest.raises(InvalidConfig, match="a.json cannot be read: ports must be given once"):
+    with pytest.raises(InvalidConfig, match=r"a\.json cannot be read: ports must be given once"):
         read_config(path)
 
 
