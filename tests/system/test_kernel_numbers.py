@@ -51,10 +51,10 @@ EQUAL = {
         "for i in range(N):\n    if n[i] == -1:\n        out[i] = 1.0",
         numbers(1, -1, -(1 << 38)),
     ),
-    "a constant that comes first": (
-        "out: f32[N], n: i64[N]",
-        "for i in range(N):\n    out[i] = 3 * n[i]",
-        numbers((1 << 25) + 4, 5),
+    "a scalar that comes first": (
+        "out: f32[N], n: i64[N], k: i64",
+        "for i in range(N):\n    out[i] = k * n[i]",
+        (*numbers((1 << 25) + 4, 5), 3),
     ),
     "a long sum of f32": (
         "out: f32[N], x: f32[N]",
