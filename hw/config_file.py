@@ -3,7 +3,7 @@
 import json
 import re
 import tomllib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
@@ -54,7 +54,10 @@ def read_config(path: Path) -> Config:
 
 
 def _read_table(path: Path) -> dict[str, Any]:
-    readers = {".toml": tomllib.loads, ".json": partial(json.loads, object_pairs_hook=_once)}
+    readers: dict[str, Callable[[str], Any]] = {
+        ".toml": tomllib.loads,
+        ".json": partial(json.loads, object_pairs_hook=_once),
+    }
     if path.suffix not in readers:
         raise InvalidConfig(f"a configuration file must end in {' or '.join(readers)}, not {str(path)!r}")
     try:
