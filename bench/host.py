@@ -13,7 +13,7 @@ from torch import Tensor, nn
 import daedal
 from bench.options import Options
 from bench.report import Row, Suite, column, say
-from bench.workloads import same_bits
+from daedal.workloads.runner import same_bits
 
 TABLES, DIM, BAGS, POOLING = 26, 16, 4, 2
 """The recommender: its tables, their columns, and a batch with as little work as shows what the host does."""

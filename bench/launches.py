@@ -8,8 +8,9 @@ import torch
 import daedal
 from bench.options import Options
 from bench.report import Row, Suite, column, say
-from bench.workloads import Workload, same_bits
+from bench.workloads import Workload
 from daedal.hw.isa.registers import Register
+from daedal.workloads.runner import same_bits
 
 LAUNCHES = 4
 """Launches queued at once; the figures are of those behind the first."""

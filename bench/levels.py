@@ -7,8 +7,9 @@ import torch
 import daedal
 from bench.options import Options
 from bench.report import Row, Suite, column, say
-from bench.workloads import Workload, same_bits
+from bench.workloads import Workload
 from daedal.compiler.kernel import OPT_LEVELS
+from daedal.workloads.runner import same_bits
 
 STEPS = {"vectorise": 5.1, "bufferise": 1.7, "align": 1.3}
 """What each step to the next level is, and how many times faster it is in the publication on decoupled embedding

@@ -8,8 +8,9 @@ import torch
 import daedal
 from bench.options import Options
 from bench.report import Row, Suite, against, column, say
-from bench.workloads import WORKLOADS, Tables, Workload, same_bits
+from bench.workloads import WORKLOADS, Tables, Workload
 from daedal.cosim.memory_spec import MemorySpec
+from daedal.workloads.runner import same_bits
 
 COUNTED = ("lookups", "rows", "lines_read", "lines_written", "bytes_read", "bytes_written", "launches")
 """Figures that are taken from the statistics of a run as they are."""

@@ -12,7 +12,8 @@ import torch
 import daedal
 from bench.options import Options
 from bench.report import Row, Suite, against, column, say
-from bench.workloads import SUM, Workload, same_bits
+from bench.workloads import SUM, Workload
+from daedal.workloads.runner import same_bits
 
 REPEATS = 5
 """Runs of each measurement; their median counts."""

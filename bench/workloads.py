@@ -182,14 +182,6 @@ WORKLOADS = (
 """What the suite ``machine`` runs."""
 
 
-def same_bits(ours: Tensor, theirs: Tensor) -> bool:
-    """Whether two binary32 tensors agree in every bit, but for sign and payload of NaNs."""
-    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
-        return False
-    equal = ours.contiguous().view(torch.int32) == theirs.contiguous().view(torch.int32)
-    return bool((equal | (ours.isnan() & theirs.isnan())).all())
-
-
 def run(exe: Callable[..., Any], inputs: tuple[Tensor, ...]) -> Tensor:
     """One run of a compiled layer, whose result is one tensor."""
     result: Tensor = exe(*inputs)

@@ -3,8 +3,9 @@
 import json
 import re
 import tomllib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import asdict, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,10 @@ def read_config(path: Path) -> Config:
 
 
 def _read_table(path: Path) -> dict[str, Any]:
-    readers = {".toml": tomllib.loads, ".json": json.loads}
+    readers: dict[str, Callable[[str], Any]] = {
+        ".toml": tomllib.loads,
+        ".json": partial(json.loads, object_pairs_hook=_once),
+    }
     if path.suffix not in readers:
         raise InvalidConfig(f"a configuration file must end in {' or '.join(readers)}, not {str(path)!r}")
     try:
@@ -62,6 +66,16 @@ def _read_table(path: Path) -> dict[str, Any]:
         raise InvalidConfig(f"{path} cannot be read: {error}") from error
     if not isinstance(table, dict):
         raise InvalidConfig(f"{path} must hold a table of fields, not {type(table).__name__}")
+    return table
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; ValueError for a key that it has twice, as TOML's reader raises."""
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{twice} must be given once")
     return table
 
 

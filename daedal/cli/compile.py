@@ -2,7 +2,9 @@
 
 import json
 import re
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,10 +109,11 @@ def _function(source: str, name: str | None) -> "KernelFunction":
     if not Path(source).is_file():
         raise FileError(f"{source} cannot be read: there is no such file")
     try:
-        names = run_path(source, run_name="<daedal compile>")
+        with redirect_stdout(sys.stderr):
+            names = run_path(source, run_name="<daedal compile>")
     except DaedalError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise FileError(f"{source} cannot be run: {type(error).__name__}: {error}") from error
     found = {each.name: each for each in names.values() if isinstance(each, KernelFunction)}
     if not found:
@@ -151,7 +154,7 @@ def _text_kernel(source: str, config: Config, bounds: str, opt: int) -> "tuple[s
         text = read_bytes(source).decode("utf-8")
         module = Parser(make_context(), text, name).parse_module()
         module.verify()
-    except (ParseError, VerifyException, UnicodeDecodeError) as error:
+    except (ParseError, VerifyException, UnicodeDecodeError, RecursionError) as error:
         raise UnsupportedOperation(f"{name} cannot be read: {error}") from error
     function = only_function(module)
     is_emb = any(op.name.startswith("emb.") for op in module.walk())

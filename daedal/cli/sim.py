@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daedal.cli._options import config_option
+from daedal.cli._options import config_option, write_bytes
 from daedal.driver.target import TARGETS
 from daedal.hw.config import Config
 from daedal.workloads import WORKLOADS
@@ -27,7 +27,7 @@ FILE = click.Path(path_type=Path, dir_okay=False, writable=True)
 
 def _in_a_folder(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
     """The path, if its folder is there: better said before the run than after it."""
-    if path is not None and not path.absolute().parent.is_dir():
+    if path is not None and str(path) != "-" and not path.absolute().parent.is_dir():
         raise click.BadParameter(f"the folder of {str(path)!r} must exist: make it first")
     return path
 
@@ -37,7 +37,13 @@ def _in_a_folder(context: click.Context, parameter: click.Parameter, path: Path 
 @click.option("--target", type=click.Choice(list(TARGETS)), default="verilator", show_default=True)
 @config_option("Configuration: a preset, or a TOML or JSON file of Config fields.")
 @click.option("--memory", default="ideal", show_default=True, help="Memory model, as ideal:latency=200,stall=0.1.")
-@click.option("--json", "json_path", type=FILE, callback=_in_a_folder, help="Write the results to this file.")
+@click.option(
+    "--json",
+    "json_path",
+    type=FILE,
+    callback=_in_a_folder,
+    help="Write the results to this file; - is standard output, the table goes to the standard error then.",
+)
 @click.option("--wave", type=FILE, callback=_in_a_folder, help="Write a waveform (VCD) and views of it; slow.")
 @click.pass_context
 def command(
@@ -58,16 +64,14 @@ def command(
     """  # noqa: D301 (click keeps the lines below \b as they are)
     options = {"target": target, "config": config, "memory": memory, "wave": wave and str(wave)}
     results = _run(list(workloads) or list(WORKLOADS), options)
-    _print_table(results)
+    aside = str(json_path) == "-"
+    _print_table(results, aside=aside)
     if json_path is not None:
         document = {"schema": SCHEMA, "results": [result.as_dict() for result in results]}
-        try:
-            json_path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise click.FileError(str(json_path), error.strerror) from error
+        write_bytes(str(json_path), (json.dumps(document, indent=2) + "\n").encode())
     if wave is not None:
-        views = wave.with_suffix("")
-        click.echo(f"look at it with: gtkwave {views}.gtkw, or surfer -c {views}.sucl {wave} in the waveform's folder")
+        views, hint = wave.with_suffix(""), "in the waveform's folder"
+        click.echo(f"look at it with: gtkwave {views}.gtkw, or surfer -c {views}.sucl {wave} {hint}", err=aside)
     wrong = [result for result in results if not result.bit_exact]
     for result in wrong:
         click.echo(f"{result.workload}: {result.operation} differs from PyTorch: {result.difference}", err=True)
@@ -101,7 +105,8 @@ def _run(workloads: Sequence[str], options: dict[str, Any]) -> "list[Result]":
     return results
 
 
-def _print_table(results: "Sequence[Result]") -> None:
+def _print_table(results: "Sequence[Result]", *, aside: bool) -> None:
+    """On the standard output; ``aside`` on the standard error."""
     from rich.console import Console
     from rich.table import Table
 
@@ -122,7 +127,7 @@ def _print_table(results: "Sequence[Result]") -> None:
             result.main_stall.replace("_", " "),
             "[green]equal[/]" if result.bit_exact else "[red]differs[/]",
         )
-    Console(width=None if Console().is_terminal else FILE_WIDTH).print(table)
+    Console(width=None if Console(stderr=aside).is_terminal else FILE_WIDTH, stderr=aside).print(table)
     speed = [result.sim_kcycles_per_s for result in results if result.sim_kcycles_per_s]
     if speed:
-        click.echo(f"simulated {min(speed):,.0f} to {max(speed):,.0f} thousand cycles per second")
+        click.echo(f"simulated {min(speed):,.0f} to {max(speed):,.0f} thousand cycles per second", err=aside)

@@ -68,6 +68,11 @@ def run_case(case: Case, device: "Device", *, target: str, memory: str) -> Resul
     )  # fmt: skip
 
 
+def same_bits(ours: Any, theirs: Any) -> bool:
+    """Whether two binary32 tensors agree in shape, type and every bit, but for sign and payload of NaNs."""
+    return not _first_element(ours, theirs)
+
+
 def first_difference(outputs: Any, expected: Any) -> str:
     """Where binary32 tensors (or tuples of them) first differ in a bit, or an empty text.
 
@@ -87,7 +92,7 @@ def _first_element(output: Any, expected: Any) -> str:
     if output.shape != expected.shape or output.dtype != expected.dtype:
         found = f"{tuple(output.shape)} of {output.dtype}"
         return f"shape must be {tuple(expected.shape)} of {expected.dtype}, not {found}"
-    output, expected = output.contiguous(), expected.contiguous()
+    output, expected = output.detach().contiguous(), expected.detach().contiguous()
     unequal = output.view(torch.int32) != expected.view(torch.int32)
     wrong = (unequal & ~(output.isnan() & expected.isnan())).nonzero()
     if not len(wrong):

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, fx
@@ -56,6 +56,9 @@ class Executable:
         self._last: Submitted | None = None
         self._set_graph(graph)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
+        raise TypeError("an executable cannot be copied: compile a copy of the module")
+
     @property
     def stats(self) -> Stats:
         """The figures of the last call, summed over its launches; of a submitted one, see ``Submitted.stats``."""
@@ -85,9 +88,10 @@ class Executable:
         Raises IndexOutOfRange, InvalidOffsets, UnsupportedOperation for inputs that the operations cannot
         take, and what the device raises. Issues a BoundsWarning for each launch that there is to warn of.
         """
-        _ = self.device.target
-        self._last = submitted = Submitted(self.device.finish)
-        result = self._evaluate(inputs, self._work(submitted, at_once=True))
+        with self.device.turn:
+            _ = self.device.target
+            self._last = submitted = Submitted(self.device.finish)
+            result = self._evaluate(inputs, self._work(submitted, at_once=True))
         for warning in submitted.warnings:
             warnings.warn(warning, stacklevel=2)
         return result
@@ -99,9 +103,10 @@ class Executable:
         modules of embedding operations alone. Raises what is wrong with the inputs' types and shapes; all else comes
         with ``result()``, for this call only. The tables must not change before.
         """
-        _ = self.device.target
-        submitted = Submitted(Launch.result)
-        submitted.value = self._evaluate(inputs, self._work(submitted, at_once=False))
+        with self.device.turn:
+            _ = self.device.target
+            submitted = Submitted(Launch.result)
+            submitted.value = self._evaluate(inputs, self._work(submitted, at_once=False))
         return submitted
 
     def _work(self, submitted: Submitted, *, at_once: bool) -> Work:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from daedal.compiler.codegen.arguments import Buffer, Expression, evaluate
-from daedal.errors import DaedalError
+from daedal.compiler.codegen.arguments import Buffer, Expression, evaluate, is_distance
+from daedal.errors import DaedalError, UnsupportedOperation
+from daedal.hw.isa.program_words import PITCH_BITS
 
 OPT_LEVELS = (0, 1, 2, 3)
 """Optimisation levels, see docs/compiler.md."""
@@ -76,8 +77,18 @@ class Kernel:
     lacking: str = ""
 
     def launch_arguments(self, buffers: Mapping[str, Buffer], values: Mapping[str, int]) -> list[int]:
-        """The launch arguments for buffers in these places."""
-        return [evaluate(expression, buffers, values) for expression in self.arguments]
+        """The launch arguments for buffers in these places.
+
+        UnsupportedOperation names a dimension whose elements are too far apart for the machine's multipliers.
+        """
+        given = [evaluate(expression, buffers, values) for expression in self.arguments]
+        for expression, value in zip(self.arguments, given, strict=True):
+            if is_distance(expression) and value >= 1 << PITCH_BITS:
+                raise UnsupportedOperation(
+                    f"{expression} is {value} bytes, but must be below {1 << PITCH_BITS}: what the elements of that "
+                    "dimension hold is too long; split the array along a later dimension"
+                )
+        return given
 
     @property
     def optimisation(self) -> str:

@@ -2,7 +2,8 @@
 
 import struct
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from daedal.compiler.kernel import Kernel
-from daedal.compiler.loops.bounds import Bounds, text
+from daedal.compiler.loops.bounds import Bounds, Need, text
 from daedal.compiler.loops.function import KernelFunction
-from daedal.compiler.loops.integers import evaluate, parts
+from daedal.compiler.loops.integers import Element, evaluate
 from daedal.compiler.loops.signature import Argument
 from daedal.compiler.loops.source import ir_name
 from daedal.compiler.loops.writer import Written
@@ -62,9 +63,13 @@ class KernelExecutable:
         Raises UnsupportedOperation for arguments that do not fit, IndexOutOfRange and InvalidOffsets for indices
         outside of their arrays, and what the device raises. Issues a BoundsWarning with ``bounds="warn"``.
         """
+        with self._device.turn:
+            self._run(arguments)
+
+    def _run(self, arguments: Sequence[Any]) -> None:
         _ = self._device.target
         arrays, scalars = self._take(arguments)
-        self._check_overlaps(arrays)
+        self._check_outputs(arrays)
         sizes = self._sizes(arrays, scalars)
         made = self._make(sizes)
         self._check_bounds(made.written.bounds, arrays, sizes)
@@ -75,6 +80,8 @@ class KernelExecutable:
             run = submit_kernel(self._device, made.kernel, self._buffers(made.kernel, arrays), values).finish()
         except (IndexOutOfRange, InvalidOffsets) as error:
             raise self._explained(error, made.written.bounds, arrays, sizes) from error
+        except UnsupportedOperation as error:
+            raise self._function.source.refusal(self._function.source.tree, str(error)) from error
         self.stats = run.stats
         for name, array in arrays.items():
             if ir_name(name) in run.outputs:
@@ -83,14 +90,10 @@ class KernelExecutable:
 
     def _take(self, arguments: Sequence[Any]) -> tuple[dict[str, Any], dict[str, int]]:
         """The arrays, and the single numbers as launch arguments, by name."""
-        wanted = self._function.signature.arguments
-        if len(arguments) != len(wanted):
-            raise UnsupportedOperation(
-                f"{self._function.name} must be given {len(wanted)} arguments ({', '.join(wanted)}), "
-                f"not {len(arguments)}"
-            )
+        signature = self._function.signature
         arrays, scalars = {}, {}
-        for argument, given in zip(wanted.values(), arguments, strict=True):
+        for name, given in signature.by_name(arguments, self._function.name).items():
+            argument = signature.arguments[name]
             if argument.shape is None:
                 scalars[argument.name] = _scalar(argument, given)
             else:
@@ -111,9 +114,10 @@ class KernelExecutable:
         self._current = self._made[key]
         return self._current
 
-    def _check_overlaps(self, arrays: Mapping[str, Any]) -> None:
+    def _check_outputs(self, arrays: Mapping[str, Any]) -> None:
         written = self._function.shape.written
         for output in sorted(written & arrays.keys()):
+            _check_output(output, arrays[output])
             for name, array in arrays.items():
                 if name != output and np.may_share_memory(_array(array), _array(arrays[output])):
                     raise UnsupportedOperation(
@@ -135,6 +139,7 @@ class KernelExecutable:
 
     def _check_bounds(self, bounds: Bounds, arrays: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
         checks = self.bounds != "none"
+        self._check_integers(bounds, bounds.needs, arrays, sizes)
         fault = bounds.first_fault(sizes, machine_checks=checks)
         if fault is not None:
             access = fault.access
@@ -144,6 +149,7 @@ class KernelExecutable:
                 + ("the machine checks only what is loaded; compile with bounds='none' if it is right"
                    if fault.is_loaded else "give other sizes")
             )  # fmt: skip
+        self._check_integers(bounds, bounds.terms, arrays, sizes)
         line_bytes = self._device.config.bus_bytes
         crooked = bounds.first_crooked(sizes, line_bytes)
         if crooked is not None:
@@ -169,6 +175,18 @@ class KernelExecutable:
                     "range: the array has no rows"
                 )
 
+    def _check_integers(
+        self, bounds: Bounds, needs: Mapping[Need, None], arrays: Mapping[str, Any], sizes: Mapping[str, int]
+    ) -> None:
+        """Check what the machine's arithmetic asks of integers, by the numbers that are in the arrays."""
+        unmet = bounds.first_unmet(needs, sizes, lambda name: _span(_array(arrays[name])))
+        if unmet is not None:
+            need, value = unmet
+            raise UnsupportedOperation(
+                f"{self._function.source.place(need.line)}: {need.what} must be from {need.low} to {need.high} "
+                f"({need.hint}), but {text(need.value)} may reach {value}"
+            )
+
     def _explained(
         self,
         error: IndexOutOfRange | InvalidOffsets,
@@ -176,24 +194,27 @@ class KernelExecutable:
         arrays: Mapping[str, Any],
         sizes: Mapping[str, int],
     ) -> DaedalError:
-        """The error of the machine with what was indexed, as far as one array has the value."""
-        record = error.record
-        for checks in (bounds.limits, bounds.ends):
-            for element, limit in checks.items():
-                values, least = _array(arrays[element.array]).reshape(-1), evaluate(limit, sizes)
-                if record is None or record.signed_value not in values:
-                    continue
-                if 0 <= record.signed_value < least and isinstance(error, IndexOutOfRange):
-                    continue
-                line = next((access.line for access in bounds.accesses if element in parts(access.index)), None)
-                where = self._function.source.place(line) if line else self._function.name
-                position = int(np.flatnonzero(values == record.signed_value)[0])
-                made: DaedalError = type(error)(
-                    f"{where}: {error}; it is element {position} of {element.array}, and must be below {max(least, 0)}"
-                )
-                made.record = record
-                return made
-        return error
+        """The error of the machine with its line, and the element that has the value, as far as one array has it."""
+        source, record = self._function.source, error.record
+        is_index = isinstance(error, IndexOutOfRange)
+        value = None if record is None else record.signed_value
+        elements: Iterable[Element] = () if value is None else bounds.limits if is_index else bounds.lines
+        for element in elements:
+            limit = (bounds.limits if is_index else bounds.ends).get(element)
+            values, least = _array(arrays[element.array]).reshape(-1), evaluate(limit, sizes) if limit else None
+            is_inside = value is not None and least is not None and 0 <= value < least
+            if value not in values or (is_index and is_inside):
+                continue
+            position = int(np.flatnonzero(values == value)[0])
+            must = "" if least is None or is_inside else f", and must be below {max(least, 0)}"
+            where = source.place(bounds.lines[element])
+            return self._made_again(error, f"{where}: {error}; it is element {position} of {element.array}{must}")
+        return self._made_again(error, f"{source.place(source.tree.lineno)}: {error}")
+
+    def _made_again(self, error: IndexOutOfRange | InvalidOffsets, text: str) -> DaedalError:
+        made: DaedalError = type(error)(text)
+        made.record = error.record
+        return made
 
     def _warn(self, record: Record) -> None:
         count = record.counters[Counter.BOUNDS_WARNINGS]
@@ -249,8 +270,13 @@ class KernelExecutable:
 
 
 def _array(given: Any) -> NDArray[Any]:
-    array: NDArray[Any] = given.detach().numpy() if isinstance(given, Tensor) else given
+    array: NDArray[Any] = given.detach().resolve_neg().numpy() if isinstance(given, Tensor) else given
     return array
+
+
+def _span(array: NDArray[Any]) -> tuple[int, int]:
+    """Smallest and largest element; of no elements what no number is between."""
+    return (int(array.min()), int(array.max())) if array.size else (0, -1)
 
 
 def _fill(target: Any, result: NDArray[Any]) -> None:
@@ -269,11 +295,34 @@ def _check_array(argument: Argument, given: Any) -> None:
         )
     if isinstance(given, Tensor) and given.device.type != "cpu":
         raise UnsupportedOperation(f"argument {argument.name!r} must be on the CPU, not on {given.device}")
+    if isinstance(given, Tensor) and (given.layout is not torch.strided or given.is_nested):
+        found = "nested" if given.is_nested else str(given.layout)
+        raise UnsupportedOperation(f"argument {argument.name!r} must be dense, not {found}: use to_dense()")
+    if isinstance(given, np.ma.MaskedArray):
+        raise UnsupportedOperation(f"argument {argument.name!r} must not be masked: fill what is masked")
     found = str(given.dtype).removeprefix("torch.")
     if found != argument.dtype:
         raise UnsupportedOperation(
             f"argument {argument.name!r} must be of {argument.dtype} ({argument.text}), not of {found}"
         )
+
+
+def _check_output(name: str, given: Any) -> None:
+    """Check that an array can be written, before anything runs."""
+    array = _array(given)
+    if isinstance(given, Tensor) and given.is_inference() and not torch.is_inference_mode_enabled():
+        raise UnsupportedOperation(
+            f"argument {name!r} is written: outside of inference mode it must not be from inside"
+        )
+    if isinstance(given, np.ndarray) and not given.flags.writeable:
+        raise UnsupportedOperation(f"argument {name!r} is written, but read-only: give a copy")
+    extent = 0
+    for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
+        if size > 1 and stride <= extent:
+            raise UnsupportedOperation(
+                f"argument {name!r} is written, but several of its elements share memory: give a copy"
+            )
+        extent += stride * (size - 1)
 
 
 def _scalar(argument: Argument, given: Any) -> int:
@@ -282,9 +331,9 @@ def _scalar(argument: Argument, given: Any) -> int:
         given = given.item()
     is_number = isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
     if argument.element == "f32" and is_number:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"), suppress(OverflowError):
             (bits,) = struct.unpack("<I", np.float32(given).tobytes())
-        return int(bits)
+            return int(bits)
     limit = 1 << 39 if argument.element == "i64" else 1 << 31
     if is_number and isinstance(given, int | np.integer) and -limit <= given < limit:
         return int(given)

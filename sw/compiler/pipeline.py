@@ -65,7 +65,7 @@ def compile_scf(text: str, config: Config, opt: int = BEST) -> Kernel:
     try:
         module = Parser(context, text).parse_module()
         module.verify()
-    except (ParseError, VerifyException) as error:
+    except (ParseError, VerifyException, RecursionError) as error:
         raise UnsupportedOperation(f"the loops cannot be read: {error}") from error
     return _first_that_fits(lambda level: _finish(context, module.clone(), config, {"scf": text}, level), opt)
 
@@ -110,6 +110,8 @@ def _buffer(argument: SSAValue, is_output: bool) -> BufferSpec:
     name = argument.name_hint or ""
     dtype = "float32" if isinstance(kind.element_type, Float32Type) else f"int{_width(kind, name)}"
     shape = tuple(None if size == DYNAMIC_INDEX else size for size in kind.get_shape())
+    if not shape:
+        raise UnsupportedOperation(f"buffer %{name} must have at least one dimension: memref<1x{kind.element_type}>")
     strides = kind.get_strides() or ()
     has_free_pitch = len(strides) > 1 and strides[-2] is None
     return BufferSpec(name, dtype, shape, is_output, is_table=False, has_free_pitch=has_free_pitch)

@@ -1,8 +1,9 @@
 """A device: one machine with its memory, its resident tables and programs, and its launches."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from daedal.driver.allocator import Allocator
 from daedal.driver.arena import Arena
@@ -27,7 +28,8 @@ FIRST_ADDRESS = 4096
 class Device:
     """A machine to run on. Make one with :meth:`open`; use it in a ``with`` block or call :meth:`close`.
 
-    Not safe for use by several threads at a time.
+    Calls of executables, and launches, take turns if they come from several threads. All else (opening, closing, the
+    methods for tables and memory) is for one thread at a time.
     """
 
     def __init__(self, target: Target, config: Config) -> None:
@@ -100,6 +102,13 @@ class Device:
     ) -> None:
         self.close()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A copy of what was compiled for a device works on the same device."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Device, and what was compiled for it, cannot be pickled: compile the module again")
+
     def __repr__(self) -> str:
         state = "closed" if self._open is None else f"{len(self._tables)} tables"
         return f"<Device {self._config.name} {self._config.hash:#010x}, {state}>"
@@ -113,6 +122,11 @@ class Device:
     def config(self) -> Config:
         """The machine's configuration."""
         return self._config
+
+    @property
+    def turn(self) -> AbstractContextManager[Any]:
+        """To be held while a call prepares, launches and waits, so that calls of other threads come before or after."""
+        return self._launcher.turn
 
     @property
     def target(self) -> Target:

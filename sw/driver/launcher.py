@@ -1,11 +1,13 @@
 """Launches: launch block, doorbell, waiting, completion record, and what to do when it goes wrong."""
 
 import asyncio
+import functools
 import struct
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from daedal.driver.allocator import Allocator
 from daedal.driver.record import RECORD_BYTES, Record, fault_exception
@@ -23,6 +25,9 @@ from daedal.hw.isa.launch import (
 )
 from daedal.hw.isa.program import pack
 from daedal.hw.isa.registers import Register
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 LAUNCH_MODULUS = 1 << 32
 """Launch numbers and COMPLETED are 32 bits."""
@@ -139,10 +144,21 @@ class Launch:
         self._result, self._error = (record, None) if error is None else (None, error)
 
 
+def _in_turn(method: Callable[Concatenate["Launcher", P], R]) -> Callable[Concatenate["Launcher", P], R]:
+    """A method that one thread uses at a time."""
+
+    def call(launcher: "Launcher", /, *arguments: P.args, **named: P.kwargs) -> R:
+        with launcher.turn:
+            return method(launcher, *arguments, **named)
+
+    return functools.update_wrapper(call, method)
+
+
 class Launcher:
     """Submits launches to a target and collects how they end.
 
     As many are with the machine at a time as it can queue; who submits another one waits for the first of them.
+    Threads take turns; ``turn`` is the lock, which one thread may take several times.
     """
 
     def __init__(self, target: Target, registers: Registers, allocator: Allocator, config: Config) -> None:
@@ -160,6 +176,7 @@ class Launcher:
         self._flying: deque[Launch] = deque()
         self._launch = 0
         self._completed = registers.read(Register.COMPLETED)
+        self.turn = threading.RLock()
         self._lost = False
         """The machine did not come out of the last reset."""
 
@@ -172,6 +189,7 @@ class Launcher:
         """Launch the program at this address and return its completion record; see :meth:`finish`."""
         return self.finish(self.submit(program, arguments), timeout)
 
+    @_in_turn
     def submit(
         self,
         program: int,
@@ -216,6 +234,7 @@ class Launcher:
         registers.write(Register.LAUNCH_HIGH, block >> 32)
         registers.write(Register.DOORBELL, 1)
 
+    @_in_turn
     def finish(self, launch: Launch, timeout: float | None = None) -> Record:
         """Wait for the end of a launch and return its completion record.
 
@@ -237,6 +256,7 @@ class Launcher:
             raise
         return launch.result()
 
+    @_in_turn
     def wait_for(self, launch: Launch, timeout: float | None) -> None:
         """Let the machine work until the launch has ended; TimeoutError after so many seconds."""
         end = None if timeout is None else time.monotonic() + timeout
@@ -246,11 +266,13 @@ class Launcher:
                 raise LaunchTimeout(f"launch {launch.number} did not end within {timeout} s")
             self._registers.clear_interrupt()
 
+    @_in_turn
     def wait_all(self) -> None:
         """Let the machine work until all launches have ended."""
         while self._flying:
             self.wait_for(self._flying[-1], None)
 
+    @_in_turn
     def collect(self) -> None:
         """Settle the launches that have ended. One with a fault ends all that were submitted after it.
 
@@ -297,6 +319,7 @@ class Launcher:
             return None, error
         return record, None
 
+    @_in_turn
     def reset(self) -> None:
         """Stop whatever runs; memory stays. Launches that have not ended are cancelled."""
         self._stop("the device was reset")

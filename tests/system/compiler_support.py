@@ -11,6 +11,9 @@ from torch import Tensor
 import daedal
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.runtime import run_kernel
+from daedal.workloads.runner import same_bits
+
+__all__ = ["CONFIGS", "ddr3", "device", "random_bags", "run", "same_bits", "wild_table"]
 
 CONFIGS = ("ddr3", "edge")
 
@@ -27,15 +30,6 @@ def ddr3() -> Iterator[daedal.Device]:
     """The golden model in configuration ``ddr3``."""
     with daedal.Device.open("emulator", config="ddr3") as opened:
         yield opened
-
-
-def same_bits(a: Tensor, b: Tensor) -> bool:
-    """Whether two f32 tensors have the same shape and bits, except that all NaNs are the same."""
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    a, b = a.detach().contiguous(), b.detach().contiguous()
-    equal = a.view(torch.int32) == b.view(torch.int32)
-    return bool((equal | (a.isnan() & b.isnan())).all())
 
 
 def wild_table(rows: int, width: int, rng: np.random.Generator) -> Tensor:

@@ -22,6 +22,7 @@ from bench.synthesis import run as synthesis
 from bench.synthesis.cells import Area, Memory, estimated_clock, read_clock, read_memories
 from bench.synthesis.units import BLOCK_RAM, DSP, UNITS, Unit
 from daedal.hw.config import Config
+from daedal.workloads.runner import same_bits
 
 CONFIG = Config.preset("edge")
 OPTIONS = Options(CONFIG, target="emulator", quick=True)
@@ -38,12 +39,12 @@ OPTIONS = Options(CONFIG, target="emulator", quick=True)
     ],
 )
 def test_same_bits(ours, theirs, same) -> None:
-    assert workloads.same_bits(torch.tensor(ours), torch.tensor(theirs)) is same
+    assert same_bits(torch.tensor(ours), torch.tensor(theirs)) is same
 
 
 def test_any_nan_is_as_good_as_another() -> None:
     positive, negative = (torch.tensor([bits], dtype=torch.int32).view(torch.float32) for bits in (0x7FC00000, -1))
-    assert workloads.same_bits(positive, negative)
+    assert same_bits(positive, negative)
 
 
 def stats(cycles: int) -> SimpleNamespace:
@@ -100,7 +101,7 @@ def test_workloads_are_the_same_every_time() -> None:
         (module, inputs), (again, same_inputs) = small.make(3), small.make(3)
         assert all(torch.equal(a, b) for a, b in zip(inputs, same_inputs, strict=True))
         assert inputs[0].dtype == torch.int32
-        assert workloads.same_bits(module(*inputs), again(*inputs))
+        assert same_bits(module(*inputs), again(*inputs))
 
 
 def fake_suite(rows: list[dict[str, object]]) -> Suite:

@@ -171,12 +171,21 @@ def test_errors(run) -> None:
     assert "empty.py must have a function with @daedal.kernel, but has none" in failed(run("empty.py"))
     Path("wrong.py").write_text("x = 1 / 0\n")
     assert "wrong.py cannot be run: ZeroDivisionError: division by zero" in failed(run("wrong.py"))
+    Path("exit.py").write_text("import sys\nsys.exit(3)\n")
+    assert "exit.py cannot be run: SystemExit: 3" in failed(run("exit.py"))
     Path("while.py").write_text(f"{HEAD}\n@daedal.kernel\ndef f(out: f32[N]):\n    while True:\n        pass\n")
     line = HEAD.count("\n") + 4
     assert f"while.py:{line}: `while True:`: `while` has no place in the machine" in failed(run("while.py"))
     assert "standard input cannot be read" in failed(run("-", stdin="func.func @f("))
     assert "level must be one of scf, slc" in failed(run("pooled.py", "--shape", "D=4", "--emit", "emb"))
     assert "is not one of" in failed(run("pooled.py", "--emit", "llvm"), 2)
+
+
+def test_what_a_file_prints_is_not_output(run) -> None:
+    Path("prints.py").write_text(Path("pooled.py").read_text() + "print('noise')\n")
+    result = run("prints.py", "--shape", "D=4", "--json")
+    assert json.loads(result.stdout)["function"] == "pooled"
+    assert "noise" in result.stderr
 
 
 def test_help(run) -> None:

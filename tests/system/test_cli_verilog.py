@@ -118,6 +118,13 @@ def test_files_give_what_the_class_gives(tmp_path: Path) -> None:
     assert read_config(as_json).name == "mine"
 
 
+def test_a_key_stands_once_in_json_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"base": "edge", "ports": 4, "ports": 2}')
+    with pytest.raises(InvalidConfig, match=r"a\.json cannot be read: ports must be given once"):
+        read_config(path)
+
+
 def test_levels_cut_what_is_not_given(tmp_path: Path) -> None:
     path = tmp_path / "two.toml"
     path.write_text("levels = 2\n")

@@ -1,6 +1,9 @@
 """What an executable is: one program for all sizes, looked into, in modules with other work, with tables that
 stay."""
 
+import copy
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -262,3 +265,24 @@ def test_lazily_negated_weights(ddr3: daedal.Device) -> None:
     module = nn.EmbeddingBag(10, 4, mode="sum")
     inputs = (torch.tensor([1, 2, 3]), torch.tensor([0, 2]), torch._neg_view(torch.randn(3)))
     assert same_bits(daedal.compile(module, inputs, device=ddr3)(*inputs), module(*inputs))
+
+
+def test_executables_are_not_copied(ddr3: daedal.Device) -> None:
+    executable = daedal.compile(nn.EmbeddingBag(9, 6, mode="sum"), torch.zeros(2, 3, dtype=torch.int64), device=ddr3)
+    with pytest.raises(TypeError, match="compile a copy of the module"):
+        copy.deepcopy(executable)
+
+
+def test_threads_take_turns(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    """Calls and futures of two models, in whatever order they come."""
+    models = [nn.EmbeddingBag(9, 6, mode="sum"), nn.EmbeddingBag(30, 5, mode="max")]
+    batches = [torch.from_numpy(rng.integers(0, 9, (1 + n % 4, 3))) for n in range(32)]
+    executables = [daedal.compile(model, batches[0], device=ddr3) for model in models]
+
+    def call(number: int) -> bool:
+        executable, batch = executables[number % 2], batches[number]
+        result = executable(batch) if number % 4 < 2 else executable.submit(batch).result()
+        return same_bits(result, models[number % 2](batch))
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(call, range(len(batches))))

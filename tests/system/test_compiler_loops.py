@@ -596,3 +596,41 @@ def test_loops_beside_each_other(device: daedal.Device, rng: np.random.Generator
         compile_loops(device.config, arguments, siblings("p", "%b"))
     with pytest.raises(daedal.UnsupportedOperation, match=message):
         compile_loops(device.config, arguments, siblings("q", "%c0"))
+
+
+FILLED = """
+      %z = arith.constant 0.0 : f32
+      scf.for %i = %c0 to %n step %c1 {
+        BODY
+      }
+"""
+LIMITS = {
+    "no dimension": (
+        "%o: memref<f32>, %n: index",
+        "memref.store %z, %o[] : memref<f32>",
+        "%o must have at least one dim",
+    ),
+    "a large constant": (
+        "%o: memref<?xf32>, %n: index",
+        f"%a = arith.constant {1 << 41} : index\n scf.for %j = %c0 to %a step %c1 "
+        "{ memref.store %z, %o[%j] : memref<?xf32> }",
+        "constant 8796093022208 must fit 40 bits",
+    ),
+    "a negative factor": (
+        "%o: memref<?xf32>, %n: index",
+        "%a = arith.constant -3 : index\n %b = arith.muli %i, %a : index\n memref.store %z, %o[%b] : memref<?xf32>",
+        "the constant factor of a product, .* must be from 0 to 16777215, not -3",
+    ),
+    "nesting": (
+        "%o: memref<?xf32>, %n: index",
+        "".join(f"scf.for %j{n} = %c0 to %c1 step %c1 {{ " for n in range(300)) + "}" * 300,
+        "the loops cannot be read: maximum recursion depth",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_limits(ddr3: daedal.Device, name: str) -> None:
+    arguments, body, message = LIMITS[name]
+    with pytest.raises(daedal.UnsupportedOperation, match=message):
+        compile_loops(ddr3.config, arguments, FILLED.replace("BODY", body))

@@ -57,6 +57,13 @@ def test_all_workloads_and_the_json_file(run, tmp_path):
     assert result.output.count("equal") == 5
 
 
+def test_json_on_the_standard_output_is_alone_there(run, tmp_path):
+    result = run("gather", "--json", "-", "--wave", tmp_path / "run.vcd")
+    assert result.exit_code == 0
+    assert [entry["workload"] for entry in json.loads(result.stdout)["results"]] == ["gather"]
+    assert "equal" in result.stderr and "gtkwave" in result.stderr
+
+
 def test_a_waveform_says_how_to_look_at_it(run, tmp_path):
     result = run("gather", "--wave", tmp_path / "run.vcd")
     assert result.exit_code == 0

@@ -1,5 +1,8 @@
 """What a kernel must not do is refused with the file, the line and the reason; devices work on."""
 
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +42,21 @@ BODIES = {
     "float bound of an array": ("for i in range(x[0, 0]):\n    pass", "a bound of a loop must be an integer", 0),
     "range by name": ("for i in range(stop=N):\n    pass", "range must have one to three plain arguments", 0),
     "variable is a size": ("for N in range(3):\n    pass", "N is an argument or a size", 0),
+    "variable of two loops": (
+        "for i in range(N):\n    for i in range(3):\n        out[i, 0] = 1.0",
+        "i has a value already: give the variable another name",
+        1,
+    ),
+    "variable is a local": (
+        "k = 4\nfor i in range(N):\n    for k in range(2):\n        out[i, k] = 1.0",
+        "k has a value already: give the variable another name",
+        2,
+    ),
+    "variable changes": (
+        "for i in range(N):\n    for j in range(3):\n        i = i + 1\n        out[i, 0] = 1.0",
+        "i is the variable of a loop: give the number another name",
+        2,
+    ),
     "local is an argument": ("alpha = 1.0", "alpha is an argument or a size", 0),
     "slice": ("for i in range(N):\n    out[i, :] = 1.0", "slice ':' of out is not supported: write the loop", 1),
     "slice with a step": ("for i in range(N):\n    out[i, 0] = x[i, 0:D:2]", "slice '0:D:2' of x is not supported", 1),
@@ -178,6 +196,7 @@ SIGNATURES = {
     "star": ("*out: f32[N]", "plain arguments only"),
     "by name": ("out: f32[N], *, n: i64", "plain arguments only"),
     "size": ("out: f32[N / 2]", "a size must be a number, a name, or a sum"),
+    "half an annotation": ("out: 'f32[N'", "annotation 'f32\\[N' cannot be read"),
     "text as a size": ("out: f32['N']", "a size must be a number, a name"),
 }
 
@@ -204,6 +223,58 @@ def test_what_is_no_function(tmp_path: Path) -> None:
         exec("@daedal.kernel\ndef f(out: daedal.f32):\n    pass\n", names)  # no file has it
     with pytest.raises(daedal.DaedalError, match="dims must be given names"):
         daedal.dims("B 3")
+
+
+def test_what_is_deep(tmp_path: Path) -> None:
+    sum_ = "+".join(["x[i]"] * 1500)
+    with pytest.raises(daedal.UnsupportedOperation, match=r"kernel.py:7: `def f.*nested too deeply: split it up"):
+        load_kernel(
+            tmp_path, f"@daedal.kernel\ndef f(out: f32[N], x: f32[N]):\n    for i in range(N): out[i] = {sum_}\n"
+        )
+
+
+BODY = "(out: f32[N], x: f32[N]):\n        for i in range(N):\n            out[i] = k * x[i]\n"
+INNER = {
+    "comment": "@daedal.kernel\n    def f" + BODY.replace(":\n", ":\n# to the left\n", 1),
+    "text": "@daedal.kernel\n    def f" + BODY.replace(":\n", ':\n        """Text\nto the left."""\n', 1),
+}
+
+
+@pytest.mark.parametrize("name", INNER)
+def test_functions_in_functions(ddr3: daedal.Device, tmp_path: Path, name: str) -> None:
+    kernel = load_kernel(tmp_path, f"def make(k):\n    {INNER[name]}    return f\n\nf = make(3.0)\n")
+    check(ddr3, kernel, np.zeros(4, np.float32), floats(np.random.default_rng(1), 4))
+
+
+def test_a_value_that_comes_later(ddr3: daedal.Device, tmp_path: Path) -> None:
+    kernel = load_kernel(
+        tmp_path, f"def make():\n    @daedal.kernel\n    def f{BODY}    k = 3.0\n    return f\n\nf = make()\n"
+    )
+    with pytest.raises(daedal.UnsupportedOperation, match="name 'k' must be an argument"):
+        daedal.compile(kernel, (np.zeros(4, np.float32), np.ones(4, np.float32)), device=ddr3)
+
+
+def test_other_decorators(ddr3: daedal.Device, tmp_path: Path) -> None:
+    """Below: what runs would not be the function that is read. Above: the kernel is what they are given."""
+    deco = "import functools\ndef twice(g):\n    @functools.wraps(g)\n    def h(*a):\n        g(*a)\n    return h\n\n"
+    function = "def f(out: f32[N]):\n    for i in range(N):\n        out[i] = 1.0\n"
+    with pytest.raises(daedal.UnsupportedOperation, match="must be put on f itself, below other decorators"):
+        load_kernel(tmp_path, f"{deco}@daedal.kernel\n@twice\n{function}")
+    kernel = load_kernel(tmp_path, f"same = lambda g: g\n@same\n@daedal.kernel\n{function}", "above")
+    check(ddr3, kernel, np.zeros(3, np.float32))
+
+
+def test_copies_of_kernels_are_kernels(ddr3: daedal.Device, tmp_path: Path) -> None:
+    kernel = load_kernel(
+        tmp_path, "@daedal.kernel\ndef f(out: f32[N]):\n    for i in range(N):\n        out[i] = 1.0\n"
+    )
+    assert copy.deepcopy(kernel) is kernel
+    executable = daedal.compile(kernel, (np.zeros(3, np.float32),), device=ddr3)
+    out = np.zeros(3, np.float32)
+    copy.deepcopy(executable)(out)
+    assert out.tolist() == [1, 1, 1]
+    with pytest.raises(TypeError, match="a Device, and what was compiled for it, cannot be pickled"):
+        pickle.dumps(ddr3)
 
 
 POOLED = """
@@ -278,9 +349,66 @@ def test_scalars(ddr3: daedal.Device, tmp_path: Path) -> None:
     assert out.tolist() == [2.5, 2.5, 2.5, 0]
     executable(out, -1, 1)
     assert out.tolist() == [-1, 2.5, 2.5, 0]
-    for a, n in (("x", 2), (1.0, 2.0), (1.0, 1 << 31), (1.0, True), (None, 1)):
+    for a, n in (("x", 2), (10**400, 2), (1.0, 2.0), (1.0, 1 << 31), (1.0, True), (None, 1)):
         with pytest.raises(daedal.UnsupportedOperation, match=r"must be a single [fi]32, not"):
             executable(out, a, n)
+
+
+def overlapping(*strides: int) -> Any:
+    return np.lib.stride_tricks.as_strided(np.zeros(64, np.float32), (3, 8), strides)
+
+
+def read_only() -> Any:
+    array = np.zeros((3, 8), np.float32)
+    array.flags.writeable = False
+    return array
+
+
+def inference_tensor() -> torch.Tensor:
+    with torch.inference_mode():
+        return torch.zeros(3, 8)
+
+
+OUTPUTS = {
+    "read-only": (read_only, "read-only: give a copy"),
+    "expanded": (lambda: torch.zeros(1, 8).expand(3, 8), "several of its elements share memory"),
+    "one row": (lambda: overlapping(0, 4), "several of its elements share memory"),
+    "rows that overlap": (lambda: overlapping(16, 4), "several of its elements share memory"),
+    "from inference mode": (inference_tensor, "outside of inference mode"),
+    "sparse": (lambda: torch.zeros(3, 8).to_sparse(), "must be dense, not torch.sparse_coo"),
+    "masked": (lambda: np.ma.zeros((3, 8), np.float32), "must not be masked"),
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_what_cannot_be_written(ddr3: daedal.Device, pooled: KernelFunction, name: str) -> None:
+    make, reason = OUTPUTS[name]
+    executable = daedal.compile(pooled, bags(), device=ddr3)
+    with pytest.raises(daedal.UnsupportedOperation, match=reason):
+        executable(*changed(0, make()))
+
+
+def test_outputs_of_any_layout(ddr3: daedal.Device, pooled: KernelFunction) -> None:
+    executable = daedal.compile(pooled, bags(), device=ddr3)
+    wanted, before = bags(), np.zeros((6, 16), np.float32)
+    executable(*wanted)
+    for out in (before[::2, ::2], np.zeros((8, 3), np.float32).T, np.zeros((3, 8), np.float32)[::-1]):
+        executable(*changed(0, out))
+        assert np.array_equal(out, wanted[0])
+    executable(*changed(1, torch._neg_view(torch.ones(5, 8))))
+
+
+def test_threads_take_turns(ddr3: daedal.Device, pooled: KernelFunction) -> None:
+    executable = daedal.compile(pooled, bags(), device=ddr3)
+
+    def call(number: int) -> bool:
+        arguments = bags()
+        arguments[1][:] = number
+        executable(*arguments)
+        return bool(arguments[0].sum() == 5 * 8 * number)
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(call, range(40)))
 
 
 def test_a_size_that_nothing_has(ddr3: daedal.Device, tmp_path: Path) -> None:
@@ -331,8 +459,12 @@ def test_bad_indices(device: daedal.Device, pooled: KernelFunction) -> None:
             daedal.IndexOutOfRange,
             rf"kernel.py:{line}: `out\[b, d\] .*index {bad} is out of .* it is element 2 of idx, and must be below 5",
         )
-    fails(executable, changed(3, np.array([0, 2, 2, 6])), daedal.InvalidOffsets, "6 .*element 3 of off")
-    fails(executable, changed(3, np.array([0, 3, 2, 5])), daedal.InvalidOffsets, "offset")
+    place = rf"kernel.py:{line - 2}: `for p in range\(off"
+    for off, reason in (
+        ([0, 2, 2, 6], "6 points outside .* element 3 of off, and must be below 6"),
+        ([0, 3, 2, 5], "must not decrease, but 2 is below .* it is element 2 of off$"),
+    ):
+        fails(executable, changed(3, np.array(off)), daedal.InvalidOffsets, f"{place}.*{reason}")
     fails(
         executable,
         changed(3, np.array([-1, 2, 2, 5])),

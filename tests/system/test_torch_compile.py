@@ -1,6 +1,9 @@
 """``torch.compile(backend="daedal")``: what runs on the device, in how many launches, equal to eager PyTorch."""
 
+import copy
+import pickle
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -120,6 +123,33 @@ def test_changed_tables_count(ddr3: daedal.Device, rng: np.random.Generator) -> 
     assert graph.offloaded == ("embedding",) and graph.stats.launches == 1
 
 
+def test_copies_of_a_model_share_the_device(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    model = nn.EmbeddingBag(9, 6, mode="sum")
+    fast, indices = compiled(model, ddr3), torch.from_numpy(rng.integers(0, 9, (4, 3)))
+    with torch.no_grad():
+        fast(indices)
+        other = copy.deepcopy(fast)
+        other.weight.mul_(2.0)  # type: ignore[attr-defined]
+        assert same_bits(fast(indices), model(indices))
+        assert same_bits(other(indices), 2 * model(indices))
+    with pytest.raises(TypeError, match="a Device, and what was compiled for it, cannot be pickled"):
+        pickle.dumps(fast)
+
+
+def test_threads_take_turns(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    model = nn.EmbeddingBag(9, 6, mode="sum")
+    batches = [torch.from_numpy(rng.integers(0, 9, (1 + n % 4, 3))) for n in range(24)]
+    fast = compiled(model, ddr3)
+
+    def call(batch: Tensor) -> bool:
+        with torch.no_grad():
+            return same_bits(fast(batch), model(batch))
+
+    assert call(batches[0])
+    with ThreadPoolExecutor(6) as threads:
+        assert all(threads.map(call, batches))
+
+
 def test_training_is_pytorchs(ddr3: daedal.Device, rng: np.random.Generator) -> None:
     def steps(model: nn.Module, run: Callable[..., Tensor], inputs: Any) -> list[Tensor]:
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -196,7 +226,10 @@ def test_what_stays_in_pytorch_is_named(ddr3: daedal.Device, rng: np.random.Gene
     (graph,) = daedal.graphs(ddr3)
     assert graph.offloaded == ("embedding_bag_1",) and graph.stats.launches == 1
     assert "embedding_bag: in PyTorch, because the table must be of torch.float32, not torch.float64" in graph.explain()
-    assert "max_norm must be None" in graph.explain()
+    assert "max_norm must be None, not 1.0: it changes the table" in graph.explain()
+    layer = nn.Embedding(10, 4, max_norm=1.0)  # an attribute: an input of the graph
+    compiled(layer, ddr3)(indices)
+    assert "max_norm must be None: it changes the table" in daedal.graphs(ddr3)[-1].explain()
 
 
 def test_a_graph_without_embeddings_is_pytorchs(ddr3: daedal.Device) -> None:

@@ -164,6 +164,12 @@ class NestCode:
         a, b = op.a, op.b
         if op.kind.data == "mul" and a not in self._registers:
             a, b = b, a
+        factor = constant_of(b) if op.kind.data == "mul" else None
+        if factor is not None and not 0 <= factor < 1 << PITCH_BITS:
+            raise UnsupportedOperation(
+                f"the constant factor of a product, or the bytes from one element of a dimension to the next, must be "
+                f"from 0 to {(1 << PITCH_BITS) - 1}, not {factor}"
+            )
         self._pack(
             LevelField[f"ALU{slot}"],
             n,

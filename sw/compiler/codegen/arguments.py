@@ -14,6 +14,7 @@ from daedal.compiler.dialects import dlc
 from daedal.compiler.transforms.rows import constant_of
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import Config
+from daedal.hw.isa.program_words import VALUE_BITS
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,13 @@ Expression = Leaf | Compound | int
 """What a launch argument is, as a function of buffers and numbers."""
 
 
+def is_distance(expression: Expression) -> bool:
+    """Whether it is made of distances only: then an index is multiplied by it."""
+    if isinstance(expression, Compound):
+        return is_distance(expression.a) and is_distance(expression.b)
+    return isinstance(expression, Leaf) and expression.kind == "stride"
+
+
 def evaluate(expression: Expression, buffers: Mapping[str, Buffer], values: Mapping[str, int]) -> int:
     """The number that ``expression`` stands for in a run."""
     return expression if isinstance(expression, int) else expression.evaluate(buffers, values)
@@ -109,6 +117,8 @@ class ArgumentTable:
         if isinstance(op, arith.ConstantOp) and isinstance(op.value, FloatAttr):
             return Constant(struct.unpack("<I", struct.pack("<f", op.value.value.data))[0])
         expression, offset = _split(value)
+        if not -(1 << (VALUE_BITS - 1)) <= offset < 1 << VALUE_BITS:
+            raise UnsupportedOperation(f"constant {offset} must fit {VALUE_BITS} bits")
         return Constant(offset, None if expression is None else self._argument(expression))
 
     def _argument(self, expression: Expression) -> int:

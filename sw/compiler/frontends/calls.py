@@ -283,7 +283,9 @@ def _bag_reason(node: fx.Node, call: BagCall, values: Mapping[str, Any]) -> str 
 
 def _common_reason(values: Mapping[str, Any]) -> str | None:
     if values.get("max_norm") is not None:
-        return f"max_norm must be None, not {values['max_norm']!r}: it changes the table in place"
+        found = values["max_norm"]
+        not_this = "" if isinstance(found, fx.Node) else f", not {found!r}"
+        return f"max_norm must be None{not_this}: it changes the table in place"
     table = values["weight"]
     if isinstance(table, fx.Node) and _is_renormalised(table):
         return "max_norm must be None: it changes the table in place"

@@ -4,10 +4,11 @@ What sizes and scalars decide, the host checks before a launch. A loaded index, 
 machine checks while it runs (``check.bounds``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from daedal.compiler.loops.integers import (
+    UNKNOWN,
     Binary,
     Element,
     Given,
@@ -23,10 +24,6 @@ from daedal.compiler.loops.integers import (
     split_sum,
 )
 
-UNKNOWN: Interval = (-(1 << 39), (1 << 39) - 1)
-"""What an integer that nobody checks may be."""
-
-
 Fact = tuple[str, Integer, Integer]
 """A comparison that holds: its sign and its sides."""
 
@@ -40,6 +37,22 @@ class Access:
     dimension: int
     index: Integer
     size: Integer
+    facts: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True)
+class Need:
+    """An integer that must lie from ``low`` to ``high`` where ``facts`` hold.
+
+    ``what`` is what it is, ``hint`` the way out.
+    """
+
+    line: int
+    value: Integer
+    low: int
+    high: int
+    what: str
+    hint: str
     facts: tuple[Fact, ...] = ()
 
 
@@ -78,25 +91,35 @@ class Bounds:
         Arrays whose elements are where loops start: they must not be negative.
     loops
         Loop -> its bounds.
+    lines
+        Loaded index, or loaded end or start of a loop -> its line.
     accesses
         Every index.
     rows
         Rows that are read, as far as a call decides where they start.
+    needs, terms
+        What the machine's arithmetic, and its addresses, ask of integers.
     """
 
     limits: dict[Element, Integer] = field(default_factory=dict)
     ends: dict[Element, Integer] = field(default_factory=dict)
     starts: dict[str, int] = field(default_factory=dict)
     loops: dict[Induction, tuple[Integer, Integer]] = field(default_factory=dict)
+    lines: dict[Element, int] = field(default_factory=dict)
     accesses: dict[Access, None] = field(default_factory=dict)
     rows: dict[RowRead, None] = field(default_factory=dict)
+    needs: dict[Need, None] = field(default_factory=dict)
+    terms: dict[Need, None] = field(default_factory=dict)
 
     def loop(self, variable: Induction, lower: Integer, upper: Integer, line: int) -> None:
         """A loop has these bounds."""
         self.loops[variable] = lower, upper
-        core, _ = split_sum(lower)
-        if isinstance(core, Element):
-            self.starts.setdefault(core.array, line)
+        for bound in (upper, lower):
+            core, _ = split_sum(bound)
+            if isinstance(core, Element):
+                self.lines.setdefault(core, line)
+                if bound is lower:
+                    self.starts.setdefault(core.array, line)
 
     def access(self, access: Access) -> Element | None:
         """An array has this index; the loaded value that the machine must check for it, if there is one."""
@@ -105,6 +128,7 @@ class Bounds:
         limit = combine("sub", access.size, offset)
         if isinstance(core, Element):
             _tighten(self.limits, core, limit)
+            self.lines[core] = access.line
             return core
         if isinstance(core, Induction):
             end, further = split_sum(self.loops[core][1])
@@ -140,10 +164,29 @@ class Bounds:
                 return Fault(access, low if low < 0 else high, size, is_loaded)
         return None
 
+    def first_unmet(
+        self, needs: Mapping[Need, None], given: Mapping[str, int], elements: Callable[[str], Interval]
+    ) -> tuple[Need, int] | None:
+        """The first need that sizes, scalars and the ``elements`` of arrays do not meet, and the value reached."""
+        if not needs:
+            return None
+        everywhere = self._known(given, elements)
+        for need in needs:
+            _with_unknown(need.value, everywhere, elements)
+            known = _narrowed(everywhere, need.facts, given)
+            if any(_is_empty(known.get(part)) for part in parts(need.value)):
+                continue
+            low, high = interval(need.value, given, known)
+            if low < need.low or high > need.high:
+                return need, low if low < need.low else high
+        return None
+
     def _is_loaded(self, variable: Induction) -> bool:
         return not all(is_given(bound) for bound in self.loops[variable])
 
-    def _known(self, given: Mapping[str, int]) -> dict[Integer, Interval]:
+    def _known(
+        self, given: Mapping[str, int], elements: Callable[[str], Interval] = lambda array: UNKNOWN
+    ) -> dict[Integer, Interval]:
         known: dict[Integer, Interval] = {}
         for element, limit in self.limits.items():
             known[element] = 0, evaluate(limit, given) - 1
@@ -151,13 +194,13 @@ class Bounds:
             low, high = known.get(element, (0, evaluate(limit, given) - 1))
             known[element] = low, min(high, evaluate(limit, given) - 1)
         for variable, bounds in self.loops.items():
-            lower, upper = (_with_unknown(bound, known) for bound in bounds)
+            lower, upper = (_with_unknown(bound, known, elements) for bound in bounds)
             first = interval(lower, given, known)[0]
             if isinstance(lower, Element):  # what ``starts`` says
                 first = max(first, 0)
             known[variable] = first, interval(upper, given, known)[1] - 1
         for access in self.accesses:
-            _with_unknown(access.index, known)
+            _with_unknown(access.index, known, elements)
         return known
 
 
@@ -185,10 +228,10 @@ def _is_empty(found: Interval | None) -> bool:
     return found is not None and found[1] < found[0]
 
 
-def _with_unknown(expression: Integer, known: dict[Integer, Interval]) -> Integer:
+def _with_unknown(expression: Integer, known: dict[Integer, Interval], elements: Callable[[str], Interval]) -> Integer:
     for part in parts(expression):
-        if isinstance(part, Element):
-            known.setdefault(part, UNKNOWN)
+        if isinstance(part, Element) and part not in known:
+            known[part] = elements(part.array)
     return expression
 
 

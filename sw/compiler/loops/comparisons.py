@@ -7,7 +7,7 @@ import numpy as np
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from daedal.compiler.loops.elements import Elements
+from daedal.compiler.loops.elements import WIDE, Elements
 from daedal.compiler.loops.integers import (
     Integer,
     Number,
@@ -24,6 +24,9 @@ from daedal.compiler.loops.values import (
     Float,
     Value,
 )
+
+FLOAT_LIMITS = (-(1 << 31), (1 << 31) - 1)
+"""Integers that can become an f32."""
 
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "<",
@@ -51,6 +54,7 @@ class Comparisons(Elements):
         if isinstance(value, Number | Constant):
             with np.errstate(over="ignore"):
                 return self.scopes.float_constant(float(np.float32(value.value)))
+        self.need(value, FLOAT_LIMITS, "an integer that becomes an f32", "32 bits are converted")
         return self.scopes.as_float(self.rename(value))
 
     def condition(self, node: ast.expr) -> Condition:
@@ -101,6 +105,8 @@ class Comparisons(Elements):
     def _test(self, comparison: Comparison) -> SSAValue:
         a, b = comparison.a, comparison.b
         if isinstance(a, INTEGERS) and isinstance(b, INTEGERS):
+            for side in (a, b):
+                self.need(side, WIDE, "what is compared", "integers have 40 bits")
             kind, a, b = _strict(comparison.kind, self.rename(a), self.rename(b))
             operands = [self.scopes.integer(side) for side in (a, b)]
             return self.scopes.pure(arith.CmpiOp(operands[0], operands[1], _INTEGER_PREDICATES[kind]))

@@ -7,18 +7,22 @@ from collections.abc import Mapping
 from xdsl.dialects import memref
 from xdsl.ir import SSAValue
 
-from daedal.compiler.loops.bounds import Access, Bounds, RowRead
+from daedal.compiler.loops.bounds import Access, Bounds, Fact, Need, RowRead
 from daedal.compiler.loops.integers import (
+    UNKNOWN,
     Binary,
     Element,
     Given,
     Induction,
     Integer,
+    Interval,
     Number,
     combine,
+    is_given,
     parts,
     replace_in,
     split_sum,
+    term,
 )
 from daedal.compiler.loops.scopes import Scopes
 from daedal.compiler.loops.shape import indices_of
@@ -32,6 +36,13 @@ from daedal.compiler.loops.values import (
     Value,
 )
 from daedal.errors import UnsupportedOperation
+from daedal.hw.isa.program_words import INDEX_BITS, PITCH_BITS
+
+INDEX_LIMIT, FACTOR_LIMIT = (1 << INDEX_BITS) - 1, (1 << PITCH_BITS) - 1
+"""What the machine's multipliers take."""
+
+WIDE: Interval = (UNKNOWN[0] + 1, UNKNOWN[1] - 1)
+"""What integers may be that are compared: one more and one less are integers of the machine too."""
 
 Mask = tuple[SSAValue, bool]
 """A condition of f32, and whether its opposite is meant."""
@@ -46,6 +57,8 @@ class Elements(ABC):
         What names stand for.
     masks
         The conditions of f32 that a statement is under.
+    line
+        The line of the statement that is being written.
     renamed
         Inductions of loads that are done again in a loop further in: old, new, and which loads (None: all).
     """
@@ -64,6 +77,7 @@ class Elements(ABC):
         self.bounds = Bounds()
         self.bindings: dict[str, Binding] = {}
         self.masks: list[Mask] = []
+        self.line = source.tree.lineno
         self.renamed: list[tuple[Induction, Induction, frozenset[Element] | None]] = []
         self.kept: dict[str, Cell] = {}
         """Arrays of which the only element in use is kept in a local number."""
@@ -85,7 +99,17 @@ class Elements(ABC):
         value = self.value(node)
         if not isinstance(value, INTEGERS):
             raise self.refusal(node, f"{what} must be an integer, not {ast.unparse(node)!r}, which is an f32")
+        if is_given(value):
+            self.need(value, WIDE, what, "integers have 40 bits")
         return value
+
+    def need(self, value: Value, limits: Interval, what: str, hint: str) -> None:
+        """Note between which numbers the machine, or a launch, takes an integer."""
+        if isinstance(value, INTEGERS):
+            self.bounds.needs[Need(self.line, value, *limits, what, hint, self._facts())] = None
+
+    def _facts(self) -> tuple[Fact, ...]:
+        return tuple(fact for scope in self.scopes.open for fact in scope.facts)
 
     def place(self, node: ast.Subscript) -> tuple[SSAValue, tuple[Integer, ...]]:
         """The memref and the indices that a subscript names; what they need of bounds is noted."""
@@ -121,8 +145,12 @@ class Elements(ABC):
         index = self.rename(self.integer(node, f"an index of {name}"))
         if isinstance(index, Number) and index.value < 0:
             raise self.refusal(node, f"index {index.value} of {name} must not be negative: count from the start")
-        facts = tuple(fact for scope in self.scopes.open for fact in scope.facts)
-        self.note(Access(node.lineno, name, dimension, index, size, facts))
+        self.note(Access(node.lineno, name, dimension, index, size, self._facts()))
+        core = term(index)
+        if not isinstance(core, Element | Number | Given):
+            hint = "count loops from 0, and put what is subtracted last"
+            need = Need(node.lineno, core, 0, INDEX_LIMIT, f"what an index of {name} has of loops", hint, self._facts())
+            self.bounds.terms[need] = None
         return index
 
     def note(self, access: Access) -> None:

@@ -10,11 +10,18 @@ from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.loops import names
 from daedal.compiler.loops.comparisons import Comparisons
+from daedal.compiler.loops.elements import FACTOR_LIMIT, INDEX_LIMIT, WIDE
 from daedal.compiler.loops.integers import (
+    LONGEST,
+    UNKNOWN,
+    Binary,
     Element,
     Given,
+    Integer,
     Number,
     combine,
+    is_given,
+    is_longer,
 )
 from daedal.compiler.loops.names import Dim
 from daedal.compiler.loops.values import (
@@ -25,6 +32,9 @@ from daedal.compiler.loops.values import (
     Row,
     Value,
 )
+
+BITS = 40
+"""Of the machine's integers."""
 
 _INTEGER_OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -77,6 +87,8 @@ class Expressions(Comparisons):
 
     def _constant(self, node: ast.Constant) -> Value:
         if type(node.value) in (int, float):
+            if isinstance(node.value, int) and node.value >= 1 << 1000:
+                raise self.refusal(node, "a constant must be below 2**1000: write an f32, as 1e30")
             return _number(node.value)
         raise self.refusal(node, f"a constant must be an integer or a float, not {node.value!r}")
 
@@ -128,14 +140,46 @@ class Expressions(Comparisons):
                 raise self.refusal(
                     node, f"integers can be added, subtracted, multiplied, shifted and masked (&), {_no(kind)}"
                 )
-            return combine(_INTEGER_OPERATORS[kind], a, b)
+            return self._whole(node, _INTEGER_OPERATORS[kind], a, b)
         if kind not in _FLOAT_OPERATORS:
             raise self.refusal(node, f"f32 can be added, subtracted, multiplied and divided, {_no(kind)}")
         if isinstance(a, Number | Constant) and isinstance(b, Number | Constant):
             return self._fold(node, kind, float(a.value), float(b.value))
+        if kind is ast.Div and isinstance(b, Binary) and b.kind == "max":
+            self.need(b, (UNKNOWN[0], FACTOR_LIMIT), "a count that is divided by", "multiply by a reciprocal")
         op = _FLOAT_OPERATORS[kind].create(operands=[self.as_float(a), self.as_float(b)], result_types=[f32],
                                            properties=_flags())  # fmt: skip
         return Float(self.scopes.pure(op))
+
+    def _whole(self, node: ast.AST, kind: str, a: Integer, b: Integer) -> Integer:
+        """Arithmetic on integers, and what the machine asks of its operands."""
+        if isinstance(a, Number) and isinstance(b, Number):
+            is_shift = kind in ("shift_left", "shift_right")
+            if is_shift and not 0 <= b.value < BITS:
+                raise self.refusal(node, f"an integer must be shifted by 0 to {BITS - 1}, not by {b.value}")
+            if max(abs(a.value), abs(b.value)) >= 1 << (2 * BITS):
+                raise self.refusal(
+                    node, f"a constant must be below 2**{2 * BITS} for arithmetic: write an f32, as 1e30"
+                )
+        result = combine(kind, a, b)
+        if is_longer(result, LONGEST):
+            raise self.refusal(node, "an integer takes more arithmetic here than the machine has: loop over it instead")
+        if is_given(result):
+            return result
+        if kind == "mul":
+            small, large = (a, b) if is_given(a) else (b, a)
+            hint = "its factors have no signs, and 32 and 24 bits"
+            for factor, limit in ((large, INDEX_LIMIT), (small, FACTOR_LIMIT)):
+                if not isinstance(factor, Number) or factor.value > limit:
+                    self.need(factor, (0, limit), "a factor of a product", hint)
+        elif kind in ("min", "max"):
+            for side in (a, b):
+                self.need(side, WIDE, f"what {kind} compares", "integers have 40 bits")
+        elif kind in ("shift_left", "shift_right"):
+            self.need(b, (0, BITS - 1), "what an integer is shifted by", "shift by less")
+            low = 0 if kind == "shift_right" else WIDE[0]
+            self.need(a, (low, WIDE[1]), "what is shifted", "bits that are shifted in are 0")
+        return result
 
     def _fold(self, node: ast.AST, kind: type[ast.operator], a: float, b: float) -> Value:
         if kind is ast.Div and b == 0:
@@ -150,7 +194,7 @@ class Expressions(Comparisons):
             return Constant(-value.value)
         if isinstance(value, Float):
             return Float(self.scopes.pure(arith.NegfOp(value.value)))
-        return combine("sub", Number(0), value)
+        return self._whole(node, "sub", Number(0), value)
 
     def _call(self, node: ast.Call) -> Value:
         meaning = self.source.meaning(node.func)
@@ -171,7 +215,7 @@ class Expressions(Comparisons):
         best, *others = [self.value(argument) for argument in node.args]
         for other in others:
             if isinstance(best, INTEGERS) and isinstance(other, INTEGERS):
-                best = combine("max" if is_max else "min", best, other)
+                best = self._whole(node, "max" if is_max else "min", best, other)
             else:
                 a, b = self.as_float(best), self.as_float(other)
                 better = self.scopes.pure(arith.CmpfOp(b, a, "ogt" if is_max else "olt"))
@@ -181,7 +225,7 @@ class Expressions(Comparisons):
     def _absolute(self, node: ast.Call) -> Value:
         value = self._only(node)
         if isinstance(value, INTEGERS):
-            return combine("max", value, combine("sub", Number(0), value))
+            return self._whole(node, "max", value, combine("sub", Number(0), value))
         if isinstance(value, Constant):
             return Constant(abs(value.value))
         return Float(self.scopes.pure(math.AbsFOp(value.value)))

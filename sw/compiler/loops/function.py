@@ -36,9 +36,13 @@ class KernelFunction:
         self.source = Source(function)
         self._function = function
         self.signature = Signature(self.source)
-        self._tree = swap_conditions(self.source.tree)
-        self.shape: Shape = Analysis(self.source, self.signature, self._tree).run()
+        try:
+            self._tree = swap_conditions(self.source.tree)
+            self.shape: Shape = Analysis(self.source, self.signature, self._tree).run()
+        except RecursionError as error:
+            raise self.source.too_deep() from error
         functools.update_wrapper(self, function)
+        self.__qualname__: str = function.__qualname__
 
     @property
     def name(self) -> str:
@@ -47,7 +51,7 @@ class KernelFunction:
 
     def __call__(self, *arguments: Any) -> None:
         """Run the function in Python, where the names of sizes are the numbers that the arrays have."""
-        given = dict(zip(self.signature.arguments, arguments, strict=True))
+        given = self.signature.by_name(arguments, self.name)
         wanted = self.signature.arguments.items()
         shapes = {name: tuple(given[name].shape) for name, argument in wanted if argument.shape is not None}
         whole = {name: given[name] for name, argument in wanted if argument.shape is None and argument.element != "f32"}
@@ -60,6 +64,10 @@ class KernelFunction:
         cells = tuple(CellType(names[name]) if name in names else cell for name, cell in free)
         FunctionType(old.__code__, {**old.__globals__, **names}, old.__name__, None, cells)(*arguments)
 
+    def __reduce__(self) -> str:
+        """Copies and pickles refer to it by its name, as they do to functions."""
+        return str(self.__qualname__)
+
     def write(self, fixed: Mapping[str, int], bounds: str = "fatal") -> Written:
         """The loops as ``scf`` for these sizes of rows. Raises UnsupportedOperation with the line of the source."""
         return write(self.source, self.signature, self._tree, self.shape, dict(fixed), bounds)
@@ -68,7 +76,10 @@ class KernelFunction:
         self, fixed: Mapping[str, int], config: Config, bounds: str = "fatal", opt: int = BEST
     ) -> tuple[Written, Kernel]:
         """The loops and the kernel for these sizes of rows and this machine; raises as ``write`` does."""
-        written = self.write(fixed, bounds)
+        try:
+            written = self.write(fixed, bounds)
+        except RecursionError as error:
+            raise self.source.too_deep() from error
         try:
             return written, compile_scf(written.text, config, opt)
         except UnsupportedOperation as error:

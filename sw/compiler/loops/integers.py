@@ -2,10 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias
 
 Interval = tuple[int, int]
 """Smallest and largest value."""
+
+UNKNOWN: Interval = (-(1 << 39), (1 << 39) - 1)
+"""What the machine's integers may be: they have 40 bits."""
+
+LONGEST = 200
+"""Parts of an expression; far more than the arithmetic that a level of the machine has."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,36 @@ def combine(kind: str, a: Integer, b: Integer) -> Integer:
         return combine("add", a, combine("sub", Number(0), b))
     if kind == "mul" and Number(1) in (a, b):
         return b if a == Number(1) else a
+    if kind == "mul" and not (is_given(a) and is_given(b)):
+        return _product(a, b)
+    if kind == "add":
+        return _sum(a, b)
     return Binary(kind, a, b)
+
+
+def _product(a: Integer, b: Integer) -> Integer:
+    """A product with a negative number as what is less than 0: the machine's factors have no signs."""
+    if isinstance(a, Number):
+        a, b = b, a
+    if isinstance(b, Number) and b.value < 0:
+        return combine("sub", Number(0), combine("mul", a, Number(-b.value)))
+    return Binary("mul", a, b)
+
+
+def _sum(a: Integer, b: Integer) -> Integer:
+    """A sum with a difference as one difference, so that what is multiplied by a pitch is not below 0."""
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Binary) and one.kind == "sub" and is_given(one.a) and not is_given(one):
+            if is_given(other):
+                return combine("sub", combine("add", one.a, other), one.b)
+            if one.a == Number(0):
+                return combine("sub", other, one.b)
+    return Binary("add", a, b)
+
+
+def is_longer(expression: Integer, limit: int) -> bool:
+    """Whether an expression has more than ``limit`` parts."""
+    return next(islice(parts(expression), limit, None), None) is not None
 
 
 def parts(expression: Integer) -> Iterator[Integer]:
@@ -113,6 +149,18 @@ def split_sum(expression: Integer) -> tuple[Integer, Integer]:
     return expression, Number(0)
 
 
+def term(expression: Integer) -> Integer:
+    """What is multiplied by the pitch of an array: the index without what a call adds to it."""
+    while isinstance(expression, Binary) and expression.kind == "add":
+        if is_given(expression.b):
+            expression = expression.a
+        elif is_given(expression.a):
+            expression = expression.b
+        else:
+            break
+    return expression
+
+
 def evaluate(expression: Integer, given: Mapping[str, int]) -> int:
     """The value of an expression that a call decides."""
     low, high = interval(expression, given, {})
@@ -137,5 +185,7 @@ def interval(expression: Integer, given: Mapping[str, int], known: Mapping[Integ
             if max(low_a, low_b) >= 0
             else (min(low_a, low_b), -1)
         )
+    if expression.kind in ("shift_left", "shift_right") and not 0 <= low_b <= high_b < 64:
+        return UNKNOWN
     corners = [_FOLDED[expression.kind](a, b) for a in (low_a, high_a) for b in (low_b, high_b)]
     return min(corners), max(corners)

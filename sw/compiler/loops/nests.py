@@ -25,6 +25,8 @@ class Nests(Sums):
         assert isinstance(target, ast.Name)
         if target.id in self._signature.arguments or target.id in self._signature.symbols:
             raise self._source.refusal(node, f"{target.id} is an argument or a size: give the variable another name")
+        if target.id in self._e.bindings:
+            raise self._source.refusal(node, f"{target.id} has a value already: give the variable another name")
         if call.keywords or not 1 <= len(call.args) <= 3:
             raise self._source.refusal(node, "range must have one to three plain arguments")
         bounds = [self._e.rename(self._e.integer(each, "a bound of a loop")) for each in call.args]
@@ -39,14 +41,11 @@ class Nests(Sums):
             raise self._source.refusal(
                 node, f"the loop must have iterations: its bounds are {lower.value}, {upper.value}"
             )
-        bound = self._e.bindings.get(target.id)
         if is_row:
             self._row_loop(node, target.id, lower, upper)
         else:
             self._level(node, target.id, lower, upper, step)
         self._e.bindings.pop(target.id, None)
-        if bound is not None:
-            self._e.bindings[target.id] = bound
 
     def _level(self, node: ast.For, name: str, lower: Integer, upper: Integer, step: Integer) -> None:
         if self._scopes.inner.is_row:

@@ -1,8 +1,9 @@
 """A kernel's arguments, and the sizes that the arrays of a call agree on."""
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from daedal.compiler.loops.integers import Given, Integer, Number, combine, evaluate, parts
 from daedal.compiler.loops.names import DTYPES, Dim, ScalarType
@@ -53,7 +54,7 @@ class Signature:
     def _argument(self, argument: ast.arg) -> Argument:
         node = argument.annotation
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            node = ast.copy_location(ast.parse(node.value, mode="eval").body, node)
+            node = self._annotation(node, node.value)
         wanted = "annotated as daedal.f32, i32 or i64, or as one of these with sizes, as f32[B, D]"
         if node is None:
             raise self._source.refusal(argument, f"argument {argument.arg!r} must be {wanted}")
@@ -69,6 +70,13 @@ class Signature:
             if not shape:
                 raise self._source.refusal(argument, f"argument {argument.arg!r} must have at least one size")
         return Argument(argument.arg, name, shape, ast.unparse(node))
+
+    def _annotation(self, node: ast.expr, text: str) -> ast.expr:
+        """An annotation that is a text."""
+        try:
+            return ast.copy_location(ast.parse(text, mode="eval").body, node)
+        except (SyntaxError, ValueError) as error:
+            raise self._source.refusal(node, f"annotation {text!r} cannot be read: {error}") from error
 
     def _type_name(self, node: ast.expr) -> str | None:
         meaning = self._source.meaning(node)
@@ -93,6 +101,15 @@ class Signature:
         raise self._source.refusal(
             node, f"a size must be a number, a name, or a sum, difference or product of these, not {ast.unparse(node)}"
         )
+
+    def by_name(self, arguments: Sequence[Any], kernel: str) -> dict[str, Any]:
+        """The arguments of a call by name; UnsupportedOperation if there are more or less than the kernel has."""
+        if len(arguments) != len(self.arguments):
+            raise UnsupportedOperation(
+                f"{kernel} must be given {len(self.arguments)} arguments ({', '.join(self.arguments)}), "
+                f"not {len(arguments)}"
+            )
+        return dict(zip(self.arguments, arguments, strict=True))
 
     def sizes(self, shapes: Mapping[str, tuple[int, ...]], numbers: Mapping[str, int]) -> dict[str, int]:
         """The value of every symbol and of ``numbers``, integer arguments.

@@ -3,7 +3,7 @@
 import ast
 import inspect
 import re
-import textwrap
+from contextlib import suppress
 from types import FunctionType
 from typing import Any
 
@@ -29,21 +29,22 @@ class Source:
 
     def __init__(self, function: FunctionType) -> None:
         self.file = function.__code__.co_filename
+        if hasattr(function, "__wrapped__"):
+            raise UnsupportedOperation(
+                f"{self.file}: daedal.kernel must be put on {function.__name__} itself, below other decorators"
+            )
         try:
             lines, first = inspect.getsourcelines(function)
         except (OSError, TypeError) as error:
             raise UnsupportedOperation(
                 f"the source of {function.__name__} cannot be read ({error}): put the kernel into a file"
             ) from error
-        module = ast.parse(textwrap.dedent("".join(lines)))
-        ast.increment_lineno(module, first - 1)
         self._lines = {first + n: line.strip() for n, line in enumerate(lines)}
-        tree = module.body[0]
-        if not isinstance(tree, ast.FunctionDef):
+        tree = _definition(lines, first)
+        if not isinstance(tree, ast.FunctionDef) or tree.name != function.__name__:
             raise UnsupportedOperation(f"{self.file}:{first}: daedal.kernel must be put on a function made with def")
         self.tree = tree
-        closed = inspect.getclosurevars(function)
-        self.names: dict[str, Any] = {**function.__globals__, **closed.nonlocals}
+        self.names: dict[str, Any] = {**function.__globals__, **_closed(function)}
 
     def place(self, line: int) -> str:
         """How a message says where ``line`` is: file, number and text."""
@@ -53,6 +54,10 @@ class Source:
         """The error for what stands at ``node`` (or in a line)."""
         line = node if isinstance(node, int) else getattr(node, "lineno", self.tree.lineno)
         return UnsupportedOperation(f"{self.place(line)}: {why}")
+
+    def too_deep(self) -> UnsupportedOperation:
+        """The error for expressions or statements that are nested deeper than Python's stack."""
+        return self.refusal(self.tree, "an expression or a statement is nested too deeply: split it up")
 
     def meaning(self, node: ast.expr) -> Any:
         """The object that a name or an attribute of one stands for, or None."""
@@ -65,3 +70,27 @@ class Source:
         if isinstance(node, ast.Attribute):
             return getattr(self.meaning(node.value), node.attr, None)
         return None
+
+
+def _definition(lines: list[str], first: int) -> ast.stmt | None:
+    """The statement in these lines, which may be indented; None if it is not one whole statement."""
+    is_indented = lines[0][:1].isspace()
+    text = "".join(["if True:\n", *lines] if is_indented else lines)
+    try:
+        (statement,) = ast.parse(text).body
+    except (SyntaxError, ValueError):
+        return None
+    if is_indented:
+        assert isinstance(statement, ast.If)
+        statement = statement.body[0]
+    ast.increment_lineno(statement, first - 1 - is_indented)
+    return statement
+
+
+def _closed(function: FunctionType) -> dict[str, Any]:
+    """The variables of functions around it that have a value by now."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):
+            found[name] = cell.cell_contents
+    return found

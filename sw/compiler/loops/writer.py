@@ -125,6 +125,7 @@ class Writer(Conditions):
             self._statement(statement, statements[position + 1 :])
 
     def _statement(self, node: ast.stmt, later: Sequence[ast.stmt]) -> None:
+        self._e.line = node.lineno
         match node:
             case ast.For():
                 self._for(node)
@@ -182,6 +183,8 @@ class Writer(Conditions):
         changed = self._changed_inside(later, name)
         if isinstance(bound, Row):
             raise self._source.refusal(node, f"{name} is a row: give the number another name")
+        if any(scope.variable is not None and scope.variable.name == name for scope in self._scopes.open):
+            raise self._source.refusal(node, f"{name} is the variable of a loop: give the number another name")
         if not isinstance(bound, Cell) and isinstance(value, INTEGERS) and not changed and not self._e.masks:
             self._e.bindings[name] = value
             return

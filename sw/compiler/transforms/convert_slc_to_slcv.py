@@ -13,6 +13,7 @@ from xdsl.dialects import arith, func, math, memref, scf, vector
 from xdsl.dialects.builtin import Float32Type, MemRefType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
 from daedal.compiler.dialects import slc, slcv
@@ -120,8 +121,7 @@ class _RowLoop:
                 raise UnsupportedOperation(f"{op.name} on a row cannot be offloaded")
         for reduction, result in zip(self._reductions, self._loop.results, strict=True):
             self._reduce(reduction, result)
-        self._loop.detach()
-        self._loop.erase()
+        Rewriter.erase_op(self._loop)
 
     def _reduce(self, reduction: Reduction, result: SSAValue) -> None:
         total = self._add(slcv.ReduceOp(reduction.kind, [self._row(value) for value in reduction.values]))
@@ -261,8 +261,7 @@ def _vectorise(function: func.FuncOp, *, reuse: bool) -> None:
                 _single(op, accumulators)
         _remove_unused(callback)
     for alloca in [op for op in function.body.block.ops if isinstance(op, memref.AllocaOp)]:
-        alloca.detach()
-        alloca.erase()
+        Rewriter.erase_op(alloca)
 
 
 def _single(op: Operation, accumulators: _Accumulators) -> None:
@@ -276,8 +275,7 @@ def _single(op: Operation, accumulators: _Accumulators) -> None:
 
     if isinstance(op, memref.StoreOp):
         add(slcv.StoreOp(op.value, op.memref, list(op.indices)))
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
     elif isinstance(op, memref.LoadOp):
         row = add(slcv.GetOp(accumulators.single(op.memref, list(op.indices)), 1))
         _replace(op, add(slcv.ElementOp(row)))
@@ -288,13 +286,11 @@ def _single(op: Operation, accumulators: _Accumulators) -> None:
 def _replace(op: Operation, new: SSAValue) -> None:
     new.name_hint = op.results[0].name_hint
     op.results[0].replace_all_uses_with(new)
-    op.detach()
-    op.erase()
+    Rewriter.erase_op(op)
 
 
 def _remove_unused(callback: slc.CallbackOp) -> None:
     for op in reversed(list(callback.body.block.ops)):
         is_free = is_side_effect_free(op) or isinstance(op, slcv.GetOp)
         if op.results and is_free and all(result.first_use is None for result in op.results):
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)

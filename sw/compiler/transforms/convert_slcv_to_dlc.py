@@ -13,6 +13,7 @@ from xdsl.dialects import arith, func, memref
 from xdsl.dialects.builtin import Float32Type, FloatAttr, MemRefType, ModuleOp, f32
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from daedal.compiler.dialects import dlc, place, slc, slcv
 from daedal.compiler.transforms.addresses import Addresses, Linear, buffer_name, element_bytes
@@ -319,8 +320,7 @@ class ConvertSlcvToDlc(ModulePass):
                 body = _Separator(function, self.steps, self.lockstep, streams=self.streams).run()
                 new = func.FuncOp(function.sym_name.data, ([], []), Region(body))
                 op.body.block.insert_op_before(new, function)
-                function.detach()
-                function.erase()
+                Rewriter.erase_op(function)
                 _remove_unused(new)
 
 
@@ -331,5 +331,4 @@ def _remove_unused(function: func.FuncOp) -> None:
             op, slc.AluOp | dlc.LoadOp | dlc.ArgumentOp | arith.ConstantOp | arith.AddiOp | arith.MuliOp
         )
         if droppable and all(result.first_use is None for result in op.results):
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)

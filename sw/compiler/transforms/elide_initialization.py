@@ -15,6 +15,7 @@ from xdsl.dialects import arith, func, vector
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, UnitAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from daedal.compiler.dialects import slc, slcv
 from daedal.errors import UnsupportedOperation
@@ -72,8 +73,7 @@ def _elide(accumulator: slcv.AccumulatorOp, order: list[Operation]) -> None:
     if begin.condition is not None or end.condition is not None or _period(begin) is not _period(end):
         return
     last.clear = UnitAttr()
-    first.detach()
-    first.erase()
+    Rewriter.erase_op(first)
     _remove_unused(begin)
 
 
@@ -122,11 +122,9 @@ def _check_first(function: func.FuncOp) -> None:
 def _remove_unused(callback: slc.CallbackOp) -> None:
     for op in reversed(list(callback.body.block.ops)):
         if isinstance(op, vector.BroadcastOp) and op.vector.first_use is None:
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
     if callback.body.block.first_op is None:
-        callback.detach()
-        callback.erase()
+        Rewriter.erase_op(callback)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from xdsl.dialects import arith, func, math
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, f32
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from daedal.compiler.dialects import slcv
 from daedal.compiler.functions import exponential, sigmoid
@@ -87,5 +88,4 @@ class ExpandFunctions(ModulePass):
                 new = expand(maker, called.operand)
                 new.name_hint = called.result.name_hint
                 called.result.replace_all_uses_with(new)
-                called.detach()
-                called.erase()
+                Rewriter.erase_op(called)

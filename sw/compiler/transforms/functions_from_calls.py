@@ -7,6 +7,7 @@ from xdsl.dialects import func, math
 from xdsl.dialects.builtin import Float32Type, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from daedal.compiler.dialects import slcv
 from daedal.errors import UnsupportedOperation
@@ -25,13 +26,7 @@ def _replace(call: func.CallOp) -> None:
     if name not in FUNCTIONS or len(types) != 2 or not all(isinstance(kind, Float32Type) for kind in types):
         known = " or ".join(f"@{known}" for known in FUNCTIONS)
         raise UnsupportedOperation(f"func.call @{name} must be of {known}, from one f32 to one f32")
-    new = _made(name, call.arguments[0])
-    new.results[0].name_hint = call.res[0].name_hint
-    assert call.parent is not None
-    call.parent.insert_op_before(new, call)
-    call.res[0].replace_all_uses_with(new.results[0])
-    call.detach()
-    call.erase()
+    Rewriter.replace_op(call, _made(name, call.arguments[0]))
 
 
 @dataclass(frozen=True)
@@ -46,5 +41,4 @@ class FunctionsFromCalls(ModulePass):
             _replace(call)
         for function in list(op.body.block.ops):
             if isinstance(function, func.FuncOp) and function.is_declaration:
-                function.detach()
-                function.erase()
+                Rewriter.erase_op(function)

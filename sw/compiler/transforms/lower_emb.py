@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects import emb, place
@@ -234,5 +235,4 @@ class LowerEmb(ModulePass):
             ):
                 lowered = _lower(function, self.bounds)
                 block.insert_op_before(lowered, function)
-                function.detach()
-                function.erase()
+                Rewriter.erase_op(function)

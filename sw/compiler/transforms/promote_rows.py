@@ -11,9 +11,9 @@ from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import Float32Type, IndexType, MemRefType, ModuleOp, f32
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from daedal.compiler.transforms.rows import constant_of, is_row_loop, is_within, loop_name
 from daedal.errors import UnsupportedOperation
@@ -100,18 +100,11 @@ class _Promotion:
             self._replace(access.op)
 
     def _replace(self, op: memref.LoadOp | memref.StoreOp) -> None:
-        block = op.parent
-        assert block is not None
         column = op.indices[-1]
         if isinstance(op, memref.LoadOp):
-            new: Operation = memref.LoadOp.get(self._local.memref, [column])
-            block.insert_op_before(new, op)
-            new.results[0].name_hint = op.res.name_hint
-            op.res.replace_all_uses_with(new.results[0])
+            Rewriter.replace_op(op, memref.LoadOp.get(self._local.memref, [column]))
         else:
-            block.insert_op_before(memref.StoreOp.get(op.value, self._local.memref, [column]), op)
-        op.detach()
-        op.erase()
+            Rewriter.replace_op(op, memref.StoreOp.get(op.value, self._local.memref, [column]))
 
     def _copy(self, point: InsertPoint, source: SSAValue, target: SSAValue) -> None:
         """Copy the row from one buffer to the other."""

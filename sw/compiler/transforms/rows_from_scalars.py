@@ -15,6 +15,7 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, f32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from daedal.compiler.transforms.callback_builder import free_values
 from daedal.compiler.transforms.rows import (
@@ -69,8 +70,7 @@ class _Function:
         for op in reversed(list(self._function.walk())):
             is_free = isinstance(op, (*PLAIN, *_OTHERS)) or (isinstance(op, memref.LoadOp) and is_float_access(op))
             if is_free and op.results[0].first_use is None and not _in_row_loop(op):
-                op.detach()
-                op.erase()
+                Rewriter.erase_op(op)
 
     # ------------------------------------------------------------------ computed values
 
@@ -158,7 +158,7 @@ class _Function:
         body = Block(arg_types=[IndexType()])
         column = body.args[0]
         column.name_hint = "d"
-        value = self._copy(store.value, body, column, store)
+        value = self._copy(store.value, body, column, store, {})
         last: SSAValue = column
         if not is_local(store.memref) and constant_of(store.indices[-1]) != 0:
             moved = arith.AddiOp(store.indices[-1], column)
@@ -167,22 +167,26 @@ class _Function:
         body.add_op(memref.StoreOp.get(value, store.memref, [*store.indices[:-1], last]))
         body.add_op(scf.YieldOp())
         block.insert_op_before(scf.ForOp(zero, one, one, [], body), store)
-        store.detach()
-        store.erase()
+        Rewriter.erase_op(store)
 
-    def _copy(self, value: SSAValue, body: Block, column: SSAValue, store: memref.StoreOp) -> SSAValue:
-        """Copy the arithmetic that leads to ``value``."""
+    def _copy(
+        self, value: SSAValue, body: Block, column: SSAValue, store: memref.StoreOp, copies: dict[SSAValue, SSAValue]
+    ) -> SSAValue:
+        """Copy the arithmetic that leads to ``value``, except what is in ``copies`` already."""
+        if value in copies:
+            return copies[value]
         op = value.owner
         if isinstance(op, memref.LoadOp) and is_local(op.memref):
             self._check_unchanged(op, store)
             new: Operation = memref.LoadOp.get(op.memref, [column])
         elif isinstance(op, PLAIN) or (isinstance(op, arith.DivfOp) and counted(op.rhs) is not None):
-            operands = [self._copy(operand, body, column, store) for operand in op.operands]
+            operands = [self._copy(operand, body, column, store, copies) for operand in op.operands]
             new = type(op).create(operands=operands, result_types=[value.type], properties=op.properties)
         else:
             return value
         new.results[0].name_hint = value.name_hint
         body.add_op(new)
+        copies[value] = new.results[0]
         return new.results[0]
 
     def _check_loads(self, value: SSAValue, user: Operation) -> None:
@@ -258,8 +262,7 @@ def _drop_floats(end: Operation | None) -> list[SSAValue]:
     assert end.parent is not None
     kept = [value for value in end.operands if not is_float(value)]
     end.parent.insert_op_before(scf.YieldOp(*kept), end)
-    end.detach()
-    end.erase()
+    Rewriter.erase_op(end)
     return kept
 
 
@@ -289,13 +292,10 @@ def _if_without_floats(condition: scf.IfOp) -> None:
 
 
 def _replace(old: Operation, kept: Sequence[SSAValue], new: Operation) -> None:
-    assert old.parent is not None
-    old.parent.insert_op_before(new, old)
-    for before, after in zip(kept, new.results, strict=True):
+    made = dict(zip(kept, new.results, strict=True))
+    for before, after in made.items():
         after.name_hint = before.name_hint
-        before.replace_all_uses_with(after)
-    old.detach()
-    old.erase()
+    Rewriter.replace_op(old, new, [made.get(result) for result in old.results])
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
 from daedal.compiler.transforms.callback_builder import free_values
@@ -116,11 +117,9 @@ def _split(loop: scf.ForOp) -> None:
             is_unused = bool(new.results) and all(result.first_use is None for result in new.results)
             is_free = is_side_effect_free(new) or isinstance(new, memref.LoadOp)
             if is_other or (is_unused and is_free):
-                new.detach()
-                new.erase()
+                Rewriter.erase_op(new)
         block.insert_op_before(copy, loop)
-    loop.detach()
-    loop.erase()
+    Rewriter.erase_op(loop)
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,7 @@ class _Tiling:
                 self._place_at(self._copy(self._elements), tile)
         if tail:
             self._place_at(self._copy(tail), full)
-        self._nest.detach()
-        self._nest.erase()
+        Rewriter.erase_op(self._nest)
 
     def _place_at(self, nest: slc.ForOp, tile: int) -> None:
         first = _constant(tile * self._elements, self._nest) if tile else None
@@ -146,8 +145,7 @@ def _add_input(callback: slc.CallbackOp, stream: SSAValue) -> None:
     new = slc.CallbackOp(callback.event.data, callback.condition, inputs, region)
     assert callback.parent is not None
     callback.parent.insert_op_before(new, callback)
-    callback.detach()
-    callback.erase()
+    Rewriter.erase_op(callback)
 
 
 @dataclass(frozen=True)

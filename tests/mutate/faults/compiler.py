@@ -17,6 +17,7 @@ TURNS = "tests/system/test_compiler_interleaving.py -k 'not rtl'"
 CONFIGS = "tests/system/test_compiler_configs.py"
 EXECUTABLE = "tests/system/test_compiler_executable.py"
 GRAPHS = "tests/system/test_torch_graphs.py -k 'not rtl'"
+NUMBERS = "tests/system/test_kernel_numbers.py"
 PREPARED = "tests/system/test_compiler_prepared.py"
 BOUNDS = "tests/system/test_bounds.py -k 'not rtl'"
 
@@ -120,7 +121,7 @@ FAULTS = [
     plant("pops-out-of-order", "order", C + "places.py", "return waiting[: waiting.index(root)]", "return []",
           "rows are popped in any order", LOOPS, LAYERS),
     plant("alu-operands", "swapped operands", C + "access.py", "            a, b = b, a\n", "            a, b = a, b\n",
-          "a constant factor comes first, where MUL takes 32 bits", LOOPS, LISTS, CORNERS),
+          "a constant factor comes first, where MUL takes 32 bits", NUMBERS, LOOPS, LISTS, CORNERS),
     plant("load-size", "off by one", C + "access.py", "load.bytes.value.data.bit_length() - 1",
           "load.bytes.value.data.bit_length() - 2", "loads are half as wide",
           LAYERS),
