@@ -24,7 +24,6 @@ from daedal.driver.launcher import Launch, Region
 from daedal.driver.record import Record
 from daedal.hw.isa.program_words import INDEX_BITS
 
-
 _OF_TABLE = attrgetter("_version", "shape")
 _OF_INTEGERS = attrgetter("dtype", "is_cpu", "ndim")
 _OF_OFFSETS = attrgetter("dtype", "is_cpu", "shape")

@@ -27,9 +27,11 @@ def _named(prefix: str) -> tuple[tuple[str, Counter], ...]:
 
 
 _STALLS, _MARKS = _named("STALL_"), _named("MARK_")
-_STATES, _CAUSES, _QUEUES = ({one.value: one for one in kind} for kind in (State, Cause, Queue))
+_STATES = {one.value: one for one in State}
+_CAUSES = {one.value: one for one in Cause}
+_QUEUES = {one.value: one for one in Queue}
 _HEAD, _VALUE, _ADDRESS, _REGISTERS, _FIRST = (
-    word.value
+    int(word.value)
     for word in (
         RecordWord.HEAD, RecordWord.VALUE, RecordWord.ADDRESS, RecordWord.REGISTER0, RecordWord.COUNTERS,
     )
@@ -44,7 +46,8 @@ class Counters(Mapping[Counter, int]):
         self._words = words
 
     def __getitem__(self, counter: Counter) -> int:
-        return self._words[_FIRST + counter.value]
+        word: int = self._words[_FIRST + counter.value]
+        return word
 
     def __iter__(self) -> Iterator[Counter]:
         return iter(Counter)
