@@ -80,6 +80,17 @@ def pooled_rows(mode: str, **options: Any) -> Callable[[Random, Tensor], tuple[A
     return layer
 
 
+def pooled_lookups(mode: str, longest: int) -> Callable[[Random, Tensor], tuple[Any, ...]]:
+    """``F.embedding`` with a sum or mean over dim 1."""
+
+    def layer(rng: Random, table: Tensor) -> tuple[Any, ...]:
+        shape = int(rng.integers(1, 4)), int(rng.integers(max(1, longest // 2), longest + 1))
+        indices = torch.from_numpy(rng.integers(0, len(table), shape))
+        return lambda table, indices: getattr(functional.embedding(indices, table), mode)(1), indices
+
+    return layer
+
+
 def sparse(layout: str) -> Callable[[Random, Tensor], tuple[Any, ...]]:
     """A sparse matrix times the table."""
 
@@ -141,6 +152,7 @@ MODULES: dict[str, Callable[[Random, Tensor], tuple[Any, ...]]] = {
     "bags weighted padded": bags(mode="sum", weighted=True, padded=True),
     **{f"rows {mode}": pooled_rows(mode) for mode in ("sum", "mean", "max")},
     "rows mean padded": pooled_rows("mean", padding_idx=0),
+    **{f"lookups {mode} {n}": pooled_lookups(mode, n) for mode in ("sum", "mean") for n in (16, 60)},
     "CSR": sparse("csr"),
     "COO": sparse("coo"),
     "scatter_add": edges(scattered),
@@ -181,7 +193,8 @@ def width_of_row(rng: Random) -> int:
 @pytest.mark.parametrize("name", MODULES)
 @pytest.mark.filterwarnings("ignore:Sparse (CSR|invariant):UserWarning")  # PyTorch calls its CSR support new
 def test_operations_of_pytorch(ddr3: daedal.Device, name: str, opt: int, rng: Random) -> None:
-    table = wild_table(int(rng.integers(1, 20)), width_of_row(rng), rng)
+    width = int(rng.choice([4, 32])) if name.startswith("lookups") else width_of_row(rng)
+    table = wild_table(int(rng.integers(1, 20)), width, rng)
     function, *inputs = MODULES[name](rng, table)
     module = Layer(function, table)
     executable, expected = daedal.compile(module, tuple(inputs), device=ddr3, opt=opt), module(*inputs)

@@ -1,7 +1,7 @@
 """The level ``emb``: what PyTorch's embedding operations give, by the rules of docs/numerics.md, row by row."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -57,6 +57,17 @@ class Bags:
             count += 1
         return total / np.float32(count) if self.mode == "mean" and count else total
 
+    def pool_blocks(self, table: Any, shape: tuple[int, ...], block: int) -> Array:
+        """Bags of ``shape[1]`` entries each: sums of ``block`` rows, and then their sum."""
+        bags, length = shape
+        totals = np.zeros((bags, self.width), np.float32)
+        plain = replace(self, mode="sum")
+        for bag in range(bags):
+            start, end = bag * length, (bag + 1) * length
+            for first in range(start, end, block):
+                totals[bag] += plain.pool(table, len(table), first, min(first + block, end))
+        return totals / np.float32(max(length, 1)) if self.mode == "mean" else totals
+
     def _added(self, total: Array, row: Array, weight: Any, *, is_first: bool) -> Array:
         if self.mode == "max":
             return row if is_first else np.where(row > total, row, total)
@@ -107,6 +118,9 @@ class Tensors:
         offsets = np.arange(len(indices) + 1) * indices.shape[1] if op.offsets is None else self._value(op.offsets)
         width = table.shape[1]
         bags = self._bags_of(op, width, indices)
+        if op.block is not None:
+            self._arrays["out"] = bags.pool_blocks(table, indices.shape, op.block.value.data)
+            return
         rows = [bags.pool(table, len(table), int(a), int(b)) for a, b in pairwise(offsets)]
         self._arrays["out"] = np.array(rows, np.float32).reshape(-1, width)
 
