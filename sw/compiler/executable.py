@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, fx
 
+from daedal.compiler import promised
 from daedal.compiler.bag_lists import Member, Plan, check_fits
 from daedal.compiler.frontends.bag_list import BagList
 from daedal.compiler.frontends.calls import BagCall, Call, LookupCall, find_calls
@@ -90,6 +91,7 @@ class Executable:
         """
         with self.device.turn:
             _ = self.device.target
+            promised.wait_for(self.device)
             self._last = submitted = Submitted(self.device.finish)
             result = self._evaluate(inputs, self._work(submitted, at_once=True))
         for warning in submitted.warnings:
@@ -105,6 +107,7 @@ class Executable:
         """
         with self.device.turn:
             _ = self.device.target
+            promised.wait_for(self.device)
             submitted = Submitted(Launch.result)
             submitted.value = self._evaluate(inputs, self._work(submitted, at_once=False))
         return submitted

@@ -2,7 +2,7 @@
 
 import struct
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from daedal.compiler import promised
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.loops.bounds import Bounds, Need, text
 from daedal.compiler.loops.function import KernelFunction
@@ -20,7 +21,9 @@ from daedal.compiler.loops.signature import Argument
 from daedal.compiler.loops.source import ir_name
 from daedal.compiler.loops.writer import Written
 from daedal.compiler.runtime import submit_kernel
+from daedal.compiler.submitted import Pending, Submitted
 from daedal.driver.device import Device
+from daedal.driver.launcher import Launch
 from daedal.driver.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.assembler import disassemble
@@ -40,15 +43,20 @@ class KernelExecutable:
 
     Made by ``daedal.compile``. A call fills the arrays that the kernel writes, torch tensors or NumPy arrays, in place
     and returns None, as the Python function does. It serves arrays of any size that the signature allows; for other
-    widths of rows than those of the examples it compiles another program and keeps it. ``stats`` are the figures of the
-    last call. ``bounds`` is what an index outside its array does, ``opt`` the optimisation level that was asked for.
+    widths of rows than those of the examples it compiles another program and keeps it. ``submit`` does the same and
+    gives a future. ``bounds`` is what an index outside its array does, ``opt`` the optimisation level asked for.
     """
 
     def __init__(self, function: KernelFunction, device: Device, bounds: str, opt: int) -> None:
         self._function, self._device, self.bounds, self.opt = function, device, bounds, opt
         self._made: dict[tuple[tuple[str, int], ...], _Made] = {}
         self._current: _Made | None = None
-        self.stats = Stats()
+        self._last_call: Submitted | None = None
+
+    @property
+    def stats(self) -> Stats:
+        """The figures of the last call; of a submitted one, see ``Submitted.stats``."""
+        return Stats() if self._last_call is None else self._last_call.stats
 
     # ------------------------------------------------------------------ running
 
@@ -64,29 +72,54 @@ class KernelExecutable:
         outside of their arrays, and what the device raises. Issues a BoundsWarning with ``bounds="warn"``.
         """
         with self._device.turn:
-            self._run(arguments)
+            self._last_call = None
+            self._last_call = submitted = self._start(arguments, self._device.finish)[0]
+            submitted.settle()
+        for warning in submitted.warnings:
+            warnings.warn(warning, stacklevel=2)
 
-    def _run(self, arguments: Sequence[Any]) -> None:
+    def submit(self, *arguments: Any) -> Submitted:
+        """A future, whose result is None, of a call with these arguments: its launch is queued behind those before it.
+
+        The arrays are read now, and those that the kernel writes are filled when the launch has ended well: leave them
+        alone until then. Kernels and modules on the same device that are given one of them wait for it. Raises what is
+        wrong with the arguments' types, shapes and sizes; all else comes with ``result()``.
+        """
+        with self._device.turn:
+            submitted, launch, arrays = self._start(arguments, Launch.result)
+            promised.promise(self._device, launch, arrays)
+        return submitted
+
+    def _start(
+        self, arguments: Sequence[Any], wait: Callable[[Launch], Record]
+    ) -> tuple[Submitted, Launch, list[NDArray[Any]]]:
+        """The call with these arguments, its launch, which ``wait`` waits for, and the arrays that this fills."""
         _ = self._device.target
         arrays, scalars = self._take(arguments)
         self._check_outputs(arrays)
+        promised.wait_for(self._device, map(_array, arrays.values()))
         sizes = self._sizes(arrays, scalars)
         made = self._make(sizes)
         self._check_bounds(made.written.bounds, arrays, sizes)
         numbers = {ir_name(name): number for name, number in {**sizes, **scalars}.items()}
         values = {name: numbers[name] for name in made.kernel.values}
-        self.stats = Stats()
+
+        def fill(outputs: Mapping[str, NDArray[Any]]) -> None:
+            for name, array in arrays.items():
+                if ir_name(name) in outputs:
+                    _fill(array, outputs[ir_name(name)])
+
+        def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
+            return self._explained(error, made.written.bounds, arrays, sizes)
+
         try:
-            run = submit_kernel(self._device, made.kernel, self._buffers(made.kernel, arrays), values).finish()
-        except (IndexOutOfRange, InvalidOffsets) as error:
-            raise self._explained(error, made.written.bounds, arrays, sizes) from error
+            run = submit_kernel(self._device, made.kernel, self._buffers(made.kernel, arrays), values, fill)
         except UnsupportedOperation as error:
             raise self._function.source.refusal(self._function.source.tree, str(error)) from error
-        self.stats = run.stats
-        for name, array in arrays.items():
-            if ir_name(name) in run.outputs:
-                _fill(array, run.outputs[ir_name(name)])
-        self._warn(run.record)
+        submitted = Submitted(wait)
+        submitted.add(Pending(run.launch, explain, self._warning))
+        filled = sorted(self._function.shape.written & arrays.keys())
+        return submitted, run.launch, [_array(arrays[name]) for name in filled]
 
     def _take(self, arguments: Sequence[Any]) -> tuple[dict[str, Any], dict[str, int]]:
         """The arrays, and the single numbers as launch arguments, by name."""
@@ -216,16 +249,15 @@ class KernelExecutable:
         made.record = error.record
         return made
 
-    def _warn(self, record: Record) -> None:
+    def _warning(self, record: Record) -> BoundsWarning | None:
+        """What there is to warn of."""
         count = record.counters[Counter.BOUNDS_WARNINGS]
-        if count and self.bounds == "warn":
-            warnings.warn(
-                BoundsWarning(
-                    f"{self._function.name}: {count} indices were out of range, the first one met "
-                    f"{record.signed_value}: 0 was taken instead"
-                ),
-                stacklevel=3,
-            )
+        if not count or self.bounds != "warn":
+            return None
+        return BoundsWarning(
+            f"{self._function.name}: {count} indices were out of range, the first one met "
+            f"{record.signed_value}: 0 was taken instead"
+        )
 
     # ------------------------------------------------------------------ looking at it
 

@@ -5,6 +5,8 @@ launch asks of each only whether it is as before, and does the rest on arrays of
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
+from operator import attrgetter, is_
 from typing import Any
 
 import numpy as np
@@ -22,36 +24,43 @@ from daedal.driver.launcher import Launch, Region
 from daedal.driver.record import Record
 from daedal.hw.isa.program_words import INDEX_BITS
 
+_OF_TABLE = attrgetter("_version", "shape")
+_OF_INTEGERS = attrgetter("dtype", "is_cpu", "ndim")
+_OF_OFFSETS = attrgetter("dtype", "is_cpu", "shape")
+
 
 class _Known:
-    """What has to be as before of one operation: its table, and the kind of its other inputs."""
+    """What has to be as before: the tables, and the kinds of the other inputs.
 
-    def __init__(self, sources: Sequence[Any]) -> None:
-        self.table, indices, offsets, weights = sources
-        self.version, self.pointer = self.table._version, self.table.data_ptr()
-        self.layout = self.table.shape, self.table.stride()
-        self.indices, self.offsets, self.is_weighted = indices.dtype, offsets.dtype, weights is not None
+    One list of each kind of thing is compared, as that is quick. What is not looked at, such as the order of offsets,
+    does not differ from one kind to another.
+    """
 
-    def is_same(self, sources: Sequence[Any], count: int) -> bool:
-        """Whether these sources, with so many offsets, are of the same kind. What is not said here, such as the order
-        of offsets, does not differ from one kind to another.
-        """
-        table, indices, offsets, weights = sources
+    def __init__(self, members: Sequence[Sequence[Any]]) -> None:
+        self._tables, indices, offsets, weights = zip(*members, strict=True)
+        self._state, self._places, self._strides = _tables(self._tables)
+        self._indices = [(each.dtype, True, 1) for each in indices]
+        self._offsets = [each.dtype for each in offsets]
+        self.weighted = [n for n, each in enumerate(weights) if each is not None]
+
+    def are_same(self, sources: Sequence[Sequence[Any]], shape: torch.Size) -> bool:
+        """Whether these sources, with offsets of this shape, are of the same kind."""
+        tables, indices, offsets, weights = zip(*sources, strict=True)
         return (
-            table is self.table
-            and table._version == self.version
-            and table.data_ptr() == self.pointer
-            and (table.shape, table.stride()) == self.layout
-            and isinstance(indices, Tensor)
-            and indices.dtype is self.indices
-            and indices.dim() == 1
-            and indices.is_cpu
-            and isinstance(offsets, Tensor)
-            and offsets.dtype is self.offsets
-            and offsets.shape == (count,)
-            and offsets.is_cpu
-            and (_are_weights(weights, indices) if self.is_weighted else weights is None)
+            all(map(is_, tables, self._tables))
+            and all(map(isinstance, indices, repeat(Tensor)))
+            and all(map(isinstance, offsets, repeat(Tensor)))
+            and list(map(_OF_INTEGERS, indices)) == self._indices
+            and list(map(_OF_OFFSETS, offsets)) == [(dtype, True, shape) for dtype in self._offsets]
+            and _tables(tables) == (self._state, self._places, self._strides)
+            and [n for n, each in enumerate(weights) if each is not None] == self.weighted
+            and all(_are_weights(weights[n], indices[n]) for n in self.weighted)
         )
+
+
+def _tables(tables: Sequence[Tensor]) -> tuple[list[Any], list[int], list[Any]]:
+    """Whatever changes with the content or the layout of a table."""
+    return list(map(_OF_TABLE, tables)), list(map(Tensor.data_ptr, tables)), list(map(Tensor.stride, tables))
 
 
 def _are_weights(weights: object, indices: Tensor) -> bool:
@@ -91,17 +100,17 @@ class Prepared:
 
     def __init__(self, plan: Plan, kernel: Kernel, device: Device) -> None:
         self.plan, self.kernel, self._device = plan, kernel, device
-        self._known = [_Known(member.sources) for member in plan.members]
+        self._known = _Known([member.sources for member in plan.members])
         self._program = device.load_program(kernel.program)
         self._closed = plan.members[0].call.include_last_offset
-        weighted = [n for n, known in enumerate(self._known) if known.is_weighted]
-        self._order = [*weighted, *(n for n in range(len(self._known)) if n not in weighted)]
-        self._weighted = weighted
+        self._weighted = self._known.weighted
+        self._order = [*self._weighted, *(n for n in range(len(plan.members)) if n not in self._weighted)]
         entries = plan.entries(device)
         self._numbers = np.array([[e.rows, e.table, e.place] for e in entries], np.int64).T.copy()
         self._apart = np.array([e.apart for e in entries], np.int64)
         self._result_of = np.array([e.result for e in entries])
         self._member_of = np.array([e.member for e in entries])
+        self._one_entry_each = self._member_of.tolist() == list(range(len(plan.members)))
         self._tables = device.table_changes
         self.kernels = {member.call.name: kernel for member in plan.members}
         self._bits = plan.members[0].operation.index_bits
@@ -121,34 +130,34 @@ class Prepared:
         if not isinstance(first, Tensor) or self._device.table_changes != self._tables:
             return None
         count = first.numel()
-        if not count or not all(known.is_same(each, count) for known, each in zip(self._known, sources, strict=True)):
+        if not count or first.dim() != 1 or not self._known.are_same(sources, first.shape):
             return None
-        lengths = np.array([each[1].numel() for each in sources])
+        lengths = [each[1].numel() for each in sources]
         starts = torch.stack([each[2] for each in sources]).numpy()
-        total = int(lengths.sum())
+        total = sum(lengths)
         bags = count - 1 if self._closed else count
         apart = bags + 1
         ends = starts[:, -1]
-        if starts[:, 0].any() or (ends != lengths if self._closed else ends > lengths).any():
+        if starts[:, 0].any() or (ends.tolist() != lengths if self._closed else (ends > np.array(lengths)).any()):
             return None
         if max(total, apart) >= LONGEST_BAG or apart * len(self._result_of) >= 1 << INDEX_BITS:
             return None
-        return self._submit(sources, self._offsets(starts, lengths, apart), lengths, bags)
+        return self._submit(sources, self._offsets(starts, lengths, apart), bags)
 
-    def _offsets(self, starts: Array, lengths: Array, apart: int) -> Array:
+    def _offsets(self, starts: Array, lengths: Sequence[int], apart: int) -> Array:
         """Offsets of all entries of the list into the indices of all operations."""
-        behind = np.cumsum(lengths[self._order])
-        firsts = np.empty(len(lengths), np.int64)
-        firsts[self._order] = behind - lengths[self._order]
+        firsts, behind = [0] * len(lengths), 0
+        for n in self._order:
+            firsts[n] = behind
+            behind += lengths[n]
         offsets = np.empty((len(lengths), apart), np.int64)
         offsets[:, : starts.shape[1]] = starts
         offsets[:, -1] = lengths
-        offsets += firsts[:, None]
-        entries: Array = offsets[self._member_of]
-        return entries
+        offsets += np.array(firsts)[:, None]
+        return offsets if self._one_entry_each else offsets[self._member_of]
 
     def _submit(
-        self, sources: Sequence[Sequence[Any]], offsets: Array, lengths: Array, bags: int
+        self, sources: Sequence[Sequence[Any]], offsets: Array, bags: int
     ) -> tuple[dict[fx.Node, Tensor], Launch]:
         device, arena = self._device, self._device.arena()
         arrays = {result.node: np.empty((bags, result.width), np.float32) for result in self.plan.results}
@@ -157,7 +166,7 @@ class Prepared:
         def ended(record: Record | None) -> None:
             try:
                 for address, array in zip(addresses, arrays.values(), strict=True) if record is not None else ():
-                    array[...] = arena.download(address, array.shape, np.float32)
+                    arena.fetch(address, array)
             finally:
                 arena.release()
 

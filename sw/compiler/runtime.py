@@ -1,6 +1,6 @@
 """Runs kernels on a device: places buffers, launches, fetches results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,8 +36,14 @@ class KernelLaunch:
 
     launch: Launch
 
-    def __init__(self, device: Device, arena: Arena, outputs: Mapping[str, tuple[Buffer, NDArray[Any]]]) -> None:
-        self._device, self._arena, self._outputs = device, arena, outputs
+    def __init__(
+        self,
+        device: Device,
+        arena: Arena,
+        outputs: Mapping[str, tuple[Buffer, NDArray[Any]]],
+        filled: Callable[[Mapping[str, NDArray[Any]]], None],
+    ) -> None:
+        self._device, self._arena, self._outputs, self._filled = device, arena, outputs, filled
 
     @property
     def outputs(self) -> dict[str, NDArray[Any]]:
@@ -50,6 +56,7 @@ class KernelLaunch:
             if record is not None:
                 for buffer, array in self._outputs.values():
                     array[...] = self._download(buffer, array)
+                self._filled(self.outputs)
         finally:
             self._arena.release()
 
@@ -84,8 +91,11 @@ def submit_kernel(
     kernel: Kernel,
     buffers: Mapping[str, Any],
     values: Mapping[str, int] | None = None,
+    filled: Callable[[Mapping[str, NDArray[Any]]], None] = lambda outputs: None,
 ) -> KernelLaunch:
     """Submit a run of ``kernel`` with these buffers and numbers.
+
+    When it has ended well, ``filled`` is given the outputs.
 
     A buffer is a NumPy array or torch tensor of the dtype and shape that the kernel says; for rows that are
     fetched it may be a resident ``Table``; for an output it may be a tuple, its shape, if its content before
@@ -105,7 +115,7 @@ def submit_kernel(
             for spec in kernel.buffers
             if spec.is_output
         }
-        run = KernelLaunch(device, arena, outputs)
+        run = KernelLaunch(device, arena, outputs, filled)
         reads, writes = [_region(buffer) for buffer in placed.values()], [_region(placed[name]) for name in outputs]
         arguments = kernel.launch_arguments(placed, values)
         run.launch = device.submit(program, arguments, reads=reads, writes=writes, ended=run.ended)

@@ -12,6 +12,7 @@ from daedal.compiler.bag_lists import Member
 from daedal.compiler.frontends.calls import NEEDS_GRADIENT, BagCall, Call
 from daedal.compiler.frontends.groups import Group, Join
 from daedal.compiler.frontends.inputs import Request, request_of
+from daedal.compiler.frontends.pooled_lookups import PooledCall
 from daedal.compiler.frontends.segments import name_of
 from daedal.compiler.prepared import Prepared
 from daedal.compiler.rest import compile_rest
@@ -73,6 +74,7 @@ class Schedule:
         self._module, self._graph = graph, graph.graph
         self._launches: set[fx.Node] = set()
         self._own: set[fx.Node] = set()
+        self._pooled = {call.rows for call in calls.values() if isinstance(call, PooledCall)}
         grouped = {node for group in groups for node in group.members}
         for group in groups:
             self._replace_group(group, calls)
@@ -194,7 +196,7 @@ class Schedule:
         """
         if node._erased or node.users or node.op not in ("call_function", "call_method", "get_attr"):
             return
-        if node.op != "get_attr" and name_of(node) not in _DROPPED:
+        if node.op != "get_attr" and name_of(node) not in _DROPPED and node not in self._pooled:
             return
         inputs = node.all_input_nodes
         self._graph.erase_node(node)

@@ -59,9 +59,14 @@ class Arena:
     def download(self, address: int, shape: Sequence[int], dtype: DTypeLike = np.float32) -> NDArray[Any]:
         """A writable array of this shape with what is at ``address``."""
         result = np.empty(shape, dtype)
-        raw = self._memory.read(address, result.nbytes) if result.nbytes else b""
-        result.reshape(-1).view(np.uint8)[:] = np.frombuffer(raw, np.uint8)
+        self.fetch(address, result)
         return result
+
+    def fetch(self, address: int, target: NDArray[Any]) -> None:
+        """Fill ``target``, a contiguous array, with what is at ``address``."""
+        if target.nbytes:
+            raw = self._memory.read(address, target.nbytes)
+            target.reshape(-1).view(np.uint8)[:] = np.frombuffer(raw, np.uint8)
 
     def release(self) -> None:
         """Give back all buffers."""

@@ -32,6 +32,14 @@ R = TypeVar("R")
 LAUNCH_MODULUS = 1 << 32
 """Launch numbers and COMPLETED are 32 bits."""
 
+_PROGRAM, _RECORD, _LAUNCH, _FLAGS, _ARGUMENTS = (
+    word.value
+    for word in (LaunchWord.PROGRAM, LaunchWord.RECORD, LaunchWord.LAUNCH, LaunchWord.FLAGS, LaunchWord.ARGUMENTS)
+)
+_FLAG_WORDS = tuple(pack(LaunchFlags, {"fence": fence}) for fence in (False, True))
+_LEAST, _MOST = -(1 << (ADDRESS_BITS - 1)), (1 << ADDRESS_BITS) - 1
+"""Looked up once, for a block is written in every launch."""
+
 POLL_SECONDS = 0.003
 """How long an awaited launch keeps the event loop at a time."""
 
@@ -62,14 +70,11 @@ def launch_block(
     if len(arguments) > config.arguments:
         raise ValueError(f"a launch must have at most {config.arguments} arguments, not {len(arguments)}")
     words = [0] * launch_block_words(config.arguments)
-    words[LaunchWord.PROGRAM.value] = program
-    words[LaunchWord.RECORD.value] = record
-    words[LaunchWord.LAUNCH.value] = launch
-    words[LaunchWord.FLAGS.value] = pack(LaunchFlags, {"fence": fence})
+    words[_PROGRAM], words[_RECORD], words[_LAUNCH], words[_FLAGS] = program, record, launch, _FLAG_WORDS[fence]
     for position, value in enumerate(arguments):
-        if not -(1 << (ADDRESS_BITS - 1)) <= value < 1 << ADDRESS_BITS:
+        if not _LEAST <= value <= _MOST:
             raise ValueError(f"argument {position} must fit {ADDRESS_BITS} bits, not {value!r}")
-        words[LaunchWord.ARGUMENTS.value + position] = value % (1 << ADDRESS_BITS)
+        words[_ARGUMENTS + position] = value & _MOST
     return struct.pack(f"<{len(words)}Q", *words)
 
 
@@ -208,7 +213,7 @@ class Launcher:
         if self._lost:
             self._reset_machine()
         block_at, record_at = self._slots[self._slot]
-        fence = any(
+        fence = bool(self._flying) and any(
             reads is None or launch.writes is None or any(a.overlaps(b) for a in reads for b in launch.writes)
             for launch in self._flying
         )

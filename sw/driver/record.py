@@ -27,8 +27,33 @@ def _named(prefix: str) -> tuple[tuple[str, Counter], ...]:
 
 
 _STALLS, _MARKS = _named("STALL_"), _named("MARK_")
-_WORDS = tuple((counter, RecordWord.COUNTERS.value + counter.value) for counter in Counter)
-"""Each counter with its word of the record; looked up once, for a record is decoded in every launch."""
+_STATES = {one.value: one for one in State}
+_CAUSES = {one.value: one for one in Cause}
+_QUEUES = {one.value: one for one in Queue}
+_HEAD, _VALUE, _ADDRESS, _REGISTERS, _FIRST = (
+    int(word.value)
+    for word in (
+        RecordWord.HEAD, RecordWord.VALUE, RecordWord.ADDRESS, RecordWord.REGISTER0, RecordWord.COUNTERS,
+    )
+)  # fmt: skip
+"""Looked up once, for a record is decoded in every launch."""
+
+
+class Counters(Mapping[Counter, int]):
+    """The counters in the words of a record, taken out when they are asked for."""
+
+    def __init__(self, words: tuple[int, ...]) -> None:
+        self._words = words
+
+    def __getitem__(self, counter: Counter) -> int:
+        word: int = self._words[_FIRST + counter.value]
+        return word
+
+    def __iter__(self) -> Iterator[Counter]:
+        return iter(Counter)
+
+    def __len__(self) -> int:
+        return len(Counter)
 
 
 @dataclass
@@ -138,24 +163,26 @@ class Record:
     def decode(raw: bytes, config: Config) -> "Record":
         """The record in these bytes; DaedalError if they cannot be one."""
         words = struct.unpack(f"<{RECORD_WORDS}Q", raw)
-        head = unpack(RecordHead, words[RecordWord.HEAD.value])
-        first = RecordWord.REGISTER0.value
+        head = unpack(RecordHead, words[_HEAD])
         try:
             return Record(
                 launch=head["launch"],
-                state=State(head["state"]),
-                cause=Cause(head["cause"]),
+                state=_STATES[head["state"]],
+                cause=_CAUSES[head["cause"]],
                 nest=head["nest"],
                 level=head["level"],
-                queue=Queue(head["queue"]),
-                value=words[RecordWord.VALUE.value],
-                address=words[RecordWord.ADDRESS.value],
-                registers=words[first : first + config.registers],
-                counters={counter: words[word] for counter, word in _WORDS},
+                queue=_QUEUES[head["queue"]],
+                value=words[_VALUE],
+                address=words[_ADDRESS],
+                registers=words[_REGISTERS : _REGISTERS + config.registers],
+                counters=Counters(words),
                 bus_bytes=config.bus_bytes,
             )
-        except ValueError as error:
-            raise DaedalError(f"the completion record must be one of this machine's: {error}") from error
+        except KeyError as error:
+            raise DaedalError(
+                f"the completion record must be one of this machine's, not with state {head['state']}, cause "
+                f"{head['cause']} and queue {head['queue']}"
+            ) from error
 
     @property
     def signed_value(self) -> int:

@@ -8,8 +8,10 @@ import torch
 from torch import nn
 
 import daedal
+from daedal.compiler.frontends.bag_list import BagList, Kind
+from daedal.compiler.frontends.emb_builder import Bag, Lookup
 from daedal.compiler.interpret import interpret
-from daedal.compiler.pipeline import compile_scf
+from daedal.compiler.pipeline import compile_emb, compile_scf
 from daedal.hw.config import Config
 from tests.system.kernel_support import in_python
 from tests.system.kernel_support import same_bits as same
@@ -124,3 +126,42 @@ def test_what_cannot_be_interpreted_is_refused() -> None:
         interpret(
             dlc.replace("dlc.push_store", 'dlc.fetch "store"', 1).replace(" stream :", " :", 1), {"t": out, "out": out}
         )
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"indices": [1, 4]}, r"index 4 at 1 must be from 0 to 3"),
+        ({"indices": [-1, 0]}, r"index -1 at 0 must be from 0 to 3"),
+        ({"offsets": [0, 2, 1]}, r"a bag of the entries 2 to 1 is not within the 2 indices"),
+        ({"offsets": [0, 3, 3]}, r"a bag of the entries 0 to 3 is not within the 2 indices"),
+    ],
+)
+def test_bad_input_of_operations(given: dict[str, list[int]], wanted: str) -> None:
+    text = str(Bag("sum", 3, 64, 64).build())
+    buffers: dict[str, Any] = {"table": np.ones((4, 3), np.float32), "indices": np.array([1, 2]),
+                               "offsets": np.array([0, 1, 2])}  # fmt: skip
+    with pytest.raises((daedal.IndexOutOfRange, daedal.InvalidOffsets), match=wanted):
+        interpret(text, buffers | {name: np.array(values) for name, values in given.items()})
+    with pytest.raises(daedal.UnsupportedOperation, match="buffer 'table' must be given"):
+        interpret(text, {name: values for name, values in buffers.items() if name != "table"})
+    mixed = text.replace("func.return", "%c = arith.constant 0 : index\n func.return", 1)
+    with pytest.raises(daedal.UnsupportedOperation, match=r"arith\.constant cannot be interpreted among operations"):
+        interpret(mixed, buffers)
+
+
+def test_bad_indices_of_gathers() -> None:
+    table = np.ones((4, 3), np.float32)
+    with pytest.raises(daedal.IndexOutOfRange, match=r"index 4 at 0 must be from 0 to 3"):
+        interpret(str(Lookup(3, 32).build()), {"table": table, "indices": np.array([4], np.int32)})
+
+
+def test_lists_of_tables_need_memory() -> None:
+    kind = Kind("sum", 4, 4, 4, 64, is_weighted=False, is_fused=False, padding=None)
+    levels = compile_emb(BagList(((kind, 1),)).build(), CONFIG).levels
+    buffers = {"list": np.array([[1], [64], [1 << 20]]), "indices64": np.array([0]), "offsets": np.array([0, 1])}
+    for level in ("emb", "scf", "slc", "slcv"):
+        with pytest.raises(daedal.UnsupportedOperation, match="buffer 'memory' must be given"):
+            interpret(levels[level], buffers, {"bags": 1})
+        with pytest.raises(daedal.IndexOutOfRange, match="at address 1048576, is outside of memory"):
+            interpret(levels[level], {**buffers, "memory": np.zeros(256, np.uint8)}, {"bags": 1})

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import daedal
+from daedal.compiler.frontends.pooled_lookups import adds_in_blocks
 from tests.system.compiler_support import ddr3, same_bits, wild_table
 
 __all__ = ["ddr3"]
@@ -194,6 +195,58 @@ def test_negative_indices_count_from_the_end(ddr3: daedal.Device, rng: np.random
     assert same_bits(result, index_sum(x, edge, weight)) and graph.stats.launches == 1
     with pytest.raises(daedal.IndexOutOfRange):
         graph_of(ddr3, scatter_sum, x, edge, weight)
+
+
+SUMS: dict[str, Callable[[Tensor], Tensor]] = {
+    "sum": lambda rows: rows.sum(1),
+    "mean": lambda rows: rows.mean(dim=1),
+    "sum kept": lambda rows: torch.sum(rows, -2, keepdim=True),
+    "mean of a list": lambda rows: torch.mean(rows, [1]),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("width", [4, 32, 96])
+def test_sums_of_looked_up_rows(name: str, width: int, ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    """One launch, in PyTorch's order: sums of 16 rows at a time."""
+    table = wild_table(NODES, width, rng)
+    table[:, 0] = -0.0
+
+    def layer(indices: Tensor) -> Tensor:
+        return torch.relu(SUMS[name](functional.embedding(indices, table)))
+
+    fast = torch.compile(layer, backend="daedal", dynamic=True, options={"device": ddr3})
+    for bags, length in ((5, 37), (3, 16), (4, 2), (2, 256), (300, 33), (3, 257)):
+        indices = torch.from_numpy(rng.integers(0, NODES, (bags, length)))
+        result, graph = fast(indices), daedal.graphs(ddr3)[-1]
+        assert same_bits(result, layer(indices)), length
+        assert graph.stats.launches == (length < 257)
+        assert len(graph.offloaded) == (length < 257), graph.explain()
+        assert ("PyTorch adds 257 rows" in graph.explain()) == (length == 257)
+    with pytest.raises(daedal.IndexOutOfRange, match=f"index {NODES} is out of range"):
+        fast(torch.full((2, 20), NODES))
+
+
+def test_the_order_of_sums_is_asked_for(rng: np.random.Generator) -> None:
+    """The rule of ``adds_in_blocks`` is PyTorch's: it says no more and no less."""
+    for width in (4, 32, 64, 160):
+        assert all(adds_in_blocks(length, width) for length in (1, 5, 16, 17, 40, 255, 256))
+        assert not adds_in_blocks(0, width) and not adds_in_blocks(257, width)
+    assert not any(adds_in_blocks(20, width) for width in (1, 8, 16, 33, 48))
+
+
+@pytest.mark.parametrize(
+    "pool",
+    [lambda rows: rows.sum(0), lambda rows: rows.sum(), lambda rows: rows.sum((0, 1)),
+     lambda rows: rows.sum(1) + rows[:, 0],
+     lambda rows: rows.sum(1, dtype=torch.float64), lambda rows: rows.sum(2)],
+)  # fmt: skip
+def test_other_sums_are_pytorchs(pool: Any, ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    table, indices = wild_table(NODES, 32, rng), torch.from_numpy(rng.integers(0, NODES, (5, 37)))
+    result, graph = graph_of(ddr3, lambda indices: pool(functional.embedding(indices, table)), indices)
+    assert torch.equal(result, pool(functional.embedding(indices, table)))
+    assert graph.offloaded == ("embedding",) and graph.stats.launches == 1
+    assert "in an order of its own; the machine can follow it along dim 1" in graph.explain()
 
 
 @pytest.mark.parametrize("pool", ["sum", "mean"])

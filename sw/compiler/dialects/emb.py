@@ -76,7 +76,7 @@ class BagOp(IRDLOperation):
     with 2-D ``indices`` and no offsets, over row b of the indices. ``weights`` scale the rows of a sum: with
     ``fused`` by a fused multiply-add, else by a product and a sum. Rows whose index is ``padding`` do not
     count. A maximum is the first element, replaced by each later one that is greater. A bag without rows
-    gives +0.0.
+    gives +0.0. With ``block`` the rows of 2-D indices are added up in blocks of so many, and their sums then.
     """
 
     name = "emb.bag"
@@ -89,13 +89,14 @@ class BagOp(IRDLOperation):
     mode = prop_def(StringAttr)
     padding = opt_prop_def(IntegerAttr[I64])
     fused = opt_prop_def(UnitAttr)
+    block = opt_prop_def(IntegerAttr[I64])
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
     assembly_format = (
         "$mode $table `[` $indices `]` (`offsets` $offsets^)? (`weights` $weights^)? (`padding` $padding^)? "
-        "(`fused` $fused^)? attr-dict `:` type($table) `,` type($indices) (`offsets` type($offsets)^)? "
-        "(`weights` type($weights)^)? `->` type($result)"
+        "(`fused` $fused^)? (`block` $block^)? attr-dict `:` type($table) `,` type($indices) "
+        "(`offsets` type($offsets)^)? (`weights` type($weights)^)? `->` type($result)"
     )
 
     def __init__(
@@ -108,6 +109,7 @@ class BagOp(IRDLOperation):
         *,
         padding: int | None = None,
         fused: bool = False,
+        block: int | None = None,
     ) -> None:
         super().__init__(
             operands=[table, indices, offsets, weights],
@@ -115,6 +117,7 @@ class BagOp(IRDLOperation):
                 "mode": StringAttr(mode),
                 "padding": None if padding is None else IntegerAttr(padding, i64),
                 "fused": UnitAttr() if fused else None,
+                "block": None if block is None else IntegerAttr(block, i64),
             },
             result_types=[_rows_like(table)],
         )
@@ -130,6 +133,11 @@ class BagOp(IRDLOperation):
             raise VerifyException(f"weights must go with mode sum, not {self.mode.data!r}")
         if self.fused is not None and self.weights is None:
             raise VerifyException("fused must go with weights")
+        others = (self.offsets, self.weights, self.padding)
+        if self.block is not None and (self.mode.data == "max" or any(other is not None for other in others)):
+            raise VerifyException("block must go with a sum or mean of 2-D indices, without weights and padding")
+        if self.block is not None and self.block.value.data < 1:
+            raise VerifyException(f"block must be at least 1, not {self.block.value.data}")
         if self.result.type != _rows_like(self.table):
             raise VerifyException(f"result must be {_rows_like(self.table)}, not {self.result.type}")
 

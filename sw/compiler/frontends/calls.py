@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, fx
 from torch.nn import functional
 
+from daedal.compiler.frontends.pooled_lookups import ORDER, PooledCall, read_pooled
 from daedal.compiler.frontends.segments import (
     SegmentCall,
     SparseCall,
@@ -153,7 +154,7 @@ class LookupCall:
         )
 
 
-Call = BagCall | LookupCall | SegmentCall | SparseCall
+Call = BagCall | LookupCall | PooledCall | SegmentCall | SparseCall
 
 
 def is_embedding(node: fx.Node) -> bool:
@@ -184,6 +185,7 @@ def find_calls(graph: fx.Graph, *, trains: bool = False) -> tuple[dict[fx.Node, 
         if isinstance(call, SegmentCall):
             for message in messages_of(call, node):
                 calls.pop(message, None)
+    _pool_lookups(calls)
     reasons |= _sums(calls)
     return calls, reasons
 
@@ -210,10 +212,21 @@ def _gathered_along(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:
     return table, indices
 
 
+def _pool_lookups(calls: dict[fx.Node, Call]) -> None:
+    """Sums and means of rows that a lookup gives take the place of the lookup, where they may."""
+    for rows, call in list(calls.items()):
+        if isinstance(call, LookupCall) and rows.target in _LOOKUPS and len(rows.users) == 1:
+            (user,) = rows.users
+            pooled = read_pooled(user, rows, call.table, call.indices)
+            if pooled is not None:
+                del calls[rows]
+                calls[user] = pooled
+
+
 def _sums(calls: Mapping[fx.Node, Call]) -> dict[str, str]:
     """Why a sum or mean of rows that a lookup gives stays in PyTorch."""
     return {
-        user.name: "PyTorch adds such rows in an order of its own, which depends on their number and width"
+        user.name: f"PyTorch adds such rows {ORDER}"
         for node, call in calls.items()
         if isinstance(call, LookupCall)
         for user in node.users

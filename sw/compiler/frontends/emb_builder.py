@@ -25,6 +25,7 @@ class Bag:
     is_weighted: bool = False
     is_fused: bool = False
     padding: int | None = None
+    block: int | None = None
 
     def build(self) -> ModuleOp:
         """The function."""
@@ -43,6 +44,7 @@ class Bag:
             values.get("weights"),
             padding=self.padding,
             fused=self.is_fused,
+            block=self.block,
         )
         return _module(block, op, op.result.type)
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from daedal.compiler.frontends.calls import BagCall, Call, LookupCall
 from daedal.compiler.frontends.emb_builder import Bag, Lookup
+from daedal.compiler.frontends.pooled_lookups import BLOCK, ORDER, PooledCall, adds_in_blocks
 from daedal.compiler.frontends.segments import SegmentCall, SparseCall
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 
@@ -58,6 +59,8 @@ def request_of(call: Call, sources: Sequence[Any]) -> Request:
             return lookup_request(call, *sources)
         case BagCall():
             return bag_request(call, *sources)
+        case PooledCall():
+            return pooled_request(call, *sources)
         case SegmentCall():
             return segment_request(call, *sources)
         case SparseCall():
@@ -75,6 +78,19 @@ def lookup_request(call: LookupCall, table: Any, indices: Any) -> Request:
         flat = _wrapped(flat, len(table))
     shape = (*indices.shape, width)
     return Request(Lookup(width, bits), table, {"indices": flat}, {}, flat.numel(), shape)
+
+
+def pooled_request(call: PooledCall, table: Any, indices: Any) -> Request:
+    """The request for a pooling of looked-up rows, where PyTorch's order of additions is one that bags have."""
+    width = _check_table(call.name, table)
+    bits = _check_integers(call.name, "indices", indices)
+    bags, length = indices.shape
+    if not adds_in_blocks(length, width):
+        raise UnsupportedOperation(f"{call.name}: PyTorch adds {length} rows of {width} elements {ORDER}")
+    operation = Bag(call.mode, width, bits, None, block=BLOCK if length > BLOCK else None)
+    flat = indices.detach().reshape(-1).contiguous()
+    shape = (bags, 1, width) if call.keeps_dim else (bags, width)
+    return Request(operation, table, {"indices": flat}, {"length": length}, bags, shape)
 
 
 def _wrapped(indices: Tensor, rows: int) -> Tensor:

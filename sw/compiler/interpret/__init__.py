@@ -1,10 +1,13 @@
-"""Runs the IR of every level below ``emb`` on NumPy arrays, without the machine: what the text says, op by op.
+"""Runs the IR of every level on NumPy arrays, without the machine: what the text says, op by op.
 
 ::
 
     kernel = compile_scf(text, config)
     for level in ("scf", "slc", "slcv", "dlc"):
         outputs = interpret(kernel.ir(level), {"table": table, "indices": indices, "out": out})
+
+Text of ``emb`` takes tensors, 2-D indices as such, and makes ``out``. Addresses in a list of tables
+(``place.memref``, ``emb.bag_list``) are positions in a buffer of bytes called ``memory``.
 
 It is slow and simple. A pass is right if the text before it and after it gives the same bits.
 """
@@ -19,9 +22,10 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from daedal.compiler.context import make_context
-from daedal.compiler.dialects import dlc
+from daedal.compiler.dialects import dlc, emb
 from daedal.compiler.interpret.loops import Loops
 from daedal.compiler.interpret.queues import Queues
+from daedal.compiler.interpret.tensors import Tensors
 from daedal.errors import UnsupportedOperation
 
 __all__ = ["interpret"]
@@ -44,8 +48,15 @@ def interpret(
     if len(functions) != 1:
         raise UnsupportedOperation(f"the text must have one function with a body, not {len(functions)}")
     arrays = {name: np.array(array) for name, array in buffers.items()}
-    is_dlc = any(isinstance(op, dlc.AccessOp) for op in functions[0].body.block.ops)
-    machine = (Queues if is_dlc else Loops)(functions[0], arrays, dict(values or {}))
+    machine = _machine(functions[0])(functions[0], arrays, dict(values or {}))
     with np.errstate(all="ignore"):
         machine.run()
     return arrays
+
+
+def _machine(function: FuncOp) -> type[Tensors | Loops | Queues]:
+    """What runs a function: its operations say which level it is of."""
+    operations = list(function.body.block.ops)
+    if any(isinstance(op, emb.BagOp | emb.BagListOp | emb.LookupOp) for op in operations):
+        return Tensors
+    return Queues if any(isinstance(op, dlc.AccessOp) for op in operations) else Loops

@@ -11,8 +11,9 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import Float32Type, MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
-from daedal.compiler.dialects import check, slc, slcv
+from daedal.compiler.dialects import check, place, slc, slcv
 from daedal.compiler.interpret.arithmetic import CALLS, NEUTRAL, OPERATIONS, as_f32, combination, tree
+from daedal.compiler.interpret.memory import Rows
 from daedal.compiler.transforms.reductions import reductions_of
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.execute import PARTIAL_SUMS
@@ -181,6 +182,7 @@ class Loops(Level):
             scf.YieldOp: lambda op: None,
             memref.LoadOp: self._load,
             memref.StoreOp: self._store,
+            place.MemrefOp: self._placed,
             check.BoundsOp: lambda op: self.checked(op.value, self.values[op.limit], op.kind.data, op.mode),
             slc.LoadOp: self._load,
             slcv.FetchOp: self._fetch,
@@ -215,8 +217,17 @@ class Loops(Level):
 
     # ------------------------------------------------------------------ memory
 
+    def _placed(self, op: place.MemrefOp) -> None:
+        kind = op.result.type
+        assert isinstance(kind, MemRefType)
+        pitch = (kind.get_strides() or ())[0]
+        assert pitch is not None
+        memory = self.named("memory", self.arrays, "buffer")
+        self.values[op.result] = Rows(memory, int(self.values[op.address]), kind.get_shape()[1], pitch)
+
     def _place(self, array: SSAValue, indices: Sequence[SSAValue]) -> tuple[NDArray[Any], tuple[int, ...]]:
-        return self.values[array], tuple(self.values[index] for index in indices)
+        found, at = self.values[array], tuple(self.values[index] for index in indices)
+        return (found.elements, (found.place(*at),)) if isinstance(found, Rows) else (found, at)
 
     def _load(self, op: memref.LoadOp | slc.LoadOp) -> None:
         """A single f32 may be loaded from outside its buffer if nobody uses it: a NaN, which shows if somebody does."""
@@ -272,8 +283,9 @@ class Loops(Level):
         """A loop that is a reduction: element i goes to partial result i mod 16."""
         reductions = reductions_of(op)
         partial = [[NEUTRAL.get(one.kind, np.float32(-0.0)) for one in reductions] for _ in range(PARTIAL_SUMS)]
-        for place, number in enumerate(numbers):
-            partial[place % PARTIAL_SUMS] = self._iteration(op, number, partial[place % PARTIAL_SUMS])
+        for position, number in enumerate(numbers):
+            part = position % PARTIAL_SUMS
+            partial[part] = self._iteration(op, number, partial[part])
         totals = []
         for n, (one, start) in enumerate(zip(reductions, initial, strict=True)):
             total = as_f32(tree(combination(one.kind), [part[n] for part in partial]))

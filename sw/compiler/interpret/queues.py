@@ -171,11 +171,12 @@ class Queues(Level):
 
 
 def _placed(arrays: Mapping[str, NDArray[Any]]) -> tuple[NDArray[np.uint8], dict[str, int]]:
-    """Memory with all arrays in it, and where they begin."""
-    bases, at = {}, GAP
+    """Memory with all arrays in it, and where they begin; one called ``memory`` keeps its addresses."""
+    bases, at = {"memory": 0}, GAP + (arrays["memory"].nbytes if "memory" in arrays else 0) // GAP * GAP + GAP
     for name, array in arrays.items():
-        bases[name] = at
-        at += (array.nbytes + 2 * GAP - 1) // GAP * GAP
+        if name not in bases:
+            bases[name] = at
+            at += (array.nbytes + 2 * GAP - 1) // GAP * GAP
     memory = np.zeros(at, np.uint8)
     for name, array in arrays.items():
         memory[bases[name] : bases[name] + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)

@@ -1,6 +1,7 @@
 """Conditions: branches, selections, and loops of no iteration or one."""
 
 import ast
+from collections.abc import Sequence
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
@@ -70,14 +71,19 @@ class Conditions(Nests):
             self._leave(outer)
 
     def _guard(self, node: ast.If) -> None:
-        """A condition as a loop of no iteration or one, which loads again what it uses."""
+        """A condition as a loop of no iteration or one, and another one for else."""
+        self._guarded(node, node.body, holds=True)
+        if node.orelse:
+            self._guarded(node, node.orelse, holds=False)
+
+    def _guarded(self, node: ast.If, statements: Sequence[ast.stmt], *, holds: bool) -> None:
+        """A loop of one iteration if the condition holds, or does not, which loads again what it uses."""
         condition = self._e.condition(node.test)
         variable = next((s.variable for s in reversed(self._scopes.open) if s.variable is not None), None)
-        if condition.negated or node.orelse or variable is None:
+        if variable is None:
             raise self._source.refusal(
                 node,
-                "a condition around loops, or around what is loaded at an index that was loaded, must have neither "
-                "`or` nor else; use two conditions, or bounds='none' if indices need no check",
+                "a condition around loops, or around what is loaded at an index that was loaded, must be in a loop",
             )
         self._notes.append(
             (node.lineno, "a condition that is a loop of no iteration or one, so that nothing is read early")
@@ -86,17 +92,20 @@ class Conditions(Nests):
         wide = self._scopes.value(arith.ExtUIOp(test, i64))
         taken = self._scopes.value(arith.IndexCastOp(wide, IndexType()), "taken")
         first = self._scopes.integer(variable)
+        if condition.negated is holds:
+            one = self._scopes.integer(Number(1))
+            taken = self._scopes.value(arith.SubiOp(one, taken), "taken")
         upper = self._scopes.value(arith.AddiOp(first, taken), "until")
-        inner = Induction(self._number(node, 0), f"{variable.name}_if")
+        inner = Induction(self._number(node, 0 if holds else 4), f"{variable.name}_{'if' if holds else 'else'}")
         self._e.bounds.loop(inner, variable, combine("add", variable, Number(1)), node.lineno)
         self._lines.setdefault(f"loop %{ir_name(inner.name)}", []).append(node.lineno)
         self._e.forget(None)
         outer, renamed, opened = dict(self._e.bindings), len(self._e.renamed), len(self._scopes.open)
         self._scopes.open_loop(first, upper, self._scopes.integer(Number(1)), inner)
-        self._scopes.inner.facts = condition.facts(holds=True)
+        self._scopes.inner.facts = condition.facts(holds=holds)
         self._e.renamed.append((variable, inner, None))
         self._load_again(inner, node)
-        self._block(node.body)
+        self._block(statements)
         del self._e.renamed[renamed:]
         self._close_to(opened)
         self._leave(outer)

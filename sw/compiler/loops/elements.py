@@ -2,7 +2,7 @@
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import memref
 from xdsl.ir import SSAValue
@@ -48,6 +48,29 @@ Mask = tuple[SSAValue, bool]
 """A condition of f32, and whether its opposite is meant."""
 
 
+class Uses:
+    """Of which elements use is made under which conditions."""
+
+    def __init__(self) -> None:
+        self._under: dict[int, dict[bool, set[Element]]] = {}
+        self._always: set[Element] = set()
+
+    def note(self, element: Element, conditions: Sequence[tuple[int, bool]]) -> None:
+        """Use is made of an element if all of these conditions hold, or do not."""
+        for condition, holds in conditions:
+            self._under.setdefault(condition, {True: set(), False: set()})[holds].add(element)
+        if not conditions:
+            self._always.add(element)
+
+    def guards(self) -> set[int]:
+        """Conditions that decide whether use is made of something."""
+        return {
+            condition
+            for condition, uses in self._under.items()
+            if uses[True] - self._always != uses[False] - self._always
+        }
+
+
 class Elements(ABC):
     """Loads elements in the scopes that are open.
 
@@ -81,10 +104,8 @@ class Elements(ABC):
         self.renamed: list[tuple[Induction, Induction, frozenset[Element] | None]] = []
         self.kept: dict[str, Cell] = {}
         """Arrays of which the only element in use is kept in a local number."""
-        self.guarded: dict[int, dict[bool, set[Element]]] = {}
-        """Condition -> whether it holds -> what is used then that the machine must check."""
-        self.always: set[Element] = set()
-        """What the machine must check whatever conditions are."""
+        self.checked, self.singles = Uses(), Uses()
+        """What the machine must check; and which single elements it loads at an index that was loaded."""
 
     def refusal(self, node: ast.AST | int, why: str) -> UnsupportedOperation:
         """The error for what stands at ``node``."""
@@ -157,20 +178,20 @@ class Elements(ABC):
         """An index is used: note who checks it, and under which conditions that must not happen too early."""
         loaded = self.bounds.access(access)
         if loaded is not None:
-            depth = self.scopes.depth(loaded)
-            conditions = [scope.condition for scope in self.scopes.open[depth + 1 :] if scope.condition is not None]
-            for condition, holds in conditions:
-                self.guarded.setdefault(condition, {True: set(), False: set()})[holds].add(loaded)
-            if not conditions:
-                self.always.add(loaded)
+            self.checked.note(loaded, self._conditions(loaded))
 
-    def needs_guard(self) -> set[int]:
-        """Conditions that decide whether something is checked."""
-        return {
-            condition
-            for condition, uses in self.guarded.items()
-            if uses[True] - self.always != uses[False] - self.always
-        }
+    def _note_single(self, name: str, indices: tuple[Integer, ...]) -> None:
+        """An element is loaded: unless it is one of a row, the machine does so whether or not conditions hold."""
+        column = self.scopes.inner.variable if self.scopes.inner.is_row else None
+        loaded = [part for index in indices for part in parts(index) if isinstance(part, Element)]
+        if name in self.signature.arguments and loaded and (column is None or column not in parts(indices[-1])):
+            element = Element(name, indices)
+            self.singles.note(element, self._conditions(element))
+
+    def _conditions(self, element: Element) -> list[tuple[int, bool]]:
+        """The conditions that what depends on no more than ``element`` does is under."""
+        inside = self.scopes.open[self.scopes.depth(element) + 1 :]
+        return [scope.condition for scope in inside if scope.condition is not None]
 
     def rename(self, expression: Integer) -> Integer:
         """The expression with loads done again where that is wanted."""

@@ -123,6 +123,7 @@ class Expressions(Comparisons):
         assert isinstance(node.value, ast.Name)
         name = node.value.id
         argument = self.signature.arguments.get(name)
+        self._note_single(name, indices)
         if not isinstance(self.bindings.get(name), Row) and argument is not None and argument.element != "f32":
             return self.rename(Element(name, indices))
         self._note_row(node, name, indices)

@@ -49,10 +49,13 @@ class Plan:
     guards
         Conditions (by ``id``) that are loops of no iteration or one: what is checked under them, or loops, is then
         only reached where they hold.
+    guards_loads
+        Whether conditions are that also to keep single numbers from being loaded where nothing is checked.
     """
 
     again: Mapping[Induction, tuple[Element, ...]] = field(default_factory=dict)
     guards: frozenset[int] = frozenset()
+    guards_loads: bool = True
 
 
 class Frame(ABC):

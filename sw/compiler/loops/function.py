@@ -3,6 +3,7 @@
 import functools
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import CellType, FunctionType
 from typing import Any
 
@@ -75,9 +76,26 @@ class KernelFunction:
     def build(
         self, fixed: Mapping[str, int], config: Config, bounds: str = "fatal", opt: int = BEST
     ) -> tuple[Written, Kernel]:
-        """The loops and the kernel for these sizes of rows and this machine; raises as ``write`` does."""
+        """The loops and the kernel for these sizes of rows and this machine; raises as ``write`` does.
+
+        With bounds ``none`` a condition becomes a loop if that keeps single numbers from being loaded where it does not
+        hold; if there is no room for such loops, they are loaded.
+        """
         try:
-            written = self.write(fixed, bounds)
+            return self._build(fixed, config, bounds, opt, guards_loads=True)
+        except UnsupportedOperation:
+            if bounds == "none":
+                with suppress(UnsupportedOperation):
+                    return self._build(fixed, config, bounds, opt, guards_loads=False)
+            raise
+
+    def _build(
+        self, fixed: Mapping[str, int], config: Config, bounds: str, opt: int, *, guards_loads: bool
+    ) -> tuple[Written, Kernel]:
+        try:
+            written = write(
+                self.source, self.signature, self._tree, self.shape, dict(fixed), bounds, guards_loads=guards_loads
+            )
         except RecursionError as error:
             raise self.source.too_deep() from error
         try:

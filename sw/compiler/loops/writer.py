@@ -69,6 +69,13 @@ class Writer(Conditions):
         self._scopes.integer(Number(0))
         self._block(self._tree.body)
         self._write_checks()
+        if self._mode == "none":
+            early = self._e.singles.guards()
+            self._notes += [
+                (node.lineno, "loads of single numbers under this condition are done whether or not it holds")
+                for node in ast.walk(self._tree)
+                if isinstance(node, ast.If) and id(node) in early
+            ]
         self._scopes.insert(func.ReturnOp())
         module = ModuleOp([])
         called = {op.callee.string_value() for op in self._function.walk() if isinstance(op, func.CallOp)}
@@ -91,8 +98,12 @@ class Writer(Conditions):
             if len(elements) > 1 and movable:
                 stay = 0 if len(movable) < len(elements) else 1
                 again[home] = (*again.get(home, ()), *movable[stay:])
-        guards = self._plan.guards | (self._e.needs_guard() if self._mode != "none" else set())
-        return Plan(again, frozenset(guards))
+        guards = set(self._plan.guards)
+        if self._mode != "none":
+            guards |= self._e.checked.guards()
+        elif self._plan.guards_loads:
+            guards |= self._e.singles.guards()
+        return Plan(again, frozenset(guards), self._plan.guards_loads)
 
     def _home(self, element: Element) -> Induction | None:
         """The innermost loop that decides which element is loaded; loops are numbered from the outermost on."""
@@ -229,10 +240,11 @@ class Writer(Conditions):
 
 
 def write(
-    source: Source, signature: Signature, tree: ast.FunctionDef, shape: Shape, fixed: dict[str, int], bounds: str
-) -> Written:
-    """The loops of a kernel as text."""
-    plan = Plan()
+    source: Source, signature: Signature, tree: ast.FunctionDef, shape: Shape, fixed: dict[str, int], bounds: str,
+    *, guards_loads: bool = True,
+) -> Written:  # fmt: skip
+    """The loops of a kernel as text; for ``guards_loads`` see ``Plan``."""
+    plan = Plan(guards_loads=guards_loads)
     for _ in range(6):
         writer = Writer(source, signature, tree, shape, fixed, bounds, plan)
         written = writer.run()

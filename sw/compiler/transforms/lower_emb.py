@@ -27,6 +27,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects import emb, place
+from daedal.compiler.transforms.block_pooling import BlockPooling
 from daedal.compiler.transforms.emitter import BOUNDS, Emitter
 from daedal.compiler.transforms.pooling import Constants, Pooling
 
@@ -130,10 +131,14 @@ def _lower_bag(name: str, op: emb.BagOp, bounds: str) -> func.FuncOp:
     constants = f.constants(width)
     rows = emit.size(f["table"], f.c0, "rows")
     padding = None if op.padding is None else emit.index(op.padding.value.data, "padding")
-    pooled = emit.row_buffer(width, "pooled")
-    pooling = Pooling(
-        emit, constants, op.mode.data, op.fused is not None, f["indices"], f.get("weights"), padding, pooled
-    )
+    pooling: Pooling | BlockPooling
+    if op.block is not None:
+        pooling = _blocks(f, op, constants, op.block.value.data)
+    else:
+        pooled = emit.row_buffer(width, "pooled")
+        pooling = Pooling(
+            emit, constants, op.mode.data, op.fused is not None, f["indices"], f.get("weights"), padding, pooled
+        )
     bags = emit.size(f["out"], f.c0, "bags")
     limit = f.limit(f["indices"]) if "offsets" in f else None
     with emit.loop(f.c0, bags, f.c1, "b") as over_bags:
@@ -146,6 +151,15 @@ def _lower_bag(name: str, op: emb.BagOp, bounds: str) -> func.FuncOp:
         pooling.bag(start, end, f["table"], rows, f["out"], b)
     emit.append(func.ReturnOp())
     return f.op
+
+
+def _blocks(f: _Function, op: emb.BagOp, constants: Constants, block: int) -> BlockPooling:
+    """Rows that are added up in blocks; every bag has the same length, which a mean is divided by."""
+    emit, width, divisor = f.emit, _width(op.table), None
+    if op.mode.data == "mean":
+        divisor = emit.as_f32(emit.insert(arith.MaxSIOp(f["length"], f.c1), "at_least_one"), "divisor")
+    total, part = (emit.row_buffer(width, name) for name in ("total", "part"))
+    return BlockPooling(emit, constants, f["indices"], emit.index(block, "block"), total, part, divisor)
 
 
 class _ListLowering:

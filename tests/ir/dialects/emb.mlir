@@ -8,6 +8,7 @@ func.func @bags(%t: tensor<?x64xf32>, %i: tensor<?xi64>, %o: tensor<?xi32>, %w: 
 
 func.func @fixed(%t: tensor<?x1xf32>, %i: tensor<?x?xi32>) -> tensor<?x1xf32> {
   %a = emb.bag "sum" %t[%i] : tensor<?x1xf32>, tensor<?x?xi32> -> tensor<?x1xf32>
+  %b = emb.bag "sum" %t[%i] block 16 : tensor<?x1xf32>, tensor<?x?xi32> -> tensor<?x1xf32>
   func.return %a : tensor<?x1xf32>
 }
 
@@ -19,6 +20,7 @@ func.func @rows(%t: tensor<?x7xf32>, %i: tensor<?xi64>) -> tensor<?x7xf32> {
 // CHECK:      %a = emb.bag "mean" %t[%i] offsets %o padding 3 : tensor<?x64xf32>, tensor<?xi64> offsets tensor<?xi32> -> tensor<?x64xf32>
 // CHECK-NEXT: %b = emb.bag "sum" %t[%i] offsets %o weights %w fused : tensor<?x64xf32>, tensor<?xi64> offsets tensor<?xi32> weights tensor<?xf32> -> tensor<?x64xf32>
 // CHECK:      %a = emb.bag "sum" %t[%i] : tensor<?x1xf32>, tensor<?x?xi32> -> tensor<?x1xf32>
+// CHECK-NEXT: %b = emb.bag "sum" %t[%i] block 16 : tensor<?x1xf32>, tensor<?x?xi32> -> tensor<?x1xf32>
 // CHECK:      %a = emb.lookup %t[%i] : tensor<?x7xf32>, tensor<?xi64> -> tensor<?x7xf32>
 
 func.func @list(%l: tensor<3x5xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: index, %w: tensor<?xf32>) {

@@ -36,6 +36,24 @@ func.func @f(%t: tensor<?x4xf32>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
 }
 // CHECK: fused must go with weights
 // -----
+func.func @f(%t: tensor<?x4xf32>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
+  %a = emb.bag "max" %t[%i] block 16 : tensor<?x4xf32>, tensor<?x?xi64> -> tensor<?x4xf32>
+  func.return %a : tensor<?x4xf32>
+}
+// CHECK: block must go with a sum or mean of 2-D indices, without weights and padding
+// -----
+func.func @f(%t: tensor<?x4xf32>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
+  %a = emb.bag "sum" %t[%i] padding 3 block 16 : tensor<?x4xf32>, tensor<?x?xi64> -> tensor<?x4xf32>
+  func.return %a : tensor<?x4xf32>
+}
+// CHECK: block must go with a sum or mean of 2-D indices, without weights and padding
+// -----
+func.func @f(%t: tensor<?x4xf32>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
+  %a = emb.bag "sum" %t[%i] block 0 : tensor<?x4xf32>, tensor<?x?xi64> -> tensor<?x4xf32>
+  func.return %a : tensor<?x4xf32>
+}
+// CHECK: block must be at least 1, not 0
+// -----
 func.func @f(%t: tensor<?x4xf32>, %i: tensor<?xi64>) -> tensor<?x8xf32> {
   %a = emb.lookup %t[%i] : tensor<?x4xf32>, tensor<?xi64> -> tensor<?x8xf32>
   func.return %a : tensor<?x8xf32>

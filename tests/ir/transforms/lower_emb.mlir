@@ -114,3 +114,19 @@ func.func @list(%list: tensor<3x4xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n
 // CHECK:              check.bounds "index" %index, %rows
 // CHECK:                memref.load %table[%index, %d_1]
 // CHECK:            memref.store %s_1, %out[%b, %d_2]
+
+// -----
+
+func.func @blocks(%t: tensor<?x32xf32>, %i: tensor<?x?xi64>) -> tensor<?x32xf32> {
+  %a = emb.bag "mean" %t[%i] block 16 : tensor<?x32xf32>, tensor<?x?xi64> -> tensor<?x32xf32>
+  func.return %a : tensor<?x32xf32>
+}
+
+// CHECK-LABEL: func.func @blocks
+// CHECK:         scf.for %k = %start to %end step %block {
+// CHECK-NEXT:      %behind = arith.addi %k, %block : index
+// CHECK-NEXT:      %stop = arith.minsi %behind, %end : index
+// CHECK:           scf.for %p = %k to %stop step %c1 {
+// CHECK:             memref.store %{{.*}}, %part[%{{.*}}] : memref<32xf32>
+// CHECK:           memref.store %{{.*}}, %total[%{{.*}}] : memref<32xf32>
+// CHECK:         %mean = arith.divf %{{.*}}, %divisor : f32

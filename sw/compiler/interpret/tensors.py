@@ -1,0 +1,156 @@
+"""The level ``emb``: what PyTorch's embedding operations give, by the rules of docs/numerics.md, row by row."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects import func
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Operation, SSAValue
+
+from daedal.compiler.dialects import emb
+from daedal.compiler.functions import Reference
+from daedal.compiler.interpret.memory import Rows
+from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Bags:
+    """What the two operations that pool have in common.
+
+    Attributes
+    ----------
+    mode, padding, is_fused
+        As in ``emb.bag``.
+    width
+        Elements of a row.
+    indices, weights
+        Flat; weights may be None.
+    """
+
+    mode: str
+    padding: int | None
+    is_fused: bool
+    width: int
+    indices: Array
+    weights: Array | None
+
+    def pool(self, table: Any, rows: int, start: int, end: int) -> Array:
+        """The pooled row of the entries ``start`` … ``end - 1``; ``table`` gives row i for ``[i]``."""
+        if not 0 <= start <= end <= len(self.indices):
+            raise InvalidOffsets(f"a bag of the entries {start} to {end} is not within the {len(self.indices)} indices")
+        total = np.zeros(self.width, np.float32)
+        count = 0
+        for entry in range(start, end):
+            index = int(self.indices[entry])
+            if not 0 <= index < rows:
+                raise IndexOutOfRange(f"index {index} at {entry} must be from 0 to {rows - 1}")
+            if index == self.padding:
+                continue
+            weight = None if self.weights is None else self.weights[entry]
+            total = self._added(total, table[index], weight, is_first=count == 0)
+            count += 1
+        return total / np.float32(count) if self.mode == "mean" and count else total
+
+    def pool_blocks(self, table: Any, shape: tuple[int, ...], block: int) -> Array:
+        """Bags of ``shape[1]`` entries each: sums of ``block`` rows, and then their sum."""
+        bags, length = shape
+        totals = np.zeros((bags, self.width), np.float32)
+        plain = replace(self, mode="sum")
+        for bag in range(bags):
+            start, end = bag * length, (bag + 1) * length
+            for first in range(start, end, block):
+                totals[bag] += plain.pool(table, len(table), first, min(first + block, end))
+        return totals / np.float32(max(length, 1)) if self.mode == "mean" else totals
+
+    def _added(self, total: Array, row: Array, weight: Any, *, is_first: bool) -> Array:
+        if self.mode == "max":
+            return row if is_first else np.where(row > total, row, total)
+        if weight is None:
+            return total + row
+        return np.asarray(Reference().fma(row, weight, total)) if self.is_fused else total + row * weight
+
+
+class Tensors:
+    """Text of ``emb``: the result of its one operation is left in ``out``; lists of tables are in ``memory``.
+
+    Parameters
+    ----------
+    function
+        The function.
+    arrays
+        Its tensors by name; those of two dimensions have two here.
+    numbers
+        Its other arguments by name.
+    """
+
+    def __init__(self, function: func.FuncOp, arrays: dict[str, Array], numbers: dict[str, float]) -> None:
+        self._function, self._arrays, self._numbers = function, arrays, numbers
+        self._handlers: dict[type[Operation], Callable[[Any], None]] = {
+            emb.BagOp: self._bag,
+            emb.BagListOp: self._bag_list,
+            emb.LookupOp: self._lookup,
+            func.ReturnOp: lambda op: None,
+        }
+
+    def run(self) -> None:
+        """Every operation in its place."""
+        for op in self._function.body.block.ops:
+            if type(op) not in self._handlers:
+                raise UnsupportedOperation(f"{op.name} cannot be interpreted among operations of emb")
+            self._handlers[type(op)](op)
+
+    def _value(self, value: SSAValue) -> Any:
+        """The tensor or number that an argument stands for."""
+        name = value.name_hint or ""
+        table = self._arrays if isinstance(value.type, TensorType) else self._numbers
+        if name not in table:
+            raise UnsupportedOperation(f"{'buffer' if table is self._arrays else 'number'} {name!r} must be given")
+        return table[name]
+
+    def _bag(self, op: emb.BagOp) -> None:
+        table, indices = self._value(op.table), self._value(op.indices)
+        offsets = np.arange(len(indices) + 1) * indices.shape[1] if op.offsets is None else self._value(op.offsets)
+        width = table.shape[1]
+        bags = self._bags_of(op, width, indices)
+        if op.block is not None:
+            self._arrays["out"] = bags.pool_blocks(table, indices.shape, op.block.value.data)
+            return
+        rows = [bags.pool(table, len(table), int(a), int(b)) for a, b in pairwise(offsets)]
+        self._arrays["out"] = np.array(rows, np.float32).reshape(-1, width)
+
+    def _bags_of(self, op: emb.BagOp | emb.BagListOp, width: int, indices: Array) -> Bags:
+        return Bags(
+            op.mode.data,
+            None if op.padding is None else op.padding.value.data,
+            op.fused is not None,
+            width,
+            indices.reshape(-1),
+            None if op.weights is None else self._value(op.weights).reshape(-1),
+        )
+
+    def _bag_list(self, op: emb.BagListOp) -> None:
+        entries, offsets, count = self._value(op.list), self._value(op.offsets), int(self._value(op.bags))
+        width, pitch, out_pitch = (value.value.data for value in (op.width, op.pitch, op.out_pitch))
+        bags = self._bags_of(op, width, self._value(op.indices))
+        if "memory" not in self._arrays:
+            raise UnsupportedOperation("buffer 'memory' must be given")
+        memory = self._arrays["memory"]
+        for entry in range(op.first.value.data, op.first.value.data + op.count.value.data):
+            rows, address, out_address = (int(number) for number in entries[:, entry])
+            table, out = Rows(memory, address, width, pitch), Rows(memory, out_address, width, out_pitch)
+            begin = entry * (count + 1)
+            for bag in range(begin, begin + count):
+                out[bag] = bags.pool(table, rows, int(offsets[bag]), int(offsets[bag + 1]))
+
+    def _lookup(self, op: emb.LookupOp) -> None:
+        table, indices = self._value(op.table), self._value(op.indices)
+        for position, index in enumerate(indices):
+            if not 0 <= index < len(table):
+                raise IndexOutOfRange(f"index {index} at {position} must be from 0 to {len(table) - 1}")
+        self._arrays["out"] = table[indices]
