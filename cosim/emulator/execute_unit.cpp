@@ -101,6 +101,7 @@ void ExecuteUnit::clear() {
   for (auto& one : registers_) std::fill(std::begin(one.empty), std::end(one.empty), true);
   std::fill(scalars_.begin(), scalars_.end(), Scalar{});
   std::fill(turns_.begin(), turns_.end(), 0);
+  scalar_turns_ = 0;
   active_ = false;
 }
 
@@ -159,11 +160,21 @@ std::uint64_t ExecuteUnit::own_number(std::uint64_t name) const {
   return name < around ? (name - turns_[context_]) % around : name;
 }
 
+std::uint64_t ExecuteUnit::own_scalar(std::uint64_t name) const {
+  const std::uint64_t around = core_.config.rotating_scalars;
+  return name < around ? (name - scalar_turns_) % around : name;
+}
+
 Instruction ExecuteUnit::renamed(Instruction code) const {
   if (code.a_kind == OperandKind::REGISTER) code.a_number = own_number(code.a_number);
   if (code.b_kind == OperandKind::REGISTER) code.b_number = own_number(code.b_number);
   if (code.mode != Mode::SCALAR) code.c = own_number(code.c);
   if (code.mode == Mode::VECTOR) code.destination = own_number(code.destination);
+  if (code.a_kind == OperandKind::SCALAR_REGISTER) code.a_number = own_scalar(code.a_number);
+  if (code.b_kind == OperandKind::SCALAR_REGISTER) code.b_number = own_scalar(code.b_number);
+  if (code.mode == Mode::SCALAR) code.c = own_scalar(code.c);
+  if (code.mode != Mode::VECTOR) code.destination = own_scalar(code.destination);
+  if (code.indexed) code.element = own_scalar(code.element);
   return code;
 }
 
@@ -216,6 +227,7 @@ bool ExecuteUnit::step() {
     if (core_.faulted()) return false;
   }
   turns_[context_] += bits.rotate;
+  scalar_turns_ += bits.rotate_scalars;
   active_ = !bits.last;
   ++position_;
   return true;
@@ -304,7 +316,11 @@ void ExecuteUnit::compute(const Instruction& code, std::uint64_t n, const float*
   float result;
   if (code.mode == Mode::REDUCE) {
     result = reduce(code.op, n, a, b);
-    registers_[code.c].empty[context_] = true;
+    auto& empty = registers_[code.c].empty;
+    if (n > share_)
+      std::fill(std::begin(empty), std::end(empty), true);
+    else
+      empty[context_] = true;
   } else if (is_iterative(code.op)) {
     result = iterative(code.op, *a, has_b(code.op) ? *b : 0);
   } else {

@@ -39,6 +39,7 @@ class ExecuteUnit {
   // The instruction with the registers' own numbers instead of their names.
   Instruction renamed(Instruction code) const;
   std::uint64_t own_number(std::uint64_t name) const;
+  std::uint64_t own_scalar(std::uint64_t name) const;
   bool start();
   bool step();
   bool available(const Code& code);
@@ -60,6 +61,7 @@ class ExecuteUnit {
   std::vector<Code> code_;
   std::vector<Register> registers_;
   std::vector<Scalar> scalars_;
+  std::uint64_t scalar_turns_ = 0;    // the same of the scalar registers
   std::vector<std::uint64_t> turns_;  // of each context: how often its registers have rotated
   std::vector<float> zeros_, broadcast_, other_broadcast_;
   std::vector<std::uint8_t> scratch_[FetchQueue::limit];  // rows that do not lie together, by queue

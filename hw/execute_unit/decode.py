@@ -87,6 +87,7 @@ class Decode(wiring.Component):
             o.length.eq(code.length),
             o.clear.eq(code.clear & Value.cast(code.a.kind).matches(*REGISTERS)),
             o.rotate.eq(code.rotate),
+            o.rotate_scalars.eq(code.rotate_scalars),
             o.extreme.eq(self._is(VectorOp.MAX, VectorOp.MIN)),
             o.needs_scalar.eq((code.a.kind == OperandKind.SCALAR) | (code.b.kind == OperandKind.SCALAR)),
             o.bad_token.eq(self.i.bad),

@@ -126,11 +126,13 @@ class Instruction(data.Struct):
     i + 8 are combined, the latter as ``a`` and the former as ``c`` of ADD, MAX or MIN, then i and i + 4, i + 2, i + 1.
     So the result is the same for any number of lanes. An empty register has the sum +0.0, a row of -0.0 alone -0.0;
     MAX and MIN ignore NaNs. ``c`` names a vector register for the partial results, neither ``a`` nor ``b``; it is
-    empty afterwards.
+    empty afterwards, in all contexts if the row is longer than a context's share. Instructions behind a reduction go
+    on while its tree is computed, except those that name the destination or write to register ``c``.
 
     With ``rotate``, the vector registers 0 to R - 1 of this context rotate after this instruction: what is named n is
     named n + 1 from then on, and R - 1 becomes 0. R is ``Config.rotating_registers``, half of the vector registers (a
-    power of two, rounded down). At a launch the names are the registers' own.
+    power of two, rounded down). With ``rotate_scalars`` so do scalar registers 0 to S - 1, S being
+    ``Config.rotating_scalars``; these names are the same in all contexts. At a launch the names are the registers' own.
     """
 
     op: VectorOp
@@ -145,7 +147,8 @@ class Instruction(data.Struct):
     indexed: 1
     element: 4
     rotate: 1
-    reserved: 2
+    rotate_scalars: 1
+    reserved: 1
 
 
 INSTRUCTION_BITS = 40

@@ -142,6 +142,7 @@ class Model:
     def __post_init__(self) -> None:
         self.own_scalars: list[int | None] = [None] * self.config.scalars
         self.turns = [0] * self.config.context_count
+        self.scalar_turns = 0
         self.memory = np.zeros((self.config.vector_registers, self.config.vl_max), np.uint32)
         self.written: set[tuple[int, int]] = set()
         """Contexts and registers of theirs that are not empty."""
@@ -157,6 +158,7 @@ class Model:
         if code["op"] is not VectorOp.NOP:
             self._do(code, make_row, make_scalar)
         self.turns[context] += code.get("rotate", 0)
+        self.scalar_turns += code.get("rotate_scalars", 0)
 
     def _renamed(self, code: dict[str, Any]) -> dict[str, Any]:
         """The instruction with the vector registers' own numbers."""
@@ -166,16 +168,22 @@ class Model:
             around = self.config.rotating_registers
             return (number - self.turns[self.context]) % around if number < around else number
 
+        def own_scalar(number: int) -> int:
+            around = self.config.rotating_scalars
+            return (number - self.scalar_turns) % around if number < around else number
+
         for name in "ab":
             operand = {"kind": OperandKind.REGISTER, "number": 0, **code.get(name, {})}
             if operand["kind"] is OperandKind.REGISTER:
                 operand["number"] = own(operand["number"])
+            if operand["kind"] is OperandKind.SCALAR_REGISTER:
+                operand["number"] = own_scalar(operand["number"])
             code[name] = operand
         code["c"], code["destination"] = code.get("c", 0), code.get("destination", 0)
-        if mode is not Mode.SCALAR:
-            code["c"] = own(code["c"])
-        if mode is Mode.VECTOR:
-            code["destination"] = own(code["destination"])
+        code["c"] = own_scalar(code["c"]) if mode is Mode.SCALAR else own(code["c"])
+        code["destination"] = (own if mode is Mode.VECTOR else own_scalar)(code["destination"])
+        if code.get("indexed"):
+            code["element"] = own_scalar(code["element"])
         return code
 
     def _do(self, code: dict[str, Any], make_row: Any, make_scalar: Any) -> None:
@@ -197,7 +205,9 @@ class Model:
             if mode is Mode.REDUCE:
                 b = self._operand(code["b"], count, make_row, make_scalar) if op in WITH_B else None
                 result: Any = reduce(op, a, b)
-                self.written.discard((self.context, code["c"]))
+                shared = count > self.config.context_beats * self.config.lanes
+                for context in range(self.config.context_count) if shared else (self.context,):
+                    self.written.discard((context, code["c"]))
             else:
                 result = self._result(op, code, a, self._addend(code, count), make_row, make_scalar)
         self._clear(code)

@@ -92,6 +92,8 @@ class Generator:
             codes += self.instructions()
         if self.rotates and self.rng.random() < 0.5:
             self.rng.choice(codes)["rotate"] = 1
+        if self.config.scalars and self.rng.random() < 0.3:
+            self.rng.choice(codes)["rotate_scalars"] = 1
         return codes
 
     def instructions(self) -> list[Code]:
