@@ -22,6 +22,7 @@ class ExecuteUnit {
     Instruction bits;
     bool legal = false;
     bool scalar = false;  // pops the scalar queue
+    bool adds_b = false;  // b instead of c
   };
   struct Register {
     std::vector<float> elements;
@@ -48,7 +49,8 @@ class ExecuteUnit {
                const float** data);
   // Element of vector register a that the index names; false, with a fault, if there is none.
   bool element(const Instruction& code, const float** data);
-  void compute(const Instruction& code, std::uint64_t elements, const float* a, const float* b, std::uint64_t scalar);
+  void compute(const Code& whole, const Instruction& code, std::uint64_t elements, const float* a, const float* b,
+               std::uint64_t scalar);
   // One of the operations that rows have, from MOVE to EQUAL, element by element; d may be one of the sources.
   void operate(std::uint64_t op, std::uint64_t n, float* d, const float* a, const float* b, const float* c,
                std::uint64_t scalar);

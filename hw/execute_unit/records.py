@@ -75,8 +75,8 @@ class Copies(data.Struct):
 def issue_layout(config: Config) -> data.StructLayout:
     """One pass of a row through the lanes.
 
-    ``c_used``: ``c`` is read; without it the addend is +0.0. ``fix``: the third pass of a division, which
-    takes its addend from operand ``b``. ``partial``: a pass that does not count, since another of its instruction does.
+    ``c_used``: ``c`` is read; without it the addend is +0.0, or operand ``b`` with ``adds_b``. ``absolute``: operand ``a``
+    without its sign. ``fix``: the third pass of a division, which takes its addend from operand ``b``, too. ``partial``: a pass that does not count, since another of its instruction does.
     ``context``: whose share of the registers is meant. ``c_scalar``, ``to_scalar``: ``c``, ``destination`` is a scalar
     register.
 
@@ -96,6 +96,8 @@ def issue_layout(config: Config) -> data.StructLayout:
             "c": register_number(config),
             "c_used": 1,
             "c_scalar": 1,
+            "adds_b": 1,
+            "absolute": 1,
             "indexed": 1,
             "index": range(config.scalars),
             "reduces": 1,

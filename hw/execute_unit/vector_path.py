@@ -89,6 +89,7 @@ class VectorPath(wiring.Component):
             addend.read_data.eq(registers.c_data),
             self.flying.eq(addend.flying),
             a.pick.eq(pick),
+            a.absolute.eq(row.absolute),
             a.neutral.eq(neutral(Value.cast(row.op))),
         ]
         self._select(m, a, row.a, registers.a_data)
@@ -121,6 +122,7 @@ class VectorPath(wiring.Component):
                 row.op.eq(combine.op), row.negate_product.eq(0), row.negate_addend.eq(0), row.fix.eq(0),
                 row.a.kind.eq(OperandKind.REGISTER), row.a.zero.eq(0), row.a.register.eq(combine.register),
                 row.c.eq(combine.register), row.c_used.eq(1), row.c_scalar.eq(0), row.context.eq(0),
+                row.adds_b.eq(0), row.absolute.eq(0),
                 row.destination.eq(Mux(combine.final, combine.target, combine.register)),
                 row.to_scalar.eq(combine.final), row.copies.as_value().eq(~0),
                 row.indexed.eq(0), row.reduces.eq(0), row.iterative.eq(IterativeOp.NONE),
@@ -214,7 +216,7 @@ class VectorPath(wiring.Component):
             addend.c_used.eq(row.c_used & ~first),
             addend.extreme.eq(first & op.matches(LaneOp.MAX, LaneOp.MIN)),
             addend.negative.eq(first & (op != LaneOp.MIN)),
-            addend.fix.eq(row.fix),
+            addend.fix.eq(row.fix | row.adds_b),
             addend.address.eq(self._place(row.destination, row.to_scalar)),
             addend.copies.eq(row.copies),
             registers.c_address.eq(addend.read_address),

@@ -77,8 +77,8 @@ class Mode(enum.Enum, shape=2):
     register ``a`` as a row of one element.
     """
     REDUCE = 2
-    """The ``length`` elements of a row become one, in scalar register ``destination``. For ADD (the sum of ``a``), FMA
-    and MUL_ADD (the sum of ``a * b``), MAX and MIN.
+    """The ``length`` elements of a row become one, in scalar register ``destination``. For ADD (the sum of ``a``), ABS
+    (the sum of the absolute values of ``a``), FMA and MUL_ADD (the sum of ``a * b``), MAX and MIN.
     """
 
 
@@ -97,7 +97,8 @@ class Operand(data.Struct):
 class Instruction(data.Struct):
     """One instruction, 40 bits.
 
-    ADD: ``d = a + c``; SUBTRACT: ``d = a - c``; MULTIPLY: ``d = a * b``; FMA, MUL_ADD: ``d = a * b + c``;
+    ADD: ``d = a + c``; SUBTRACT: ``d = a - c``; both, if there is an operand ``b`` (that is not 0), of it instead of
+    ``c``; MULTIPLY: ``d = a * b``; FMA, MUL_ADD: ``d = a * b + c``;
     MAX, MIN: ``d = a > c ? a : c``, ``d = a < c ? a : c``; GREATER, LESS, EQUAL: ``d = a > c``, ``d = a < c``,
     ``d = a == c``; SELECT: ``d = b != 0 ? a : c``; DIVIDE: ``d = a / b``; SCALE: ``d = a * 2**b``; all others of ``a``
     only.

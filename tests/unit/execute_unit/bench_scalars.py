@@ -90,6 +90,23 @@ async def reductions_of_any_length(dut, op):
 
 
 @cocotb.test()
+async def sums_of_two_operands(dut):
+    """ADD and SUBTRACT of ``a`` and ``b``, from wherever they are, whatever is in ``c``."""
+    config = bench_config()
+    b = [Q1, {"kind": REGISTER, "number": 1}, {"kind": OWN, "number": 0}, {"kind": SCALAR}]
+    move = [{"op": VectorOp.MOVE, "a": Q0, "destination": n} for n in range(2)]
+    out = {"op": VectorOp.STORE, "a": {"kind": REGISTER}}
+    for op in (VectorOp.ADD, VectorOp.SUBTRACT):
+        callbacks = [[pop(0), *move, {"op": op, "a": Q0, "b": one}, out] for one in b]
+        callbacks += [[pop(0), pop(1), on_scalars(op, 2, 0, c=1) | {"b": {"kind": OWN, "number": 1}}, store(2)]]
+        for first in range(0, len(callbacks), config.callbacks):
+            some = callbacks[first : first + config.callbacks]
+            while sum(map(len, some)) > config.instructions:
+                some.pop()
+            await run(dut, [min(9, config.vl_max)], some, [*range(len(some))] * 3)
+
+
+@cocotb.test()
 async def sums_of_zeros_and_infinities(dut):
     """A row of -0.0 has the sum -0.0, an empty register +0.0; infinities cancel to the one NaN."""
     config = bench_config()

@@ -15,6 +15,8 @@ ONE = 0x3F800000
 WITH_B = (VectorOp.MULTIPLY, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.SELECT, VectorOp.DIVIDE, VectorOp.SCALE)
 WITH_C = (VectorOp.ADD, VectorOp.SUBTRACT, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.MAX, VectorOp.MIN, VectorOp.SELECT,
           VectorOp.GREATER, VectorOp.LESS, VectorOp.EQUAL)  # fmt: skip
+ADDS_B = (VectorOp.ADD, VectorOp.SUBTRACT)
+"""What adds ``b``, if there is one, instead of ``c``."""
 NEUTRAL = {VectorOp.MAX: 0xFF800000, VectorOp.MIN: 0x7F800000}
 """What partial results start from; those of sums from -0.0."""
 _libm = ctypes.CDLL(ctypes.util.find_library("m"))
@@ -96,6 +98,8 @@ def reduce(op: VectorOp, a: np.ndarray, b: np.ndarray | None) -> int:
     """The partial results, each in order, then the tree."""
     neutral = NEUTRAL.get(op, 1 << 31)
     combine = op if op in NEUTRAL else VectorOp.ADD
+    if op is VectorOp.ABS:
+        op, a = VectorOp.ADD, a & np.uint32(0x7FFFFFFF)
     partial = np.full(PARTIAL_SUMS, neutral, np.uint32)
     for first in range(0, len(a), PARTIAL_SUMS):
         part = slice(first, min(first + PARTIAL_SUMS, len(a)))
@@ -163,6 +167,8 @@ class Model:
     def _renamed(self, code: dict[str, Any]) -> dict[str, Any]:
         """The instruction with the vector registers' own numbers."""
         mode, code = code.get("mode", Mode.VECTOR), dict(code)
+        b = {"kind": OperandKind.REGISTER, "number": 0, **code.get("b", {})}
+        code["adds_b"] = code["op"] in ADDS_B and (b["kind"], b["number"]) != (OperandKind.REGISTER, 0)
 
         def own(number: int) -> int:
             around = self.config.rotating_registers
@@ -263,7 +269,10 @@ class Model:
             self.scalars.append(count)
             count &= 0xFFFFFF
             return canonical(floats(a) / np.float32(count)) if count else a
-        b = self._operand(code["b"], len(a), make_row, make_scalar) if op in WITH_B else np.zeros(1, np.uint32)
+        adds_b = code["adds_b"]
+        has_b = op in WITH_B or adds_b
+        b = self._operand(code["b"], len(a), make_row, make_scalar) if has_b else np.zeros(1, np.uint32)
+        c = b if adds_b else c
         if op.value >= VectorOp.RECIPROCAL.value:
             return np.array([scalar_only(op, int(a[0]), int(b[0]))], np.uint32)
         return ternary(op, a, b, c) if op in WITH_B else binary(op, a, c)
