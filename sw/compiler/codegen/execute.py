@@ -10,6 +10,7 @@ from daedal.compiler.dialects import dlc, slc, slcv
 from daedal.compiler.transforms.rows import loop_name
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import Config
+from daedal.hw.isa.execute import Mode
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField
 
@@ -64,16 +65,19 @@ class ExecuteCode:
         self, op: dlc.CallbackOp, accumulators: Mapping[SSAValue, int], constants: Mapping[SSAValue, int]
     ) -> Code:
         try:
-            return CallbackSelection(op, accumulators, constants, self.config, self._length).run()
+            code = CallbackSelection(op, accumulators, constants, self.config, self._length).run()
         except UnsupportedOperation as error:
             loop = loop_name(self.loops[op.token.value.data])
             raise UnsupportedOperation(f"{loop}, configuration {self.config.name}: {error}") from error
+        if len(constants) <= self.config.scalars - self.config.rotating_scalars:
+            _rotate(code)
+        return code
 
     def _constants(self) -> dict[SSAValue, int]:
         """Constant -> scalar register."""
         values = [op.result for op in self.program.body.block.ops if isinstance(op, dlc.ScalarOp)]
         self._limit("scalar registers for constants", len(values), self.config.scalars)
-        return {value: register for register, value in enumerate(values)}
+        return {value: self.config.scalars - 1 - n for n, value in enumerate(values)}
 
     def _callbacks(self) -> list[dlc.CallbackOp]:
         return [op for op in self.program.body.block.ops if isinstance(op, dlc.CallbackOp)]
@@ -122,3 +126,11 @@ class ExecuteCode:
             raise UnsupportedOperation(
                 f"the callbacks need {needed} {what}; configuration {self.config.name} has {there}"
             )
+
+
+def _rotate(code: Code) -> None:
+    """After a reduction the scalar registers rotate, so that the next one's result has another place and need not wait
+    until all is done with this one's.
+    """
+    if any(members.get("mode") is Mode.REDUCE for members in code):
+        code[-1]["rotate_scalars"] = 1
