@@ -32,10 +32,10 @@ class ExecuteUnit(wiring.Component):
     the one before, and first ``Reciprocal.latency`` cycles for a count other than the last.
 
     Instructions on scalars go the same way, as rows of one element. Those for the iterative unit leave the way to
-    others until their result comes: only what names its register waits, and the next of them. A reduction accumulates a
-    beat per cycle, but ``PARTIAL_SUMS`` elements in no less than ``LOOP`` cycles. The at most four steps of its tree are
-    ``READ_AFTER_WRITE`` cycles apart; their beats take cycles from the instructions behind it, which go on otherwise:
-    only what names its scalar register waits, or writes the register of its partial results.
+    others until their result comes: only what names its register waits, and the next of them. A reduction accumulates
+    a beat per cycle, but ``PARTIAL_SUMS`` elements in no less than ``LOOP`` cycles. The at most four steps of its tree
+    are ``READ_AFTER_WRITE`` cycles apart; their beats take cycles from the instructions behind it, which go on
+    otherwise: only what names its scalar register waits, or writes the register of its partial results.
 
     Members
     -------
@@ -125,7 +125,9 @@ class ExecuteUnit(wiring.Component):
             dispatch.long.eq(store.long), dispatch.read_long.eq(store.read_long),
             dispatch.read_register.eq(store.read_register),
             self.mark_store_data.eq(store.mark),
-            self.idle.eq(front.empty & ~issue.active & ~path.flying & store.idle & ~dispatch.pending & ~dispatch.reducing),
+            self.idle.eq(
+                front.empty & ~issue.active & ~path.flying & store.idle & ~dispatch.pending & ~dispatch.reducing
+            ),
         ]  # fmt: skip
         self._join_path(m)
         self._catch_faults(m)

@@ -75,10 +75,10 @@ class Copies(data.Struct):
 def issue_layout(config: Config) -> data.StructLayout:
     """One pass of a row through the lanes.
 
-    ``c_used``: ``c`` is read; without it the addend is +0.0, or operand ``b`` with ``adds_b``. ``absolute``: operand ``a``
-    without its sign. ``fix``: the third pass of a division, which takes its addend from operand ``b``, too. ``partial``: a pass that does not count, since another of its instruction does.
-    ``context``: whose share of the registers is meant. ``c_scalar``, ``to_scalar``: ``c``, ``destination`` is a scalar
-    register.
+    ``c_used``: ``c`` is read; without it the addend is +0.0, or operand ``b`` with ``adds_b``. ``absolute``: operand
+    ``a`` without its sign. ``fix``: the third pass of a division, which takes its addend from operand ``b``, too.
+    ``partial``: a pass that does not count, since another of its instruction does. ``context``: whose share of the
+    registers is meant. ``c_scalar``, ``to_scalar``: ``c``, ``destination`` is a scalar register.
 
     With ``indexed`` the scalar register ``index`` has the number of operand ``a``'s element, and the row waits for all
     results before it. ``reduces``: results go round ``area`` of the destination, and are added to from the second round

@@ -20,9 +20,9 @@ def neutral(op: Value) -> Value:
 
 
 def combine_layout(config: Config) -> data.StructLayout:
-    """A beat of a tree: beat ``beat`` of ``register`` becomes itself combined by ``op`` with the elements ``pick`` further
-    on in the beat that is ``offset`` further on. The ``final`` one is for scalar register ``target``. ``alone``: there
-    is nothing to combine with.
+    """A beat of a tree: beat ``beat`` of ``register`` becomes itself combined by ``op`` with the elements ``pick``
+    further on in the beat ``offset`` further on. The ``final`` one is for scalar register ``target``. ``alone``:
+    there is nothing to combine with.
     """
     return data.StructLayout(
         {
@@ -42,8 +42,8 @@ class ReduceTree(wiring.Component):
     """Combines the partial results of reductions: the upper half of them with the lower, and again, down to one.
 
     A row of n beats has n beats of partial results, ``PARTIAL_SUMS`` elements at most, with what changes nothing behind
-    the row's last element. Each halving begins ``READ_AFTER_WRITE`` cycles after the last beat of what it needs, so trees
-    of several rows are under way at a time. What is due goes before all else.
+    the row's last element. Each halving begins ``READ_AFTER_WRITE`` cycles after the last beat of what it needs, so
+    trees of several rows are under way at a time. What is due goes before all else.
 
     Members
     -------
@@ -165,8 +165,8 @@ def _below(power: Value) -> Value:
 class PartialAreas(wiring.Component):
     """Gives out the places for partial results, which all lie in one vector register at a time.
 
-    An area is ``partial_beats`` long. A row that has more beats than a context owns takes any, one of fewer those of its
-    context's share, in turn.
+    An area is ``partial_beats`` long. A row that has more beats than a context owns takes any, one of fewer those of
+    its context's share, in turn.
 
     Members
     -------

@@ -21,8 +21,8 @@ class StorePort(wiring.Component):
 
     A row starts when the queue has room for all of it and when all rows issued before it have been issued to
     the end; a scalar register when the reduction for it has ended, too. Scalars that wait for theirs are kept in a
-    queue of ``SCALARS_AHEAD``. From then on it goes as if it went through the lanes: a beat is read in the cycle in which a
-    result issued with it would be written. So it finds all results of rows before it, and what is issued
+    queue of ``SCALARS_AHEAD``. From then on it goes as if it went through the lanes: a beat is read in the cycle in
+    which a result issued with it would be written. So it finds all results of rows before it, and what is issued
     after its start cannot overtake it.
 
     Members

@@ -114,8 +114,8 @@ class ExecuteCode:
                     if isinstance(op, dlc.PushScalarOp)]  # fmt: skip
             for keep, push in zip(kept, sent, strict=False):
                 constant = push.value.owner
-                is_number = isinstance(constant, arith.ConstantOp) and isinstance(constant.value, FloatAttr)
-                if is_number and isfinite(constant.value.value.data):
+                number = constant.value if isinstance(constant, arith.ConstantOp) else None
+                if isinstance(number, FloatAttr) and isfinite(number.value.data):
                     found.add(constants[keep.scalar])
         return found
 

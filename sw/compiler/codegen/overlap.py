@@ -172,13 +172,15 @@ class Overlap:
         return [*({**one, "last": 0} for one in code[:-1]), {**code[-1], "last": 1, "rotate": 1, "rotate_scalars": 1}]
 
     def end(self, parts: Parts, end: Code) -> Code:
-        """The callback of the loop's end, after what is left of the last iterations; rows and weights are empty then."""
+        """The callback of the loop's end, after what is left of the iterations; rows and weights are empty then."""
         left = [code for name in range(parts.distance, 0, -1) for code in self._second(parts, name)]
-        spare, clears = self.config.scalars - self.constants - 1, []
+        clears: Code = []
+        spare = self.config.scalars - self.constants - 1
         for name in range(1, parts.distance + 1):
             for kind in (VECTOR, SCALAR):
                 operand = {"kind": kind, "number": name}
-                clears.append({"op": VectorOp.MOVE, "mode": Mode.SCALAR, "destination": spare, "a": operand, "clear": 1})
+                move = {"op": VectorOp.MOVE, "mode": Mode.SCALAR, "destination": spare}
+                clears.append({**move, "a": operand, "clear": 1})
         code = [*left, *self.moved(end), *clears]
         return [*({**one, "last": 0} for one in code[:-1]), {**code[-1], "last": 1}]
 
@@ -189,7 +191,7 @@ class Overlap:
         return [self._named({**code, "rotate_scalars": 0}, parts, name, {}, beyond) for code in parts.second]
 
     def moved(self, code: Code) -> Code:
-        """Code of the same program with accumulators in the last vector registers, out of the way of those that rotate."""
+        """Code with accumulators in the last vector registers, out of the way of those that rotate."""
         return [self._mapped(one, self._own, lambda n: n) for one in code]
 
     def _own(self, register: int) -> int:
@@ -208,9 +210,7 @@ class Overlap:
 
         return self._mapped(code, vector, scalar)
 
-    def _mapped(
-        self, code: Instruction, vector: Callable[[int], int], scalar: Callable[[int], int]
-    ) -> Instruction:
+    def _mapped(self, code: Instruction, vector: Callable[[int], int], scalar: Callable[[int], int]) -> Instruction:
         maps = {VECTOR: vector, SCALAR: scalar}
         new = dict(code)
         for operand, (kind, number) in zip("ab", _operands(code), strict=False):
@@ -223,7 +223,6 @@ class Overlap:
             new["destination"] = (scalar if to_scalar else vector)(_number(code, "destination"))
             new["c"] = (scalar if _mode(code) is Mode.SCALAR else vector)(_number(code, "c")) if "c" in code else 0
         return new
-
 
     def leaves_alone(self, parts: Parts, codes: Iterable[Code]) -> bool:
         """Whether other callbacks write nothing that must be empty when the loop begins."""

@@ -373,12 +373,14 @@ class CallbackSelection:
     def _reduce(self, op: slcv.ReduceOp) -> None:
         a, b, kind = op.rows[0], op.rows[-1], VectorOp[op.kind.data.upper()]
         if isinstance(a.owner, math.AbsFOp) and self._summed(a.owner) is op:
-            kind, length = VectorOp.ABS, self._width(a)
-            members = {"a": self._as_operand(a.owner.operand)}
-            self._places.alias(a, a.owner.operand)
+            kind, source = VectorOp.ABS, a.owner.operand
+            members: dict[str, object] = {"a": self._as_operand(source)}
+            self._places.alias(a, source)
+        elif len(op.rows) > 1:
+            members = self._factors(a, b)
         else:
-            length = self._width(a)
-            members = self._factors(a, b) if len(op.rows) > 1 else {"a": self._as_operand(a)}
+            members = {"a": self._as_operand(a)}
+        length = self._width(a)
         self._finish(op, kind, c=self._places.spare_register(), length=length, **members)
         self._code[-1]["mode"] = Mode.REDUCE
 

@@ -143,7 +143,8 @@ async def time_of_reductions(dut):
     driver = await run(dut, [beats * config.lanes], [[reduce(VectorOp.FMA) | {"rotate_scalars": 1}]], [0] * count)
     period = (driver.last_beat - driver.first_beat + 1) / count
     under_way = max(1, config.register_beats * config.lanes // PARTIAL_SUMS)
-    least = max(cycles_of_a_row(config, beats), (beats + 5 * READ_AFTER_WRITE) / min(under_way, config.rotating_scalars))
+    places = min(under_way, config.rotating_scalars)
+    least = max(cycles_of_a_row(config, beats), (beats + 5 * READ_AFTER_WRITE) / places)
     cocotb.log.info("a reduction of %d beats every %.1f cycles", beats, period)
     assert period <= 1.1 * least + 2, (period, least)
 
@@ -179,8 +180,8 @@ async def time_of_rows_that_others_weigh(dut):
 @cocotb.test()
 @cocotb.parametrize(idle=[0.0, 0.4], seed=[1, 2, 3])
 async def reductions_of_all_lengths_in_a_row(dut, idle, seed):
-    """Of every operation and length in any order, in any context, with those that use, overwrite and store the result and
-    those that need the register of the partial results right behind, and others between.
+    """Of every operation and length in any order, in any context, with those that use, overwrite and store the result
+    and those that need the register of the partial results right behind, and others between.
     """
     config, rng = bench_config(), random.Random(seed)
     share = config.context_beats * config.lanes
