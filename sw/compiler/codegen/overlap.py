@@ -118,7 +118,7 @@ class Overlap:
         rows, weights = ([n for kind, n in taken if kind is wanted] for wanted in (VECTOR, SCALAR))
         if len(rows) != 1 or len(weights) != 1 or not self._is_sum(second, rows[0], weights[0], end):
             return None
-        mine = {register for code in second for register in _written(code)}
+        mine = {register for code in second for register in _written(code)} - {(SCALAR, weights[0])}
         if any(register in mine for code in first for register in (*_operands(code), *_written(code))):
             return None
         beats = sum(-(-self._elements(code) // self.config.lanes) for code in iteration)
