@@ -237,6 +237,11 @@ class Config:
         return 1 << (self.vector_registers // 2).bit_length() - 1
 
     @property
+    def rotating_scalars(self) -> int:
+        """Scalar registers whose names can rotate: at most half of them, a power of two."""
+        return 1 << max(1, self.scalars // 2).bit_length() - 1
+
+    @property
     def hash(self) -> int:
         """32 bits that tell this machine from any other."""
         text = repr(sorted((k, v) for k, v in asdict(self).items() if k != "name"))

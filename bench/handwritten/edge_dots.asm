@@ -1,27 +1,20 @@
-; Dot products, first part: sums of x[columns[e]] * y[v] by element mod 16, for pointers[v] <= e < pointers[v + 1];
-; products are rounded. tree_lines and tree_elements make numbers of them, in the order of the machine's own reductions.
+; Dot products, the first part of message passing: the sum of x[columns[e]] * y[v], in the order of the machine's
+; reductions, for pointers[v] <= e < pointers[v + 1]; products are rounded. csr weighs rows by them.
 ;
 ; arg0  rows of y                arg4  x, rows of 256 bytes
-; arg1  pointers, int32          arg5  out, rows of 64 bytes, one for each e
+; arg1  pointers, int32          arg5  out, 4 bytes for each e
 ; arg2  columns, int32           arg6  rows of x
 ; arg3  end of the columns       arg7  columns + 1          arg8  end of the pointers
 ; arg9  y, rows of 256 bytes
 ;
-; Lines: 16 1/4 for each row of x, 4 written; 16 for each row of y. Pieces of 16 elements add up in the partial results
-; that a reduction would have, without waiting for its tree: 19 cycles in the lanes. Memory bounds it. Share of one
-; line per cycle, partial results included: 0.98.
-length 0 elements = 16
-callback 0 start = 0                                    ; a row that is multiplied with many, in four registers
-instruction 0 code op=move a.kind=queue destination=4
-instruction 1 code op=move a.kind=queue destination=5
-instruction 2 code op=move a.kind=queue destination=6
-instruction 3 code op=move a.kind=queue destination=7 last=1
-callback 1 start = 4                                    ; one of the many
-instruction 4 code op=multiply a.kind=queue b.number=4 destination=0
-instruction 5 code op=mul_add a.kind=queue b.number=5 c=0 destination=0
-instruction 6 code op=mul_add a.kind=queue b.number=6 c=0 destination=0
-instruction 7 code op=mul_add a.kind=queue b.number=7 c=0 destination=0
-instruction 8 code op=store a.number=0 rotate=1 last=1
+; Lines: 16 1/4 for each row of x, 1/4 written; 16 for each row of y. A reduction of 16 beats and a tree of 5 for each
+; row of x: 21 cycles in the lanes bound it. Registers rotate as in block_scores. Share of the lanes: 0.96.
+length 0 elements = 64
+callback 0 start = 0                                    ; a row that is multiplied with many
+instruction 0 code op=move a.kind=queue destination=0 rotate=1 last=1
+callback 1 start = 1                                    ; one of the many
+instruction 1 code op=mul_add mode=reduce a.kind=queue b.number=1 c=7 destination=0
+instruction 2 code op=store mode=scalar a.kind=scalar_register a.number=0 rotate_scalars=1 last=1
 
 level 0 control enable=1 induction=r0                   ; a row of y
 level 0 lower = 0
@@ -42,43 +35,19 @@ level 1 load0_base = arg2
 level 1 load0_limit = arg3
 level 1 check enable=1 load=0 kind=index
 level 1 check_limit = arg6
-event 1 control first=0 count=4                         ; level 0, iteration: the row of y
+event 1 control first=0 count=1                         ; level 0, iteration: the row of y
 step 0 control fetch_enable=1 fetch_index=r0 token_enable=1
 step 0 token = 0
 step 0 fetch_base = arg9
 step 0 fetch_pitch = 256
-step 0 fetch_size = 64
-step 1 control fetch_enable=1 fetch_index=r0
-step 1 fetch_base = arg9 + 64
+step 0 fetch_size = 256
+event 5 control first=1 count=1                         ; level 1, iteration: a row of x
+step 1 control fetch_enable=1 fetch_index=r3 token_enable=1 store_enable=1 store_index=r4
+step 1 token = 1
+step 1 store_base = arg5
+step 1 store_pitch = 4
+step 1 store_size = 4
+step 1 fetch_base = arg4
 step 1 fetch_pitch = 256
-step 1 fetch_size = 64
-step 2 control fetch_enable=1 fetch_index=r0
-step 2 fetch_base = arg9 + 128
-step 2 fetch_pitch = 256
-step 2 fetch_size = 64
-step 3 control fetch_enable=1 fetch_index=r0
-step 3 fetch_base = arg9 + 192
-step 3 fetch_pitch = 256
-step 3 fetch_size = 64
-event 5 control first=4 count=4                         ; level 1, iteration: a row of x
-step 4 control fetch_enable=1 fetch_index=r3 token_enable=1 store_enable=1 store_index=r4
-step 4 token = 1
-step 4 store_base = arg5
-step 4 store_pitch = 64
-step 4 store_size = 64
-step 4 fetch_base = arg4
-step 4 fetch_pitch = 256
-step 4 fetch_size = 64
-step 5 control fetch_enable=1 fetch_index=r3
-step 5 fetch_base = arg4 + 64
-step 5 fetch_pitch = 256
-step 5 fetch_size = 64
-step 6 control fetch_enable=1 fetch_index=r3
-step 6 fetch_base = arg4 + 128
-step 6 fetch_pitch = 256
-step 6 fetch_size = 64
-step 7 control fetch_enable=1 fetch_index=r3
-step 7 fetch_base = arg4 + 192
-step 7 fetch_pitch = 256
-step 7 fetch_size = 64
+step 1 fetch_size = 256
 control 0 run = 0

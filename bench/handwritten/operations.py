@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from bench.handwritten.arithmetic import Floats, Integers, fused_sums, sums, tree
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
-from daedal.driver.layout import row_mapping
 from daedal.driver.record import Stats
 from daedal.hw.isa.assembler import assemble
 
@@ -26,13 +25,6 @@ BLOCK = 16
 
 LINE = 16
 """Bytes of a line of the configurations that the shares are of."""
-
-PARTIAL, QUARTER = 64, 16
-"""Bytes of 16 partial results, and of the 4 that two levels of the tree leave of them."""
-
-
-EXTRA = 16
-"""Rows that the programs of the tree go through behind those there are: twice the contexts of ddr3."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +65,6 @@ class Session:
         """The address of an array and that after it."""
         first = self.arena.upload(array)
         return first, first + array.nbytes
-
-    def partial(self, rows: int) -> int:
-        """The address of room for so many rows of partial results, which lie in all banks in turn."""
-        return self.arena.reserve(PARTIAL * (rows + EXTRA), mapping=row_mapping(PARTIAL, self.device.config))
 
     def launch(self, name: str, *arguments: int) -> None:
         """Queue the program of this name."""
@@ -217,25 +205,15 @@ def _triples(rng: np.random.Generator, size: Size, program: str, terms: Callable
     expected = tree(terms(entities[heads], relations[kinds], entities[tails]))
 
     def launch(session: Session) -> int:
-        partial = session.partial(count)
-        (first, end), (kind, kinds_end), (tail, _) = (session.array(array) for array in (heads, kinds, tails))
+        out = session.arena.reserve(4 * count)
+        (first, end), (kind, kinds_end), (tail, tails_end) = (session.array(array) for array in (heads, kinds, tails))
         session.launch(program, count, first, kind, tail, session.table("entities", entities),
-                       session.table("relations", relations), partial, len(entities), len(relations), end,
-                       kinds_end)  # fmt: skip
-        return _tree(session, partial, count)
+                       session.table("relations", relations), out, len(entities), len(relations), end, kinds_end,
+                       tails_end)  # fmt: skip
+        return out
 
     data = {"entities": entities, "relations": relations, "heads": heads, "kinds": kinds, "tails": tails}
     return Case(data, expected, _traffic(heads, kinds, tails, expected, rows=3 * count), launch)
-
-
-def _tree(session: Session, partial: int, count: int) -> int:
-    """The address of what is left of each 16 partial results."""
-    quarters = session.arena.reserve(QUARTER * (count + 2 * EXTRA), mapping=session.device.memory.array_mapping)
-    first, end = quarters + QUARTER * EXTRA, quarters + QUARTER * (count + 2 * EXTRA)
-    out = session.arena.reserve(4 * (count + EXTRA))
-    session.launch("tree_lines", count + EXTRA, partial, quarters)
-    session.launch("tree_elements", 4 * (count + EXTRA), first, out, end)
-    return out + 4 * 3
 
 
 def messages(rng: np.random.Generator, size: Size) -> Case:
@@ -247,12 +225,11 @@ def messages(rng: np.random.Generator, size: Size) -> Case:
 
     def launch(session: Session) -> int:
         edges, table = len(columns), session.table("x", x)
-        partial, out = session.partial(edges), session.arena.reserve(ROW * size.outputs)
+        found, out = session.arena.reserve(4 * edges), session.arena.reserve(ROW * size.outputs)
         at, pointers_end = session.array(pointers)
         first, end = session.array(columns)
         graph = (size.outputs, at, first, end, table)
-        session.launch("edge_dots", *graph, partial, len(x), edges + 1, pointers_end, table)
-        found = _tree(session, partial, edges)
+        session.launch("edge_dots", *graph, found, len(x), edges + 1, pointers_end, table)
         session.launch("csr", *graph, out, len(x), edges + 1, pointers_end, found, found + 4 * edges)
         return out
 
@@ -288,26 +265,24 @@ def block_scores(rng: np.random.Generator, size: Size) -> Case:
     expected = tree(keys * np.repeat(queries, np.diff(pointers), axis=0))
 
     def launch(session: Session) -> int:
-        partial = session.partial(len(keys))
+        out = session.arena.reserve(4 * len(keys))
         at, end = session.array(pointers)
-        session.launch("block_scores", size.outputs, at, 0, 0, session.table("keys", keys), partial, 0,
+        session.launch("block_scores", size.outputs, at, 0, 0, session.table("keys", keys), out, 0,
                        len(keys) + 1, end, session.table("queries", queries))  # fmt: skip
-        return _tree(session, partial, len(keys))
+        return out
 
     data = {"keys": keys, "queries": queries, "pointers": pointers}
     return Case(data, expected, _traffic(pointers, keys, queries, expected), launch)
 
 
-_TREE = ("tree_lines", "tree_elements")
-
 OPERATIONS = (
     Operation("embedding bag, sum", ("bag_sum",), bag_sum, "memory"),
     Operation("embedding bag, weighted sum", ("bag_weighted",), bag_weighted, "memory"),
     Operation("sparse x dense", ("csr",), csr, "memory"),
-    Operation("DistMult", ("distmult", *_TREE), distmult, "memory, partial results"),
-    Operation("TransE, L1", ("transe", *_TREE), transe, "lanes"),
-    Operation("message passing", ("edge_dots", *_TREE, "csr"), messages, "rows read twice"),
+    Operation("DistMult", ("distmult",), distmult, "memory"),
+    Operation("TransE, L1", ("transe",), transe, "lanes"),
+    Operation("message passing", ("edge_dots", "csr"), messages, "lanes"),
     Operation("gather of blocks", ("gather_blocks",), gather_blocks, "memory"),
-    Operation("scores of blocks", ("block_scores", *_TREE), block_scores, "memory, partial results"),
+    Operation("scores of blocks", ("block_scores",), block_scores, "lanes"),
 )
 """What the suite measures."""

@@ -22,7 +22,7 @@ bool is_extreme(std::uint64_t op) { return op == VectorOp::MAX || op == VectorOp
 bool is_iterative(std::uint64_t op) { return op >= VectorOp::RECIPROCAL; }
 
 bool reduces(std::uint64_t op) {
-  return op == VectorOp::ADD || op == VectorOp::FMA || op == VectorOp::MUL_ADD || is_extreme(op);
+  return op == VectorOp::ADD || op == VectorOp::FMA || op == VectorOp::MUL_ADD || op == VectorOp::ABS || is_extreme(op);
 }
 
 std::uint32_t bits_of(float value) {
@@ -101,6 +101,7 @@ void ExecuteUnit::clear() {
   for (auto& one : registers_) std::fill(std::begin(one.empty), std::end(one.empty), true);
   std::fill(scalars_.begin(), scalars_.end(), Scalar{});
   std::fill(turns_.begin(), turns_.end(), 0);
+  scalar_turns_ = 0;
   active_ = false;
 }
 
@@ -110,7 +111,9 @@ void ExecuteUnit::configure(const ProgramWord& word) {
   if (word.unit == Unit::INSTRUCTION) {
     const Instruction bits = Instruction::decode(word.value);
     const bool scalar = bits.a_kind == OperandKind::SCALAR || bits.b_kind == OperandKind::SCALAR;
-    code_[word.index] = {bits, legal(bits), scalar || bits.op == VectorOp::DIVIDE_COUNT};
+    const bool has_operand_b = bits.b_kind != OperandKind::REGISTER || bits.b_number != 0;
+    const bool adds_b = (bits.op == VectorOp::ADD || bits.op == VectorOp::SUBTRACT) && has_operand_b;
+    code_[word.index] = {bits, legal(bits), scalar || bits.op == VectorOp::DIVIDE_COUNT, adds_b};
   }
 }
 
@@ -124,8 +127,9 @@ bool ExecuteUnit::legal(const Instruction& code) const {
   const bool b_absent = code.b_kind == OperandKind::REGISTER && code.b_number == 0;
   const bool same_pop = code.a_kind == code.b_kind && (code.a_kind == OperandKind::SCALAR ||
                                                        (code.a_kind == OperandKind::QUEUE && code.a_number == code.b_number));
+  const bool may_add_b = (code.op == VectorOp::ADD || code.op == VectorOp::SUBTRACT) && code.mode != Mode::REDUCE;
   return VectorOp::known(code.op) && code.reserved == 0 && operand(code.a_kind, code.a_number) &&
-         operand(code.b_kind, code.b_number) && !same_pop && (has_b(code.op) || b_absent) &&
+         operand(code.b_kind, code.b_number) && !same_pop && (has_b(code.op) || may_add_b || b_absent) &&
          code.length < static_cast<std::uint64_t>(core_.config.lengths) &&
          (code.indexed ? code.element < scalars : code.element == 0) && legal_mode(code);
 }
@@ -159,11 +163,21 @@ std::uint64_t ExecuteUnit::own_number(std::uint64_t name) const {
   return name < around ? (name - turns_[context_]) % around : name;
 }
 
+std::uint64_t ExecuteUnit::own_scalar(std::uint64_t name) const {
+  const std::uint64_t around = core_.config.rotating_scalars;
+  return name < around ? (name - scalar_turns_) % around : name;
+}
+
 Instruction ExecuteUnit::renamed(Instruction code) const {
   if (code.a_kind == OperandKind::REGISTER) code.a_number = own_number(code.a_number);
   if (code.b_kind == OperandKind::REGISTER) code.b_number = own_number(code.b_number);
   if (code.mode != Mode::SCALAR) code.c = own_number(code.c);
   if (code.mode == Mode::VECTOR) code.destination = own_number(code.destination);
+  if (code.a_kind == OperandKind::SCALAR_REGISTER) code.a_number = own_scalar(code.a_number);
+  if (code.b_kind == OperandKind::SCALAR_REGISTER) code.b_number = own_scalar(code.b_number);
+  if (code.mode == Mode::SCALAR) code.c = own_scalar(code.c);
+  if (code.mode != Mode::VECTOR) code.destination = own_scalar(code.destination);
+  if (code.indexed) code.element = own_scalar(code.element);
   return code;
 }
 
@@ -210,12 +224,13 @@ bool ExecuteUnit::step() {
     } else if (!operand({bits.a_number, bits.a_kind}, elements, broadcast, broadcast_, &a)) {
       return false;
     }
-    if (has_b(bits.op) && !operand({bits.b_number, bits.b_kind}, elements, broadcast, other_broadcast_, &b))
+    if ((has_b(bits.op) || code.adds_b) && !operand({bits.b_number, bits.b_kind}, elements, broadcast, other_broadcast_, &b))
       return false;
-    compute(bits, elements, a, b, scalar);
+    compute(code, bits, elements, a, b, scalar);
     if (core_.faulted()) return false;
   }
   turns_[context_] += bits.rotate;
+  scalar_turns_ += bits.rotate_scalars;
   active_ = !bits.last;
   ++position_;
   return true;
@@ -282,7 +297,7 @@ void ExecuteUnit::clear_source(const Instruction& code) {
   if (code.a_kind == OperandKind::SCALAR_REGISTER) scalars_[code.a_number].empty = true;
 }
 
-void ExecuteUnit::compute(const Instruction& code, std::uint64_t n, const float* a, const float* b,
+void ExecuteUnit::compute(const Code& whole, const Instruction& code, std::uint64_t n, const float* a, const float* b,
                           std::uint64_t scalar) {
   const std::uint64_t lanes = core_.config.lanes;
   if (code.op == VectorOp::STORE) {
@@ -296,7 +311,7 @@ void ExecuteUnit::compute(const Instruction& code, std::uint64_t n, const float*
     const bool none = added.empty[context_];
     Register& result = registers_[code.destination];
     operate(none && is_extreme(code.op) ? VectorOp::MOVE : code.op, n, elements(result), a, b,
-            none ? zeros_.data() : elements(added), scalar);
+            whole.adds_b ? b : none ? zeros_.data() : elements(added), scalar);
     clear_source(code);
     result.empty[context_] = false;
     return;
@@ -304,13 +319,18 @@ void ExecuteUnit::compute(const Instruction& code, std::uint64_t n, const float*
   float result;
   if (code.mode == Mode::REDUCE) {
     result = reduce(code.op, n, a, b);
-    registers_[code.c].empty[context_] = true;
+    auto& empty = registers_[code.c].empty;
+    if (n > share_)
+      std::fill(std::begin(empty), std::end(empty), true);
+    else
+      empty[context_] = true;
   } else if (is_iterative(code.op)) {
     result = iterative(code.op, *a, has_b(code.op) ? *b : 0);
   } else {
     const Scalar& added = scalars_[code.c];
     const float c = added.empty ? 0.0f : float_of(added.bits);
-    operate(added.empty && is_extreme(code.op) ? VectorOp::MOVE : code.op, 1, &result, a, b, &c, scalar);
+    operate(added.empty && is_extreme(code.op) ? VectorOp::MOVE : code.op, 1, &result, a, b, whole.adds_b ? b : &c,
+            scalar);
   }
   clear_source(code);
   scalars_[code.destination] = {bits_of(result), false};
@@ -322,8 +342,14 @@ float ExecuteUnit::reduce(std::uint64_t op, std::uint64_t n, const float* a, con
   float partial[PARTIAL_SUMS];
   std::fill(std::begin(partial), std::end(partial),
             op == VectorOp::MAX ? -infinity : op == VectorOp::MIN ? infinity : -0.0f);
+  std::vector<float> absolute;
+  if (op == VectorOp::ABS) {
+    absolute.resize(n);
+    operate(op, n, absolute.data(), a, nullptr, nullptr, 0);
+    a = absolute.data();
+  }
   for (std::uint64_t first = 0; first < n; first += PARTIAL_SUMS)
-    operate(op, std::min(PARTIAL_SUMS, n - first), partial, a + first, b ? b + first : nullptr, partial, 0);
+    operate(op == VectorOp::ABS ? combine : op, std::min(PARTIAL_SUMS, n - first), partial, a + first, b ? b + first : nullptr, partial, 0);
   for (std::uint64_t half = PARTIAL_SUMS / 2; half; half /= 2)
     operate(combine, half, partial, partial + half, nullptr, partial, 0);
   return partial[0];

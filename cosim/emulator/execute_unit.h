@@ -22,6 +22,7 @@ class ExecuteUnit {
     Instruction bits;
     bool legal = false;
     bool scalar = false;  // pops the scalar queue
+    bool adds_b = false;  // b instead of c
   };
   struct Register {
     std::vector<float> elements;
@@ -39,6 +40,7 @@ class ExecuteUnit {
   // The instruction with the registers' own numbers instead of their names.
   Instruction renamed(Instruction code) const;
   std::uint64_t own_number(std::uint64_t name) const;
+  std::uint64_t own_scalar(std::uint64_t name) const;
   bool start();
   bool step();
   bool available(const Code& code);
@@ -47,7 +49,8 @@ class ExecuteUnit {
                const float** data);
   // Element of vector register a that the index names; false, with a fault, if there is none.
   bool element(const Instruction& code, const float** data);
-  void compute(const Instruction& code, std::uint64_t elements, const float* a, const float* b, std::uint64_t scalar);
+  void compute(const Code& whole, const Instruction& code, std::uint64_t elements, const float* a, const float* b,
+               std::uint64_t scalar);
   // One of the operations that rows have, from MOVE to EQUAL, element by element; d may be one of the sources.
   void operate(std::uint64_t op, std::uint64_t n, float* d, const float* a, const float* b, const float* c,
                std::uint64_t scalar);
@@ -60,6 +63,7 @@ class ExecuteUnit {
   std::vector<Code> code_;
   std::vector<Register> registers_;
   std::vector<Scalar> scalars_;
+  std::uint64_t scalar_turns_ = 0;    // the same of the scalar registers
   std::vector<std::uint64_t> turns_;  // of each context: how often its registers have rotated
   std::vector<float> zeros_, broadcast_, other_broadcast_;
   std::vector<std::uint8_t> scratch_[FetchQueue::limit];  // rows that do not lie together, by queue

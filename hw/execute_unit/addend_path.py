@@ -1,6 +1,6 @@
 """The way of addend and result between lanes and registers, which is the loop of an accumulation."""
 
-from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -24,6 +24,8 @@ class AddendPath(wiring.Component):
         A beat is issued in this cycle; the next five belong to it.
     c_address, c_used
         The register beat to add, a ``register_place``; +0.0 if not used.
+    extreme, negative : ``In(1)``
+        With ``c`` not used: an infinity instead of the zero; with a sign.
     fix : ``In(1)``
         The addend is operand b.
     address, copies
@@ -50,6 +52,8 @@ class AddendPath(wiring.Component):
                 "fire": In(1),
                 "c_address": In(address),
                 "c_used": In(1),
+                "extreme": In(1),
+                "negative": In(1),
                 "fix": In(1),
                 "address": In(address),
                 "copies": In(Copies),
@@ -78,7 +82,9 @@ class AddendPath(wiring.Component):
         kept: Value = Value.cast(0)
         for n, (source, wanted) in enumerate(sources):
             kept = kept | (source & spread(register(m, wanted, f"wanted{n}"), len(self.c)))
-        m.d.comb += self.c.eq(Mux(at_once, self.result, register(m, kept, "kept")))
+        constant = register(m, Cat(self.extreme, self.negative), "constant", cycles=ADDEND)
+        constant = Cat(Const(0, 23), constant[0].replicate(8), constant[1]).replicate(len(self.c) // 32)
+        m.d.comb += self.c.eq(Mux(at_once, self.result, register(m, kept, "kept") | constant))
         return m
 
     def _results(self, m: Module) -> tuple[list[Value], list[Value]]:

@@ -45,7 +45,10 @@ USES_C = (
     VectorOp.ADD, VectorOp.SUBTRACT, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.MAX, VectorOp.MIN, VectorOp.SELECT,
     VectorOp.GREATER, VectorOp.LESS, VectorOp.EQUAL,
 )  # fmt: skip
-REDUCES = (VectorOp.ADD, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.MAX, VectorOp.MIN)
+ADDS_B = (VectorOp.ADD, VectorOp.SUBTRACT)
+"""What adds operand ``b``, if there is one, instead of ``c``; not in mode REDUCE."""
+
+REDUCES = (VectorOp.ADD, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.MAX, VectorOp.MIN, VectorOp.ABS)
 ONLY_REGISTER_A = (VectorOp.STORE, VectorOp.DIVIDE_COUNT)
 
 
@@ -81,12 +84,15 @@ class Decode(wiring.Component):
         self._code = code = Instruction(self.i.code)
         self._op, self._mode = Value.cast(code.op), Value.cast(code.mode)
         o, issue = self.o, self.o.issue
+        self._adds_b = self._is(*ADDS_B) & (self._mode != Mode.REDUCE)
+        adds_b, absolute = self._adds_b & Value.cast(code.b).any(), (self._mode == Mode.REDUCE) & self._is(VectorOp.ABS)
         too_long = (self.i.context != 0) & (self.row.last_beat >= self.config.context_beats)
         m.d.comb += [
             o.position.eq(self.i.position),
             o.length.eq(code.length),
             o.clear.eq(code.clear & Value.cast(code.a.kind).matches(*REGISTERS)),
             o.rotate.eq(code.rotate),
+            o.rotate_scalars.eq(code.rotate_scalars),
             o.extreme.eq(self._is(VectorOp.MAX, VectorOp.MIN)),
             o.needs_scalar.eq((code.a.kind == OperandKind.SCALAR) | (code.b.kind == OperandKind.SCALAR)),
             o.bad_token.eq(self.i.bad),
@@ -96,7 +102,9 @@ class Decode(wiring.Component):
             issue.context.eq(self.i.context),
             issue.negate_addend.eq(self._is(VectorOp.SUBTRACT)),
             issue.c.eq(code.c),
-            issue.c_used.eq(self._is(*USES_C)),
+            issue.c_used.eq(self._is(*USES_C) & ~adds_b),
+            issue.adds_b.eq(adds_b),
+            issue.absolute.eq(absolute),
             issue.destination.eq(code.destination),
             issue.copies.as_value().eq(~self._is(*ITERATIVE_OPS).replicate(len(issue.copies.as_value()))),
             issue.c_scalar.eq(self._mode == Mode.SCALAR),
@@ -105,7 +113,7 @@ class Decode(wiring.Component):
             issue.index.eq(code.element),
             *self._operand(issue.a, code.a),
             *self._operand(issue.b, code.b),
-            issue.b.zero.eq(~self._is(*USES_B)),
+            issue.b.zero.eq(~self._is(*USES_B) & ~adds_b),
         ]
         self._operation(m)
         return m
@@ -138,7 +146,7 @@ class Decode(wiring.Component):
                     m.d.comb += [kind.eq(Kind.LANES), iterative.eq(meant)]
         m.d.comb += [
             self.o.kind.eq(Mux((self._mode == Mode.REDUCE) & (kind == Kind.LANES), Kind.REDUCE, kind)),
-            self.o.issue.op.eq(lane_op),
+            self.o.issue.op.eq(Mux((self._mode == Mode.REDUCE) & self._is(VectorOp.ABS), LaneOp.ADD, lane_op)),
             self.o.issue.iterative.eq(iterative),
         ]
 
@@ -157,7 +165,7 @@ class Decode(wiring.Component):
             self._bad_operand(code.a),
             self._bad_operand(code.b),
             both_pop & (((a_kind == OperandKind.QUEUE) & same_number) | (a_kind == OperandKind.SCALAR)),
-            ~self._is(*USES_B) & Value.cast(code.b).any(),
+            ~self._is(*USES_B) & ~self._adds_b & Value.cast(code.b).any(),
             code.length >= config.lengths,
             Mux(code.indexed, code.element >= config.scalars, code.element.any()),
             self._bad_mode(),

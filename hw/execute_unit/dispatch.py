@@ -1,18 +1,25 @@
 """Sends decoded instructions, in order, to the lanes or to the store port."""
 
-from amaranth import Array, Cat, Module, Mux, Signal, Value
+from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
 from daedal.hw.config import ELEMENT_BYTES, Config
 from daedal.hw.execute_unit.divide_steps import DivideSteps
 from daedal.hw.execute_unit.float_divide import COUNT_BITS
 from daedal.hw.execute_unit.iterative_op import IterativeOp
 from daedal.hw.execute_unit.lane_op import LaneOp
-from daedal.hw.execute_unit.records import Kind, decoded_layout, is_long, issue_layout, register_number, store_layout
-from daedal.hw.execute_unit.reduce_steps import ReduceSteps
+from daedal.hw.execute_unit.records import (
+    Kind,
+    decoded_layout,
+    is_long,
+    issue_layout,
+    partial_area,
+    register_number,
+    store_layout,
+)
+from daedal.hw.execute_unit.reduce_tree import PartialAreas
 from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
 from daedal.hw.interfaces import context_bits, scalar_layout
 from daedal.hw.isa.execute import OperandKind
@@ -29,8 +36,8 @@ class EmptyFlags(wiring.Component):
         Whose registers all others are.
     clear : ``In(1)``; clear_register
         That register becomes empty.
-    write : ``In(1)``; write_register; write_empty : ``In(1)``
-        That register becomes not empty, or empty after all, even if it is the one that is cleared.
+    write : ``In(1)``; write_register; write_empty, write_all : ``In(1)``
+        That register becomes not empty, or empty after all, even if it is the one that is cleared; of all contexts.
     a, b, c
         Registers to ask for.
     a_empty, b_empty, c_empty : ``Out(1)``
@@ -49,6 +56,7 @@ class EmptyFlags(wiring.Component):
                 "write": In(1),
                 "write_register": In(register),
                 "write_empty": In(1),
+                "write_all": In(1),
                 **{name: In(register) for name in "abc"},
                 **{f"{name}_empty": Out(1) for name in "abc"},
             }
@@ -63,7 +71,7 @@ class EmptyFlags(wiring.Component):
         for context, empty in enumerate(flags):
             with m.If(self.clear & (self.context == context)):
                 m.d.sync += empty.bit_select(self.clear_register, 1).eq(1)
-            with m.If(self.write & (self.context == context)):
+            with m.If(self.write & (self.write_all | (self.context == context))):
                 m.d.sync += empty.bit_select(self.write_register, 1).eq(self.write_empty)
             with m.If(self.launch):
                 m.d.sync += empty.eq(~0)
@@ -95,10 +103,17 @@ class Dispatch(wiring.Component):
         Rows to store.
     result : ``In(stream.Signature(32))``
         Of the iterative unit.
-    held : ``In(1)``; held_register, held_scalar, held_context
-        A row still waits to be stored from that register of that context, or that scalar register.
-    long, read_long : ``In(1)``; read_register
+    held : ``In(1)``; held_register, held_context
+        A row still waits to be stored from that register of that context.
+    stored : ``In(scalars)``
+        Scalar registers that still wait to be stored.
+    reading, long, read_long : ``In(1)``; read_register
         As in ``StorePort``.
+    finished : ``In(1)``; finished_area, target
+        The tree of a reduction ends, which was in this area and is for this scalar register.
+    reducing : ``Out(1)``; partial_register; reduced : ``Out(scalars)``
+        Some reductions have not ended; the register in which their partial results are; these scalar registers wait for
+        them.
     pending : ``Out(1)``
         A result of the iterative unit is still to come.
     fix_reciprocal : ``Out(32)``; fix_count : ``Out(24)``
@@ -121,7 +136,14 @@ class Dispatch(wiring.Component):
                 "held": In(1),
                 "result": In(stream.Signature(32)),
                 "held_register": In(register_number(config)),
-                "held_scalar": In(1),
+                "stored": In(config.scalars),
+                "reading": In(1),
+                "finished": In(1),
+                "finished_area": In(partial_area(config)),
+                "target": In(range(config.scalars)),
+                "reducing": Out(1),
+                "partial_register": Out(register_number(config)),
+                "reduced": Out(config.scalars),
                 "pending": Out(1),
                 "held_context": In(context_bits(config)),
                 "long": In(1),
@@ -144,13 +166,13 @@ class Dispatch(wiring.Component):
             m.d.comb += here.eq(self.i.valid & (self.i.payload.kind == kind))
         self._row = Signal(issue_layout(self.config))
         self._scalar_empty = Signal(self.config.scalars, init=~0)
-        self._injects, self._blocked, free = Signal(), Signal(), Signal()
+        self._injects, self._blocked, self._waits, free = Signal(), Signal(), Signal(), Signal()
         self._complete(m)
         m.d.comb += free.eq(~self._waits_for_store(kinds[Kind.REDUCE]))
         self._to_lanes(m, kinds, free)
         self._to_store(m, kinds[Kind.STORE])
         if self.config.scalars:
-            self._reduce(m, kinds[Kind.REDUCE], free)
+            self._reduce(m, kinds[Kind.REDUCE])
             self._inject(m)
         m.d.comb += self.no_store.eq(
             (kinds[Kind.STORE] & ~self._blocked & ~self.store.ready)
@@ -162,17 +184,20 @@ class Dispatch(wiring.Component):
         """Whether a row that must first be stored, or read to its end, is where this one writes.
 
         A row longer than a context's share lies in the beats of other contexts too. Those it has in common with a row
-        of its own context are read before that can write them, once the store has started.
+        of its own context are read before that can write them, once the store has started. Partial results may be in
+        any of them.
         """
         row = self._row
-        same = (self.held_register == row.destination) & (self.held_scalar == row.to_scalar)
-        same_context = row.to_scalar | (self.held_context == row.context) | is_long(self.config, row.row)
-        waits = self.held & (reduces | (same & same_context))
+        same = ~row.to_scalar & (self.held_register == row.destination)
+        same_context = (self.held_context == row.context) | is_long(self.config, row.row)
+        waits = (self.held & same & same_context) | (reduces & self.reading)
+        if self.config.scalars:
+            waits |= row.to_scalar & self.stored.bit_select(row.destination, 1)
         if self.config.context_count == 1:
             return waits
-        ahead = self.long & (reduces | (self.held_register == row.destination))
-        within = self.read_long & (reduces | (self.read_register == row.destination))
-        return waits | ((reduces | ~row.to_scalar) & (row.context != 0) & (ahead | within))
+        ahead = self.long & (self.held_register == row.destination)
+        within = self.read_long & (self.read_register == row.destination)
+        return waits | (~row.to_scalar & (row.context != 0) & (ahead | within))
 
     def _complete(self, m: Module) -> None:
         """The instruction's row, with what the empty flags say; they change once it is taken to the end."""
@@ -181,11 +206,11 @@ class Dispatch(wiring.Component):
         writes = Value.cast(code.kind).matches(Kind.LANES, Kind.DIVIDE, Kind.REDUCE)
         taken = self.i.valid & self.i.ready
         m.d.comb += row.eq(code.issue)
-        a, b, c, destination = self._renamed(m, taken & code.rotate)
+        a, b, c, destination, index = self._renamed(m, taken)
         a_scalar, b_scalar = (one.kind == OperandKind.SCALAR_REGISTER for one in (code.issue.a, code.issue.b))
         a_empty, b_empty, c_empty = Signal(), Signal(), Signal()
         scalars, indexed = self._scalar_empty, Signal()
-        m.d.comb += indexed.eq(code.issue.indexed & ~scalars.bit_select(code.issue.index, 1))
+        m.d.comb += indexed.eq(code.issue.indexed & ~scalars.bit_select(index, 1))
         m.d.comb += [
             empty.launch.eq(self.launch),
             empty.context.eq(code.issue.context),
@@ -204,7 +229,7 @@ class Dispatch(wiring.Component):
             row.b.zero.eq(code.issue.b.zero | b_empty),
             row.c_used.eq(code.issue.c_used & ~c_empty),
             row.indexed.eq(indexed),
-            row.drain.eq(indexed),
+            row.index.eq(index),
             row.scalar.eq(self.scalars.payload.value),
             empty.clear.eq(taken & code.clear & ~a_scalar),
             empty.clear_register.eq(a),
@@ -212,6 +237,7 @@ class Dispatch(wiring.Component):
             empty.write.eq(taken & writes & (~code.issue.to_scalar | reduces)),
             empty.write_register.eq(Mux(reduces, c, destination)),
             empty.write_empty.eq(reduces),
+            empty.write_all.eq(reduces & is_long(self.config, code.issue.row)),
         ]
         with m.If(code.extreme & c_empty & ~reduces):
             m.d.comb += row.op.eq(LaneOp.MOVE)
@@ -222,36 +248,41 @@ class Dispatch(wiring.Component):
         with m.If(self.launch):
             m.d.sync += scalars.eq(~0)
 
-    def _renamed(self, m: Module, rotates: Value) -> list[Signal]:
-        """The registers' own numbers in place of their names: of ``a``, ``b``, ``c`` and the destination."""
-        around, code = self.config.rotating_registers, self.i.payload.issue
+    def _renamed(self, m: Module, taken: Value) -> list[Signal]:
+        """The registers' own numbers in place of their names: of ``a``, ``b``, ``c``, the destination and the index."""
+        code, config = self.i.payload, self.config
+        row = code.issue
         names = (
-            ("a", code.a.register, code.a.kind == OperandKind.SCALAR_REGISTER),
-            ("b", code.b.register, code.b.kind == OperandKind.SCALAR_REGISTER),
-            ("c", code.c, code.c_scalar),
-            ("destination", code.destination, code.to_scalar),
+            ("a", row.a.register, row.a.kind == OperandKind.SCALAR_REGISTER),
+            ("b", row.b.register, row.b.kind == OperandKind.SCALAR_REGISTER),
+            ("c", row.c, row.c_scalar),
+            ("destination", row.destination, row.to_scalar),
+            ("index", row.index, Const(1)),
         )
         renamed = [Signal.like(number, name=f"{name}_register") for name, number, _ in names]
         m.d.comb += [own.eq(number) for own, (_, number, _) in zip(renamed, names, strict=True)]
-        if around == 1:
-            return renamed
-        digits = exact_log2(around)
-        turns = [Signal(digits, name=f"turns{context}") for context in range(self.config.context_count)]
-        mine = Signal(digits)
-        m.d.comb += mine.eq(Array(turns)[code.context])
+        turns = [Signal(range(config.rotating_registers), name=f"turns{n}") for n in range(config.context_count)]
+        scalar_turn, mine = Signal(range(config.rotating_scalars)), Signal.like(turns[0])
+        m.d.comb += mine.eq(Array(turns)[row.context])
         for context, turn in enumerate(turns):
-            with m.If(rotates & (code.context == context)):
+            with m.If(taken & code.rotate & (row.context == context)):
                 m.d.sync += turn.eq(turn + 1)
-            with m.If(self.launch):
-                m.d.sync += turn.eq(0)
+        with m.If(taken & code.rotate_scalars):
+            m.d.sync += scalar_turn.eq(scalar_turn + 1)
+        with m.If(self.launch):
+            m.d.sync += [turn.eq(0) for turn in (*turns, scalar_turn)]
         for own, (_, number, scalar) in zip(renamed, names, strict=True):
-            with m.If(~scalar & ~number[digits:].any()):
-                m.d.comb += own.eq((number - mine)[:digits])
+            for kind, turn in ((~scalar, mine), (scalar, scalar_turn)):
+                digits = len(turn)
+                if digits:
+                    with m.If(kind & ~number[digits:].any()):
+                        m.d.comb += own.eq((number - turn)[:digits])
         return renamed
 
     def _to_lanes(self, m: Module, kinds: dict[Kind, Signal], free: Signal) -> None:
         divide, scalar = self._divide, self.i.payload.needs_scalar
-        lanes, divides = kinds[Kind.LANES] & ~self._blocked, kinds[Kind.DIVIDE]
+        lanes = (kinds[Kind.LANES] | kinds[Kind.REDUCE]) & ~self._blocked
+        divides = kinds[Kind.DIVIDE] & ~self._waits
         here, enough = Signal(), ~scalar | self.scalars.valid
         m.d.comb += [
             divide.active.eq(divides),
@@ -266,27 +297,44 @@ class Dispatch(wiring.Component):
             self.issue.payload.eq(Mux(divides, divide.o.payload, self._row)),
             self.scalars.ready.eq(Mux(divides, divide.count.ready, here & scalar)),
             self.i.ready.eq(kinds[Kind.NOTHING] | (self.store.valid & self.store.ready) | here | self._divide.done),
-            self.no_scalar.eq((kinds[Kind.LANES] & scalar & ~self.scalars.valid) | self._divide.waits),
+            self.no_scalar.eq((lanes & scalar & ~self.scalars.valid) | self._divide.waits),
             self.no_reciprocal.eq((divides & ~self._divide.o.valid & ~self._divide.waits) | self._blocked),
         ]
 
-    def _reduce(self, m: Module, reduces: Signal, free: Signal) -> None:
-        """The passes of a reduction; its scalar is popped with the pass that uses it."""
-        m.submodules.reduce = steps = ReduceSteps(self.config)
+    def _reduce(self, m: Module, reduces: Signal) -> None:
+        """A reduction goes to the lanes as a row to its partial results. What names its scalar register waits, as does
+        what writes the register of the partial results; only a store waits elsewhere.
+        """
+        m.submodules.areas = areas = PartialAreas(self.config)
+        row, o, long = self._row, self.issue.payload, is_long(self.config, self._row.row)
+        taken = Signal()
         m.d.comb += [
-            steps.active.eq(reduces & ~self._blocked),
-            steps.row.eq(self._row),
-        ]
-        enough = ~steps.pops | ~self.i.payload.needs_scalar | self.scalars.valid
+            taken.eq(reduces & self.issue.valid & self.issue.ready & ~self._injects),
+            areas.register.eq(row.c), areas.context.eq(row.context), areas.long.eq(long), areas.take.eq(taken),
+            areas.leave.eq(self.finished), areas.leave_area.eq(self.finished_area),
+            self.reducing.eq(areas.any), self.partial_register.eq(areas.present),
+        ]  # fmt: skip
         with m.If(reduces):
             m.d.comb += [
-                self.issue.payload.eq(steps.o.payload),
-                self.issue.valid.eq(steps.o.valid & free & enough),
-                steps.o.ready.eq(self.issue.ready & free & enough & ~self._injects),
-                self.scalars.ready.eq(steps.pops & steps.o.valid & steps.o.ready & self.i.payload.needs_scalar),
-                self.i.ready.eq(steps.done),
-                self.no_scalar.eq(~enough),
-            ]
+                o.reduces.eq(1), o.area.eq(areas.area), o.target.eq(row.destination),
+                o.destination.eq(row.c), o.to_scalar.eq(0), o.c_used.eq(1),
+            ]  # fmt: skip
+        with m.If(self.finished):
+            m.d.sync += self.reduced.bit_select(self.target, 1).eq(0)
+        with m.If(taken):
+            m.d.sync += self.reduced.bit_select(row.destination, 1).eq(1)
+        a_scalar, b_scalar = (one.kind == OperandKind.SCALAR_REGISTER for one in (row.a, row.b))
+        waits = Cat(
+            a_scalar & self.reduced.bit_select(row.a.register, 1),
+            b_scalar & self.reduced.bit_select(row.b.register, 1),
+            row.c_scalar & self.reduced.bit_select(row.c, 1),
+            row.to_scalar & self.reduced.bit_select(row.destination, 1),
+            row.indexed & self.reduced.bit_select(row.index, 1),
+            ~row.to_scalar & areas.any & (areas.present == row.destination),
+            reduces & ~areas.free,
+        ).any()
+        kind = self.i.payload.kind
+        m.d.comb += self._waits.eq(self.i.valid & (kind != Kind.NOTHING) & (kind != Kind.STORE) & waits)
 
     def _inject(self, m: Module) -> None:
         """Give a result of the iterative unit, when it comes, to the lanes, which write it.
@@ -302,11 +350,11 @@ class Dispatch(wiring.Component):
             row.to_scalar & (row.destination == place),
             row.indexed & (row.index == place),
         ]
-        uses = Cat(mine).any() | iterates
+        uses = self.pending & (Cat(mine).any() | iterates)
         m.d.comb += [
             self._injects.eq(self.pending & self.result.valid),
             self.result.ready.eq(self.pending & self.issue.ready),
-            self._blocked.eq(self.pending & self.i.valid & (code.kind != Kind.NOTHING) & uses),
+            self._blocked.eq((self.i.valid & (code.kind != Kind.NOTHING) & uses) | self._waits),
         ]
         with m.If(self._injects):
             o = self.issue.payload

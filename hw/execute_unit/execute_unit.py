@@ -11,6 +11,7 @@ from daedal.hw.execute_unit.front import Front
 from daedal.hw.execute_unit.issue import Issue
 from daedal.hw.execute_unit.iterative_unit import IterativeUnit
 from daedal.hw.execute_unit.records import elements
+from daedal.hw.execute_unit.reduce_tree import ReduceTree
 from daedal.hw.execute_unit.store_port import StorePort
 from daedal.hw.execute_unit.vector_path import VectorPath
 from daedal.hw.interfaces import ConfigBus, FaultPort, lane_beat_stream, scalar_layout, token_layout
@@ -31,9 +32,10 @@ class ExecuteUnit(wiring.Component):
     the one before, and first ``Reciprocal.latency`` cycles for a count other than the last.
 
     Instructions on scalars go the same way, as rows of one element. Those for the iterative unit leave the way to
-    others until their result comes: only what names its register waits, and the next of them. A reduction fills its
-    partial results, accumulates a beat per cycle but ``PARTIAL_SUMS`` elements in no less than ``LOOP`` cycles, and
-    then waits for all results before each of its at most four more passes.
+    others until their result comes: only what names its register waits, and the next of them. A reduction accumulates
+    a beat per cycle, but ``PARTIAL_SUMS`` elements in no less than ``LOOP`` cycles. The at most four steps of its tree
+    are ``READ_AFTER_WRITE`` cycles apart; their beats take cycles from the instructions behind it, which go on
+    otherwise: only what names its scalar register waits, or writes the register of its partial results.
 
     Members
     -------
@@ -106,7 +108,9 @@ class ExecuteUnit(wiring.Component):
         connect(m, flipped(self.vector0), issue.vector0)
         connect(m, flipped(self.vector1), issue.vector1)
         connect(m, store.o, flipped(self.stores))
+        self._combining = Signal()
         if self.config.scalars:
+            self._reduce(m)
             m.submodules.iterative = iterative = IterativeUnit()
             connect(m, iterative.o, dispatch.result)
             m.d.comb += [iterative.i.payload.eq(path.request), iterative.i.valid.eq(path.request_valid)]
@@ -116,11 +120,14 @@ class ExecuteUnit(wiring.Component):
             front.halt.eq(stop), issue.halt.eq(stop), store.halt.eq(stop),
             store.issuing.eq(issue.busy),
             dispatch.held.eq(store.held), dispatch.held_register.eq(store.register),
-            dispatch.held_scalar.eq(store.scalar), dispatch.held_context.eq(store.context),
+            dispatch.stored.eq(store.stored), dispatch.held_context.eq(store.context),
+            dispatch.reading.eq(store.reading), store.reduced.eq(dispatch.reduced),
             dispatch.long.eq(store.long), dispatch.read_long.eq(store.read_long),
             dispatch.read_register.eq(store.read_register),
             self.mark_store_data.eq(store.mark),
-            self.idle.eq(front.empty & ~issue.active & ~path.flying & store.idle & ~dispatch.pending),
+            self.idle.eq(
+                front.empty & ~issue.active & ~path.flying & store.idle & ~dispatch.pending & ~dispatch.reducing
+            ),
         ]  # fmt: skip
         self._join_path(m)
         self._catch_faults(m)
@@ -131,11 +138,25 @@ class ExecuteUnit(wiring.Component):
         issue, path, store = self._issue, self._path, self._store
         m.d.comb += [
             path.fire.eq(issue.fire), path.row.eq(issue.present), path.beat.eq(issue.beat), path.last.eq(issue.last),
+            issue.combining.eq(self._combining), path.combining.eq(self._combining),
             issue.flying.eq(path.flying), issue.element.eq(path.element),
             path.vector0.eq(self.vector0.payload.data), path.vector1.eq(self.vector1.payload.data),
             path.fix_reciprocal.eq(self._dispatch.fix_reciprocal),
             path.fix_count.eq(self._dispatch.fix_count),
             path.store_address.eq(store.read_address), store.read_data.eq(path.store_data),
+        ]  # fmt: skip
+
+    def _reduce(self, m: Module) -> None:
+        """The trees of reductions, whose beats take the place of those of rows."""
+        m.submodules.tree = tree = ReduceTree(self.config)
+        issue, dispatch, row = self._issue, self._dispatch, self._issue.present
+        m.d.comb += [
+            tree.start.eq(issue.fire & issue.last & row.reduces), tree.op.eq(row.op), tree.area.eq(row.area),
+            tree.target.eq(row.target), tree.last_beat.eq(row.row.last_beat),
+            tree.register.eq(dispatch.partial_register),
+            self._combining.eq(tree.due), self._path.combine.eq(tree.o),
+            dispatch.finished.eq(tree.finished), dispatch.finished_area.eq(tree.finished_area),
+            dispatch.target.eq(tree.o.target), issue.finished.eq(tree.finished), issue.target.eq(tree.o.target),
         ]  # fmt: skip
 
     def _catch_faults(self, m: Module) -> None:
@@ -156,7 +177,7 @@ class ExecuteUnit(wiring.Component):
         """Strobes, a cycle late. Dispatch counts as stalled only if the lanes have nothing left to do."""
         issue, dispatch, store = self._issue, self._dispatch, self._store
         runs = Signal()
-        m.d.comb += runs.eq(~self._stop & ~issue.active)
+        m.d.comb += runs.eq(~self._stop & ~issue.active & ~self._combining)
         full = dispatch.no_store & store.full
         m.d.sync += [
             self.lane_beat.eq(issue.fire & ~issue.present.partial),

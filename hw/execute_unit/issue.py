@@ -8,10 +8,10 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.config import Config
 from daedal.hw.execute_unit.hazards import Hazards
-from daedal.hw.execute_unit.records import is_long, issue_layout
-from daedal.hw.execute_unit.schedule import LOOP
+from daedal.hw.execute_unit.records import is_long, issue_layout, partial_beats
+from daedal.hw.execute_unit.schedule import LOOP, READ_AFTER_WRITE
 from daedal.hw.interfaces import lane_beat_stream
-from daedal.hw.isa.execute import PARTIAL_SUMS, OperandKind
+from daedal.hw.isa.execute import OperandKind
 
 STATES = ("last", "busy", "active", "misframed0", "misframed1", "bad_index", "hazard", "starved", "starved0")
 
@@ -30,6 +30,10 @@ class Issue(wiring.Component):
         Vector queues; both are popped in lockstep by a row that uses both.
     halt : ``In(1)``
         Issue nothing.
+    combining : ``In(1)``
+        A tree has a beat in this cycle.
+    finished : ``In(1)``; target
+        That is its last, and goes to this scalar register.
     fire : ``Out(1)``
         A beat is issued in this cycle.
     present : ``Out(issue_layout(config))``; beat : ``Out(range(register_beats))``
@@ -62,6 +66,9 @@ class Issue(wiring.Component):
                 "vector0": In(lane_beat_stream(config)),
                 "vector1": In(lane_beat_stream(config)),
                 "halt": In(1),
+                "combining": In(1),
+                "finished": In(1),
+                "target": In(range(config.scalars)),
                 "fire": Out(1),
                 "present": Out(issue_layout(config)),
                 "beat": Out(range(config.register_beats)),
@@ -77,9 +84,9 @@ class Issue(wiring.Component):
         done, conflicts = Signal(), Signal()
         m.d.comb += [
             conflicts.eq(first & self._conflicts(m, done)),
-            self.hazard.eq(self.active & (conflicts | self._crowded(m))),
+            self.hazard.eq(self.active & ~self.combining & (conflicts | self._crowded(m))),
             self.bad_index.eq(self.active & ~conflicts & ~self.halt & self.present.indexed & self._beyond()),
-            ready.eq(self.active & ~self.hazard & ~self.halt & ~self.bad_index),
+            ready.eq(self.active & ~self.combining & ~self.hazard & ~self.halt & ~self.bad_index),
             self.fire.eq(ready & ~self.starved),
             done.eq(self.fire & last),
             self.busy.eq(self.active & ~done),
@@ -107,30 +114,32 @@ class Issue(wiring.Component):
         a_register, b_register = (one.kind == OperandKind.REGISTER for one in (row.a, row.b))
         a_scalar, b_scalar = (one.kind == OperandKind.SCALAR_REGISTER for one in (row.a, row.b))
         m.d.comb += [
-            hazards.issued.eq(done & row.copies.as_value().any()), hazards.to_scalar.eq(row.to_scalar),
+            hazards.issued.eq(self.finished | (done & row.copies.as_value().any() & ~row.reduces)),
+            hazards.to_scalar.eq(row.to_scalar | self.finished),
             hazards.a_scalar.eq(a_scalar), hazards.b_scalar.eq(b_scalar), hazards.c_scalar.eq(row.c_scalar),
-            hazards.index.eq(row.index), hazards.destination.eq(row.destination), hazards.wait.eq(row.row.wait),
+            hazards.index.eq(row.index),
+            hazards.destination.eq(Mux(self.finished, self.target, row.destination)),
+            hazards.wait.eq(Mux(self.finished, READ_AFTER_WRITE - 1, row.row.wait)),
             hazards.a.eq(row.a.register), hazards.b.eq(row.b.register), hazards.c.eq(row.c),
             hazards.context.eq(row.context), hazards.long.eq(is_long(self.config, row.row)),
             conflicts.eq(
                 ((a_register | a_scalar) & ~row.a.zero & hazards.a_waits)
                 | ((b_register | b_scalar) & ~row.b.zero & hazards.b_waits)
-                | (row.c_used & hazards.c_waits)
-                | (row.indexed & hazards.index_waits)
-                | (row.drain & self.flying)
+                | (row.c_used & ~row.reduces & hazards.c_waits)
+                | (row.indexed & (hazards.index_waits | self.flying))
             ),
         ]  # fmt: skip
         return conflicts
 
     def _crowded(self, m: Module) -> Value:
-        """Whether the beat to which a row that wraps would add was added to less than ``LOOP`` cycles ago."""
-        around = PARTIAL_SUMS // self.config.lanes
+        """Whether the partial results to which the beat would be added are less than ``LOOP`` cycles old."""
+        around = partial_beats(self.config)
         if not self.config.scalars or around >= LOOP:
             return Const(0)
         recent, count = Signal(LOOP - 1), Signal(range(LOOP))
         m.d.sync += recent.eq(Cat(self.fire, recent))
         m.d.comb += count.eq(sum(recent[1:], recent[0]))
-        return self.present.wrap & (count >= around)
+        return self.present.reduces & self.beat[exact_log2(around) :].any() & (count >= around)
 
     def _beyond(self) -> Value:
         """Whether ``element`` is no element of a register, or not one of the context's."""

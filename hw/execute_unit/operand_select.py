@@ -1,6 +1,6 @@
 """Choice of operand a or b of a beat."""
 
-from amaranth import Const, Module, Mux, Signal, Value
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -30,6 +30,8 @@ class OperandSelect(wiring.Component):
         The beat's register, one cycle later, from the register file.
     pick : ``In(range(lanes))``
         Lane n gets element n + pick of ``stored``, when pick is a power of two greater than n or n is 0.
+    absolute : ``In(1)``
+        Without its sign; only if elements can be picked.
     masked : ``In(lanes)``; neutral : ``In(32)``
         These lanes get ``neutral`` instead.
     o : ``Out(8 * lane_bytes)``
@@ -47,6 +49,7 @@ class OperandSelect(wiring.Component):
                 "vector1": In(width),
                 "stored": In(width),
                 "pick": In(range(config.lanes)),
+                "absolute": In(1),
                 "masked": In(config.lanes),
                 "neutral": In(32),
                 "o": Out(width),
@@ -62,10 +65,13 @@ class OperandSelect(wiring.Component):
         scalar = register(m, Mux(is_scalar, self.scalar, 0), "scalar_or_zero")
         is_stored = register(m, (kind == OperandKind.REGISTER) & ~self.operand.zero, "is_stored")
         pick = register(m, self.pick, "pick_late") if self._picks and self.config.lanes > 1 else Const(0)
+        absolute = register(m, self.absolute, "absolute_late")
         masked, neutral = register(m, self.masked, "masked_late"), register(m, self.neutral, "neutral_late")
         for n in range(self.config.lanes):
             # Two of the three are zero, which costs less than a choice.
             value = popped.word_select(n, 32) | scalar | (self._picked(m, n, pick) & spread(is_stored, 32))
+            if self._picks:
+                value = Cat(value[:31], value[31] & ~absolute)
             chosen = Mux(masked[n], neutral, value)
             m.d.comb += self.o.word_select(n, 32).eq(register(m, chosen, f"chosen{n}"))
         return m

@@ -9,7 +9,7 @@ from daedal.hw.execute_unit.iterative_op import IterativeOp
 from daedal.hw.execute_unit.lane_op import LaneOp
 from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
 from daedal.hw.interfaces import context_bits
-from daedal.hw.isa.execute import INSTRUCTION_BITS, LENGTH_BITS, OperandKind
+from daedal.hw.isa.execute import INSTRUCTION_BITS, LENGTH_BITS, PARTIAL_SUMS, OperandKind
 
 POSITION_BITS = 7
 """Bits of an instruction's address, the one after the last included, or of a token."""
@@ -54,6 +54,16 @@ def operand_layout(config: Config) -> data.StructLayout:
     return data.StructLayout({"register": register_number(config), "kind": OperandKind, "queue": 1, "zero": 1})
 
 
+def partial_beats(config: Config) -> int:
+    """Beats of the partial results of a reduction."""
+    return min(PARTIAL_SUMS // config.lanes, config.register_beats)
+
+
+def partial_area(config: Config) -> range:
+    """Which beats of a register some partial results are in, counted in ``partial_beats``."""
+    return range(config.register_beats // partial_beats(config))
+
+
 class Copies(data.Struct):
     """Which copies of the vector registers a result is written to: those of ports a and b, and the others."""
 
@@ -65,17 +75,15 @@ class Copies(data.Struct):
 def issue_layout(config: Config) -> data.StructLayout:
     """One pass of a row through the lanes.
 
-    ``c_used``: ``c`` is read; without it the addend is +0.0. ``fix``: the third pass of a division, which
-    takes its addend from operand ``b``. ``partial``: a pass that does not count, since another of its instruction does.
-    ``context``: whose share of the registers is meant. ``c_scalar``, ``to_scalar``: ``c``, ``destination`` is a scalar
-    register.
+    ``c_used``: ``c`` is read; without it the addend is +0.0, or operand ``b`` with ``adds_b``. ``absolute``: operand
+    ``a`` without its sign. ``fix``: the third pass of a division, which takes its addend from operand ``b``, too.
+    ``partial``: a pass that does not count, since another of its instruction does. ``context``: whose share of the
+    registers is meant. ``c_scalar``, ``to_scalar``: ``c``, ``destination`` is a scalar register.
 
-    Operand ``a`` of a vector register starts ``a_offset`` beats (a power of two, and not less than the row's beats)
-    behind its first and with element ``pick`` of the beat: lane n gets element n + pick, when pick is a power of two
-    greater than n or n is 0. With ``indexed`` the scalar register ``index`` has the number of its element. ``drain``:
-    the row waits for all results before it. ``wrap``: ``c`` and the destination have no more than ``PARTIAL_SUMS``
-    elements, used over and over. ``masked``: elements behind the last take no part. ``iterative``: operands of this
-    operation, which go to the iterative unit.
+    With ``indexed`` the scalar register ``index`` has the number of operand ``a``'s element, and the row waits for all
+    results before it. ``reduces``: results go round ``area`` of the destination, and are added to from the second round
+    on; elements behind the last take no part; what comes of them is for scalar register ``target``. ``iterative``:
+    operands of this operation, which go to the iterative unit.
     """
     operand = operand_layout(config)
     return data.StructLayout(
@@ -88,13 +96,13 @@ def issue_layout(config: Config) -> data.StructLayout:
             "c": register_number(config),
             "c_used": 1,
             "c_scalar": 1,
-            "a_offset": range(config.register_beats),
-            "pick": range(config.lanes),
+            "adds_b": 1,
+            "absolute": 1,
             "indexed": 1,
             "index": range(config.scalars),
-            "drain": 1,
-            "wrap": 1,
-            "masked": 1,
+            "reduces": 1,
+            "area": partial_area(config),
+            "target": range(config.scalars),
             "iterative": IterativeOp,
             "fix": 1,
             "partial": 1,
@@ -171,6 +179,7 @@ def decoded_layout(config: Config) -> data.StructLayout:
             "needs_scalar": 1,
             "clear": 1,
             "rotate": 1,
+            "rotate_scalars": 1,
             "bad_token": 1,
             "illegal": 1,
             "bad_length": 1,

@@ -1,24 +1,28 @@
 """Stores: rows from the registers to the store data queue, beside the lanes."""
 
-from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.config import Config
+from daedal.hw.config import ELEMENT_BYTES, Config
 from daedal.hw.execute_unit.float_format import register
 from daedal.hw.execute_unit.records import is_long, register_beat, register_number, register_place, store_layout
 from daedal.hw.execute_unit.schedule import RESULT
 from daedal.hw.interfaces import context_bits, lane_beat_layout, lane_beat_stream
 from daedal.hw.queues.queue import Queue
 
+SCALARS_AHEAD = 8
+"""Scalars that can wait to be stored while others are computed."""
+
 
 class StorePort(wiring.Component):
     """Takes rows to store, reads them one beat per cycle and queues the beats.
 
     A row starts when the queue has room for all of it and when all rows issued before it have been issued to
-    the end. From then on it goes as if it went through the lanes: a beat is read in the cycle in which a
-    result issued with it would be written. So it finds all results of rows before it, and what is issued
+    the end; a scalar register when the reduction for it has ended, too. Scalars that wait for theirs are kept in a
+    queue of ``SCALARS_AHEAD``. From then on it goes as if it went through the lanes: a beat is read in the cycle in
+    which a result issued with it would be written. So it finds all results of rows before it, and what is issued
     after its start cannot overtake it.
 
     Members
@@ -29,8 +33,14 @@ class StorePort(wiring.Component):
         A row issued before is not at its end in this cycle.
     halt : ``In(1)``
         Start no more.
-    held : ``Out(1)``; register, scalar, context
+    reduced : ``In(scalars)``
+        These scalar registers wait for a reduction.
+    held : ``Out(1)``; register, context
         A row waits that does not start in this cycle: its register must not be written by rows issued next.
+    stored : ``Out(scalars)``
+        Scalar registers of which the same is true.
+    reading : ``Out(1)``
+        A row from a vector register waits or is being read.
     long : ``Out(1)``
         The row that waits, or starts in this cycle, has more beats than a context owns.
     read_long : ``Out(1)``; read_register
@@ -55,9 +65,11 @@ class StorePort(wiring.Component):
                 "i": In(stream.Signature(store_layout(config))),
                 "issuing": In(1),
                 "halt": In(1),
+                "reduced": In(config.scalars),
                 "held": Out(1),
                 "register": Out(register_number(config)),
-                "scalar": Out(1),
+                "stored": Out(config.scalars),
+                "reading": Out(1),
                 "context": Out(context_bits(config)),
                 "long": Out(1),
                 "read_long": Out(1),
@@ -76,21 +88,60 @@ class StorePort(wiring.Component):
         m = Module()
         waiting, follows, start, row_ends = Signal(), Signal(), Signal(), Signal()
         row = Signal(store_layout(self.config))
+        self._empty = Signal(init=1)
+        i = self._ahead(m)
         m.d.comb += [
-            start.eq(waiting & ~(follows & self.issuing) & row_ends & ~self.full & ~self.halt),
-            self.held.eq(waiting & ~start),
+            start.eq(waiting & ~(follows & self.issuing) & row_ends & ~self.full & ~self.halt & ~self._reduces(row)),
+            self.held.eq(waiting & ~start & ~row.scalar),
             self.long.eq(waiting & is_long(self.config, row.row)),
             self.register.eq(row.register),
-            self.scalar.eq(row.scalar),
             self.context.eq(row.context),
-            self.i.ready.eq(~self.held),
+            i.ready.eq(~waiting | start),
         ]
         m.d.sync += follows.eq(follows & self.issuing)
-        with m.If(self.i.ready):
-            m.d.sync += [waiting.eq(self.i.valid), row.eq(self.i.payload), follows.eq(self.issuing)]
+        with m.If(i.ready):
+            m.d.sync += [waiting.eq(i.valid), row.eq(i.payload), follows.eq(self.issuing)]
+        if self.config.scalars:
+            with m.If(start & row.scalar):
+                m.d.sync += self.stored.bit_select(row.register, 1).eq(0)
+            with m.If(self.i.valid & self.i.ready & self.i.payload.scalar):
+                m.d.sync += self.stored.bit_select(self.i.payload.register, 1).eq(1)
         self._reserve(m, start, waiting, row)
-        self._deliver(m, *self._beats(m, start, row, row_ends))
+        self._deliver(m, *self._beats(m, start, waiting, row, row_ends))
         return m
+
+    def _reduces(self, row: data.View) -> Value:
+        """Whether ``row`` is a scalar register that waits for a reduction."""
+        return row.scalar & self.reduced.bit_select(row.register, 1) if self.config.scalars else Const(0)
+
+    def _ahead(self, m: Module) -> stream.Interface:
+        """The rows, after scalars wait in a queue of their own; what comes behind these waits until it is empty."""
+        if not self.config.scalars:
+            return self.i
+        i = stream.Signature(store_layout(self.config)).create(path=("next",))
+        one = data.StructLayout({"register": range(self.config.scalars), "zero": 1})
+        m.submodules.ahead = ahead = Queue(one, depth=SCALARS_AHEAD)
+        new, scalar = self.i.payload, Signal()
+        none = ahead.level == 0
+        m.d.comb += [
+            scalar.eq(new.scalar),
+            ahead.i.payload.register.eq(new.register),
+            ahead.i.payload.zero.eq(new.zero),
+            # A register is there once at most, so that one bit says that it is.
+            ahead.i.valid.eq(self.i.valid & scalar & ~self.stored.bit_select(new.register, 1)),
+            self.i.ready.eq(Mux(scalar, ahead.i.ready & ~self.stored.bit_select(new.register, 1), none & i.ready)),
+            i.payload.eq(new),
+            i.valid.eq(Mux(none, self.i.valid & ~scalar, ahead.o.valid)),
+            ahead.o.ready.eq(i.ready),
+            self._empty.eq(none),
+        ]
+        with m.If(~none):
+            m.d.comb += [
+                i.payload.register.eq(ahead.o.payload.register), i.payload.zero.eq(ahead.o.payload.zero),
+                i.payload.scalar.eq(1),
+                i.payload.row.last_beat.eq(0), i.payload.row.tail_bytes.eq(ELEMENT_BYTES),
+            ]  # fmt: skip
+        return i
 
     def _reserve(self, m: Module, start: Signal, waiting: Signal, row: data.View) -> None:
         """Count the free entries of the queue; a row that starts takes its own at once."""
@@ -100,16 +151,19 @@ class StorePort(wiring.Component):
         m.d.sync += free.eq(free + popped - taken)
         m.d.comb += [
             self.full.eq(waiting & (free <= row.row.last_beat)),
-            self.idle.eq(~waiting & (free == self.config.store_beats)),
+            self.idle.eq(~waiting & self._empty & (free == self.config.store_beats)),
         ]
 
-    def _beats(self, m: Module, start: Signal, row: data.View, row_ends: Signal) -> tuple[Signal, Signal]:
+    def _beats(
+        self, m: Module, start: Signal, waiting: Signal, row: data.View, row_ends: Signal
+    ) -> tuple[Signal, Signal]:
         """One beat per cycle from the cycle after ``start`` on: whether there is one, and what."""
         active, beat, present = Signal(), Signal(range(self.config.register_beats)), Signal(row.shape())
         last, order = Signal(), Signal(self._order_layout())
         m.d.comb += [
             last.eq(beat == present.row.last_beat),
             row_ends.eq(~active | last),
+            self.reading.eq((waiting & ~row.scalar) | (active & ~last)),
             self.read_long.eq(active & ~last & is_long(self.config, present.row)),
             self.read_register.eq(present.register),
             order.address.eq(self._place(present, beat)),

@@ -13,13 +13,14 @@ from daedal.hw.execute_unit.float_format import register
 from daedal.hw.execute_unit.iterative_op import IterativeOp
 from daedal.hw.execute_unit.iterative_unit import IterativeRequest
 from daedal.hw.execute_unit.lane_array import LaneArray
+from daedal.hw.execute_unit.lane_op import LaneOp
 from daedal.hw.execute_unit.operand_select import OperandSelect
-from daedal.hw.execute_unit.records import issue_layout, register_beat, register_place
-from daedal.hw.execute_unit.reduce_steps import neutral
+from daedal.hw.execute_unit.records import issue_layout, partial_beats, register_beat, register_place
+from daedal.hw.execute_unit.reduce_tree import combine_layout, neutral
 from daedal.hw.execute_unit.register_file import RegisterFile
 from daedal.hw.execute_unit.scalar_file import ScalarFile
 from daedal.hw.execute_unit.schedule import SELECT
-from daedal.hw.isa.execute import PARTIAL_SUMS, OperandKind
+from daedal.hw.isa.execute import OperandKind
 
 
 class VectorPath(wiring.Component):
@@ -30,6 +31,8 @@ class VectorPath(wiring.Component):
     -------
     fire : ``In(1)``; row : ``In(issue_layout(config))``; beat : ``In(range(register_beats))``; last : ``In(1)``
         A beat is issued in this cycle: its row, its number in that, whether it is the row's last.
+    combining : ``In(1)``; combine : ``In(combine_layout(config))``
+        A beat of a tree is issued in this cycle.
     element : ``Out(32)``
         The scalar register that ``row`` names as its index.
     request : ``Out(IterativeRequest)``; request_valid : ``Out(1)``
@@ -53,6 +56,8 @@ class VectorPath(wiring.Component):
                 "row": In(issue_layout(config)),
                 "beat": In(range(config.register_beats)),
                 "last": In(1),
+                "combining": In(1),
+                "combine": In(combine_layout(config)),
                 "element": Out(32),
                 "request": Out(IterativeRequest),
                 "request_valid": Out(1),
@@ -73,19 +78,22 @@ class VectorPath(wiring.Component):
         m.submodules.b = b = OperandSelect(self.config, picks=False)
         m.submodules.addend = self.addend = addend = AddendPath(self.config)
         m.submodules.lanes = lanes = LaneArray(self.config)
+        self._present(m)
         offset, pick = self._element()
+        row = self._row
         m.d.comb += [
-            registers.a_address.eq(self._at(self.row.a.register, self.beat | offset)),
-            registers.b_address.eq(self._at(self.row.b.register, self.beat)),
+            registers.a_address.eq(self._at(row.a.register, self._beat | offset)),
+            registers.b_address.eq(self._at(row.b.register, self._beat)),
             registers.store_address.eq(self.store_address),
             self.store_data.eq(registers.store_data),
             addend.read_data.eq(registers.c_data),
             self.flying.eq(addend.flying),
             a.pick.eq(pick),
-            a.neutral.eq(neutral(Value.cast(self.row.op))),
+            a.absolute.eq(row.absolute),
+            a.neutral.eq(neutral(Value.cast(row.op))),
         ]
-        self._select(m, a, self.row.a, registers.a_data)
-        self._select(m, b, self.row.b, registers.b_data)
+        self._select(m, a, row.a, registers.a_data)
+        self._select(m, b, row.b, registers.b_data)
         self._add(m, addend, registers)
         if self.config.scalars:
             self._join_scalars(m, registers)
@@ -101,21 +109,44 @@ class VectorPath(wiring.Component):
         ]
         return m
 
+    def _present(self, m: Module) -> None:
+        """What is issued in this cycle: a beat of a row or of a tree."""
+        self._row, self._beat = row, beat = Signal(issue_layout(self.config)), Signal.like(self.beat)
+        self._fire, combine = Signal(), self.combine
+        m.d.comb += [row.eq(self.row), beat.eq(self.beat), self._fire.eq(self.fire | self.combining)]
+        if not self.config.scalars:
+            return
+        with m.If(self.combining):
+            m.d.comb += [
+                beat.eq(combine.beat),
+                row.op.eq(combine.op), row.negate_product.eq(0), row.negate_addend.eq(0), row.fix.eq(0),
+                row.a.kind.eq(OperandKind.REGISTER), row.a.zero.eq(0), row.a.register.eq(combine.register),
+                row.c.eq(combine.register), row.c_used.eq(1), row.c_scalar.eq(0), row.context.eq(0),
+                row.adds_b.eq(0), row.absolute.eq(0),
+                row.destination.eq(Mux(combine.final, combine.target, combine.register)),
+                row.to_scalar.eq(combine.final), row.copies.as_value().eq(~0),
+                row.indexed.eq(0), row.reduces.eq(0), row.iterative.eq(IterativeOp.NONE),
+            ]  # fmt: skip
+
     def _at(self, register: Value, beat: Value) -> Value:
-        return register_beat(self.config, register, self.row.context, beat)
+        return register_beat(self.config, register, self._row.context, beat)
 
     def _element(self) -> tuple[Value, Value]:
         """Where operand ``a`` lies: what is added to its beat, and which of the beat's elements comes first."""
-        lanes, row = exact_log2(self.config.lanes), self.row
+        lanes, other = exact_log2(self.config.lanes), self.combining
         if not self.config.scalars:
             return Const(0), Const(0)
-        return Mux(row.indexed, self.element >> lanes, row.a_offset), Mux(row.indexed, self.element[:lanes], row.pick)
+        indexed = self.row.indexed
+        return (
+            Mux(other, self.combine.offset, Mux(indexed, self.element >> lanes, 0)),
+            Mux(other, self.combine.pick, Mux(indexed, self.element[:lanes], 0)),
+        )
 
     def _place(self, number: Value, scalar: Value) -> Value:
         """The ``register_place`` of a beat of ``c`` or of a result."""
-        around = PARTIAL_SUMS // self.config.lanes
-        beat = Mux(self.row.wrap, self.beat[: exact_log2(around)], self.beat)
-        vector = Value.cast(self._at(number, beat))
+        digits = exact_log2(partial_beats(self.config))
+        round_ = register_beat(self.config, number, Const(0), Cat(self._beat[:digits], self._row.area))
+        vector = Mux(self._row.reduces, round_, self._at(number, self._beat))
         width = Shape.cast(register_place(self.config)).width
         if not self.config.scalars:
             return vector[:width]
@@ -124,7 +155,7 @@ class VectorPath(wiring.Component):
     def _join_scalars(self, m: Module, registers: RegisterFile) -> None:
         """The scalar registers beside the vector registers; a place with its top bit set is one of them."""
         m.submodules.scalars = scalars = ScalarFile(self.config)
-        addend, row = self.addend, self.row
+        addend, row = self.addend, self._row
         m.d.comb += [
             scalars.a_address.eq(row.a.register), scalars.b_address.eq(row.b.register),
             scalars.index_address.eq(row.index), self.element.eq(scalars.index_data),
@@ -147,37 +178,45 @@ class VectorPath(wiring.Component):
             with m.If(operand.kind == OperandKind.SCALAR_REGISTER):
                 m.d.comb += select.scalar.eq(Mux(operand.zero, 0, stored))
             tail = row.row.tail_bytes // ELEMENT_BYTES
-            m.d.comb += select.masked.eq(Cat(row.masked & self.last & (n >= tail) for n in range(self.config.lanes)))
+            masks = row.reduces & self.last
+            m.d.comb += select.masked.eq(Cat(masks & (n >= tail) for n in range(self.config.lanes)))
+            if self.config.lanes == 1:
+                with m.If(self.combining & self.combine.alone):
+                    m.d.comb += select.masked.eq(1)
 
     def _request(self, m: Module) -> None:
         """Give the operands of the iterative unit to it, once they are selected."""
         a, b = m.submodules.a, m.submodules.b
         request = self.request
         m.d.comb += [
-            request.op.eq(register(m, self.row.iterative, "iterative", cycles=SELECT, shape=IterativeOp)),
+            request.op.eq(register(m, self._row.iterative, "iterative", cycles=SELECT, shape=IterativeOp)),
             request.a.eq(a.o),
             request.b.eq(b.o),
         ]
         flying = Signal(SELECT)
-        m.d.sync += flying.eq(Cat(self.fire & (self.row.iterative != IterativeOp.NONE), flying))
+        m.d.sync += flying.eq(Cat(self.fire & (self._row.iterative != IterativeOp.NONE), flying))
         m.d.comb += self.request_valid.eq(flying[-1])
 
     def _select(self, m: Module, select: OperandSelect, operand: data.View, stored: Value) -> None:
         m.d.comb += [
             select.operand.eq(operand),
-            select.scalar.eq(self.row.scalar),
+            select.scalar.eq(self._row.scalar),
             select.vector0.eq(self.vector0),
             select.vector1.eq(self.vector1),
             select.stored.eq(stored),
         ]
 
     def _add(self, m: Module, addend: AddendPath, registers: RegisterFile) -> None:
-        row = self.row
+        row = self._row
+        first = row.reduces & ~self._beat[exact_log2(partial_beats(self.config)) :].any()
+        op = Value.cast(row.op)
         m.d.comb += [
-            addend.fire.eq(self.fire),
+            addend.fire.eq(self._fire),
             addend.c_address.eq(self._place(row.c, row.c_scalar)),
-            addend.c_used.eq(row.c_used),
-            addend.fix.eq(row.fix),
+            addend.c_used.eq(row.c_used & ~first),
+            addend.extreme.eq(first & op.matches(LaneOp.MAX, LaneOp.MIN)),
+            addend.negative.eq(first & (op != LaneOp.MIN)),
+            addend.fix.eq(row.fix | row.adds_b),
             addend.address.eq(self._place(row.destination, row.to_scalar)),
             addend.copies.eq(row.copies),
             registers.c_address.eq(addend.read_address),
@@ -186,7 +225,7 @@ class VectorPath(wiring.Component):
         ]
 
     def _compute(self, m: Module, lanes: LaneArray) -> None:
-        row = self.row
+        row = self._row
         m.d.comb += [
             lanes.op.eq(row.op),
             lanes.negate_product.eq(row.negate_product),

@@ -19,7 +19,7 @@ from daedal.hw.isa import execute, launch, mapping, program, program_words, regi
 
 _MODULES = (config_module, program_words, program, execute, mapping, registers, launch)
 _KEYWORDS = frozenset({"register", "signed", "unsigned", "operator", "default", "switch", "union", "and", "or", "not"})
-_DERIVED = ("hash", "vl_max", "context_count", "context_beats", "rotating_registers")
+_DERIVED = ("hash", "vl_max", "context_count", "context_beats", "rotating_registers", "rotating_scalars")
 _TABLES = {"memory_bits": mapping.class_table, "granules": mapping.granules}
 """What every configuration has as many entries of: arrays of the C++ ``Config`` behind its other members."""
 

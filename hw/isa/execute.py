@@ -77,8 +77,8 @@ class Mode(enum.Enum, shape=2):
     register ``a`` as a row of one element.
     """
     REDUCE = 2
-    """The ``length`` elements of a row become one, in scalar register ``destination``. For ADD (the sum of ``a``), FMA
-    and MUL_ADD (the sum of ``a * b``), MAX and MIN.
+    """The ``length`` elements of a row become one, in scalar register ``destination``. For ADD (the sum of ``a``), ABS
+    (the sum of the absolute values of ``a``), FMA and MUL_ADD (the sum of ``a * b``), MAX and MIN.
     """
 
 
@@ -97,7 +97,8 @@ class Operand(data.Struct):
 class Instruction(data.Struct):
     """One instruction, 40 bits.
 
-    ADD: ``d = a + c``; SUBTRACT: ``d = a - c``; MULTIPLY: ``d = a * b``; FMA, MUL_ADD: ``d = a * b + c``;
+    ADD: ``d = a + c``; SUBTRACT: ``d = a - c``; both, if there is an operand ``b`` (that is not 0), of it instead of
+    ``c``; MULTIPLY: ``d = a * b``; FMA, MUL_ADD: ``d = a * b + c``;
     MAX, MIN: ``d = a > c ? a : c``, ``d = a < c ? a : c``; GREATER, LESS, EQUAL: ``d = a > c``, ``d = a < c``,
     ``d = a == c``; SELECT: ``d = b != 0 ? a : c``; DIVIDE: ``d = a / b``; SCALE: ``d = a * 2**b``; all others of ``a``
     only.
@@ -126,11 +127,13 @@ class Instruction(data.Struct):
     i + 8 are combined, the latter as ``a`` and the former as ``c`` of ADD, MAX or MIN, then i and i + 4, i + 2, i + 1.
     So the result is the same for any number of lanes. An empty register has the sum +0.0, a row of -0.0 alone -0.0;
     MAX and MIN ignore NaNs. ``c`` names a vector register for the partial results, neither ``a`` nor ``b``; it is
-    empty afterwards.
+    empty afterwards, in all contexts if the row is longer than a context's share. Instructions behind a reduction go
+    on while its tree is computed, except those that name the destination or write to register ``c``.
 
     With ``rotate``, the vector registers 0 to R - 1 of this context rotate after this instruction: what is named n is
     named n + 1 from then on, and R - 1 becomes 0. R is ``Config.rotating_registers``, half of the vector registers (a
-    power of two, rounded down). At a launch the names are the registers' own.
+    power of two, rounded down). With ``rotate_scalars`` so do scalar registers 0 to S - 1, S being
+    ``Config.rotating_scalars``; these names are the same in all contexts. At a launch the names are the registers' own.
     """
 
     op: VectorOp
@@ -145,7 +148,8 @@ class Instruction(data.Struct):
     indexed: 1
     element: 4
     rotate: 1
-    reserved: 2
+    rotate_scalars: 1
+    reserved: 1
 
 
 INSTRUCTION_BITS = 40

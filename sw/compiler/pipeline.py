@@ -19,6 +19,7 @@ from daedal.compiler.transforms.addresses import buffer_name
 from daedal.compiler.transforms.convert_slc_to_slcv import ConvertSlcToSlcv
 from daedal.compiler.transforms.convert_slcv_to_dlc import ConvertSlcvToDlc
 from daedal.compiler.transforms.elide_initialization import ElideInitialization
+from daedal.compiler.transforms.keep_invariant_rows import KeepInvariantRows
 from daedal.compiler.transforms.lower_emb import LowerEmb
 from daedal.compiler.transforms.tile_columns import TileColumns
 from daedal.errors import UnsupportedOperation
@@ -34,7 +35,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         "hoist-invariants",
         "convert-scf-to-slc",
     ),
-    "slcv": ("convert-slc-to-slcv", "expand-functions", "elide-initialization", "tile-columns"),
+    "slcv": ("convert-slc-to-slcv", "expand-functions", "elide-initialization", "tile-columns", "keep-invariant-rows"),
     "dlc": ("convert-slcv-to-dlc",),
 }
 """Level -> the passes that lead to it from the level before."""
@@ -159,6 +160,8 @@ def make_pass(name: str, config: Config, bounds: str, opt: int = BEST) -> Module
         return ElideInitialization(needed=not best)
     if name == TileColumns.name:
         return TileColumns(elements=row_elements(config, opt), levels=config.levels, copies=not best)
+    if name == KeepInvariantRows.name:
+        return KeepInvariantRows(config.vector_registers if best else 0)
     if name == ConvertSlcvToDlc.name:
         return ConvertSlcvToDlc(config.steps, lockstep=lockstep_bytes(config) if best else 0, streams=best)
     return load_pass(name)()

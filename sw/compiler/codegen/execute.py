@@ -2,19 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import SSAValue
 
+from daedal.compiler.codegen.interleaving import pays
+from daedal.compiler.codegen.overlap import Code, Overlap
 from daedal.compiler.codegen.selection import CallbackSelection
 from daedal.compiler.dialects import dlc, slc, slcv
 from daedal.compiler.transforms.rows import loop_name
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import Config
+from daedal.hw.isa.execute import Mode
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField
-
-Code = list[dict[str, object]]
-"""The members of each instruction of a callback."""
 
 
 @dataclass
@@ -27,8 +30,10 @@ class ExecuteCode:
         The callbacks.
     config
         The machine.
-    nests, loops
-        Token of a callback -> number of the nest, and the loop, that starts it.
+    nests, events
+        Token of a callback -> number of the nest, and the event, that starts it.
+    overlaps
+        Sums along rows may be computed while later iterations go on.
     tokens
         Filled by ``run``: token of a callback -> that of the machine's callback. Callbacks with the same
         instructions are one.
@@ -37,7 +42,8 @@ class ExecuteCode:
     program: dlc.ExecuteOp
     config: Config
     nests: Mapping[int, int]
-    loops: Mapping[int, slc.ForOp]
+    events: Mapping[int, dlc.EventOp]
+    overlaps: bool
     tokens: dict[int, int] = field(default_factory=dict)
     _lengths: list[int] = field(default_factory=list)
 
@@ -45,11 +51,13 @@ class ExecuteCode:
         """The words; UnsupportedOperation says what there is too little of."""
         accumulators, constants = self._accumulators(), self._constants()
         codes: list[Code] = []
-        for op in self._callbacks():
-            code = self._select(op, accumulators, constants)
+        selected = {op.token.value.data: self._select(op, accumulators, constants) for op in self._callbacks()}
+        if self.overlaps:
+            selected = self._overlapped(selected, len({*accumulators.values()}), constants)
+        for token, code in selected.items():
             if code not in codes:
                 codes.append(code)
-            self.tokens[op.token.value.data] = codes.index(code)
+            self.tokens[token] = codes.index(code)
         instructions = [members for code in codes for members in code]
         self._limit("callbacks", len(codes), self.config.callbacks)
         self._limit("instructions", len(instructions), self.config.instructions)
@@ -64,16 +72,58 @@ class ExecuteCode:
         self, op: dlc.CallbackOp, accumulators: Mapping[SSAValue, int], constants: Mapping[SSAValue, int]
     ) -> Code:
         try:
-            return CallbackSelection(op, accumulators, constants, self.config, self._length).run()
+            code = CallbackSelection(op, accumulators, constants, self.config, self._length).run()
         except UnsupportedOperation as error:
-            loop = loop_name(self.loops[op.token.value.data])
+            loop = loop_name(self._loop(op.token.value.data))
             raise UnsupportedOperation(f"{loop}, configuration {self.config.name}: {error}") from error
+        if len(constants) <= self.config.scalars - self.config.rotating_scalars:
+            _rotate(code)
+        return code
+
+    def _loop(self, token: int) -> slc.ForOp:
+        loop = self.events[token].parent_op()
+        assert isinstance(loop, slc.ForOp)
+        return loop
+
+    def _overlapped(
+        self, codes: dict[int, Code], accumulators: int, constants: Mapping[SSAValue, int]
+    ) -> dict[int, Code]:
+        """The callbacks, those of one loop taken apart if they can be (see ``overlap``)."""
+        finite = self._finite(constants)
+        overlap = Overlap(self.config, accumulators, len(constants), lambda n: self._lengths[n], lambda n: n in finite)
+        for token, code in codes.items():
+            loop = self._loop(token)
+            ends = [other for other, event in self.events.items()
+                    if event.parent_op() is loop and event.event.data == "end" and event.condition is None]  # fmt: skip
+            nest = _root(loop)
+            if self.events[token].event.data != "iteration" or len(ends) != 1 or pays(nest, self.config):
+                continue
+            parts = overlap.parts(code, codes[ends[0]])
+            others = [other for number, other in codes.items() if number not in (token, ends[0])]
+            if parts is not None and overlap.leaves_alone(parts, others):
+                new = {number: overlap.moved(other) for number, other in codes.items()}
+                return new | {token: overlap.iteration(parts), ends[0]: overlap.end(parts, codes[ends[0]])}
+        return codes
+
+    def _finite(self, constants: Mapping[SSAValue, int]) -> set[int]:
+        """The scalar registers of constants that are neither infinite nor NaN."""
+        found = set()
+        for callback in self._callbacks():
+            kept = [op for op in callback.body.block.ops if isinstance(op, dlc.KeepOp)]
+            sent = [op for op in self.events[callback.token.value.data].body.block.ops
+                    if isinstance(op, dlc.PushScalarOp)]  # fmt: skip
+            for keep, push in zip(kept, sent, strict=False):
+                constant = push.value.owner
+                number = constant.value if isinstance(constant, arith.ConstantOp) else None
+                if isinstance(number, FloatAttr) and isfinite(number.value.data):
+                    found.add(constants[keep.scalar])
+        return found
 
     def _constants(self) -> dict[SSAValue, int]:
         """Constant -> scalar register."""
         values = [op.result for op in self.program.body.block.ops if isinstance(op, dlc.ScalarOp)]
         self._limit("scalar registers for constants", len(values), self.config.scalars)
-        return {value: register for register, value in enumerate(values)}
+        return {value: self.config.scalars - 1 - n for n, value in enumerate(values)}
 
     def _callbacks(self) -> list[dlc.CallbackOp]:
         return [op for op in self.program.body.block.ops if isinstance(op, dlc.CallbackOp)]
@@ -122,3 +172,19 @@ class ExecuteCode:
             raise UnsupportedOperation(
                 f"the callbacks need {needed} {what}; configuration {self.config.name} has {there}"
             )
+
+
+def _root(loop: slc.ForOp) -> slc.ForOp:
+    """The outermost loop around ``loop``."""
+    around = loop.parent_op()
+    while isinstance(around, slc.ForOp):
+        loop, around = around, around.parent_op()
+    return loop
+
+
+def _rotate(code: Code) -> None:
+    """After a reduction the scalar registers rotate, so that the next one's result has another place and need not wait
+    until all is done with this one's.
+    """
+    if any(members.get("mode") is Mode.REDUCE for members in code):
+        code[-1]["rotate_scalars"] = 1

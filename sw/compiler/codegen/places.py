@@ -51,14 +51,15 @@ class Places:
     vectors, scalars
         How many vector and scalar registers there are.
     taken
-        How many of each, the first ones, are taken by accumulators and by constants.
+        How many of each are taken: the first vector registers by accumulators, the last scalar registers by constants.
     """
 
     def __init__(self, callback: dlc.CallbackOp, vectors: int, scalars: int, taken: tuple[int, int]) -> None:
         self._pools = {
             OperandKind.REGISTER: range(taken[0], vectors),
-            OperandKind.SCALAR_REGISTER: range(taken[1], scalars),
+            OperandKind.SCALAR_REGISTER: range(scalars - taken[1]),
         }
+        self._constants = taken[1]
         self._places: dict[SSAValue, Place] = {}
         self._aliases: dict[SSAValue, SSAValue] = {}
         self._order: dict[SSAValue, int] = {}
@@ -119,17 +120,23 @@ class Places:
 
     def new_scalar(self) -> int:
         """A free scalar register; UnsupportedOperation if there is none."""
-        pool = self._pools[OperandKind.SCALAR_REGISTER]
-        if not pool.stop:
+        if not self._pools[OperandKind.SCALAR_REGISTER].stop + self._constants:
             raise UnsupportedOperation("computing with single numbers takes scalar registers, and the machine has none")
-        return self._new(OperandKind.SCALAR_REGISTER, f"scalar registers, of which {pool.start} hold constants")
+        return self._new(OperandKind.SCALAR_REGISTER, f"scalar registers, of which {self._constants} hold constants")
+
+    def spare_register(self) -> int:
+        """The last vector register that is free; it stays free."""
+        for register in reversed(self._pools[OperandKind.REGISTER]):
+            if (OperandKind.REGISTER, register) not in self._taken:
+                return register
+        return self.new_register()
 
     def _new(self, kind: OperandKind, what: str) -> int:
         for register in self._pools[kind]:
             if (kind, register) not in self._taken:
                 self._taken.add((kind, register))
                 return register
-        there = self._pools[kind].stop
+        there = self._pools[kind].stop + (self._constants if kind is OperandKind.SCALAR_REGISTER else 0)
         raise UnsupportedOperation(f"a callback needs more than the machine's {there} {what}")
 
     def free(self, kind: OperandKind, register: int) -> None:

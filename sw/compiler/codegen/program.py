@@ -17,7 +17,7 @@ from daedal.hw.isa.program_words import ControlField
 def generate(module: ModuleOp, config: Config, *, interleaves: bool = True) -> tuple[bytes, tuple[Expression, ...]]:
     """The bytes of the program for the module's only function, and its launch arguments in order.
 
-    ``interleaves``: activations of a nest may run side by side.
+    ``interleaves``: activations of a nest may run side by side, and so may iterations with sums along rows.
 
     Raises UnsupportedOperation, naming the loop and the resource, if the program does not fit the
     configuration.
@@ -35,24 +35,22 @@ def generate(module: ModuleOp, config: Config, *, interleaves: bool = True) -> t
         if isinstance(nest, slc.ForOp)
     ]
     starters: dict[int, int] = {}
-    loops: dict[int, slc.ForOp] = {}
+    events: dict[int, dlc.EventOp] = {}
     for number, nest in enumerate(nests):
         for op in [op for op in nest.walk() if isinstance(op, dlc.PushTokenOp)]:
-            starters[op.token.value.data], loops[op.token.value.data] = number, _loop_around(op)
+            starters[op.token.value.data], events[op.token.value.data] = number, _event_around(op)
     for op in function.body.block.ops:
         if isinstance(op, dlc.ExecuteOp):
-            execute += ExecuteCode(op, config, starters, loops, tokens).run()
+            execute += ExecuteCode(op, config, starters, events, interleaves, tokens).run()
     for nest in nests:
         access += [*NestCode(nest, config, arguments, tokens, interleaves).run(), Word(ControlField.RUN)]
     return Program(config.hash, execute + access).to_bytes(), tuple(arguments.expressions)
 
 
-def _loop_around(op: Operation) -> slc.ForOp:
+def _event_around(op: Operation) -> dlc.EventOp:
     event = op.parent_op()
     assert isinstance(event, dlc.EventOp)
-    loop = event.parent_op()
-    assert isinstance(loop, slc.ForOp)
-    return loop
+    return event
 
 
 def only_function(module: ModuleOp) -> func.FuncOp:

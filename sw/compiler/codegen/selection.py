@@ -326,18 +326,29 @@ class CallbackSelection:
                 self._finish(op, VectorOp.MUL_ADD, c=c, **factors)
                 return
         first, second = (op.lhs, op.rhs) if self._is_register(op.rhs) else (op.rhs, op.lhs)
-        self._finish(op, VectorOp.ADD, **self._with_register(first, second))
+        self._finish(op, VectorOp.ADD, **self._terms(first, second))
 
     def _with_register(self, first: SSAValue, second: SSAValue) -> dict[str, object]:
         """Operands ``a`` and ``c``; ``c`` must be a register."""
         c = self._addend(second)
         return {"a": self._as_operand(first), "c": c}
 
+    def _terms(self, first: SSAValue, second: SSAValue) -> dict[str, object]:
+        """Operands of ADD or SUBTRACT: ``b`` takes what can be no ``c`` as it is."""
+        if self._is_register(second) or self._places[second].kind is OperandKind.REGISTER:
+            return self._with_register(first, second)
+        if self._places[second].queue is not None and self._places.remaining(second) > 1:
+            return self._with_register(first, second)
+        members = self._factors(first, second)
+        b = members["b"]
+        assert isinstance(b, dict)
+        return {"a": members["a"], "c": b["number"]} if b["kind"] is OperandKind.REGISTER else members
+
     def _subtract(self, op: arith.SubfOp) -> None:
         first, second = op.lhs, op.rhs
         if not self._is_register(second) and self._is_register(first) and _is_without_sign(op):
             first, second = second, first
-        self._finish(op, VectorOp.SUBTRACT, **self._with_register(first, second))
+        self._finish(op, VectorOp.SUBTRACT, **self._terms(first, second))
 
     def _keep(self, op: slcv.KeepGreaterOp | slcv.KeepLessOp) -> None:
         kind = VectorOp.MAX if isinstance(op, slcv.KeepGreaterOp) else VectorOp.MIN
@@ -348,6 +359,8 @@ class CallbackSelection:
         self._finish(op, VectorOp.FMA, c=c, **self._factors(op.a, op.b))
 
     def _absolute(self, op: math.AbsFOp) -> None:
+        if self._summed(op) is not None:
+            return
         self._finish(op, VectorOp.ABS, a=self._as_operand(op.operand))
 
     def _compare(self, op: slcv.CompareOp) -> None:
@@ -358,13 +371,26 @@ class CallbackSelection:
         self._finish(op, VectorOp.SELECT, c=c, **self._factors(op.a, op.mask))
 
     def _reduce(self, op: slcv.ReduceOp) -> None:
-        a, b = op.rows[0], op.rows[-1]
-        members = self._factors(a, b) if len(op.rows) > 1 else {"a": self._as_operand(a)}
-        partial = self._places.new_register()
-        self._places.free(OperandKind.REGISTER, partial)
+        a, b, kind = op.rows[0], op.rows[-1], VectorOp[op.kind.data.upper()]
+        if isinstance(a.owner, math.AbsFOp) and self._summed(a.owner) is op:
+            kind, source = VectorOp.ABS, a.owner.operand
+            members: dict[str, object] = {"a": self._as_operand(source)}
+            self._places.alias(a, source)
+        elif len(op.rows) > 1:
+            members = self._factors(a, b)
+        else:
+            members = {"a": self._as_operand(a)}
         length = self._width(a)
-        self._finish(op, VectorOp[op.kind.data.upper()], c=partial, length=length, **members)
+        self._finish(op, kind, c=self._places.spare_register(), length=length, **members)
         self._code[-1]["mode"] = Mode.REDUCE
+
+    def _summed(self, op: math.AbsFOp) -> slcv.ReduceOp | None:
+        """The reduction that sums absolute values, if they are for nothing else and nothing is written before it."""
+        uses = list(op.result.uses)
+        if len(uses) != 1 or not isinstance(uses[0].operation, slcv.ReduceOp):
+            return None
+        total = uses[0].operation
+        return total if total.kind.data == "add" and self._is_undisturbed(op, total) else None
 
     # ------------------------------------------------------------------ what only single numbers have
 

@@ -14,6 +14,7 @@ PASSES = {
     "expand-functions": "expand_functions:ExpandFunctions",
     "tile-columns": "tile_columns:TileColumns",
     "elide-initialization": "elide_initialization:ElideInitialization",
+    "keep-invariant-rows": "keep_invariant_rows:KeepInvariantRows",
     "convert-slcv-to-dlc": "convert_slcv_to_dlc:ConvertSlcvToDlc",
 }
 """Pass name -> module and class, imported when the pass is first used."""

@@ -27,6 +27,9 @@ ARITHMETIC = (
 )
 """Operations on rows, and on single f32 as well."""
 
+POPS_TWO = (arith.AddfOp, arith.SubfOp, arith.MulfOp, math.FmaOp)
+"""Operations of which one instruction can pop both operands."""
+
 SINGLE = (*ARITHMETIC, arith.DivfOp, math.SqrtOp, slcv.ToIntegerOp, slcv.ScaleOp)
 """Operations on single f32 that are the same in ``dlc``."""
 
@@ -61,8 +64,8 @@ class Translator(Protocol):
         ...
 
 
-def _second_factors(callback: slc.CallbackOp, lockstep: int) -> set[SSAValue]:
-    """Rows that are only the second factor of products whose first factor is a fetched row as well.
+def _second_operands(callback: slc.CallbackOp, lockstep: int) -> set[SSAValue]:
+    """Rows that are only the second operand of products, sums and differences whose first is a fetched row as well.
 
     They come through a queue of their own, so that one instruction pops both.
     """
@@ -70,7 +73,7 @@ def _second_factors(callback: slc.CallbackOp, lockstep: int) -> set[SSAValue]:
     for op in callback.body.block.ops:
         if isinstance(op, slcv.ReduceOp) and len(op.rows) == 2:
             rows = list(op.rows)
-        elif isinstance(op, arith.MulfOp | math.FmaOp) and isinstance(op.results[0].type, VectorType):
+        elif isinstance(op, POPS_TWO) and isinstance(op.results[0].type, VectorType):
             rows = list(op.operands)[:2]
         else:
             continue
@@ -89,7 +92,7 @@ class CallbackSplitter:
         self._steps = EventSteps()
         self._block = Block()
         self._known: dict[SSAValue, SSAValue] = {}
-        self._second = _second_factors(callback, translator.lockstep)
+        self._second = _second_operands(callback, translator.lockstep)
 
     def run(self, token: int) -> tuple[dlc.EventOp | None, dlc.CallbackOp | None]:
         """The event, and the callback for ``token`` if the execute unit has anything to do."""

@@ -89,6 +89,8 @@ ILLEGAL = {
     "unused_element": {"op": VectorOp.MOVE, "mode": Mode.SCALAR, "element": 1},
     "same_queue": {"op": VectorOp.MULTIPLY, "a": Q1, "b": Q1},
     "two_scalars": {"op": VectorOp.MULTIPLY, "a": {"kind": SCALAR}, "b": {"kind": SCALAR, "number": 1}},
+    "b_of_a_sum": {"op": VectorOp.ADD, "mode": Mode.REDUCE, "a": Q0, "b": Q1, "c": 1},
+    "same_queue_to_add": {"op": VectorOp.SUBTRACT, "a": Q1, "b": Q1},
     "superfluous_b": {**MOVE, "b": {"kind": REGISTER, "number": 1}},
     "store_of_a_row": {"op": VectorOp.STORE, "a": Q0},
     "quotient_of_a_row": {"op": VectorOp.DIVIDE_COUNT, "a": Q0},

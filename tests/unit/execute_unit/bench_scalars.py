@@ -5,6 +5,7 @@ import random
 import cocotb
 import numpy as np
 
+from daedal.hw.config import Config
 from daedal.hw.execute_unit.schedule import LOOP, READ_AFTER_WRITE
 from daedal.hw.isa.execute import PARTIAL_SUMS, Mode, VectorOp
 from tests.unit.execute_unit.driver import Driver, run
@@ -89,6 +90,23 @@ async def reductions_of_any_length(dut, op):
 
 
 @cocotb.test()
+async def sums_of_two_operands(dut):
+    """ADD and SUBTRACT of ``a`` and ``b``, from wherever they are, whatever is in ``c``."""
+    config = bench_config()
+    b = [Q1, {"kind": REGISTER, "number": 1}, {"kind": OWN, "number": 0}, {"kind": SCALAR}]
+    move = [{"op": VectorOp.MOVE, "a": Q0, "destination": n} for n in range(2)]
+    out = {"op": VectorOp.STORE, "a": {"kind": REGISTER}}
+    for op in (VectorOp.ADD, VectorOp.SUBTRACT):
+        callbacks = [[pop(0), *move, {"op": op, "a": Q0, "b": one}, out] for one in b]
+        callbacks += [[pop(0), pop(1), on_scalars(op, 2, 0, c=1) | {"b": {"kind": OWN, "number": 1}}, store(2)]]
+        for first in range(0, len(callbacks), config.callbacks):
+            some = callbacks[first : first + config.callbacks]
+            while sum(map(len, some)) > config.instructions:
+                some.pop()
+            await run(dut, [min(9, config.vl_max)], some, [*range(len(some))] * 3)
+
+
+@cocotb.test()
 async def sums_of_zeros_and_infinities(dut):
     """A row of -0.0 has the sum -0.0, an empty register +0.0; infinities cancel to the one NaN."""
     config = bench_config()
@@ -108,20 +126,92 @@ async def sums_of_zeros_and_infinities(dut):
     await driver.check(model)
 
 
+def cycles_of_a_row(config: Config, beats: int) -> int:
+    """Beats of a row that is reduced and of its tree, or its rounds if they are slower."""
+    partials = min(PARTIAL_SUMS // config.lanes, 1 << (beats - 1).bit_length())
+    tree = sum(max(1, (partials * config.lanes >> level) // config.lanes)
+               for level in range(1, (partials * config.lanes).bit_length()))  # fmt: skip
+    rounds = (-(-beats // partials) - 1) * max(partials, LOOP) + partials
+    return max(beats + tree, rounds)
+
+
 @cocotb.test()
-async def time_of_a_reduction(dut):
-    """Fill, accumulate, and a pass through the lanes for each halving."""
-    config, count = bench_config(), 6
-    elements = min(64, config.vl_max)
-    driver = await run(dut, [elements], [[reduce(VectorOp.FMA)]], [0] * count)
-    partials, beats = PARTIAL_SUMS // config.lanes, elements // config.lanes
-    accumulate = max(beats, (beats // partials - 1) * max(partials, LOOP) + partials)
-    halvings = 4
-    passes = sum(max(1, (8 >> n) // config.lanes) - 1 for n in range(halvings))
-    most = max(partials, LOOP) + accumulate + halvings * READ_AFTER_WRITE + passes
-    # The next row's fill follows the last pass; its accumulation is what counts beats.
-    period = (driver.last_beat - driver.first_beat - accumulate + 1) / (count - 1)
-    assert period <= most + 2, (period, most)
+async def time_of_reductions(dut):
+    """One behind the other, each into a scalar register of its own: as many cycles as all their beats."""
+    config, count = bench_config(), 60
+    beats = min(64, config.vl_max) // config.lanes
+    driver = await run(dut, [beats * config.lanes], [[reduce(VectorOp.FMA) | {"rotate_scalars": 1}]], [0] * count)
+    period = (driver.last_beat - driver.first_beat + 1) / count
+    under_way = max(1, config.register_beats * config.lanes // PARTIAL_SUMS)
+    places = min(under_way, config.rotating_scalars)
+    least = max(cycles_of_a_row(config, beats), (beats + 5 * READ_AFTER_WRITE) / places)
+    cocotb.log.info("a reduction of %d beats every %.1f cycles", beats, period)
+    assert period <= 1.1 * least + 2, (period, least)
+
+
+@cocotb.test()
+async def time_of_stored_reductions(dut):
+    """Each number is stored at once, which keeps nothing waiting."""
+    config, count = bench_config(), 60
+    beats = min(64, config.vl_max) // config.lanes
+    codes = [reduce(VectorOp.FMA), store(0, rotate_scalars=1)]
+    driver = await run(dut, [beats * config.lanes], [codes], [0] * count)
+    if config.rotating_scalars == 8 and config.lanes == 4:
+        assert (driver.last_beat - driver.first_beat + 1) / count <= 1.15 * cycles_of_a_row(config, beats)
+
+
+@cocotb.test()
+async def time_of_rows_that_others_weigh(dut):
+    """A row is weighed by the number that the reduction three callbacks ago gave: all lanes are busy."""
+    config, count = bench_config(), 40
+    if config.rotating_scalars < 4 or config.vector_registers < 4:
+        return
+    beats = min(64, config.vl_max) // config.lanes
+    row, last = {"kind": QUEUE, "number": 1}, config.vector_registers - 1
+    dot = {"op": VectorOp.ADD, "mode": Mode.REDUCE, "a": Q0, "c": last, "destination": 0}
+    weigh = {"op": VectorOp.FMA, "a": row, "b": {"kind": OWN, "number": 3}, "c": last - 1, "destination": last - 1,
+             "rotate_scalars": 1}  # fmt: skip
+    out = {"op": VectorOp.STORE, "a": {"kind": REGISTER, "number": last - 1}, "clear": 1}
+    driver = await run(dut, [beats * config.lanes], [[dot, weigh], [out]], [0] * count + [1])
+    if config.lanes == 4 and config.register_beats > 16:
+        assert (driver.last_beat - driver.first_beat + 1) / count <= 1.1 * (cycles_of_a_row(config, beats) + beats)
+
+
+@cocotb.test()
+@cocotb.parametrize(idle=[0.0, 0.4], seed=[1, 2, 3])
+async def reductions_of_all_lengths_in_a_row(dut, idle, seed):
+    """Of every operation and length in any order, in any context, with those that use, overwrite and store the result
+    and those that need the register of the partial results right behind, and others between.
+    """
+    config, rng = bench_config(), random.Random(seed)
+    share = config.context_beats * config.lanes
+    around = [1, 2, config.lanes, config.lanes + 1, 3 * config.lanes, 15, 16, 17, 33, share - 1, share, share + 1]
+    lengths = sorted({min(max(n, 1), config.vl_max) for n in around})
+    lengths = rng.sample(lengths, min(len(lengths), config.lengths))
+    partial, other = config.vector_registers - 1, config.vector_registers - 2
+    callbacks = []
+    for _ in range(config.callbacks):
+        codes, room = [], config.instructions // config.callbacks
+        while len(codes) < min(room, 5):
+            place = rng.randrange(min(3, config.scalars))
+            length = rng.randrange(len(lengths))
+            codes.append(rng.choice((
+                reduce(rng.choice(REDUCES), place, partial) | {"length": length},
+                reduce(rng.choice(REDUCES), place, partial) | {"length": length, "rotate_scalars": 1},
+                reduce(rng.choice(REDUCES), place, rng.choice((partial, other))) | {"length": length},
+                on_scalars(VectorOp.ADD, place, rng.randrange(min(3, config.scalars)), c=place),
+                on_scalars(VectorOp.DIVIDE, place, place, rng.randrange(config.scalars)),
+                store(place), store(place, clear=1),
+                {"op": VectorOp.MOVE, "a": Q0, "destination": other, "length": 0},
+                {"op": VectorOp.MULTIPLY, "a": Q1, "b": {"kind": OWN, "number": place}, "destination": partial},
+                {"op": VectorOp.STORE, "a": {"kind": REGISTER, "number": rng.choice((partial, other))}, "clear": 1},
+            )))  # fmt: skip
+        callbacks.append(codes)
+    fits = [max(lengths[code.get("length", 0)] for code in codes) <= share for codes in callbacks]
+    tokens = [(n, rng.randrange(config.context_count) if fits[n] else 0) for n in
+              (rng.randrange(len(callbacks)) for _ in range(80))]  # fmt: skip
+    # Registers are read no further than they were written.
+    await run(dut, lengths, callbacks, tokens, idle=idle, pause=idle)
 
 
 @cocotb.test()

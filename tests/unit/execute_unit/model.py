@@ -15,6 +15,8 @@ ONE = 0x3F800000
 WITH_B = (VectorOp.MULTIPLY, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.SELECT, VectorOp.DIVIDE, VectorOp.SCALE)
 WITH_C = (VectorOp.ADD, VectorOp.SUBTRACT, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.MAX, VectorOp.MIN, VectorOp.SELECT,
           VectorOp.GREATER, VectorOp.LESS, VectorOp.EQUAL)  # fmt: skip
+ADDS_B = (VectorOp.ADD, VectorOp.SUBTRACT)
+"""What adds ``b``, if there is one, instead of ``c``."""
 NEUTRAL = {VectorOp.MAX: 0xFF800000, VectorOp.MIN: 0x7F800000}
 """What partial results start from; those of sums from -0.0."""
 _libm = ctypes.CDLL(ctypes.util.find_library("m"))
@@ -96,6 +98,8 @@ def reduce(op: VectorOp, a: np.ndarray, b: np.ndarray | None) -> int:
     """The partial results, each in order, then the tree."""
     neutral = NEUTRAL.get(op, 1 << 31)
     combine = op if op in NEUTRAL else VectorOp.ADD
+    if op is VectorOp.ABS:
+        op, a = VectorOp.ADD, a & np.uint32(0x7FFFFFFF)
     partial = np.full(PARTIAL_SUMS, neutral, np.uint32)
     for first in range(0, len(a), PARTIAL_SUMS):
         part = slice(first, min(first + PARTIAL_SUMS, len(a)))
@@ -142,6 +146,7 @@ class Model:
     def __post_init__(self) -> None:
         self.own_scalars: list[int | None] = [None] * self.config.scalars
         self.turns = [0] * self.config.context_count
+        self.scalar_turns = 0
         self.memory = np.zeros((self.config.vector_registers, self.config.vl_max), np.uint32)
         self.written: set[tuple[int, int]] = set()
         """Contexts and registers of theirs that are not empty."""
@@ -157,25 +162,34 @@ class Model:
         if code["op"] is not VectorOp.NOP:
             self._do(code, make_row, make_scalar)
         self.turns[context] += code.get("rotate", 0)
+        self.scalar_turns += code.get("rotate_scalars", 0)
 
     def _renamed(self, code: dict[str, Any]) -> dict[str, Any]:
         """The instruction with the vector registers' own numbers."""
         mode, code = code.get("mode", Mode.VECTOR), dict(code)
+        b = {"kind": OperandKind.REGISTER, "number": 0, **code.get("b", {})}
+        code["adds_b"] = code["op"] in ADDS_B and (b["kind"], b["number"]) != (OperandKind.REGISTER, 0)
 
         def own(number: int) -> int:
             around = self.config.rotating_registers
             return (number - self.turns[self.context]) % around if number < around else number
 
+        def own_scalar(number: int) -> int:
+            around = self.config.rotating_scalars
+            return (number - self.scalar_turns) % around if number < around else number
+
         for name in "ab":
             operand = {"kind": OperandKind.REGISTER, "number": 0, **code.get(name, {})}
             if operand["kind"] is OperandKind.REGISTER:
                 operand["number"] = own(operand["number"])
+            if operand["kind"] is OperandKind.SCALAR_REGISTER:
+                operand["number"] = own_scalar(operand["number"])
             code[name] = operand
         code["c"], code["destination"] = code.get("c", 0), code.get("destination", 0)
-        if mode is not Mode.SCALAR:
-            code["c"] = own(code["c"])
-        if mode is Mode.VECTOR:
-            code["destination"] = own(code["destination"])
+        code["c"] = own_scalar(code["c"]) if mode is Mode.SCALAR else own(code["c"])
+        code["destination"] = (own if mode is Mode.VECTOR else own_scalar)(code["destination"])
+        if code.get("indexed"):
+            code["element"] = own_scalar(code["element"])
         return code
 
     def _do(self, code: dict[str, Any], make_row: Any, make_scalar: Any) -> None:
@@ -197,7 +211,9 @@ class Model:
             if mode is Mode.REDUCE:
                 b = self._operand(code["b"], count, make_row, make_scalar) if op in WITH_B else None
                 result: Any = reduce(op, a, b)
-                self.written.discard((self.context, code["c"]))
+                shared = count > self.config.context_beats * self.config.lanes
+                for context in range(self.config.context_count) if shared else (self.context,):
+                    self.written.discard((context, code["c"]))
             else:
                 result = self._result(op, code, a, self._addend(code, count), make_row, make_scalar)
         self._clear(code)
@@ -253,7 +269,10 @@ class Model:
             self.scalars.append(count)
             count &= 0xFFFFFF
             return canonical(floats(a) / np.float32(count)) if count else a
-        b = self._operand(code["b"], len(a), make_row, make_scalar) if op in WITH_B else np.zeros(1, np.uint32)
+        adds_b = code["adds_b"]
+        has_b = op in WITH_B or adds_b
+        b = self._operand(code["b"], len(a), make_row, make_scalar) if has_b else np.zeros(1, np.uint32)
+        c = b if adds_b else c
         if op.value >= VectorOp.RECIPROCAL.value:
             return np.array([scalar_only(op, int(a[0]), int(b[0]))], np.uint32)
         return ternary(op, a, b, c) if op in WITH_B else binary(op, a, c)

@@ -9,7 +9,7 @@ from daedal.hw.config import Config
 from daedal.hw.isa.execute import Mode, OperandKind, VectorOp
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField
-from tests.unit.execute_unit.model import WITH_B, Model
+from tests.unit.execute_unit.model import ADDS_B, WITH_B, Model
 
 Code = dict[str, Any]
 Token = int | tuple[int, int]
@@ -20,7 +20,7 @@ REGISTER, QUEUE, SCALAR = OperandKind.REGISTER, OperandKind.QUEUE, OperandKind.S
 OWN = OperandKind.SCALAR_REGISTER
 ON_ROWS = tuple(op for op in VectorOp if op.value < VectorOp.RECIPROCAL.value)
 ON_SCALARS = tuple(op for op in VectorOp if op not in (VectorOp.NOP, VectorOp.DIVIDE_COUNT))
-REDUCES = (VectorOp.ADD, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.MAX, VectorOp.MIN)
+REDUCES = (VectorOp.ADD, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.MAX, VectorOp.MIN, VectorOp.ABS)
 
 
 def placed(token: Token) -> tuple[int, int]:
@@ -92,6 +92,8 @@ class Generator:
             codes += self.instructions()
         if self.rotates and self.rng.random() < 0.5:
             self.rng.choice(codes)["rotate"] = 1
+        if self.config.scalars and self.rng.random() < 0.3:
+            self.rng.choice(codes)["rotate_scalars"] = 1
         return codes
 
     def instructions(self) -> list[Code]:
@@ -151,7 +153,8 @@ class Generator:
         rng = self.rng
         kinds = (REGISTER, QUEUE, QUEUE, SCALAR, *((OWN, OWN) if self.config.scalars else ()))
         code["a"] = self._operand(group, REGISTER if only_register else rng.choice(kinds))
-        if code["op"] in WITH_B:
+        adds_b = code["op"] in ADDS_B and code.get("mode") is not Mode.REDUCE and rng.random() < 0.3
+        if code["op"] in WITH_B or adds_b:
             allowed = [kind for kind in kinds if kind is not SCALAR or code["a"]["kind"] is not SCALAR]
             code["b"] = self._operand(group, rng.choice(allowed))
             if code["b"]["kind"] is QUEUE and code["a"]["kind"] is QUEUE:

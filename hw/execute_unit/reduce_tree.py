@@ -1,0 +1,217 @@
+"""The trees of reductions, whose beats go between those of the rows that follow."""
+
+from amaranth import Cat, Const, Module, Mux, Shape, Signal, Value
+from amaranth.hdl import Elaboratable
+from amaranth.lib import data, memory, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2, exact_log2
+
+from daedal.hw.config import Config
+from daedal.hw.execute_unit.lane_op import LaneOp
+from daedal.hw.execute_unit.records import partial_area, partial_beats, register_number
+from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
+from daedal.hw.isa.execute import PARTIAL_SUMS
+
+
+def neutral(op: Value) -> Value:
+    """What changes no partial result of this ``LaneOp``: an infinity for MAX and MIN, else -0.0."""
+    extreme = op.matches(LaneOp.MAX, LaneOp.MIN)
+    return Cat(Const(0, 23), extreme.replicate(8), op != LaneOp.MIN)
+
+
+def combine_layout(config: Config) -> data.StructLayout:
+    """A beat of a tree: beat ``beat`` of ``register`` becomes itself combined by ``op`` with the elements ``pick``
+    further on in the beat ``offset`` further on. The ``final`` one is for scalar register ``target``. ``alone``:
+    there is nothing to combine with.
+    """
+    return data.StructLayout(
+        {
+            "op": LaneOp,
+            "register": register_number(config),
+            "beat": range(config.register_beats),
+            "offset": range(config.register_beats),
+            "pick": range(config.lanes),
+            "final": 1,
+            "alone": 1,
+            "target": range(config.scalars),
+        }
+    )
+
+
+class ReduceTree(wiring.Component):
+    """Combines the partial results of reductions: the upper half of them with the lower, and again, down to one.
+
+    A row of n beats has n beats of partial results, ``PARTIAL_SUMS`` elements at most, with what changes nothing behind
+    the row's last element. Each halving begins ``READ_AFTER_WRITE`` cycles after the last beat of what it needs, so
+    trees of several rows are under way at a time. What is due goes before all else.
+
+    Members
+    -------
+    start : ``In(1)``; op; area; target; last_beat
+        The last beat of a row to reduce is issued in this cycle, by this ``LaneOp`` into this area, for this scalar
+        register; not in a cycle in which a beat is ``due``.
+    register
+        The vector register in which the areas are; stable while there are any.
+    due : ``Out(1)``; o : ``Out(combine_layout(config))``
+        A beat, which is issued in this cycle.
+    finished : ``Out(1)``; finished_area
+        It is the last of its tree, which leaves this area.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "start": In(1),
+                "op": In(LaneOp),
+                "area": In(partial_area(config)),
+                "target": In(range(config.scalars)),
+                "last_beat": In(range(config.register_beats)),
+                "register": In(register_number(config)),
+                "due": Out(1),
+                "o": Out(combine_layout(config)),
+                "finished": Out(1),
+                "finished_area": Out(partial_area(config)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        beats, lanes = partial_beats(self.config), exact_log2(self.config.lanes)
+        present, beat, last = Signal(self._step_layout()), Signal(range(max(beats // 2, 1))), Signal()
+        following = Signal.like(present)
+        o, away = self.o, present.distance[lanes:]
+        op = Value.cast(self.op)
+        m.d.comb += [
+            last.eq(beat == present.last),
+            self.finished.eq(self.due & last & present.distance[0]),
+            self.finished_area.eq(present.area),
+            o.op.eq(Mux(present.extreme, Mux(present.least, LaneOp.MIN, LaneOp.MAX), LaneOp.ADD)),
+            o.register.eq(self.register),
+            o.beat.eq(beat | (present.area << exact_log2(beats))),
+            o.offset.eq(away), o.pick.eq(present.distance[:lanes]), o.target.eq(present.target),
+            o.final.eq(present.distance[0]), o.alone.eq(present.alone),
+            following.eq(present),
+            following.distance.eq(present.distance >> 1),
+            following.last.eq(_below(away >> 1)),
+        ]  # fmt: skip
+        with m.If(self.start):
+            m.d.comb += [
+                *self._first(following),
+                following.area.eq(self.area), following.target.eq(self.target),
+                following.extreme.eq(op.matches(LaneOp.MAX, LaneOp.MIN)), following.least.eq(op == LaneOp.MIN),
+            ]  # fmt: skip
+        with m.If(self.due):
+            m.d.sync += beat.eq(Mux(last, 0, beat + 1))
+        self._wait(m, present, following, goes_on=~self.due | last)
+        return m
+
+    def _wait(self, m: Module, present: data.View, following: data.View, *, goes_on: Value) -> None:
+        """What was issued in a cycle is ``due`` for its next step ``READ_AFTER_WRITE`` cycles later."""
+        depth = READ_AFTER_WRITE - 1
+        m.submodules.steps = steps = memory.Memory(shape=present.shape(), depth=1 << ceil_log2(depth + 1), init=[])
+        write, read = steps.write_port(), steps.read_port(domain="comb")
+        waiting = Signal(depth)
+        m.d.comb += [
+            write.en.eq(1),
+            write.data.eq(following),
+            read.addr.eq(write.addr - depth),
+        ]
+        with m.If(goes_on):
+            m.d.sync += [
+                write.addr.eq(write.addr + 1),
+                waiting.eq(Cat(self.start | (self.due & ~present.distance[0]), waiting)),
+                self.due.eq(waiting[-1]),
+                present.eq(read.data),
+            ]
+
+    def _first(self, step: data.View) -> list[object]:
+        """The first step for a row with this last beat."""
+        beats, lanes = partial_beats(self.config), exact_log2(self.config.lanes)
+        digits = exact_log2(beats)
+        # As many ones as the number of the last beat of partial results has digits.
+        ones: list[Value] = [self.last_beat[k:].any() for k in range(digits)]
+        alone: Value = Const(0)
+        if self.config.lanes == 1:
+            ones[0], alone = Const(1), self.last_beat == 0
+        span = Value.cast(Cat(ones))
+        beyond = self.last_beat[digits:].any()
+        return [
+            step.distance.eq(((span + 1) << lanes) >> 1),
+            step.last.eq((self.last_beat | beyond.replicate(max(digits, 1))) & (span >> 1)),
+            step.alone.eq(alone),
+        ]
+
+    def _step_layout(self) -> data.StructLayout:
+        """The elements from what is combined to what it is combined with, and the last beat that has such."""
+        return data.StructLayout(
+            {
+                "distance": range(PARTIAL_SUMS // 2 + 1),
+                "last": range(max(partial_beats(self.config) // 2, 1)),
+                "alone": 1,
+                "extreme": 1,
+                "least": 1,
+                "area": Shape.cast(partial_area(self.config)),
+                "target": range(self.config.scalars),
+            }
+        )
+
+
+def _below(power: Value) -> Value:
+    """One less than a power of two; 0 for 0."""
+    return Cat(power[k + 1 :].any() for k in range(max(len(power) - 1, 1)))
+
+
+class PartialAreas(wiring.Component):
+    """Gives out the places for partial results, which all lie in one vector register at a time.
+
+    An area is ``partial_beats`` long. A row that has more beats than a context owns takes any, one of fewer those of
+    its context's share, in turn.
+
+    Members
+    -------
+    register; context; long
+        What a row wants.
+    take : ``In(1)``
+        It gets ``area``; only if that is ``free``.
+    free : ``Out(1)``; area : ``Out``
+        Which one it is.
+    leave : ``In(1)``; leave_area
+        That one is no longer needed.
+    any : ``Out(1)``; present : ``Out``
+        Some are in use, in this register.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "register": In(register_number(config)),
+                "context": In(range(config.context_count)),
+                "long": In(1),
+                "take": In(1),
+                "free": Out(1),
+                "area": Out(partial_area(config)),
+                "leave": In(1),
+                "leave_area": In(partial_area(config)),
+                "any": Out(1),
+                "present": Out(register_number(config)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        beats, config = partial_beats(self.config), self.config
+        areas, share = max(1, config.register_beats // beats), max(1, config.context_beats // beats)
+        used, turn = Signal(areas), Signal(range(areas))
+        own = (turn & (share - 1)) | ((self.context * config.context_beats) >> exact_log2(beats))
+        m.d.comb += [
+            self.any.eq(used.any()),
+            self.area.eq(Mux(self.long, turn, own)),
+            self.free.eq(~used.bit_select(self.area, 1) & (~self.any | (self.present == self.register))),
+        ]
+        with m.If(self.leave):
+            m.d.sync += used.bit_select(self.leave_area, 1).eq(0)
+        with m.If(self.take):
+            m.d.sync += [used.bit_select(self.area, 1).eq(1), turn.eq(turn + 1), self.present.eq(self.register)]
+        return m
