@@ -61,9 +61,7 @@ class StepStore(wiring.Component):
         word = self.config_bus.word
         for field, shape in FIELDS.items():
             name = field.name.lower()
-            m.submodules[name] = steps = memory.Memory(
-                shape=shape, depth=self._config.steps, init=[], attrs=BLOCK_RAM
-            )
+            m.submodules[name] = steps = memory.Memory(shape=shape, depth=self._config.steps, init=[], attrs=BLOCK_RAM)
             write, read = steps.write_port(), steps.read_port(domain="sync")
             mine = (word.unit == Unit.STEP) & (word.field == field.value)
             m.d.comb += [
