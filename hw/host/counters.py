@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amaranth import Module, Mux, Signal
+from amaranth import Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
@@ -64,15 +64,14 @@ class CounterBank(wiring.Component):
         with m.Elif(zeroing != 0):
             m.d.sync += zeroing.eq(zeroing - 1)
         m.d.sync += zero_late.eq(zeroing != 0)
+        smalls: list[Value] = []
         for k, step in enumerate(self._steps):
             small = Signal(range(step * count + 1), name=f"small{k}")
             add = Mux(self.enable, getattr(self, f"increment{k}"), 0)
             mine = turn == k
             m.d.sync += small.eq(Mux(mine | self.clear, 0, small) + add)
-            with m.If(mine):
-                m.d.sync += swept.eq(small)
-        with m.If(turn >= len(self._steps)):
-            m.d.sync += swept.eq(0)
+            smalls.append(Mux(mine, small, 0))
+        m.d.sync += swept.eq(any_of(smalls))
         m.d.comb += [
             sweep.addr.eq(turn),
             sweep.en.eq(1),
@@ -84,3 +83,9 @@ class CounterBank(wiring.Component):
             self.total.eq(show.data),
         ]
         return m
+
+
+def any_of(values: Sequence[Value]) -> Value:
+    """OR of all values, as a balanced tree."""
+    half = len(values) // 2
+    return values[0] if len(values) == 1 else any_of(values[:half]) | any_of(values[half:])
