@@ -65,7 +65,8 @@ class Core(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        self.soft_reset = Signal()
+        # A cycle late, from registers: they reach all units.
+        self.soft_reset, self.halt, self.hold = Signal(), Signal(), Signal()
         self._make_units(m)
         self._join_queues(m)
         self._join_memory(m)
@@ -191,21 +192,20 @@ class Core(wiring.Component):
         connect(m, port.doorbell, self.launches.i)
         self._follow_launches(m)
         m.d.comb += [
-            loader.launch.valid.eq(self.launches.o.valid & ~controller.hold & ~self.ahead),
+            loader.launch.valid.eq(self.launches.o.valid & ~self.hold & ~self.ahead),
             loader.launch.payload.eq(self.launches.o.payload),
             self.launches.o.ready.eq(controller.take),
             loader.cancel.eq(controller.cancel),
-            loader.halt.eq(controller.halt),
+            loader.halt.eq(self.halt),
             loader.room.eq(access.room),
-            loader.nests_done.eq(access.done),
             loader.wait.eq(self.ahead),
             access.start.eq(loader.run),
             access.nest.eq(loader.nest),
-            access.halt.eq(controller.halt),
-            self.execute.halt.eq(controller.halt),
+            access.halt.eq(self.halt),
+            self.execute.halt.eq(self.halt),
             self.execute.side.eq(controller.execute_side),
             self.execute.launch.eq(controller.flip),
-            self.store.halt.eq(controller.halt),
+            self.store.halt.eq(self.halt),
             self.store.flush.eq(~controller.open | self.all_sent),
             controller.begin.eq(loader.begin),
             controller.loader_side.eq(loader.side),
@@ -216,13 +216,18 @@ class Core(wiring.Component):
             controller.quiet.eq(self.fabric.idle.all() & self.store.quiet & ~self.merge.o.valid),
             controller.waiting.eq(self.launches.o.valid | (self.launches.level != 0)),
             controller.reset_request.eq(port.reset_request),
-            self.soft_reset.eq(controller.soft_reset),
             port.reset_done.eq(controller.reset_done),
             port.busy.eq(~controller.idle | (self.launches.level != 0)),
             port.faulted.eq(controller.faulted),
             port.queued.eq(self.launches.level),
             port.ended.eq(controller.ended),
             self.interrupt.eq(port.interrupt),
+        ]
+        m.d.sync += [
+            self.halt.eq(controller.halt),
+            self.soft_reset.eq(controller.soft_reset),
+            self.hold.eq(controller.hold | controller.soft_reset),
+            loader.nests_done.eq(access.done),
         ]
         for unit in (access, self.execute):
             connect(m, loader.config_bus, unit.config_bus)
@@ -235,13 +240,14 @@ class Core(wiring.Component):
         present = controller.side
         self.ahead, self.all_sent = Signal(), Signal()
         """The loader is at a launch that is not the present one; all of the present one was sent and executed."""
-        program_over = Signal(2)
-        with m.If(controller.take | controller.soft_reset):
+        program_over, pending = Signal(2), Signal.like(access.pending)
+        m.d.sync += pending.eq(access.pending)
+        with m.If(controller.take | self.soft_reset):
             m.d.sync += self.ahead.eq(0)
         with m.Elif(loader.begin & ~controller.cancel):
             m.d.sync += self.ahead.eq(1)
         for side in range(2):
-            with m.If((loader.begin & (loader.side != side)) | controller.soft_reset):
+            with m.If((loader.begin & (loader.side != side)) | self.soft_reset):
                 m.d.sync += program_over[side].eq(0)
             with m.Elif(loader.done & (loader.side == side)):
                 m.d.sync += program_over[side].eq(1)
@@ -255,7 +261,7 @@ class Core(wiring.Component):
             ),
             controller.executed.eq(
                 self.all_sent
-                & ~access.pending.bit_select(present, 1)
+                & ~pending.bit_select(present, 1)
                 & ~waits
                 & self.fabric.idle.bit_select(present, 1)
                 & ~self.store.taking

@@ -28,10 +28,10 @@ def catch_faults(m: Module, core: "Core") -> None:
     for k, (report, side) in enumerate(zip(reports, sides, strict=True)):
         allowed = ~early.any() | early[k]
         m.d.comb += faults[k].eq(report & (side == controller.side) & ~(core.ahead & (k == 3)) & allowed)
-        with m.If(report & ~early.any() & ~controller.soft_reset):
+        with m.If(report & ~early.any() & ~core.soft_reset):
             first = Cat(reports[:k]).any() if k else 0
             m.d.sync += early[k].eq((side != controller.side) & ~first)
-    with m.If(controller.soft_reset):
+    with m.If(core.soft_reset):
         m.d.sync += early.eq(0)
     m.d.comb += any_fault.eq(1)
     with m.If(core.store.fault.valid):

@@ -33,7 +33,7 @@ def write_records(m: Module, core: "Core") -> None:
     # The loader is reset after a fault; where the record goes must be known all the same.
     record, launch, known, opened = Signal(ADDRESS_BITS), Signal(32), Signal(), Signal()
     read = ~(core.fabric.error & (core.fabric.error_side == core.loader.side))
-    with m.If(core.loader.begin | controller.soft_reset):
+    with m.If(core.loader.begin | core.soft_reset):
         m.d.sync += opened.eq(0)
     with m.Elif(core.loader.opened & read):
         m.d.sync += opened.eq(1)
@@ -125,7 +125,7 @@ def join_statistics(m: Module, core: "Core") -> None:
         statistics.side.eq(controller.side),
         statistics.stop.eq(~controller.running & ~controller.idle),
         statistics.flip.eq(controller.flip),
-        statistics.forget.eq(controller.soft_reset),
+        statistics.forget.eq(core.soft_reset),
         statistics.acknowledged.eq(controller.running & core.write.bvalid & core.write.bready),
         statistics.drained.eq(controller.draining & core.store.idle),
         statistics.side_read.eq(core.fabric.returns.beat.side),

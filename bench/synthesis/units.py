@@ -99,7 +99,7 @@ UNITS = (
     _unit("loader", "host.loader:Loader"),
     _unit("control port", "host.control_port:ControlPort"),
     _unit("controller", "host.controller:Controller", make=_of_config),
-    _unit("statistics", "host.statistics:Statistics", DISTRIBUTED_RAM),
+    _unit("statistics", "host.statistics:Statistics", BLOCK_RAM),
     _unit("record writer", "host.record_writer:RecordWriter"),
     _unit("core", "core:Core", BLOCK_RAM, DSP, large=True),
 )  # fmt: skip

@@ -1,11 +1,14 @@
 """Which activation has the next iteration, when several run in turn."""
 
-from amaranth.hdl import Array, Cat, Elaboratable, Module, Signal, Value
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config import Config
 from daedal.hw.interfaces import context_entries
+from daedal.hw.spread import spread
 
 
 def first_of(m: Module, wanted: Value, name: str) -> Signal:
@@ -56,23 +59,29 @@ class ContextSchedule(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         entries, contexts = context_entries(self._config), self._config.context_count
-        used, first, last = (Signal(entries, name=name) for name in ("used", "first_bits", "last_bits"))
+        used, single = (Signal(entries, name=name) for name in ("used", "single"))
         busy, all_in = Signal(contexts), Signal()
+        self._turn = Signal(contexts, init=1 << contexts - 1)
+        """A bit for the context whose turn it is."""
         places = [Signal(range(entries), name=f"place{n}") for n in range(contexts)]
         head, waits, pop = self._waiting(m)
-        pick, ends, chosen = self._choose(m, busy, places, last, all_in & ~waits)
+        # Whether a context's next iteration is its activation's first, its last.
+        first, last = Signal(contexts, name="first_bits"), Signal(contexts, name="last_bits")
+        pick, ends, chosen = self._choose(m, busy, last, all_in & ~waits)
         m.d.comb += [
             self.room.eq(~used.all()),
             self.enter_entry.eq(first_of(m, ~used, "free_entry")),
             pop.eq(waits & ((pick & ends) | ~busy.all())),
         ]
-        self._fill(m, busy, places, chosen, pick & ends, waits, head)
+        fills = self._fill(m, busy, places, chosen, pick & ends, waits, head)
+        for number in range(contexts):
+            with m.If(fills[number]):
+                m.d.sync += [first[number].eq(1), last[number].eq(single.bit_select(head, 1))]
+            # After the last iteration, what is in the context is the next activation.
+            with m.Elif(self.take & ~self.last & (self.context == number)):
+                m.d.sync += [first[number].eq(0), last[number].eq(self.next_last)]
         with m.If(self.take):
-            m.d.sync += [
-                self.valid.eq(0),
-                first.bit_select(self.entry, 1).eq(0),
-                last.bit_select(self.entry, 1).eq(self.next_last),
-            ]
+            m.d.sync += self.valid.eq(0)
             with m.If(self.last):
                 m.d.sync += used.bit_select(self.entry, 1).eq(0)
         with m.If(pop):
@@ -81,22 +90,22 @@ class ContextSchedule(wiring.Component):
             m.d.sync += [
                 self.placed.bit_select(self.enter_entry, 1).eq(0),
                 used.bit_select(self.enter_entry, 1).eq(1),
-                first.bit_select(self.enter_entry, 1).eq(1),
-                last.bit_select(self.enter_entry, 1).eq(self.enter_single),
+                single.bit_select(self.enter_entry, 1).eq(self.enter_single),
                 all_in.eq(self.enter_final),
             ]
         with m.If(pick):
-            place = Array(places)[chosen]
             m.d.sync += [
                 self.valid.eq(1),
-                self.entry.eq(place),
-                self.context.eq(chosen),
-                self.first.eq(first.bit_select(place, 1)),
+                self.entry.eq(_any_of(chosen, places)),
+                self.context.eq(_any_of(chosen, [Const(number) for number in range(contexts)])),
+                self._turn.eq(chosen),
+                self.first.eq((chosen & first).any()),
                 self.last.eq(ends),
-                self.final.eq(ends & all_in & ~waits & ~(busy & ~(Value.cast(1) << chosen)[:contexts]).any()),
+                self.final.eq(ends & all_in & ~waits & ~(busy & ~chosen).any()),
             ]
         with m.If(~self.running):
             m.d.sync += [used.eq(0), busy.eq(0), all_in.eq(0), self.valid.eq(0), self.context.eq(~0)]
+            m.d.sync += self._turn.eq(1 << contexts - 1)
         return m
 
     def _waiting(self, m: Module) -> tuple[Value, Signal, Signal]:
@@ -118,37 +127,44 @@ class ContextSchedule(wiring.Component):
             m.d.sync += count.eq(0)
         return read.data, waits, pop
 
-    def _choose(
-        self, m: Module, busy: Signal, places: list[Signal], last: Signal, exhausted: Value
-    ) -> tuple[Signal, Signal, Signal]:
-        """The next context after the one whose turn it is, but not that one: whether, and whether it ends."""
-        pick, ends = Signal(), Signal()
-        present = (Value.cast(1) << self.context)[: len(busy)]
-        candidates = Signal(len(busy))
-        after = Signal(len(busy))
+    def _choose(self, m: Module, busy: Signal, last: Signal, exhausted: Value) -> tuple[Signal, Signal, Signal]:
+        """The next context after the one whose turn it is, but not that one: whether, whether it ends, and its bit."""
+        pick, ends, chosen = Signal(), Signal(), Signal.like(busy, name="chosen")
+        candidates, after = Signal.like(busy), Signal.like(busy)
         m.d.comb += [
-            candidates.eq(busy & ~Cat(*(self.valid & bit for bit in present))),
-            after.eq(candidates & ~((present << 1) - 1)[: len(busy)]),
+            candidates.eq(busy & Mux(self.valid, ~self._turn, ~0)),
+            after.eq(candidates & Cat(self._turn[:number].any() for number in range(len(busy)))),
         ]
-        chosen = Signal.like(self.context, name="chosen")
-        later, any_one = first_of(m, after, "later"), first_of(m, candidates, "any_one")
         with m.If(after.any()):
-            m.d.comb += chosen.eq(later)
+            m.d.comb += chosen.eq(_lowest(after))
         with m.Else():
-            m.d.comb += chosen.eq(any_one)
+            m.d.comb += chosen.eq(_lowest(candidates))
         m.d.comb += [
             pick.eq(candidates.any() & (busy.all() | exhausted) & (~self.valid | self.take)),
-            ends.eq(last.bit_select(Array(places)[chosen], 1)),
+            ends.eq((chosen & last).any()),
         ]
         return pick, ends, chosen
 
     def _fill(
         self, m: Module, busy: Signal, places: list[Signal], chosen: Signal, ending: Value, waits: Signal, head: Value
-    ) -> None:
+    ) -> Signal:
         """A context that ends, or one that is free, takes the next activation."""
-        free = first_of(m, ~busy, "free_context")
+        fills = Signal.like(busy, name="fills")
+        m.d.comb += fills.eq(Mux(ending, chosen, 0) | _lowest(~busy))
         for number, place in enumerate(places):
-            fills = Signal(name=f"fills{number}")
-            m.d.comb += fills.eq((ending & (chosen == number)) | (~busy.all() & ~busy[number] & (free == number)))
-            with m.If(fills):
+            with m.If(fills[number]):
                 m.d.sync += [place.eq(head), busy[number].eq(waits)]
+        return fills
+
+
+def _lowest(bits: Value) -> Value:
+    """The lowest bit that is set, alone."""
+    return Cat(bit & ~bits[:number].any() for number, bit in enumerate(bits))
+
+
+def _any_of(chosen: Value, choices: Sequence[Value]) -> Value:
+    """The one of ``choices`` whose bit in ``chosen`` is set."""
+    result: Value = Value.cast(0)
+    for bit, choice in zip(chosen, choices, strict=True):
+        result = result | (choice & spread(bit, len(choice)))
+    return result

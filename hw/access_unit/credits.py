@@ -5,6 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.queues.queue import DISTRIBUTED_DEPTH
+from daedal.hw.queues.up_down import up_down
 
 
 class Credits(wiring.Component):
@@ -13,7 +14,7 @@ class Credits(wiring.Component):
     Members
     -------
     free : ``Out(1)``
-        Something may enter the pipeline.
+        Something may enter the pipeline; a register, so one place is kept back for what enters at the same time.
     take : ``In(1)``
         Something enters.
     give : ``In(1)``
@@ -31,8 +32,8 @@ class Credits(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         places = Signal(range(self._depth + 1), init=self._depth)
-        m.d.sync += places.eq(places - self.take + self.give)
-        m.d.comb += self.free.eq(places != 0)
+        up_down(m, places, down=self.take, up=self.give, early="down")
+        m.d.sync += self.free.eq(places > 1)
         return m
 
 

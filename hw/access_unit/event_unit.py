@@ -1,6 +1,6 @@
 """The event unit: from bundles to tokens, scalars, store addresses and row fetches."""
 
-from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.hdl import Elaboratable, Module, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -82,8 +82,14 @@ class EventUnit(wiring.Component):
         for unit in (sequencer, pipeline):
             connect(m, flipped(self.config_bus), unit.config_bus)
         connect(m, flipped(self.i), sequencer.i)
-        connect(m, sequencer.o, pipeline.i)
-        connect(m, pipeline.o, issue.i)
+        m.d.comb += [
+            pipeline.enable.eq(~self.halt),
+            pipeline.valid.eq(sequencer.o.valid & issue.room),
+            pipeline.i.eq(sequencer.o.payload),
+            sequencer.o.ready.eq(issue.room & ~self.halt),
+            issue.valid.eq(pipeline.o_valid),
+            issue.i.eq(pipeline.o),
+        ]
         connect(m, issue.rows, rows.rows)
         for name in ("tokens", "scalars", "store_addresses", "fault"):
             connect(m, getattr(issue, name), flipped(getattr(self, name)))
@@ -98,7 +104,7 @@ class EventUnit(wiring.Component):
             issue.rows_empty.eq(rows.empty & self.requests_taken),
             self.empty.eq(sequencer.empty & pipeline.empty & issue.empty & rows.empty),
         ]
-        self._strobes(m, issue, rows)
+        self._strobes(m, sequencer.o.valid, issue, rows)
         return m
 
     def _replacements(self, m: Module, issue: Issue) -> None:
@@ -109,20 +115,20 @@ class EventUnit(wiring.Component):
             replacements.replaced.eq(flags.replaced),
             replacements.warns.eq(self.warns),
             *(to.eq(of) for to, of in zip(replacements.values, self.check_values, strict=True)),
-            replacements.level.eq(issue.i.payload.level),
+            replacements.level.eq(issue.fault.fault.level),
             issue.check_value.eq(replacements.value),
             self.replaced.eq(replacements.count),
             self.warning.eq(replacements.warning),
             self.warned_value.eq(replacements.value),
         ]
 
-    def _strobes(self, m: Module, issue: Issue, rows: RowFetch) -> None:
-        sources: dict[str, Signal] = {
+    def _strobes(self, m: Module, waits: Value, issue: Issue, rows: RowFetch) -> None:
+        sources: dict[str, Value] = {
             "row": issue.row,
             "token": issue.token,
-            "stall_scalar_full": issue.scalar_full,
-            "stall_store_address_full": issue.store_full,
-            "stall_token_full": issue.token_full,
+            "stall_scalar_full": waits & issue.scalar_full,
+            "stall_store_address_full": waits & issue.store_full,
+            "stall_token_full": waits & issue.token_full,
             "stall_vector_full": rows.no_slot,
             "stall_port_busy": rows.no_port,
         }

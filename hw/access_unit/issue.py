@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Elaboratable, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.access_unit.row_fetch import row_layout
-from daedal.hw.access_unit.step_pipeline import resolved_layout
+from daedal.hw.access_unit.step_pipeline import STAGES, resolved_layout
 from daedal.hw.config import Config
 from daedal.hw.interfaces import FaultPort, scalar_layout, store_address_layout, token_layout
 from daedal.hw.isa.launch import Cause
@@ -18,32 +18,48 @@ from daedal.hw.queues.queue import Queue
 OUTPUTS = ("scalar", "store", "token", "fetch")
 
 
+LANDING = 16
+"""Entries of each output's queue: a distributed RAM has no fewer."""
+
+IN_FLIGHT = STAGES + 1
+"""Steps that may still come after ``room`` has fallen."""
+
+
 class Issue(wiring.Component):
-    """Does a step in one cycle, as soon as all queues it needs have room; stops for ever at a fault.
+    """Does a step in the cycle in which it comes, and stops for ever at a fault.
+
+    Nothing waits here: ``room`` says ahead of time whether all queues have places for the steps on their way, so no
+    ``ready`` of a queue reaches the stages before this one.
 
     Members
     -------
-    i : ``In(stream.Signature(resolved_layout(config)))``
+    valid, i : ``In(1)``, ``In(resolved_layout(config))``
+    room : ``Out(1)``
+        Another step may be sent on its way here; registered.
     scalars, store_addresses, tokens : output streams, registered
     rows : ``Out(stream.Signature(row_layout()))``
         The queue behind must be empty for a fault to be raised: ``rows_empty``.
     order_values, check_value : ``In(64).array(levels)``, ``In(64)``
         VALUE of a bundle that a level poisoned, by its bounds' order or by its check. The latter is that of level
-        ``i.payload.level``, a cycle later.
+        ``fault.fault.level``, a cycle later.
     halt : ``In(1)``
         Do no further step.
     fault : ``Out(FaultPort(config))``
     empty : ``Out(1)``
-        All that was enqueued has been taken.
-    row, token, scalar_full, store_full, token_full : ``Out(1)``
-        Strobes for counters: a row or token sent; a step waits for room in that queue.
+        All that was enqueued has been taken, and there was no fault.
+    row, token : ``Out(1)``
+        Strobes for counters: a row or token sent.
+    scalar_full, store_full, token_full : ``Out(1)``
+        Why there is no ``room``: the first queue without; all 0 if that is the one of rows.
     """
 
     def __init__(self, config: Config) -> None:
         strobes = ("row", "token", "scalar_full", "store_full", "token_full")
         super().__init__(
             {
-                "i": In(stream.Signature(resolved_layout(config))),
+                "valid": In(1),
+                "i": In(resolved_layout(config)),
+                "room": Out(1),
                 "scalars": Out(stream.Signature(scalar_layout())),
                 "store_addresses": Out(stream.Signature(store_address_layout())),
                 "tokens": Out(stream.Signature(token_layout())),
@@ -61,41 +77,51 @@ class Issue(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        step, faulty, stopped = self.i.payload, Signal(), Signal()
-        inputs = self._queues(m)
+        step, faulty, stopped, go, idle = self.i, Signal(), Signal(), Signal(), Signal()
+        queues = self._queues(m, idle)
         wanted = self._wanted(m, step, faulty)
-        ready, go = Signal(len(OUTPUTS)), Signal()
-        for number, name in enumerate(OUTPUTS):
-            m.d.comb += [
-                ready[number].eq(~wanted[name] | inputs[name].ready),
-                inputs[name].valid.eq(go & wanted[name]),
-            ]
         m.d.comb += [
-            go.eq(self.i.valid & ready.all() & ~stopped & ~self.halt),
-            self.i.ready.eq(go & ~faulty),
+            *(queues[name].i.valid.eq(go & wanted[name]) for name in OUTPUTS),
+            go.eq(self.valid & ~stopped & ~self.halt),
             self.row.eq(go & wanted["fetch"]),
             self.token.eq(go & wanted["token"]),
+            self.empty.eq(idle & ~stopped),
         ]
-        waiting = self.i.valid & ~stopped
-        for number, name in enumerate(OUTPUTS[:-1]):
-            m.d.comb += getattr(self, f"{name}_full").eq(waiting & ~ready[number] & ready[:number].all())
-        self._payloads(m, step, inputs)
+        self._rooms(m, queues, stopped)
+        self._payloads(m, step, queues)
+        poisoned = Signal()
         with m.If(go & faulty):
-            m.d.sync += stopped.eq(1)
-        with m.If(stopped & self.empty & self.rows_empty & ~self.fault.valid):
-            m.d.sync += [self.fault.valid.eq(1), *self._fault(step, wanted["store_bad"])]
+            m.d.sync += [stopped.eq(1), poisoned.eq(step.cause != Cause.NONE), *self._fault(step, wanted["store_bad"])]
+        settled = Signal()  # the check's value is that of the fault's level
+        m.d.sync += settled.eq(stopped)
+        fault = self.fault.fault
+        with m.If(settled & idle & self.rows_empty & ~self.fault.valid):
+            m.d.sync += self.fault.valid.eq(1)
+            with m.If(poisoned & (fault.cause == Cause.BOUNDS_ORDER)):
+                m.d.sync += fault.value.eq(Array(self.order_values)[fault.level[:3]])
+            with m.Elif(poisoned):
+                m.d.sync += fault.value.eq(self.check_value)
         return m
 
-    def _queues(self, m: Module) -> dict[str, Any]:
-        """Two places at each output, so that no ready of one queue reaches another queue's valid."""
-        m.submodules.scalar_queue = scalars = Queue(scalar_layout(), depth=2)
-        m.submodules.store_queue = stores = Queue(store_address_layout(), depth=2)
-        m.submodules.token_queue = tokens = Queue(token_layout(), depth=2)
-        connect(m, scalars.o, flipped(self.scalars))
-        connect(m, stores.o, flipped(self.store_addresses))
-        connect(m, tokens.o, flipped(self.tokens))
-        m.d.comb += self.empty.eq((scalars.level == 0) & (stores.level == 0) & (tokens.level == 0))
-        return {"scalar": scalars.i, "store": stores.i, "token": tokens.i, "fetch": flipped(self.rows)}
+    def _queues(self, m: Module, idle: Signal) -> dict[str, Any]:
+        layouts = {"scalar": scalar_layout(), "store": store_address_layout(), "token": token_layout(),
+                   "fetch": row_layout()}  # fmt: skip
+        outputs = (self.scalars, self.store_addresses, self.tokens, self.rows)
+        queues = {}
+        for (name, layout), output in zip(layouts.items(), outputs, strict=True):
+            m.submodules[f"{name}_queue"] = queues[name] = queue = Queue(layout, depth=LANDING)
+            connect(m, queue.o, flipped(output))
+        m.d.comb += idle.eq(Cat(queue.level != 0 for queue in queues.values()).any() == 0)
+        return queues
+
+    def _rooms(self, m: Module, queues: dict[str, Any], stopped: Signal) -> None:
+        """``room`` in a register: a queue that has it now has a place for each step that comes without knowing."""
+        full = [Signal(name=f"{name}_is_full") for name in OUTPUTS]
+        for flag, name in zip(full, OUTPUTS, strict=True):
+            m.d.comb += flag.eq(queues[name].level > LANDING - 1 - IN_FLIGHT)
+        m.d.sync += self.room.eq(~Cat(full).any() & ~stopped)
+        for number, name in enumerate(OUTPUTS[:-1]):
+            m.d.sync += getattr(self, f"{name}_full").eq(full[number] & ~Cat(full[:number]).any())
 
     def _wanted(self, m: Module, step: Any, faulty: Signal) -> dict[str, Signal]:
         """What this step enqueues: all of it, or what comes before its fault."""
@@ -112,7 +138,8 @@ class Issue(wiring.Component):
         ]
         return wanted
 
-    def _payloads(self, m: Module, step: Any, inputs: dict[str, Any]) -> None:
+    def _payloads(self, m: Module, step: Any, queues: dict[str, Any]) -> None:
+        inputs = {name: queue.i for name, queue in queues.items()}
         store, row = inputs["store"].payload, inputs["fetch"].payload
         m.d.comb += [
             inputs["scalar"].payload.value.eq(step.scalar),
@@ -127,13 +154,9 @@ class Issue(wiring.Component):
         ]
 
     def _fault(self, step: Any, store_bad: Signal) -> list[Any]:
+        """All of a fault but the value of a poisoned bundle, which comes later."""
         fault = self.fault.fault
         clean = step.cause == Cause.NONE
-        poison = Mux(
-            step.cause == Cause.BOUNDS_ORDER,
-            Array(self.order_values)[step.level],
-            self.check_value,
-        )
         rows = {FetchQueue.VECTOR0: QueueName.VECTOR0, FetchQueue.VECTOR1: QueueName.VECTOR1}
         queue: Any = QueueName.STREAM
         for fetch_queue, name in rows.items():
@@ -142,7 +165,7 @@ class Issue(wiring.Component):
             fault.cause.eq(Mux(clean, Cause.ALIGNMENT, step.cause)),
             fault.level.eq(step.level),
             fault.queue.eq(Mux(clean, Mux(store_bad, QueueName.STORE_ADDRESS, queue), QueueName.NONE)),
-            fault.value.eq(Mux(clean, Mux(store_bad, step.store.size, step.fetch.size), poison)),
+            fault.value.eq(Mux(store_bad, step.store.size, step.fetch.size)),
             fault.address.eq(Mux(clean, Mux(store_bad, step.store.address, step.fetch.address), 0)),
             fault.registers.eq(step.registers),
         ]

@@ -19,14 +19,14 @@ class Iterator(wiring.Component):
     Members
     -------
     words : ``In(LevelWords(config, level))``
-    i, take : ``In(ActivationBus(config, sequential loads))``, ``Out(1)``
-        Activations, taken by ``take``.
+    i, open, gate : ``In(ActivationBus(config, sequential loads))``, ``Out(1)``, ``Out(1)``
+        Activations, taken by ``open``, or by ``gate`` in a cycle with ``take``; both depend on registers only.
     o : ``Out(WorkBus(config))``
         Iterations, with the induction register written; bundles that only pass have ``work`` 0.
     addresses : ``Out(ADDRESS_BITS).array(sequential loads)``
         Byte address of each sequential load, valid with ``o``.
-    ready : ``In(1)``
-        Takes ``o``.
+    idle, take : ``In(1)``
+        ``o`` is taken.
     fault_value : ``Out(64)``
         The upper bound of the activation that was poisoned with BOUNDS_ORDER.
     """
@@ -36,10 +36,12 @@ class Iterator(wiring.Component):
             {
                 "words": In(LevelWords(config, level)),
                 "i": In(ActivationBus(config, config.sequential_loads[level])),
-                "take": Out(1),
+                "open": Out(1),
+                "gate": Out(1),
                 "o": Out(WorkBus(config)),
                 "addresses": Out(ADDRESS_BITS).array(config.sequential_loads[level]),
-                "ready": In(1),
+                "idle": In(1),
+                "take": In(1),
                 "fault_value": Out(64),
             }
         )
@@ -52,9 +54,11 @@ class Iterator(wiring.Component):
         connect(m, flipped(self.i), counter.i)
         move = Signal()
         m.d.comb += [
-            self.take.eq(counter.take),
-            counter.ready.eq(move),
-            move.eq(~self.o.valid | self.ready),
+            self.open.eq(counter.open),
+            self.gate.eq(counter.gate),
+            counter.idle.eq(~self.o.valid | self.idle),
+            counter.take.eq(self.take),
+            move.eq(counter.idle | self.take),
             self.fault_value.eq(counter.fault_value),
         ]
         with m.If(move):
@@ -80,10 +84,12 @@ class _Counter(wiring.Component):
             {
                 "words": In(LevelWords(config, level)),
                 "i": In(ActivationBus(config, slots)),
-                "take": Out(1),
+                "open": Out(1),
+                "gate": Out(1),
                 "o": Out(WorkBus(config)),
                 "starts": Out(ADDRESS_BITS).array(slots),
-                "ready": In(1),
+                "idle": In(1),
+                "take": In(1),
                 "fault_value": Out(64),
             }
         )
@@ -97,8 +103,9 @@ class _Counter(wiring.Component):
         first, last, dead = Signal(), Signal(), Signal()
         load = Signal()
         m.d.comb += [
-            load.eq(~held.valid | (self.ready & last)),
-            self.take.eq(load & ~dead),
+            load.eq(~held.valid | ((self.idle | self.take) & last)),
+            self.open.eq((~held.valid | (self.idle & last)) & ~dead),
+            self.gate.eq(last & ~dead),
         ]
         with m.If(load):
             m.d.sync += [
@@ -110,7 +117,7 @@ class _Counter(wiring.Component):
             ]
             with m.If(self.i.valid & self.i.order & ~dead):
                 m.d.sync += [dead.eq(1), self.fault_value.eq(self.i.upper.as_signed())]
-        with m.Elif(self.ready):
+        with m.Elif(self.idle | self.take):
             m.d.sync += [
                 held.lower.eq(held.lower + self.words.step),
                 left.eq(left - self.words.step),

@@ -109,14 +109,17 @@ class Level(wiring.Component):
             *assign(loads.i, iterator.o),
             loads.running.eq(self.running),
             loads.free.eq(free),
-            iterator.ready.eq(loads.ready),
+            iterator.idle.eq(loads.idle),
+            iterator.take.eq(loads.take),
+            activation.take.eq(loads.take),
         ]
         self._busy.append(loads.busy)
         fields = activation.o.signature.members
         if not self._config.contexts[self._level]:
             m.d.comb += [
                 *assign(iterator.i, activation.o, fields),
-                activation.ready.eq(iterator.take),
+                activation.open.eq(iterator.open),
+                activation.gate.eq(iterator.gate),
                 take.eq(loads.take),
                 self.order_value.eq(iterator.fault_value),
             ]
@@ -129,7 +132,8 @@ class Level(wiring.Component):
                 unit.i.valid.eq(activation.o.valid & wanted),
             ]
         m.d.comb += [
-            activation.ready.eq(Mux(in_turn, turns.ready, iterator.take)),
+            activation.open.eq(Mux(in_turn, turns.ready, iterator.open)),
+            activation.gate.eq(iterator.gate & ~in_turn),
             take.eq(loads.take | turns.take),
             self.order_value.eq(Mux(in_turn, turns.fault_value, iterator.fault_value)),
         ]

@@ -97,16 +97,17 @@ class LineFetcher(wiring.Component):
         offset, block = line[: self._burst_bits], line[self._burst_bits :][: exact_log2(self._blocks)]
         room, full = Signal(), Signal(range(self._config.burst_lines + 1))
         held = Signal.like(self.read_line)
-        limit, left, some = Signal(len(line)), Signal(len(line) + 1), Signal()
+        left, part, some = Signal(len(line) + 1), Signal(), Signal()
         bus_bits = exact_log2(self._config.bus_bytes)
         request = self.request.payload
-        m.d.sync += limit.eq((self.limit + self._config.bus_bytes - 1) >> bus_bits)
+        # Whole lines up to the limit, and whether it lies inside of a line, which is one more.
+        m.d.sync += part.eq(self.limit[:bus_bits].any())
         m.d.comb += [
             held.eq(self.progress.line - self.read_line),
             full.eq((~offset & mask) + 1),
             room.eq(held + full <= self._config.lookahead_lines),
-            left.eq(limit - line),
-            some.eq(~left[-1] & left.any()),
+            left.eq(self.limit[bus_bits:] - line),
+            some.eq(~left[-1] & (left.any() | part)),
         ]
         with m.If(~self.request.valid):
             m.d.sync += [
@@ -115,7 +116,7 @@ class LineFetcher(wiring.Component):
                     self.progress.active & (some | forced.any()) & room & ~waiting.bit_select(block, 1)
                 ),
                 request.line.eq(line),
-                request.beats.eq(Mux(some, Mux(left < full, left, full), 1)),
+                request.beats.eq(Mux(some, Mux(left < full, left[: len(full)] + part, full), 1)),
                 request.slot.unit.eq(self._unit),
                 request.slot.entry.eq(block),
             ]

@@ -1,23 +1,30 @@
 """The scalar loads' way to memory."""
 
-from typing import Any
-
-from amaranth.hdl import Cat, Const, Elaboratable, Module
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out, connect
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.bundles import LoadReturns, load_request_layout
 from daedal.hw.config import Config
 from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
-from daedal.hw.queues.merge import Merge
+from daedal.hw.queues.queue import Queue
+from daedal.hw.queues.up_down import up_down
+from daedal.hw.spread import spread
+
+DEPTH = 16
+"""Requests that wait: a distributed RAM has no fewer."""
+
+UNSEEN = 3
+"""Requests that ``room`` does not know of: this cycle's, and those of two cycles before."""
 
 
 class LoadPort(wiring.Component):
     """Merges the requests of all load units, earlier ones first, and hands back their beats.
 
-    One request per cycle, one cycle per stage of the tree of merges. A unit that has all
-    it wants asks for nothing more, so none is kept waiting for ever.
+    One request per cycle, also of one unit alone; out after 4 cycles, after 5 if another unit was asked before. The
+    unit is chosen a cycle ahead from those that wait, or stays the same, so no ``ready`` depends on anything but
+    registers. A unit that has all it wants asks for nothing more, so none is kept waiting for ever.
 
     Members
     -------
@@ -49,25 +56,43 @@ class LoadPort(wiring.Component):
         m.d.sync += self.loads.valid.eq(mine)
         with m.If(mine):
             m.d.sync += [self.loads.slot.eq(beat.slot), self.loads.data.eq(beat.data)]
-        streams = [wiring.flipped(unit) for unit in self.units]
-        waiting: list[Any] = [(unit.valid, unit.payload.side) for unit in self.units]
-        merges = 0
-        while len(streams) > 1:
-            merged = []
-            for first, second in zip(streams[::2], streams[1::2], strict=False):
-                m.submodules[f"merge{merges}"] = merge = Merge(load_request_layout(self._config))
-                connect(m, first, merge.first)
-                connect(m, second, merge.second)
-                merged.append(merge.o)
-                waiting.append((merge.o.valid, merge.o.payload.side))
-                merges += 1
-            streams = merged + streams[len(merged) * 2 :]
-        m.d.comb += [
-            self.pending[side].eq(Cat(*(valid & (of == side) for valid, of in waiting)).any()) for side in range(2)
-        ]
-        if streams:
-            self._request(m, streams[0])
+        if self.units:
+            layout = load_request_layout(self._config)
+            m.submodules.queue = queue = Queue(layout, depth=DEPTH)
+            taken, wish = Signal(), Signal(layout)
+            self._take(m, queue, taken, wish)
+            self._account(m, queue, taken, wish)
+            self._request(m, queue.o)
         return m
+
+    def _take(self, m: Module, queue: Queue, taken: Signal, wish: data.View) -> None:
+        """One request from the unit whose turn it is, into a register and from there into the queue."""
+        valid, grant = Signal(len(self.units)), Signal(len(self.units), init=1)
+        waiting, room = Signal.like(valid), Signal()
+        m.d.comb += [
+            valid.eq(Cat(unit.valid for unit in self.units)),
+            waiting.eq(valid & ~grant),
+            *(unit.ready.eq(grant[number] & room) for number, unit in enumerate(self.units)),
+            queue.i.valid.eq(taken),
+            queue.i.payload.eq(wish),
+        ]
+        m.d.sync += [room.eq(queue.level <= DEPTH - UNSEEN), taken.eq((valid & grant).any() & room)]
+        with m.If(room & waiting.any()):
+            m.d.sync += grant.eq(waiting & (~waiting + 1)[: len(waiting)])
+        chosen: Value = Value.cast(0)
+        for number, unit in enumerate(self.units):
+            payload = Value.cast(unit.payload)
+            chosen = chosen | (payload & spread(grant[number], len(payload)))
+        m.d.sync += wish.as_value().eq(chosen)
+
+    def _account(self, m: Module, queue: Queue, taken: Signal, wish: data.View) -> None:
+        """What waits, of each side."""
+        for side in range(2):
+            inside = Signal(range(DEPTH + 1), name=f"inside{side}")
+            comes, goes = taken & (wish.side == side), queue.o.valid & queue.o.ready & (queue.o.payload.side == side)
+            up_down(m, inside, up=comes, down=goes)
+            at_units = Cat(unit.valid & (unit.payload.side == side) for unit in self.units).any()
+            m.d.comb += self.pending[side].eq(at_units | comes | (inside != 0))
 
     def _request(self, m: Module, wish: stream.Interface) -> None:
         request = self.requests.payload

@@ -13,8 +13,6 @@ from daedal.hw.memory.address_map import burst_mask, line_class
 from daedal.hw.queues.queue import Queue
 from daedal.hw.queues.vector_queues import reserve_layout
 
-ROW_QUEUE = 4
-
 
 def row_layout() -> data.StructLayout:
     """A row to fetch; its alignment has been checked."""
@@ -105,7 +103,7 @@ class RowSplit(wiring.Component):
 class RowFetch(wiring.Component):
     """Issues row fetches: reserves slots for each chunk, then asks for its lines.
 
-    One chunk per cycle when nothing blocks; the first one is asked for 5 cycles after its row came.
+    One chunk per cycle when nothing blocks; the first one is asked for 3 cycles after its row came.
 
     Members
     -------
@@ -138,11 +136,9 @@ class RowFetch(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.queue = queue = Queue(row_layout(), depth=ROW_QUEUE)
         m.submodules.split = split = RowSplit(self._config)
         m.submodules.out = out = Queue(read_request_layout(self._config), depth=2)
-        connect(m, flipped(self.rows), queue.i)
-        connect(m, queue.o, split.i)
+        connect(m, flipped(self.rows), split.i)
         connect(m, out.o, flipped(self.requests))
         chunk, request = split.o.payload, out.i.payload
         m.d.comb += [
@@ -159,7 +155,7 @@ class RowFetch(wiring.Component):
             request.tag.row_last.eq(chunk.row_last),
             self.no_port.eq(split.o.valid & ~out.i.ready),
             self.no_slot.eq(split.o.valid & out.i.ready & ~self.reserve.ready),
-            self.empty.eq((queue.level == 0) & split.empty & (out.level == 0)),
+            self.empty.eq(split.empty & (out.level == 0)),
         ]
         client_of_chunk = Signal(Client)
         m.d.comb += request.tag.client.eq(client_of_chunk)

@@ -56,30 +56,37 @@ class Sequencer(wiring.Component):
         m.submodules.next = following = RunSelect(self._config)
         connect(m, wiring.flipped(self.config_bus), words.config_bus)
         connect(m, wiring.flipped(self.i), select.i)
-        left, rest = Signal(4), Signal.like(following.marked)
+        left, rest, final = Signal(4), Signal.like(following.marked), Signal(init=1)
         for number, word in enumerate(words.words):
             m.d.comb += [select.words[number].eq(word), following.words[number].eq(word)]
         m.d.comb += [
             following.marked.eq(rest),
             self.empty.eq(select.empty & ~self.o.valid),
         ]
-        self._step(m, select.o, following, left, rest)
+        self._step(m, select.o, following, left, rest, final)
         return m
 
-    def _step(self, m: Module, judged: stream.Interface, following: RunSelect, left: Signal, rest: Signal) -> None:
+    def _step(
+        self, m: Module, judged: stream.Interface, following: RunSelect, left: Signal, rest: Signal, final: Signal
+    ) -> None:
+        """``left`` steps of this event, ``rest`` of the events; ``final``: the last step of the bundle, if any."""
         step, new = self.o.payload, judged.payload
+        m.d.comb += judged.ready.eq(final & (~self.o.valid | self.o.ready))
         with m.If(~self.o.valid | self.o.ready):
-            with m.If(self.o.valid & (left > 1)):
-                m.d.sync += [left.eq(left - 1), step.number.eq(step.number + 1)]
-            with m.Elif(self.o.valid & rest.any()):
+            with m.If(~final & (left > 1)):
+                m.d.sync += [
+                    left.eq(left - 1), step.number.eq(step.number + 1), final.eq((left == 2) & ~rest.any())
+                ]  # fmt: skip
+            with m.Elif(~final):
                 run = following.run
                 m.d.sync += [
-                    left.eq(run.count), step.number.eq(run.first), step.level.eq(run.level), rest.eq(run.rest)
+                    left.eq(run.count), step.number.eq(run.first), step.level.eq(run.level), rest.eq(run.rest),
+                    final.eq((run.count == 1) & ~run.rest.any()),
                 ]  # fmt: skip
             with m.Else():
-                m.d.comb += judged.ready.eq(1)
                 flags = new.bundle.flags
                 m.d.sync += [
+                    final.eq(~(judged.valid & new.some) | ((new.run.count == 1) & ~new.run.rest.any())),
                     self.o.valid.eq(judged.valid & (new.some | new.poisoned)),
                     left.eq(new.run.count),
                     rest.eq(new.run.rest),

@@ -34,8 +34,8 @@ class SequentialLoads(wiring.Component):
         A nest runs.
     i, addresses : ``In(WorkBus(config))``, ``In(ADDRESS_BITS).array(slots)``
         Iterations and the addresses of their elements.
-    ready : ``Out(1)``
-        ``i`` is taken.
+    idle : ``Out(1)``
+        ``i`` is taken: so it is in a cycle with ``take``. A register's value.
     free : ``In(1)``
         The stages that follow can take an iteration.
     take : ``Out(1)``
@@ -56,7 +56,7 @@ class SequentialLoads(wiring.Component):
                 "running": In(1),
                 "i": In(WorkBus(config)),
                 "addresses": In(ADDRESS_BITS).array(slots),
-                "ready": Out(1),
+                "idle": Out(1),
                 "free": In(1),
                 "take": Out(1),
                 "o": Out(WorkBus(config)),
@@ -72,12 +72,14 @@ class SequentialLoads(wiring.Component):
         m = Module()
         readers = [LineReader(self._config) for _ in range(self._slots)]
         fetchers = [LineFetcher(self._config, self._first_unit + k) for k in range(self._slots)]
+        ready = Signal()
         waiting, found = (WorkBus(self._config).create(path=(name,)) for name in ("waiting", "found"))
         m.d.comb += [
             self.take.eq(waiting.valid & self.free & Cat(*(reader.hit for reader in readers)).all()),
-            self.ready.eq(~waiting.valid | self.take),
+            self.idle.eq(~waiting.valid),
+            ready.eq(self.idle | self.take),
         ]
-        with m.If(self.ready):
+        with m.If(ready):
             m.d.sync += waiting.valid.eq(self.i.valid)
             with m.If(self.i.valid):
                 m.d.sync += assign(waiting, self.i)
@@ -87,28 +89,28 @@ class SequentialLoads(wiring.Component):
         register(m, self.o, found)
         for slot, (reader, fetcher) in enumerate(zip(readers, fetchers, strict=True)):
             m.submodules[f"reader{slot}"], m.submodules[f"fetcher{slot}"] = reader, fetcher
-            self._attach(m, slot, reader, fetcher)
+            self._attach(m, slot, ready, reader, fetcher)
             self._extract(m, slot, reader)
             if slot % 2 == 0:
                 self._join(m, slot, readers, fetchers)
         m.d.comb += self.busy.eq(Cat(*(fetcher.busy for fetcher in fetchers)).any())
         return m
 
-    def _attach(self, m: Module, slot: int, reader: LineReader, fetcher: LineFetcher) -> None:
+    def _attach(self, m: Module, slot: int, ready: Signal, reader: LineReader, fetcher: LineFetcher) -> None:
         """What does not depend on the other slots."""
         control = getattr(self.words, f"load{slot}")
         connect(m, fetcher.request, flipped(self.requests[slot]))
         connect(m, flipped(self.returns), fetcher.returns)
         m.d.comb += [
             reader.running.eq(self.running),
-            reader.load.eq(self.ready & self.i.valid & self.i.work & control.enable),
+            reader.load.eq(ready & self.i.valid & self.i.work & control.enable),
             reader.target.eq(self.addresses[slot][exact_log2(self._config.bus_bytes) :]),
             reader.take.eq(self.take),
             reader.data.eq(self.returns.data),
             fetcher.running.eq(self.running),
             fetcher.limit.eq(getattr(self.words, f"load{slot}_limit")),
         ]
-        with m.If(self.ready):
+        with m.If(ready):
             m.d.sync += reader.need.eq(reader.load)
 
     def _join(self, m: Module, slot: int, readers: list[LineReader], fetchers: list[LineFetcher]) -> None:

@@ -4,21 +4,25 @@ from itertools import pairwise
 from typing import Any
 
 from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.access_unit.bundles import operand
+from daedal.hw.access_unit.bundles import names
 from daedal.hw.access_unit.multiplier import Multiplier
 from daedal.hw.access_unit.sequencer import step_layout
 from daedal.hw.access_unit.step_store import FIELDS, TOKEN_BITS, StepStore
 from daedal.hw.config import ADDRESS_BITS, ELEMENT_BYTES, Config
 from daedal.hw.interfaces import ConfigBus, context_bits
 from daedal.hw.isa.launch import Cause
-from daedal.hw.isa.program_words import SIZE_BITS, FetchQueue, StepField
+from daedal.hw.isa.program_words import SIZE_BITS, FetchQueue, StepControl, StepField
+from daedal.hw.spread import spread
 
 ROWS = ("store", "fetch")
-STAGES = 5
+STAGES = 6
+"""Registers from input to output."""
+
+OPERANDS = [field for field in FIELDS if field is not StepField.CONTROL]
 
 
 def resolved_layout(config: Config) -> data.StructLayout:
@@ -55,15 +59,19 @@ def _carried(config: Config) -> data.StructLayout:
 
 
 class StepPipeline(wiring.Component):
-    """Five stages: read the step's words, choose operands, multiply, add twice, and judge the alignment.
+    """Six stages: read the step's words, decode them, choose operands, multiply, add twice, and judge the alignment.
 
-    One step per cycle; all stages stop together when the output is not taken. 5 cycles latency.
+    One step per cycle; nothing in it waits, so what takes ``o`` must have room for ``STAGES`` steps more than it has
+    been sent. 6 cycles latency.
 
     Members
     -------
     config_bus : ``In(ConfigBus())``
-    i : ``In(stream.Signature(step_layout(config)))``
-    o : ``Out(stream.Signature(resolved_layout(config)))``
+    enable : ``In(1)``
+        Without, all stages stand still.
+    valid, i : ``In(1)``, ``In(step_layout(config))``
+        A step.
+    o_valid, o : ``Out(1)``, ``Out(resolved_layout(config))``
     empty : ``Out(1)``
         No step inside.
     """
@@ -72,8 +80,11 @@ class StepPipeline(wiring.Component):
         super().__init__(
             {
                 "config_bus": In(ConfigBus()),
-                "i": In(stream.Signature(step_layout(config))),
-                "o": Out(stream.Signature(resolved_layout(config))),
+                "enable": In(1),
+                "valid": In(1),
+                "i": In(step_layout(config)),
+                "o_valid": Out(1),
+                "o": Out(resolved_layout(config)),
                 "empty": Out(1),
             }
         )
@@ -83,61 +94,68 @@ class StepPipeline(wiring.Component):
         m = Module()
         m.submodules.steps = steps = StepStore(self._config)
         connect(m, flipped(self.config_bus), steps.config_bus)
-        move, valid = Signal(), Signal(STAGES - 1)
+        valid = Signal(STAGES - 1)
         m.d.comb += [
-            move.eq(~self.o.valid | self.o.ready),
-            self.i.ready.eq(move),
-            steps.number.eq(self.i.payload.number),
-            self.empty.eq(~valid.any() & ~self.o.valid),
+            steps.number.eq(self.i.number),
+            steps.enable.eq(self.enable),
+            self.empty.eq(~valid.any() & ~self.o_valid),
         ]
-        words = {field: Signal(shape, name=field.name.lower()) for field, shape in FIELDS.items()}
-        taken = Signal(step_layout(self._config))
+        read, taken = (Signal(step_layout(self._config), name=name) for name in ("read", "taken"))
+        with m.If(self.enable):
+            m.d.sync += Cat(valid, self.o_valid).eq(Cat(self.valid, valid))
+        for number, (sooner, later) in enumerate(((self.i, read), (read, taken))):
+            with m.If(self.enable & Cat(self.valid, valid)[number]):
+                m.d.sync += later.eq(sooner)
+        move = self.enable & valid[0]
+        control = Signal(StepControl)
         with m.If(move):
-            m.d.sync += Cat(valid, self.o.valid).eq(Cat(self.i.valid, valid))
-        with m.If(move & self.i.valid):
-            m.d.sync += [
-                taken.eq(self.i.payload),
-                *(
-                    Value.cast(held).eq(Value.cast(getattr(steps.words, field.name.lower())))
-                    for field, held in words.items()
-                ),
-            ]
-        carried = self._carry(m, move, valid, taken, words)
-        addresses = {row: self._address(m, row, move, taken, words) for row in ROWS}
-        with m.If(move & valid[-1]):
+            m.d.sync += control.eq(steps.words.control)
+        operands = {field: self._operand(m, field, move, steps.words, taken) for field in OPERANDS}
+        carried = self._carry(m, valid, taken, control, operands)
+        addresses = {row: self._address(m, row, operands) for row in ROWS}
+        with m.If(self.enable & valid[-1]):
             m.d.sync += self._judge(carried, addresses)
         return m
 
-    def _operand(self, field: StepField, taken: Any, words: dict[StepField, Any]) -> Value:
-        source = getattr(words[StepField.CONTROL], field.name.lower())
-        registers = [taken.registers[n] for n in range(self._config.registers)]
-        return operand(source, words[field], registers)[: len(Value.cast(words[field]))]
+    def _operand(self, m: Module, field: StepField, move: Value, words: Any, taken: Any) -> Value:
+        """The constant, or the register that the step's CONTROL names: decoded in one cycle, ANDs and ORs in the next.
 
-    def _carry(self, m: Module, move: Signal, valid: Signal, taken: Any, words: dict[StepField, Any]) -> Any:
-        control = words[StepField.CONTROL]
+        A constant is 0 where a register is chosen, by the flip-flops' own reset.
+        """
+        name = field.name.lower()
+        word, source = Value.cast(getattr(words, name)), Value.cast(words.control[name])
+        constant, bits = Signal(len(word), name=f"{name}_constant"), Signal(self._config.registers, name=f"{name}_bits")
+        with m.If(move):
+            m.d.sync += [constant.eq(word), *(bit.eq(names(source, n)) for n, bit in enumerate(bits))]
+        with m.If(move & (source != 0)):
+            m.d.sync += constant.eq(0)
+        result: Any = constant
+        for number, bit in enumerate(bits):
+            result = result | (taken.registers[number][: len(word)] & spread(bit, len(word)))
+        return result
+
+    def _carry(self, m: Module, valid: Signal, taken: Any, control: Any, operands: dict[StepField, Value]) -> Any:
         stages = [Signal(_carried(self._config), name=f"carried{n}") for n in range(3)]
         first = stages[0]
-        with m.If(move & valid[0]):
+        with m.If(self.enable & valid[1]):
             for name in ("scalar", "token", "store_size", "fetch_size"):
-                m.d.sync += first[name].eq(self._operand(StepField[name.upper()], taken, words))
+                m.d.sync += first[name].eq(operands[StepField[name.upper()]])
             for name in ("level", "registers", "cause", "context"):
                 m.d.sync += first[name].eq(taken[name])
             for name in ("scalar_enable", "store_enable", "token_enable", "fetch_enable", "stream", "queue"):
                 m.d.sync += first[name].eq(control[name])
-        for number, (sooner, later) in enumerate(pairwise(stages), 1):
-            with m.If(move & valid[number]):
+        for number, (sooner, later) in enumerate(pairwise(stages), 2):
+            with m.If(self.enable & valid[number]):
                 m.d.sync += later.eq(sooner)
         return stages[-1]
 
-    def _address(self, m: Module, row: str, move: Signal, taken: Any, words: dict[StepField, Any]) -> Value:
+    def _address(self, m: Module, row: str, operands: dict[StepField, Value]) -> Value:
         m.submodules[f"{row}_product"] = product = Multiplier()
         bases = [Signal(ADDRESS_BITS, name=f"{row}_base{n}") for n in range(2)]
         low, high = (Signal(ADDRESS_BITS, name=f"{row}_{part}") for part in ("low", "high"))
-        base, index, pitch = (
-            self._operand(StepField[f"{row}_{part}".upper()], taken, words) for part in ("base", "index", "pitch")
-        )
-        m.d.comb += product.enable.eq(move)
-        with m.If(move):
+        base, index, pitch = (operands[StepField[f"{row}_{part}".upper()]] for part in ("base", "index", "pitch"))
+        m.d.comb += product.enable.eq(self.enable)
+        with m.If(self.enable):
             m.d.sync += [
                 product.a.eq(index),
                 product.b.eq(pitch),
@@ -150,10 +168,10 @@ class StepPipeline(wiring.Component):
 
     def _judge(self, carried: Any, addresses: dict[str, Value]) -> list[Any]:
         """The last stage: the addresses' final sums and what is wrong with their low bits."""
-        out = self.o.payload
-        names = ("scalar_enable", "scalar", "token_enable", "token", "stream", "queue", "level", "cause", "context",
+        out = self.o
+        carries = ("scalar_enable", "scalar", "token_enable", "token", "stream", "queue", "level", "cause", "context",
                  "registers")  # fmt: skip
-        statements = [out[name].eq(carried[name]) for name in names]
+        statements = [out[name].eq(carried[name]) for name in carries]
         for row, address in addresses.items():
             size = carried[f"{row}_size"]
             element_bits, bus_bits = exact_log2(ELEMENT_BYTES), exact_log2(self._config.bus_bytes)

@@ -5,6 +5,7 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.access_unit.event_select import STEP_BITS
+from daedal.hw.block_ram import BLOCK_RAM
 from daedal.hw.config import Config
 from daedal.hw.interfaces import ConfigBus
 from daedal.hw.isa.program_words import (
@@ -43,13 +44,16 @@ class StepWords(wiring.Signature):
 
 
 class StepStore(wiring.Component):
-    """Memories with the words of all steps; reading is combinational.
+    """Memories with the words of all steps.
 
-    Members: ``config_bus``; ``number`` of a step; ``words``: its words.
+    Members: ``config_bus``; ``number`` of a step; ``words``: its words, a cycle with ``enable`` later. No step is done
+    in the cycle in which one of its words is written.
     """
 
     def __init__(self, config: Config) -> None:
-        super().__init__({"config_bus": In(ConfigBus()), "number": In(STEP_BITS), "words": Out(StepWords())})
+        super().__init__(
+            {"config_bus": In(ConfigBus()), "number": In(STEP_BITS), "enable": In(1), "words": Out(StepWords())}
+        )
         self._config = config
 
     def elaborate(self, platform: object) -> Elaboratable:
@@ -57,15 +61,14 @@ class StepStore(wiring.Component):
         word = self.config_bus.word
         for field, shape in FIELDS.items():
             name = field.name.lower()
-            m.submodules[name] = steps = memory.Memory(
-                shape=shape, depth=self._config.steps, init=[], attrs={"ram_style": "distributed"}
-            )
-            write, read = steps.write_port(), steps.read_port(domain="comb")
+            m.submodules[name] = steps = memory.Memory(shape=shape, depth=self._config.steps, init=[], attrs=BLOCK_RAM)
+            write, read = steps.write_port(), steps.read_port(domain="sync")
             mine = (word.unit == Unit.STEP) & (word.field == field.value)
             m.d.comb += [
                 write.en.eq(self.config_bus.valid & mine),
                 write.addr.eq(word.index),
                 Value.cast(write.data).eq(word.value),
+                read.en.eq(self.enable),
                 read.addr.eq(self.number),
                 Value.cast(getattr(self.words, name)).eq(Value.cast(read.data)),
             ]

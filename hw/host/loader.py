@@ -363,4 +363,10 @@ class Loader(wiring.Component):
             bus.begin.eq(self.begin),
         ]
         m.d.comb += bus.side.eq(self.side)
-        m.d.comb += [self._values.word.eq(bus.word), self._bad_value.eq(bus.valid & ~self._values.legal)]
+        m.d.comb += [
+            self._values.early.unit.eq(late.unit),
+            self._values.early.index.eq(late.index),
+            self._values.early.field.eq(late.field),
+            self._values.value.eq(bus.word.value),
+            self._bad_value.eq(bus.valid & ~self._values.legal),
+        ]

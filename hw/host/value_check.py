@@ -1,8 +1,9 @@
 """Judges the values of program words: what the machine cannot do is refused when it is loaded."""
 
+from collections.abc import Iterable
 from enum import Enum
 
-from amaranth import Module, Value
+from amaranth import Module, Signal, Value
 from amaranth.hdl import Cat, Const, Elaboratable
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -12,6 +13,7 @@ from daedal.hw.interfaces import ConfigWord
 from daedal.hw.isa.program_words import (
     ALU_FIELDS,
     LOAD_FIELDS,
+    VALUE_BITS,
     AluControl,
     AluOp,
     CheckControl,
@@ -36,7 +38,7 @@ STEP_OPERANDS = (
 
 
 class ValueCheck(wiring.Component):
-    """Whether the value of a word (its argument added) names only what the machine has; combinational.
+    """Whether the value of a word (its argument added) names only what the machine has.
 
     Of a word whose unit, index and field exist: registers, interleaving, ALU operations and shifts, indices of
     sequential loads, load slots, kinds and modes of checks, steps, queues, and a loop's step, which is not 0. Events
@@ -44,21 +46,24 @@ class ValueCheck(wiring.Component):
 
     Members
     -------
-    word : ``In(ConfigWord)``
+    early : ``In(ConfigWord)``
+        The word a cycle before its value is there; that is ignored.
+    value : ``In(VALUE_BITS)``
     legal : ``Out(1)``
+        Combinational from ``value``.
     """
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        super().__init__({"word": In(ConfigWord), "legal": Out(1)})
+        super().__init__({"early": In(ConfigWord), "value": In(VALUE_BITS), "legal": Out(1)})
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        word, level = self.word, self.word.unit == Unit.LEVEL
-        m.d.comb += self.legal.eq(1)
+        word, level = self.early, self.early.unit == Unit.LEVEL
+        self._held: list[tuple[Signal, Value]] = []
         rules = (
             (level & (word.field == LevelField.CONTROL), self._control()),
-            (level & (word.field == LevelField.STEP), word.value.any()),
+            (level & (word.field == LevelField.STEP), self.value.any()),
             (level & (word.field == LevelField.CHECK), self._check()),
             (level & (word.field == LevelField.COUNT), self._count()),
             (level & _slots(word.field, LevelField.LOAD0, LOAD_FIELDS), self._load()),
@@ -66,14 +71,19 @@ class ValueCheck(wiring.Component):
             (word.unit == Unit.EVENT, self._event()),
             ((word.unit == Unit.STEP) & (word.field == StepField.CONTROL), self._step()),
         )
-        for concerned, allowed in rules:
-            with m.If(concerned & ~allowed):
-                m.d.comb += self.legal.eq(0)
+        m.d.comb += self.legal.eq(~Cat(self._hold(concerned) & ~allowed for concerned, allowed in rules).any())
+        m.d.sync += [kept.eq(value) for kept, value in self._held]
         return m
+
+    def _hold(self, value: Value) -> Value:
+        """A bit that is known from the word alone, in the cycle of its value."""
+        kept = Signal()
+        self._held.append((kept, value))
+        return kept
 
     def _as(self, struct: type[data.Struct]) -> data.View:
         """The value as this structure."""
-        return struct(self.word.value[: data.Layout.cast(struct).size])
+        return struct(self.value[: data.Layout.cast(struct).size])
 
     def _registers(self, *sources: Value) -> Value:
         """Whether all of these are constants or registers of this machine."""
@@ -81,15 +91,22 @@ class ValueCheck(wiring.Component):
             return Const(1)
         return Cat(Value.cast(source) <= self._config.registers for source in sources).all()
 
+    def _in_level(self, levels: Iterable[int]) -> Value:
+        """Whether the word's index is one of these."""
+        return Cat(self.early.index == level for level in levels).any()
+
     def _control(self) -> Value:
         control = self._as(LevelControl)
-        able = Cat(self.word.index == level for level, contexts in enumerate(self._config.contexts) if contexts).any()
+        able = self._hold(self._in_level(level for level, contexts in enumerate(self._config.contexts) if contexts))
         return (~control.interleave | able) & self._registers(control.induction, control.lower, control.upper)
 
     def _check(self) -> Value:
         check, config = self._as(CheckControl), self._config
         loads = [sum(slots) for slots in zip(config.sequential_loads, config.random_loads, strict=True)]
-        there = Cat((self.word.index == level) & (Value.cast(check.load) < count) for level, count in enumerate(loads))
+        there = Cat(
+            self._hold(self.early.index == level) & (Value.cast(check.load) < count)
+            for level, count in enumerate(loads)
+        )
         known = _known(check.kind, CheckKind) & _known(check.mode, CheckMode)
         return ~check.enable | (there.any() & known & self._registers(check.limit))
 
@@ -101,16 +118,16 @@ class ValueCheck(wiring.Component):
         load = self._as(LoadControl)
         walks = Value.cast(load.index) == LoadIndex.INDUCTION
         sequential = Cat(
-            (self.word.index == level) & (self.word.field == LevelField.LOAD0.value + LOAD_FIELDS * slot)
+            (self.early.index == level) & (self.early.field == LevelField.LOAD0.value + LOAD_FIELDS * slot)
             for level, slots in enumerate(self._config.sequential_loads)
             for slot in range(slots)
         ).any()
-        return (walks | ~sequential) & self._registers(load.index, load.base, load.destination)
+        return (walks | ~self._hold(sequential)) & self._registers(load.index, load.base, load.destination)
 
     def _alu(self) -> Value:
         alu = self._as(AluControl)
         shifts = Value.cast(alu.op).matches(AluOp.SHIFT_LEFT, AluOp.SHIFT_RIGHT)
-        able = Cat(self.word.index == level for level, shifter in enumerate(self._config.shifters) if shifter).any()
+        able = self._hold(self._in_level(level for level, shifter in enumerate(self._config.shifters) if shifter))
         return _known(alu.op, AluOp) & (~shifts | able) & self._registers(alu.a, alu.b, alu.destination)
 
     def _event(self) -> Value:

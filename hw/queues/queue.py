@@ -5,6 +5,7 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.queues.block_store import BlockStore
+from daedal.hw.queues.up_down import up_down
 
 DISTRIBUTED_DEPTH = 32
 """Queues up to this depth are in distributed memory, deeper ones in block RAM."""
@@ -73,7 +74,7 @@ class Queue(wiring.Component):
             self.o.valid.eq(storage.o.valid),
             storage.o.ready.eq(self.o.ready),
         ]
-        m.d.sync += self.level.eq(self.level + push - pop)
+        up_down(m, self.level, up=push, down=pop)
         with m.If(self.clear | (self.level > self.mark)):
             m.d.sync += self.mark.eq(self.level)
         return m
@@ -157,7 +158,7 @@ class _Pointers(wiring.Component):
         m = Module()
         unread = Signal(range(self._depth + 1))
         m.d.comb += self.available.eq(unread != 0)
-        m.d.sync += unread.eq(unread + self.write - self.fetch)
+        up_down(m, unread, up=self.write, down=self.fetch)
         for pointer, step in ((self.write_address, self.write), (self.read_address, self.fetch)):
             with m.If(step):
                 m.d.sync += pointer.eq(Mux(pointer == self._depth - 1, 0, pointer + 1))

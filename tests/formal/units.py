@@ -19,7 +19,6 @@ from daedal.hw.access_unit.random_load import RandomLoad
 from daedal.hw.access_unit.row_fetch import RowFetch, RowSplit
 from daedal.hw.access_unit.sequencer import Sequencer
 from daedal.hw.access_unit.sequential_loads import SequentialLoads
-from daedal.hw.access_unit.step_pipeline import StepPipeline
 from daedal.hw.execute_unit import issue as lanes
 from daedal.hw.execute_unit.dispatch import Dispatch
 from daedal.hw.execute_unit.divide_steps import DivideSteps
@@ -151,9 +150,7 @@ CASES = (
     Case("row-fetch", lambda: RowFetch(TINY), 12, 0, {"excused": {"reserve": _halts}}),
     Case("event-select", lambda: EventSelect(TINY), 10, 3),
     Case("sequencer", lambda: Sequencer(TINY), 12, 3),
-    Case("step-pipeline", lambda: StepPipeline(TINY), 12, 3),
-    # A step goes on when all it needs has room, so `rows` waits for its queue, whose `ready` is a register's.
-    Case("issue", lambda: Issue(TINY), 10, 3, {"waits": ("rows",)}),
+    Case("issue", lambda: Issue(TINY), 10, 3),
     Case("activation", lambda: Activation(TINY, 0), 8, 3),
     Case("line-fetcher", lambda: LineFetcher(TINY, 0), 12, 3, {"excused": {"request": _restarts}}),
     # A load that restarts takes back the request that it no longer needs.

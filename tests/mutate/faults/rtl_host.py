@@ -42,7 +42,7 @@ FAULTS = [
     plant("control-words-sent", "missing check", HERE + "loader.py", "is_data = word.unit != Unit.CONTROL",
           "is_data = 1", "control words are given to the units"),
     plant("step-zero", "missing check", HERE + "value_check.py",
-          "(level & (word.field == LevelField.STEP), word.value.any()),", "",
+          "(level & (word.field == LevelField.STEP), self.value.any()),", "",
           "a step of 0 is not refused"),
     plant("registers-that-are-not", "off by one", HERE + "value_check.py",
           "Value.cast(source) <= self._config.registers", "Value.cast(source) <= self._config.registers + 1",

@@ -310,11 +310,18 @@ def test_values_are_judged(name):
 
     async def bench(ctx):
         for word, good in listed:
-            ctx.set(dut.word, unpack_word(word))
+            ctx.set(dut.early, unpack_word(word) | {"value": 0})
+            await ctx.tick()
+            ctx.set(dut.early, {})
+            ctx.set(dut.value, word.value)
             assert ctx.get(dut.legal) == good, word
+        ended.append(True)
 
+    ended = []
+    simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()
+    assert ended
 
 
 def unpack_word(word: Word) -> dict:
