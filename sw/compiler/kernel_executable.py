@@ -350,7 +350,7 @@ def _check_output(name: str, given: Any) -> None:
         raise UnsupportedOperation(f"argument {name!r} is written, but read-only: give a copy")
     extent = 0
     for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
-        if size > 1 and stride <= extent:
+        if array.size and size > 1 and stride <= extent:
             raise UnsupportedOperation(
                 f"argument {name!r} is written, but several of its elements share memory: give a copy"
             )

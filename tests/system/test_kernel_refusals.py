@@ -396,6 +396,7 @@ def test_outputs_of_any_layout(ddr3: daedal.Device, pooled: KernelFunction) -> N
         executable(*changed(0, out))
         assert np.array_equal(out, wanted[0])
     executable(*changed(1, torch._neg_view(torch.ones(5, 8))))
+    executable(np.zeros((0, 8), np.float32), *bags()[1:3], np.zeros(1, np.int64))
 
 
 def test_threads_take_turns(ddr3: daedal.Device, pooled: KernelFunction) -> None:

@@ -25,9 +25,9 @@ from daedal.compiler.loops.integers import (
     term,
 )
 from daedal.compiler.loops.scopes import Scopes
-from daedal.compiler.loops.shape import indices_of
 from daedal.compiler.loops.signature import Signature
 from daedal.compiler.loops.source import Source
+from daedal.compiler.loops.syntax import indices_of
 from daedal.compiler.loops.values import (
     INTEGERS,
     Binding,

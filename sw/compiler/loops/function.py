@@ -9,9 +9,10 @@ from typing import Any
 
 from daedal.compiler.kernel import BEST, Kernel
 from daedal.compiler.loops.names import Dim
-from daedal.compiler.loops.shape import Analysis, Shape, swap_conditions
+from daedal.compiler.loops.shape import Analysis, Shape
 from daedal.compiler.loops.signature import Signature
 from daedal.compiler.loops.source import Source
+from daedal.compiler.loops.swapped import swap_conditions
 from daedal.compiler.loops.writer import Written, write
 from daedal.compiler.pipeline import compile_scf
 from daedal.errors import UnsupportedOperation

@@ -10,8 +10,8 @@ from daedal.compiler.loops.integers import (
     combine,
     is_given,
 )
-from daedal.compiler.loops.shape import is_range
 from daedal.compiler.loops.sums import Sums
+from daedal.compiler.loops.syntax import is_range
 
 
 class Nests(Sums):

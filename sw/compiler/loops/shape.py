@@ -1,7 +1,6 @@
 """What a kernel's syntax tree says before anything is written: which loops run along rows, which sizes that fixes."""
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from daedal.compiler.loops import names
@@ -9,6 +8,16 @@ from daedal.compiler.loops.integers import Given, parts
 from daedal.compiler.loops.names import Dim
 from daedal.compiler.loops.signature import Signature
 from daedal.compiler.loops.source import Source
+from daedal.compiler.loops.syntax import (
+    accesses_of,
+    assigned,
+    indices_of,
+    is_column,
+    is_range,
+    is_store,
+    starts_with,
+    summand,
+)
 
 
 @dataclass
@@ -38,69 +47,6 @@ class Shape:
     kept: dict[int, list[tuple[ast.Subscript, bool]]] = field(default_factory=dict)
 
 
-def assigned(statements: list[ast.stmt]) -> Iterator[tuple[ast.stmt, str]]:
-    """The statements that give a value to a plain name, and the name; also those inside of others."""
-    for statement in statements:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Assign):
-                for target in node.targets:
-                    if isinstance(target, ast.Name):
-                        yield node, target.id
-            elif isinstance(node, ast.AugAssign | ast.AnnAssign) and isinstance(node.target, ast.Name):
-                yield node, node.target.id
-
-
-def is_range(loop: ast.For, source: Source) -> bool:
-    """Whether a loop is of the form ``for name in range(...)``."""
-    call = loop.iter
-    return isinstance(call, ast.Call) and source.meaning(call.func) is range and isinstance(loop.target, ast.Name)
-
-
-def indices_of(node: ast.Subscript) -> list[ast.expr]:
-    """The indices of a subscript."""
-    return list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
-
-
-def mentions(node: ast.AST, name: str) -> bool:
-    """Whether ``name`` is in what ``node`` stands for."""
-    return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node))
-
-
-def swap_conditions(tree: ast.FunctionDef) -> ast.FunctionDef:
-    """The tree with conditions that are the same all along a loop put around the loop."""
-
-    class Swap(ast.NodeTransformer):
-        def visit_For(self, node: ast.For) -> ast.AST:
-            self.generic_visit(node)
-            inner = node.body[0]
-            if len(node.body) != 1 or not isinstance(inner, ast.If) or not isinstance(node.target, ast.Name):
-                return node
-            if mentions(inner.test, node.target.id) or any(_has_blocks(each) for each in (*inner.body, *inner.orelse)):
-                return node
-            changed = {name for _, name in assigned(inner.body + inner.orelse)}
-            reads = {each.id for each in ast.walk(inner.test) if isinstance(each, ast.Name)}
-            stores = [
-                each for each in ast.walk(inner) if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store)
-            ]
-            stored = {each.value.id for each in stores if isinstance(each.value, ast.Name)}
-            if reads & (changed | stored):
-                return node
-
-            def around(body: list[ast.stmt]) -> list[ast.stmt]:
-                loop = ast.For(node.target, node.iter, body, [])
-                return [ast.copy_location(loop, node)] if body else []
-
-            return ast.copy_location(ast.If(inner.test, around(inner.body), around(inner.orelse)), inner)
-
-    swapped = Swap().visit(tree)
-    assert isinstance(swapped, ast.FunctionDef)
-    return swapped
-
-
-def _has_blocks(node: ast.AST) -> bool:
-    return any(isinstance(each, ast.For | ast.While) for each in ast.walk(node))
-
-
 class Analysis:
     """Finds the shape of one kernel."""
 
@@ -122,7 +68,7 @@ class Analysis:
                     self._shape.read.add(array.id)
             if isinstance(node, ast.If) and self._compares_floats(node.test):
                 stores = [each for each in ast.walk(node) if isinstance(each, ast.Subscript)]
-                kept = {each.value.id for each in stores if isinstance(each.value, ast.Name) and _is_store(each)}
+                kept = {each.value.id for each in stores if isinstance(each.value, ast.Name) and is_store(each)}
                 self._shape.read |= kept & self._signature.arguments.keys()
             if isinstance(node, ast.Call) and self._source.meaning(node.func) is names.dot:
                 self._dot(node)
@@ -143,7 +89,7 @@ class Analysis:
     def _keep(self, nest: ast.stmt, name: str) -> None:
         """Look whether all accesses of a nest to an array are to one element, which one of its loops decides."""
         found: list[tuple[ast.Subscript, list[ast.For]]] = []
-        _accesses(nest, name, [], found)
+        accesses_of(nest, name, [], found)
         if not found or len({ast.dump(node.slice) for node, _ in found}) > 1:
             return
         rows = self._shape.rows | self._shape.sums.keys()
@@ -155,7 +101,7 @@ class Analysis:
             return
         deciding = [loop for loop in loops if isinstance(loop.target, ast.Name) and loop.target.id in used]
         if deciding and all(deciding[-1] in others for _, others in found):
-            self._shape.kept.setdefault(id(deciding[-1]), []).append((node, not _starts_with(deciding[-1], name)))
+            self._shape.kept.setdefault(id(deciding[-1]), []).append((node, not starts_with(deciding[-1], name)))
 
     def _access(self, node: ast.Subscript, name: str) -> None:
         if name in self._signature.arguments:
@@ -239,10 +185,10 @@ class Analysis:
                 return False
             if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
                 last = indices_of(node)[-1]
-                is_column = self._is_float_array(node.value.id) and _is_column(last, name)
-                if isinstance(node.ctx, ast.Store) and not is_column:
+                along = self._is_float_array(node.value.id) and is_column(last, name)
+                if isinstance(node.ctx, ast.Store) and not along:
                     return False
-                if is_column:
+                if along:
                     good |= {id(each) for each in ast.walk(last) if isinstance(each, ast.Name) and each.id == name}
         uses = [n for each in loop.body for n in ast.walk(each) if isinstance(n, ast.Name) and n.id == name]
         return bool(uses) and all(id(use) in good for use in uses)
@@ -288,46 +234,3 @@ class Analysis:
         if isinstance(last, ast.AugAssign) and isinstance(last.op, ast.Add):
             return len(uses) == 1 and isinstance(last.target, ast.Name)
         return summand(last, name) is not None and len(uses) == 2
-
-
-def _accesses(node: ast.AST, name: str, loops: list[ast.For], found: list[tuple[ast.Subscript, list[ast.For]]]) -> None:
-    """Collect the subscripts of an array with the loops around them."""
-    if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id == name:
-        found.append((node, loops))
-    inner = [*loops, node] if isinstance(node, ast.For) else loops
-    for child in ast.iter_child_nodes(node):
-        _accesses(child, name, inner, found)
-
-
-def _is_store(node: ast.Subscript) -> bool:
-    return isinstance(node.ctx, ast.Store)
-
-
-def _starts_with(loop: ast.For, name: str) -> bool:
-    """Whether the first thing that a loop does with an array is to give its element another value."""
-    first = next((statement for statement in loop.body if mentions(statement, name)), None)
-    if not isinstance(first, ast.Assign) or mentions(first.value, name):
-        return False
-    target = first.targets[0]
-    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id == name
-
-
-def summand(statement: ast.stmt, name: str) -> ast.expr | None:
-    """What ``name += x`` or ``name = name + x`` adds to ``name``; None for other statements."""
-    if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
-        return statement.value if isinstance(statement.target, ast.Name) and statement.target.id == name else None
-    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.BinOp):
-        value = statement.value
-        is_sum = isinstance(value.op, ast.Add) and isinstance(value.left, ast.Name) and value.left.id == name
-        return value.right if is_sum else None
-    return None
-
-
-def _is_column(index: ast.expr, name: str) -> bool:
-    if isinstance(index, ast.Name):
-        return index.id == name
-    if isinstance(index, ast.BinOp) and isinstance(index.op, ast.Add):
-        for one, other in ((index.left, index.right), (index.right, index.left)):
-            if isinstance(one, ast.Name) and one.id == name:
-                return not mentions(other, name)
-    return False

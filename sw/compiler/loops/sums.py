@@ -16,8 +16,8 @@ from daedal.compiler.loops.integers import (
     Integer,
     Number,
 )
-from daedal.compiler.loops.shape import indices_of, summand
 from daedal.compiler.loops.source import ir_name
+from daedal.compiler.loops.syntax import indices_of, summand
 from daedal.compiler.loops.values import Cell, Float, Row
 
 REDUCE = "daedal.reduce"

@@ -27,9 +27,10 @@ from daedal.compiler.loops.integers import (
     combine,
     parts,
 )
-from daedal.compiler.loops.shape import Shape, assigned
+from daedal.compiler.loops.shape import Shape
 from daedal.compiler.loops.signature import Signature
 from daedal.compiler.loops.source import Source, ir_name
+from daedal.compiler.loops.syntax import assigned
 from daedal.compiler.loops.values import INTEGERS, Cell, Float, Row, Value
 
 
