@@ -130,3 +130,13 @@ def test_what_no_check_of_one_value_says(
     with pytest.raises(daedal.IndexOutOfRange, match=r"reaches -\d+, but must be from 0 to 8: .*bounds='none'"):
         daedal.compile(kernel, given(), device=device)(*given())
     check(device, kernel, *given(), bounds="none")
+
+
+@pytest.mark.rtl
+@pytest.mark.slow
+def test_on_the_rtl(rng: np.random.Generator) -> None:
+    with daedal.Device.open("verilator", config="ddr3", memory="ideal:stall=0.1,seed=2") as rtl:
+        for kernel in (blocks, scores):
+            assert check(rtl, kernel, *data(kernel, 20, 4, rng)).stats.cycles > 0
+            with pytest.raises(daedal.IndexOutOfRange, match="must be below 5"):
+                daedal.compile(kernel, data(kernel, 20, 4, rng), device=rtl)(*data(kernel, 20, 5, rng))
