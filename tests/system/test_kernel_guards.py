@@ -115,3 +115,11 @@ def test_else_beside_what_is_checked(device: daedal.Device, rng: np.random.Gener
     assert "so that nothing is read early" in executable.explain()
     with pytest.raises(daedal.IndexOutOfRange, match=r"element 2 of idx, and must be below 9"):
         executable(np.zeros((7, 8), np.float32), t, np.array([1, -1, 9, 0, 0, 8, 2]))
+
+
+@pytest.mark.rtl
+@pytest.mark.slow
+def test_on_the_rtl(rng: np.random.Generator) -> None:
+    with daedal.Device.open("verilator", config="ddr3", memory="ideal:stall=0.1,seed=2") as rtl:
+        for kernel in (element, computed, scaled):
+            assert check(rtl, kernel, *arguments(kernel, FAR[2], rng), bounds="none").stats.cycles > 0

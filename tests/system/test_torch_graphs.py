@@ -126,6 +126,7 @@ def test_propagation(name: str, ordered: bool, ddr3: daedal.Device, rng: np.rand
         assert graph.offloaded == tuple(reductions), "the gather is part of the sum"
 
 
+@pytest.mark.filterwarnings("ignore:Sparse (CSR|invariant):UserWarning")  # PyTorch calls its CSR support new
 @pytest.mark.parametrize("name", ["scatter_add_", "scatter_reduce mean", "index_add weighted", "index_add of messages"])
 def test_propagation_by_export(name: str, ddr3: daedal.Device, rng: np.random.Generator) -> None:
     layer, x, edge = LAYERS[name], wild_table(NODES, 6, rng), edges(90, rng)
@@ -356,6 +357,7 @@ def test_networks_and_their_training(propagate: Any, ddr3: daedal.Device, rng: n
 
 
 @pytest.mark.rtl
+@pytest.mark.filterwarnings("ignore:Sparse (CSR|invariant):UserWarning")  # PyTorch calls its CSR support new
 @pytest.mark.parametrize("name", ["scatter_add_", "scatter_reduce mean", "scatter_reduce_ amax", "segment_reduce max"])
 def test_on_rtl(name: str, rng: np.random.Generator) -> None:
     x, edge, weight = wild_table(NODES, 6, rng), edges(40, rng), wild_table(1, 40, rng)[0]
@@ -366,3 +368,15 @@ def test_on_rtl(name: str, rng: np.random.Generator) -> None:
         matrix = torch.sparse_coo_tensor(edge, weight, (NODES, NODES))
         sparse = daedal.compile(Layer(torch.sparse.mm), (matrix, x), device=dev)
         assert same_bits(sparse(matrix, x), torch.sparse.mm(matrix, x)) and sparse.stats.cycles > 0
+
+
+@pytest.mark.rtl
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_sums_of_looked_up_rows_on_rtl(name: str, rng: np.random.Generator) -> None:
+    table = wild_table(NODES, 32, rng)
+    with daedal.Device.open("verilator", config="edge") as dev:
+        for length in (5, 40):
+            indices = torch.from_numpy(rng.integers(0, NODES, (3, length)))
+            result, graph = graph_of(dev, lambda i: SUMS[name](functional.embedding(i, table)), indices)
+            assert same_bits(result, SUMS[name](functional.embedding(indices, table)))
+            assert graph.stats.cycles > 0 and len(graph.offloaded) == 1

@@ -56,7 +56,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Compound:
-    """A sum, product, minimum or maximum of two numbers, by the name of its ``arith`` operation."""
+    """A sum, product, minimum, maximum or quotient (b > 0) of two numbers, by the name of its ``arith`` operation."""
 
     operation: str
     a: "Expression"
@@ -74,7 +74,9 @@ class Compound:
                 return min(a, b)
             case "maxsi":
                 return max(a, b)
-        raise ValueError(f"operation must be addi, muli, minsi or maxsi, not {self.operation!r}")
+            case "divsi":
+                return a // b if a >= 0 else -(-a // b)
+        raise ValueError(f"operation must be addi, muli, minsi, maxsi or divsi, not {self.operation!r}")
 
     def __str__(self) -> str:
         return f"{self.operation}({self.a}, {self.b})"
@@ -147,7 +149,7 @@ def _split(value: SSAValue) -> tuple[Expression | None, int]:
         if a is None or b is None:
             return (b if a is None else a), first + second
         return Compound("addi", a, b), first + second
-    if isinstance(op, arith.MuliOp | arith.MinSIOp | arith.MaxSIOp):
+    if isinstance(op, arith.MuliOp | arith.MinSIOp | arith.MaxSIOp | arith.DivSIOp):
         return Compound(op.name.removeprefix("arith."), _whole(op.lhs), _whole(op.rhs)), 0
     raise UnsupportedOperation(f"value %{value.name_hint or '?'} must be fixed by the launch")
 

@@ -151,6 +151,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "arith.andi": plain(operator.and_),
     "arith.ori": plain(operator.or_),
     "arith.xori": plain(operator.xor),
+    "arith.divsi": plain(operator.floordiv),
     "arith.minsi": plain(min),
     "arith.maxsi": plain(max),
     "arith.shli": plain(operator.lshift),

@@ -130,11 +130,42 @@ class Bounds:
             _tighten(self.limits, core, limit)
             self.lines[core] = access.line
             return core
+        scaled = self._scaled(core)
+        if scaled is not None:
+            element, factor, most = scaled
+            room = combine("add", combine("sub", combine("sub", limit, most), Number(1)), factor)
+            _tighten(self.limits, element, combine("div", combine("max", room, Number(0)), factor))
+            return element
         if isinstance(core, Induction):
             end, further = split_sum(self.loops[core][1])
             if isinstance(end, Element):
                 _tighten(self.ends, end, combine("add", combine("sub", limit, further), Number(1)))
         return None
+
+    def _scaled(self, core: Integer) -> tuple[Element, Integer, Integer] | None:
+        """An element, what it is multiplied with (positive), and the most that is added to it, if ``core`` is that."""
+        if isinstance(core, Element):
+            return core, Number(1), Number(0)
+        if not isinstance(core, Binary):
+            return None
+        a, b = core.a, core.b
+        if core.kind in ("add", "mul") and not any(isinstance(part, Element) for part in parts(a)):
+            a, b = b, a
+        found = self._scaled(a)
+        if found is None:
+            return None
+        element, factor, most = found
+        if core.kind == "add":
+            lower, upper = self.loops.get(b, (None, None)) if isinstance(b, Induction) else (None, None)
+            if not isinstance(lower, Number) or lower.value < 0 or upper is None or not is_given(upper):
+                return None
+            return element, factor, combine("add", most, combine("sub", upper, Number(1)))
+        if core.kind == "shift_left" and isinstance(b, Number) and 0 <= b.value < 24:
+            core, b = Binary("mul", a, b), Number(1 << b.value)
+        positive = is_given(b) and (not isinstance(b, Number) or b.value > 0)
+        if core.kind != "mul" or not positive or factor != Number(1) or most != Number(0):
+            return None
+        return element, b if isinstance(b, Number) else combine("max", b, Number(1)), most
 
     def first_crooked(self, given: Mapping[str, int], line_bytes: int) -> tuple[RowRead, int] | None:
         """The first row that does not start at a line of memory nor lie within one, and where it starts."""

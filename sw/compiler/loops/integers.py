@@ -47,7 +47,10 @@ class Element:
 
 @dataclass(frozen=True)
 class Binary:
-    """``add``, ``sub``, ``mul``, ``min``, ``max``, ``and``, ``shift_left`` or ``shift_right`` of two integers."""
+    """``add``, ``sub``, ``mul``, ``min``, ``max``, ``and``, ``shift_left`` or ``shift_right`` of two integers.
+
+    In limits also ``div``, a quotient of what a call gives, neither negative.
+    """
 
     kind: str
     a: "Integer"
@@ -62,6 +65,7 @@ _FOLDED: dict[str, Callable[[int, int], int]] = {
     "mul": lambda a, b: a * b,
     "min": min,
     "max": max,
+    "div": lambda a, b: a // b,
     "and": lambda a, b: a & b,
     "shift_left": lambda a, b: a << b,
     "shift_right": lambda a, b: a >> b,

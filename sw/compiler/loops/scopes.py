@@ -17,6 +17,7 @@ OPERATIONS: dict[str, type[Operation]] = {
     "mul": arith.MuliOp,
     "min": arith.MinSIOp,
     "max": arith.MaxSIOp,
+    "div": arith.DivSIOp,
     "and": arith.AndIOp,
     "shift_left": arith.ShLIOp,
     "shift_right": arith.ShRUIOp,

@@ -42,7 +42,7 @@ NEGATED = {3: 4, 5: 2}
 
 CASTS = (arith.IndexCastOp, arith.ExtSIOp, arith.ExtUIOp)
 
-_TOP_LEVEL = (arith.ConstantOp, memref.DimOp, memref.AllocaOp)
+_TOP_LEVEL = (arith.ConstantOp, arith.DivSIOp, memref.DimOp, memref.AllocaOp)
 
 
 @dataclass

@@ -93,7 +93,7 @@ class _Separator:
         if isinstance(op, arith.SubiOp):
             negative = self._uniforms.mul(self._uniform(op.rhs), -1)
             return self._uniforms.add(self._uniform(op.lhs), negative)
-        if isinstance(op, arith.MinSIOp | arith.MaxSIOp):
+        if isinstance(op, arith.MinSIOp | arith.MaxSIOp | arith.DivSIOp):
             return self._uniforms.combine(type(op), self._uniform(op.lhs), self._uniform(op.rhs))
         if isinstance(op, arith.IndexCastOp):
             return self._uniform(op.input)
