@@ -59,9 +59,14 @@ def partial_beats(config: Config) -> int:
     return min(PARTIAL_SUMS // config.lanes, config.register_beats)
 
 
+def partial_step(config: Config) -> int:
+    """Beats from one place for partial results to the next: no more than a context owns."""
+    return min(partial_beats(config), config.context_beats)
+
+
 def partial_area(config: Config) -> range:
-    """Which beats of a register some partial results are in, counted in ``partial_beats``."""
-    return range(config.register_beats // partial_beats(config))
+    """Where in a register some partial results begin, counted in ``partial_step``."""
+    return range(config.register_beats // partial_step(config))
 
 
 class Copies(data.Struct):

@@ -8,7 +8,7 @@ from amaranth.utils import ceil_log2, exact_log2
 
 from daedal.hw.config import Config
 from daedal.hw.execute_unit.lane_op import LaneOp
-from daedal.hw.execute_unit.records import partial_area, partial_beats, register_number
+from daedal.hw.execute_unit.records import partial_area, partial_beats, partial_step, register_number
 from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
 from daedal.hw.isa.execute import PARTIAL_SUMS
 
@@ -88,7 +88,7 @@ class ReduceTree(wiring.Component):
             self.finished_area.eq(present.area),
             o.op.eq(Mux(present.extreme, Mux(present.least, LaneOp.MIN, LaneOp.MAX), LaneOp.ADD)),
             o.register.eq(self.register),
-            o.beat.eq(beat | (present.area << exact_log2(beats))),
+            o.beat.eq(beat | (present.area << exact_log2(partial_step(self.config)))),
             o.offset.eq(away), o.pick.eq(present.distance[:lanes]), o.target.eq(present.target),
             o.final.eq(present.distance[0]), o.alone.eq(present.alone),
             following.eq(present),
@@ -165,8 +165,8 @@ def _below(power: Value) -> Value:
 class PartialAreas(wiring.Component):
     """Gives out the places for partial results, which all lie in one vector register at a time.
 
-    An area is ``partial_beats`` long. A row that has more beats than a context owns takes any, one of fewer those of
-    its context's share, in turn.
+    An area is ``partial_beats`` long, or all that a context owns. A row that has more beats than a context owns takes
+    any, one of fewer those of its context's share, in turn.
 
     Members
     -------
@@ -202,16 +202,19 @@ class PartialAreas(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         beats, config = partial_beats(self.config), self.config
-        areas, share = max(1, config.register_beats // beats), max(1, config.context_beats // beats)
+        step = partial_step(config)
+        # Contexts that own less than ``partial_beats`` share a flag with others.
+        wide = exact_log2(beats // step)
+        areas, share = config.register_beats // beats, config.context_beats // step
         used, turn = Signal(areas), Signal(range(areas))
-        own = (turn & (share - 1)) | ((self.context * config.context_beats) >> exact_log2(beats))
+        own = (turn & (share - 1)) | (self.context << exact_log2(share))
         m.d.comb += [
             self.any.eq(used.any()),
-            self.area.eq(Mux(self.long, turn, own)),
-            self.free.eq(~used.bit_select(self.area, 1) & (~self.any | (self.present == self.register))),
+            self.area.eq(Mux(self.long, turn << wide, own)),
+            self.free.eq(~used.bit_select(self.area >> wide, 1) & (~self.any | (self.present == self.register))),
         ]
         with m.If(self.leave):
-            m.d.sync += used.bit_select(self.leave_area, 1).eq(0)
+            m.d.sync += used.bit_select(self.leave_area >> wide, 1).eq(0)
         with m.If(self.take):
-            m.d.sync += [used.bit_select(self.area, 1).eq(1), turn.eq(turn + 1), self.present.eq(self.register)]
+            m.d.sync += [used.bit_select(self.area >> wide, 1).eq(1), turn.eq(turn + 1), self.present.eq(self.register)]
         return m

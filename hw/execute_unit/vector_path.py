@@ -15,7 +15,7 @@ from daedal.hw.execute_unit.iterative_unit import IterativeRequest
 from daedal.hw.execute_unit.lane_array import LaneArray
 from daedal.hw.execute_unit.lane_op import LaneOp
 from daedal.hw.execute_unit.operand_select import OperandSelect
-from daedal.hw.execute_unit.records import issue_layout, partial_beats, register_beat, register_place
+from daedal.hw.execute_unit.records import issue_layout, partial_beats, partial_step, register_beat, register_place
 from daedal.hw.execute_unit.reduce_tree import combine_layout, neutral
 from daedal.hw.execute_unit.register_file import RegisterFile
 from daedal.hw.execute_unit.scalar_file import ScalarFile
@@ -144,8 +144,8 @@ class VectorPath(wiring.Component):
 
     def _place(self, number: Value, scalar: Value) -> Value:
         """The ``register_place`` of a beat of ``c`` or of a result."""
-        digits = exact_log2(partial_beats(self.config))
-        round_ = register_beat(self.config, number, Const(0), Cat(self._beat[:digits], self._row.area))
+        digits, step = exact_log2(partial_beats(self.config)), exact_log2(partial_step(self.config))
+        round_ = register_beat(self.config, number, Const(0), self._beat[:digits] | (self._row.area << step))
         vector = Mux(self._row.reduces, round_, self._at(number, self._beat))
         width = Shape.cast(register_place(self.config)).width
         if not self.config.scalars:
