@@ -110,7 +110,9 @@ class StepPipeline(wiring.Component):
         control = Signal(StepControl)
         with m.If(move):
             m.d.sync += control.eq(steps.words.control)
-        operands = {field: self._operand(m, field, move, steps.words, taken) for field in OPERANDS}
+        operands: dict[StepField, Value] = {
+            field: self._operand(m, field, move, steps.words, taken) for field in OPERANDS
+        }
         carried = self._carry(m, valid, taken, control, operands)
         addresses = {row: self._address(m, row, operands) for row in ROWS}
         with m.If(self.enable & valid[-1]):
