@@ -132,7 +132,7 @@ class _Bank:
     def __init__(self, bank: Any) -> None:
         specials = bank._fragment.specials
         ports = [special for special in specials if not isinstance(special, Memory)]
-        assert len(specials) == 3 and len(ports) == 2
+        assert [len(specials), len(ports)] == [3, 2]
         self.write, self.read = sorted(ports, key=lambda port: port.we is None)
         self.reads = bank.read
         specials.clear()

@@ -24,8 +24,8 @@ class Description:
     All ports are synchronous to ``sys_clk``; ``sys_rst`` is high for some cycles first. No initialisation is needed.
     A word is ``word_bytes``; the address of a word is, from its highest bits: row, bank, column.
 
-    Port ``k`` takes a command in a cycle with ``pk_cmd_valid`` and ``pk_cmd_ready``: a read of the word ``pk_cmd_addr``,
-    or a write with ``pk_cmd_we``. Commands to one bank take effect in the order in which they were taken.
+    Port ``k`` takes a command in a cycle with ``pk_cmd_valid`` and ``pk_cmd_ready``: a read of the word
+    ``pk_cmd_addr``, or a write with ``pk_cmd_we``. Commands to one bank take effect in the order in which they were taken.
     Some cycles later, in the order of the port's commands of its kind, and no more than one port in a cycle:
 
     - ``pk_wdata_ready`` is high and ``wdata`` and ``wdata_we`` (a bit for each byte) must have the port's next word.
