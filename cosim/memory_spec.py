@@ -88,6 +88,14 @@ class MemorySpec:
         """The DRAM, or None for ``ideal``."""
         return MEMORIES.get(self.model)
 
+    def settings(self, ports: int) -> str:
+        """The memory behind so many ports with all that shapes its time, to be given with figures."""
+        from daedal.cosim.litedram.text import generate
+
+        if self.dram is not None:
+            return generate(self.dram, ports, checks=bool(self.checks)).description.text()
+        return f"{self.model}: latency {self.latency} cycles, {self.lines:g} lines per cycle"
+
     @staticmethod
     def parse(text: str) -> "MemorySpec":
         """The options in ``text``; ValueError says what is wrong and what there is."""

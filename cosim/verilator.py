@@ -46,8 +46,8 @@ class VerilatorTarget:
         self._harness = Harness(library, memory_bytes, spec, dram)
         self.dram = None if spec.dram is None else spec.model
         """Name of the DRAM behind the core, if there is one."""
-        self.memory_text = memory if dram is None else dram[1].text()
-        """The memory model with all its settings, to be given with figures."""
+        self.memory_settings = spec.settings(config.ports)
+        """The memory with all that shapes its time, to be given with figures."""
         self.seconds = 0.0
         """Time spent in :meth:`wait` so far."""
         if wave is not None:
