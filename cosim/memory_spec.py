@@ -1,9 +1,13 @@
-"""Memory models by text, as ``"ideal:latency=200,stall=0.1,seed=3"``."""
+"""Memory models by text, as ``"ideal:latency=200,stall=0.1,seed=3"`` or ``"litedram-ddr3-x16"``."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-MODELS = ("ideal",)
+from daedal.cosim.litedram.memories import MEMORIES, Dram
+
+IDEAL = "ideal"
+
+MODELS = (IDEAL, *MEMORIES)
 """Names of the memory models."""
 
 MAX_LATENCY = 10_000
@@ -18,10 +22,16 @@ MIN_LINES, MAX_LINES = 0.01, 64
 
 @dataclass(frozen=True)
 class MemorySpec:
-    """Options of the memory model ``ideal``: one line per cycle for reads and writes together, fair to all.
+    """A memory model and its options.
+
+    ``ideal``: a fixed latency, and one line per cycle for reads and writes together, fair to all. It has all options.
+    The others are DRAMs (:mod:`daedal.cosim.litedram`), whose time is that of LiteDRAM's controller. They have
+    ``stall``, ``seed`` and ``checks``.
 
     Attributes
     ----------
+    model
+        One of ``MODELS``.
     latency
         Cycles from the address of a read to its first possible beat, and from the last beat of a write to its
         response.
@@ -33,17 +43,23 @@ class MemorySpec:
         Lines that move before the memory stops answering, and for how many cycles it does. It goes on taking addresses
         meanwhile. There is no pause if ``pause_after`` is left out; a ``pause`` that is left out has no end.
     seed
-        Start of the random numbers. Given, or with ``stall``, ports overtake each other at random as well.
+        Start of the random numbers. Given, or with ``stall``, ports of ``ideal`` overtake each other at random as well.
+    checks
+        1: the SDRAM model checks the timing of every command, and a violation ends the simulation.
     """
 
+    model: str = IDEAL
     latency: int = 100
     lines: float = 1.0
     stall: float = 0.0
     pause_after: int | None = None
     pause: int | None = None
     seed: int | None = None
+    checks: int = 0
 
     def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise ValueError(f"memory must be one of {', '.join(MODELS)}, not {self.model!r}")
         if not 1 <= self.latency <= MAX_LATENCY:
             raise ValueError(f"latency must be from 1 to {MAX_LATENCY} cycles, not {self.latency!r}")
         if not MIN_LINES <= self.lines <= MAX_LINES:
@@ -59,10 +75,26 @@ class MemorySpec:
         if self.seed is not None and not 0 <= self.seed < 1 << 32:
             raise ValueError(f"seed must be from 0 to {(1 << 32) - 1}, not {self.seed!r}")
 
+        if self.checks not in (0, 1):
+            raise ValueError(f"checks must be 0 or 1, not {self.checks!r}")
+
     @property
     def random(self) -> bool:
         """Whether anything is random."""
         return self.seed is not None or self.stall > 0
+
+    @property
+    def dram(self) -> Dram | None:
+        """The DRAM, or None for ``ideal``."""
+        return MEMORIES.get(self.model)
+
+    def settings(self, ports: int) -> str:
+        """The memory behind so many ports with all that shapes its time, to be given with figures."""
+        from daedal.cosim.litedram.text import generate
+
+        if self.dram is not None:
+            return generate(self.dram, ports, checks=bool(self.checks)).description.text()
+        return f"{self.model}: latency {self.latency} cycles, {self.lines:g} lines per cycle"
 
     @staticmethod
     def parse(text: str) -> "MemorySpec":
@@ -70,19 +102,20 @@ class MemorySpec:
         model, _, rest = text.partition(":")
         if model not in MODELS:
             raise ValueError(f"memory must be one of {', '.join(MODELS)}, not {model!r}")
+        options = _OPTIONS if model == IDEAL else _DRAM_OPTIONS
         values: dict[str, int | float] = {}
         for item in filter(None, rest.split(",")):
             name, _, value = item.partition("=")
-            if name not in _OPTIONS:
-                raise ValueError(f"an option of memory {model} must be one of {', '.join(_OPTIONS)}, not {name!r}")
+            if name not in options:
+                raise ValueError(f"an option of memory {model} must be one of {', '.join(options)}, not {name!r}")
             if name in values:
                 raise ValueError(f"option {name} of memory {model} must be given once, not again as {value!r}")
             try:
-                values[name] = _OPTIONS[name](value)
+                values[name] = options[name](value)
             except ValueError:
-                kind = "a whole number" if _OPTIONS[name] is int else "a number"
+                kind = "a whole number" if options[name] is int else "a number"
                 raise ValueError(f"{name} of memory {model} must be {kind}, not {value!r}") from None
-        return MemorySpec(**values)  # type: ignore[arg-type]
+        return MemorySpec(model, **values)  # type: ignore[arg-type]
 
 
 _OPTIONS: dict[str, Callable[[str], int | float]] = {
@@ -93,3 +126,4 @@ _OPTIONS: dict[str, Callable[[str], int | float]] = {
     "pause": int,
     "seed": int,
 }
+_DRAM_OPTIONS: dict[str, Callable[[str], int | float]] = {"stall": float, "seed": int, "checks": int}

@@ -3,7 +3,8 @@
 import time
 from pathlib import Path
 
-from daedal.cosim.harness_library import Harness, Traffic, build_harness
+from daedal.cosim.harness_library import DramCounts, Harness, Traffic, build_harness
+from daedal.cosim.litedram.fit import dram_behind
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.cosim.rtl import TOP, core_verilog
 from daedal.cosim.waveform import write_views
@@ -39,9 +40,14 @@ class VerilatorTarget:
     ) -> None:
         self.memory_bytes = memory_bytes
         spec = MemorySpec.parse(memory)
+        dram = None if spec.dram is None else dram_behind(config, spec.dram, checks=bool(spec.checks))
         verilog = core_verilog(config) if wave is None else traced_verilog(core_verilog(config))
         library = build_harness(verilog, config, top=TOP, trace=wave is not None)
-        self._harness = Harness(library, memory_bytes, spec)
+        self._harness = Harness(library, memory_bytes, spec, dram)
+        self.dram = None if spec.dram is None else spec.model
+        """Name of the DRAM behind the core, if there is one."""
+        self.memory_settings = spec.settings(config.ports)
+        """The memory with all that shapes its time, to be given with figures."""
         self.seconds = 0.0
         """Time spent in :meth:`wait` so far."""
         if wave is not None:
@@ -67,8 +73,8 @@ class VerilatorTarget:
 
     def mem_write(self, address: int, data: bytes | memoryview) -> None:
         """Put bytes into the memory without simulated time."""
-        self._check(address, len(data))
-        self._harness.memory[address : address + len(data)] = data
+        self._check(address, memoryview(data).nbytes)
+        self._harness.write(address, data)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Clock until the interrupt is raised; False if ``timeout`` seconds pass before."""
@@ -101,6 +107,10 @@ class VerilatorTarget:
     def traffic(self) -> Traffic:
         """Lines that moved on the memory ports since the last call, and cycles in which none did."""
         return self._harness.traffic()
+
+    def dram_counts(self) -> DramCounts | None:
+        """What the DRAM did so far; None without one."""
+        return self._harness.dram_counts()
 
     def close(self) -> None:
         """End the simulation."""

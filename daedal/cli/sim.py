@@ -36,7 +36,12 @@ def _in_a_folder(context: click.Context, parameter: click.Parameter, path: Path 
 @click.argument("workloads", nargs=-1, type=click.Choice(list(WORKLOADS)), metavar="[WORKLOAD]...")
 @click.option("--target", type=click.Choice(list(TARGETS)), default="verilator", show_default=True)
 @config_option("Configuration: a preset, or a TOML or JSON file of Config fields.")
-@click.option("--memory", default="ideal", show_default=True, help="Memory model, as ideal:latency=200,stall=0.1.")
+@click.option(
+    "--memory",
+    default="ideal",
+    show_default=True,
+    help="Memory model, as ideal:latency=200,stall=0.1 or litedram-ddr3-x16 (docs/memory.md).",
+)
 @click.option(
     "--json",
     "json_path",
@@ -66,6 +71,10 @@ def command(
     results = _run(list(workloads) or list(WORKLOADS), options)
     aside = str(json_path) == "-"
     _print_table(results, aside=aside)
+    if target == "verilator":
+        from daedal.cosim.memory_spec import MemorySpec
+
+        click.echo(f"memory: {MemorySpec.parse(memory).settings(config.ports)}", err=aside)
     if json_path is not None:
         document = {"schema": SCHEMA, "results": [result.as_dict() for result in results]}
         write_bytes(str(json_path), (json.dumps(document, indent=2) + "\n").encode())
