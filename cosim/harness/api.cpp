@@ -59,6 +59,15 @@ void daedal_traffic(Simulation *simulation, std::uint64_t *values) {
   values[3] = traffic.longest;
 }
 
+// Begins (or ends) to keep the bursts that the core asks for.
+void daedal_record(Simulation *simulation, int on) { simulation->recorder().set(on != 0); }
+
+// Their number, and where they are until the clock goes on.
+std::uint64_t daedal_recorded(Simulation *simulation, const daedal::RecordedBurst **bursts) {
+  *bursts = simulation->recorder().bursts().data();
+  return simulation->recorder().bursts().size();
+}
+
 int daedal_trace(Simulation *simulation, const char *path) { return simulation->trace(path); }
 
 void daedal_stop_trace(Simulation *simulation) { simulation->stop_trace(); }

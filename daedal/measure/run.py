@@ -1,0 +1,169 @@
+"""One workload on one simulated machine: run, compared with PyTorch, its figures as a row."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from daedal.compiler.api import compile
+from daedal.cosim.memory_spec import MemorySpec
+from daedal.driver.device import Device
+from daedal.driver.record import Stats
+from daedal.errors import DaedalError
+from daedal.hw.config import Config
+from daedal.measure.limit import Limit, launch_bursts, lines_of
+from daedal.measure.workloads import Made, Workload
+from daedal.workloads.runner import first_difference
+
+Row = dict[str, Any]
+"""One result, as it stands in the JSON file."""
+
+PLACES = 64
+"""Superblocks by which placements move the tables, at most."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What to measure on.
+
+    Attributes
+    ----------
+    config, memory
+        The machine, and the memory model behind it with its options.
+    placement
+        Where tables are, and which of their rows are hot: 0 is from the bottom of an empty memory.
+    seed
+        Start of all random data of placement 0; the others have their own.
+    data
+        Folder with real data, or None.
+    quick
+        Small workloads: they show that everything runs, their figures mean nothing.
+    """
+
+    config: Config
+    memory: str = "ideal"
+    placement: int = 0
+    seed: int = 1
+    data: Path | None = None
+    quick: bool = False
+
+    def make(self, workload: Workload, distribution: str) -> Made:
+        """The workload's module and inputs."""
+        chosen = workload.smaller() if self.quick else workload
+        return chosen.make(distribution, self.seed + 1000 * self.placement, self.config, self.data)
+
+
+@dataclass
+class Run:
+    """What came of a run: its row, the workload's data, and the program's text."""
+
+    row: Row
+    made: Made
+    asm: str = ""
+    timing: dict[str, Any] = field(default_factory=dict)
+
+
+def measure(
+    workload: Workload,
+    distribution: str,
+    setting: Setting,
+    limit: Callable[[np.ndarray[Any, Any], Setting], Limit] | None = None,
+    *,
+    wave: str | None = None,
+) -> Run:
+    """Run a workload once. ``limit`` finds the least cycles for the bursts of the launch; left out, there is no limit.
+
+    A run that fails gives a row too, whose ``verdict`` says of what.
+    """
+    row: Row = {
+        "workload": workload.name, "distribution": distribution, "config": setting.config.name,
+        "memory": setting.memory, "placement": setting.placement, "seed": setting.seed, "dim": workload.dim,
+        "tables": len(workload.tables), "mode": workload.mode,
+    }  # fmt: skip
+    made = setting.make(workload, distribution)
+    row |= {"data": made.origin, "lookups": made.lookups, "bags": made.bags}
+    run = Run(row, made)
+    try:
+        _on_a_device(run, setting, limit, wave)
+    except DaedalError as error:
+        row |= {"bit_exact": False, "verdict": f"{type(error).__name__}: {error}"}
+    return run
+
+
+def _on_a_device(
+    run: Run, setting: Setting, limit: Callable[[np.ndarray[Any, Any], Setting], Limit] | None, wave: str | None
+) -> None:
+    made, config = run.made, setting.config
+    with Device.open("verilator", config=config, memory=setting.memory, wave=wave) as device:
+        target: Any = device.target
+        filler = _shift(device, setting)
+        executable = compile(made.module, made.inputs, device=device)
+        executable.prepare(made.inputs)
+        start = target.cycles, target.seconds
+        target.record()
+        result = executable(*made.inputs)
+        bursts, stats = target.recorded(), executable.stats
+        run.timing = {"first": start[0], "last": target.cycles}
+        seconds = target.seconds - start[1]
+        speed = (target.cycles - start[0]) / seconds / 1000 if seconds else None
+        del filler
+        run.asm = executable.asm()
+    with torch.no_grad():
+        difference = first_difference(result, made.module(*made.inputs))
+    run.row |= figures(made, stats, setting) | {"sim_kcycles_per_s": speed and round(speed, 1)}
+    run.row["bit_exact"] = not difference
+    run.row["verdict"] = verdict(run.row, made, difference)
+    if limit is not None:
+        kept = launch_bursts(bursts, stats, config)
+        found = limit(kept, setting)
+        run.row |= {"limit_cycles": found.cycles, "limit_share": found.cycles / stats.cycles, "window": found.window}
+        assert lines_of(kept) == (stats.lines_read, stats.lines_written)
+
+
+def _shift(device: Device, setting: Setting) -> object:
+    """Fill memory up to where the placement has its tables; the filler lasts as long as what is returned."""
+    if not setting.placement:
+        return None
+    places = int(np.random.default_rng(setting.placement).integers(1, PLACES))
+    size = setting.config.superblock_bytes
+    filler = np.zeros((places, size // 4), np.float32)
+    return filler, device.bind_table("filler", filler.reshape(-1, 16))
+
+
+def figures(made: Made, stats: Stats, setting: Setting) -> Row:
+    """Counts and shares of one launch."""
+    lines, per_cycle = stats.lines_read + stats.lines_written, lines_per_cycle(setting.memory)
+    most = stats.cycles * per_cycle
+    return {
+        "cycles": stats.cycles,
+        "limit_cycles": None,
+        "limit_share": None,
+        "line_share": lines / most,
+        "row_share": stats.rows * made.workload.row_bytes / (most * setting.config.bus_bytes),
+        "rows": stats.rows,
+        "lines_read": stats.lines_read,
+        "lines_written": stats.lines_written,
+        "launches": stats.launches,
+        "flops": made.flops,
+        "useful_bytes": made.useful_bytes,
+        "stalls": {cause: count for cause, count in stats.stalls.items() if count},
+        "main_stall": stats.main_stall,
+    }
+
+
+def lines_per_cycle(memory: str) -> float:
+    """Lines that the memory's pins can move in a cycle."""
+    return MemorySpec.parse(memory).lines
+
+
+def verdict(row: Row, made: Made, difference: str) -> str:
+    """What is wrong with a run, or an empty text."""
+    wrong = [f"not PyTorch's: {difference}"] if difference else []
+    if row["rows"] != made.lookups:
+        wrong.append(f"{row['rows']} rows were read for {made.lookups} indices")
+    if row["launches"] != 1:
+        wrong.append(f"{row['launches']} launches instead of one")
+    return "; ".join(wrong)
