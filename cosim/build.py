@@ -81,12 +81,14 @@ def build_library(name: str, files: Mapping[str, str], *, flags: Sequence[str] =
     return _cached(name, key, files, build)
 
 
-def build_verilated(name: str, verilog: str, files: Mapping[str, str], *, top: str, trace: bool = False) -> Path:
+def build_verilated(
+    name: str, verilog: str, files: Mapping[str, str], *, top: str, trace: bool = False, flags: Sequence[str] = ()
+) -> Path:
     """Compile Verilog and a C++ harness into a shared library, or find it in the cache.
 
     The verilated class is called ``Vmodel`` (header ``Vmodel.h``). With ``trace``, the model can write VCD
-    files. Every harness can include ``coverage.h``; see :mod:`daedal.cosim.coverage`. Otherwise as
-    :func:`build_library`.
+    files; ``flags`` are further options of the C++ compiler. Every harness can include ``coverage.h``; see
+    :mod:`daedal.cosim.coverage`. Otherwise as :func:`build_library`.
     """
     files = {**files, **read_sources(HARNESS, "coverage.h")}
     counted = coverage.OPTIONS if coverage.is_wanted() else ()
@@ -99,7 +101,7 @@ def build_verilated(name: str, verilog: str, files: Mapping[str, str], *, top: s
         "-fno-merge-cond-motion",  # takes 80 % of the time on the core, for 3 % less code
         "-Wno-fatal", "-Wno-lint", "-Wno-style",
         "--output-split", "20000", *(["--trace-vcd"] if trace else []), *counted,
-        "-CFLAGS", " ".join((*COMPILE_FLAGS, "-I..", *names)), "-LDFLAGS", "-shared -fPIC",
+        "-CFLAGS", " ".join((*COMPILE_FLAGS, "-I..", *flags, *names)), "-LDFLAGS", "-shared -fPIC",
     ]  # fmt: skip
     key = _key({**files, "model.v": verilog}, [*options, *MAKE_OPTIONS, verilator.version, compiler_identity()])
 
