@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.cosim.harness_library import BURST, WRITE_PORT
+from daedal.cosim.litedram import MEMORIES, Dram
 from daedal.cosim.memory_spec import MemorySpec
+from daedal.cosim.oracle import oracle_of, requests_of
 from daedal.driver.record import RECORD_BYTES, Stats
 from daedal.errors import DaedalError
 from daedal.hw.config import Config
@@ -53,6 +55,26 @@ def lines_of(bursts: NDArray[np.void]) -> tuple[int, int]:
     assert bursts.dtype == BURST
     written = int(bursts["beats"][bursts["port"] == WRITE_PORT].sum())
     return int(bursts["beats"].sum()) - written, written
+
+
+def limit_of(bursts: NDArray[np.void], memory: str) -> Limit:
+    """The limit of a launch's bursts on this memory model."""
+    dram = dram_of(memory)
+    if dram is None:
+        return ideal_limit(*lines_of(bursts), MemorySpec.parse(memory))
+    requests = requests_of(bursts["address"], bursts["beats"], bursts["port"] == WRITE_PORT, dram.word_bytes)
+    cycles, policy = oracle_of(dram).best(requests)
+    return Limit(cycles, str(policy))
+
+
+def dram_of(memory: str) -> Dram | None:
+    """The DRAM of a memory model with its options, or None for one without."""
+    return MEMORIES.get(memory.partition(":")[0])
+
+
+def lines_per_cycle(memory: str) -> float:
+    """Lines that the memory's pins can move in a cycle."""
+    return 1.0 if dram_of(memory) is not None else MemorySpec.parse(memory).lines
 
 
 def ideal_limit(read: int, written: int, spec: MemorySpec) -> Limit:

@@ -1,20 +1,20 @@
 """One workload on one simulated machine: run, compared with PyTorch, its figures as a row."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from daedal.compiler.api import compile
-from daedal.cosim.memory_spec import MemorySpec
+from daedal.cosim.harness_library import BURST
 from daedal.driver.device import Device
 from daedal.driver.record import Stats
 from daedal.errors import DaedalError
 from daedal.hw.config import Config
-from daedal.measure.limit import Limit, launch_bursts, lines_of
+from daedal.measure.limit import launch_bursts, limit_of, lines_per_cycle
 from daedal.measure.workloads import Made, Workload
 from daedal.workloads.runner import first_difference
 
@@ -58,23 +58,26 @@ class Setting:
 
 @dataclass
 class Run:
-    """What came of a run: its row, the workload's data, and the program's text."""
+    """What came of a run: its row, the workload's data, the program's text, the bursts of its launch, and the cycle
+    of the simulation in which it began.
+    """
 
     row: Row
     made: Made
     asm: str = ""
-    timing: dict[str, Any] = field(default_factory=dict)
+    bursts: NDArray[np.void] = field(default_factory=lambda: np.empty(0, BURST))
+    first_cycle: int = 0
 
 
 def measure(
     workload: Workload,
     distribution: str,
     setting: Setting,
-    limit: Callable[[np.ndarray[Any, Any], Setting], Limit] | None = None,
     *,
+    with_limit: bool = True,
     wave: str | None = None,
 ) -> Run:
-    """Run a workload once. ``limit`` finds the least cycles for the bursts of the launch; left out, there is no limit.
+    """Run a workload once, ``with_limit`` of the lines that it moved.
 
     A run that fails gives a row too, whose ``verdict`` says of what.
     """
@@ -87,15 +90,24 @@ def measure(
     row |= {"data": made.origin, "lookups": made.lookups, "bags": made.bags}
     run = Run(row, made)
     try:
-        _on_a_device(run, setting, limit, wave)
+        _on_a_device(run, setting, wave)
+        if with_limit:
+            _add_limit(run, setting)
     except DaedalError as error:
         row |= {"bit_exact": False, "verdict": f"{type(error).__name__}: {error}"}
     return run
 
 
-def _on_a_device(
-    run: Run, setting: Setting, limit: Callable[[np.ndarray[Any, Any], Setting], Limit] | None, wave: str | None
-) -> None:
+def _add_limit(run: Run, setting: Setting) -> None:
+    found = limit_of(run.bursts, setting.memory)
+    run.row |= {
+        "limit_cycles": found.cycles,
+        "limit_share": found.cycles / run.row["cycles"],
+        "window": found.window,
+    }
+
+
+def _on_a_device(run: Run, setting: Setting, wave: str | None) -> None:
     made, config = run.made, setting.config
     with Device.open("verilator", config=config, memory=setting.memory, wave=wave) as device:
         target: Any = device.target
@@ -106,7 +118,7 @@ def _on_a_device(
         target.record()
         result = executable(*made.inputs)
         bursts, stats = target.recorded(), executable.stats
-        run.timing = {"first": start[0], "last": target.cycles}
+        run.first_cycle = start[0]
         seconds = target.seconds - start[1]
         speed = (target.cycles - start[0]) / seconds / 1000 if seconds else None
         del filler
@@ -116,11 +128,7 @@ def _on_a_device(
     run.row |= figures(made, stats, setting) | {"sim_kcycles_per_s": speed and round(speed, 1)}
     run.row["bit_exact"] = not difference
     run.row["verdict"] = verdict(run.row, made, difference)
-    if limit is not None:
-        kept = launch_bursts(bursts, stats, config)
-        found = limit(kept, setting)
-        run.row |= {"limit_cycles": found.cycles, "limit_share": found.cycles / stats.cycles, "window": found.window}
-        assert lines_of(kept) == (stats.lines_read, stats.lines_written)
+    run.bursts = launch_bursts(bursts, stats, config)
 
 
 def _shift(device: Device, setting: Setting) -> object:
@@ -152,11 +160,6 @@ def figures(made: Made, stats: Stats, setting: Setting) -> Row:
         "stalls": {cause: count for cause, count in stats.stalls.items() if count},
         "main_stall": stats.main_stall,
     }
-
-
-def lines_per_cycle(memory: str) -> float:
-    """Lines that the memory's pins can move in a cycle."""
-    return MemorySpec.parse(memory).lines
 
 
 def verdict(row: Row, made: Made, difference: str) -> str:
