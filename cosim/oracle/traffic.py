@@ -116,7 +116,9 @@ def oracle_of(dram: Dram) -> Oracle:
     return Oracle(dram)
 
 
-def requests_of(addresses: NDArray[Any], beats: NDArray[Any], writes: NDArray[Any], word_bytes: int) -> NDArray[np.void]:
+def requests_of(
+    addresses: NDArray[Any], beats: NDArray[Any], writes: NDArray[Any], word_bytes: int
+) -> NDArray[np.void]:
     """Requests for bursts at these byte addresses."""
     requests = np.empty(len(addresses), REQUEST)
     requests["word"], requests["beats"], requests["write"] = addresses // word_bytes, beats, writes

@@ -1,8 +1,8 @@
 """The same operation on this computer: PyTorch's, and FBGEMM's if it is there, against the bandwidth of its memory.
 
 The yardstick is the triad ``a = b + 3 c`` over arrays that no cache holds, with as many threads as PyTorch has. An
-operation's bytes are those it reads or writes once: rows, indices, offsets, weights, results. Caches are swept by a triad
-before each run, so tables come from memory, and the best of several runs counts, in the host's favour.
+operation's bytes are those it reads or writes once: rows, indices, offsets, weights, results. Caches are swept by a
+triad before each run, so tables come from memory, and the best of several runs counts, in the host's favour.
 """
 
 import time
@@ -44,7 +44,7 @@ class HostRow:
 
 
 class Host:
-    """This computer; holds the triad's arrays."""
+    """The computer that runs the bench; holds the triad's arrays."""
 
     def __init__(self) -> None:
         self._arrays = [torch.zeros(ELEMENTS) for _ in range(3)]

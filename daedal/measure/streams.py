@@ -46,5 +46,6 @@ def by_chance(chances: NDArray[np.float64], count: int, rng: np.random.Generator
     """Ranks drawn with these chances (of any sum); ``shuffled``, each rank is some other row."""
     sums = np.cumsum(chances)
     ranks = np.searchsorted(sums, rng.random(count) * sums[-1], side="right")
-    ranks = np.minimum(ranks, len(chances) - 1)
-    return rng.permutation(len(chances))[ranks] if shuffled else ranks.astype(np.int64)
+    ranks: Indices = np.minimum(ranks, len(chances) - 1).astype(np.int64)
+    rows: Indices = rng.permutation(len(chances))[ranks] if shuffled else ranks
+    return rows

@@ -71,7 +71,9 @@ class Workload:
         """The same with little work, to see that it runs."""
         rows = tuple(min(rows, QUICK_ROWS) for rows in self.tables[:4])
         low, high = self.pooling
-        return replace(self, tables=rows, batch=min(self.batch or QUICK_BATCH, QUICK_BATCH), pooling=(min(low, 6), min(high, 6)))
+        return replace(
+            self, tables=rows, batch=min(self.batch or QUICK_BATCH, QUICK_BATCH), pooling=(min(low, 6), min(high, 6))
+        )
 
     def make(self, distribution: str, seed: int, config: Config, data: Path | None = None) -> "Made":
         """Module and inputs, equal for equal arguments; ``data`` is the folder with real data, if there is one.
@@ -87,7 +89,14 @@ class Workload:
         weights = [_table(rows, self.dim, rng) for rows in self.tables]
         if self.mode == "gather":
             indices = torch.from_numpy(streams[0][0])
-            return Made(self, nn.Embedding.from_pretrained(weights[0]), (indices,), len(indices), len(indices), origin)
+            return Made(
+                self,
+                nn.Embedding(*weights[0].shape, _weight=weights[0]),
+                (indices,),
+                len(indices),
+                len(indices),
+                origin,
+            )
         inputs = [self._bag_inputs(indices, lengths, rng) for indices, lengths in streams]
         module = Bags([_bag(weight, "mean" if self.mode == "mean" else "sum") for weight in weights])
         lookups, bags = sum(len(indices) for indices, _ in streams), self.batch * len(self.tables)
