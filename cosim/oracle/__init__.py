@@ -5,6 +5,6 @@ bounded by a window, in an order that a policy says, and counts the cycles until
 does not matter to it.
 """
 
-from daedal.cosim.oracle.traffic import POLICIES, REQUEST, Oracle, Policy, oracle_of, requests_of
+from daedal.cosim.oracle.traffic import POLICIES, REQUEST, Best, Oracle, Policy, oracle_of, requests_of
 
-__all__ = ["POLICIES", "REQUEST", "Oracle", "Policy", "oracle_of", "requests_of"]
+__all__ = ["POLICIES", "REQUEST", "Best", "Oracle", "Policy", "oracle_of", "requests_of"]

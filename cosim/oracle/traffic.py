@@ -4,7 +4,7 @@ import ctypes
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ TRIED_ON = 8
 SHORT = 20_000
 """Lines below which all policies are tried on all of the traffic."""
 
-FINALISTS = 3
+FINALISTS = 2
+"""How many of them, besides the best one that keeps the order in each bank."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,19 @@ class Policy:
 
 POLICIES = tuple(
     Policy(window, open_first, write_batch)
-    for window in (128, 256, 512, 1024, 4096, None)
+    for window in (128, 256, 1024, None)
     for open_first in (False, True)
     for write_batch in (256, None)
 )
 """Those that are tried."""
+
+
+class Best(NamedTuple):
+    """The least cycles, the policy that needs them, and the least cycles of one that keeps the order in each bank."""
+
+    cycles: int
+    policy: Policy
+    in_order: int
 
 
 class Oracle:
@@ -97,17 +106,21 @@ class Oracle:
             raise DaedalError(f"the traffic of {len(requests)} requests must end on {self.dram.name}: this is a defect")
         return found
 
-    def best(self, requests: NDArray[np.void], policies: tuple[Policy, ...] = POLICIES) -> tuple[int, Policy]:
-        """The least cycles that a policy needs, and which one that is.
+    def best(self, requests: NDArray[np.void], policies: tuple[Policy, ...] = POLICIES) -> Best:
+        """The least cycles that a policy needs, and the least of one that keeps the order in each bank.
 
         Of long traffic, a part of it decides which policies are tried on all of it.
         """
         writes = bool(requests["write"].any())
         tried = [policy for policy in policies if writes or policy.write_batch is None]
-        if int(requests["beats"].sum()) > SHORT and len(tried) > FINALISTS:
+        if int(requests["beats"].sum()) > SHORT:
             part = requests[: len(requests) // TRIED_ON]
-            tried = sorted(tried, key=lambda policy: self.cycles(part, policy))[:FINALISTS]
-        return min(((self.cycles(requests, policy), policy) for policy in tried), key=lambda found: found[0])
+            tried.sort(key=lambda policy: self.cycles(part, policy))
+            in_order = [policy for policy in tried if not policy.open_first]
+            tried = list(dict.fromkeys([*tried[:FINALISTS], *in_order[:1]]))
+        found = {policy: self.cycles(requests, policy) for policy in tried}
+        policy = min(found, key=found.__getitem__)
+        return Best(found[policy], policy, min(n for each, n in found.items() if not each.open_first))
 
 
 @cache

@@ -17,32 +17,44 @@ FILE_WIDTH = 170
 """Columns of a table where there is no terminal to fit."""
 
 
-class _Suites(click.ParamType[str]):
-    """A suite's name; the names are looked up only when one is given, for that takes a second."""
+class _Names(click.ParamType[str]):
+    """Names of a table that is looked up only when one is given, for that takes a second."""
 
-    name = "suite"
+    name = "name"
+    table = "SUITES"
 
     def convert(self, value: str, parameter: click.Parameter | None, context: click.Context | None) -> str:
-        from daedal.measure.suites import SUITES
+        from daedal.measure import suites
 
-        if value not in SUITES:
-            self.fail(f"{value!r} is not one of {', '.join(SUITES)}", parameter, context)
+        names = list(getattr(suites, self.table))
+        if value not in names:
+            self.fail(f"{value!r} is not one of {', '.join(names)}", parameter, context)
         return value
 
 
-def _memories(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> Sequence[str]:
+class Workloads(_Names):
+    """A workload's name."""
+
+    table = "WORKLOADS"
+
+
+def check_memory(context: click.Context, parameter: click.Parameter, memory: str) -> str:
+    """That there is such a memory model."""
     from daedal.cosim.memory_spec import MemorySpec
 
-    for memory in given:
-        try:
-            MemorySpec.parse(memory)
-        except ValueError as error:
-            raise click.BadParameter(str(error)) from None
-    return given
+    try:
+        MemorySpec.parse(memory)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return memory
+
+
+def _memories(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> Sequence[str]:
+    return [check_memory(context, parameter, memory) for memory in given]
 
 
 @click.command()
-@click.argument("suites", nargs=-1, type=_Suites(), metavar="[SUITE]...")
+@click.argument("suites", nargs=-1, type=_Names(), metavar="[SUITE]...")
 @click.option(
     "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the rows to this file."
 )

@@ -6,6 +6,7 @@ triad before each run, so tables come from memory, and the best of several runs 
 """
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -85,12 +86,14 @@ def fbgemm_operation(made: Made) -> Callable[[], Tensor] | None:
     if made.workload.mode == "gather":
         return None
     try:
-        from fbgemm_gpu.split_embedding_configs import EmbOptimType
-        from fbgemm_gpu.split_table_batched_embeddings_ops_common import EmbeddingLocation, PoolingMode
-        from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
-            ComputeDevice,
-            SplitTableBatchedEmbeddingBagsCodegen,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it tells of parts of its own that it lacks
+            from fbgemm_gpu.split_embedding_configs import EmbOptimType
+            from fbgemm_gpu.split_table_batched_embeddings_ops_common import EmbeddingLocation, PoolingMode
+            from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
+                ComputeDevice,
+                SplitTableBatchedEmbeddingBagsCodegen,
+            )
     except (ImportError, OSError):
         return None
     tables: Any = made.module.bags

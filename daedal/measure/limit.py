@@ -21,10 +21,13 @@ class TrafficError(DaedalError):
 
 @dataclass(frozen=True)
 class Limit:
-    """The best of what was tried: its cycles, and which way of reordering that was."""
+    """The best of what was tried: its cycles, which way of reordering that was, and the cycles of the best way that
+    keeps the order in each bank.
+    """
 
     cycles: int
     window: str
+    in_order: int
 
 
 def launch_bursts(bursts: NDArray[np.void], stats: Stats, config: Config) -> NDArray[np.void]:
@@ -63,8 +66,8 @@ def limit_of(bursts: NDArray[np.void], memory: str) -> Limit:
     if dram is None:
         return ideal_limit(*lines_of(bursts), MemorySpec.parse(memory))
     requests = requests_of(bursts["address"], bursts["beats"], bursts["port"] == WRITE_PORT, dram.word_bytes)
-    cycles, policy = oracle_of(dram).best(requests)
-    return Limit(cycles, str(policy))
+    best = oracle_of(dram).best(requests)
+    return Limit(best.cycles, str(best.policy), best.in_order)
 
 
 def dram_of(memory: str) -> Dram | None:
@@ -86,4 +89,5 @@ def ideal_limit(read: int, written: int, spec: MemorySpec) -> Limit:
     moving = ceil((read + written) / spec.lines)
     first_reads = spec.latency + ceil(read / spec.lines)
     last_write = ceil(written / spec.lines) + spec.latency if written else 0
-    return Limit(max(moving, first_reads, last_write), "any")
+    cycles = max(moving, first_reads, last_write)
+    return Limit(cycles, "any", cycles)

@@ -13,7 +13,7 @@ from daedal.measure.table import Row
 LEAST_STALL = 0.01
 """Causes with less than this part of the cycles in every run are left out of the picture."""
 
-_SETTINGS = {"svg.hashsalt": "daedal", "svg.fonttype": "path", "font.size": 9, "figure.autolayout": True}
+_SETTINGS: Any = {"svg.hashsalt": "daedal", "svg.fonttype": "path", "font.size": 9, "figure.autolayout": True}
 """Equal figures give equal text, and no font is asked for."""
 
 

@@ -58,8 +58,8 @@ class Setting:
 
 @dataclass
 class Run:
-    """What came of a run: its row, the workload's data, the program's text, the bursts of its launch, and the cycle
-    of the simulation in which it began.
+    """What came of a run: its row, the workload's data, the program's text, the bursts of its launch, and the
+    cycles of the simulation in which it began and ended.
     """
 
     row: Row
@@ -67,6 +67,7 @@ class Run:
     asm: str = ""
     bursts: NDArray[np.void] = field(default_factory=lambda: np.empty(0, BURST))
     first_cycle: int = 0
+    last_cycle: int = 0
 
 
 def measure(
@@ -102,6 +103,7 @@ def _add_limit(run: Run, setting: Setting) -> None:
     found = limit_of(run.bursts, setting.memory)
     run.row |= {
         "limit_cycles": found.cycles,
+        "limit_in_order_cycles": found.in_order,
         "limit_share": found.cycles / run.row["cycles"],
         "window": found.window,
     }
@@ -118,7 +120,7 @@ def _on_a_device(run: Run, setting: Setting, wave: str | None) -> None:
         target.record()
         result = executable(*made.inputs)
         bursts, stats = target.recorded(), executable.stats
-        run.first_cycle = start[0]
+        run.first_cycle, run.last_cycle = start[0], target.cycles
         seconds = target.seconds - start[1]
         speed = (target.cycles - start[0]) / seconds / 1000 if seconds else None
         del filler

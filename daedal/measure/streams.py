@@ -45,7 +45,7 @@ def strided(count: int, rows: int, step: int) -> Indices:
 def by_chance(chances: NDArray[np.float64], count: int, rng: np.random.Generator, *, shuffled: bool) -> Indices:
     """Ranks drawn with these chances (of any sum); ``shuffled``, each rank is some other row."""
     sums = np.cumsum(chances)
-    ranks = np.searchsorted(sums, rng.random(count) * sums[-1], side="right")
-    ranks: Indices = np.minimum(ranks, len(chances) - 1).astype(np.int64)
+    places = np.searchsorted(sums, rng.random(count) * sums[-1], side="right")
+    ranks: Indices = np.minimum(places, len(chances) - 1).astype(np.int64)
     rows: Indices = rng.permutation(len(chances))[ranks] if shuffled else ranks
     return rows

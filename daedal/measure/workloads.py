@@ -91,7 +91,7 @@ class Workload:
             indices = torch.from_numpy(streams[0][0])
             return Made(
                 self,
-                nn.Embedding(*weights[0].shape, _weight=weights[0]),
+                nn.Embedding(self.tables[0], self.dim, _weight=weights[0]),
                 (indices,),
                 len(indices),
                 len(indices),
