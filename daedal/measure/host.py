@@ -24,6 +24,9 @@ TRIAD_BYTES = 3 * 4 * ELEMENTS
 
 REPEATS = 5
 
+FBGEMM_COLUMNS = 4
+"""FBGEMM takes tables whose columns are a multiple of this."""
+
 
 @dataclass(frozen=True)
 class HostRow:
@@ -83,7 +86,7 @@ def _timed(operation: Callable[[], Any]) -> float:
 
 def fbgemm_operation(made: Made) -> Callable[[], Tensor] | None:
     """The bags as one call of FBGEMM, or None if it is not installed or has no such operation."""
-    if made.workload.mode == "gather":
+    if made.workload.mode == "gather" or made.workload.dim % FBGEMM_COLUMNS:
         return None
     try:
         with warnings.catch_warnings():

@@ -62,7 +62,7 @@ def probes(config: Config, signals: Signals) -> list[_Probe]:
     }
     found += [_Probe(others, name, (path(unit, "level"),)) for name, unit in units.items()]
     for port in range(config.ports):
-        found.append(_Probe(flying, f"port {port}", (path(f"fabric.port{port}", "flying"),)))
+        found.append(_Probe(flying, f"port {port}", (path(f"fabric.port{port}.flying", "level"),)))
     for port in range(config.ports):
         channel = tuple(path("", f"read{port}__{name}") for name in ("rvalid", "rready"))
         found.append(_Probe(moved, f"read {port}", channel))

@@ -177,8 +177,9 @@ def test_what_makes_a_row_an_error() -> None:
 def rows() -> list[dict[str, object]]:
     common = {
         "suite": "rm2", "workload": "rm2", "distribution": "zipf", "memory": "ideal", "config": "ddr3",
-        "row_bytes": 256,         "data": "generated", "flops": 4096, "lines_read": 900, "lines_written": 100, "line_share": 0.9,
-        "row_share": 0.8, "main_stall": "load", "torch_share": 0.25, "bit_exact": True, "verdict": "",
+        "row_bytes": 256, "data": "generated", "flops": 4096, "lines_read": 900, "lines_written": 100,
+        "line_share": 0.9, "row_share": 0.8, "main_stall": "load", "torch_share": 0.25, "bit_exact": True,
+        "verdict": "",
     }  # fmt: skip
     return [
         {**common, "placement": place, "cycles": cycles, "limit_cycles": 900, "limit_share": 900 / cycles,
