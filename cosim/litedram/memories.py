@@ -35,7 +35,7 @@ MEMORIES = {
     for dram in (
         Dram("litedram-ddr3-x16", "MT41K64M16", 16, 100_000_000),
         Dram("litedram-ddr3-x64", "MT41K64M16", 64, 100_000_000),
-        Dram("litedram-ddr4-x64", "EDY4016A", 64, 200_000_000),
+        Dram("litedram-ddr4-x64", "MT40A512M16", 64, 200_000_000),
     )
 }
 """Name -> DRAM."""
