@@ -156,6 +156,7 @@ def figures(made: Made, stats: Stats, setting: Setting) -> Row:
         "rows": stats.rows,
         "lines_read": stats.lines_read,
         "lines_written": stats.lines_written,
+        "lines_needed": made.lines(setting.config.bus_bytes),
         "launches": stats.launches,
         "flops": made.flops,
         "useful_bytes": made.useful_bytes,

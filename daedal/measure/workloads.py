@@ -177,12 +177,24 @@ class Made:
         return self.lookups * self.workload.row_bytes
 
     @property
+    def arrays(self) -> tuple[int, int, int, int]:
+        """Bytes of indices, offsets, weights and results."""
+        return (
+            self.lookups * INDEX_BYTES,
+            0 if self.workload.mode == "gather" else self.bags * INDEX_BYTES,
+            self.lookups * ELEMENT_BYTES if self.workload.mode == "weighted" else 0,
+            self.bags * self.workload.row_bytes,
+        )
+
+    @property
     def useful_bytes(self) -> int:
         """Bytes that the operation reads or writes once: rows, indices, offsets, weights, results."""
-        offsets = 0 if self.workload.mode == "gather" else self.bags * INDEX_BYTES
-        weights = self.lookups * ELEMENT_BYTES if self.workload.mode == "weighted" else 0
-        results = self.bags * self.workload.row_bytes
-        return self.row_bytes + self.lookups * INDEX_BYTES + offsets + weights + results
+        return self.row_bytes + sum(self.arrays)
+
+    def lines(self, bus_bytes: int) -> int:
+        """Lines that the operation has to move, each part of an array once and each row for itself."""
+        rows = self.lookups * -(-self.workload.row_bytes // bus_bytes)
+        return rows + sum(-(-size // bus_bytes) for size in self.arrays)
 
 
 class Bags(nn.Module):

@@ -19,7 +19,7 @@ from daedal.measure.host import fbgemm_operation
 from daedal.measure.limit import TrafficError, ideal_limit, launch_bursts, lines_of
 from daedal.measure.run import Setting, verdict
 from daedal.measure.streams import DISTRIBUTIONS, draw, strided
-from daedal.measure.workloads import OWN, WORKLOADS, Workload
+from daedal.measure.workloads import OWN, WORKLOADS, Made, Workload
 
 CONFIG = Config.preset("ddr3")
 SMALL = Workload("small", "two tables", "weighted", (32, 48), 8, 6, (1, 5))
@@ -74,10 +74,9 @@ def test_workloads_are_the_same_every_time_and_pytorch_takes_them(name) -> None:
 @pytest.mark.parametrize(("name", "lines"), [("rm1", 352_512), ("rm2", 278_784), ("rm3", 176_000), ("kaggle", 119_808)])
 def test_lines_that_a_workload_has_to_move(name, lines) -> None:
     workload = WORKLOADS[name]
-    bags, pooling = workload.batch * len(workload.tables), workload.pooling[0]
-    weights = 4 * bags * pooling if workload.mode == "weighted" else 0
-    size = bags * (pooling * (workload.row_bytes + 8) + 8 + workload.row_bytes) + weights
-    assert size == 16 * lines
+    bags = workload.batch * len(workload.tables)
+    made = Made(workload, torch.nn.Module(), (), bags * workload.pooling[0], bags, "")
+    assert made.lines(16) == lines
 
 
 def test_bytes_and_operations_of_a_workload() -> None:
