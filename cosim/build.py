@@ -78,41 +78,65 @@ def build_library(name: str, files: Mapping[str, str], *, flags: Sequence[str] =
         run([str(find_tool("g++")), *COMPILE_FLAGS, "-O3", *flags, "-shared", "-o", "library.so", *sources])
         return folder / "library.so"
 
-    return _cached(name, key, files, build)
+    return _cached(f"{name}-{key}.so", files, build)
 
 
 def build_verilated(
-    name: str, verilog: str, files: Mapping[str, str], *, top: str, trace: bool = False, flags: Sequence[str] = ()
+    name: str, verilog: str, files: Mapping[str, str], *, top: str, trace: bool = False, prelude: str = ""
 ) -> Path:
     """Compile Verilog and a C++ harness into a shared library, or find it in the cache.
 
     The verilated class is called ``Vmodel`` (header ``Vmodel.h``). With ``trace``, the model can write VCD
-    files; ``flags`` are further options of the C++ compiler. Every harness can include ``coverage.h``; see
-    :mod:`daedal.cosim.coverage`. Otherwise as :func:`build_library`.
+    files. ``prelude`` is a C++ header that every file of the model begins with. Every harness can include
+    ``coverage.h``; see :mod:`daedal.cosim.coverage`. Otherwise as :func:`build_library`.
+
+    The model takes nearly all of the time, so it is kept for other harnesses.
     """
-    files = {**files, **read_sources(HARNESS, "coverage.h")}
-    counted = coverage.OPTIONS if coverage.is_wanted() else ()
-    names = (f"-DDAEDAL_MODEL='\"{coverage.keep_text(verilog)}\"'",) if counted else ()
-    verilator = find_verilator()
     find_tool("make")
+    counted = (f"-DDAEDAL_MODEL='\"{coverage.keep_text(verilog)}\"'",) if coverage.is_wanted() else ()
+    flags = [*COMPILE_FLAGS, "-I..", *counted]
     options = [
-        "--cc", "--exe", "--top-module", top, "--prefix", "Vmodel", "--Mdir", "obj", "-O3",
+        "--cc", "--top-module", top, "--prefix", "Vmodel", "--Mdir", "obj", "-O3",
         "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "--no-timing",
         "-fno-merge-cond-motion",  # takes 80 % of the time on the core, for 3 % less code
-        "-Wno-fatal", "-Wno-lint", "-Wno-style",
-        "--output-split", "20000", *(["--trace-vcd"] if trace else []), *counted,
-        "-CFLAGS", " ".join((*COMPILE_FLAGS, "-I..", *flags, *names)), "-LDFLAGS", "-shared -fPIC",
+        "-Wno-fatal", "-Wno-lint", "-Wno-style", "-Wno-COMBDLY",
+        "--output-split", "20000", *(["--trace-vcd"] if trace else []), *(coverage.OPTIONS if counted else ()),
+        "-CFLAGS", " ".join((*flags, *(("-include", "../prelude.h") if prelude else ()))),
     ]  # fmt: skip
-    key = _key({**files, "model.v": verilog}, [*options, *MAKE_OPTIONS, verilator.version, compiler_identity()])
+    model = _build_model(name, verilog, prelude, options)
+    files = {**files, **read_sources(HARNESS, "coverage.h")}
 
     def build(folder: Path, run: "Runner") -> Path:
-        sources = [file for file in files if file.endswith(".cpp")]
-        environment = verilator.environment()
-        run([str(verilator.program), *options, "-o", "library.so", "model.v", *sources], environment)
-        run(["make", "-C", "obj", "-f", "Vmodel.mk", f"-j{JOBS}", *MAKE_OPTIONS], environment)
-        return folder / "obj" / "library.so"
+        sources = [Path(file).stem for file in files if file.endswith(".cpp")]
+        shutil.copytree(model, folder / "obj")
+        run([*_make("obj"), "VPATH=..", *(f"{source}.o" for source in sources)], find_verilator().environment())
+        objects = [f"obj/{source}.o" for source in sources]
+        run([str(find_tool("g++")), "-shared", "-o", "library.so", *objects, "obj/libVmodel.a", "obj/libverilated.a"])
+        return folder / "library.so"
 
-    return _cached(name, key, {**files, "model.v": verilog}, build)
+    return _cached(f"{name}-{_key(files, [model.name])}.so", files, build)
+
+
+def _build_model(name: str, verilog: str, prelude: str, options: Sequence[str]) -> Path:
+    """The folder with headers, makefile and archives of a verilated model."""
+    verilator = find_verilator()
+    files = {"model.v": verilog, "prelude.h": prelude}
+
+    def build(folder: Path, run: "Runner") -> Path:
+        run([str(verilator.program), *options, "model.v"], verilator.environment())
+        run(_make("obj"), verilator.environment())
+        made = folder / "obj"
+        for file in made.iterdir():
+            if file.suffix not in (".h", ".a", ".mk"):
+                file.unlink()
+        return made
+
+    key = _key(files, [*options, *MAKE_OPTIONS, verilator.version, compiler_identity()])
+    return _cached(f"{name}-{key}.model", files, build)
+
+
+def _make(folder: str) -> list[str]:
+    return ["make", "-C", folder, "-f", "Vmodel.mk", f"-j{JOBS}", *MAKE_OPTIONS]
 
 
 Runner = Callable[..., None]
@@ -127,24 +151,25 @@ def _key(files: Mapping[str, str], options: Sequence[str]) -> str:
     return digest.hexdigest()[:20]
 
 
-def _cached(name: str, key: str, files: Mapping[str, str], build: Callable[[Path, Runner], Path]) -> Path:
+def _cached(name: str, files: Mapping[str, str], build: Callable[[Path, Runner], Path]) -> Path:
+    """The file or folder ``name`` in the cache; if it is not there, what ``build`` makes out of ``files``."""
     cache = cache_directory()
-    library = cache / f"{name}-{key}.so"
-    if library.exists():
-        return library
+    made = cache / name
+    if made.exists():
+        return made
     try:
         cache.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BuildError(f"builds cannot be kept in {cache}: {error.strerror}; set DAEDAL_CACHE to a folder") from None
-    with _locked(cache / f"{name}-{key}.lock"):
-        if not library.exists():
-            _build_into(library, files, build)
-    return library
+    with _locked(made.with_suffix(".lock")):
+        if not made.exists():
+            _build_into(made, files, build)
+    return made
 
 
-def _build_into(library: Path, files: Mapping[str, str], build: Callable[[Path, Runner], Path]) -> None:
-    log = library.with_suffix(".log")
-    folder = Path(tempfile.mkdtemp(prefix=f"{library.stem}-", dir=library.parent))
+def _build_into(made: Path, files: Mapping[str, str], build: Callable[[Path, Runner], Path]) -> None:
+    log = made.with_suffix(".log")
+    folder = Path(tempfile.mkdtemp(prefix=f"{made.stem}-", dir=made.parent))
     try:
         for file, text in files.items():
             (folder / file).write_text(text, encoding="utf-8")
@@ -156,9 +181,9 @@ def _build_into(library: Path, files: Mapping[str, str], build: Callable[[Path, 
                     command, cwd=folder, env=environment, stdout=stream, stderr=subprocess.STDOUT, check=False
                 ).returncode
                 if status:
-                    raise BuildError(_failure(library.stem, log, command[0]))
+                    raise BuildError(_failure(made.stem, log, command[0]))
 
-            os.replace(build(folder, run), library)
+            os.replace(build(folder, run), made)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

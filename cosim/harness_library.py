@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.cosim.build import build_verilated, read_sources
+from daedal.cosim.litedram import INTERFACE, Description
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.errors import DaedalError, DeviceClosed
 from daedal.hw.config import Config
@@ -15,8 +16,9 @@ from daedal.hw.isa.c_header import generate
 from daedal.hw.isa.launch import Counter
 
 _SOURCES = (
-    "api.cpp", "counts.h", "errors.h", "lite.h", "memory.cpp", "memory.h", "pins.h", "recorder.h",
-    "simulation.cpp", "simulation.h", "storage.h",
+    "api.cpp", "bus_rules.h", "counts.h", "dram_memory.cpp", "dram_memory.h", "errors.h", "ideal_memory.cpp",
+    "ideal_memory.h", "lite.h", "memory.h", "pins.h", "random.h", "recorder.h", "ring.h", "simulation.cpp",
+    "simulation.h", "storage.h",
 )  # fmt: skip
 
 COUNTED = (Counter.CYCLES, Counter.LINES_READ, Counter.LINES_WRITTEN, Counter.BYTES_WRITTEN)
@@ -26,7 +28,10 @@ _U32, _U64, _TEXT, _SELF = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p, ct
 _NEVER = (1 << 64) - 1
 _FUNCTIONS = {
     "daedal_create": (_SELF, (_U64, _U64, ctypes.c_double, ctypes.c_double, _U64, _U64, _U32, ctypes.c_int)),
+    "daedal_create_with_dram": (_SELF, (_U64, ctypes.c_void_p, _U32, ctypes.c_double, _U32)),
     "daedal_destroy": (None, (_SELF,)),
+    "daedal_write": (None, (_SELF, _U64, ctypes.c_void_p, _U64)),
+    "daedal_dram_counts": (ctypes.c_int, (_SELF, ctypes.POINTER(_U64))),
     "daedal_read_register": (_U32, (_SELF, _U32)),
     "daedal_write_register": (None, (_SELF, _U32, _U32)),
     "daedal_memory": (_SELF, (_SELF,)),
@@ -62,8 +67,21 @@ WRITE_PORT = 0xFFFFFFFF
 """What bursts of the write port have as their port."""
 
 
+class DramCounts(NamedTuple):
+    """What a DRAM did: words that it read and wrote, words read that were compared with what had been stored, and
+    refreshes.
+    """
+
+    reads: int
+    writes: int
+    checked: int
+    refreshes: int
+
+
 class BusError(DaedalError):
-    """The RTL broke a rule of its bus; the message has cycle, channel and address. A defect of the RTL."""
+    """The RTL broke a rule of its bus, or a DRAM did not give what was stored or broke its timing; the message has
+    cycle, channel or port, and address. A defect of the RTL or of the memory model.
+    """
 
 
 def ports_header(config: Config) -> str:
@@ -75,7 +93,7 @@ def ports_header(config: Config) -> str:
 def build_harness(verilog: str, config: Config, *, top: str, trace: bool = False) -> Path:
     """The shared library of this Verilog, whose ports are those of the core, with the harness around it."""
     files = read_sources(Path(__file__).parent / "harness", *_SOURCES)
-    files |= {"ports.h": ports_header(config), "encodings.h": generate()}
+    files |= {**INTERFACE, "ports.h": ports_header(config), "encodings.h": generate()}
     return build_verilated(f"{top}-{config.name}", verilog, files, top=top, trace=trace)
 
 
@@ -89,29 +107,58 @@ class Harness:
     memory_bytes
         Size of the memory; an access beyond it is answered with an error.
     spec
-        Options of the memory model.
+        Memory model and options.
+    dram
+        The library of the spec's DRAM and its description; None for a model without.
     """
 
-    def __init__(self, library: Path, memory_bytes: int, spec: MemorySpec) -> None:
+    def __init__(
+        self, library: Path, memory_bytes: int, spec: MemorySpec, dram: tuple[Path, Description] | None = None
+    ) -> None:
         self._library = ctypes.CDLL(str(library))
         for name, (result, arguments) in _FUNCTIONS.items():
             function = getattr(self._library, name)
             function.restype, function.argtypes = result, arguments
-        seed = 1 if spec.seed is None else spec.seed
-        pause_after, pause = (_NEVER if n is None else n for n in (spec.pause_after, spec.pause))
-        self._self: int | None = self._library.daedal_create(
-            memory_bytes, spec.latency, spec.lines, spec.stall, pause_after, pause, seed, spec.random
-        )
+        self._self: int | None = self._create(memory_bytes, spec, dram)
         if not self._self:
             raise MemoryError(f"no room for a device memory of {memory_bytes} bytes")
         array = ctypes.c_uint8 * memory_bytes
         self._memory = memoryview(array.from_address(self._library.daedal_memory(self._self))).cast("B")
 
+    def _create(self, memory_bytes: int, spec: MemorySpec, dram: tuple[Path, Description] | None) -> int | None:
+        seed = 1 if spec.seed is None else spec.seed
+        created: int | None
+        if dram is not None:
+            library, description = dram
+            self._dram = ctypes.CDLL(str(library))  # stays loaded as long as the simulation
+            create = ctypes.cast(self._dram.daedal_create_dram, ctypes.c_void_p)
+            created = self._library.daedal_create_with_dram(
+                memory_bytes, create, description.page_bytes, spec.stall, seed
+            )
+            return created
+        pause_after, pause = (_NEVER if n is None else n for n in (spec.pause_after, spec.pause))
+        created = self._library.daedal_create(
+            memory_bytes, spec.latency, spec.lines, spec.stall, pause_after, pause, seed, spec.random
+        )
+        return created
+
     @property
     def memory(self) -> memoryview:
-        """The device's memory."""
+        """The device's memory. To be written with :meth:`write` only if it is a DRAM, which checks what it gives."""
         self._handle()
         return self._memory
+
+    def write(self, address: int, data: bytes | memoryview) -> None:
+        """Put bytes into the device's memory, in which they must lie."""
+        raw = np.frombuffer(data, np.uint8)
+        self._library.daedal_write(self._handle(), address, raw.ctypes.data, raw.nbytes)
+
+    def dram_counts(self) -> DramCounts | None:
+        """What the DRAM did so far; None without one."""
+        values = (_U64 * len(DramCounts._fields))()
+        if not self._library.daedal_dram_counts(self._handle(), values):
+            return None
+        return DramCounts(*values)
 
     def close(self) -> None:
         """End the simulation and finish its waveform."""

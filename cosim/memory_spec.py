@@ -1,9 +1,13 @@
-"""Memory models by text, as ``"ideal:latency=200,stall=0.1,seed=3"``."""
+"""Memory models by text, as ``"ideal:latency=200,stall=0.1,seed=3"`` or ``"litedram-ddr3-x16"``."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-MODELS = ("ideal",)
+from daedal.cosim.litedram.memories import MEMORIES, Dram
+
+IDEAL = "ideal"
+
+MODELS = (IDEAL, *MEMORIES)
 """Names of the memory models."""
 
 MAX_LATENCY = 10_000
@@ -18,10 +22,16 @@ MIN_LINES, MAX_LINES = 0.01, 64
 
 @dataclass(frozen=True)
 class MemorySpec:
-    """Options of the memory model ``ideal``: one line per cycle for reads and writes together, fair to all.
+    """A memory model and its options.
+
+    ``ideal``: a fixed latency, and one line per cycle for reads and writes together, fair to all. It has all options.
+    The others are DRAMs (:mod:`daedal.cosim.litedram`), whose time is that of LiteDRAM's controller: of the options
+    they have ``stall`` and ``seed``.
 
     Attributes
     ----------
+    model
+        One of ``MODELS``.
     latency
         Cycles from the address of a read to its first possible beat, and from the last beat of a write to its
         response.
@@ -36,6 +46,7 @@ class MemorySpec:
         Start of the random numbers. Given, or with ``stall``, ports overtake each other at random as well.
     """
 
+    model: str = IDEAL
     latency: int = 100
     lines: float = 1.0
     stall: float = 0.0
@@ -44,6 +55,8 @@ class MemorySpec:
     seed: int | None = None
 
     def __post_init__(self) -> None:
+        if self.model not in MODELS:
+            raise ValueError(f"memory must be one of {', '.join(MODELS)}, not {self.model!r}")
         if not 1 <= self.latency <= MAX_LATENCY:
             raise ValueError(f"latency must be from 1 to {MAX_LATENCY} cycles, not {self.latency!r}")
         if not MIN_LINES <= self.lines <= MAX_LINES:
@@ -64,25 +77,31 @@ class MemorySpec:
         """Whether anything is random."""
         return self.seed is not None or self.stall > 0
 
+    @property
+    def dram(self) -> Dram | None:
+        """The DRAM, or None for ``ideal``."""
+        return MEMORIES.get(self.model)
+
     @staticmethod
     def parse(text: str) -> "MemorySpec":
         """The options in ``text``; ValueError says what is wrong and what there is."""
         model, _, rest = text.partition(":")
         if model not in MODELS:
             raise ValueError(f"memory must be one of {', '.join(MODELS)}, not {model!r}")
+        options = _OPTIONS if model == IDEAL else _DRAM_OPTIONS
         values: dict[str, int | float] = {}
         for item in filter(None, rest.split(",")):
             name, _, value = item.partition("=")
-            if name not in _OPTIONS:
-                raise ValueError(f"an option of memory {model} must be one of {', '.join(_OPTIONS)}, not {name!r}")
+            if name not in options:
+                raise ValueError(f"an option of memory {model} must be one of {', '.join(options)}, not {name!r}")
             if name in values:
                 raise ValueError(f"option {name} of memory {model} must be given once, not again as {value!r}")
             try:
-                values[name] = _OPTIONS[name](value)
+                values[name] = options[name](value)
             except ValueError:
-                kind = "a whole number" if _OPTIONS[name] is int else "a number"
+                kind = "a whole number" if options[name] is int else "a number"
                 raise ValueError(f"{name} of memory {model} must be {kind}, not {value!r}") from None
-        return MemorySpec(**values)  # type: ignore[arg-type]
+        return MemorySpec(model, **values)  # type: ignore[arg-type]
 
 
 _OPTIONS: dict[str, Callable[[str], int | float]] = {
@@ -93,3 +112,4 @@ _OPTIONS: dict[str, Callable[[str], int | float]] = {
     "pause": int,
     "seed": int,
 }
+_DRAM_OPTIONS = {name: _OPTIONS[name] for name in ("stall", "seed")}

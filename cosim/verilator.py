@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.cosim.harness_library import Harness, Traffic, build_harness
+from daedal.cosim.harness_library import DramCounts, Harness, Traffic, build_harness
+from daedal.cosim.litedram.fit import dram_behind
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.cosim.rtl import TOP, core_verilog
 from daedal.cosim.waveform import write_views
@@ -44,7 +45,10 @@ class VerilatorTarget:
         spec = MemorySpec.parse(memory)
         verilog = core_verilog(config) if wave is None else traced_verilog(core_verilog(config))
         library = build_harness(verilog, config, top=TOP, trace=wave is not None)
-        self._harness = Harness(library, memory_bytes, spec)
+        dram = None if spec.dram is None else dram_behind(config, spec.dram)
+        self._harness = Harness(library, memory_bytes, spec, dram)
+        self.memory_text = memory if dram is None else dram[1].text()
+        """The memory model with all its settings, to be given with figures."""
         self.seconds = 0.0
         """Time spent in :meth:`wait` so far."""
         if wave is not None:
@@ -70,8 +74,8 @@ class VerilatorTarget:
 
     def mem_write(self, address: int, data: bytes | memoryview) -> None:
         """Put bytes into the memory without simulated time."""
-        self._check(address, len(data))
-        self._harness.memory[address : address + len(data)] = data
+        self._check(address, memoryview(data).nbytes)
+        self._harness.write(address, data)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Clock until the interrupt is raised; False if ``timeout`` seconds pass before."""
@@ -112,6 +116,10 @@ class VerilatorTarget:
     def recorded(self) -> NDArray[np.void]:
         """The bursts since :meth:`record`, as ``BURST`` of :mod:`daedal.cosim.harness_library`."""
         return self._harness.recorded()
+
+    def dram_counts(self) -> DramCounts | None:
+        """What the DRAM did so far; None without one."""
+        return self._harness.dram_counts()
 
     def close(self) -> None:
         """End the simulation."""

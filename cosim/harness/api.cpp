@@ -1,10 +1,13 @@
 // The C interface that Python loads. Functions return 0 on failure; daedal_error tells what happened.
+#include <cstring>
 #include <exception>
 
 #include "simulation.h"
 
+using daedal::CreateDram;
+using daedal::DramOptions;
+using daedal::IdealOptions;
 using daedal::LaunchCounts;
-using daedal::MemoryOptions;
 using daedal::Simulation;
 
 extern "C" {
@@ -12,7 +15,17 @@ extern "C" {
 Simulation *daedal_create(std::uint64_t memory_bytes, std::uint64_t latency, double lines, double stall,
                           std::uint64_t pause_after, std::uint64_t pause, std::uint32_t seed, int random) {
   try {
-    return new Simulation(memory_bytes, MemoryOptions{latency, lines, stall, pause_after, pause, seed, random != 0});
+    return new Simulation(memory_bytes, IdealOptions{latency, lines, stall, pause_after, pause, seed, random != 0});
+  } catch (const std::exception &) {
+    return nullptr;
+  }
+}
+
+// With a DRAM behind the core that `create` makes, whose rows are of `page_bytes`.
+Simulation *daedal_create_with_dram(std::uint64_t memory_bytes, CreateDram *create, std::uint32_t page_bytes,
+                                    double stall, std::uint32_t seed) {
+  try {
+    return new Simulation(memory_bytes, DramOptions{create, page_bytes, stall, seed});
   } catch (const std::exception &) {
     return nullptr;
   }
@@ -28,8 +41,14 @@ void daedal_write_register(Simulation *simulation, std::uint32_t address, std::u
   simulation->write_register(address, value);
 }
 
-// The bytes of the device's memory, which the host may touch whenever the clock stands still.
+// The bytes of the device's memory, which the host may read whenever the clock stands still.
 std::uint8_t *daedal_memory(Simulation *simulation) { return simulation->storage().bytes(); }
+
+// Puts bytes into the device's memory; they must lie within it.
+void daedal_write(Simulation *simulation, std::uint64_t address, const std::uint8_t *data, std::uint64_t size) {
+  std::memcpy(simulation->storage().bytes() + address, data, size);
+  simulation->memory().host_wrote(address, size);
+}
 
 int daedal_run(Simulation *simulation, std::uint64_t cycles, double seconds) {
   return simulation->run(cycles, seconds);
@@ -66,6 +85,11 @@ void daedal_record(Simulation *simulation, int on) { simulation->recorder().set(
 std::uint64_t daedal_recorded(Simulation *simulation, const daedal::RecordedBurst **bursts) {
   *bursts = simulation->recorder().bursts().data();
   return simulation->recorder().bursts().size();
+}
+
+// Fills words that the DRAM read and wrote, words compared with what was stored, and refreshes; 0 without a DRAM.
+int daedal_dram_counts(Simulation *simulation, std::uint64_t *values) {
+  return simulation->memory().dram_counts(values);
 }
 
 int daedal_trace(Simulation *simulation, const char *path) { return simulation->trace(path); }

@@ -10,13 +10,20 @@ constexpr unsigned CLOCK_CHECK = 256;        // cycles between looks at the wall
 
 }  // namespace
 
-Simulation::Simulation(std::uint64_t memory_bytes, const MemoryOptions &options)
+Simulation::Simulation(std::uint64_t memory_bytes, const IdealOptions &options) : Simulation(memory_bytes) {
+  memory_ = std::make_unique<IdealMemory>(pins_, storage_, counts_, errors_, options);
+}
+
+Simulation::Simulation(std::uint64_t memory_bytes, const DramOptions &options) : Simulation(memory_bytes) {
+  memory_ = std::make_unique<DramMemory>(pins_, storage_, counts_, errors_, options);
+}
+
+Simulation::Simulation(std::uint64_t memory_bytes)
     : model_(std::make_unique<Vmodel>(&context_, "")),
       coverage_(context_),
       pins_(bind_pins(*model_)),
       storage_(memory_bytes),
       counts_(storage_),
-      memory_(pins_, storage_, counts_, errors_, options),
       host_(pins_, counts_),
       recorder_(pins_) {
 #if VM_TRACE
@@ -38,11 +45,11 @@ Simulation::~Simulation() {
 }
 
 void Simulation::clock() {
-  memory_.drive(cycle_);
+  memory_->drive(cycle_);
   model_->clk = 0;
   model_->eval();
   dump(0);
-  memory_.sample(cycle_);
+  memory_->sample(cycle_);
   host_.sample(cycle_);
   recorder_.sample(cycle_);
   model_->clk = 1;

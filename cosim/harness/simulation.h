@@ -9,7 +9,9 @@
 #include "Vmodel.h"
 #include "counts.h"
 #include "coverage.h"
+#include "dram_memory.h"
 #include "errors.h"
+#include "ideal_memory.h"
 #include "lite.h"
 #include "memory.h"
 #include "pins.h"
@@ -24,7 +26,8 @@ namespace daedal {
 
 class Simulation {
  public:
-  Simulation(std::uint64_t memory_bytes, const MemoryOptions &options);
+  Simulation(std::uint64_t memory_bytes, const IdealOptions &options);
+  Simulation(std::uint64_t memory_bytes, const DramOptions &options);
   ~Simulation();
 
   std::uint32_t read_register(std::uint32_t address);
@@ -38,12 +41,14 @@ class Simulation {
   void stop_trace();
 
   Storage &storage() { return storage_; }
+  Memory &memory() { return *memory_; }
   Counts &counts() { return counts_; }
   Recorder &recorder() { return recorder_; }
   const Errors &errors() const { return errors_; }
   std::uint64_t cycle() const { return cycle_; }
 
  private:
+  explicit Simulation(std::uint64_t memory_bytes);
   void clock();
   void dump(unsigned half);
   void finish_transaction();
@@ -55,7 +60,7 @@ class Simulation {
   Storage storage_;
   Errors errors_;
   Counts counts_;
-  Memory memory_;
+  std::unique_ptr<Memory> memory_;
   LiteMaster host_;
   Recorder recorder_;
   std::uint64_t cycle_ = 0;

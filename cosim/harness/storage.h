@@ -25,6 +25,15 @@ class Storage {
   std::uint8_t *bytes() { return bytes_; }
   bool holds(std::uint64_t address, std::uint64_t size) const { return size <= size_ && address <= size_ - size; }
 
+  // Puts the bytes of `data` whose strobes are on into `size` bytes, at most 64, from `address` on.
+  void write(std::uint64_t address, const std::uint8_t *data, std::uint64_t strobes, unsigned size) {
+    if (strobes == ~std::uint64_t(0) >> (64 - size))
+      std::memcpy(bytes_ + address, data, size);
+    else
+      for (unsigned byte = 0; byte < size; ++byte)
+        if (strobes >> byte & 1) bytes_[address + byte] = data[byte];
+  }
+
   // A 64-bit word, or 0 beyond the end.
   std::uint64_t word(std::uint64_t address) const {
     std::uint64_t value = 0;

@@ -100,7 +100,7 @@ class Model final : public Dram {
 
 }  // namespace daedal
 
-// What `$display` ends in (model.py defines VL_PRINTF so). Only the first report is kept.
+// What `$display` ends in (the prelude of model.py sees to it). Only the first report is kept.
 extern "C" int daedal_dram_print(const char *format, ...) {
   char text[256];
   va_list arguments;

@@ -12,10 +12,12 @@ HERE = Path(__file__).parent
 INTERFACE = read_sources(HERE, "dram.h")
 """The header that a harness needs to use the library, as name -> text."""
 
-_PRINT = """\
+_PRELUDE = """\
 #pragma once
 extern "C" int daedal_dram_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define VL_PRINTF daedal_dram_print
 """
+"""Brings what the model prints to us."""
 
 
 def build_dram(
@@ -27,11 +29,9 @@ def build_dram(
     """
     generated = generate(dram, ports, checks=checks, wrong=wrong)
     files = {**INTERFACE, **read_sources(HERE, "model.cpp"), "dram_ports.h": ports_header(generated.description)}
-    files["print.h"] = _PRINT
-    name = f"{dram.name}-{ports}"
     library = build_verilated(
-        name, generated.verilog, files, top=generated.description.top,
-        flags=("-include", "../print.h", "-DVL_PRINTF=daedal_dram_print") if checks else (),
+        f"{dram.name}-{ports}", generated.verilog, files,
+        top=generated.description.top, prelude=_PRELUDE if checks else "",
     )  # fmt: skip
     return library, generated.description
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.cosim.harness_library import BURST, WRITE_PORT
-from daedal.cosim.litedram import MEMORIES, Dram
+from daedal.cosim.litedram import Dram
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.cosim.oracle import oracle_of, requests_of
 from daedal.driver.record import RECORD_BYTES, Stats
@@ -72,12 +72,12 @@ def limit_of(bursts: NDArray[np.void], memory: str) -> Limit:
 
 def dram_of(memory: str) -> Dram | None:
     """The DRAM of a memory model with its options, or None for one without."""
-    return MEMORIES.get(memory.partition(":")[0])
+    return MemorySpec.parse(memory).dram
 
 
 def lines_per_cycle(memory: str) -> float:
     """Lines that the memory's pins can move in a cycle."""
-    return 1.0 if dram_of(memory) is not None else MemorySpec.parse(memory).lines
+    return MemorySpec.parse(memory).lines
 
 
 def ideal_limit(read: int, written: int, spec: MemorySpec) -> Limit:

@@ -1,4 +1,4 @@
-#include "memory.h"
+#include "ideal_memory.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,14 +6,7 @@
 
 namespace daedal {
 
-namespace {
-
-constexpr std::uint64_t BOUNDARY = 4096;  // AXI: no burst crosses it
-constexpr unsigned INCR = 1, OKAY = 0, SLVERR = 2;
-
-}  // namespace
-
-Memory::Memory(Pins &pins, Storage &storage, Counts &counts, Errors &errors, const MemoryOptions &options)
+IdealMemory::IdealMemory(Pins &pins, Storage &storage, Counts &counts, Errors &errors, const IdealOptions &options)
     : pins_(pins),
       storage_(storage),
       counts_(counts),
@@ -26,12 +19,12 @@ Memory::Memory(Pins &pins, Storage &storage, Counts &counts, Errors &errors, con
   if (options.lines != credit_most_) credit_most_ += 1;
 }
 
-std::uint64_t Memory::ripe(std::uint64_t cycle) {
+std::uint64_t IdealMemory::ripe(std::uint64_t cycle) {
   std::uint64_t more = options_.random ? random_.next() % (options_.latency + 1) : 0;
   return cycle + options_.latency + more;
 }
 
-void Memory::drive(std::uint64_t cycle) {
+void IdealMemory::drive(std::uint64_t cycle) {
   for (unsigned port = 0; port < reads_.size(); ++port) {
     *pins_.read[port].arready = !stalls();
     *pins_.read[port].rvalid = reads_[port].offered;
@@ -52,13 +45,13 @@ void Memory::drive(std::uint64_t cycle) {
 }
 
 // Whether memory is in the pause that begins once so many lines have moved.
-bool Memory::paused(std::uint64_t cycle) {
+bool IdealMemory::paused(std::uint64_t cycle) {
   if (moved_ < options_.pause_after) return false;
   if (!pause_end_) pause_end_ = options_.pause > NEVER - cycle ? NEVER : cycle + options_.pause;
   return cycle < pause_end_;
 }
 
-void Memory::arbitrate(std::uint64_t cycle) {
+void IdealMemory::arbitrate(std::uint64_t cycle) {
   credit_ = std::min(credit_ + options_.lines, credit_most_);
   unsigned ports = unsigned(reads_.size()) + 1, first = options_.random ? random_.next() % ports : turn_;
   for (unsigned asked = 0, port = first; asked < ports && credit_ >= 1; ++asked, port = port + 1 == ports ? 0 : port + 1)
@@ -69,7 +62,7 @@ void Memory::arbitrate(std::uint64_t cycle) {
 }
 
 // Whether this port moves a line in this cycle. The port after the last read port is the write port.
-bool Memory::grant(unsigned port, std::uint64_t cycle) {
+bool IdealMemory::grant(unsigned port, std::uint64_t cycle) {
   if (port == reads_.size()) {
     if (!*pins_.write.wvalid || writes_.empty() || stalls()) return false;
     *pins_.write.wready = 1;
@@ -81,7 +74,7 @@ bool Memory::grant(unsigned port, std::uint64_t cycle) {
   return true;
 }
 
-void Memory::offer(unsigned port) {
+void IdealMemory::offer(unsigned port) {
   ReadPins &pins = pins_.read[port];
   Burst &burst = reads_[port].bursts.front();
   std::uint64_t address = burst.address + std::uint64_t(burst.done) * BUS_BYTES;
@@ -96,12 +89,12 @@ void Memory::offer(unsigned port) {
   reads_[port].offered = true;
 }
 
-void Memory::sample(std::uint64_t cycle) {
+void IdealMemory::sample(std::uint64_t cycle) {
   for (unsigned port = 0; port < reads_.size(); ++port) sample_read(port, cycle);
   sample_write(cycle);
 }
 
-void Memory::sample_read(unsigned port, std::uint64_t cycle) {
+void IdealMemory::sample_read(unsigned port, std::uint64_t cycle) {
   ReadPins &pins = pins_.read[port];
   ReadPort &read = reads_[port];
   if (read.offered && *pins.rready) {
@@ -111,14 +104,14 @@ void Memory::sample_read(unsigned port, std::uint64_t cycle) {
     if (++read.bursts.front().done == read.bursts.front().beats) read.bursts.pop_front();
   }
   if (!*pins.arvalid && !read.held.valid) return;
-  check_held("AR", read.held, *pins.arvalid, *pins.arready, *pins.araddr, *pins.arlen, cycle);
+  check_held(errors_, "AR", read.held, *pins.arvalid, *pins.arready, *pins.araddr, *pins.arlen, cycle);
   if (!*pins.arvalid || !*pins.arready) return;
-  check_burst("AR", *pins.araddr, *pins.arlen, *pins.arsize, *pins.arburst, cycle);
+  check_burst(errors_, "AR", *pins.araddr, *pins.arlen, *pins.arsize, *pins.arburst, cycle);
   std::uint64_t first = read.bursts.empty() ? 0 : read.bursts.back().ripe;
   read.bursts.push_back({*pins.araddr, *pins.arlen + 1u, 0, std::max(first, ripe(cycle)), false});
 }
 
-void Memory::sample_write(std::uint64_t cycle) {
+void IdealMemory::sample_write(std::uint64_t cycle) {
   WritePins &pins = pins_.write;
   if (response_offered_ && *pins.bready) {
     response_offered_ = false;
@@ -127,24 +120,21 @@ void Memory::sample_write(std::uint64_t cycle) {
     responses_.pop_front();
   }
   if (*pins.wvalid && *pins.wready) take_line(cycle);
-  check_held("AW", write_held_, *pins.awvalid, *pins.awready, *pins.awaddr, *pins.awlen, cycle);
+  check_held(errors_, "AW", write_held_, *pins.awvalid, *pins.awready, *pins.awaddr, *pins.awlen, cycle);
   if (!*pins.awvalid || !*pins.awready) return;
-  check_burst("AW", *pins.awaddr, *pins.awlen, *pins.awsize, *pins.awburst, cycle);
+  check_burst(errors_, "AW", *pins.awaddr, *pins.awlen, *pins.awsize, *pins.awburst, cycle);
   writes_.push_back({*pins.awaddr, *pins.awlen + 1u, 0, 0, false});
 }
 
-void Memory::take_line(std::uint64_t cycle) {
+void IdealMemory::take_line(std::uint64_t cycle) {
   Burst &burst = writes_.front();
   std::uint64_t address = burst.address + std::uint64_t(burst.done) * BUS_BYTES, strobes = 0;
   std::memcpy(&strobes, pins_.write.wstrb, (BUS_BYTES + 7) / 8);
   const std::uint8_t *data = static_cast<const std::uint8_t *>(pins_.write.wdata);
   if (!storage_.holds(address, BUS_BYTES))
     burst.failed = true;
-  else if (strobes == ~std::uint64_t(0) >> (64 - BUS_BYTES))
-    std::memcpy(storage_.bytes() + address, data, BUS_BYTES);
   else
-    for (unsigned byte = 0; byte < BUS_BYTES; ++byte)
-      if (strobes >> byte & 1) storage_.bytes()[address + byte] = data[byte];
+    storage_.write(address, data, strobes, BUS_BYTES);
   counts_.line_written(burst.address, unsigned(__builtin_popcountll(strobes)));
   ++moved_;
   bool last = ++burst.done == burst.beats;
@@ -154,24 +144,6 @@ void Memory::take_line(std::uint64_t cycle) {
   burst.ripe = ripe(cycle);
   responses_.push_back(burst);
   writes_.pop_front();
-}
-
-void Memory::check_burst(const char *channel, std::uint64_t address, unsigned length, unsigned size,
-                         unsigned kind, std::uint64_t cycle) {
-  std::uint64_t end = address + (std::uint64_t(length) + 1) * BUS_BYTES - 1;
-  if (length >= MAX_BURST || address % BUS_BYTES || (1u << size) != BUS_BYTES || kind != INCR)
-    errors_.report(cycle, "%s burst at %#llx with length %u, size %u, kind %u is not whole lines in order", channel,
-                   (unsigned long long)address, length, size, kind);
-  if (address / BOUNDARY != end / BOUNDARY)
-    errors_.report(cycle, "%s burst at %#llx of %u beats crosses a 4 KiB boundary", channel,
-                   (unsigned long long)address, length + 1);
-}
-
-void Memory::check_held(const char *channel, Held &held, bool valid, bool ready, std::uint64_t address,
-                        unsigned length, std::uint64_t cycle) {
-  if (held.valid && (!valid || address != held.address || length != held.length))
-    errors_.report(cycle, "%s changed while it waited at address %#llx", channel, (unsigned long long)held.address);
-  held = {valid && !ready, address, length};
 }
 
 }  // namespace daedal
