@@ -106,9 +106,11 @@ def command(
     """  # noqa: D301 (click keeps the lines below \b as they are)
     from daedal.measure import suites as measured
 
-    order = measured.Order(
-        measured.machines(config, memories), tuple(distributions), placements, seed, data, quick, not no_host
-    )
+    try:
+        machines = measured.machines(config, memories)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    order = measured.Order(machines, tuple(distributions), placements, seed, data, quick, not no_host)
     results = _run(list(suites) or list(measured.DEFAULT), order, json_file)
     _show(results, order)
     rows = [row for found in results.values() for row in found]

@@ -51,7 +51,7 @@ def command(
     from daedal.measure.document import load
     from daedal.measure.run import Setting
     from daedal.measure.run_page import report, shortened
-    from daedal.measure.suites import preset_for
+    from daedal.measure.suites import machines
     from daedal.measure.workloads import OWN, WORKLOADS
 
     try:
@@ -60,7 +60,11 @@ def command(
         raise FileError(f"{json_file} cannot be used: {error}") from error
     chosen = WORKLOADS[workload]
     short = shortened(chosen, 64 * batch if chosen.mode == "gather" else batch)
-    setting = Setting(config or preset_for(memory), memory, placement, seed, data)
+    try:
+        ((machine, _),) = machines(config, [memory])
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    setting = Setting(machine, memory, placement, seed, data)
     with Console(stderr=True).status(f"running {workload} with a waveform (the model is built the first time)"):
         text, run = report(short, OWN if chosen.source else distribution, setting, others)
     write_bytes(output, text.encode())

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from daedal.cosim.litedram import generate
+from daedal.cosim.litedram.fit import check_fit
 from daedal.errors import DaedalError
 from daedal.hw.config import Config
 from daedal.measure import known, sweep
@@ -111,8 +113,13 @@ def columns_of(suite: str) -> Sequence[Column]:
 
 
 def machines(config: Config | None, memories: Sequence[str]) -> tuple[tuple[Config, str], ...]:
-    """Each memory with this configuration, or with the preset for its width."""
-    return tuple((config or preset_for(memory), memory) for memory in memories)
+    """Each memory with this configuration, or with the preset for its width; ValueError if a machine is not for it."""
+    found = tuple((config or preset_for(memory), memory) for memory in memories)
+    for machine, memory in found:
+        dram = dram_of(memory)
+        if dram is not None:
+            check_fit(machine, generate(dram, machine.ports).description)
+    return found
 
 
 def preset_for(memory: str) -> Config:

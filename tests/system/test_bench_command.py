@@ -31,6 +31,8 @@ def invoke(*words: str) -> Result:
         ["bench", "--placements", "0"],
         ["bench", "--config", "huge"],
         ["bench", "--data", "nowhere"],
+        ["bench", "--memory", "litedram-ddr3-x16", "--config", "wide"],
+        ["report", "--memory", "litedram-ddr3-x64", "--config", "ddr3"],
         ["report", "sweep"],
         ["report", "--memory", "ideal:latency=0"],
     ],
