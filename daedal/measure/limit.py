@@ -1,5 +1,6 @@
 """The least cycles in which a memory model can move the lines of a launch, if no request depends on another."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 
@@ -11,8 +12,10 @@ from daedal.cosim.litedram import Dram
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.cosim.oracle import oracle_of, requests_of
 from daedal.driver.record import RECORD_BYTES, Stats
+from daedal.driver.tables import Table
 from daedal.errors import DaedalError
 from daedal.hw.config import Config
+from daedal.hw.isa.mapping import place_of
 
 
 class TrafficError(DaedalError):
@@ -58,6 +61,20 @@ def lines_of(bursts: NDArray[np.void]) -> tuple[int, int]:
     assert bursts.dtype == BURST
     written = int(bursts["beats"][bursts["port"] == WRITE_PORT].sum())
     return int(bursts["beats"].sum()) - written, written
+
+
+def lines_of_tables(bursts: NDArray[np.void], tables: Iterable[Table], config: Config) -> int:
+    """Lines that these bursts read out of these tables.
+
+    A table has superblocks of its own, inside of which its mapping class moves addresses: so a burst's address tells.
+    """
+    reads = bursts[bursts["port"] != WRITE_PORT]
+    found = 0
+    for table in tables:
+        start, size = place_of(table.address), table.rows * table.pitch
+        end = start + -(-size // config.superblock_bytes) * config.superblock_bytes
+        found += int(reads["beats"][(reads["address"] >= start) & (reads["address"] < end)].sum())
+    return found
 
 
 def limit_of(bursts: NDArray[np.void], memory: str) -> Limit:

@@ -14,12 +14,15 @@ from daedal.driver.device import Device
 from daedal.driver.record import Stats
 from daedal.errors import DaedalError
 from daedal.hw.config import Config
-from daedal.measure.limit import launch_bursts, limit_of, lines_per_cycle
+from daedal.measure.limit import launch_bursts, limit_of, lines_of_tables, lines_per_cycle
 from daedal.measure.workloads import Made, Workload
 from daedal.workloads.runner import first_difference
 
 Row = dict[str, Any]
 """One result, as it stands in the JSON file."""
+
+FILLER = "filler"
+"""The table that stands in front of the others."""
 
 PLACES = 64
 """Superblocks by which placements move the tables, at most."""
@@ -123,14 +126,15 @@ def _on_a_device(run: Run, setting: Setting, wave: str | None) -> None:
         run.first_cycle, run.last_cycle = start[0], target.cycles
         seconds = target.seconds - start[1]
         speed = (target.cycles - start[0]) / seconds / 1000 if seconds else None
+        tables = [table for name, table in device.tables.items() if name != FILLER]
         del filler
         run.asm = executable.asm()
     with torch.no_grad():
         difference = first_difference(result, made.module(*made.inputs))
-    run.row |= figures(made, stats, setting) | {"sim_kcycles_per_s": speed and round(speed, 1)}
-    run.row["bit_exact"] = not difference
-    run.row["verdict"] = verdict(run.row, made, difference)
     run.bursts = launch_bursts(bursts, stats, config)
+    run.row |= figures(made, stats, setting) | {"sim_kcycles_per_s": speed and round(speed, 1)}
+    run.row |= {"row_lines": lines_of_tables(run.bursts, tables, config), "bit_exact": not difference}
+    run.row["verdict"] = verdict(run.row, made, difference, config.bus_bytes)
 
 
 def _shift(device: Device, setting: Setting) -> object:
@@ -140,7 +144,7 @@ def _shift(device: Device, setting: Setting) -> object:
     places = int(np.random.default_rng(setting.placement).integers(1, PLACES))
     size = setting.config.superblock_bytes
     filler = np.zeros((places, size // 4), np.float32)
-    return filler, device.bind_table("filler", filler.reshape(-1, 16))
+    return filler, device.bind_table(FILLER, filler.reshape(-1, 16))
 
 
 def figures(made: Made, stats: Stats, setting: Setting) -> Row:
@@ -165,11 +169,14 @@ def figures(made: Made, stats: Stats, setting: Setting) -> Row:
     }
 
 
-def verdict(row: Row, made: Made, difference: str) -> str:
-    """What is wrong with a run, or an empty text."""
+def verdict(row: Row, made: Made, difference: str, bus_bytes: int) -> str:
+    """What is wrong with a run, or an empty text. Every index must have read its row out of memory."""
     wrong = [f"not PyTorch's: {difference}"] if difference else []
     if row["rows"] != made.lookups:
         wrong.append(f"{row['rows']} rows were read for {made.lookups} indices")
+    lines = made.lookups * made.row_lines(bus_bytes)
+    if row["row_lines"] != lines:
+        wrong.append(f"{row['row_lines']} lines were read out of tables for rows of {lines} lines")
     if row["launches"] != 1:
         wrong.append(f"{row['launches']} launches instead of one")
     return "; ".join(wrong)

@@ -191,9 +191,13 @@ class Made:
         """Bytes that the operation reads or writes once: rows, indices, offsets, weights, results."""
         return self.row_bytes + sum(self.arrays)
 
+    def row_lines(self, bus_bytes: int) -> int:
+        """Lines of a row."""
+        return -(-self.workload.row_bytes // bus_bytes)
+
     def lines(self, bus_bytes: int) -> int:
         """Lines that the operation has to move, each part of an array once and each row for itself."""
-        rows = self.lookups * -(-self.workload.row_bytes // bus_bytes)
+        rows = self.lookups * self.row_lines(bus_bytes)
         return rows + sum(-(-size // bus_bytes) for size in self.arrays)
 
 

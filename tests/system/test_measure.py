@@ -12,11 +12,12 @@ from bench import pages
 from daedal.cosim.harness_library import BURST, WRITE_PORT
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.driver.record import RECORD_BYTES, Stats
+from daedal.driver.tables import Table
 from daedal.hw.config import Config
-from daedal.hw.isa.mapping import memory_addresses
+from daedal.hw.isa.mapping import in_class, memory_addresses
 from daedal.measure import document, page, pictures, reuse, run_page, suites, sweep, table
 from daedal.measure.host import fbgemm_operation
-from daedal.measure.limit import TrafficError, ideal_limit, launch_bursts, lines_of
+from daedal.measure.limit import TrafficError, ideal_limit, launch_bursts, lines_of, lines_of_tables
 from daedal.measure.run import Setting, verdict
 from daedal.measure.streams import DISTRIBUTIONS, draw, strided
 from daedal.measure.workloads import OWN, WORKLOADS, Made, Workload
@@ -166,11 +167,24 @@ def test_limit_of_the_ideal_memory(read, written, memory, cycles) -> None:
 
 def test_what_makes_a_row_an_error() -> None:
     made = SMALL.make("uniform", 1, CONFIG)
-    row = {"rows": made.lookups, "launches": 1}
-    assert verdict(row, made, "") == ""
-    assert verdict(row | {"rows": 3}, made, "") == f"3 rows were read for {made.lookups} indices"
-    assert "2 launches instead of one" in verdict(row | {"launches": 2}, made, "element [0]")
-    assert "not PyTorch's: element [0]" in verdict(row | {"launches": 2}, made, "element [0]")
+    row = {"rows": made.lookups, "row_lines": 2 * made.lookups, "launches": 1}
+
+    def found(difference: str = "", **values: int) -> str:
+        return verdict(row | values, made, difference, CONFIG.bus_bytes)
+
+    assert found() == ""
+    assert found(rows=3) == f"3 rows were read for {made.lookups} indices"
+    assert found(row_lines=4) == f"4 lines were read out of tables for rows of {2 * made.lookups} lines"
+    assert found("element [0]", launches=2) == "not PyTorch's: element [0]; 2 launches instead of one"
+
+
+def test_lines_read_out_of_tables() -> None:
+    block = CONFIG.superblock_bytes
+    tables = [Table(in_class(block, 1), 3, 16, 64, "float32"), Table(in_class(4 * block, 2), 1, 4, 16, "float32")]
+    places = (block - 16, block, 2 * block - 16, 2 * block, 4 * block, 5 * block - 16, 4 * block)
+    all_ = np.array([(0, place, 1 + n, WRITE_PORT if n == 6 else 0) for n, place in enumerate(places)], BURST)
+    assert lines_of_tables(all_, tables, CONFIG) == 2 + 3 + 5 + 6
+    assert lines_of_tables(all_, [], CONFIG) == 0
 
 
 def rows() -> list[dict[str, object]]:
