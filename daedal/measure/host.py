@@ -1,8 +1,9 @@
 """The same operation on this computer: PyTorch's, and FBGEMM's if it is there, against the bandwidth of its memory.
 
-The yardstick is the triad ``a = b + 3 c`` over arrays that no cache holds, with as many threads as PyTorch has. An
-operation's bytes are those it reads or writes once: rows, indices, offsets, weights, results. Caches are swept by a
-triad before each run, so tables come from memory, and the best of several runs counts, in the host's favour.
+The yardstick is the triad ``a = b + 3 c`` over arrays that no cache holds. An operation's bytes are those it reads or
+writes once: rows, indices, offsets, weights, results. Caches are swept by a triad before each run, so tables come from
+memory. Both run with one thread and with as many as PyTorch takes; the best of several runs counts, for both. Other
+work on the computer changes these figures by any factor: they mean something on an idle one.
 """
 
 import time
@@ -22,7 +23,8 @@ ELEMENTS = 1 << 24
 TRIAD_BYTES = 3 * 4 * ELEMENTS
 """Bytes that a triad reads and writes, as it is usually counted: what a write reads first is left out."""
 
-REPEATS = 5
+REPEATS = 7
+"""Runs with each number of threads."""
 
 FBGEMM_COLUMNS = 4
 """FBGEMM takes tables whose columns are a multiple of this."""
@@ -51,6 +53,7 @@ class Host:
     """The computer that runs the bench; holds the triad's arrays."""
 
     def __init__(self) -> None:
+        self._threads = torch.get_num_threads()
         self._arrays = [torch.zeros(ELEMENTS) for _ in range(3)]
         self._triad()
 
@@ -61,16 +64,21 @@ class Host:
         fused = fbgemm_operation(made)
         other = None if fused is None else made.useful_bytes / self._best(fused, triads) / 1e9
         triad = TRIAD_BYTES / min(triads) / 1e9
-        return HostRow(triad, made.useful_bytes / own / 1e9, other, torch.get_num_threads())
+        return HostRow(triad, made.useful_bytes / own / 1e9, other, self._threads)
 
     def _best(self, operation: Callable[[], Any], triads: list[float]) -> float:
         """Seconds of the quickest of several runs, each behind a triad."""
         times = []
-        with torch.no_grad():
-            operation()
-            for _ in range(REPEATS):
-                triads.append(self._triad())
-                times.append(_timed(operation))
+        try:
+            for threads in sorted({1, self._threads}):
+                torch.set_num_threads(threads)
+                with torch.no_grad():
+                    operation()
+                    for _ in range(REPEATS):
+                        triads.append(self._triad())
+                        times.append(_timed(operation))
+        finally:
+            torch.set_num_threads(self._threads)
         return min(times)
 
     def _triad(self) -> float:

@@ -15,7 +15,7 @@ from daedal.driver.record import RECORD_BYTES, Stats
 from daedal.driver.tables import Table
 from daedal.hw.config import Config
 from daedal.hw.isa.mapping import in_class, memory_addresses
-from daedal.measure import document, page, pictures, reuse, run_page, suites, sweep, table
+from daedal.measure import document, host, page, pictures, reuse, run_page, suites, sweep, table
 from daedal.measure.host import fbgemm_operation
 from daedal.measure.limit import TrafficError, ideal_limit, launch_bursts, lines_of, lines_of_tables
 from daedal.measure.run import Setting, verdict
@@ -296,6 +296,18 @@ def test_the_presets_for_memories() -> None:
     assert suites.preset_for("ideal:latency=3").name == "ddr3"
     assert suites.preset_for("litedram-ddr3-x16").name == "ddr3"
     assert suites.preset_for("litedram-ddr3-x64").name == "wide"
+
+
+def test_the_host_beside_a_row(monkeypatch) -> None:
+    monkeypatch.setattr(host, "ELEMENTS", 1 << 12)
+    ticks = iter(range(10**6))
+    monkeypatch.setattr(host.time, "perf_counter", lambda: next(ticks) / 1000)  # whatever is timed takes a millisecond
+    threads = torch.get_num_threads()
+    made = SMALL.make("uniform", 1, CONFIG)
+    row = host.Host().measure(made).as_row()
+    assert torch.get_num_threads() == threads == row["threads"]
+    assert row["triad_gb_s"] == pytest.approx(host.TRIAD_BYTES / 1e6, rel=0.01)
+    assert row["torch_share"] == pytest.approx(made.useful_bytes / host.TRIAD_BYTES)
 
 
 def test_fbgemm_gives_the_same_sums() -> None:
