@@ -81,14 +81,12 @@ def build_library(name: str, files: Mapping[str, str], *, flags: Sequence[str] =
     return _cached(f"{name}-{key}.so", files, build)
 
 
-def build_verilated(
-    name: str, verilog: str, files: Mapping[str, str], *, top: str, trace: bool = False, prelude: str = ""
-) -> Path:
+def build_verilated(name: str, verilog: str, files: Mapping[str, str], *, top: str, trace: bool = False) -> Path:
     """Compile Verilog and a C++ harness into a shared library, or find it in the cache.
 
     The verilated class is called ``Vmodel`` (header ``Vmodel.h``). With ``trace``, the model can write VCD
-    files. ``prelude`` is a C++ header that every file of the model begins with. Every harness can include
-    ``coverage.h``; see :mod:`daedal.cosim.coverage`. Otherwise as :func:`build_library`.
+    files. Every harness can include ``coverage.h``; see :mod:`daedal.cosim.coverage`. Otherwise as
+    :func:`build_library`.
 
     The model takes nearly all of the time, so it is kept for other harnesses.
     """
@@ -101,9 +99,9 @@ def build_verilated(
         "-fno-merge-cond-motion",  # takes 80 % of the time on the core, for 3 % less code
         "-Wno-fatal", "-Wno-lint", "-Wno-style", "-Wno-COMBDLY",
         "--output-split", "20000", *(["--trace-vcd"] if trace else []), *(coverage.OPTIONS if counted else ()),
-        "-CFLAGS", " ".join((*flags, *(("-include", "../prelude.h") if prelude else ()))),
+        "-CFLAGS", " ".join(flags),
     ]  # fmt: skip
-    model = _build_model(name, verilog, prelude, options)
+    model = _build_model(name, verilog, options)
     files = {**files, **read_sources(HARNESS, "coverage.h")}
 
     def build(folder: Path, run: "Runner") -> Path:
@@ -117,10 +115,10 @@ def build_verilated(
     return _cached(f"{name}-{_key(files, [model.name])}.so", files, build)
 
 
-def _build_model(name: str, verilog: str, prelude: str, options: Sequence[str]) -> Path:
+def _build_model(name: str, verilog: str, options: Sequence[str]) -> Path:
     """The folder with headers, makefile and archives of a verilated model."""
     verilator = find_verilator()
-    files = {"model.v": verilog, "prelude.h": prelude}
+    files = {"model.v": verilog}
 
     def build(folder: Path, run: "Runner") -> Path:
         run([str(verilator.program), *options, "model.v"], verilator.environment())

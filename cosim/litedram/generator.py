@@ -5,6 +5,7 @@ ports joined into one for reading and one for writing, so that the host can lay 
 are used exist.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -112,7 +113,7 @@ class Top(Module):  # type: ignore[misc]
         write_bank = self._port("row_write_bank", Signal(bank_bits))
         write_word = self._port("row_write_word", Signal(address_bits))
         write_data = self._port("row_write_data", Signal(word_bits))
-        self.comb += write_data.eq(banks[0].write.dat_w)
+        self.comb += write_data.eq(banks[0].data)  # all banks see the same
         for number, bank in enumerate(banks):
             self.comb += [
                 bank.read.dat_r.eq(read_data),
@@ -134,7 +135,7 @@ class _Bank:
         ports = [special for special in specials if not isinstance(special, Memory)]
         assert [len(specials), len(ports)] == [3, 2]
         self.write, self.read = sorted(ports, key=lambda port: port.we is None)
-        self.reads = bank.read
+        self.reads, self.data = bank.read, bank.write_data
         specials.clear()
 
 
@@ -143,8 +144,22 @@ def _banks(phy: Any) -> list[_Bank]:
 
 
 def verilog_of(top: Top, name: str) -> str:
-    """The Verilog text."""
-    return str(verilog.convert(top, top.ios, name=name))
+    """The Verilog text. What the model's checks would print they hand to the harness's ``daedal_dram_report``."""
+    text, checks = re.subn(_DISPLAY, _report, str(verilog.convert(top, top.ios, name=name)))
+    assert "$display" not in text
+    return text if not checks else _IMPORT + text
+
+
+_DISPLAY = r'\$display\("\[%016dps\] ([^"]*)", ([^,;]*?)(?:, ([^,;]*))?\);'
+"""A violation in LiteDRAM's model: the message has the time first, and another value or none."""
+
+_IMPORT = """\
+import "DPI-C" function void daedal_dram_report(input string text, input longint picoseconds, input int value);
+"""
+
+
+def _report(found: re.Match[str]) -> str:
+    return f'daedal_dram_report("{found[1]}", {found[2]}, {found[3] or 0});'
 
 
 def _plain(value: Any) -> Any:

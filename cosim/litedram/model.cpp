@@ -1,6 +1,4 @@
 // The verilated DRAM behind the class of dram.h.
-#include <cstdarg>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -17,8 +15,8 @@ namespace {
 
 constexpr unsigned RESET_CYCLES = 8;
 
-// The text that the model being moved on has printed: Verilator prints for all models of a process through one function.
-thread_local std::string *printed = nullptr;
+// Where the model that is being moved on keeps its report: the checks know no model.
+thread_local std::string *reports = nullptr;
 
 class Model final : public Dram {
  public:
@@ -60,9 +58,9 @@ class Model final : public Dram {
 
  private:
   void evaluate() {
-    printed = &text_;
+    reports = &text_;
     model_->eval();
-    printed = nullptr;
+    reports = nullptr;
   }
 
   static std::uint64_t address(std::uint64_t bank, std::uint64_t word) {
@@ -100,15 +98,13 @@ class Model final : public Dram {
 
 }  // namespace daedal
 
-// What `$display` ends in (the prelude of model.py sees to it). Only the first report is kept.
-extern "C" int daedal_dram_print(const char *format, ...) {
-  char text[256];
-  va_list arguments;
-  va_start(arguments, format);
-  int length = std::vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  if (daedal::printed && daedal::printed->empty()) *daedal::printed = text;
-  return length;
+// What the checks of the model call: `text` may have a `%0d` for the value. Only the first report is kept.
+extern "C" void daedal_dram_report(const char *text, long long picoseconds, int value) {
+  if (!daedal::reports || !daedal::reports->empty()) return;
+  std::string message = text;
+  std::size_t at = message.find("%0d");
+  if (at != std::string::npos) message.replace(at, 3, std::to_string(value));
+  *daedal::reports = message + " at " + std::to_string(picoseconds) + " ps";
 }
 
 extern "C" daedal::Dram *daedal_create_dram(std::uint8_t *rows, std::uint64_t size) {

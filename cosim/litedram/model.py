@@ -12,13 +12,6 @@ HERE = Path(__file__).parent
 INTERFACE = read_sources(HERE, "dram.h")
 """The header that a harness needs to use the library, as name -> text."""
 
-_PRELUDE = """\
-#pragma once
-extern "C" int daedal_dram_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
-#define VL_PRINTF daedal_dram_print
-"""
-"""Brings what the model prints to us."""
-
 
 def build_dram(
     dram: Dram, ports: int, *, checks: bool = False, wrong: Mapping[str, int] | None = None
@@ -29,10 +22,7 @@ def build_dram(
     """
     generated = generate(dram, ports, checks=checks, wrong=wrong)
     files = {**INTERFACE, **read_sources(HERE, "model.cpp"), "dram_ports.h": ports_header(generated.description)}
-    library = build_verilated(
-        f"{dram.name}-{ports}", generated.verilog, files,
-        top=generated.description.top, prelude=_PRELUDE if checks else "",
-    )  # fmt: skip
+    library = build_verilated(f"{dram.name}-{ports}", generated.verilog, files, top=generated.description.top)
     return library, generated.description
 
 

@@ -25,8 +25,8 @@ class Description:
     A word is ``word_bytes``; the address of a word is, from its highest bits: row, bank, column.
 
     Port ``k`` takes a command in a cycle with ``pk_cmd_valid`` and ``pk_cmd_ready``: a read of the word
-    ``pk_cmd_addr``, or a write with ``pk_cmd_we``. Commands to one bank take effect in the order in which they were taken.
-    Some cycles later, in the order of the port's commands of its kind, and no more than one port in a cycle:
+    ``pk_cmd_addr``, or a write with ``pk_cmd_we``. Commands to one bank take effect in the order in which they were
+    taken. Some cycles later, in the order of the port's commands of its kind, and no more than one port in a cycle:
 
     - ``pk_wdata_ready`` is high and ``wdata`` and ``wdata_we`` (a bit for each byte) must have the port's next word.
       ``pk_wdata_ready`` is a register, so that it is known from the clock edge on.
@@ -52,7 +52,7 @@ class Description:
     column_bits, bank_bits, row_bits
         Split of a word's address, from the lowest bits.
     checks
-        The model reports violations of the DRAM's timing with ``$display``.
+        The model reports violations of the DRAM's timing: it calls ``daedal_dram_report``.
     timing, controller, phy
         LiteDRAM's settings, in cycles: the defaults of its module, controller and PHY model.
     versions
@@ -134,8 +134,8 @@ def generate(
     top
         Name of the Verilog module.
     checks
-        LiteDRAM's model reports violations of the DRAM's timing with ``$display``, as
-        ``[time in ps] tRP->ACT violation on bank 3``.
+        LiteDRAM's model reports violations of the DRAM's timing. It calls ``daedal_dram_report`` with a text such as
+        ``PRE->ACT violation on bank %0d``, the time in picoseconds and the value in the text.
     wrong
         Timings of the controller (``tRP``, ``tRCD``, …) to be replaced, cycles: for tests of the checks.
 

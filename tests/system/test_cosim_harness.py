@@ -7,14 +7,12 @@ from daedal.cosim.harness_library import BusError, Harness, build_harness
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.errors import DeviceClosed
 from daedal.hw.config import Config
-from daedal.hw.isa.launch import LaunchWord
 from daedal.hw.isa.registers import IDENTITY, Register
-from tests.system.copier import FLOOD_CYCLES, LINES, RECORD, SOURCE, TARGET, Copier, Mistake
+from tests.system.copier import BLOCK, FLOOD_CYCLES, LINES, Copier, Mistake, copy, ring
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
 CONFIG = Config.preset("edge")
-BLOCK = 0x10000
 MEMORY_BYTES = 1 << 20
 LINE = CONFIG.bus_bytes
 
@@ -39,28 +37,6 @@ def start(library):
         harness.close()
 
 
-def ring(harness, block=BLOCK, mistake=Mistake.NONE, record=None):
-    # The harness takes the doorbell's address as it is, so the block must be found there as well.
-    at = (block | mistake.value) + 8 * LaunchWord.RECORD.value
-    if at + 8 <= MEMORY_BYTES:
-        harness.memory[at : at + 8] = (record or block + RECORD).to_bytes(8, "little")
-    harness.write_register(Register.CONTROL.value, 2)
-    harness.write_register(Register.LAUNCH_LOW.value, block | mistake.value)
-    harness.write_register(Register.LAUNCH_HIGH.value, block >> 32)
-    harness.write_register(Register.DOORBELL.value, 1)
-
-
-def copy(harness, rng):
-    data = bytearray(rng.bytes(LINES * LINE))
-    harness.memory[BLOCK + SOURCE : BLOCK + SOURCE + len(data)] = data
-    harness.memory[BLOCK + TARGET : BLOCK + TARGET + len(data)] = b"\xee" * len(data)
-    ring(harness)
-    assert harness.run(1_000_000, 60)
-    for line in range(1, LINES, 2):
-        data[line * LINE] = 0xEE  # odd lines are written without their first byte
-    assert bytes(harness.memory[BLOCK + TARGET : BLOCK + TARGET + len(data)]) == data
-
-
 SPECS = ["ideal", "ideal:latency=1", "ideal:lines=0.3", "ideal:stall=0.5,seed=7", "ideal:latency=20,seed=2"]
 
 
@@ -68,7 +44,7 @@ SPECS = ["ideal", "ideal:latency=1", "ideal:lines=0.3", "ideal:stall=0.5,seed=7"
 def test_copy_under_every_memory(start, rng, spec):
     harness = start(spec)
     for _ in range(3):
-        copy(harness, rng)
+        copy(harness, rng, LINE)
         counts = harness.counts()
         assert counts["LINES_READ"] == counts["LINES_WRITTEN"] == LINES
         assert counts["BYTES_WRITTEN"] == LINES * LINE - LINES // 2
@@ -78,7 +54,7 @@ def test_copy_under_every_memory(start, rng, spec):
 @pytest.mark.parametrize("latency", [1, 10, 110])
 def test_latency_is_what_was_asked_for(start, rng, latency):
     harness = start(f"ideal:latency={latency}")
-    copy(harness, rng)
+    copy(harness, rng, LINE)
     # Two cycles through the launch queue; for each line one for AR, AW and W, and the latency up to R and B.
     assert harness.counts()["CYCLES"] == 2 + LINES * (3 + 2 * latency)
 
@@ -96,7 +72,7 @@ def test_rate_is_what_was_asked_for(start, spec, rate):
 
 def test_a_pause_delays_everything_after_it(start, rng):
     harness = start("ideal:latency=10,pause_after=3,pause=5000")
-    copy(harness, rng)
+    copy(harness, rng, LINE)
     without = 2 + LINES * (3 + 2 * 10)
     # The pause begins with the third line; of the wait for the next one some is hidden behind it.
     assert without + 5000 - 20 <= harness.counts()["CYCLES"] <= without + 5000
@@ -112,7 +88,7 @@ def test_same_seed_same_cycles(start, rng):
     cycles = {}
     for seed in (1, 1, 2):
         harness = start(f"ideal:stall=0.4,seed={seed}")
-        copy(harness, rng)
+        copy(harness, rng, LINE)
         cycles.setdefault(seed, set()).add(harness.counts()["CYCLES"])
     assert len(cycles[1]) == 1
     assert cycles[1] != cycles[2]
@@ -184,7 +160,7 @@ def test_memory_beyond_the_end_answers_with_an_error(start):
 def test_waveform(start, rng, tmp_path):
     harness, path = start(), tmp_path / "wave.vcd"
     harness.trace(str(path))
-    copy(harness, rng)
+    copy(harness, rng, LINE)
     harness.close()
     text = path.read_text()
     assert "$enddefinitions" in text
