@@ -37,8 +37,9 @@ def about(document: dict[str, Any]) -> str:
     facts = document["facts"]
     configs = ", ".join(f"{name} ({number})" for name, number in facts["configs"].items())
     tools = ", ".join(f"{name} {number}" for name, number in facts["tools"].items())
+    placements = "placement 0" if facts["placements"] == 1 else f"placements 0 to {facts['placements'] - 1}"
     return (
-        f"Configurations {configs}; data seed {facts['seed']}, placements 0 to {facts['placements'] - 1}; "
+        f"Configurations {configs}; data seed {facts['seed']}, {placements}; "
         f"{facts['processor']}; {tools}."
     )
 

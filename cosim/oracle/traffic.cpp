@@ -98,7 +98,7 @@ class Traffic {
   void dispatch() {
     for (; next_ < count_; ++next_) {
       const Request &request = requests_[next_];
-      Bank &bank = banks_[(request.word >> DRAM_COLUMN_BITS) % banks_.size()];
+      Bank &bank = banks_[(request.word >> COLUMN_BITS) % banks_.size()];
       if (request.write) {
         bank.writes.push_back(std::uint32_t(next_));
         waiting_writes_ += request.beats;
@@ -147,7 +147,7 @@ class Traffic {
   }
 
   std::uint32_t row_of(std::uint32_t number) const {
-    return requests_[number].word >> (DRAM_COLUMN_BITS + DRAM_BANK_BITS);
+    return requests_[number].word >> (COLUMN_BITS + BANK_BITS);
   }
 
   void sample() {

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from daedal.cosim.build import build_verilated, read_sources
 from daedal.cosim.litedram import Dram, generate
+from daedal.cosim.litedram.model import ports_header
 from daedal.errors import DaedalError
 
 REQUEST = np.dtype([("word", "<u4"), ("beats", "<u2"), ("write", "<u2")])
@@ -79,19 +80,12 @@ class Oracle:
         ports = generate(dram, 1).description.banks
         made = generate(dram, ports)
         self.description = made.description
-        files = read_sources(Path(__file__).parent, "traffic.cpp") | {"dram_ports.h": self._header(ports)}
-        library = ctypes.CDLL(str(build_verilated(f"oracle-{dram.name}", made.verilog, files, top="dram")))
+        files = read_sources(Path(__file__).parent, "traffic.cpp") | {"dram_ports.h": ports_header(made.description)}
+        # Under the name of the DRAM behind the core, whose model may be there already.
+        library = ctypes.CDLL(str(build_verilated(f"{dram.name}-{ports}", made.verilog, files, top="dram")))
         self._run = library.daedal_traffic_run
         self._run.restype = ctypes.c_uint64
         self._run.argtypes = (ctypes.c_void_p, *(ctypes.c_uint64,) * 3, ctypes.c_uint32)
-
-    def _header(self, ports: int) -> str:
-        names = " ".join(f"X({port})" for port in range(ports))
-        return (
-            f"#pragma once\n#define DRAM_PORTS(X) {names}\n"
-            f"constexpr unsigned DRAM_COLUMN_BITS = {self.description.column_bits};\n"
-            f"constexpr unsigned DRAM_BANK_BITS = {self.description.bank_bits};\n"
-        )
 
     def cycles(self, requests: NDArray[np.void], policy: Policy) -> int:
         """Cycles from the first request to the last word of these (``REQUEST``), as the policy issues them.
