@@ -38,10 +38,7 @@ def about(document: dict[str, Any]) -> str:
     configs = ", ".join(f"{name} ({number})" for name, number in facts["configs"].items())
     tools = ", ".join(f"{name} {number}" for name, number in facts["tools"].items())
     placements = "placement 0" if facts["placements"] == 1 else f"placements 0 to {facts['placements'] - 1}"
-    return (
-        f"Configurations {configs}; data seed {facts['seed']}, {placements}; "
-        f"{facts['processor']}; {tools}."
-    )
+    return f"Configurations {configs}; data seed {facts['seed']}, {placements}; {facts['processor']}; {tools}."
 
 
 def figures(document: dict[str, Any]) -> str:
