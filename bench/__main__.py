@@ -35,7 +35,7 @@ SUITES: dict[str, Suite] = {
 @click.option("--config", type=click.Choice(list(PRESETS)), default="ddr3", show_default=True)
 @click.option("--target", type=click.Choice(["verilator", "emulator"]), default="verilator",
               show_default=True, help="Target of machine and levels; the emulator has no cycles.")  # fmt: skip
-@click.option("--memory", default="ideal", show_default=True, help="Memory model and its options.")
+@click.option("--memory", default="ideal", show_default=True, help="Memory model and its options, see docs/memory.md.")
 @click.option("--seed", default=1, show_default=True, help="Start of all random data.")
 @click.option("--unit", "units", multiple=True, type=click.Choice([unit.name for unit in UNITS]),
               help="Synthesise this unit only; may be given several times.")  # fmt: skip

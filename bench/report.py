@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.options import Options
+from daedal.cosim.memory_spec import MemorySpec
 from daedal.version import __version__
 
 Row = dict[str, Any]
@@ -83,7 +84,9 @@ def against(value: float | None, goal: float | None, *, unit: str = "") -> str:
 def show(suite: Suite, rows: Sequence[Row], options: Options) -> None:
     """Print the table of a suite."""
     title = f"{suite.title} ({suite.about(options)})"
-    table = Table(title=title, title_justify="left")
+    spec = MemorySpec.parse(options.memory)
+    caption = None if spec.dram is None else spec.settings(options.config.ports)
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
     for entry in suite.columns:
         table.add_column(entry.heading, justify="right" if entry.form else "left", overflow="fold")
     for row in rows:
@@ -98,6 +101,7 @@ def facts(options: Options) -> Row:
         "config": options.config.name,
         "config_hash": f"{options.config.hash:#010x}",
         "memory": options.memory,
+        "memory_settings": MemorySpec.parse(options.memory).settings(options.config.ports),
         "data_seed": options.seed,
         "table_placement": "first fit from the bottom of an empty memory",
         "placement_seeds": list(range(1, options.place_seeds + 1)),

@@ -25,8 +25,8 @@ class MemorySpec:
     """A memory model and its options.
 
     ``ideal``: a fixed latency, and one line per cycle for reads and writes together, fair to all. It has all options.
-    The others are DRAMs (:mod:`daedal.cosim.litedram`), whose time is that of LiteDRAM's controller: of the options
-    they have ``stall`` and ``seed``.
+    The others are DRAMs (:mod:`daedal.cosim.litedram`), whose time is that of LiteDRAM's controller. They have
+    ``stall``, ``seed`` and ``checks``.
 
     Attributes
     ----------
@@ -43,7 +43,9 @@ class MemorySpec:
         Lines that move before the memory stops answering, and for how many cycles it does. It goes on taking addresses
         meanwhile. There is no pause if ``pause_after`` is left out; a ``pause`` that is left out has no end.
     seed
-        Start of the random numbers. Given, or with ``stall``, ports overtake each other at random as well.
+        Start of the random numbers. Given, or with ``stall``, ports of ``ideal`` overtake each other at random as well.
+    checks
+        1: the SDRAM model checks the timing of every command, and a violation ends the simulation.
     """
 
     model: str = IDEAL
@@ -53,6 +55,7 @@ class MemorySpec:
     pause_after: int | None = None
     pause: int | None = None
     seed: int | None = None
+    checks: int = 0
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
@@ -72,6 +75,9 @@ class MemorySpec:
         if self.seed is not None and not 0 <= self.seed < 1 << 32:
             raise ValueError(f"seed must be from 0 to {(1 << 32) - 1}, not {self.seed!r}")
 
+        if self.checks not in (0, 1):
+            raise ValueError(f"checks must be 0 or 1, not {self.checks!r}")
+
     @property
     def random(self) -> bool:
         """Whether anything is random."""
@@ -81,6 +87,14 @@ class MemorySpec:
     def dram(self) -> Dram | None:
         """The DRAM, or None for ``ideal``."""
         return MEMORIES.get(self.model)
+
+    def settings(self, ports: int) -> str:
+        """The memory behind so many ports with all that shapes its time, to be given with figures."""
+        from daedal.cosim.litedram.text import generate
+
+        if self.dram is not None:
+            return generate(self.dram, ports, checks=bool(self.checks)).description.text()
+        return f"{self.model}: latency {self.latency} cycles, {self.lines:g} lines per cycle"
 
     @staticmethod
     def parse(text: str) -> "MemorySpec":
@@ -112,4 +126,4 @@ _OPTIONS: dict[str, Callable[[str], int | float]] = {
     "pause": int,
     "seed": int,
 }
-_DRAM_OPTIONS = {name: _OPTIONS[name] for name in ("stall", "seed")}
+_DRAM_OPTIONS: dict[str, Callable[[str], int | float]] = {"stall": float, "seed": int, "checks": int}

@@ -43,12 +43,14 @@ class VerilatorTarget:
     ) -> None:
         self.memory_bytes = memory_bytes
         spec = MemorySpec.parse(memory)
+        dram = None if spec.dram is None else dram_behind(config, spec.dram, checks=bool(spec.checks))
         verilog = core_verilog(config) if wave is None else traced_verilog(core_verilog(config))
         library = build_harness(verilog, config, top=TOP, trace=wave is not None)
-        dram = None if spec.dram is None else dram_behind(config, spec.dram)
         self._harness = Harness(library, memory_bytes, spec, dram)
-        self.memory_text = memory if dram is None else dram[1].text()
-        """The memory model with all its settings, to be given with figures."""
+        self.dram = None if spec.dram is None else spec.model
+        """Name of the DRAM behind the core, if there is one."""
+        self.memory_settings = spec.settings(config.ports)
+        """The memory with all that shapes its time, to be given with figures."""
         self.seconds = 0.0
         """Time spent in :meth:`wait` so far."""
         if wave is not None:

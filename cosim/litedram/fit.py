@@ -4,12 +4,14 @@ from pathlib import Path
 
 from daedal.cosim.litedram.memories import Dram
 from daedal.cosim.litedram.model import build_dram
-from daedal.cosim.litedram.text import Description
+from daedal.cosim.litedram.text import Description, generate
 from daedal.hw.config import Config
 
 
-def dram_behind(config: Config, dram: Dram) -> tuple[Path, Description]:
+def dram_behind(config: Config, dram: Dram, *, checks: bool = False) -> tuple[Path, Description]:
     """The library of a DRAM with a user port for each read port of the core, and its description.
+
+    With ``checks``, the SDRAM model checks the timing of every command.
 
     Raises
     ------
@@ -17,9 +19,8 @@ def dram_behind(config: Config, dram: Dram) -> tuple[Path, Description]:
         The core's lines, pages or banks are not the DRAM's. A port is for banks (``port_of`` in
         ``hw/memory/address_map.py``) and classes are mapped inside of superblocks, so they must be the same.
     """
-    library, description = build_dram(dram, config.ports)
-    check_fit(config, description)
-    return library, description
+    check_fit(config, generate(dram, config.ports, checks=checks).description)
+    return build_dram(dram, config.ports, checks=checks)
 
 
 def check_fit(config: Config, description: Description) -> None:

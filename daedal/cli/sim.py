@@ -36,7 +36,12 @@ def _in_a_folder(context: click.Context, parameter: click.Parameter, path: Path 
 @click.argument("workloads", nargs=-1, type=click.Choice(list(WORKLOADS)), metavar="[WORKLOAD]...")
 @click.option("--target", type=click.Choice(list(TARGETS)), default="verilator", show_default=True)
 @config_option("Configuration: a preset, or a TOML or JSON file of Config fields.")
-@click.option("--memory", default="ideal", show_default=True, help="Memory model, as ideal:latency=200,stall=0.1.")
+@click.option(
+    "--memory",
+    default="ideal",
+    show_default=True,
+    help="Memory model, as ideal:latency=200,stall=0.1 or litedram-ddr3-x16 (docs/memory.md).",
+)
 @click.option("--json", "json_path", type=FILE, callback=_in_a_folder, help="Write the results to this file.")
 @click.option("--wave", type=FILE, callback=_in_a_folder, help="Write a waveform (VCD) and views of it; slow.")
 @click.pass_context
@@ -59,6 +64,10 @@ def command(
     options = {"target": target, "config": config, "memory": memory, "wave": wave and str(wave)}
     results = _run(list(workloads) or list(WORKLOADS), options)
     _print_table(results)
+    if target == "verilator":
+        from daedal.cosim.memory_spec import MemorySpec
+
+        click.echo(f"memory: {MemorySpec.parse(memory).settings(config.ports)}")
     if json_path is not None:
         document = {"schema": SCHEMA, "results": [result.as_dict() for result in results]}
         try:

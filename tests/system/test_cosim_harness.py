@@ -8,7 +8,7 @@ from daedal.cosim.memory_spec import MemorySpec
 from daedal.errors import DeviceClosed
 from daedal.hw.config import Config
 from daedal.hw.isa.registers import IDENTITY, Register
-from tests.system.copier import BLOCK, FLOOD_CYCLES, LINES, Copier, Mistake, copy, ring
+from tests.system.copier import FLOOD_CYCLES, LINES, Copier, Mistake, copy, ring
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 

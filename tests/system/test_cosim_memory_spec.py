@@ -15,6 +15,8 @@ from daedal.cosim.memory_spec import MemorySpec
         ("ideal:pause_after=0", MemorySpec(pause_after=0)),
         ("ideal:pause_after=9,pause=70000", MemorySpec(pause_after=9, pause=70_000)),
         ("ideal:lines=0.5,latency=400", MemorySpec(latency=400, lines=0.5)),
+        ("litedram-ddr3-x16", MemorySpec("litedram-ddr3-x16")),
+        ("litedram-ddr4-x64:stall=0.1,seed=3,checks=1", MemorySpec("litedram-ddr4-x64", stall=0.1, seed=3, checks=1)),
     ],
 )
 def test_good(text, spec):
@@ -24,8 +26,11 @@ def test_good(text, spec):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "memory must be one of ideal, not ''"),
-        ("dram:latency=1", "memory must be one of ideal, not 'dram'"),
+        ("", "memory must be one of ideal, litedram-ddr3-x16, litedram-ddr3-x64, litedram-ddr4-x64, not ''"),
+        (
+            "dram:latency=1",
+            "memory must be one of ideal, litedram-ddr3-x16, litedram-ddr3-x64, litedram-ddr4-x64, not 'dram'",
+        ),
         (
             "ideal:x=1",
             "must be one of latency, lines, stall, pause_after, pause, seed, not 'x'",
@@ -42,6 +47,12 @@ def test_good(text, spec):
         ("ideal:stall=-0.1", "stall must be from 0 to 0.95, not -0.1"),
         ("ideal:pause_after=-1", "pause_after must be from 0 to 1099511627775, not -1"),
         ("ideal:pause=7", "pause must come with pause_after, not alone as 7"),
+        (
+            "litedram-ddr3-x16:latency=3",
+            "of memory litedram-ddr3-x16 must be one of stall, seed, checks, not 'latency'",
+        ),
+        ("litedram-ddr3-x64:checks=2", "checks must be 0 or 1, not 2"),
+        ("litedram-ddr3-x64:checks=yes", "checks of memory litedram-ddr3-x64 must be a whole number, not 'yes'"),
         ("ideal:seed=-1", "seed must be from 0 to 4294967295, not -1"),
     ],
 )
@@ -54,3 +65,12 @@ def test_what_is_random():
     assert not MemorySpec().random
     assert MemorySpec(seed=0).random
     assert MemorySpec(stall=0.1).random
+
+
+def test_which_models_are_drams():
+    assert MemorySpec().dram is None
+    dram = MemorySpec.parse("litedram-ddr3-x64").dram
+    assert dram is not None
+    assert (dram.name, dram.word_bytes) == ("litedram-ddr3-x64", 64)
+    with pytest.raises(ValueError, match=r"memory must be one of ideal, .* not 'rambus'"):
+        MemorySpec("rambus")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import daedal
-from daedal.hw.config import PRESETS
+from daedal.hw.config import PRESETS, Config
 from daedal.hw.isa import program_words as words
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program import Program, Word
@@ -22,7 +22,7 @@ FOR_EVER = (1 << 39) - 1
 """The largest upper bound."""
 
 
-def copy_program() -> bytes:
+def copy_program(config: Config = CONFIG) -> bytes:
     """``COUNT`` rows from SOURCE to TARGET as a store stream."""
     body = [
         Word.packed(words.LevelField.CONTROL, 0, enable=1, induction=words.Destination.R0),
@@ -42,7 +42,7 @@ def copy_program() -> bytes:
         Word(words.StepField.FETCH_SIZE, 0, 0, SIZE),
         Word(words.ControlField.RUN),
     ]  # fmt: skip
-    return Program(CONFIG.hash, body).to_bytes()
+    return Program(config.hash, body).to_bytes()
 
 
 RTL = (pytest.mark.rtl, pytest.mark.slow)
@@ -65,7 +65,7 @@ def copy(dev, source: np.ndarray, *, size: int | None = None, origin: int | None
         address = arena.upload(source) if origin is None else origin
         target = arena.reserve(source.nbytes)
         row_bytes = source.nbytes // len(source) if size is None else size
-        record = dev.run(copy_program(), [address, target, len(source), row_bytes, row_bytes])
+        record = dev.run(copy_program(dev.config), [address, target, len(source), row_bytes, row_bytes])
         assert record.stats.rows == len(source)
         return arena.download(target, source.shape, source.dtype)
 

@@ -29,6 +29,9 @@ OPENED = [
     *(pytest.param((config, "emulator", "ideal"), id=f"{config}-emulator") for config in (*CONFIGS, "wide", "minimum")),
     pytest.param(("ddr3", "verilator", "ideal"), id="ddr3-verilator", marks=RTL),
     pytest.param(("edge", "verilator", "ideal:latency=20,stall=0.3,seed=5"), id="edge-stalls", marks=RTL),
+    pytest.param(("ddr3", "verilator", "litedram-ddr3-x16:stall=0.2,seed=1"), id="ddr3-x16", marks=RTL),
+    pytest.param(("wide", "verilator", "litedram-ddr3-x64"), id="wide-ddr3-x64", marks=RTL),
+    pytest.param(("wide", "verilator", "litedram-ddr4-x64:stall=0.2,seed=2"), id="wide-ddr4-x64", marks=RTL),
     pytest.param(("uneven", "verilator", "ideal:latency=30,stall=0.1,seed=2"), id="uneven-stalls", marks=RTL),
 ]
 
