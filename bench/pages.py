@@ -37,8 +37,11 @@ def about(document: dict[str, Any]) -> str:
     facts = document["facts"]
     configs = ", ".join(f"{name} ({number})" for name, number in facts["configs"].items())
     tools = ", ".join(f"{name} {number}" for name, number in facts["tools"].items())
+    memories = "".join(f"\n\nMemory {settings}." for settings in facts["memories"].values())
     placements = "placement 0" if facts["placements"] == 1 else f"placements 0 to {facts['placements'] - 1}"
-    return f"Configurations {configs}; data seed {facts['seed']}, {placements}; {facts['processor']}; {tools}."
+    return (
+        f"Configurations {configs}; data seed {facts['seed']}, {placements}; {facts['processor']}; {tools}.{memories}"
+    )
 
 
 def figures(document: dict[str, Any]) -> str:

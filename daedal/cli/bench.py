@@ -132,10 +132,7 @@ def _run(suites: Sequence[str], order: "Order", json_file: Path | None) -> "dict
     from daedal.measure.document import facts, save
     from daedal.measure.suites import run
 
-    about = facts(
-        configs={config.name: config.hash for config, _ in order.machines}, memories=[m for _, m in order.machines],
-        seed=order.seed, placements=order.placements, quick=order.quick,
-    )  # fmt: skip
+    about = facts(order.machines, seed=order.seed, placements=order.placements, quick=order.quick)
     console = Console(stderr=True)
     results: dict[str, list[Row]] = {suite: [] for suite in suites}
     with console.status("starting") as status:
@@ -157,7 +154,8 @@ def _run(suites: Sequence[str], order: "Order", json_file: Path | None) -> "dict
 
 
 def _show(results: "dict[str, list[Row]]", order: "Order") -> None:
-    """One table for all workloads, and one each for the other suites."""
+    """One table for all workloads, one each for the other suites, and the settings of the memories."""
+    from daedal.cosim.memory_spec import MemorySpec
     from daedal.measure.suites import ORACLE, SWEEP, columns_of
     from daedal.measure.table import show, with_means
 
@@ -166,3 +164,5 @@ def _show(results: "dict[str, list[Row]]", order: "Order") -> None:
     for suite, rows in (("workloads", workloads), *((name, results.get(name, [])) for name in (SWEEP, ORACLE))):
         if rows:
             show(f"{suite} ({named}, seed {order.seed})", columns_of(suite), with_means(rows), width=FILE_WIDTH)
+    for settings in dict.fromkeys(MemorySpec.parse(memory).settings(config.ports) for config, memory in order.machines):
+        click.echo(f"memory: {settings}")

@@ -8,6 +8,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from daedal.cosim.memory_spec import MemorySpec
+from daedal.hw.config import Config
 from daedal.measure.run import Row
 from daedal.version import __version__
 
@@ -21,12 +23,12 @@ DATA_VARIABLE = "DAEDAL_DATA"
 """The environment variable that names the folder with real data."""
 
 
-def facts(*, configs: Mapping[str, int], memories: Sequence[str], seed: int, placements: int, quick: bool) -> Row:
-    """What figures depend on besides the sources."""
+def facts(machines: Sequence[tuple[Config, str]], *, seed: int, placements: int, quick: bool) -> Row:
+    """What figures of these configurations and memories depend on besides the sources."""
     return {
         "daedal": __version__,
-        "configs": {name: f"{number:#010x}" for name, number in configs.items()},
-        "memories": list(memories),
+        "configs": {config.name: f"{config.hash:#010x}" for config, _ in machines},
+        "memories": {memory: MemorySpec.parse(memory).settings(config.ports) for config, memory in machines},
         "seed": seed,
         "placements": placements,
         "tools": {"python": platform.python_version(), **versions(TOOLS)},

@@ -9,7 +9,6 @@ from pathlib import Path
 from daedal.errors import DaedalError
 from daedal.measure import page, pictures
 from daedal.measure.document import facts
-from daedal.measure.limit import dram_of
 from daedal.measure.run import Run, Setting, measure
 from daedal.measure.table import COLUMNS, Row
 from daedal.measure.timeline import Line, read_timeline
@@ -92,22 +91,14 @@ def _stalls(row: Row) -> list[tuple[str, int]]:
 
 
 def _facts(setting: Setting) -> dict[str, object]:
-    found = facts(
-        configs={setting.config.name: setting.config.hash}, memories=[setting.memory], seed=setting.seed,
-        placements=1, quick=setting.quick,
-    )  # fmt: skip
+    machines = [(setting.config, setting.memory)]
+    found = facts(machines, seed=setting.seed, placements=1, quick=setting.quick)
     shown: dict[str, object] = {"placement": setting.placement}
     for name, value in found.items():
         if name not in ("quick", "placements"):
             shown[name] = (
                 ", ".join(f"{key} {each}" for key, each in value.items()) if isinstance(value, dict) else value
             )
-    shown["memories"] = setting.memory
-    dram = dram_of(setting.memory)
-    if dram is not None:
-        from daedal.cosim.oracle import oracle_of
-
-        shown["memory controller"] = oracle_of(dram).description.text()
     return shown
 
 

@@ -272,16 +272,16 @@ def test_the_sweep_has_every_width_and_a_table() -> None:
 
 
 def test_documents_are_read_back(tmp_path: Path) -> None:
-    about = document.facts(configs={"ddr3": 5}, memories=["ideal"], seed=1, placements=2, quick=False)
+    about = document.facts([(CONFIG, "ideal:latency=7")], seed=1, placements=2, quick=False)
     document.save(tmp_path / "new" / "x.json", about, {"rm2": rows()})
     found = document.load(tmp_path / "new" / "x.json")
-    assert found["facts"]["configs"] == {"ddr3": "0x00000005"}
+    assert found["facts"]["configs"] == {"ddr3": f"{CONFIG.hash:#010x}"}
     assert found["results"]["rm2"][0]["stalls"]["load"] == 20
     (tmp_path / "y.json").write_text("{}")
     with pytest.raises(ValueError, match="must be a result of `daedal bench` with schema 1"):
         document.load(tmp_path / "y.json")
     text = pages.figures(found)
-    assert "**Workloads**" in text and "placements 0 to 1" in text
+    assert "**Workloads**" in text and "placements 0 to 1" in text and "latency 7 cycles, 1 lines per cycle" in text
 
 
 def test_pages_have_their_marks() -> None:
