@@ -20,13 +20,13 @@ REQUEST = np.dtype([("word", "<u4"), ("beats", "<u2"), ("write", "<u2")])
 ALL = (1 << 63) - 1
 """A window without an end, and a batch that all writes make up."""
 
-TRIED_ON = 8
+TRIED_ON = 4
 """All policies are tried on one part in so many of the traffic, the best ones on all of it."""
 
-SHORT = 20_000
+SHORT = 50_000
 """Lines below which all policies are tried on all of the traffic."""
 
-FINALISTS = 2
+FINALISTS = 3
 """How many of them, besides the best one that keeps the order in each bank."""
 
 
