@@ -37,7 +37,9 @@ def about(document: dict[str, Any]) -> str:
     facts = document["facts"]
     configs = ", ".join(f"{name} ({number})" for name, number in facts["configs"].items())
     tools = ", ".join(f"{name} {number}" for name, number in facts["tools"].items())
-    memories = "".join(f"\n\nMemory {settings}." for settings in facts["memories"].values())
+    found = [row["settings"] for row in document["results"].get(ORACLE, []) if "settings" in row]
+    found += [] if set(document["results"]) == {ORACLE} else facts["memories"].values()
+    memories = "".join(f"\n\nMemory {settings}." for settings in dict.fromkeys(found))
     placements = "placement 0" if facts["placements"] == 1 else f"placements 0 to {facts['placements'] - 1}"
     return (
         f"Configurations {configs}; data seed {facts['seed']}, {placements}; {facts['processor']}; {tools}.{memories}"

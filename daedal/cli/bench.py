@@ -164,5 +164,8 @@ def _show(results: "dict[str, list[Row]]", order: "Order") -> None:
     for suite, rows in (("workloads", workloads), *((name, results.get(name, [])) for name in (SWEEP, ORACLE))):
         if rows:
             show(f"{suite} ({named}, seed {order.seed})", columns_of(suite), with_means(rows), width=FILE_WIDTH)
-    for settings in dict.fromkeys(MemorySpec.parse(memory).settings(config.ports) for config, memory in order.machines):
+    found = [row["settings"] for row in results.get(ORACLE, []) if "settings" in row]
+    if set(results) != {ORACLE}:
+        found += [MemorySpec.parse(memory).settings(config.ports) for config, memory in order.machines]
+    for settings in dict.fromkeys(found):
         click.echo(f"memory: {settings}")

@@ -42,7 +42,7 @@ COLUMNS = (
 KNOWN_COLUMNS = (
     column("memory", "memory"), column("row bytes", "row_bytes", "d"), column("cycles", "cycles", ",d"),
     column("share, %", "share", ".1f"), column("reference, %", "reference", ".1f"),
-    column("more by", "difference", "+.1f"), column("best way", "window"), column("", "verdict"),
+    column("more by", "difference", "+.1f"), column("best way", "window"), column("verdict", "verdict"),
 )  # fmt: skip
 """Those of traffic whose best figure is known."""
 
