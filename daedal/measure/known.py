@@ -42,7 +42,8 @@ def rows_of(dram: Dram, seed: int, *, lines: int = LINES) -> Iterator[Row]:
         yield {
             "workload": "oracle", "distribution": "uniform", "memory": dram.name, "placement": 0, "row_bytes": width,
             "cycles": best.cycles, "limit_cycles": best.cycles, "limit_in_order_cycles": best.in_order,
-            "share": share, "reference": reference, "difference": difference, "window": str(best.policy), "settings": oracle_of(dram).description.text(),
+            "share": share, "reference": reference, "difference": difference, "window": str(best.policy),
+            "settings": oracle_of(dram).description.text(),
             "verdict": "" if difference >= -TOLERANCE else f"more than {TOLERANCE:g} below its reference",
         }  # fmt: skip
 
