@@ -10,7 +10,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from daedal.cli import cli
-from daedal.measure import suites
+from daedal.hw.config import Config
+from daedal.measure import run_page, suites
+from daedal.measure.run import Setting
 from daedal.measure.run_page import shortened
 from daedal.measure.workloads import WORKLOADS
 
@@ -138,3 +140,20 @@ def test_a_page_in_a_browser_without_a_network(written: Path, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("<svg") == 3 and "Program of the execute unit" in done.stdout
     assert "CONSOLE" not in done.stderr
+
+
+@pytest.mark.rtl
+def test_what_a_page_says_of_its_run(monkeypatch) -> None:
+    """The same page without its waveform, whose model takes minutes to build."""
+    real = run_page.measure
+    monkeypatch.setattr(run_page, "measure", lambda workload, distribution, setting, wave: real(
+        workload, distribution, setting))  # fmt: skip
+    monkeypatch.setattr(run_page, "read_timeline", lambda *_: {"queues": {"tokens": ([0.0, 9.0], [1.0, 2.0])}})
+    setting = Setting(Config.preset("ddr3"), "ideal:latency=33", seed=3)
+    text, run = run_page.report(shortened(WORKLOADS["rm3"], 2), "zipf", setting)
+    assert "Daedal: rm3, zipf, ddr3, ideal:latency=33" in text
+    assert f"{run.row['cycles']:,}" in text and f"{run.row['limit_cycles']:,}" in text
+    assert "ideal: latency 33 cycles, 1 lines per cycle" in text and f"{setting.config.hash:#010x}" in text
+    assert text.count("<svg") == 3 and "instruction 0 code" in text and "level 0 step = 1" in text
+    run.row["verdict"] = "<wrong>"
+    assert '<p class="wrong">&lt;wrong&gt;</p>' in run_page.page_of(run, setting, {}, [run.row])
