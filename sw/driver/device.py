@@ -62,7 +62,8 @@ class Device:
         config
             A configuration, or the name of a preset.
         memory
-            Memory model and options of a simulated machine, as ``"ideal:latency=200,stall=0.1,seed=3"``.
+            Memory model and options of a simulated machine, as ``"ideal:latency=200,stall=0.1,seed=3"`` or
+            ``"litedram-ddr3-x16"``; see docs/memory.md.
         memory_bytes
             Size of the device's memory.
         wave
