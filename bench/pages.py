@@ -53,8 +53,6 @@ def figures(document: dict[str, Any]) -> str:
     parts = []
     if workloads:
         parts.append(f"**Workloads**\n\n{markdown(columns_of('rm1'), with_means(workloads))}")
-        pictures = [("roofline.svg", "Operations per cycle by operations per byte"), ("stalls.svg", "Stalled cycles")]
-        parts += [f"![{what}]({PICTURES.name}/{name})" for name, what in pictures]
     if results.get(ORACLE):
         parts.append(
             f"**The limit on traffic whose best figure is known**\n\n{markdown(columns_of(ORACLE), results[ORACLE])}"
@@ -74,12 +72,14 @@ def main(files: tuple[Path, ...]) -> None:
         text = "\n\n".join(f"{sweep.table(document['results'][SWEEP])}\n\n{about(document)}" for document in swept)
         README.write_text(insert(README.read_text(encoding="utf-8"), SWEEP_BEGIN, text), encoding="utf-8")
     texts = [text for document in documents if (text := figures(document))]
-    if texts:
-        PAGE.write_text(insert(PAGE.read_text(encoding="utf-8"), FIGURES_BEGIN, "\n\n".join(texts)), encoding="utf-8")
     rows = [row for document in documents for suite, found in document["results"].items()
             if suite not in (SWEEP, ORACLE) for row in found]  # fmt: skip
     if rows:
         write_pictures(PICTURES, rows)
+        shown = (("roofline.svg", "Operations per cycle by operations per byte"), ("stalls.svg", "Stalled cycles"))
+        texts += [f"![{what}]({PICTURES.name}/{name})" for name, what in shown]
+    if texts:
+        PAGE.write_text(insert(PAGE.read_text(encoding="utf-8"), FIGURES_BEGIN, "\n\n".join(texts)), encoding="utf-8")
 
 
 if __name__ == "__main__":
