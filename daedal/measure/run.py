@@ -107,6 +107,7 @@ def _add_limit(run: Run, setting: Setting) -> None:
     run.row |= {
         "limit_cycles": found.cycles,
         "limit_in_order_cycles": found.in_order,
+        "limit_in_order_share": found.in_order / run.row["cycles"],
         "limit_share": found.cycles / run.row["cycles"],
         "window": found.window,
     }
