@@ -81,17 +81,19 @@ def build_library(name: str, files: Mapping[str, str], *, flags: Sequence[str] =
     return _cached(f"{name}-{key}.so", files, build)
 
 
-def build_verilated(name: str, verilog: str, files: Mapping[str, str], *, top: str, trace: bool = False) -> Path:
+def build_verilated(
+    name: str, verilog: str, files: Mapping[str, str], *, top: str, trace: bool = False, ours: bool = True
+) -> Path:
     """Compile Verilog and a C++ harness into a shared library, or find it in the cache.
 
     The verilated class is called ``Vmodel`` (header ``Vmodel.h``). With ``trace``, the model can write VCD
-    files. Every harness can include ``coverage.h``; see :mod:`daedal.cosim.coverage`. Otherwise as
-    :func:`build_library`.
+    files. Every harness can include ``coverage.h``; see :mod:`daedal.cosim.coverage`. Verilog that is not ``ours`` is
+    not counted there. Otherwise as :func:`build_library`.
 
     The model takes nearly all of the time, so it is kept for other harnesses.
     """
     find_tool("make")
-    counted = (f"-DDAEDAL_MODEL='\"{coverage.keep_text(verilog)}\"'",) if coverage.is_wanted() else ()
+    counted = (f"-DDAEDAL_MODEL='\"{coverage.keep_text(verilog)}\"'",) if ours and coverage.is_wanted() else ()
     flags = [*COMPILE_FLAGS, "-I..", *counted]
     options = [
         "--cc", "--top-module", top, "--prefix", "Vmodel", "--Mdir", "obj", "-O3",

@@ -22,7 +22,9 @@ def build_dram(
     """
     generated = generate(dram, ports, checks=checks, wrong=wrong)
     files = {**INTERFACE, **read_sources(HERE, "model.cpp"), "dram_ports.h": ports_header(generated.description)}
-    library = build_verilated(f"{dram.name}-{ports}", generated.verilog, files, top=generated.description.top)
+    library = build_verilated(
+        f"{dram.name}-{ports}", generated.verilog, files, top=generated.description.top, ours=False
+    )
     return library, generated.description
 
 
