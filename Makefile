@@ -47,8 +47,9 @@ lint: $(INSTALLED)  ## check style, format and types
 	@status=0; for check in "ruff check" "ruff format --check --quiet" "mypy"; do \
 	  echo "$$check"; $(BIN)/$$check || status=1; done; exit $$status
 
-bench: $(INSTALLED)  ## measure throughput and size; table, and build/bench.json
+bench: $(INSTALLED)  ## measure workloads, throughput and size; tables, build/workloads.json, build/bench.json
 	@mkdir -p build
+	@$(if $(ARGS),,$(BIN)/daedal bench --json build/workloads.json)
 	@$(BIN)/python -m bench --json build/bench.json $(ARGS)
 
 wheel: $(INSTALLED)  ## build a wheel in dist/

@@ -12,6 +12,7 @@ import click
 from bench import picture
 from bench.__main__ import SUITES
 from bench.report import Row, Suite
+from daedal.measure.table import markdown
 
 BEGIN, END = "<!-- figures: made by python -m bench.figures -->", "<!-- end of figures -->"
 """What stands between these lines is replaced."""
@@ -22,10 +23,7 @@ PICTURE = PAGE.with_name("levels.svg")
 
 def table(suite: Suite, rows: list[Row]) -> str:
     """The rows as a table in Markdown, with the columns that the suite has on the screen."""
-    heads = [column.heading or "goal" for column in suite.columns]
-    lines = [heads, ["--:" if column.form else "---" for column in suite.columns]]
-    lines += [[column.text(row).replace("|", "\\|") for column in suite.columns] for row in rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return markdown(suite.columns, rows)
 
 
 def section(document: dict[str, Any]) -> str:

@@ -5,7 +5,6 @@ import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,11 @@ from rich.table import Table
 
 from bench.options import Options
 from daedal.cosim.memory_spec import MemorySpec
+from daedal.measure.document import processor, versions
+from daedal.measure.table import Column, column
 from daedal.version import __version__
+
+__all__ = ["Column", "Row", "Suite", "against", "column", "facts", "save", "say", "show"]
 
 Row = dict[str, Any]
 """One result, as it stands in the JSON file."""
@@ -29,27 +32,6 @@ _WIDTH = 130
 
 _console = Console(width=None if sys.stdout.isatty() else _WIDTH)
 _progress = Console(stderr=True)
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table: its heading, the name of its value in a row, and how the value is written."""
-
-    heading: str
-    key: str
-    form: str = ""
-
-    def text(self, row: Row) -> str:
-        """The value in ``row``, or a dash if there is none."""
-        value = row.get(self.key)
-        if value is None or value == "":
-            return "–"
-        return format(value, self.form) if self.form else str(value)
-
-
-def column(heading: str, key: str, form: str = "") -> Column:
-    """A column; with a ``form`` (of :func:`format`), a number's."""
-    return Column(heading, key, form)
 
 
 @dataclass(frozen=True)
@@ -105,8 +87,8 @@ def facts(options: Options) -> Row:
         "data_seed": options.seed,
         "table_placement": "first fit from the bottom of an empty memory",
         "placement_seeds": list(range(1, options.place_seeds + 1)),
-        "tools": {"python": platform.python_version(), **_versions()},
-        "processor": _processor(),
+        "tools": {"python": platform.python_version(), **versions(_TOOLS)},
+        "processor": processor(),
         "quick": options.quick,
     }
 
@@ -116,23 +98,3 @@ def save(path: Path, options: Options, results: Mapping[str, Sequence[Row]]) -> 
     document = {"schema": SCHEMA, "facts": facts(options), "results": dict(results)}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in _TOOLS:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = "not installed"
-    return found
-
-
-def _processor() -> str:
-    """The processor's model, where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return f"{models[0]}, {len(models)} threads" if models else platform.machine()

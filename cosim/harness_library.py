@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from daedal.cosim.build import build_verilated, read_sources
 from daedal.cosim.litedram import INTERFACE, Description
@@ -16,8 +17,8 @@ from daedal.hw.isa.launch import Counter
 
 _SOURCES = (
     "api.cpp", "bus_rules.h", "counts.h", "dram_memory.cpp", "dram_memory.h", "errors.h", "ideal_memory.cpp",
-    "ideal_memory.h", "lite.h", "memory.h", "pins.h", "random.h", "ring.h", "simulation.cpp", "simulation.h",
-    "storage.h",
+    "ideal_memory.h", "lite.h", "memory.h", "pins.h", "random.h", "recorder.h", "ring.h", "simulation.cpp",
+    "simulation.h", "storage.h",
 )  # fmt: skip
 
 COUNTED = (Counter.CYCLES, Counter.LINES_READ, Counter.LINES_WRITTEN, Counter.BYTES_WRITTEN)
@@ -38,6 +39,8 @@ _FUNCTIONS = {
     "daedal_cycle": (_U64, (_SELF,)),
     "daedal_counts": (ctypes.c_int, (_SELF, ctypes.POINTER(_U64))),
     "daedal_traffic": (None, (_SELF, ctypes.POINTER(_U64))),
+    "daedal_record": (None, (_SELF, ctypes.c_int)),
+    "daedal_recorded": (_U64, (_SELF, ctypes.POINTER(_SELF))),
     "daedal_trace": (ctypes.c_int, (_SELF, _TEXT)),
     "daedal_stop_trace": (None, (_SELF,)),
     "daedal_error": (_TEXT, (_SELF,)),
@@ -53,6 +56,15 @@ class Traffic(NamedTuple):
     lines_written: int
     idle: int
     longest: int
+
+
+BURST = np.dtype([("cycle", "<u8"), ("address", "<u8"), ("beats", "<u4"), ("port", "<u4")])
+"""A burst that the core asked for: when its address was taken, the address as memory sees it, its lines, the read port
+or ``WRITE_PORT``.
+"""
+
+WRITE_PORT = 0xFFFFFFFF
+"""What bursts of the write port have as their port."""
 
 
 class DramCounts(NamedTuple):
@@ -190,6 +202,17 @@ class Harness:
         values = (_U64 * len(Traffic._fields))()
         self._library.daedal_traffic(self._handle(), values)
         return Traffic(*values)
+
+    def record(self, on: bool) -> None:
+        """Begin anew to keep the bursts that the core asks for, or stop."""
+        self._library.daedal_record(self._handle(), on)
+
+    def recorded(self) -> NDArray[np.void]:
+        """The bursts since then, as ``BURST``, in the order in which their addresses were taken."""
+        first = _SELF()
+        count = self._library.daedal_recorded(self._handle(), ctypes.byref(first))
+        raw = ctypes.string_at(first.value, count * BURST.itemsize) if count and first.value else b""
+        return np.frombuffer(raw, BURST)
 
     def trace(self, path: str) -> None:
         """Write waveforms to this file from here on; OSError if it cannot be written."""

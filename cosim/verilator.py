@@ -3,6 +3,9 @@
 import time
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from daedal.cosim.harness_library import DramCounts, Harness, Traffic, build_harness
 from daedal.cosim.litedram.fit import dram_behind
 from daedal.cosim.memory_spec import MemorySpec
@@ -107,6 +110,14 @@ class VerilatorTarget:
     def traffic(self) -> Traffic:
         """Lines that moved on the memory ports since the last call, and cycles in which none did."""
         return self._harness.traffic()
+
+    def record(self, on: bool = True) -> None:
+        """Begin anew to keep the bursts that the core asks for, or stop."""
+        self._harness.record(on)
+
+    def recorded(self) -> NDArray[np.void]:
+        """The bursts since :meth:`record`, as ``BURST`` of :mod:`daedal.cosim.harness_library`."""
+        return self._harness.recorded()
 
     def dram_counts(self) -> DramCounts | None:
         """What the DRAM did so far; None without one."""

@@ -78,6 +78,15 @@ void daedal_traffic(Simulation *simulation, std::uint64_t *values) {
   values[3] = traffic.longest;
 }
 
+// Begins (or ends) to keep the bursts that the core asks for.
+void daedal_record(Simulation *simulation, int on) { simulation->recorder().set(on != 0); }
+
+// Their number, and where they are until the clock goes on.
+std::uint64_t daedal_recorded(Simulation *simulation, const daedal::RecordedBurst **bursts) {
+  *bursts = simulation->recorder().bursts().data();
+  return simulation->recorder().bursts().size();
+}
+
 // Fills words that the DRAM read and wrote, words compared with what was stored, and refreshes; 0 without a DRAM.
 int daedal_dram_counts(Simulation *simulation, std::uint64_t *values) {
   return simulation->memory().dram_counts(values);

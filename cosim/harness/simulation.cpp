@@ -24,7 +24,8 @@ Simulation::Simulation(std::uint64_t memory_bytes)
       pins_(bind_pins(*model_)),
       storage_(memory_bytes),
       counts_(storage_),
-      host_(pins_, counts_) {
+      host_(pins_, counts_),
+      recorder_(pins_) {
 #if VM_TRACE
   context_.traceEverOn(true);
 #endif
@@ -50,6 +51,7 @@ void Simulation::clock() {
   dump(0);
   memory_->sample(cycle_);
   host_.sample(cycle_);
+  recorder_.sample(cycle_);
   model_->clk = 1;
   model_->eval();
   dump(1);

@@ -15,6 +15,7 @@
 #include "lite.h"
 #include "memory.h"
 #include "pins.h"
+#include "recorder.h"
 #include "storage.h"
 #include "verilated.h"
 #if VM_TRACE
@@ -42,6 +43,7 @@ class Simulation {
   Storage &storage() { return storage_; }
   Memory &memory() { return *memory_; }
   Counts &counts() { return counts_; }
+  Recorder &recorder() { return recorder_; }
   const Errors &errors() const { return errors_; }
   std::uint64_t cycle() const { return cycle_; }
 
@@ -60,6 +62,7 @@ class Simulation {
   Counts counts_;
   std::unique_ptr<Memory> memory_;
   LiteMaster host_;
+  Recorder recorder_;
   std::uint64_t cycle_ = 0;
 #if VM_TRACE
   std::unique_ptr<VerilatedVcdC> trace_;

@@ -1,0 +1,171 @@
+"""``daedal bench``: measure workloads on simulated hardware against the limit of the memory behind it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from daedal.cli._options import FileError, config_option
+from daedal.hw.config import Config
+
+if TYPE_CHECKING:
+    from daedal.measure.run import Row
+    from daedal.measure.suites import Order
+
+FILE_WIDTH = 170
+"""Columns of a table where there is no terminal to fit."""
+
+
+class _Names(click.ParamType[str]):
+    """Names of a table that is looked up only when one is given, for that takes a second."""
+
+    name = "name"
+    table = "SUITES"
+
+    def convert(self, value: str, parameter: click.Parameter | None, context: click.Context | None) -> str:
+        from daedal.measure import suites
+
+        names = list(getattr(suites, self.table))
+        if value not in names:
+            self.fail(f"{value!r} is not one of {', '.join(names)}", parameter, context)
+        return value
+
+
+class Workloads(_Names):
+    """A workload's name."""
+
+    table = "WORKLOADS"
+
+
+def check_memory(context: click.Context, parameter: click.Parameter, memory: str) -> str:
+    """That there is such a memory model."""
+    from daedal.cosim.memory_spec import MemorySpec
+
+    try:
+        MemorySpec.parse(memory)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return memory
+
+
+def _memories(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> Sequence[str]:
+    return [check_memory(context, parameter, memory) for memory in given]
+
+
+@click.command()
+@click.argument("suites", nargs=-1, type=_Names(), metavar="[SUITE]...")
+@click.option(
+    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the rows to this file."
+)
+@click.option("--memory", "memories", multiple=True, default=["ideal"], show_default=True, callback=_memories,
+              help="Memory model and options; repeatable.")  # fmt: skip
+@config_option("The machine; left out, the preset whose bus is as wide as the memory's.", default=None)
+@click.option("--placements", default=1, show_default=True, type=click.IntRange(1, 64),
+              help="Placements of tables (and of hot rows in them), each a row.")  # fmt: skip
+@click.option("--distribution", "distributions", multiple=True, metavar="NAME",
+              type=click.Choice(["uniform", "zipf", "fixed", "stride", "sorted"]),
+              help="uniform, zipf, fixed, stride or sorted; repeatable. Left out: uniform and zipf.")  # fmt: skip
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Start of all random data.")
+@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), envvar="DAEDAL_DATA",
+              help="Folder with real data (or the variable DAEDAL_DATA); without it, stand-ins.")  # fmt: skip
+@click.option("--pictures", type=click.Path(path_type=Path, file_okay=False), help="Write pictures to this folder.")
+@click.option("--no-host", is_flag=True, help="Do not measure PyTorch beside it.")
+@click.option("--quick", is_flag=True, help="Small workloads, only to see that they run.")
+@click.pass_context
+def command(
+    context: click.Context,
+    suites: Sequence[str],
+    json_file: Path | None,
+    memories: Sequence[str],
+    config: Config | None,
+    placements: int,
+    distributions: Sequence[str],
+    seed: int,
+    data: Path | None,
+    pictures: Path | None,
+    no_host: bool,
+    quick: bool,
+) -> None:
+    """Measure SUITEs on the simulated RTL: a workload each, `sweep` (widths of rows) or `oracle` (the limit itself).
+
+    \b
+    rm1 rm2 rm3      recommenders: 8, 4, 2 tables (rm3 weighted)
+    kaggle           one row of each of 26 tables
+    wide1            26 tables of one column
+    text             words of Python's help topics
+    reuse21 reuse22  indices reused as in production-like data
+    gather           rows of one table, unchanged
+
+    Left out: all workloads. "of limit" is the least cycles in which the memory can move the same lines if no request
+    depends on another, divided by the cycles taken; "pins" is the share of what the memory's pins can move, all
+    lines counted, and "rows only" the same for the bytes of looked-up rows. "PyTorch" and "FBGEMM" are the shares of
+    this computer's memory bandwidth (a triad's, in the same run) that the same operation reaches here.
+
+    Ends with status 1 if a result is not PyTorch's or something else is broken.
+    """  # noqa: D301 (click keeps the lines below \b as they are)
+    from daedal.measure import suites as measured
+
+    try:
+        machines = measured.machines(config, memories)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    order = measured.Order(machines, tuple(distributions), placements, seed, data, quick, not no_host)
+    results = _run(list(suites) or list(measured.DEFAULT), order, json_file)
+    _show(results, order)
+    rows = [row for found in results.values() for row in found]
+    if pictures is not None:
+        from daedal.measure.pictures import write_pictures
+
+        for path in write_pictures(pictures, rows):
+            click.echo(f"picture: {path}")
+    wrong = [row for row in rows if measured.is_broken(row)]
+    for row in wrong:
+        click.echo(f"{row['workload']} on {row['memory']}: {row['verdict']}", err=True)
+    context.exit(1 if wrong else 0)
+
+
+def _run(suites: Sequence[str], order: "Order", json_file: Path | None) -> "dict[str, list[Row]]":
+    """The rows of each suite, with progress on the standard error; the file is written after each row."""
+    from rich.console import Console
+
+    from daedal.measure.document import facts, save
+    from daedal.measure.suites import run
+
+    about = facts(order.machines, seed=order.seed, placements=order.placements, quick=order.quick)
+    console = Console(stderr=True)
+    results: dict[str, list[Row]] = {suite: [] for suite in suites}
+    with console.status("starting") as status:
+
+        def say(text: str) -> None:
+            status.update(text)
+            if not console.is_terminal:
+                console.print(text, highlight=False)
+
+        for suite in results:
+            for row in run(suite, order, say):
+                results[suite].append(row)
+                if json_file is not None:
+                    try:
+                        save(json_file, about, results)
+                    except OSError as error:
+                        raise FileError(f"{json_file} cannot be written: {error.strerror}") from error
+    return results
+
+
+def _show(results: "dict[str, list[Row]]", order: "Order") -> None:
+    """One table for all workloads, one each for the other suites, and the settings of the memories."""
+    from daedal.cosim.memory_spec import MemorySpec
+    from daedal.measure.suites import ORACLE, SWEEP, columns_of
+    from daedal.measure.table import show, with_means
+
+    named = ", ".join(dict.fromkeys(f"{config.name} {config.hash:#010x}" for config, _ in order.machines))
+    workloads = [row for suite, rows in results.items() if suite not in (ORACLE, SWEEP) for row in rows]
+    for suite, rows in (("workloads", workloads), *((name, results.get(name, [])) for name in (SWEEP, ORACLE))):
+        if rows:
+            show(f"{suite} ({named}, seed {order.seed})", columns_of(suite), with_means(rows), width=FILE_WIDTH)
+    found = [row["settings"] for row in results.get(ORACLE, []) if "settings" in row]
+    if set(results) != {ORACLE}:
+        found += [MemorySpec.parse(memory).settings(config.ports) for config, memory in order.machines]
+    for settings in dict.fromkeys(found):
+        click.echo(f"memory: {settings}")

@@ -1,0 +1,73 @@
+"""``daedal report``: one HTML page of a run."""
+
+from pathlib import Path
+
+import click
+
+from daedal.cli._options import FileError, config_option, write_bytes
+from daedal.cli.bench import Workloads, check_memory
+from daedal.hw.config import Config
+
+
+@click.command()
+@click.argument("workload", type=Workloads(), default="rm2", metavar="[WORKLOAD]")
+@click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="The page.")
+@click.option("--memory", default="ideal", show_default=True, callback=check_memory, help="Memory model and options.")
+@config_option("The machine; left out, the preset whose bus is as wide as the memory's.", default=None)
+@click.option("--distribution", default="uniform", show_default=True,
+              type=click.Choice(["uniform", "zipf", "fixed", "stride", "sorted"]),
+              help="Of the indices, for workloads without indices of their own.")  # fmt: skip
+@click.option("--placement", default=0, show_default=True, type=click.IntRange(0), help="Placement of tables.")
+@click.option("--batch", default=4, show_default=True, type=click.IntRange(1),
+              help="Bags over each table (lookups of a gather: 64 times that); waveforms are large.")  # fmt: skip
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Start of all random data.")
+@click.option("--data", type=click.Path(path_type=Path, exists=True, file_okay=False), envvar="DAEDAL_DATA",
+              help="Folder with real data (or the variable DAEDAL_DATA); without it, stand-ins.")  # fmt: skip
+@click.option("--json", "json_file", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              help="A result of `daedal bench`, whose table and pictures go into the page.")  # fmt: skip
+@click.pass_context
+def command(
+    context: click.Context,
+    workload: str,
+    output: str,
+    memory: str,
+    config: Config | None,
+    distribution: str,
+    placement: int,
+    batch: int,
+    seed: int,
+    data: Path | None,
+    json_file: Path | None,
+) -> None:
+    """Run WORKLOAD (rm2 if left out) on the simulated RTL and write one HTML page of the run.
+
+    The page has the figures, the stalls, pictures, queues and ports over time, and the program of both units. It
+    needs nothing else: no file, no network. The run is traced, hence short.
+
+    Ends with status 1 if the result is not PyTorch's.
+    """
+    from rich.console import Console
+
+    from daedal.measure.document import load
+    from daedal.measure.run import Setting
+    from daedal.measure.run_page import report, shortened
+    from daedal.measure.suites import machines
+    from daedal.measure.workloads import OWN, WORKLOADS
+
+    try:
+        others = [row for rows in load(json_file)["results"].values() for row in rows] if json_file else []
+    except ValueError as error:
+        raise FileError(f"{json_file} cannot be used: {error}") from error
+    chosen = WORKLOADS[workload]
+    short = shortened(chosen, 64 * batch if chosen.mode == "gather" else batch)
+    try:
+        ((machine, _),) = machines(config, [memory])
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    setting = Setting(machine, memory, placement, seed, data)
+    with Console(stderr=True).status(f"running {workload} with a waveform (the model is built the first time)"):
+        text, run = report(short, OWN if chosen.source else distribution, setting, others)
+    write_bytes(output, text.encode())
+    if run.row["verdict"]:
+        click.echo(f"{workload}: {run.row['verdict']}", err=True)
+    context.exit(1 if run.row["verdict"] else 0)

@@ -1,0 +1,110 @@
+"""The least cycles in which a memory model can move the lines of a launch, if no request depends on another."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daedal.cosim.harness_library import BURST, WRITE_PORT
+from daedal.cosim.litedram import Dram
+from daedal.cosim.memory_spec import MemorySpec
+from daedal.cosim.oracle import oracle_of, requests_of
+from daedal.driver.record import RECORD_BYTES, Stats
+from daedal.driver.tables import Table
+from daedal.errors import DaedalError
+from daedal.hw.config import Config
+from daedal.hw.isa.mapping import place_of
+
+
+class TrafficError(DaedalError):
+    """The bursts on the memory ports are not what the machine counted. A defect of Daedal's."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The best of what was tried: its cycles, which way of reordering that was, and the cycles of the best way that
+    keeps the order in each bank.
+    """
+
+    cycles: int
+    window: str
+    in_order: int
+
+
+def launch_bursts(bursts: NDArray[np.void], stats: Stats, config: Config) -> NDArray[np.void]:
+    """The bursts of one launch without those of its completion record, which come last and are no work.
+
+    Raises TrafficError if their lines are not those that the machine counted.
+    """
+    writes = np.flatnonzero(bursts["port"] == WRITE_PORT)
+    keep = np.ones(len(bursts), bool)
+    record, lines = RECORD_BYTES // config.bus_bytes, 0
+    for position in writes[::-1]:
+        if lines == record:
+            break
+        keep[position] = False
+        lines += int(bursts["beats"][position])
+    kept = bursts[keep]
+    found = lines_of(kept)
+    if lines != record or found != (stats.lines_read, stats.lines_written):
+        raise TrafficError(
+            f"the memory ports must move {stats.lines_read} lines in and {stats.lines_written} out, as the machine "
+            f"counted, not {found[0]} and {found[1]} (and {lines} of the record's {record}): this is a defect"
+        )
+    return kept
+
+
+def lines_of(bursts: NDArray[np.void]) -> tuple[int, int]:
+    """Lines read and lines written by these bursts."""
+    assert bursts.dtype == BURST
+    written = int(bursts["beats"][bursts["port"] == WRITE_PORT].sum())
+    return int(bursts["beats"].sum()) - written, written
+
+
+def lines_of_tables(bursts: NDArray[np.void], tables: Iterable[Table], config: Config) -> int:
+    """Lines that these bursts read out of these tables.
+
+    A table has superblocks of its own, inside of which its mapping class moves addresses: so a burst's address tells.
+    """
+    reads = bursts[bursts["port"] != WRITE_PORT]
+    found = 0
+    for table in tables:
+        start, size = place_of(table.address), table.rows * table.pitch
+        end = start + -(-size // config.superblock_bytes) * config.superblock_bytes
+        found += int(reads["beats"][(reads["address"] >= start) & (reads["address"] < end)].sum())
+    return found
+
+
+def limit_of(bursts: NDArray[np.void], memory: str) -> Limit:
+    """The limit of a launch's bursts on this memory model."""
+    dram = dram_of(memory)
+    if dram is None:
+        return ideal_limit(*lines_of(bursts), MemorySpec.parse(memory))
+    requests = requests_of(bursts["address"], bursts["beats"], bursts["port"] == WRITE_PORT, dram.word_bytes)
+    best = oracle_of(dram).best(requests)
+    return Limit(best.cycles, str(best.policy), best.in_order)
+
+
+def dram_of(memory: str) -> Dram | None:
+    """The DRAM of a memory model with its options, or None for one without."""
+    return MemorySpec.parse(memory).dram
+
+
+def lines_per_cycle(memory: str) -> float:
+    """Lines that the memory's pins can move in a cycle."""
+    return MemorySpec.parse(memory).lines
+
+
+def ideal_limit(read: int, written: int, spec: MemorySpec) -> Limit:
+    """The limit of memory ``ideal``: all writes first, while the first read waits for its latency.
+
+    Every line takes its share of a cycle; a read cannot come before its latency is over, nor can the last write be
+    acknowledged. Stalls and pauses of the model are left out: this is what it could do at best.
+    """
+    moving = ceil((read + written) / spec.lines)
+    first_reads = spec.latency + ceil(read / spec.lines)
+    last_write = ceil(written / spec.lines) + spec.latency if written else 0
+    cycles = max(moving, first_reads, last_write)
+    return Limit(cycles, "any", cycles)

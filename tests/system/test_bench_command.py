@@ -1,0 +1,159 @@
+"""``daedal bench`` and ``daedal report`` as commands."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from daedal.cli import cli
+from daedal.hw.config import Config
+from daedal.measure import run_page, suites
+from daedal.measure.run import Setting
+from daedal.measure.run_page import shortened
+from daedal.measure.workloads import WORKLOADS
+
+WANTED = {"workload", "distribution", "config", "memory", "placement", "cycles", "limit_cycles", "limit_share",
+          "line_share", "row_share", "stalls"}  # fmt: skip
+
+
+def invoke(*words: str) -> Result:
+    return CliRunner().invoke(cli, words)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["bench", "nonsense"],
+        ["bench", "--memory", "slow"],
+        ["bench", "--distribution", "normal"],
+        ["bench", "--placements", "0"],
+        ["bench", "--config", "huge"],
+        ["bench", "--data", "nowhere"],
+        ["bench", "--memory", "litedram-ddr3-x16", "--config", "wide"],
+        ["report", "--memory", "litedram-ddr3-x64", "--config", "ddr3"],
+        ["report", "sweep"],
+        ["report", "--memory", "ideal:latency=0"],
+    ],
+)
+def test_wrong_usage_is_status_2(wrong) -> None:
+    assert invoke(*wrong).exit_code == 2
+
+
+@pytest.mark.parametrize(("verdict", "status"), [("", 0), ("3 rows were read for 4 indices", 1)])
+def test_status_and_json(monkeypatch, tmp_path: Path, verdict, status) -> None:
+    row = {"suite": "rm2", "workload": "rm2", "memory": "ideal", "bit_exact": True, "cycles": 5, "verdict": verdict}
+    monkeypatch.setattr(suites, "run", lambda suite, order, say: iter([row]))
+    result = invoke("bench", "rm2", "--json", str(tmp_path / "new" / "x.json"))
+    assert result.exit_code == status
+    found = json.loads((tmp_path / "new" / "x.json").read_text())
+    assert found["results"] == {"rm2": [row]} and found["schema"] == 1
+    assert (verdict in result.output) == bool(verdict) or not verdict
+
+
+def test_a_file_that_cannot_be_written(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(suites, "run", lambda suite, order, say: iter([{"workload": "rm2"}]))
+    (tmp_path / "file").write_text("")
+    result = invoke("bench", "rm2", "--json", str(tmp_path / "file" / "x.json"))
+    assert result.exit_code == 1 and "cannot be written" in result.output
+
+
+@pytest.mark.rtl
+@pytest.mark.slow
+def test_small_workloads_on_the_rtl(tmp_path: Path) -> None:
+    names = ["rm3", "kaggle", "text", "reuse21", "gather"]
+    result = invoke("bench", *names, "--quick", "--no-host", "--distribution", "stride", "--placements", "2",
+                    "--json", str(tmp_path / "x.json"))  # fmt: skip
+    assert result.exit_code == 0, result.output
+    found = json.loads((tmp_path / "x.json").read_text())["results"]
+    assert list(found) == names
+    for name in names:
+        assert [row["placement"] for row in found[name]] == [0, 1]
+        for row in found[name]:
+            assert row.keys() >= WANTED
+            assert row["bit_exact"] is True and row["rows"] == row["lookups"] and row["launches"] == 1
+            assert 0 < row["row_share"] < row["line_share"] < 1
+            assert row["limit_cycles"] >= row["lines_read"] + row["lines_written"]
+            assert row["limit_share"] == pytest.approx(row["limit_cycles"] / row["cycles"])
+    assert {row["distribution"] for row in found["text"]} == {"own"}
+    assert {row["distribution"] for row in found["rm3"]} == {"stride"}
+    assert {row["data"] for row in found["reuse21"]} == {"stand-in: zipf"}
+
+
+@pytest.mark.rtl
+def test_a_result_that_is_not_pytorchs_is_an_error(monkeypatch) -> None:
+    from daedal.measure import run
+
+    monkeypatch.setattr(run, "first_difference", lambda ours, theirs: "element [0]")
+    result = invoke("bench", "gather", "--quick", "--no-host", "--distribution", "fixed")
+    assert result.exit_code == 1
+    assert "not PyTorch's: element [0]" in result.output
+
+
+def test_a_short_workload_is_still_the_workload() -> None:
+    assert shortened(WORKLOADS["text"], 4).batch == 4
+    assert shortened(WORKLOADS["rm1"], 4).tables == WORKLOADS["rm1"].tables
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    result = invoke("report", "gather", "--batch", "1", "-o", str(path))
+    assert result.exit_code == 0, result.output
+    return path
+
+
+@pytest.mark.rtl
+@pytest.mark.slow
+def test_a_page_of_a_run(written: Path) -> None:
+    text = written.read_text()
+    assert text.count("<svg") == 3
+    assert "instruction" in text or "event" in text
+    assert "Equal to PyTorch, bit for bit." in text
+    for heading in ("Queues and ports over time", "Program of the access unit", "Roofline"):
+        assert heading in text
+    assert not re.search(r"""<(script|link|iframe)|@import|https?://(?!www\.w3\.org/)""", text)
+
+
+@pytest.mark.rtl
+@pytest.mark.slow
+def test_a_page_in_a_browser_without_a_network(written: Path, tmp_path: Path) -> None:
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome-headless-shell")
+    browser = next((found for name in names if (found := shutil.which(name))), None)
+    if browser is None:
+        pytest.skip(f"none of {', '.join(names)} is installed")
+    # A proxy that nothing listens to: whatever the page asked for would fail and be logged.
+    options = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--proxy-server=127.0.0.1:9",
+        f"--user-data-dir={tmp_path}",
+    ]
+    done = subprocess.run(
+        [browser, *options, "--enable-logging=stderr", "--dump-dom", written.as_uri()],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("<svg") == 3 and "Program of the execute unit" in done.stdout
+    assert "CONSOLE" not in done.stderr
+
+
+@pytest.mark.rtl
+def test_what_a_page_says_of_its_run(monkeypatch) -> None:
+    """The same page without its waveform, whose model takes minutes to build."""
+    real = run_page.measure
+    monkeypatch.setattr(run_page, "measure", lambda workload, distribution, setting, wave: real(
+        workload, distribution, setting))  # fmt: skip
+    monkeypatch.setattr(run_page, "read_timeline", lambda *_: {"queues": {"tokens": ([0.0, 9.0], [1.0, 2.0])}})
+    setting = Setting(Config.preset("ddr3"), "ideal:latency=33", seed=3)
+    text, run = run_page.report(shortened(WORKLOADS["rm3"], 2), "zipf", setting)
+    assert "Daedal: rm3, zipf, ddr3, ideal:latency=33" in text
+    assert f"{run.row['cycles']:,}" in text and f"{run.row['limit_cycles']:,}" in text
+    assert "ideal: latency 33 cycles, 1 lines per cycle" in text and f"{setting.config.hash:#010x}" in text
+    assert text.count("<svg") == 3 and "instruction 0 code" in text and "level 0 step = 1" in text
+    run.row["verdict"] = "<wrong>"
+    assert '<p class="wrong">&lt;wrong&gt;</p>' in run_page.page_of(run, setting, {}, [run.row])
