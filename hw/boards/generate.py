@@ -48,10 +48,14 @@ def generate(
     board: str, config: Config | None = None, *, simulated: bool = False, serial: str = "bytes",
     memory_bytes: int = SIMULATED_BYTES, core_hz: float | None = None,
 ) -> Generated:  # fmt: skip
-    """The system of ``board`` around a core of ``config`` (the board's own if None).
+    """The system of a board around a core.
 
     Parameters
     ----------
+    board
+        Its name.
+    config
+        The core; the board's own if None.
     simulated
         With models in place of pins: clocks (``sys_clk``, ``sys_rst``), SDRAM and serial line.
     serial

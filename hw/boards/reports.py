@@ -25,7 +25,7 @@ def make(description: dict[str, Any], flow: Flow, work: Path, run: str, *, route
     """
     log = (work / run / "nextpnr.log").read_text(encoding="utf-8", errors="replace")
     used = utilisation(log)
-    clocks, limits = (read_clocks(work / run / REPORT) if routed else (estimates(log), {}))
+    clocks, limits = read_clocks(work / run / REPORT) if routed else (estimates(log), {})
     core = "core" if "core" in clocks else "sys"
     return {
         "schema": 1,
@@ -37,9 +37,7 @@ def make(description: dict[str, Any], flow: Flow, work: Path, run: str, *, route
         "clocks": clocks,
         "limits": limits,
         **{name: sum(used.get(cell, (0, 0))[0] for cell in cells) for name, cells in flow.resources.items()},
-        "available": {
-            name: sum(used.get(cell, (0, 0))[1] for cell in cells) for name, cells in flow.resources.items()
-        },
+        "available": {name: sum(used.get(cell, (0, 0))[1] for cell in cells) for name, cells in flow.resources.items()},
         "units": units(work / CELLS),
         "routed": routed,
     }

@@ -24,9 +24,9 @@ def add_daedal(soc: Any, config: Config, *, clock_domain: str = "sys", origin: i
     """Put a core into a LiteX SoC that has an SDRAM (``soc.add_sdram(…)`` under the name ``sdram``).
 
     Its registers are the region ``daedal`` of the SoC's bus, at ``origin`` or where LiteX puts them. Its memory ports
-    go to ports of LiteDRAM's crossbar: addresses that the core sees are those inside of the SDRAM, from 0 up. ``l2_cache_size``
-    of ``add_sdram`` must be 0, since the core does not look into that cache. The caller adds the core's source:
-    ``core.add_source(platform, folder)``.
+    go to ports of LiteDRAM's crossbar: addresses that the core sees are those inside of the SDRAM, from 0 up.
+    ``l2_cache_size`` of ``add_sdram`` must be 0, since the core does not look into that cache. The caller adds the
+    core's source: ``core.add_source(platform, folder)``.
 
     Raises InvalidConfig if pages and banks of ``config`` are not those of the SDRAM.
     """
@@ -63,8 +63,8 @@ def check_mapping(config: Config, controller: Any) -> None:
     }
     if 8 * config.bus_bytes < controller.interface.data_width:
         raise InvalidConfig(
-            f"bus_bytes of configuration {config.name} must be at least {controller.interface.data_width // 8}, which the board's "
-            f"memory moves at a time, not {config.bus_bytes}"
+            f"bus_bytes of configuration {config.name} must be at least {controller.interface.data_width // 8}, "
+            f"which the board's memory moves at a time, not {config.bus_bytes}"
         )
     for name, value in wanted.items():
         if getattr(config, name) != value:
