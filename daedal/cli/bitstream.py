@@ -38,7 +38,8 @@ def command(
 
 def _table(report: dict[str, Any]) -> str:
     """The report, for people."""
-    lines = [f"{name:5} {report[name]:7} of {report['available'][name]:7}" for name in ("lut", "ff", "bram", "dsp")]
+    lines = [f"{name:5} {report[name]:7} of {report['available'][name]:7}" for name in report["available"]]
+    lines.append(f"ff    {report['ff']:7}")
     lines += [
         f"clock {name}: {clock['mhz']} MHz, wanted {clock['wanted_mhz']}" for name, clock in report["clocks"].items()
     ]

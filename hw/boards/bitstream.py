@@ -9,7 +9,7 @@ from typing import Any
 
 from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge
 from daedal.hw.boards import find_board, reports, tools
-from daedal.hw.boards.flows import CELLS, FLOWS, NETLIST, REPORT, YOSYS, Flow
+from daedal.hw.boards.flows import FLOWS, LOGIC, NETLIST, REPORT, YOSYS, Flow
 from daedal.hw.boards.generate import Generated, generate
 from daedal.hw.config import Config
 
@@ -103,7 +103,7 @@ def _route(work: Path, design: Generated, flow: Flow, part: tuple[str, ...], rou
     failed = tools.run(flow.route, options + ([] if route else ["--no-route"]), fresh, "nextpnr.log", timeout=TIMEOUT)
     over = reports.overfull(fresh / "nextpnr.log")
     if over:
-        raise DesignTooLarge(reports.large_message(design.description, over, work / CELLS))
+        raise DesignTooLarge(reports.large_message(design.description, over, work / LOGIC))
     if failed:
         said = tools.telling_lines(fresh / "nextpnr.log")
         raise BuildFailed(f"{flow.route} failed: {said} (log: {fresh}/nextpnr.log)")
