@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 import sysconfig
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from daedal.cosim.toolchain import find_verilator
-from daedal.errors import InvalidConfig, UnknownBoard
+from daedal.errors import InvalidConfig, ToolchainNotFound, UnknownBoard
 from daedal.hw.boards import BOARDS, find_board
 from daedal.hw.boards.board import Dram
 from daedal.hw.boards.generate import Generated, generate
@@ -133,6 +134,13 @@ def test_a_board_is_described(name: str) -> None:
 def test_a_core_must_go_with_the_memory(change: dict[str, int], message: str) -> None:
     with pytest.raises(InvalidConfig, match=message):
         generate("ecpix5", replace(small("ecpix5"), **change))
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "litex_boards.platforms", None)
+    monkeypatch.delitem(sys.modules, "daedal.hw.boards.ulx3s", raising=False)
+    with pytest.raises(ToolchainNotFound, match=r"litex_boards.* must be installed .* pip install daedal\[boards\]"):
+        find_board("ulx3s")
 
 
 def test_an_unknown_board_is_named() -> None:
