@@ -20,6 +20,9 @@ CORE_DOMAIN = "core"
 MEMORY_ORIGIN, REGISTERS_ORIGIN = 0x4000_0000, 0x8000_0000
 """Where :class:`System` has memory and the core's registers. Hosts read it from the description of the board."""
 
+ETHERBONE: dict[str, Any] = {"address": "192.168.1.50", "port": 1234}
+"""Where a board with a network is."""
+
 
 def add_daedal(soc: Any, config: Config, *, clock_domain: str = "sys", origin: int | None = None) -> DaedalCore:
     """Put a core into a LiteX SoC that has an SDRAM (``soc.add_sdram(…)`` under the name ``sdram``).
@@ -122,6 +125,11 @@ class System(SoCMini):
             self.ddrphy = phy
             self.add_sdram("sdram", phy=phy, module=module, l2_cache_size=0)
             add_daedal(self, config, **place)
+
+    def add_network(self, phy: Any) -> None:
+        """A second bridge: Etherbone, over the network, at :data:`ETHERBONE`."""
+        self.ethphy = phy
+        self.add_etherbone(phy=phy, ip_address=ETHERBONE["address"], udp_port=ETHERBONE["port"])
 
     def _add_on_chip(self, memory: Any) -> None:
         """The region ``main_ram``, as ``add_sdram`` makes it; its port is the first, so the bus never waits long."""

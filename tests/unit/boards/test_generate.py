@@ -103,6 +103,22 @@ def test_the_host_can_have_wires(tmp_path: Path) -> None:
     assert ports(made.verilog, made.description["top"]) == {"sys_clk", "sys_rst", "serial_tx", "serial_rx"}
 
 
+@pytest.mark.slow
+def test_a_board_with_a_network_can_have_etherbone() -> None:
+    made = generate("ecpix5", small("ecpix5"), etherbone=True)
+    (text,) = made.constraints.values()
+    for port in ports(made.verilog, made.description["top"]):
+        assert f'"{port}"' in text or f'"{port}[0]"' in text, f"{port} has no constraint"
+    assert {"eth_tx_data", "eth_rx_data"} <= ports(made.verilog, made.description["top"])
+    assert made.description["etherbone"]["port"] == 1234
+
+
+@pytest.mark.parametrize(("name", "simulated"), [("ulx3s", False), ("ecpix5", True)])
+def test_a_board_without_a_network_has_no_etherbone(name: str, simulated: bool) -> None:
+    with pytest.raises(InvalidConfig, match=r"etherbone must be False for .* which has no network"):
+        generate(name, small(name), simulated=simulated, etherbone=True)
+
+
 @pytest.mark.parametrize("name", [name for name in BOARDS if isinstance(find_board(name).memory, Dram)])
 def test_banks_of_the_core_are_those_of_the_memory(name: str) -> None:
     """LiteDRAM's bank of a memory address (row, bank, column) is the one that the core steers by."""
