@@ -9,14 +9,12 @@ from typing import Any
 
 from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge
 from daedal.hw.boards import find_board, reports, tools
-from daedal.hw.boards.flows import FLOWS, LOGIC, NETLIST, REPORT, YOSYS, Flow
+from daedal.hw.boards.flows import FLOWS, LOGIC, NETLIST, REPORT, SOURCE, YOSYS, Flow
 from daedal.hw.boards.generate import Generated, generate
 from daedal.hw.config import Config
 
 TIMEOUT = 4 * 3600.0
 """Longest run of one tool, seconds."""
-
-SOURCE = "design.v"
 
 
 def build(

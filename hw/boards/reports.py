@@ -3,10 +3,11 @@
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from daedal.hw.boards.flows import FLIP_FLOPS, LOGIC, REPORT, Flow
+from daedal.hw.boards.flows import FLIP_FLOPS, LOGIC, REPORT, SOURCE, Flow
 
 _USED = re.compile(r"^Info:\s+(\w+):\s+(\d+)/\s*(\d+)\s+\d+%", re.MULTILINE)
 _ESTIMATE = re.compile(r"Max frequency for clock\s+'([^']*)':\s+([0-9.]+) MHz \(\w+ at ([0-9.]+) MHz\)")
@@ -25,7 +26,8 @@ def make(description: dict[str, Any], flow: Flow, work: Path, run: str, *, route
     """
     log = (work / run / "nextpnr.log").read_text(encoding="utf-8", errors="replace")
     used = packed(work / run / REPORT) if routed else utilisation(log)
-    clocks, limits = read_clocks(work / run / REPORT) if routed else (estimates(log), {})
+    domains = clock_domains((work / SOURCE).read_text(encoding="utf-8"))
+    clocks, limits = read_clocks(work / run / REPORT, domains) if routed else (estimates(log, domains), {})
     core = next((name for name in ("core", "sys") if name in clocks), min(clocks))
     return {
         "schema": 1,
@@ -61,33 +63,44 @@ def overfull(log: Path) -> dict[str, tuple[int, int]]:
     return {name: (used, available) for name, (used, available) in found.items() if used > available}
 
 
-def domain(net: str) -> str:
+def clock_domains(verilog: str) -> dict[str, str]:
+    """Signal -> the clock domain that it drives, as LiteX writes it; ``sys`` if it drives several."""
+    found: dict[str, str] = {}
+    for name, source in re.findall(r"^assign (\w+)_clk = (\w+);", verilog, re.MULTILINE):
+        found[source] = "sys" if source in found else name
+    return found
+
+
+def domain(net: str, domains: Mapping[str, str]) -> str:
     """The clock domain of a clock's net, such as ``$glbnet$core_clk``; a net in the core is of the core's domain."""
-    name = re.sub(r"^\$glbnet\$|\$(TRELLIS_IO_IN|SB_IO_IN(_\$glb_clk)?)$", "", net)
-    return "core" if name.startswith("daedal_core") else name.rpartition(".")[2].removesuffix("_clk")
+    name = re.sub(r"^\$glbnet\$|\$(TRELLIS_IO_IN|SB_IO_IN(_\$glb_clk)?)$", "", net).removesuffix("_IBUF_O")
+    if name.startswith("daedal_core"):
+        return "core"
+    return domains.get(name, name.rpartition(".")[2].removesuffix("_clk"))
 
 
-def read_clocks(path: Path) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
+def read_clocks(path: Path, domains: Mapping[str, str]) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
     """From nextpnr's report: domain -> clocks reached and wanted, MHz; domain -> its slowest path."""
     found = json.loads(path.read_text(encoding="utf-8"))
     clocks = {
-        domain(net): {"mhz": round(clock["achieved"], 2), "wanted_mhz": round(clock["constraint"], 2)}
+        domain(net, domains): {"mhz": round(clock["achieved"], 2), "wanted_mhz": round(clock["constraint"], 2)}
         for net, clock in found["fmax"].items()
     }
     limits = {}
     for each in found["critical_paths"]:
         net = each["from"].split()[-1]
-        if net == each["to"].split()[-1] and each["path"]:
+        if "async" not in net and net == each["to"].split()[-1] and each["path"]:
             first, last = each["path"][0]["from"]["cell"], each["path"][-1]["to"]["cell"]
             delay = sum(step["delay"] for step in each["path"])
-            limits[domain(net)] = f"{plain(first)} → {plain(last)} ({delay:.1f} ns)"
+            limits[domain(net, domains)] = f"{plain(first)} → {plain(last)} ({delay:.1f} ns)"
     return clocks, limits
 
 
-def estimates(log: str) -> dict[str, dict[str, float]]:
+def estimates(log: str, domains: Mapping[str, str]) -> dict[str, dict[str, float]]:
     """Clocks that nextpnr estimates after placement, from its log."""
     return {
-        domain(net): {"mhz": float(mhz), "wanted_mhz": float(wanted)} for net, mhz, wanted in _ESTIMATE.findall(log)
+        domain(net, domains): {"mhz": float(mhz), "wanted_mhz": float(wanted)}
+        for net, mhz, wanted in _ESTIMATE.findall(log)
     }
 
 

@@ -13,6 +13,9 @@ from daedal.hw.boards.soc import CORE_DOMAIN
 BYTES, PINS = "bytes", "pins"
 """Serial line of a simulated board: a stream of bytes each way, or the two wires."""
 
+FEWEST_ROWS = 1 << 11
+"""LiteDRAM needs bit 10 of an address, which says that all banks are meant."""
+
 
 class SimulatedPlatform(GenericPlatform):
     """Ports of the simulated system.
@@ -72,11 +75,12 @@ class SimulatedClocks(LiteXModule):
 def simulated_memory(module: Any, clock_hz: float, data_bits: int, memory_bytes: int) -> tuple[Any, Any]:
     """LiteDRAM's model of the SDRAM and its PHY in one, and the module it is of: ``(phy, module)``.
 
-    Banks and pages are those of ``module``; of its rows only as many are kept as ``memory_bytes`` need, at most all.
+    Banks and pages are those of ``module``; of its rows only as many are kept as ``memory_bytes`` need, at most all
+    and at least ``FEWEST_ROWS``.
     The model works at the DFI interface, with the phases that it has for this kind of memory.
     """
     rows = memory_bytes * 8 // (module.nbanks * module.ncols * data_bits)
-    kept = type(module.__name__, (module,), {"nrows": min(rows, module.nrows)})
+    kept = type(module.__name__, (module,), {"nrows": min(max(rows, FEWEST_ROWS), module.nrows)})
     memtype = module.memtype
     chip = kept(clock_hz, {"SDR": "1:1", "DDR3": "1:4"}[memtype])
     settings = get_sdram_phy_settings(memtype, data_bits, clock_hz)

@@ -98,7 +98,14 @@ def test_a_description_tells_a_host_what_it_needs(simulated: Generated) -> None:
 
 
 @pytest.mark.slow
-def test_the_host_can_have_wires(tmp_path: Path) -> None:
+def test_equal_systems_are_equal_text(simulated: Generated) -> None:
+    board = simulated.description["board"]
+    again = generate(board, small(board), simulated=True, memory_bytes=16 << 20)
+    assert again == simulated
+
+
+@pytest.mark.slow
+def test_the_host_can_have_wires() -> None:
     made = generate("ecpix5", small("ecpix5"), simulated=True, serial="pins", memory_bytes=16 << 20)
     assert ports(made.verilog, made.description["top"]) == {"sys_clk", "sys_rst", "serial_tx", "serial_rx"}
 

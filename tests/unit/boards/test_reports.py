@@ -56,6 +56,7 @@ NEXTPNR = {
 def work(tmp_path: Path) -> Path:
     (tmp_path / "logic.txt").write_text(LOGIC_NAMES)
     (tmp_path / "flip_flops.txt").write_text(FLIP_FLOP_NAMES)
+    (tmp_path / "design.v").write_text("module top(); endmodule\n")
     run = tmp_path / "seed-1"
     run.mkdir()
     (run / "nextpnr.log").write_text(LOG)
@@ -87,10 +88,12 @@ def test_without_routing_clocks_are_the_last_estimates(work: Path) -> None:
     [
         ("$glbnet$core_clk", "core"), ("$glbnet$sys_clk", "sys"), ("$glbnet$core_clk$TRELLIS_IO_IN", "core"),
         ("core_clk$SB_IO_IN_$glb_clk", "core"), ("daedal_core.clk", "core"), ("main.crg.por_clk", "por"),
+        ("$glbnet$clocks_clkout2", "core"), ("clk12$SB_IO_IN_$glb_clk", "sys"),
     ],
 )  # fmt: skip
 def test_a_clock_is_called_as_its_domain(net: str, name: str) -> None:
-    assert reports.domain(net) == name
+    verilog = "assign core_clk = clocks_clkout2;\nassign por_clk = clk12;\nassign sys_clk = clk12;\n"
+    assert reports.domain(net, reports.clock_domains(verilog)) == name
 
 
 def test_logic_is_counted_by_unit(work: Path) -> None:
