@@ -26,8 +26,11 @@ from typing import TYPE_CHECKING
 
 from daedal.errors import (
     BoundsWarning,
+    BuildFailed,
+    ClockTooSlow,
     ConfigMismatch,
     DaedalError,
+    DesignTooLarge,
     DeviceClosed,
     DeviceHang,
     IndexOutOfRange,
@@ -38,6 +41,7 @@ from daedal.errors import (
     OutOfDeviceMemory,
     ProgramError,
     ToolchainNotFound,
+    UnknownBoard,
     UnsupportedOperation,
 )
 from daedal.version import __version__
@@ -52,8 +56,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoundsWarning",
+    "BuildFailed",
+    "ClockTooSlow",
     "ConfigMismatch",
     "DaedalError",
+    "DesignTooLarge",
     "Device",
     "DeviceClosed",
     "DeviceHang",
@@ -65,6 +72,7 @@ __all__ = [
     "OutOfDeviceMemory",
     "ProgramError",
     "ToolchainNotFound",
+    "UnknownBoard",
     "UnsupportedOperation",
     "__version__",
     "assemble",

@@ -1,0 +1,91 @@
+"""What a board is, as far as the system around the core depends on it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from daedal.hw.config import Config
+
+
+@dataclass(frozen=True)
+class Dram:
+    """A DRAM chip behind LiteDRAM.
+
+    Attributes
+    ----------
+    module
+        LiteDRAM's class of the chip.
+    rate
+        Its clock's ratio to the system's, as LiteDRAM writes it.
+    data_bits
+        Width of its data bus.
+    phy
+        Makes LiteDRAM's PHY: of ``(platform, clocks, clock_hz)``.
+    """
+
+    module: Any
+    rate: str
+    data_bits: int
+    phy: Callable[[Any, Any, float], Any]
+
+
+@dataclass(frozen=True)
+class OnChip:
+    """Memory inside of the FPGA.
+
+    Attributes
+    ----------
+    ram
+        Makes the memory: see :class:`daedal.hw.boards.on_chip.OnChipMemory`.
+    memory_bytes
+        Its size.
+    """
+
+    ram: Callable[[int, int], Any]
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class Board:
+    """A board on which the core runs.
+
+    Attributes
+    ----------
+    name
+        What `daedal bitstream --board` and the driver call it.
+    title
+        What it is, for people.
+    config
+        The core that it gets unless another one is asked for.
+    clock_hz
+        Clock of memory controller and bus.
+    core_hz
+        Clock of the core; a domain of its own if it differs.
+    baud
+        Bits per second of the serial line.
+    platform
+        Makes LiteX's platform: part, pins.
+    clocks
+        Makes the clock domains: of ``(platform, clock_hz, core_hz)``.
+    memory
+        What memory it has.
+    flow
+        The tools that make the configuration file: a name in ``flows.FLOWS``.
+    part
+        Options of nextpnr that name the part.
+    ethernet
+        Makes LiteEth's PHY, of ``(platform,)``, for a board that can be reached over Etherbone; else None.
+    """
+
+    name: str
+    title: str
+    config: Config
+    clock_hz: float
+    core_hz: float
+    baud: int
+    platform: Callable[[], Any]
+    clocks: Callable[[Any, float, float], Any]
+    memory: Dram | OnChip
+    flow: str
+    part: tuple[str, ...]
+    ethernet: Callable[[Any], Any] | None = None
