@@ -1,0 +1,1 @@
+"""Boards: the core with its memory and its host link, as designs that open tools turn into bitstreams."""
