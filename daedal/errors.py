@@ -26,6 +26,7 @@ __all__ = [
     "OutOfDeviceMemory",
     "ProgramError",
     "ToolchainNotFound",
+    "UnknownBoard",
     "UnsupportedOperation",
 ]
 
@@ -157,4 +158,11 @@ class ToolchainNotFound(DaedalError):
 
     The message names the tool and the package that provides it. Install it and try again; builds that
     succeeded earlier stay cached.
+    """
+
+
+class UnknownBoard(DaedalError, ValueError):
+    """A board that Daedal has no description of.
+
+    The message names those there are; docs/boards.md says how to add one.
     """

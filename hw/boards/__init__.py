@@ -1,1 +1,18 @@
-"""Boards: the core with its memory and its host link, as designs that open tools turn into bitstreams."""
+"""The core on boards that people own: one file per board, and what they share."""
+
+from importlib import import_module
+
+from daedal.errors import UnknownBoard
+from daedal.hw.boards.board import Board
+
+BOARDS = ("ecpix5",)
+"""All boards; each is a module of this package with a ``BOARD`` in it."""
+
+
+def find_board(name: str) -> Board:
+    """The board called ``name``; UnknownBoard says which there are."""
+    if name not in BOARDS:
+        raise UnknownBoard(f"board must be one of {', '.join(BOARDS)}, not {name!r}")
+    board = import_module(f"{__name__}.{name}").BOARD
+    assert isinstance(board, Board)
+    return board

@@ -1,0 +1,148 @@
+"""A board's system as Verilog, with its constraints and a description for the host."""
+
+import contextlib
+import json
+import logging
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from daedal.cosim.rtl import core_verilog
+from daedal.hw.boards import find_board
+from daedal.hw.boards.board import Board
+from daedal.hw.config import Config
+
+SIMULATED_BYTES = 64 << 20
+"""Memory of a simulated board, bytes, unless another size is asked for; real ones have all that their chip has."""
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A system that was generated.
+
+    Attributes
+    ----------
+    verilog
+        Everything: the system and the core, without a vendor's primitives.
+    constraints
+        Name of a file -> its text, for the tools of the board; none if simulated.
+    description
+        What a host needs to know; JSON values only. ``top``: the top module. ``board``, ``simulated``, ``config`` (its
+        fields and ``hash``). ``clock_hz``, ``core_hz``, ``division`` (system clocks per clock of the core; simulated
+        boards only). ``baud``. ``memory``, ``registers``: ``base`` and ``size``, bytes, on the bus that the bridge
+        drives. ``sdram``: settings of LiteDRAM's PHY, geometry, and the sequence of commands that starts it. ``soc``:
+        LiteX's map of all registers, constants and regions (its ``csr.json``).
+    """
+
+    verilog: str
+    constraints: dict[str, str]
+    description: dict[str, Any]
+
+
+def generate(
+    board: str, config: Config | None = None, *, simulated: bool = False, serial: str = "bytes",
+    memory_bytes: int = SIMULATED_BYTES, core_hz: float | None = None,
+) -> Generated:  # fmt: skip
+    """The system of ``board`` around a core of ``config`` (the board's own if None).
+
+    Parameters
+    ----------
+    simulated
+        With models in place of pins: clocks (``sys_clk``, ``sys_rst``), SDRAM and serial line.
+    serial
+        The line of a simulated board: ``bytes`` (streams ``serial_source_*`` and ``serial_sink_*``) or ``pins``
+        (``serial_tx``, ``serial_rx`` at the board's baud rate).
+    memory_bytes
+        Memory of a simulated board, bytes, a power of two.
+    core_hz
+        The core's clock, if not the board's own.
+
+    Raises UnknownBoard, and InvalidConfig if the configuration does not go with the board's memory.
+    """
+    with _quiet_litex():
+        found = find_board(board)
+        chosen = found.config if config is None else config
+        hertz = found.core_hz if core_hz is None else core_hz
+        if simulated:
+            return _generate_simulated(found, chosen, hertz, serial, memory_bytes)
+        return _generate_real(found, chosen, hertz)
+
+
+def _generate_real(board: Board, config: Config, core_hz: float) -> Generated:
+    from daedal.hw.boards.soc import System
+
+    platform = board.platform()
+    clocks = board.clocks(platform, board.clock_hz, core_hz)
+    soc = System(
+        platform, clocks, phy=board.phy(platform, clocks, board.clock_hz),
+        module=board.memory(board.clock_hz, board.rate), config=config, clock_hz=board.clock_hz, core_hz=core_hz,
+        baud=board.baud,
+    )  # fmt: skip
+    top = f"daedal_{board.name}"
+    with tempfile.TemporaryDirectory() as folder:
+        platform.build(soc, build_dir=folder, build_name=top, run=False)
+        files = {path.name: path.read_text(encoding="utf-8") for path in Path(folder).iterdir() if path.is_file()}
+    constraints = {name: text for name, text in files.items() if Path(name).suffix in (".lpf", ".pcf", ".cst", ".sdc")}
+    description = _description(board, config, core_hz, soc, top) | {"simulated": False}
+    return Generated(files[f"{top}.v"] + "\n" + core_verilog(config), constraints, description)
+
+
+def _generate_simulated(board: Board, config: Config, core_hz: float, serial: str, memory_bytes: int) -> Generated:
+    from daedal.hw.boards.simulated import SimulatedClocks, SimulatedPlatform, simulated_memory
+    from daedal.hw.boards.soc import System
+
+    platform = SimulatedPlatform(serial)
+    clocks = SimulatedClocks(platform, board.clock_hz, core_hz)
+    phy, module = simulated_memory(board.memory, board.clock_hz, board.data_bits, memory_bytes)
+    soc = System(
+        platform, clocks, phy=phy, module=module, config=config, clock_hz=board.clock_hz, core_hz=core_hz,
+        baud=board.baud,
+    )  # fmt: skip
+    top = f"daedal_{board.name}_simulated"
+    soc.finalize()
+    text = str(platform.get_verilog(soc, name=top))
+    description = _description(board, config, core_hz, soc, top)
+    description |= {"simulated": True, "division": clocks.division, "serial": serial}
+    return Generated(text + "\n" + core_verilog(config), {}, description)
+
+
+def _description(board: Board, config: Config, core_hz: float, soc: Any, top: str) -> dict[str, Any]:
+    from litex.soc.integration.export import get_csr_json
+
+    from daedal.hw.boards.soc import sdram_description
+
+    found = json.loads(get_csr_json(soc.csr_regions, soc.constants, soc.mem_regions))
+    regions = {name: {key: region[key] for key in ("base", "size")} for name, region in found["memories"].items()}
+    return {
+        "schema": 1,
+        "top": top,
+        "board": board.name,
+        "config": asdict(config) | {"hash": config.hash},
+        "clock_hz": int(board.clock_hz),
+        "core_hz": int(core_hz),
+        "baud": board.baud,
+        "memory": regions["main_ram"],
+        "registers": regions["daedal"],
+        "sdram": sdram_description(soc.sdram.controller),
+        "soc": found,
+    }
+
+
+@contextlib.contextmanager
+def _quiet_litex() -> Iterator[None]:
+    """Keep LiteX's log, its changes of the working directory and of ``sys.stderr``, and its warnings, to itself."""
+    where, errors, level = os.getcwd(), sys.stderr, logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
+        os.chdir(where)
+        sys.stderr = errors

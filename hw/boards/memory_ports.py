@@ -1,0 +1,180 @@
+"""The core's AXI4 masters on ports of LiteDRAM."""
+
+from litex.gen import LiteXModule
+from litex.soc.interconnect import stream
+from litex.soc.interconnect.axi import RESP_DECERR, RESP_OKAY
+from migen import If, Mux, Signal
+
+from daedal.hw.config import MAX_BURST
+
+OUTSTANDING = 2 * MAX_BURST
+"""Lines that a read port has asked for and not yet handed on: two bursts of the core."""
+
+
+class ReadPort(LiteXModule):
+    """Bursts of an AXI4 read master as commands of a LiteDRAM port of the same width and clock domain.
+
+    A line is asked for when there is room for it, since LiteDRAM's lines cannot wait. One line per cycle; a line goes
+    on the cycle after it came. Every beat of a burst outside of the memory is answered with DECERR.
+
+    Parameters
+    ----------
+    bus
+        AXI4 interface, as the master drives it.
+    port
+        LiteDRAM's native port.
+    memory_bytes
+        Size of the memory, a power of two; it starts at address 0.
+    outstanding
+        Lines asked for and not yet handed on.
+    """
+
+    def __init__(self, bus: object, port: object, *, memory_bytes: int, outstanding: int = OUTSTANDING) -> None:
+        self.beats = beats = Beats(bus.ar, port, memory_bytes=memory_bytes)
+        self.order = order = stream.SyncFIFO([("outside", 1), ("final", 1)], outstanding)
+        self.lines = lines = stream.SyncFIFO([("data", port.data_width)], outstanding)
+        room = Signal(max=outstanding + 1, reset=outstanding)
+        asked, taken = Signal(), Signal()
+        self.comb += [
+            port.cmd.valid.eq(beats.valid & ~beats.outside & order.sink.ready & (room != 0)),
+            port.cmd.addr.eq(beats.line),
+            port.cmd.last.eq(beats.final),
+            asked.eq(port.cmd.valid & port.cmd.ready),
+            beats.ready.eq(order.sink.ready & (beats.outside | (port.cmd.ready & (room != 0)))),
+            order.sink.valid.eq(beats.valid & beats.ready),
+            order.sink.outside.eq(beats.outside),
+            order.sink.final.eq(beats.final),
+            lines.sink.valid.eq(port.rdata.valid),
+            lines.sink.data.eq(port.rdata.data),
+            port.rdata.ready.eq(1),
+            bus.r.valid.eq(order.source.valid & (order.source.outside | lines.source.valid)),
+            bus.r.data.eq(lines.source.data),
+            bus.r.last.eq(order.source.final),
+            bus.r.resp.eq(Mux(order.source.outside, RESP_DECERR, RESP_OKAY)),
+            order.source.ready.eq(bus.r.valid & bus.r.ready),
+            taken.eq(order.source.ready & ~order.source.outside),
+            lines.source.ready.eq(taken),
+        ]
+        self.sync += If(asked & ~taken, room.eq(room - 1)).Elif(taken & ~asked, room.eq(room + 1))
+
+
+class WritePort(LiteXModule):
+    """Bursts of an AXI4 write master as commands and data of a LiteDRAM port of the same width and clock domain.
+
+    A command goes with its line; lines wait in a queue until LiteDRAM takes them. A burst is acknowledged when its last
+    line was taken: a read of any port that comes later sees it. Bursts outside of the memory are dropped and
+    acknowledged with DECERR. One line per cycle.
+
+    Parameters are those of :class:`ReadPort`; ``outstanding`` is the lines that wait, and the bursts not acknowledged.
+    """
+
+    def __init__(self, bus: object, port: object, *, memory_bytes: int, outstanding: int = MAX_BURST) -> None:
+        self.beats = beats = Beats(bus.aw, port, memory_bytes=memory_bytes)
+        layout = [("data", port.data_width), ("we", port.data_width // 8), ("final", 1)]
+        self.lines = lines = stream.SyncFIFO(layout, outstanding)
+        self.answers = answers = stream.SyncFIFO([("outside", 1)], outstanding)
+        room = Signal(max=outstanding + 1, reset=outstanding)
+        ready, begun, over, written = Signal(), Signal(), Signal(), Signal()
+        self.comb += [
+            ready.eq(beats.valid & bus.w.valid & (room != 0)),
+            port.cmd.valid.eq(ready & ~beats.outside & lines.sink.ready),
+            port.cmd.we.eq(1),
+            port.cmd.addr.eq(beats.line),
+            port.cmd.last.eq(beats.final),
+            # A line outside of the memory waits until all before it are written, so that answers keep their order.
+            beats.ready.eq(
+                ready & Mux(beats.outside, ~lines.source.valid, port.cmd.ready & lines.sink.ready)
+            ),
+            bus.w.ready.eq(beats.ready),
+            lines.sink.valid.eq(beats.ready & ~beats.outside),
+            lines.sink.data.eq(bus.w.data),
+            lines.sink.we.eq(bus.w.strb),
+            lines.sink.final.eq(beats.final),
+            port.wdata.valid.eq(lines.source.valid),
+            port.wdata.data.eq(lines.source.data),
+            port.wdata.we.eq(lines.source.we),
+            lines.source.ready.eq(port.wdata.ready),
+            written.eq(lines.source.valid & port.wdata.ready & lines.source.final),
+            answers.sink.valid.eq(written | (beats.ready & beats.outside & beats.final)),
+            answers.sink.outside.eq(~written),
+            bus.b.valid.eq(answers.source.valid),
+            bus.b.resp.eq(Mux(answers.source.outside, RESP_DECERR, RESP_OKAY)),
+            answers.source.ready.eq(bus.b.ready),
+            begun.eq(beats.ready & beats.final),
+            over.eq(bus.b.valid & bus.b.ready),
+        ]  # fmt: skip
+        self.sync += If(begun & ~over, room.eq(room - 1)).Elif(over & ~begun, room.eq(room + 1))
+
+
+class Beats(LiteXModule):
+    """The lines of the bursts of an AXI4 address channel, one after the other.
+
+    Members
+    -------
+    valid, ready
+        Handshake of a line.
+    line
+        Its number in memory.
+    outside
+        It lies outside of the memory.
+    final
+        It is the last one of its burst.
+    """
+
+    def __init__(self, channel: object, port: object, *, memory_bytes: int) -> None:
+        self.valid, self.ready, self.outside, self.final = Signal(), Signal(), Signal(), Signal()
+        self.line = Signal(port.address_width)
+        left = Signal(8)
+        low, high = (port.data_width // 8).bit_length() - 1, memory_bytes.bit_length() - 1
+        self.comb += [
+            self.final.eq(left == 0),
+            channel.ready.eq(~self.valid | (self.ready & self.final)),
+        ]
+        self.sync += [
+            If(self.valid & self.ready, left.eq(left - 1), self.line.eq(self.line + 1)),
+            If(channel.ready,
+                self.valid.eq(channel.valid),
+                left.eq(channel.len),
+                self.line.eq(channel.addr[low:high]),
+                self.outside.eq(channel.addr[high:] != 0),
+            ),
+        ]  # fmt: skip
+
+
+class MemoryPorts(LiteXModule):
+    """All memory ports of a core, each on a port of its own of LiteDRAM's crossbar.
+
+    Parameters
+    ----------
+    core
+        The DaedalCore.
+    crossbar
+        LiteDRAM's crossbar. If its ports are narrower than a line, a line takes several commands.
+    memory_bytes
+        Size of the memory, a power of two.
+    """
+
+    def __init__(self, core: object, crossbar: object, *, memory_bytes: int) -> None:
+        width = 8 * core.config.bus_bytes
+        for k, bus in enumerate(core.reads):
+            near = self._cross(bus, core.clock_domain, f"read{k}", ("ar",), ("r",))
+            port = crossbar.get_port(mode="read", data_width=width)
+            self.add_module(f"read{k}", ReadPort(near, port, memory_bytes=memory_bytes))
+        near = self._cross(core.write, core.clock_domain, "write", ("aw", "w"), ("b",))
+        port = crossbar.get_port(mode="write", data_width=width)
+        self.add_module("write", WritePort(near, port, memory_bytes=memory_bytes))
+
+    def _cross(self, bus: object, domain: str, name: str, there: tuple[str, ...], back: tuple[str, ...]) -> object:
+        """The interface ``bus`` of another clock domain as one of ``sys``; channels go ``there`` and come ``back``."""
+        if domain == "sys":
+            return bus
+        near = type(bus)(data_width=bus.data_width, address_width=bus.address_width, id_width=bus.id_width)
+        for channel in there + back:
+            outer, inner = getattr(bus, channel), getattr(near, channel)
+            source, sink, domains = (outer, inner, (domain, "sys"))
+            if channel in back:
+                source, sink, domains = (inner, outer, ("sys", domain))
+            crossing = stream.ClockDomainCrossing(source.description, *domains)
+            self.add_module(f"{name}_{channel}_crossing", crossing)
+            self.comb += [source.connect(crossing.sink), crossing.source.connect(sink)]
+        return near

@@ -1,0 +1,131 @@
+"""A system around the core: LiteDRAM, a bridge for the host, the core. No processor."""
+
+from typing import Any
+
+from litedram.init import get_sdram_phy_init_sequence
+from litex.soc.cores import uart
+from litex.soc.integration.soc import SoCRegion
+from litex.soc.integration.soc_core import SoCMini
+from litex.soc.interconnect import axi
+
+from daedal.errors import InvalidConfig
+from daedal.hw.boards.core_module import REGISTER_BYTES, DaedalCore
+from daedal.hw.boards.memory_ports import MemoryPorts
+from daedal.hw.config import Config
+
+CORE_DOMAIN = "core"
+"""The clock domain of the core, where it is not that of the memory controller."""
+
+REGISTERS_ORIGIN = 0x8000_0000
+"""Where :class:`System` has the core's registers. Hosts read it from the description of the board."""
+
+
+def add_daedal(soc: Any, config: Config, *, clock_domain: str = "sys", origin: int | None = None) -> DaedalCore:
+    """Put a core into a LiteX SoC that has an SDRAM (``soc.add_sdram(…)`` under the name ``sdram``).
+
+    Its registers are the region ``daedal`` of the SoC's bus, at ``origin`` or where LiteX puts them. Its memory ports
+    go to ports of LiteDRAM's crossbar: addresses that the core sees are those inside of the SDRAM, from 0 up. ``l2_cache_size``
+    of ``add_sdram`` must be 0, since the core does not look into that cache. The caller adds the core's source:
+    ``core.add_source(platform, folder)``.
+
+    Raises InvalidConfig if pages and banks of ``config`` are not those of the SDRAM.
+    """
+    check_mapping(config, soc.sdram.controller)
+    soc.daedal = core = DaedalCore(config, clock_domain)
+    registers = axi.AXILiteInterface(data_width=32, address_width=32)
+    soc.bus.add_slave("daedal", registers, SoCRegion(origin=origin, size=REGISTER_BYTES, cached=False))
+    soc.daedal_registers = axi.AXILiteClockDomainCrossing(registers, core.control, "sys", clock_domain)
+    memory_bytes = sdram_bytes(soc.sdram.controller)
+    soc.daedal_memory = MemoryPorts(core, soc.sdram.crossbar, memory_bytes=memory_bytes)
+    if soc.irq.enabled:
+        soc.irq.add("daedal")
+    return core
+
+
+def sdram_bytes(controller: Any) -> int:
+    """The size of the memory behind a LiteDRAM controller, bytes."""
+    geometry, phy = controller.settings.geom, controller.settings.phy
+    bits = geometry.bankbits + geometry.rowbits + geometry.colbits
+    return (1 << bits) * phy.nranks * phy.databits // 8
+
+
+def check_mapping(config: Config, controller: Any) -> None:
+    """That the core's banks and pages (``hw/isa/mapping.py``) are those of the DRAM, so that its ports meet no other's.
+
+    LiteDRAM's order of address bits is row, bank, column; the core has its bank above the bytes of a page.
+    """
+    settings = controller.settings
+    if settings.address_mapping != "ROW_BANK_COL":
+        raise InvalidConfig(f"address_mapping of LiteDRAM must be ROW_BANK_COL, not {settings.address_mapping!r}")
+    wanted = {
+        "page_bytes": (1 << settings.geom.colbits) * settings.phy.databits // 8,
+        "banks": 1 << settings.geom.bankbits,
+    }
+    if 8 * config.bus_bytes < controller.interface.data_width:
+        raise InvalidConfig(
+            f"bus_bytes of configuration {config.name} must be at least {controller.interface.data_width // 8}, which the board's "
+            f"memory moves at a time, not {config.bus_bytes}"
+        )
+    for name, value in wanted.items():
+        if getattr(config, name) != value:
+            raise InvalidConfig(
+                f"{name} of configuration {config.name} must be {value}, as the board's memory has, "
+                f"not {getattr(config, name)}"
+            )
+
+
+class System(SoCMini):
+    """The SoC of a board with DRAM: a serial bridge as the only master, LiteDRAM, the core.
+
+    Parameters
+    ----------
+    platform
+        LiteX's platform; its ``serial`` is the host's.
+    clocks
+        The module that makes the clock domains.
+    phy, module
+        LiteDRAM's PHY and SDRAM module.
+    config
+        The core's configuration.
+    clock_hz, core_hz
+        Clock of bus and memory controller, and that of the core; one domain if they are equal.
+    baud
+        Bits per second of the serial line.
+    """
+
+    def __init__(
+        self, platform: Any, clocks: Any, *, phy: Any, module: Any, config: Config, clock_hz: float, core_hz: float,
+        baud: int,
+    ) -> None:  # fmt: skip
+        self.crg = clocks
+        super().__init__(platform, int(clock_hz), ident="", ident_version=False, with_ctrl=True)
+        self.core_hz, self.baud = core_hz, baud
+        self._add_bridge()
+        self.ddrphy = phy
+        self.add_sdram("sdram", phy=phy, module=module, l2_cache_size=0)
+        add_daedal(self, config, clock_domain="sys" if core_hz == clock_hz else CORE_DOMAIN, origin=REGISTERS_ORIGIN)
+
+    def _add_bridge(self) -> None:
+        """LiteX's serial bridge; on a simulated board its line may be a stream of bytes."""
+        pads = self.platform.request("serial")
+        if hasattr(pads, "source_valid"):
+            self.uartbone_phy = uart.RS232PHYModel(pads)
+        else:
+            self.uartbone_phy = uart.RS232PHY(pads, self.sys_clk_freq, self.baud)
+        self.uartbone = uart.UARTBone(self.uartbone_phy, self.sys_clk_freq, address_width=self.bus.address_width)
+        self.bus.add_master("uartbone", self.uartbone.wishbone)
+
+
+def sdram_description(controller: Any) -> dict[str, Any]:
+    """What a host needs to start the memory: LiteDRAM's PHY settings and its sequence of commands."""
+    settings = controller.settings
+    sequence, _ = get_sdram_phy_init_sequence(settings.phy, settings.timing)
+    phy = {name: value for name, value in vars(settings.phy).items() if isinstance(value, bool | int | str | None)}
+    return {
+        "phy": phy,
+        "geometry": {name: getattr(settings.geom, name) for name in ("bankbits", "rowbits", "colbits")},
+        "sequence": [
+            {"comment": comment, "address": address, "bank": bank, "command": command, "wait": wait}
+            for comment, address, bank, command, wait in sequence
+        ],
+    }
