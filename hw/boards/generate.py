@@ -1,6 +1,7 @@
 """A board's system as Verilog, with its constraints and a description for the host."""
 
 import contextlib
+import hashlib
 import json
 import logging
 import os
@@ -34,7 +35,7 @@ class Generated:
     description
         What a host needs to know; JSON values only. ``top``: the top module. ``board``, ``simulated``, ``config`` (its
         fields and ``hash``). ``clock_hz``, ``core_hz``, ``division`` (system clocks per clock of the core; simulated
-        boards only). ``baud``. ``memory``, ``registers``: ``base`` and ``size``, bytes, on the bus that the bridge
+        boards only). ``baud``. ``design``: the number that the board's link tells. ``memory``, ``registers``: ``base`` and ``size``, bytes, on the bus that the bridge
         drives. ``sdram``: settings of LiteDRAM's PHY, geometry, and the sequence of commands that starts it. ``soc``:
         LiteX's map of all registers, constants and regions (its ``csr.json``).
     """
@@ -73,6 +74,15 @@ def generate(
         return _generate_real(found, chosen, hertz)
 
 
+def design_number(board: Board, config: Config, core_hz: float) -> int:
+    """A number of 32 bits that changes with the board, its clocks, the core's Verilog and the sources of this package."""
+    digest = hashlib.sha256(f"{board.name} {board.clock_hz} {board.baud} {core_hz}".encode())
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    digest.update(core_verilog(config).encode())
+    return int(digest.hexdigest()[:8], 16)
+
+
 def _generate_real(board: Board, config: Config, core_hz: float) -> Generated:
     from daedal.hw.boards.soc import System
 
@@ -81,7 +91,7 @@ def _generate_real(board: Board, config: Config, core_hz: float) -> Generated:
     soc = System(
         platform, clocks, phy=board.phy(platform, clocks, board.clock_hz),
         module=board.memory(board.clock_hz, board.rate), config=config, clock_hz=board.clock_hz, core_hz=core_hz,
-        baud=board.baud,
+        baud=board.baud, design=design_number(board, config, core_hz),
     )  # fmt: skip
     top = f"daedal_{board.name}"
     with tempfile.TemporaryDirectory() as folder:
@@ -101,11 +111,13 @@ def _generate_simulated(board: Board, config: Config, core_hz: float, serial: st
     phy, module = simulated_memory(board.memory, board.clock_hz, board.data_bits, memory_bytes)
     soc = System(
         platform, clocks, phy=phy, module=module, config=config, clock_hz=board.clock_hz, core_hz=core_hz,
-        baud=board.baud,
+        baud=board.baud, design=design_number(board, config, core_hz),
     )  # fmt: skip
     top = f"daedal_{board.name}_simulated"
     soc.finalize()
-    text = str(platform.get_verilog(soc, name=top))
+    text = "".join(  # without the date, so that the same system is the same text
+        line for line in str(platform.get_verilog(soc, name=top)).splitlines(keepends=True) if not line.startswith("//")
+    )
     description = _description(board, config, core_hz, soc, top)
     description |= {"simulated": True, "division": clocks.division, "serial": serial}
     return Generated(text + "\n" + core_verilog(config), {}, description)
@@ -122,6 +134,7 @@ def _description(board: Board, config: Config, core_hz: float, soc: Any, top: st
         "schema": 1,
         "top": top,
         "board": board.name,
+        "design": design_number(board, config, core_hz),
         "config": asdict(config) | {"hash": config.hash},
         "clock_hz": int(board.clock_hz),
         "core_hz": int(core_hz),

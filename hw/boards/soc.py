@@ -10,6 +10,7 @@ from litex.soc.interconnect import axi
 
 from daedal.errors import InvalidConfig
 from daedal.hw.boards.core_module import REGISTER_BYTES, DaedalCore
+from daedal.hw.boards.host_link import SerialLink
 from daedal.hw.boards.memory_ports import MemoryPorts
 from daedal.hw.config import Config
 
@@ -91,29 +92,32 @@ class System(SoCMini):
         Clock of bus and memory controller, and that of the core; one domain if they are equal.
     baud
         Bits per second of the serial line.
+    design
+        The number by which the host knows this design, 32 bits.
     """
 
     def __init__(
         self, platform: Any, clocks: Any, *, phy: Any, module: Any, config: Config, clock_hz: float, core_hz: float,
-        baud: int,
+        baud: int, design: int,
     ) -> None:  # fmt: skip
         self.crg = clocks
         super().__init__(platform, int(clock_hz), ident="", ident_version=False, with_ctrl=True)
         self.core_hz, self.baud = core_hz, baud
-        self._add_bridge()
+        self._add_bridge(design)
         self.ddrphy = phy
         self.add_sdram("sdram", phy=phy, module=module, l2_cache_size=0)
         add_daedal(self, config, clock_domain="sys" if core_hz == clock_hz else CORE_DOMAIN, origin=REGISTERS_ORIGIN)
+        self.comb += self.link.interrupt.eq(self.daedal.interrupt)
 
-    def _add_bridge(self) -> None:
-        """LiteX's serial bridge; on a simulated board its line may be a stream of bytes."""
+    def _add_bridge(self, design: int) -> None:
+        """LiteX's serial bridge behind its gate; on a simulated board its line may be a stream of bytes."""
         pads = self.platform.request("serial")
         if hasattr(pads, "source_valid"):
             self.uartbone_phy = uart.RS232PHYModel(pads)
         else:
             self.uartbone_phy = uart.RS232PHY(pads, self.sys_clk_freq, self.baud)
-        self.uartbone = uart.UARTBone(self.uartbone_phy, self.sys_clk_freq, address_width=self.bus.address_width)
-        self.bus.add_master("uartbone", self.uartbone.wishbone)
+        self.link = SerialLink(self.uartbone_phy, self.sys_clk_freq, design=design)
+        self.bus.add_master("link", self.link.bus)
 
 
 def sdram_description(controller: Any) -> dict[str, Any]:

@@ -31,6 +31,10 @@ class Bridge(Protocol):
         """Forget what was asked and bring the bridge to where it takes commands; LinkLost if it does not answer."""
         ...
 
+    def pause(self, seconds: float, /) -> None:
+        """Let time go by on the board."""
+        ...
+
     def close(self) -> None:
         """Give the line back."""
         ...

@@ -3,6 +3,8 @@
 import struct
 import time
 from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from daedal.driver.link.bridge import Bridge
@@ -45,6 +47,8 @@ class CheckedLink:
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
         self._attempts = 0
+        self._clean = True
+        """Nothing is under way on the line: the last access came to its end."""
         self.retries = 0
         """How often something had to be sent or asked for again."""
         self.design = 0
@@ -61,8 +65,8 @@ class CheckedLink:
 
     def status(self) -> dict[str, Any]:
         """The members of the board's LinkStatus."""
-        self._attempts = 0
-        return self._status()
+        with self._access():
+            return self._status()
 
     def read(self, address: int, size: int) -> bytes:
         """``size`` bytes from this byte address of the bus on."""
@@ -72,28 +76,54 @@ class CheckedLink:
         waiting = deque((first + 4 * at, min(most, count - at)) for at in range(0, count, most))
         asked: deque[tuple[int, int]] = deque()
         result = bytearray(4 * count)
-        self._attempts = 0
-        while waiting or asked:
-            while waiting and len(asked) < self._bridge.window:
-                asked.append(waiting.popleft())
-                self._bridge.read(*asked[-1])
-                self._ask_status()
-            words = self._take(asked[0][0])
-            if words is None:
-                waiting.extendleft(reversed(asked))
-                asked.clear()
-                self._again()
-                continue
-            at = asked.popleft()[0] - first
-            result[at : at + len(words)] = words
-            self._attempts = 0
+        with self._access():
+            while waiting or asked:
+                while waiting and len(asked) < self._bridge.window:
+                    asked.append(waiting.popleft())
+                    self._bridge.read(*asked[-1])
+                    self._ask_status()
+                words = self._take(asked[0][0])
+                if words is None:
+                    waiting.extendleft(reversed(asked))
+                    asked.clear()
+                    self._again()
+                    continue
+                at = asked.popleft()[0] - first
+                result[at : at + len(words)] = words
+                self._attempts = 0
         return bytes(result[address - first : address - first + size])
 
     def write(self, address: int, data: bytes | memoryview) -> None:
         """Write bytes from this byte address of the bus on; they are there when this returns."""
-        self._attempts = 0
         for start in range(0, len(data), PART_BYTES):
-            self._write_frames(list(pieces(address + start, data[start : start + PART_BYTES], self._data_words)))
+            self.write_all([(address + start, data[start : start + PART_BYTES])])
+
+    def write_all(self, writes: Sequence[tuple[int, bytes | memoryview]]) -> None:
+        """Bytes for several addresses, written in this order; they are there when this returns."""
+        frames = [piece for where, data in writes for piece in pieces(where, data, self._data_words)]
+        with self._access():
+            self._write_frames(frames)
+
+    def pause(self, seconds: float) -> None:
+        """Let time go by on the board."""
+        self._bridge.pause(seconds)
+
+    @contextmanager
+    def _access(self) -> Iterator[None]:
+        """Around each access. If the one before was broken off, by an error or Ctrl-C, the line is cleared first."""
+        self._attempts = 0
+        if not self._clean:
+            self._recover()
+            sequence = self._settled()["sequence"]
+            if (sequence - self._sequence) % SEQUENCE_MODULUS > self._bridge.window:
+                raise LinkLost(
+                    f"the board on {self.name} was restarted, or another program used it: what was on it is gone; open the "
+                    "device again"
+                )
+            self._sequence = sequence
+        self._clean = False
+        yield
+        self._clean = True
 
     def _write_frames(self, frames: list[Piece]) -> None:
         """Send frames, some ahead of what is known to be copied, and go back to the first that was not."""

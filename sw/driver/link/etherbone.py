@@ -5,6 +5,7 @@ The network drops, repeats and reorders packets, so each read carries a number a
 
 import socket
 import struct
+import time
 
 from daedal.driver.link.words import swapped
 from daedal.errors import LinkLost
@@ -127,6 +128,10 @@ class EtherboneBridge:
             f"the board at {self.name} does not answer: check that it is powered, that its bitstream is loaded, and "
             "that this host is in its network; then open the device again"
         )
+
+    def pause(self, seconds: float) -> None:
+        """Let time go by on the board."""
+        time.sleep(seconds)
 
     def close(self) -> None:
         """Give the port back."""

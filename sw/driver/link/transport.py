@@ -37,6 +37,10 @@ class Transport(Protocol):
         """``size`` bytes, or those that came before so many seconds went by without one."""
         ...
 
+    def pause(self, seconds: float, /) -> None:
+        """Let time go by at the other end."""
+        ...
+
     def close(self) -> None:
         """Give the line back."""
         ...
@@ -72,6 +76,10 @@ class SocketTransport:
                 raise LinkLost(f"{self.name} was closed by the other end: start that and open the device again")
             got += part
         return bytes(got)
+
+    def pause(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
 
     def close(self) -> None:
         """Close the socket."""
@@ -130,6 +138,10 @@ class SerialTransport:
         except OSError as error:
             raise LinkLost(f"{self.name} is gone: {error}; check the cable and open the device again") from error
         return bytes(got)
+
+    def pause(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
 
     def close(self) -> None:
         """Give the device back to the operating system."""

@@ -93,6 +93,10 @@ class UartBridge:
             "port and baud rate are those of the bitstream; then open the device again"
         )
 
+    def pause(self, seconds: float) -> None:
+        """Let time go by on the board."""
+        self._transport.pause(seconds)
+
     def close(self) -> None:
         """Give the line back."""
         self._transport.close()
