@@ -6,15 +6,18 @@ import os
 import socket
 import tempfile
 from collections.abc import Callable
+from hashlib import sha256
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from daedal.cosim.build import build_verilated, cache_directory, read_sources
+from daedal.cosim.rtl import core_verilog
 from daedal.errors import DeviceClosed
 from daedal.hw.config import Config
 
 SLICE_CYCLES = 1 << 16
-"""Cycles in C++ at a stretch, so that an interrupt from the keyboard gets through."""
+"""Cycles in C++ at a stretch, so that an interrupt from the keyboard gets through and no socket overflows."""
 
 SLACK_CYCLES = 20_000
 """Cycles without a byte after which an answer that should be there is given up: more than any access on a board takes."""
@@ -32,11 +35,13 @@ _FUNCTIONS = {
 
 def generated_board(board: str, config: Config) -> tuple[str, dict[str, Any]]:
     """Verilog and description of a simulated board; kept in the cache, since generating them takes ten seconds."""
-    from daedal.hw.boards import find_board
-    from daedal.hw.boards.generate import design_number, generate
+    from daedal.hw.boards.generate import generate
 
-    found = find_board(board)
-    key = f"{found.name}-{design_number(found, config, found.core_hz):08x}"
+    digest = sha256(f"{board} litex {metadata.version('litex')} litedram {metadata.version('litedram')}".encode())
+    digest.update(core_verilog(config).encode())
+    for source in sorted((Path(__file__).resolve().parents[1] / "hw").rglob("*.py")):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    key = digest.hexdigest()[:20]
     path = cache_directory() / f"board-{key}.json"
     if not path.exists():
         made = generate(board, config, simulated=True, serial="pins")

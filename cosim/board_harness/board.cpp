@@ -26,12 +26,11 @@ struct Sender {
   bool level(double cycle, double bit_cycles, std::deque<std::uint8_t> &bytes) {
     while (left && cycle >= until) {
       bits >>= 1;
-      --left;
-      until += bit_cycles;
+      if (--left) until += bit_cycles;
     }
     if (!left) {
       if (bytes.empty()) return true;
-      if (until < cycle) until = cycle;  // the line was idle; else bytes follow each other without a gap
+      if (until < cycle - 1) until = cycle;  // the line was idle; else bytes follow each other without a gap
       bits = unsigned(bytes.front()) << 1 | 1u << (FRAME_BITS - 1);
       bytes.pop_front();
       left = FRAME_BITS;
@@ -77,20 +76,20 @@ class Board {
 #endif
   }
 
-  // Clock until `bytes` came out, or none did for `idle` cycles, or `most` cycles are over; how many bytes came.
+  // Clock until `bytes` came out, or none did for `idle` cycles, or `most` cycles are over; how many bytes came. They go
+  // to the descriptor together: of single bytes a socket holds only a few hundred.
   std::uint64_t run(std::uint64_t idle, std::uint64_t bytes, std::uint64_t most) {
-    std::uint64_t came = 0, last = cycle_, start = cycle_;
-    while (came < bytes && cycle_ - last < idle && cycle_ - start < most) {
+    std::uint64_t last = cycle_, start = cycle_;
+    std::string out;
+    while (out.size() < bytes && cycle_ - last < idle && cycle_ - start < most) {
       if (incoming_.empty() && cycle_ >= next_poll_) poll_line();
       model_.BOARD_RX = sender_.level(double(cycle_), bit_cycles_, incoming_);
       clock();
       if (!receiver_.take(model_.BOARD_TX, double(cycle_), bit_cycles_)) continue;
-      std::uint8_t byte = receiver_.byte();
-      if (::write(line_, &byte, 1) != 1) return came;
-      ++came;
+      out.push_back(char(receiver_.byte()));
       last = cycle_;
     }
-    return came;
+    return ::write(line_, out.data(), out.size()) == ssize_t(out.size()) ? out.size() : 0;
   }
 
   std::uint64_t cycle() const { return cycle_; }

@@ -22,6 +22,10 @@ SIMULATED_BYTES = 64 << 20
 """Memory of a simulated board, bytes, unless another size is asked for; real ones have all that their chip has."""
 
 
+DESIGN_MARK = 0xDAED_A11F
+"""Stands for the design's number until that is known."""
+
+
 @dataclass(frozen=True)
 class Generated:
     """A system that was generated.
@@ -74,13 +78,17 @@ def generate(
         return _generate_real(found, chosen, hertz)
 
 
-def design_number(board: Board, config: Config, core_hz: float) -> int:
-    """A number of 32 bits that changes with the board, its clocks, the core's Verilog and the sources of this package."""
-    digest = hashlib.sha256(f"{board.name} {board.clock_hz} {board.baud} {core_hz}".encode())
-    for source in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    digest.update(core_verilog(config).encode())
-    return int(digest.hexdigest()[:8], 16)
+def _undated(text: str) -> str:
+    """LiteX's Verilog without its comments, which have the date: the same system is the same text."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("//"))
+
+
+def _numbered(text: str) -> tuple[str, int]:
+    """Verilog of a system with ``DESIGN_MARK``, with its own digest in place of that; and this number."""
+    literal = f"32'd{DESIGN_MARK}"
+    assert text.count(literal) == 1, "the mark is one constant of the link's registers"
+    design = int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
+    return text.replace(literal, f"32'd{design}"), design
 
 
 def _generate_real(board: Board, config: Config, core_hz: float) -> Generated:
@@ -91,15 +99,16 @@ def _generate_real(board: Board, config: Config, core_hz: float) -> Generated:
     soc = System(
         platform, clocks, phy=board.phy(platform, clocks, board.clock_hz),
         module=board.memory(board.clock_hz, board.rate), config=config, clock_hz=board.clock_hz, core_hz=core_hz,
-        baud=board.baud, design=design_number(board, config, core_hz),
+        baud=board.baud, design=DESIGN_MARK,
     )  # fmt: skip
     top = f"daedal_{board.name}"
     with tempfile.TemporaryDirectory() as folder:
         platform.build(soc, build_dir=folder, build_name=top, run=False)
         files = {path.name: path.read_text(encoding="utf-8") for path in Path(folder).iterdir() if path.is_file()}
     constraints = {name: text for name, text in files.items() if Path(name).suffix in (".lpf", ".pcf", ".cst", ".sdc")}
-    description = _description(board, config, core_hz, soc, top) | {"simulated": False}
-    return Generated(files[f"{top}.v"] + "\n" + core_verilog(config), constraints, description)
+    verilog, design = _numbered(_undated(files[f"{top}.v"]) + "\n" + core_verilog(config))
+    description = _description(board, config, core_hz, soc, top) | {"simulated": False, "design": design}
+    return Generated(verilog, constraints, description)
 
 
 def _generate_simulated(board: Board, config: Config, core_hz: float, serial: str, memory_bytes: int) -> Generated:
@@ -111,16 +120,14 @@ def _generate_simulated(board: Board, config: Config, core_hz: float, serial: st
     phy, module = simulated_memory(board.memory, board.clock_hz, board.data_bits, memory_bytes)
     soc = System(
         platform, clocks, phy=phy, module=module, config=config, clock_hz=board.clock_hz, core_hz=core_hz,
-        baud=board.baud, design=design_number(board, config, core_hz),
+        baud=board.baud, design=DESIGN_MARK,
     )  # fmt: skip
     top = f"daedal_{board.name}_simulated"
     soc.finalize()
-    text = "".join(  # without the date, so that the same system is the same text
-        line for line in str(platform.get_verilog(soc, name=top)).splitlines(keepends=True) if not line.startswith("//")
-    )
+    verilog, design = _numbered(_undated(str(platform.get_verilog(soc, name=top))) + "\n" + core_verilog(config))
     description = _description(board, config, core_hz, soc, top)
-    description |= {"simulated": True, "division": clocks.division, "serial": serial}
-    return Generated(text + "\n" + core_verilog(config), {}, description)
+    description |= {"simulated": True, "division": clocks.division, "serial": serial, "design": design}
+    return Generated(verilog, {}, description)
 
 
 def _description(board: Board, config: Config, core_hz: float, soc: Any, top: str) -> dict[str, Any]:
@@ -134,7 +141,6 @@ def _description(board: Board, config: Config, core_hz: float, soc: Any, top: st
         "schema": 1,
         "top": top,
         "board": board.name,
-        "design": design_number(board, config, core_hz),
         "config": asdict(config) | {"hash": config.hash},
         "clock_hz": int(board.clock_hz),
         "core_hz": int(core_hz),
