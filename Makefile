@@ -5,6 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 ARGS   ?=
 T      ?=
+BOARD  ?=
 WAVES  ?=
 
 # A stamp for each of the two steps of the set-up: the locked packages, and Daedal itself as an editable install.
@@ -13,7 +14,7 @@ INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup sim test test-full unit fuzz mutate coverage lint bench wheel clean check-tools
+.PHONY: help setup sim test test-full unit fuzz mutate coverage lint bench bitstream bitstream-all wheel clean check-tools
 
 help:  ## list the commands
 	@echo "usage: make COMMAND"
@@ -50,6 +51,14 @@ lint: $(INSTALLED)  ## check style, format and types
 bench: $(INSTALLED)  ## measure throughput and size; table, and build/bench.json
 	@mkdir -p build
 	@$(BIN)/python -m bench --json build/bench.json $(ARGS)
+
+bitstream: $(INSTALLED)  ## make a board's configuration file in build/BOARD [BOARD=ecpix5 ARGS="--no-route"]
+	@test -n "$(BOARD)" || { echo "make bitstream needs BOARD=, such as: make bitstream BOARD=ecpix5" >&2; exit 2; }
+	@$(BIN)/daedal bitstream --board $(BOARD) $(ARGS)
+
+bitstream-all: $(INSTALLED)  ## make those of all boards; those that fail say why
+	@status=0; for board in $$($(BIN)/python -c "from daedal.hw.boards import BOARDS; print(*BOARDS)"); do \
+	  $(BIN)/daedal bitstream --board $$board $(ARGS) || status=1; done; exit $$status
 
 wheel: $(INSTALLED)  ## build a wheel in dist/
 	@rm -rf build/lib build/bdist.*

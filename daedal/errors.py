@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoundsWarning",
+    "BuildFailed",
+    "ClockTooSlow",
     "ConfigMismatch",
     "DaedalError",
+    "DesignTooLarge",
     "DeviceClosed",
     "DeviceHang",
     "IndexOutOfRange",
@@ -165,4 +168,26 @@ class UnknownBoard(DaedalError, ValueError):
     """A board that Daedal has no description of.
 
     The message names those there are; docs/boards.md says how to add one.
+    """
+
+
+class BuildFailed(DaedalError):
+    """A tool that makes a board's configuration file stopped with an error, or took too long.
+
+    The message has what the tool said and where its log is. No configuration file was written.
+    """
+
+
+class DesignTooLarge(DaedalError):
+    """A core and the system around it need more than the board's FPGA has.
+
+    The message gives what there is too much of, and the largest units. Choose a smaller configuration.
+    """
+
+
+class ClockTooSlow(DaedalError):
+    """A design was placed and routed, but a clock does not reach what the board needs.
+
+    The message gives the clocks and the slowest paths. Lower the core's clock, start the placement elsewhere, or choose
+    a smaller configuration. The report was written, a configuration file was not.
     """

@@ -35,6 +35,8 @@ class Board:
         LiteDRAM's module class of the chip, the ratio of its clock, the width of its data bus.
     flow
         The tools that make the configuration file: a name in ``flows.FLOWS``.
+    part
+        Options of nextpnr that name the part.
     """
 
     name: str
@@ -50,3 +52,4 @@ class Board:
     rate: str
     data_bits: int
     flow: str
+    part: tuple[str, ...]

