@@ -26,7 +26,7 @@ SOFTWARE = CONTROL["DFII_CONTROL_CKE"] | CONTROL["DFII_CONTROL_ODT"] | CONTROL["
 SEEDS = (42, 84, 36)
 """Of the patterns that each setting has to read."""
 
-CHECK_BYTES = 1024
+CHECK_BYTES = 256
 """Written and read over the bus at the end."""
 
 
@@ -125,6 +125,8 @@ class Dram:
             for lane in range(self._lanes):
                 same = all(a[lane :: self._lanes] == b[lane :: self._lanes] for a, b in zip(pattern, found, strict=True))
                 good[lane] &= same and bool(bursts >> lane & 1)
+            if not any(good):
+                break
         return good
 
     def _level(self) -> None:
@@ -189,11 +191,15 @@ class Dram:
 
     def _write(self, values: Sequence[tuple[str, int]]) -> None:
         """Write registers by name, all on their way at once; LiteX has the highest word of a register first."""
-        writes = []
+        writes: list[tuple[int, bytes]] = []
         for name, value in values:
             where = self._csr[name]
             words = [value >> 32 * n & 0xFFFF_FFFF for n in reversed(range(where["size"]))]
-            writes.append((where["addr"], struct.pack(f"<{len(words)}I", *words)))
+            raw = struct.pack(f"<{len(words)}I", *words)
+            if writes and writes[-1][0] + len(writes[-1][1]) == where["addr"]:  # one burst of registers side by side
+                writes[-1] = writes[-1][0], writes[-1][1] + raw
+            else:
+                writes.append((where["addr"], raw))
         self._link.write_all(writes)
 
     def _read(self, name: str) -> int:

@@ -25,7 +25,7 @@ MOST_WORDS = 255
 BRIDGE_SECONDS = 0.08
 """Time that a burst may take: the bridge forgets a command after 0.1 s."""
 
-RECOVERIES = 3
+RECOVERIES = 2
 """How often the bridge is called before the link is given up."""
 
 PROBE_WORDS = len(LinkRegister)
@@ -78,11 +78,12 @@ class UartBridge:
 
     def recover(self) -> None:
         """Bring the bridge to where it takes commands."""
-        for _ in range(RECOVERIES):
+        for attempt in range(1 + RECOVERIES):
             self._asked.clear()
-            self._send(bytes(4 * MOST_WORDS + HEAD_BYTES))
-            self._drain()
-            for _ in range(HEAD_BYTES):
+            if attempt:
+                self._send(bytes(4 * MOST_WORDS + HEAD_BYTES))
+                self._drain()
+            for _ in range(HEAD_BYTES if attempt else 1):  # most often it waits for a command already
                 self._send(PROBE)
                 got = self._drain()
                 if len(got) >= 4 * PROBE_WORDS and got[-4 * PROBE_WORDS :][:4] == MAGIC.to_bytes(4, "big"):
