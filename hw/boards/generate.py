@@ -15,7 +15,7 @@ from typing import Any
 
 from daedal.cosim.rtl import core_verilog
 from daedal.hw.boards import find_board
-from daedal.hw.boards.board import Board
+from daedal.hw.boards.board import Board, Dram
 from daedal.hw.config import Config
 
 SIMULATED_BYTES = 64 << 20
@@ -39,9 +39,9 @@ class Generated:
     description
         What a host needs to know; JSON values only. ``top``: the top module. ``board``, ``simulated``, ``config`` (its
         fields and ``hash``). ``clock_hz``, ``core_hz``, ``division`` (system clocks per clock of the core; simulated
-        boards only). ``baud``. ``design``: the number that the board's link tells. ``memory``, ``registers``: ``base`` and ``size``, bytes, on the bus that the bridge
-        drives. ``sdram``: settings of LiteDRAM's PHY, geometry, and the sequence of commands that starts it. ``soc``:
-        LiteX's map of all registers, constants and regions (its ``csr.json``).
+        boards only). ``baud``. ``design``: the number that the board's link tells. ``memory``, ``registers``: ``base`` and
+        ``size``, bytes, on the bus that the bridge drives. ``sdram``: settings of LiteDRAM's PHY, geometry, and the sequence of commands that starts it, or
+        None if there is none. ``soc``: LiteX's map of all registers, constants and regions (its ``csr.json``).
     """
 
     verilog: str
@@ -53,10 +53,14 @@ def generate(
     board: str, config: Config | None = None, *, simulated: bool = False, serial: str = "bytes",
     memory_bytes: int = SIMULATED_BYTES, core_hz: float | None = None,
 ) -> Generated:  # fmt: skip
-    """The system of ``board`` around a core of ``config`` (the board's own if None).
+    """The system of a board around a core.
 
     Parameters
     ----------
+    board
+        Its name.
+    config
+        The core; the board's own if None.
     simulated
         With models in place of pins: clocks (``sys_clk``, ``sys_rst``), SDRAM and serial line.
     serial
@@ -96,9 +100,14 @@ def _generate_real(board: Board, config: Config, core_hz: float) -> Generated:
 
     platform = board.platform()
     clocks = board.clocks(platform, board.clock_hz, core_hz)
+    phy: Any = None
+    if isinstance(board.memory, Dram):
+        phy = board.memory.phy(platform, clocks, board.clock_hz)
+        module = board.memory.module(board.clock_hz, board.memory.rate)
+    else:
+        module = _on_chip(board.memory.ram, board.memory.memory_bytes, config)
     soc = System(
-        platform, clocks, phy=board.phy(platform, clocks, board.clock_hz),
-        module=board.memory(board.clock_hz, board.rate), config=config, clock_hz=board.clock_hz, core_hz=core_hz,
+        platform, clocks, phy=phy, module=module, config=config, clock_hz=board.clock_hz, core_hz=core_hz,
         baud=board.baud, design=DESIGN_MARK,
     )  # fmt: skip
     top = f"daedal_{board.name}"
@@ -112,12 +121,17 @@ def _generate_real(board: Board, config: Config, core_hz: float) -> Generated:
 
 
 def _generate_simulated(board: Board, config: Config, core_hz: float, serial: str, memory_bytes: int) -> Generated:
+    from daedal.hw.boards.on_chip import ModelRam
     from daedal.hw.boards.simulated import SimulatedClocks, SimulatedPlatform, simulated_memory
     from daedal.hw.boards.soc import System
 
     platform = SimulatedPlatform(serial)
     clocks = SimulatedClocks(platform, board.clock_hz, core_hz)
-    phy, module = simulated_memory(board.memory, board.clock_hz, board.data_bits, memory_bytes)
+    phy: Any = None
+    if isinstance(board.memory, Dram):
+        phy, module = simulated_memory(board.memory.module, board.clock_hz, board.memory.data_bits, memory_bytes)
+    else:
+        module = _on_chip(ModelRam, min(memory_bytes, board.memory.memory_bytes), config)
     soc = System(
         platform, clocks, phy=phy, module=module, config=config, clock_hz=board.clock_hz, core_hz=core_hz,
         baud=board.baud, design=DESIGN_MARK,
@@ -128,6 +142,12 @@ def _generate_simulated(board: Board, config: Config, core_hz: float, serial: st
     description = _description(board, config, core_hz, soc, top)
     description |= {"simulated": True, "division": clocks.division, "serial": serial, "design": design}
     return Generated(verilog, {}, description)
+
+
+def _on_chip(ram: Any, memory_bytes: int, config: Config) -> Any:
+    from daedal.hw.boards.on_chip import OnChipMemory
+
+    return OnChipMemory(ram, memory_bytes=memory_bytes, width=8 * config.bus_bytes)
 
 
 def _description(board: Board, config: Config, core_hz: float, soc: Any, top: str) -> dict[str, Any]:
@@ -147,7 +167,7 @@ def _description(board: Board, config: Config, core_hz: float, soc: Any, top: st
         "baud": board.baud,
         "memory": regions["main_ram"],
         "registers": regions["daedal"],
-        "sdram": sdram_description(soc.sdram.controller),
+        "sdram": sdram_description(soc.sdram.controller) if hasattr(soc, "sdram") else None,
         "soc": found,
     }
 

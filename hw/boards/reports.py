@@ -25,7 +25,7 @@ def make(description: dict[str, Any], flow: Flow, work: Path, run: str, *, route
     """
     log = (work / run / "nextpnr.log").read_text(encoding="utf-8", errors="replace")
     used = utilisation(log)
-    clocks, limits = (read_clocks(work / run / REPORT) if routed else (estimates(log), {}))
+    clocks, limits = read_clocks(work / run / REPORT) if routed else (estimates(log), {})
     core = "core" if "core" in clocks else "sys"
     return {
         "schema": 1,
@@ -36,10 +36,9 @@ def make(description: dict[str, Any], flow: Flow, work: Path, run: str, *, route
         "closed": all(clock["mhz"] >= clock["wanted_mhz"] for clock in clocks.values()),
         "clocks": clocks,
         "limits": limits,
+        "ff": flip_flops(work / CELLS),
         **{name: sum(used.get(cell, (0, 0))[0] for cell in cells) for name, cells in flow.resources.items()},
-        "available": {
-            name: sum(used.get(cell, (0, 0))[1] for cell in cells) for name, cells in flow.resources.items()
-        },
+        "available": {name: sum(used.get(cell, (0, 0))[1] for cell in cells) for name, cells in flow.resources.items()},
         "units": units(work / CELLS),
         "routed": routed,
     }
@@ -98,6 +97,12 @@ def units(cells: Path) -> dict[str, int]:
         if re.search(r"_(LUT\d|L6MUX21|SB_LUT4|ALU|CCU2C|SB_CARRY)(_|$)", name):
             counts[unit_of(name)] += 1
     return dict(counts.most_common())
+
+
+def flip_flops(cells: Path) -> int:
+    """Flip-flops in the netlist."""
+    names = (line.partition("/")[2] for line in cells.read_text(encoding="utf-8").splitlines())
+    return sum(bool(re.search(r"_(TRELLIS_FF|SB_DFF\w*|DFF\w*)_", name)) for name in names)
 
 
 def unit_of(cell: str) -> str:

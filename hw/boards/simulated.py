@@ -72,8 +72,8 @@ class SimulatedClocks(LiteXModule):
 def simulated_memory(module: type, clock_hz: float, data_bits: int, memory_bytes: int) -> tuple[Any, Any]:
     """LiteDRAM's model of the SDRAM and its PHY in one, and the module it is of: ``(phy, module)``.
 
-    Banks and pages are those of ``module``; of its rows only as many are kept as ``memory_bytes`` need, at most all. The model works
-    at the DFI interface, with the phases that it has for this kind of memory.
+    Banks and pages are those of ``module``; of its rows only as many are kept as ``memory_bytes`` need, at most all.
+    The model works at the DFI interface, with the phases that it has for this kind of memory.
     """
     rows = memory_bytes * 8 // (module.nbanks * module.ncols * data_bits)
     kept = type(module.__name__, (module,), {"nrows": min(rows, module.nrows)})

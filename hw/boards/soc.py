@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from litedram.frontend.wishbone import LiteDRAMWishbone2Native
 from litedram.init import get_sdram_phy_init_sequence
 from litex.soc.cores import uart
 from litex.soc.integration.soc import SoCRegion
 from litex.soc.integration.soc_core import SoCMini
-from litex.soc.interconnect import axi
+from litex.soc.interconnect import axi, wishbone
 
 from daedal.errors import InvalidConfig
 from daedal.hw.boards.core_module import REGISTER_BYTES, DaedalCore
@@ -17,27 +18,35 @@ from daedal.hw.config import Config
 CORE_DOMAIN = "core"
 """The clock domain of the core, where it is not that of the memory controller."""
 
-REGISTERS_ORIGIN = 0x8000_0000
-"""Where :class:`System` has the core's registers. Hosts read it from the description of the board."""
+MEMORY_ORIGIN, REGISTERS_ORIGIN = 0x4000_0000, 0x8000_0000
+"""Where :class:`System` has memory and the core's registers. Hosts read it from the description of the board."""
 
 
 def add_daedal(soc: Any, config: Config, *, clock_domain: str = "sys", origin: int | None = None) -> DaedalCore:
     """Put a core into a LiteX SoC that has an SDRAM (``soc.add_sdram(…)`` under the name ``sdram``).
 
     Its registers are the region ``daedal`` of the SoC's bus, at ``origin`` or where LiteX puts them. Its memory ports
-    go to ports of LiteDRAM's crossbar: addresses that the core sees are those inside of the SDRAM, from 0 up. ``l2_cache_size``
-    of ``add_sdram`` must be 0, since the core does not look into that cache. The caller adds the core's source:
-    ``core.add_source(platform, folder)``.
+    go to ports of LiteDRAM's crossbar: addresses that the core sees are those inside of the SDRAM, from 0 up.
+    ``l2_cache_size`` of ``add_sdram`` must be 0, since the core does not look into that cache. The caller adds the
+    core's source: ``core.add_source(platform, folder)``.
 
     Raises InvalidConfig if pages and banks of ``config`` are not those of the SDRAM.
     """
     check_mapping(config, soc.sdram.controller)
+    return _add_core(
+        soc, config, soc.sdram.crossbar, memory_bytes=sdram_bytes(soc.sdram.controller), clock_domain=clock_domain,
+        origin=origin,
+    )  # fmt: skip
+
+
+def _add_core(
+    soc: Any, config: Config, crossbar: Any, *, memory_bytes: int, clock_domain: str, origin: int | None
+) -> DaedalCore:
     soc.daedal = core = DaedalCore(config, clock_domain)
     registers = axi.AXILiteInterface(data_width=32, address_width=32)
     soc.bus.add_slave("daedal", registers, SoCRegion(origin=origin, size=REGISTER_BYTES, cached=False))
     soc.daedal_registers = axi.AXILiteClockDomainCrossing(registers, core.control, "sys", clock_domain)
-    memory_bytes = sdram_bytes(soc.sdram.controller)
-    soc.daedal_memory = MemoryPorts(core, soc.sdram.crossbar, memory_bytes=memory_bytes)
+    soc.daedal_memory = MemoryPorts(core, crossbar, memory_bytes=memory_bytes)
     if soc.irq.enabled:
         soc.irq.add("daedal")
     return core
@@ -64,8 +73,8 @@ def check_mapping(config: Config, controller: Any) -> None:
     }
     if 8 * config.bus_bytes < controller.interface.data_width:
         raise InvalidConfig(
-            f"bus_bytes of configuration {config.name} must be at least {controller.interface.data_width // 8}, which the board's "
-            f"memory moves at a time, not {config.bus_bytes}"
+            f"bus_bytes of configuration {config.name} must be at least {controller.interface.data_width // 8}, "
+            f"which the board's memory moves at a time, not {config.bus_bytes}"
         )
     for name, value in wanted.items():
         if getattr(config, name) != value:
@@ -75,8 +84,12 @@ def check_mapping(config: Config, controller: Any) -> None:
             )
 
 
+BUS_TIMEOUT = 4096
+"""Cycles after which an access that nothing answers is over: a garbled command of the host must not hold up the bridge."""
+
+
 class System(SoCMini):
-    """The SoC of a board with DRAM: a serial bridge as the only master, LiteDRAM, the core.
+    """The SoC of a board: a serial bridge as the only master, memory, the core.
 
     Parameters
     ----------
@@ -85,7 +98,7 @@ class System(SoCMini):
     clocks
         The module that makes the clock domains.
     phy, module
-        LiteDRAM's PHY and SDRAM module.
+        LiteDRAM's PHY and SDRAM module; or None and an OnChipMemory.
     config
         The core's configuration.
     clock_hz, core_hz
@@ -101,13 +114,34 @@ class System(SoCMini):
         baud: int, design: int,
     ) -> None:  # fmt: skip
         self.crg = clocks
-        super().__init__(platform, int(clock_hz), ident="", ident_version=False, with_ctrl=True)
+        super().__init__(
+            platform, int(clock_hz), ident="", ident_version=False, with_ctrl=True, bus_timeout=BUS_TIMEOUT
+        )
         self.core_hz, self.baud = core_hz, baud
         self._add_bridge(design)
-        self.ddrphy = phy
-        self.add_sdram("sdram", phy=phy, module=module, l2_cache_size=0)
-        add_daedal(self, config, clock_domain="sys" if core_hz == clock_hz else CORE_DOMAIN, origin=REGISTERS_ORIGIN)
+        place: dict[str, Any] = {
+            "clock_domain": "sys" if core_hz == clock_hz else CORE_DOMAIN,
+            "origin": REGISTERS_ORIGIN,
+        }
+        if phy is None:
+            self._add_on_chip(module)
+            memory_bytes = module.lines * module.width // 8
+            _add_core(self, config, module, memory_bytes=memory_bytes, **place)
+        else:
+            self.ddrphy = phy
+            self.add_sdram("sdram", phy=phy, module=module, l2_cache_size=0)
+            add_daedal(self, config, **place)
         self.comb += self.link.interrupt.eq(self.daedal.interrupt)
+
+    def _add_on_chip(self, memory: Any) -> None:
+        """The region ``main_ram``, as ``add_sdram`` makes it; its port is the first, so the bus never waits long."""
+        self.main_ram = memory
+        narrow = wishbone.Interface(data_width=self.bus.data_width, address_width=32, addressing="word")
+        wide = wishbone.Interface(data_width=memory.width, address_width=32, addressing="word")
+        region = SoCRegion(origin=MEMORY_ORIGIN, size=memory.lines * memory.width // 8, mode="rwx")
+        self.bus.add_slave("main_ram", narrow, region)
+        self.main_ram_width = wishbone.Converter(narrow, wide)
+        self.main_ram_bridge = LiteDRAMWishbone2Native(wide, memory.get_port(), base_address=MEMORY_ORIGIN)
 
     def _add_bridge(self, design: int) -> None:
         """LiteX's serial bridge behind its gate; on a simulated board its line may be a stream of bytes."""

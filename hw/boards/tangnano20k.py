@@ -11,7 +11,7 @@ from litex_boards.platforms import sipeed_tang_nano_20k
 from migen import ClockDomain, ClockSignal, If, Signal
 from migen.genlib.resetsync import AsyncResetSynchronizer
 
-from daedal.hw.boards.board import Board
+from daedal.hw.boards.board import Board, Dram
 from daedal.hw.config import Config
 
 INPUT_HZ = 27e6
@@ -61,10 +61,7 @@ BOARD = Board(
     baud=1_000_000,
     platform=lambda: sipeed_tang_nano_20k.Platform(toolchain="apicula"),
     clocks=Clocks,
-    phy=make_phy,
-    memory=M12L64322A,
-    rate="1:1",
-    data_bits=32,
+    memory=Dram(module=M12L64322A, rate="1:1", data_bits=32, phy=make_phy),
     flow="gowin",
     part=("--device", "GW2AR-LV18QN88C8/I7", "--vopt", "family=GW2A-18C"),
 )  # fmt: skip

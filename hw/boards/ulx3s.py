@@ -10,7 +10,7 @@ from litex.soc.cores.clock import ECP5PLL
 from litex_boards.platforms import radiona_ulx3s
 from migen import ClockDomain, ClockSignal, Signal
 
-from daedal.hw.boards.board import Board
+from daedal.hw.boards.board import Board, Dram
 from daedal.hw.boards.soc import CORE_DOMAIN
 from daedal.hw.config import Config
 
@@ -52,10 +52,10 @@ BOARD = Board(
     baud=1_000_000,
     platform=lambda: radiona_ulx3s.Platform(device="LFE5U-85F", revision="2.0", toolchain="trellis"),
     clocks=Clocks,
-    phy=lambda platform, clocks, clock_hz: GENSDRPHY(platform.request("sdram"), clock_hz),
-    memory=MT48LC16M16,
-    rate="1:1",
-    data_bits=16,
+    memory=Dram(
+        module=MT48LC16M16, rate="1:1", data_bits=16,
+        phy=lambda platform, clocks, clock_hz: GENSDRPHY(platform.request("sdram"), clock_hz),
+    ),
     flow="ecp5",
     part=("--85k", "--package", "CABGA381", "--speed", "6"),
 )  # fmt: skip

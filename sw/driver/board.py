@@ -46,8 +46,8 @@ class BoardTarget:
                 f"not {link.design:#010x}: load the bitstream that belongs to this description, or give the description "
                 "(board=FILE.json) that belongs to its bitstream"
             )
-        self.dram = Dram(link, description)
-        self.dram.start()
+        if description["sdram"] is not None:
+            Dram(link, description).start()
 
     def csr_read(self, address: int) -> int:
         """The core's register at this address."""

@@ -25,8 +25,8 @@ MOST_WORDS = 255
 BRIDGE_SECONDS = 0.08
 """Time that a burst may take: the bridge forgets a command after 0.1 s."""
 
-RECOVERIES = 2
-"""How often the bridge is called before the link is given up."""
+RECOVERIES = 3
+"""How often the bridge is called before the link is given up: it may be reading from where nothing answers."""
 
 PROBE_WORDS = len(LinkRegister)
 
