@@ -35,8 +35,10 @@ _FUNCTIONS = {
 
 def generated_board(board: str, config: Config) -> tuple[str, dict[str, Any]]:
     """Verilog and description of a simulated board; kept in the cache, since generating them takes ten seconds."""
+    from daedal.hw.boards import find_board
     from daedal.hw.boards.generate import generate
 
+    find_board(board)
     digest = sha256(f"{board} litex {metadata.version('litex')} litedram {metadata.version('litedram')}".encode())
     digest.update(core_verilog(config).encode())
     for source in sorted((Path(__file__).resolve().parents[1] / "hw").rglob("*.py")):
