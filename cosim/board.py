@@ -160,5 +160,3 @@ class SimulatedLine:
         if self._self is None:
             raise DeviceClosed("the simulated board must be open to be used; it was closed")
         return self._self
-
-

@@ -104,7 +104,11 @@ def describe(board: str | None, config: Config) -> dict[str, Any]:
         found = json.loads(Path(board).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ValueError(f"board must be a description that can be read, not {board!r}: {error}") from None
-    missing = [key for key in ("design", "memory", "registers", "sdram", "soc") if not isinstance(found, dict) or key not in found]
+    missing = [
+        key
+        for key in ("design", "memory", "registers", "sdram", "soc")
+        if not isinstance(found, dict) or key not in found
+    ]
     if missing:
         raise ValueError(f"board must be a description from a board's build, not {board!r}, which lacks {missing[0]!r}")
     return dict(found)

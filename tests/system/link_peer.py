@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Callable
 
 from daedal.driver.link.etherbone import PACKET, RECORD, packet
-from daedal.driver.link.frames import read_crc
 from daedal.hw.isa.link import (
     LINK_BASE,
     LINK_BYTES,
@@ -268,6 +267,3 @@ class EtherbonePeer:
                 answer = etherbone_answer(self.gate, raw)
                 if answer is not None:
                     self._socket.sendto(answer, sender)
-
-
-

@@ -122,7 +122,11 @@ def test_another_bitstream_and_another_core_are_refused() -> None:
     verilog, description = generated_board("ecpix5", CONFIG)
     library = build_board("board-ecpix5-board", verilog, top=description["top"])
     for change, config, text in (
-        ({"design": 5}, CONFIG, r"must have design 0x00000005 of board ecpix5, not 0x.*load the bitstream that belongs"),
+        (
+            {"design": 5},
+            CONFIG,
+            r"must have design 0x00000005 of board ecpix5, not 0x.*load the bitstream that belongs",
+        ),
         ({}, replace(CONFIG, launches=5), "must have configuration board"),
     ):
         line = SimulatedLine(library, clock_hz=description["clock_hz"], baud=description["baud"])
@@ -133,7 +137,9 @@ def test_another_bitstream_and_another_core_are_refused() -> None:
 
 def test_an_access_outside_of_the_memory(device: daedal.Device) -> None:
     size = device.target.memory_bytes
-    with pytest.raises(ValueError, match=f"an access must lie within {size} bytes of memory, not 4 bytes at {size - 2:#x}"):
+    with pytest.raises(
+        ValueError, match=f"an access must lie within {size} bytes of memory, not 4 bytes at {size - 2:#x}"
+    ):
         device.target.mem_read(size - 2, 4)
 
 

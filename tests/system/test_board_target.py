@@ -54,6 +54,13 @@ class CoreModel(GateModel):
         return super()._register(number)
 
 
+@pytest.fixture(autouse=True)
+def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lost answers are given up soon."""
+    serial = boards.SerialTransport
+    monkeypatch.setattr(boards, "SerialTransport", lambda device, baud: serial(device, baud, slack=0.08))
+
+
 @pytest.fixture
 def peer() -> Iterator[Peer]:
     with uart_peer(CoreModel(), over_pty=True) as found:
@@ -128,7 +135,9 @@ def test_another_core_and_another_bitstream_are_refused(peer: Peer, description:
         daedal.Device.open(f"uart:{peer.device}", config="ddr3", board=description)
     other = tmp_path / "other.json"
     other.write_text(json.dumps(DESCRIPTION | {"design": 1}))
-    with pytest.raises(ConfigMismatch, match="must have design 0x00000001 of board python, not 0x0000abcd: load the bitstream"):
+    with pytest.raises(
+        ConfigMismatch, match="must have design 0x00000001 of board python, not 0x0000abcd: load the bitstream"
+    ):
         daedal.Device.open(f"uart:{peer.device}", config=CONFIG, board=str(other))
 
 
@@ -152,7 +161,11 @@ def test_nobody_at_the_other_end(description: str, tmp_path: Path) -> None:
         ("uart:tty", "nowhere.json", "board must be a description that can be read, not 'nowhere.json'"),
         ("uart:tty", "EMPTY", "board must be a description from a board's build, not .*, which lacks 'design'"),
         ("board-sim", None, "board must be the name of a board, not None"),
-        ("usb:1", "FILE", r"target must be one of emulator, verilator, board-sim, uart:DEVICE\[@BAUD\], etherbone:HOST"),
+        (
+            "usb:1",
+            "FILE",
+            r"target must be one of emulator, verilator, board-sim, uart:DEVICE\[@BAUD\], etherbone:HOST",
+        ),
         ("uart", "FILE", "target must be one of"),
         ("emulator", "ecpix5", "board must be None for target emulator, which is none, not 'ecpix5'"),
     ],

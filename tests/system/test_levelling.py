@@ -52,7 +52,9 @@ def test_each_lane_gets_the_middle_of_its_window(dram: Dram) -> None:
 
 def test_a_lane_that_never_reads_right_is_named(dram: Dram) -> None:
     set_windows(dram, [WINDOWS[0], (0, 5, 4)])
-    with pytest.raises(LevellingFailed, match=r"lane 1 of the board's DRAM reads no pattern right with any of 8 delays"):
+    with pytest.raises(
+        LevellingFailed, match=r"lane 1 of the board's DRAM reads no pattern right with any of 8 delays"
+    ):
         dram.start()
 
 
@@ -67,7 +69,15 @@ def test_memory_that_does_not_keep_what_is_written_is_noticed(dram: Dram, monkey
 
 @pytest.mark.parametrize(
     ("good", "run"),
-    [("", (0, 0)), ("0000", (0, 0)), ("1111", (0, 4)), ("0110", (1, 2)), ("1101110", (3, 3)), ("110011", (0, 2)), ("0001", (3, 1))],
+    [
+        ("", (0, 0)),
+        ("0000", (0, 0)),
+        ("1111", (0, 4)),
+        ("0110", (1, 2)),
+        ("1101110", (3, 3)),
+        ("110011", (0, 2)),
+        ("0001", (3, 1)),
+    ],
 )
 def test_longest_run(good: str, run: tuple[int, int]) -> None:
     assert longest_run([bit == "1" for bit in good]) == run

@@ -100,7 +100,9 @@ def test_nothing_but_the_slots_is_written_whatever_comes(seed: int) -> None:
         for _ in range(10):
             noise = bytearray(rng.randbytes(400))
             for at in range(0, 400, 40):
-                noise[at : at + 6] = command(1, rng.choice([peer.gate.base, 0x8000_0000, LINK_BASE]), rng.randrange(1, 9))
+                noise[at : at + 6] = command(
+                    1, rng.choice([peer.gate.base, 0x8000_0000, LINK_BASE]), rng.randrange(1, 9)
+                )
             peer.socket.send(noise)
             link = open_link(peer, HASTY)
             assert peer.gate.written == []
@@ -127,7 +129,7 @@ def test_no_end_of_a_probe_is_a_command() -> None:
 def test_a_line_that_is_always_bad_is_given_up(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("daedal.driver.link.checked.ATTEMPTS", ATTEMPTS)
     link = open_link(peer, HASTY)
-    peer.up.flip = {number: 1 for number in range(peer.up.count + 20, peer.up.count + 2_000_000, 200)}
+    peer.up.flip = dict.fromkeys(range(peer.up.count + 20, peer.up.count + 2000000, 200), 1)
     with pytest.raises(LinkLost, match=f"nothing got through .* in {ATTEMPTS} attempts|does not answer"):
         link.write(peer.gate.base, bytes(4000))
 
@@ -190,7 +192,9 @@ def test_a_board_that_never_finishes(peer: Peer, monkeypatch: pytest.MonkeyPatch
 
 def test_another_revision_is_refused(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.system.link_peer.REVISION", 99)
-    with pytest.raises(ConfigMismatch, match="must identify itself as 0x4b4e4c44 revision 1, not 0x4b4e4c44 revision 99"):
+    with pytest.raises(
+        ConfigMismatch, match="must identify itself as 0x4b4e4c44 revision 1, not 0x4b4e4c44 revision 99"
+    ):
         open_link(peer)
 
 
@@ -283,6 +287,8 @@ def test_etherbone_addresses_that_cannot_be_used() -> None:
             EtherboneBridge("127.0.0.2", ETHERBONE_PORT + 1, local="127.0.0.1")
 
 
-@pytest.mark.parametrize("raw", [b"", b"No", read_packet(LINK_BASE + REGISTERS, 2, 8), struct.pack(">H", 0x4E6E) + bytes(30)])
+@pytest.mark.parametrize(
+    "raw", [b"", b"No", read_packet(LINK_BASE + REGISTERS, 2, 8), struct.pack(">H", 0x4E6E) + bytes(30)]
+)
 def test_packets_that_are_no_answers(raw: bytes) -> None:
     assert parse_answer(raw) is None

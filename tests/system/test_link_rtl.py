@@ -83,7 +83,9 @@ def test_frames_of_any_length(line: SimulatedLine, count: int) -> None:
     both = Both(line)
     words = [7 * n for n in range(min(count, MOST_DATA))] + [MEMORY_BASE, count | 0xFF00 | 1 << 16]
     body = struct.pack(f"<{len(words)}I", *words)
-    both.say(sent((LINK_BASE + 4 * (SLOT_WORDS - 1 - len(words) + SLOT_WORDS), body + struct.pack("<I", zlib.crc32(body)))))
+    both.say(
+        sent((LINK_BASE + 4 * (SLOT_WORDS - 1 - len(words) + SLOT_WORDS), body + struct.pack("<I", zlib.crc32(body))))
+    )
     assert both.gate.sequence == (count <= MOST_DATA)
     both.read(MEMORY_BASE, 10)
     both.read(LINK_BASE + REGISTERS, len(LinkRegister))

@@ -123,7 +123,9 @@ class Dram:
             pattern = [random.Random(seed + phase).randbytes(self._phase_bytes) for phase in range(self._phases)]
             found, bursts = self._try(pattern)
             for lane in range(self._lanes):
-                same = all(a[lane :: self._lanes] == b[lane :: self._lanes] for a, b in zip(pattern, found, strict=True))
+                same = all(
+                    a[lane :: self._lanes] == b[lane :: self._lanes] for a, b in zip(pattern, found, strict=True)
+                )
                 good[lane] &= same and bool(bursts >> lane & 1)
             if not any(good):
                 break
