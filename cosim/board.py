@@ -20,7 +20,7 @@ SLICE_CYCLES = 1 << 16
 """Cycles in C++ at a stretch, so that an interrupt from the keyboard gets through and no socket overflows."""
 
 SLACK_CYCLES = 20_000
-"""Cycles without a byte after which an answer that should be there is given up: more than any access on a board takes."""
+"""Cycles without a byte after which an answer that should be there is given up; no access on a board takes as many."""
 
 RECEIVE_BYTES = 4096
 

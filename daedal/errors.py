@@ -136,8 +136,8 @@ class LinkLost(DaedalError, ConnectionError):
 class LevellingFailed(DaedalError):
     """A board's DRAM does not read back what was written, with no setting of its delays.
 
-    Raised when the device is opened. The message names the lane and what was tried. Check the board's power and that the
-    bitstream is for this very board.
+    Raised when the device is opened. The message names the lane and what was tried. Check the board's power, and that
+    the bitstream is for this very board.
     """
 
 

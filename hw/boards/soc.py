@@ -85,7 +85,7 @@ def check_mapping(config: Config, controller: Any) -> None:
 
 
 BUS_TIMEOUT = 4096
-"""Cycles after which an access that nothing answers is over: a garbled command of the host must not hold up the bridge."""
+"""Cycles after which an access that nothing answers is over: a garbled command must not hold up the bridge for long."""
 
 
 class System(SoCMini):

@@ -42,9 +42,9 @@ class BoardTarget:
         Registers(self).check(config)
         if link.design != description["design"]:
             raise ConfigMismatch(
-                f"the board on {link.name} must have design {description['design']:#010x} of board {description['board']}, "
-                f"not {link.design:#010x}: load the bitstream that belongs to this description, or give the description "
-                "(board=FILE.json) that belongs to its bitstream"
+                f"the board on {link.name} must have design {description['design']:#010x} of board "
+                f"{description['board']}, not {link.design:#010x}: load the bitstream that belongs to this description, or "
+                "give the description (board=FILE.json) that belongs to its bitstream"
             )
         if description["sdram"] is not None:
             Dram(link, description).start()

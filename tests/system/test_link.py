@@ -71,7 +71,7 @@ def test_a_bad_byte_anywhere_is_made_good(peer: Peer, access: str, way: str, fau
     link, gate, rng = open_link(peer, HASTY), peer.gate, random.Random(seed)
     data = rng.randbytes(3000)
     line = getattr(peer, way)
-    # Bytes of a command's head, of data, and of what follows; a read has few bytes on its way up, a write on its way down.
+    # A read has few bytes on its way up, and so has a write on its way down.
     reach = {("write", "up"): 3000, ("read", "down"): 3000}.get((access, way), 30)
     for position in [0, 1, 5, 6, *(rng.randrange(reach) for _ in range(3))]:
         if access == "read":

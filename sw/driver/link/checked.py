@@ -117,8 +117,8 @@ class CheckedLink:
             sequence = self._settled()["sequence"]
             if (sequence - self._sequence) % SEQUENCE_MODULUS > self._bridge.window:
                 raise LinkLost(
-                    f"the board on {self.name} was restarted, or another program used it: what was on it is gone; open the "
-                    "device again"
+                    f"the board on {self.name} was restarted, or another program used it: what was on it is gone; "
+                    "open the device again"
                 )
             self._sequence = sequence
         self._clean = False
@@ -175,8 +175,8 @@ class CheckedLink:
         while (found := self._status())["busy"]:
             if time.monotonic() > end:
                 raise LinkLost(
-                    f"the board on {self.name} does not finish a write: its bus hangs; load its bitstream again and open "
-                    "the device again"
+                    f"the board on {self.name} does not finish a write: its bus hangs; load its bitstream again and "
+                    "open the device again"
                 )
         return found
 
@@ -205,8 +205,8 @@ class CheckedLink:
         self._attempts += 1
         if self._attempts > ATTEMPTS:
             raise LinkLost(
-                f"nothing got through to the board on {self.name} in {ATTEMPTS} attempts: check cable and connectors, or take "
-                "a lower baud rate; then open the device again"
+                f"nothing got through to the board on {self.name} in {ATTEMPTS} attempts: check cable and connectors, "
+                "or take a lower baud rate; then open the device again"
             )
 
     def _again(self) -> None:
@@ -236,7 +236,7 @@ class CheckedLink:
         found = words[LinkRegister.MAGIC.value], words[LinkRegister.REVISION.value]
         if found != (MAGIC, REVISION):
             raise ConfigMismatch(
-                f"the link of {self.name} must identify itself as {MAGIC:#010x} revision {REVISION}, not {found[0]:#010x} "
-                f"revision {found[1]}: load a bitstream made with this version of Daedal"
+                f"the link of {self.name} must identify itself as {MAGIC:#010x} revision {REVISION}, not "
+                f"{found[0]:#010x} revision {found[1]}: load a bitstream made with this version of Daedal"
             )
         self.design = words[LinkRegister.DESIGN.value]

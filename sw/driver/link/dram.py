@@ -166,8 +166,8 @@ class Dram:
         if found != wanted:
             byte = next(n for n in range(CHECK_BYTES) if found[n] != wanted[n])
             raise LevellingFailed(
-                f"the board's memory has {found[byte]:#04x} at byte {byte}, where {wanted[byte]:#04x} was written: check that the "
-                "bitstream is for this board, and open the device again"
+                f"the board's memory has {found[byte]:#04x} at byte {byte}, where {wanted[byte]:#04x} was written: "
+                "check that the bitstream is for this board, and open the device again"
             )
 
     def _try(self, pattern: list[bytes]) -> tuple[list[bytes], int]:

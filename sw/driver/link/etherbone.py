@@ -87,8 +87,8 @@ class EtherboneBridge:
         except OSError as error:
             self._socket.close()
             raise LinkLost(
-                f"{self.name} cannot be reached: {error}; check the board's address, and that no other program uses port "
-                f"{port} of this host"
+                f"{self.name} cannot be reached: {error}; check the board's address, and that no other program "
+                f"uses port {port} of this host"
             ) from error
 
     def write(self, address: int, words: bytes) -> None:

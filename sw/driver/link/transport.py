@@ -107,8 +107,8 @@ class SerialTransport:
             self._port = serial.Serial(device, baud, timeout=0, write_timeout=WRITE_SECONDS, exclusive=True)
         except (OSError, ValueError) as error:
             raise LinkLost(
-                f"{device} cannot be opened: {error}; check that the board is plugged in, that this is its port and that "
-                "no other program has it open"
+                f"{device} cannot be opened: {error}; check that the board is plugged in, that this is its port "
+                "and that no other program has it open"
             ) from error
         self._port.reset_input_buffer()
 

@@ -1,7 +1,7 @@
 """LiteX's bridge on a serial line: command, number of words, address of a word, and words, highest byte first.
 
-The bridge has no checksum and no marks: after a lost byte it takes data for commands. :meth:`UartBridge.recover` brings it
-back whatever it makes of them. As many zeros as a burst has bytes end whatever it waits for, and zeros after that
+The bridge has no checksum and no marks: after a lost byte it takes data for commands. :meth:`UartBridge.recover` brings
+it back whatever it makes of them. As many zeros as a burst has bytes end whatever it waits for, and zeros after that
 are commands that do nothing, of six bytes each. So it may be anywhere in those six. A command that reads the link's
 registers is sent, then a zero, and again, until one is answered: at most six times. What is left of a command whose
 first bytes ended one of those before begins with none of 1, 2, 3, 4, so it does nothing either.
@@ -90,8 +90,8 @@ class UartBridge:
                     return
                 self._send(bytes(1))
         raise LinkLost(
-            f"the board on {self.name} does not answer: check that it is powered, that its bitstream is loaded, and that "
-            "port and baud rate are those of the bitstream; then open the device again"
+            f"the board on {self.name} does not answer: check that it is powered, that its bitstream is loaded, and "
+            "that port and baud rate are those of the bitstream; then open the device again"
         )
 
     def pause(self, seconds: float) -> None:
