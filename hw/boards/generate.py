@@ -41,7 +41,8 @@ class Generated:
         fields and ``hash``). ``clock_hz``, ``core_hz``, ``division`` (system clocks per clock of the core; simulated
         boards only). ``baud``. ``design``: the number that the board's link tells. ``memory``, ``registers``: ``base``
         and ``size``, bytes, on the bus that the bridge drives. ``sdram``: settings of LiteDRAM's PHY, geometry, and the
-        sequence of commands that starts it, or None if there is none. ``soc``: LiteX's map of all registers, constants and regions (its ``csr.json``).
+        sequence of commands that starts it, or None if there is none. ``soc``: LiteX's map of all registers, constants
+        and regions (its ``csr.json``).
     """
 
     verilog: str

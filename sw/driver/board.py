@@ -43,8 +43,8 @@ class BoardTarget:
         if link.design != description["design"]:
             raise ConfigMismatch(
                 f"the board on {link.name} must have design {description['design']:#010x} of board "
-                f"{description['board']}, not {link.design:#010x}: load the bitstream that belongs to this description, or "
-                "give the description (board=FILE.json) that belongs to its bitstream"
+                f"{description['board']}, not {link.design:#010x}: load the bitstream that belongs to this "
+                "description, or give the description (board=FILE.json) that belongs to its bitstream"
             )
         if description["sdram"] is not None:
             Dram(link, description).start()
