@@ -111,6 +111,7 @@ class SimulatedLine:
 
     def send(self, data: bytes) -> None:
         """Put bytes on the line."""
+        self._handle()
         data = self.up(data)
         while data:
             try:
