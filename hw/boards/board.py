@@ -73,6 +73,8 @@ class Board:
         The tools that make the configuration file: a name in ``flows.FLOWS``.
     part
         Options of nextpnr that name the part.
+    ethernet
+        Makes LiteEth's PHY, of ``(platform,)``, for a board that can be reached over Etherbone; else None.
     """
 
     name: str
@@ -86,3 +88,4 @@ class Board:
     memory: Dram | OnChip
     flow: str
     part: tuple[str, ...]
+    ethernet: Callable[[Any], Any] | None = None

@@ -4,6 +4,7 @@ from typing import Any
 
 from litedram.modules import MT41K256M16
 from litedram.phy import ECP5DDRPHY
+from liteeth.phy.ecp5rgmii import LiteEthPHYRGMII
 from litex.gen import LiteXModule
 from litex.soc.cores.clock import ECP5PLL
 from litex_boards.platforms import lambdaconcept_ecpix5
@@ -77,4 +78,5 @@ BOARD = Board(
     memory=Dram(module=MT41K256M16, rate="1:2", data_bits=16, phy=make_phy),
     flow="ecp5",
     part=("--um5g-85k", "--package", "CABGA554", "--speed", "8"),
+    ethernet=lambda platform: LiteEthPHYRGMII(platform.request("eth_clocks"), platform.request("eth"), rx_delay=0),
 )

