@@ -40,7 +40,7 @@ class Generated:
     description
         What a host needs to know; JSON values only. ``top``: the top module. ``board``, ``simulated``, ``config`` (its
         fields and ``hash``). ``clock_hz``, ``core_hz``, ``division`` (system clocks per clock of the core; simulated
-        boards only). ``baud``. ``design``: the number that the board's link tells. ``etherbone``: None, or the ``address``
+        boards only). ``baud``. ``design``: the number that the board's link tells. ``etherbone``: None, or ``address``
         and ``port`` of the bridge to the network (real boards only). ``memory``, ``registers``: ``base`` and ``size``,
         bytes, on the bus that the bridge drives. ``sdram``: settings of LiteDRAM's PHY, geometry, and the sequence of
         commands that starts it, or None if there is none. ``soc``: LiteX's map of all registers, constants and regions

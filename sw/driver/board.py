@@ -88,18 +88,18 @@ class BoardTarget:
             )
 
 
-def describe(board: str | None, config: Config) -> dict[str, Any]:
+def describe(board: str | None, config: Config, *, etherbone: bool = False) -> dict[str, Any]:
     """The description of the design on a board.
 
-    ``board`` is the name of a board, or the file in which its build put the description. ValueError if it is
-    neither, UnknownBoard for another name.
+    ``board`` is the name of a board, or the file in which its build put the description. ``etherbone``: of a named board,
+    the design with a bridge to the network. ValueError if it is neither, UnknownBoard for another name.
     """
     if board is None:
         raise ValueError("board must be the name of a board or the description from its build, not None")
     if not board.endswith(SUFFIX):
         from daedal.hw.boards.generate import generate
 
-        return generate(board, config).description
+        return generate(board, config, etherbone=etherbone).description
     try:
         found = json.loads(Path(board).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -141,7 +141,7 @@ def open_uart(address: str, config: Config, board: str | None) -> BoardTarget:
 def open_etherbone(address: str, config: Config, board: str | None) -> BoardTarget:
     """The board at ``HOST[:PORT]``."""
     host, port = parse_etherbone(address)
-    return _start(EtherboneBridge(host, port), describe(board, config), config)
+    return _start(EtherboneBridge(host, port), describe(board, config, etherbone=True), config)
 
 
 def open_simulated(config: Config, board: str | None) -> BoardTarget:
