@@ -91,8 +91,8 @@ class BoardTarget:
 def describe(board: str | None, config: Config, *, etherbone: bool = False) -> dict[str, Any]:
     """The description of the design on a board.
 
-    ``board`` is the name of a board, or the file in which its build put the description. ``etherbone``: of a named board,
-    the design with a bridge to the network. ValueError if it is neither, UnknownBoard for another name.
+    ``board`` is the name of a board, or the file in which its build put the description. ``etherbone``: of a named
+    board, the design with a bridge to the network. ValueError if it is neither, UnknownBoard for another name.
     """
     if board is None:
         raise ValueError("board must be the name of a board or the description from its build, not None")
