@@ -8,6 +8,7 @@ they like; the host gets a CRC of the addresses and words that the board itself 
 
 from functools import reduce
 from operator import xor
+from typing import Any
 
 from litex.gen import LiteXModule
 from litex.soc.cores.uart import Stream2Wishbone
@@ -36,7 +37,7 @@ RECEIVE_BYTES = 64
 """Depth of the buffer in front of the serial bridge: requests that come while it answers those before."""
 
 
-def crc_step(crc, word):
+def crc_step(crc: Signal, word: Signal) -> list[Any]:
     """The CRC after one more word, both 32-bit signals, as a list of its bits."""
     images = []
     for bit in range(32):
@@ -239,7 +240,7 @@ class SerialLink(LiteXModule):
     ``bus`` and ``interrupt`` are those of the gate.
     """
 
-    def __init__(self, phy, clk_freq: float, *, design: int) -> None:
+    def __init__(self, phy: Any, clk_freq: float, *, design: int) -> None:
         self.buffer = buffer = stream.SyncFIFO([("data", 8)], RECEIVE_BYTES, buffered=True)
         self.bridge = bridge = Stream2Wishbone(clk_freq=clk_freq)
         self.gate = gate = LinkGate(design=design)

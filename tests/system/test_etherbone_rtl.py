@@ -1,4 +1,4 @@
-"""LiteEth's Etherbone with the link gate behind it, in Migen's simulator: it takes our packets and answers as a model."""
+"""LiteEth's Etherbone with the link gate behind it, in Migen's simulator: it answers to packets as the model does."""
 
 import random
 import struct
@@ -119,5 +119,6 @@ def test_packets_are_those_of_liteeth(seed: int) -> None:
     assert (tag, words[: 4 * WORDS - 2]) == (0x30, data[:-2])
     first = (parse_answer(found[1]) or (0, b""))[1]
     status = (parse_answer(found[-1]) or (0, b""))[1]
-    assert int.from_bytes(status[16:], "little") == read_crc((MEMORY_BASE, first), (MEMORY_BASE, words), (registers, status[:16]))
+    crc = read_crc((MEMORY_BASE, first), (MEMORY_BASE, words), (registers, status[:16]))
+    assert int.from_bytes(status[16:], "little") == crc
     assert struct.unpack_from("<I", status, 12)[0] == 2 | 1 << 16, "two frames copied, one refused"
