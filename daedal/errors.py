@@ -23,6 +23,8 @@ __all__ = [
     "InvalidConfig",
     "InvalidOffsets",
     "LaunchCancelled",
+    "LevellingFailed",
+    "LinkLost",
     "MemoryFault",
     "OutOfDeviceMemory",
     "ProgramError",
@@ -120,6 +122,22 @@ class LaunchCancelled(DaedalError):
     """A launch was given up before its end because one submitted before it had a fault, or the device was reset.
 
     It has no result, and what it was to write is undefined; nothing is wrong with it. Submit it again.
+    """
+
+
+class LinkLost(DaedalError, ConnectionError):
+    """The link to a board does not answer, or loses so much that an access did not get through after many attempts.
+
+    Raised by whatever used the device. What a frame would have written is there whole or not at all. The message names
+    the port or address and what to check. Open the device again; it is in the state in which the board is.
+    """
+
+
+class LevellingFailed(DaedalError):
+    """A board's DRAM does not read back what was written, with no setting of its delays.
+
+    Raised when the device is opened. The message names the lane and what was tried. Check the board's power, and that
+    the bitstream is for this very board.
     """
 
 

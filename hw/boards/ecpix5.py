@@ -72,7 +72,7 @@ BOARD = Board(
     config=CONFIG,
     clock_hz=75e6,
     core_hz=25e6,
-    baud=1_000_000,
+    baud=3_000_000,
     platform=lambda: lambdaconcept_ecpix5.Platform(device="85F", toolchain="trellis"),
     clocks=Clocks,
     memory=Dram(module=MT41K256M16, rate="1:2", data_bits=16, phy=make_phy),

@@ -1,10 +1,10 @@
 """A board's system as Verilog, with its constraints and a description for the host."""
 
 import contextlib
+import hashlib
 import json
 import logging
 import os
-import re
 import sys
 import tempfile
 import warnings
@@ -23,6 +23,10 @@ SIMULATED_BYTES = 64 << 20
 """Memory of a simulated board, bytes, unless another size is asked for; real ones have all that their chip has."""
 
 
+DESIGN_MARK = 0xDAED_A11F
+"""Stands for the design's number until that is known."""
+
+
 @dataclass(frozen=True)
 class Generated:
     """A system that was generated.
@@ -36,10 +40,11 @@ class Generated:
     description
         What a host needs to know; JSON values only. ``top``: the top module. ``board``, ``simulated``, ``config`` (its
         fields and ``hash``). ``clock_hz``, ``core_hz``, ``division`` (system clocks per clock of the core; simulated
-        boards only). ``baud``. ``etherbone``: None, or the ``address`` and ``port`` of the bridge to the network (real
-        boards only). ``memory``, ``registers``: ``base`` and ``size``, bytes, on the bus that the bridge drives.
-        ``sdram``: settings of LiteDRAM's PHY, geometry, and the sequence of commands that starts it, or None without
-        SDRAM. ``soc``: LiteX's map of all registers, constants and regions (its ``csr.json``).
+        boards only). ``baud``. ``design``: the number that the board's link tells. ``etherbone``: None, or ``address``
+        and ``port`` of the bridge to the network (real boards only). ``memory``, ``registers``: ``base`` and ``size``,
+        bytes, on the bus that the bridge drives. ``sdram``: settings of LiteDRAM's PHY, geometry, and the sequence of
+        commands that starts it, or None if there is none. ``soc``: LiteX's map of all registers, constants and regions
+        (its ``csr.json``).
     """
 
     verilog: str
@@ -84,6 +89,19 @@ def generate(
         return _generate_real(found, chosen, hertz, etherbone)
 
 
+def _undated(text: str) -> str:
+    """LiteX's Verilog without its comments, which have the date: the same system is the same text."""
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("//"))
+
+
+def _numbered(text: str) -> tuple[str, int]:
+    """Verilog of a system with ``DESIGN_MARK``, with its own digest in place of that; and this number."""
+    literal = f"32'd{DESIGN_MARK}"
+    assert literal in text, "the mark is a constant of a link's registers"
+    design = int(hashlib.sha256(text.encode()).hexdigest()[:8], 16)
+    return text.replace(literal, f"32'd{design}"), design
+
+
 def _generate_real(board: Board, config: Config, core_hz: float, etherbone: bool) -> Generated:
     from daedal.hw.boards.soc import ETHERBONE, System
 
@@ -97,7 +115,7 @@ def _generate_real(board: Board, config: Config, core_hz: float, etherbone: bool
         module = _on_chip(board.memory.ram, board.memory.memory_bytes, config)
     soc = System(
         platform, clocks, phy=phy, module=module, config=config, clock_hz=board.clock_hz, core_hz=core_hz,
-        baud=board.baud,
+        baud=board.baud, design=DESIGN_MARK,
     )  # fmt: skip
     if etherbone and board.ethernet is not None:
         soc.add_network(board.ethernet(platform))
@@ -106,9 +124,10 @@ def _generate_real(board: Board, config: Config, core_hz: float, etherbone: bool
         platform.build(soc, build_dir=folder, build_name=top, run=False)
         files = {path.name: path.read_text(encoding="utf-8") for path in Path(folder).iterdir() if path.is_file()}
     constraints = {name: text for name, text in files.items() if Path(name).suffix in (".lpf", ".pcf", ".cst", ".sdc")}
+    verilog, design = _numbered(_undated(files[f"{top}.v"]) + "\n" + core_verilog(config))
     description = _description(board, config, core_hz, soc, top)
-    description |= {"simulated": False, "etherbone": ETHERBONE if etherbone else None}
-    return Generated(_without_dates(files[f"{top}.v"]) + core_verilog(config), constraints, description)
+    description |= {"simulated": False, "design": design, "etherbone": ETHERBONE if etherbone else None}
+    return Generated(verilog, constraints, description)
 
 
 def _generate_simulated(board: Board, config: Config, core_hz: float, serial: str, memory_bytes: int) -> Generated:
@@ -125,19 +144,14 @@ def _generate_simulated(board: Board, config: Config, core_hz: float, serial: st
         module = _on_chip(ModelRam, min(memory_bytes, board.memory.memory_bytes), config)
     soc = System(
         platform, clocks, phy=phy, module=module, config=config, clock_hz=board.clock_hz, core_hz=core_hz,
-        baud=board.baud,
+        baud=board.baud, design=DESIGN_MARK,
     )  # fmt: skip
     top = f"daedal_{board.name}_simulated"
     soc.finalize()
-    text = _without_dates(str(platform.get_verilog(soc, name=top)))
+    verilog, design = _numbered(_undated(str(platform.get_verilog(soc, name=top))) + "\n" + core_verilog(config))
     description = _description(board, config, core_hz, soc, top)
-    description |= {"simulated": True, "division": clocks.division, "serial": serial}
-    return Generated(text + core_verilog(config), {}, description)
-
-
-def _without_dates(verilog: str) -> str:
-    """LiteX's Verilog without its comments, which say when it was written: equal systems are equal text."""
-    return re.sub(r"^//.*\n", "", verilog + "\n", flags=re.MULTILINE)
+    description |= {"simulated": True, "division": clocks.division, "serial": serial, "design": design}
+    return Generated(verilog, {}, description)
 
 
 def _on_chip(ram: Any, memory_bytes: int, config: Config) -> Any:

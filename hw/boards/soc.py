@@ -11,6 +11,7 @@ from litex.soc.interconnect import axi, wishbone
 
 from daedal.errors import InvalidConfig
 from daedal.hw.boards.core_module import REGISTER_BYTES, DaedalCore
+from daedal.hw.boards.host_link import LinkGate, SerialLink
 from daedal.hw.boards.memory_ports import MemoryPorts
 from daedal.hw.config import Config
 
@@ -22,6 +23,9 @@ MEMORY_ORIGIN, REGISTERS_ORIGIN = 0x4000_0000, 0x8000_0000
 
 ETHERBONE: dict[str, Any] = {"address": "192.168.1.50", "port": 1234}
 """Where a board with a network is."""
+
+ETHERBONE_WORDS = 256
+"""LiteEth's buffer for a packet: an address and a frame."""
 
 
 def add_daedal(soc: Any, config: Config, *, clock_domain: str = "sys", origin: int | None = None) -> DaedalCore:
@@ -86,6 +90,10 @@ def check_mapping(config: Config, controller: Any) -> None:
             )
 
 
+BUS_TIMEOUT = 4096
+"""Cycles after which an access that nothing answers is over: a garbled command must not hold up the bridge for long."""
+
+
 class System(SoCMini):
     """The SoC of a board: a serial bridge as the only master, memory, the core.
 
@@ -103,16 +111,20 @@ class System(SoCMini):
         Clock of bus and memory controller, and that of the core; one domain if they are equal.
     baud
         Bits per second of the serial line.
+    design
+        The number by which the host knows this design, 32 bits.
     """
 
     def __init__(
         self, platform: Any, clocks: Any, *, phy: Any, module: Any, config: Config, clock_hz: float, core_hz: float,
-        baud: int,
+        baud: int, design: int,
     ) -> None:  # fmt: skip
         self.crg = clocks
-        super().__init__(platform, int(clock_hz), ident="", ident_version=False, with_ctrl=True)
-        self.core_hz, self.baud = core_hz, baud
-        self._add_bridge()
+        super().__init__(
+            platform, int(clock_hz), ident="", ident_version=False, with_ctrl=True, bus_timeout=BUS_TIMEOUT
+        )
+        self.core_hz, self.baud, self._design = core_hz, baud, design
+        self._add_bridge(design)
         place: dict[str, Any] = {
             "clock_domain": "sys" if core_hz == clock_hz else CORE_DOMAIN,
             "origin": REGISTERS_ORIGIN,
@@ -125,11 +137,17 @@ class System(SoCMini):
             self.ddrphy = phy
             self.add_sdram("sdram", phy=phy, module=module, l2_cache_size=0)
             add_daedal(self, config, **place)
+        self.comb += self.link.interrupt.eq(self.daedal.interrupt)
 
     def add_network(self, phy: Any) -> None:
-        """A second bridge: Etherbone, over the network, at :data:`ETHERBONE`."""
+        """A second bridge: Etherbone, over the network, at :data:`ETHERBONE`, behind a gate of its own."""
         self.ethphy = phy
-        self.add_etherbone(phy=phy, ip_address=ETHERBONE["address"], udp_port=ETHERBONE["port"])
+        self.add_etherbone(
+            phy=phy, ip_address=ETHERBONE["address"], udp_port=ETHERBONE["port"], buffer_depth=ETHERBONE_WORDS
+        )
+        self.network_link = gate = LinkGate(design=self._design)
+        self.bus.masters["etherbone"] = gate.bus
+        self.comb += [self.etherbone.wishbone.bus.connect(gate.bridge), gate.interrupt.eq(self.daedal.interrupt)]
 
     def _add_on_chip(self, memory: Any) -> None:
         """The region ``main_ram``, as ``add_sdram`` makes it; its port is the first, so the bus never waits long."""
@@ -141,15 +159,15 @@ class System(SoCMini):
         self.main_ram_width = wishbone.Converter(narrow, wide)
         self.main_ram_bridge = LiteDRAMWishbone2Native(wide, memory.get_port(), base_address=MEMORY_ORIGIN)
 
-    def _add_bridge(self) -> None:
-        """LiteX's serial bridge; on a simulated board its line may be a stream of bytes."""
+    def _add_bridge(self, design: int) -> None:
+        """LiteX's serial bridge behind its gate; on a simulated board its line may be a stream of bytes."""
         pads = self.platform.request("serial")
         if hasattr(pads, "source_valid"):
             self.uartbone_phy = uart.RS232PHYModel(pads)
         else:
             self.uartbone_phy = uart.RS232PHY(pads, self.sys_clk_freq, self.baud)
-        self.uartbone = uart.UARTBone(self.uartbone_phy, self.sys_clk_freq, address_width=self.bus.address_width)
-        self.bus.add_master("uartbone", self.uartbone.wishbone)
+        self.link = SerialLink(self.uartbone_phy, self.sys_clk_freq, design=design)
+        self.bus.add_master("link", self.link.bus)
 
 
 def sdram_description(controller: Any) -> dict[str, Any]:

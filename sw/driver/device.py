@@ -54,25 +54,30 @@ class Device:
         *,
         memory_bytes: int = MEMORY_BYTES,
         wave: str | None = None,
+        board: str | None = None,
     ) -> Self:
         """Start a machine.
 
         Parameters
         ----------
         target
-            ``"verilator"`` for the RTL, ``"emulator"`` for the golden model.
+            ``"verilator"`` for the RTL, ``"emulator"`` for the golden model, ``"uart:DEVICE[@BAUD]"`` and
+            ``"etherbone:HOST[:PORT]"`` for a board, ``"board-sim"`` for a board's design under Verilator.
         config
             A configuration, or the name of a preset.
         memory
             Memory model and options of a simulated machine, as ``"ideal:latency=200,stall=0.1,seed=3"`` or
             ``"litedram-ddr3-x16"``; see docs/memory.md.
         memory_bytes
-            Size of the device's memory.
+            Size of the device's memory; boards have what they have.
         wave
             File for a waveform (VCD) of everything the RTL does.
+        board
+            Name of the board, or the description (a ``.json`` file) from the build of its bitstream.
 
         Raises ValueError for an option that does not exist, ConfigMismatch for a machine with another
-        configuration, ToolchainNotFound if the model has to be built and cannot be.
+        configuration or bitstream, ToolchainNotFound if the model has to be built and cannot be, LinkLost if a board
+        does not answer, LevellingFailed if its DRAM does not work.
         """
         shape = Config.preset(config) if isinstance(config, str) else config
         if not isinstance(shape, Config):
@@ -82,7 +87,7 @@ class Device:
         least, most = max(1 << 16, 2 * shape.superblock_bytes), 1 << MEMORY_BITS
         if not least <= memory_bytes <= most:
             raise ValueError(f"memory_bytes must be from {least} to {most}, not {memory_bytes!r}")
-        opened = open_target(target, shape, memory=memory, memory_bytes=memory_bytes, wave=wave)
+        opened = open_target(target, shape, memory=memory, memory_bytes=memory_bytes, wave=wave, board=board)
         try:
             return cls(opened, shape)
         except BaseException:

@@ -61,12 +61,35 @@ def _open_verilator(config: Config, memory: str, memory_bytes: int, wave: str | 
     return VerilatorTarget(config, memory=memory, memory_bytes=memory_bytes, wave=wave)
 
 
+def _without_options(kind: str, memory: str, wave: str | None) -> None:
+    """ValueError for options of simulated machines that a board does not have."""
+    if memory != "ideal":
+        raise ValueError(f"memory must be left out for {kind}, which has its own, not {memory!r}")
+    if wave is not None:
+        raise ValueError(f"wave must be None for {kind}, not {wave!r}")
+
+
 TARGETS = {"emulator": _open_emulator, "verilator": _open_verilator}
 """Target name -> what opens it; a target's modules are imported when it is first opened."""
 
+BOARD_TARGETS = ("board-sim", "uart:DEVICE[@BAUD]", "etherbone:HOST[:PORT]")
+"""Targets that are boards, and need the name of one."""
 
-def open_target(name: str, config: Config, *, memory: str, memory_bytes: int, wave: str | None) -> Target:
+
+def open_target(
+    name: str, config: Config, *, memory: str, memory_bytes: int, wave: str | None, board: str | None = None
+) -> Target:
     """Start the target called ``name``; ValueError names those there are."""
-    if name not in TARGETS:
-        raise ValueError(f"target must be one of {', '.join(TARGETS)}, not {name!r}")
-    return TARGETS[name](config, memory, memory_bytes, wave)
+    if name in TARGETS:
+        if board is not None:
+            raise ValueError(f"board must be None for target {name}, which is none, not {board!r}")
+        return TARGETS[name](config, memory, memory_bytes, wave)
+    kind, colon, address = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if name != "board-sim" and not (colon and kind in ("uart", "etherbone")):
+        raise ValueError(f"target must be one of {', '.join([*TARGETS, *BOARD_TARGETS])}, not {name!r}")
+    _without_options(f"target {kind}", memory, wave)
+    from daedal.driver import board as boards
+
+    if name == "board-sim":
+        return boards.open_simulated(config, board)
+    return (boards.open_uart if kind == "uart" else boards.open_etherbone)(address, config, board)
