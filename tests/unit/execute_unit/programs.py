@@ -93,7 +93,8 @@ class Generator:
         if self.rotates and self.rng.random() < 0.5:
             self.rng.choice(codes)["rotate"] = 1
         if self.config.scalars and self.rng.random() < 0.3:
-            self.rng.choice(codes)["rotate_scalars"] = 1
+            # Not between an index and its use, which names the same register.
+            self.rng.choice([code for code in codes if "below" not in code])["rotate_scalars"] = 1
         return codes
 
     def instructions(self) -> list[Code]:
