@@ -126,16 +126,28 @@ def _without_scalar(payload: Value) -> Value:
 
 
 def _decoded(m: Module, unit: Any) -> None:
-    """What the decoder says agrees with itself, no launch begins in between, and a row can only begin to be held in the
-    cycle after it was sent.
+    """What the decoder says agrees with itself, no launch begins in between, and a row or scalar can only begin to wait
+    for its store in the cycle after it was sent there.
     """
-    code = unit.i.payload
+    code, store = unit.i.payload, unit.store
     m.d.comb += Assume(code.needs_scalar == _uses_scalar(code.issue))
     m.d.comb += Assume((code.kind != Kind.DIVIDE) | ~code.needs_scalar)
-    sent, before, same = Signal(), Signal(), Signal()
-    m.d.sync += [sent.eq(unit.store.valid & unit.store.ready), before.eq(unit.held)]
-    m.d.comb += same.eq(~_changes(m, Cat(unit.held_register, unit.held_context, unit.held_scalar)))
-    m.d.comb += [Assume(~unit.launch), Assume(~unit.held | sent | (before & same))]
+    sent, sent_scalar, before = Signal(), Signal.like(unit.stored), Signal(2)
+    stored_before = Signal.like(unit.stored)
+    same = Signal()
+    m.d.sync += [
+        sent.eq(store.valid & store.ready),
+        sent_scalar.eq(Mux(store.valid & store.ready & store.payload.scalar, 1 << store.payload.register, 0)),
+        before.eq(Cat(unit.held, unit.reading)),
+        stored_before.eq(unit.stored),
+    ]
+    m.d.comb += same.eq(~_changes(m, Cat(unit.held_register, unit.held_context)))
+    m.d.comb += [
+        Assume(~unit.launch),
+        Assume(~unit.held | sent | (before[0] & same)),
+        Assume(~unit.reading | sent | before[1]),
+        Assume((unit.stored & ~stored_before & ~sent_scalar) == 0),
+    ]
 
 
 CASES = (
