@@ -184,6 +184,6 @@ FAULTS = [
     plant("not-from-zeros", "missing check", F + "segments.py",
           "if not isinstance(base, fx.Node) or name_of(base) not in _ZEROS:", "if False:",
           "what a sum by destination is added to is ignored", GRAPHS),
-    plant("old-tables", "missing check", HERE + "prepared.py", "and table._version == self.version", "and True",
+    plant("old-tables", "missing check", HERE + "prepared.py", 'attrgetter("_version", "shape")', 'attrgetter("shape")',
           "a changed table is not uploaded for a launch that was made ready", PREPARED),
 ]  # fmt: skip

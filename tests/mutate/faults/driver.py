@@ -25,7 +25,7 @@ FAULTS = [
           "            raise", "a target stays open when the device is refused"),
     plant("memory-limit", "off by one", HERE + "device.py", "least <= memory_bytes <= most", "least <= memory_bytes",
           "a memory larger than the addresses is accepted"),
-    plant("argument-range", "missing check", HERE + "launcher.py", "<= value < 1 << ADDRESS_BITS:", "<= value:",
+    plant("argument-range", "missing check", HERE + "launcher.py", "<= value <= _MOST:", "<= value:",
           "arguments that do not fit are cut off"),
     plant("too-many-arguments", "off by one", HERE + "launcher.py", "if len(arguments) > config.arguments:",
           "if len(arguments) > config.arguments + 1:", "an argument too many is written behind the block"),
