@@ -135,6 +135,7 @@ class Bounds:
             element, factor, most = scaled
             room = combine("add", combine("sub", combine("sub", limit, most), Number(1)), factor)
             _tighten(self.limits, element, combine("div", combine("max", room, Number(0)), factor))
+            self.lines[element] = access.line
             return element
         if isinstance(core, Induction):
             end, further = split_sum(self.loops[core][1])
