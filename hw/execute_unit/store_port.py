@@ -88,7 +88,7 @@ class StorePort(wiring.Component):
         m = Module()
         waiting, follows, start, row_ends = Signal(), Signal(), Signal(), Signal()
         row = Signal(store_layout(self.config))
-        self._empty = Signal(init=1)
+        self._empty, self._follows = Signal(init=1), Signal(init=1)
         i = self._ahead(m)
         m.d.comb += [
             start.eq(waiting & ~(follows & self.issuing) & row_ends & ~self.full & ~self.halt & ~self._reduces(row)),
@@ -100,7 +100,7 @@ class StorePort(wiring.Component):
         ]
         m.d.sync += follows.eq(follows & self.issuing)
         with m.If(i.ready):
-            m.d.sync += [waiting.eq(i.valid), row.eq(i.payload), follows.eq(self.issuing)]
+            m.d.sync += [waiting.eq(i.valid), row.eq(i.payload), follows.eq(self.issuing & self._follows)]
         if self.config.scalars:
             with m.If(start & row.scalar):
                 m.d.sync += self.stored.bit_select(row.register, 1).eq(0)
@@ -115,7 +115,12 @@ class StorePort(wiring.Component):
         return row.scalar & self.reduced.bit_select(row.register, 1) if self.config.scalars else Const(0)
 
     def _ahead(self, m: Module) -> stream.Interface:
-        """The rows, after scalars wait in a queue of their own; what comes behind these waits until it is empty."""
+        """The rows, after scalars wait in a queue of their own; what comes behind these waits until it is empty.
+
+        ``_follows``: what comes was sent behind the row that is issued now, if there is one. Of the queue that is true
+        of the last ``behind`` entries: a row that began later must not be waited for, since its operands may wait for
+        the store.
+        """
         if not self.config.scalars:
             return self.i
         i = stream.Signature(store_layout(self.config)).create(path=("next",))
@@ -123,6 +128,10 @@ class StorePort(wiring.Component):
         m.submodules.ahead = ahead = Queue(one, depth=SCALARS_AHEAD)
         new, scalar = self.i.payload, Signal()
         none = ahead.level == 0
+        behind = Signal.like(ahead.level, name="behind")
+        first_is_behind = ahead.level == behind
+        enters, leaves = ahead.i.valid & ahead.i.ready, ahead.o.valid & ahead.o.ready & first_is_behind
+        m.d.sync += behind.eq(Mux(self.issuing, behind + enters - leaves, 0))
         m.d.comb += [
             scalar.eq(new.scalar),
             ahead.i.payload.register.eq(new.register),
@@ -133,8 +142,8 @@ class StorePort(wiring.Component):
             i.payload.eq(new),
             i.valid.eq(Mux(none, self.i.valid & ~scalar, ahead.o.valid)),
             ahead.o.ready.eq(i.ready),
-            self._empty.eq(none),
-        ]
+            self._empty.eq(none), self._follows.eq(none | first_is_behind),
+        ]  # fmt: skip
         with m.If(~none):
             m.d.comb += [
                 i.payload.register.eq(ahead.o.payload.register), i.payload.zero.eq(ahead.o.payload.zero),

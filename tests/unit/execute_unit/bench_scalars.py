@@ -226,6 +226,23 @@ async def others_overtake_the_iterative_unit(dut):
 
 
 @cocotb.test()
+@cocotb.parametrize(stores=[1, 3])
+async def stored_scalars_do_not_wait_for_later_rows(dut, stores):
+    """What a row pops may come only when the scalars before it are in memory."""
+    config, rng = bench_config(), random.Random(stores)
+    moves = [code for n in range(stores) for code in (pop(n), store(n))][: config.instructions - 2]
+    codes = [*moves, {"op": VectorOp.MOVE, "a": Q1, "destination": 0}, {"op": VectorOp.STORE, "destination": 0}]
+    model = run_model(config, [config.lanes], [codes], [0], rng)
+    driver = Driver(dut, config)
+    await driver.begin(words([config.lanes], [codes]))
+    driver.sources["scalars"].start([{"value": value} for value in model.scalars])
+    driver.sources["tokens"].start([{"callback": 0, "context": 0}])
+    await driver.sink.wait(len(moves) // 2)
+    driver.feed_rows(1, model.rows[1])
+    await driver.check(model)
+
+
+@cocotb.test()
 async def rows_overlap_by_rotation(dut):
     """Each callback fetches a row and scales the one before, so that none waits for its own result."""
     config, rows = bench_config(), 12
