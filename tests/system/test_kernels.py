@@ -377,7 +377,8 @@ def test_a_bag_takes_the_cycles_of_an_embedding_bag(mode: str, rng: np.random.Ge
         result = wanted(*inputs)
         executable(*given)
     assert torch.equal(result, given[0])
-    assert executable.stats.cycles <= (1.0 if mode == "sum" else 1.02) * wanted.stats.cycles
+    # Buffers lie elsewhere, so requests meet otherwise at the ports: a sum's program is the same, byte by byte.
+    assert executable.stats.cycles <= (1.01 if mode == "sum" else 1.02) * wanted.stats.cycles
 
 
 # ------------------------------------------------------------------ what it is called with
