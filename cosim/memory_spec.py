@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from daedal.cosim.litedram.memories import MEMORIES, Dram
 
@@ -103,7 +104,7 @@ class MemorySpec:
         if model not in MODELS:
             raise ValueError(f"memory must be one of {', '.join(MODELS)}, not {model!r}")
         options = _OPTIONS if model == IDEAL else _DRAM_OPTIONS
-        values: dict[str, int | float] = {}
+        values: dict[str, Any] = {}
         for item in filter(None, rest.split(",")):
             name, _, value = item.partition("=")
             if name not in options:
@@ -115,7 +116,7 @@ class MemorySpec:
             except ValueError:
                 kind = "a whole number" if options[name] is int else "a number"
                 raise ValueError(f"{name} of memory {model} must be {kind}, not {value!r}") from None
-        return MemorySpec(model, **values)  # type: ignore[arg-type]
+        return MemorySpec(model, **values)
 
 
 _OPTIONS: dict[str, Callable[[str], int | float]] = {

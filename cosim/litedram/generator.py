@@ -39,7 +39,7 @@ PHY = ("nphases", "rdphase", "wrphase", "cl", "cwl", "read_latency", "write_late
 """The PHY model's settings."""
 
 
-class Top(Module):  # type: ignore[misc]
+class Top(Module):
     """Controller, crossbar and SDRAM model; ports are as ``Description`` in ``text.py`` has them.
 
     ``wrong`` replaces timings of the controller alone, in cycles, so that the model's checks have something to find.

@@ -78,9 +78,8 @@ def mean_of(rows: Sequence[Row]) -> Row:
         key: value for key, value in rows[0].items() if key in ("workload", "distribution", "memory", "config", "data")
     }
     for key in MEANS:
-        values = [other.get(key) for other in rows]
-        if None not in values:
-            row[key] = sum(values) / len(values)  # type: ignore[arg-type]
+        if all(other.get(key) is not None for other in rows):
+            row[key] = sum(other[key] for other in rows) / len(rows)
     if "cycles" in row:
         row["cycles"] = round(row["cycles"])
     return {**row, "placement": "mean", "bit_exact": all(other["bit_exact"] for other in rows)}

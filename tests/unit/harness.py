@@ -50,7 +50,7 @@ CONFIGS = [Config.preset("ddr3"), Config.preset("edge"), ODD]
 """What units are tested with: ``@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)``."""
 
 
-class PortsRunner(Verilator):  # type: ignore[misc]
+class PortsRunner(Verilator):
     """cocotb's runner for Verilator, for a design of which only the ports can be seen.
 
     cocotb makes every signal public, which keeps Verilator from simplifying: builds of large units take twice the time.
