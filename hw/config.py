@@ -81,6 +81,9 @@ class Config:
         ``register_beats * lanes`` elements.
     scalars
         Scalar registers, at most 16. With 0 there are no scalar operations and no reductions.
+    kept_beats
+        Beats of ``lane_bytes`` of rows that the execute unit can keep for a second reading, at least 2; with 0 it keeps
+        none.
     vector_beats
         Slots of each of the two vector queues and of the store stream's queue, lines; a power of two.
     reorder_beats
@@ -130,6 +133,7 @@ class Config:
     vector_registers: int = 8
     register_beats: int = 64
     scalars: int = 0
+    kept_beats: int = 0
     vector_beats: int = 256
     reorder_beats: int = 256
     token_depth: int = 256
@@ -190,6 +194,8 @@ class Config:
             raise ValueError(
                 f"register_beats must give each context 2 elements if there are scalars, not {self.register_beats!r}"
             )
+        if self.kept_beats == 1:
+            raise ValueError("kept_beats must be 0 or at least 2, not 1")
 
     def _check_contexts(self) -> None:
         if any(contexts not in (0, 2, 4, MAX_CONTEXTS) for contexts in self.contexts):
@@ -279,7 +285,7 @@ _RANGES = (
     ("bus_bytes", 8, 64), ("lanes", 1, 16), ("ports", 1, 16), ("levels", 2, MAX_LEVELS), ("registers", 3,
     MAX_REGISTERS), ("arguments", 16, 32), ("steps", 2, 32), ("callbacks", 2, 64), ("instructions", 4, 64),
     ("lengths", 1, 8), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("scalars", 0, 16),
-    ("vector_beats", 2, 4096),
+    ("kept_beats", 0, 4096), ("vector_beats", 2, 4096),
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
     2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
     ("random_outstanding", 2, 64), ("port_requests", 2, 64), ("port_outstanding", 2, 64), ("banks", 1, 16),
@@ -300,12 +306,12 @@ _POWERS_OF_TWO = (
 _PER_LEVEL = (("sequential_loads", 0, 4), ("random_loads", 0, 4), ("alus", 0, 4), ("shifters", 0, 1),
               ("contexts", 0, MAX_CONTEXTS))  # fmt: skip
 
-_DDR3 = Config(contexts=(0, 0, 8, 0), scalars=16)
+_DDR3 = Config(contexts=(0, 0, 8, 0), scalars=16, kept_beats=256)
 PRESETS = {
     "ddr3": _DDR3,
     "edge": replace(
         _DDR3, name="edge", ports=2, vector_beats=64, reorder_beats=64, token_depth=16, scalar_depth=16,
-        store_address_depth=16, register_beats=16, store_beats=32, lookahead_lines=16, lookahead_burst=4,
+        store_address_depth=16, register_beats=16, kept_beats=0, store_beats=32, lookahead_lines=16, lookahead_burst=4,
         random_outstanding=4, port_requests=4, port_outstanding=8, write_batch=4,
     ),
     "wide": replace(_DDR3, name="wide", bus_bytes=64, lanes=16, lookahead_lines=32, page_bytes=8192),

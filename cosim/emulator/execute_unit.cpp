@@ -102,6 +102,8 @@ void ExecuteUnit::clear() {
   std::fill(scalars_.begin(), scalars_.end(), Scalar{});
   std::fill(turns_.begin(), turns_.end(), 0);
   scalar_turns_ = 0;
+  kept_.clear();
+  kept_beats_ = 0;
   active_ = false;
 }
 
@@ -113,7 +115,9 @@ void ExecuteUnit::configure(const ProgramWord& word) {
     const bool scalar = bits.a_kind == OperandKind::SCALAR || bits.b_kind == OperandKind::SCALAR;
     const bool has_operand_b = bits.b_kind != OperandKind::REGISTER || bits.b_number != 0;
     const bool adds_b = (bits.op == VectorOp::ADD || bits.op == VectorOp::SUBTRACT) && has_operand_b;
-    code_[word.index] = {bits, legal(bits), scalar || bits.op == VectorOp::DIVIDE_COUNT, adds_b};
+    const bool queue = bits.a_kind == OperandKind::QUEUE;
+    code_[word.index] = {bits, legal(bits), scalar || bits.op == VectorOp::DIVIDE_COUNT, adds_b,
+                         queue && bits.a_number >= KEEP && bits.a_number < KEPT, queue && bits.a_number >= KEPT};
   }
 }
 
@@ -124,11 +128,16 @@ bool ExecuteUnit::legal(const Instruction& code) const {
     if (kind == OperandKind::QUEUE) return number < FetchQueue::STORE;
     return kind == OperandKind::SCALAR || number < scalars;
   };
+  const bool kept = code.a_kind == OperandKind::QUEUE && core_.config.kept_beats && code.a_number >= KEPT;
+  const bool keeps = code.a_kind == OperandKind::QUEUE && core_.config.kept_beats && code.a_number >= KEEP &&
+                     code.a_number < KEEP + FetchQueue::STORE;
   const bool b_absent = code.b_kind == OperandKind::REGISTER && code.b_number == 0;
   const bool same_pop = code.a_kind == code.b_kind && (code.a_kind == OperandKind::SCALAR ||
-                                                       (code.a_kind == OperandKind::QUEUE && code.a_number == code.b_number));
+                                                       (code.a_kind == OperandKind::QUEUE && !kept &&
+                                                        code.a_number % KEEP == code.b_number % KEEP));
   const bool may_add_b = (code.op == VectorOp::ADD || code.op == VectorOp::SUBTRACT) && code.mode != Mode::REDUCE;
-  return VectorOp::known(code.op) && code.reserved == 0 && operand(code.a_kind, code.a_number) &&
+  return VectorOp::known(code.op) && code.reserved == 0 &&
+         (kept || keeps || operand(code.a_kind, code.a_number)) &&
          operand(code.b_kind, code.b_number) && !same_pop && (has_b(code.op) || may_add_b || b_absent) &&
          code.length < static_cast<std::uint64_t>(core_.config.lengths) &&
          (code.indexed ? code.element < scalars : code.element == 0) && legal_mode(code);
@@ -211,23 +220,8 @@ bool ExecuteUnit::step() {
     const std::uint64_t elements = bits.mode == Mode::SCALAR ? 1 : lengths_[bits.length];
     if (elements == 0 || elements > static_cast<std::uint64_t>(core_.config.vl_max) || (context_ && elements > share_))
       return core_.raise(Cause::PROGRAM, Queue::NONE, elements);
-    if (!available(code)) return false;
-    std::uint64_t scalar = 0;
-    if (code.scalar) {
-      scalar = core_.scalars.front();
-      core_.scalars.pop();
-    }
-    const float broadcast = float_of(scalar);
-    const float *a = nullptr, *b = nullptr;
-    if (bits.indexed) {
-      if (!element(bits, &a)) return false;
-    } else if (!operand({bits.a_number, bits.a_kind}, elements, broadcast, broadcast_, &a)) {
-      return false;
-    }
-    if ((has_b(bits.op) || code.adds_b) && !operand({bits.b_number, bits.b_kind}, elements, broadcast, other_broadcast_, &b))
-      return false;
-    compute(code, bits, elements, a, b, scalar);
-    if (core_.faulted()) return false;
+    const bool nothing = code.kept && kept_.size() <= bits.a_number - KEPT;
+    if (!nothing && !execute(code, bits, elements)) return false;
   }
   turns_[context_] += bits.rotate;
   scalar_turns_ += bits.rotate_scalars;
@@ -236,9 +230,36 @@ bool ExecuteUnit::step() {
   return true;
 }
 
+// Pop what the instruction takes and do it; false as for `step`.
+bool ExecuteUnit::execute(const Code& code, const Instruction& bits, std::uint64_t elements) {
+  if (!available(code, elements)) return false;
+  std::uint64_t scalar = 0;
+  if (code.scalar) {
+    scalar = core_.scalars.front();
+    core_.scalars.pop();
+  }
+  const float broadcast = float_of(scalar);
+  const float *a = nullptr, *b = nullptr;
+  if (bits.indexed) {
+    if (!element(bits, &a)) return false;
+  } else if (code.kept) {
+    if (!drop_row(elements, &a)) return false;
+  } else if (code.keeps) {
+    if (!pop_row({bits.a_number - KEEP, bits.a_kind}, elements, &a)) return false;
+    kept_.emplace_back(a, a + elements);
+    kept_beats_ += beats(elements);
+  } else if (!operand({bits.a_number, bits.a_kind}, elements, broadcast, broadcast_, &a)) {
+    return false;
+  }
+  if ((has_b(bits.op) || code.adds_b) && !operand({bits.b_number, bits.b_kind}, elements, broadcast, other_broadcast_, &b))
+    return false;
+  compute(code, bits, elements, a, b, scalar);
+  return !core_.faulted();
+}
+
 // Whether everything that the instruction pops is there; else `missing_` is what is not. An index that is none is
 // found before rows are waited for.
-bool ExecuteUnit::available(const Code& code) {
+bool ExecuteUnit::available(const Code& code, std::uint64_t elements) {
   const Instruction& bits = code.bits;
   if (code.scalar && core_.scalars.empty()) {
     missing_ = Queue::SCALAR;
@@ -246,9 +267,11 @@ bool ExecuteUnit::available(const Code& code) {
   }
   const float* unused;
   if (bits.indexed && !element(renamed(bits), &unused)) return false;
-  const Operand operands[] = {{bits.a_number, bits.a_kind}, {bits.b_number, bits.b_kind}};
+  if (code.keeps && !fits(elements)) return false;
+  const Operand operands[] = {{bits.a_number % KEEP, bits.a_kind}, {bits.b_number, bits.b_kind}};
   for (const Operand& one : operands) {
-    if (one.kind == OperandKind::QUEUE && core_.rows[one.number].empty()) {
+    const bool kept = &one == operands && code.kept;
+    if (one.kind == OperandKind::QUEUE && !kept && core_.rows[one.number].empty()) {
       missing_ = queue_of(one.number);
       return false;
     }
@@ -291,6 +314,25 @@ bool ExecuteUnit::pop_row(const Operand& operand, std::uint64_t elements, const 
   return true;
 }
 
+bool ExecuteUnit::drop_row(std::uint64_t elements, const float** data) {
+  dropped_ = std::move(kept_.front());
+  kept_.pop_front();
+  kept_beats_ -= beats(dropped_.size());
+  if (dropped_.size() != elements) return core_.raise(Cause::FRAMING, Queue::NONE, elements);
+  *data = dropped_.data();
+  return true;
+}
+
+bool ExecuteUnit::fits(std::uint64_t elements) {
+  if (kept_beats_ + beats(elements) <= static_cast<std::uint64_t>(core_.config.kept_beats)) return true;
+  return core_.raise(Cause::PROGRAM, Queue::NONE, elements);
+}
+
+std::uint64_t ExecuteUnit::beats(std::uint64_t elements) const {
+  const std::uint64_t lanes = core_.config.lanes;
+  return (elements + lanes - 1) / lanes;
+}
+
 void ExecuteUnit::clear_source(const Instruction& code) {
   if (!code.clear) return;
   if (code.a_kind == OperandKind::REGISTER) registers_[code.a_number].empty[context_] = true;
@@ -299,13 +341,12 @@ void ExecuteUnit::clear_source(const Instruction& code) {
 
 void ExecuteUnit::compute(const Code& whole, const Instruction& code, std::uint64_t n, const float* a, const float* b,
                           std::uint64_t scalar) {
-  const std::uint64_t lanes = core_.config.lanes;
   if (code.op == VectorOp::STORE) {
     store_.offer(a, n);
     clear_source(code);
     return;
   }
-  core_.counters[Counter::LANE_BEATS] += (n + lanes - 1) / lanes;
+  core_.counters[Counter::LANE_BEATS] += beats(n);
   if (code.mode == Mode::VECTOR) {
     Register& added = registers_[code.c];
     const bool none = added.empty[context_];

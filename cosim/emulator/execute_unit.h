@@ -1,5 +1,7 @@
 // The execute unit: callbacks of temporal-vector instructions on rows of binary32 elements.
 #pragma once
+#include <deque>
+
 #include "store_unit.h"
 
 namespace daedal {
@@ -23,6 +25,8 @@ class ExecuteUnit {
     bool legal = false;
     bool scalar = false;  // pops the scalar queue
     bool adds_b = false;  // b instead of c
+    bool keeps = false;   // the row that it pops
+    bool kept = false;    // it uses one that was kept
   };
   struct Register {
     std::vector<float> elements;
@@ -43,8 +47,13 @@ class ExecuteUnit {
   std::uint64_t own_scalar(std::uint64_t name) const;
   bool start();
   bool step();
-  bool available(const Code& code);
+  bool execute(const Code& code, const Instruction& bits, std::uint64_t elements);
+  bool available(const Code& code, std::uint64_t elements);
   bool pop_row(const Operand& operand, std::uint64_t elements, const float** data);
+  // The oldest row that is kept.
+  bool drop_row(std::uint64_t elements, const float** data);
+  // Whether there is room to keep a row of so many elements; else a fault.
+  bool fits(std::uint64_t elements);
   bool operand(const Operand& operand, std::uint64_t elements, float scalar, std::vector<float>& room,
                const float** data);
   // Element of vector register a that the index names; false, with a fault, if there is none.
@@ -54,6 +63,7 @@ class ExecuteUnit {
   // One of the operations that rows have, from MOVE to EQUAL, element by element; d may be one of the sources.
   void operate(std::uint64_t op, std::uint64_t n, float* d, const float* a, const float* b, const float* c,
                std::uint64_t scalar);
+  std::uint64_t beats(std::uint64_t elements) const;
   float reduce(std::uint64_t op, std::uint64_t n, const float* a, const float* b);
   void clear_source(const Instruction& code);
 
@@ -63,6 +73,9 @@ class ExecuteUnit {
   std::vector<Code> code_;
   std::vector<Register> registers_;
   std::vector<Scalar> scalars_;
+  std::deque<std::vector<float>> kept_;
+  std::vector<float> dropped_;
+  std::uint64_t kept_beats_ = 0;
   std::uint64_t scalar_turns_ = 0;    // the same of the scalar registers
   std::vector<std::uint64_t> turns_;  // of each context: how often its registers have rotated
   std::vector<float> zeros_, broadcast_, other_broadcast_;

@@ -10,7 +10,7 @@ from daedal.hw.execute_unit.iterative_op import IterativeOp
 from daedal.hw.execute_unit.lane_op import LaneOp
 from daedal.hw.execute_unit.records import Kind, decoded_layout, fetched_layout, row_layout
 from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
-from daedal.hw.isa.execute import Instruction, Mode, OperandKind, VectorOp
+from daedal.hw.isa.execute import KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
 from daedal.hw.isa.program_words import FetchQueue
 
 LANE_OPS = {
@@ -94,6 +94,9 @@ class Decode(wiring.Component):
             o.rotate.eq(code.rotate),
             o.rotate_scalars.eq(code.rotate_scalars),
             o.extreme.eq(self._is(VectorOp.MAX, VectorOp.MIN)),
+            issue.keeps.eq(self._keeps()),
+            issue.kept.eq(self._kept()),
+            o.beyond_kept.eq(code.a.number),
             o.needs_scalar.eq((code.a.kind == OperandKind.SCALAR) | (code.b.kind == OperandKind.SCALAR)),
             o.bad_token.eq(self.i.bad),
             o.illegal.eq(self.i.beyond | self._illegal()),
@@ -157,12 +160,12 @@ class Decode(wiring.Component):
         """An operation, register, operand or length register that the machine does not have."""
         code, config = self._code, self.config
         a_kind, b_kind = Value.cast(code.a.kind), Value.cast(code.b.kind)
-        same_number = Value.cast(code.a.number) == Value.cast(code.b.number)
-        both_pop = a_kind == b_kind
+        same_number = Value.cast(code.a.number)[0] == Value.cast(code.b.number)[0]
+        both_pop = (a_kind == b_kind) & ~self._kept()
         return Cat(
             ~self._is(*VectorOp),
             code.reserved.any(),
-            self._bad_operand(code.a),
+            self._bad_operand(code.a) & ~self._keeps() & ~self._kept(),
             self._bad_operand(code.b),
             both_pop & (((a_kind == OperandKind.QUEUE) & same_number) | (a_kind == OperandKind.SCALAR)),
             ~self._is(*USES_B) & ~self._adds_b & Value.cast(code.b).any(),
@@ -170,6 +173,15 @@ class Decode(wiring.Component):
             Mux(code.indexed, code.element >= config.scalars, code.element.any()),
             self._bad_mode(),
         ).any()
+
+    def _keeps(self) -> Value:
+        a = self._code.a
+        queue = a.number.matches(KEEP, KEEP + 1) if self.config.kept_beats else Const(0)
+        return (a.kind == OperandKind.QUEUE) & queue
+
+    def _kept(self) -> Value:
+        a = self._code.a
+        return (a.kind == OperandKind.QUEUE) & (a.number >= KEPT if self.config.kept_beats else Const(0))
 
     def _bad_mode(self) -> Value:
         """What the mode does not allow: registers, operations, operands, an index."""

@@ -9,6 +9,7 @@ from daedal.hw.config import ELEMENT_BYTES, Config
 from daedal.hw.execute_unit.divide_steps import DivideSteps
 from daedal.hw.execute_unit.float_divide import COUNT_BITS
 from daedal.hw.execute_unit.iterative_op import IterativeOp
+from daedal.hw.execute_unit.kept_rows import KeptCount
 from daedal.hw.execute_unit.lane_op import LaneOp
 from daedal.hw.execute_unit.records import (
     Kind,
@@ -162,8 +163,9 @@ class Dispatch(wiring.Component):
         m.submodules.divide = self._divide = DivideSteps(self.config)
         m.submodules.empty = self._empty = EmptyFlags(self.config)
         kinds = {kind: Signal(name=f"is_{kind.name.lower()}") for kind in Kind}
+        self._kind = self._what(m)
         for kind, here in kinds.items():
-            m.d.comb += here.eq(self.i.valid & (self.i.payload.kind == kind))
+            m.d.comb += here.eq(self.i.valid & (self._kind == kind))
         self._row = Signal(issue_layout(self.config))
         self._scalar_empty = Signal(self.config.scalars, init=~0)
         self._injects, self._blocked, self._waits, free = Signal(), Signal(), Signal(), Signal()
@@ -179,6 +181,21 @@ class Dispatch(wiring.Component):
             | ((kinds[Kind.LANES] | kinds[Kind.REDUCE] | self._divide.o.valid) & ~free)
         )
         return m
+
+    def _what(self, m: Module) -> Signal:
+        """What to do with the instruction: nothing, if it is for a row that is kept and too few are."""
+        code, kind = self.i.payload, Signal(Kind)
+        m.d.comb += kind.eq(code.kind)
+        if self.config.kept_beats:
+            m.submodules.kept = kept = KeptCount(self.config)
+            taken = self.i.valid & self.i.ready & (kind != Kind.NOTHING)
+            m.d.comb += [
+                kept.launch.eq(self.launch), kept.beyond.eq(code.beyond_kept),
+                kept.keep.eq(taken & code.issue.keeps), kept.drop.eq(taken & code.issue.kept),
+            ]  # fmt: skip
+            with m.If(code.issue.kept & ~kept.enough):
+                m.d.comb += kind.eq(Kind.NOTHING)
+        return kind
 
     def _waits_for_store(self, reduces: Value) -> Value:
         """Whether a row that must first be stored, or read to its end, is where this one writes.
@@ -202,8 +219,9 @@ class Dispatch(wiring.Component):
     def _complete(self, m: Module) -> None:
         """The instruction's row, with what the empty flags say; they change once it is taken to the end."""
         empty, code, row = self._empty, self.i.payload, self._row
-        reduces = code.kind == Kind.REDUCE
-        writes = Value.cast(code.kind).matches(Kind.LANES, Kind.DIVIDE, Kind.REDUCE)
+        reduces = self._kind == Kind.REDUCE
+        writes = Value.cast(self._kind).matches(Kind.LANES, Kind.DIVIDE, Kind.REDUCE)
+        clears = code.clear & (self._kind != Kind.NOTHING)
         taken = self.i.valid & self.i.ready
         m.d.comb += row.eq(code.issue)
         a, b, c, destination, index = self._renamed(m, taken)
@@ -231,7 +249,7 @@ class Dispatch(wiring.Component):
             row.indexed.eq(indexed),
             row.index.eq(index),
             row.scalar.eq(self.scalars.payload.value),
-            empty.clear.eq(taken & code.clear & ~a_scalar),
+            empty.clear.eq(taken & clears & ~a_scalar),
             empty.clear_register.eq(a),
             # The partial results of a reduction are gone after it.
             empty.write.eq(taken & writes & (~code.issue.to_scalar | reduces)),
@@ -241,7 +259,7 @@ class Dispatch(wiring.Component):
         ]
         with m.If(code.extreme & c_empty & ~reduces):
             m.d.comb += row.op.eq(LaneOp.MOVE)
-        with m.If(taken & code.clear & a_scalar):
+        with m.If(taken & clears & a_scalar):
             m.d.sync += scalars.bit_select(a, 1).eq(1)
         with m.If(taken & writes & code.issue.to_scalar):
             m.d.sync += scalars.bit_select(destination, 1).eq(0)
@@ -333,7 +351,7 @@ class Dispatch(wiring.Component):
             ~row.to_scalar & areas.any & (areas.present == row.destination),
             reduces & ~areas.free,
         ).any()
-        kind = self.i.payload.kind
+        kind = self._kind
         m.d.comb += self._waits.eq(self.i.valid & (kind != Kind.NOTHING) & (kind != Kind.STORE) & waits)
 
     def _inject(self, m: Module) -> None:
@@ -341,7 +359,7 @@ class Dispatch(wiring.Component):
 
         Until then instructions that name its register are ``blocked``, and others for the iterative unit.
         """
-        place, row, code = Signal(range(self.config.scalars), name="place"), self._row, self.i.payload
+        place, row = Signal(range(self.config.scalars), name="place"), self._row
         iterates = row.iterative != IterativeOp.NONE
         mine = [
             (row.a.kind == OperandKind.SCALAR_REGISTER) & (row.a.register == place),
@@ -354,7 +372,7 @@ class Dispatch(wiring.Component):
         m.d.comb += [
             self._injects.eq(self.pending & self.result.valid),
             self.result.ready.eq(self.pending & self.issue.ready),
-            self._blocked.eq((self.i.valid & (code.kind != Kind.NOTHING) & uses) | self._waits),
+            self._blocked.eq((self.i.valid & (self._kind != Kind.NOTHING) & uses) | self._waits),
         ]
         with m.If(self._injects):
             o = self.issue.payload
@@ -368,7 +386,7 @@ class Dispatch(wiring.Component):
             ]  # fmt: skip
             with m.If(self.issue.ready):
                 m.d.sync += self.pending.eq(0)
-        with m.If((code.kind == Kind.LANES) & self.i.valid & self.i.ready & iterates):
+        with m.If((self._kind == Kind.LANES) & self.i.valid & self.i.ready & iterates):
             m.d.sync += [self.pending.eq(1), place.eq(row.destination)]
 
     def _to_store(self, m: Module, stores: Signal) -> None:

@@ -10,6 +10,7 @@ from daedal.hw.execute_unit.dispatch import Dispatch
 from daedal.hw.execute_unit.front import Front
 from daedal.hw.execute_unit.issue import Issue
 from daedal.hw.execute_unit.iterative_unit import IterativeUnit
+from daedal.hw.execute_unit.kept_rows import KeptRows
 from daedal.hw.execute_unit.records import elements
 from daedal.hw.execute_unit.reduce_tree import ReduceTree
 from daedal.hw.execute_unit.store_port import StorePort
@@ -56,8 +57,9 @@ class ExecuteUnit(wiring.Component):
     halt : ``In(1)``
         Take and issue nothing more.
     fault : ``Out(FaultPort(config))``
-        FRAMING with the queue and the length expected; PROGRAM with the token (queue TOKEN), the address of
-        the instruction, the length that is none, or the index of an element that is none. The unit stops.
+        FRAMING with the queue (none for a row that was kept) and the length expected; PROGRAM with the token (queue
+        TOKEN), the address of the instruction, the length that is none, the elements of the row that there is no room
+        to keep, or the index of an element that is none. The unit stops.
     lane_beat : ``Out(1)``
         A beat was issued into the lanes; those of a division count once.
     stall_… : ``Out(1)``
@@ -114,6 +116,8 @@ class ExecuteUnit(wiring.Component):
             m.submodules.iterative = iterative = IterativeUnit()
             connect(m, iterative.o, dispatch.result)
             m.d.comb += [iterative.i.payload.eq(path.request), iterative.i.valid.eq(path.request_valid)]
+        if self.config.kept_beats:
+            self._keep(m)
         m.d.comb += [
             stop.eq(self.halt | self.fault.valid),
             front.side.eq(self.side), dispatch.launch.eq(self.launch), store.clear.eq(self.launch),
@@ -146,6 +150,23 @@ class ExecuteUnit(wiring.Component):
             path.store_address.eq(store.read_address), store.read_data.eq(path.store_data),
         ]  # fmt: skip
 
+    def _keep(self, m: Module) -> None:
+        """Rows that are kept leave the path as they come from the queue, a cycle after their issue."""
+        m.submodules.kept = kept = KeptRows(self.config)
+        issue, path = self._issue, self._path
+        connect(m, kept.o, issue.kept)
+        tail = Mux(issue.last, issue.present.row.tail_bytes, self.config.lane_bytes)
+        m.d.comb += [
+            kept.clear.eq(self.launch),
+            kept.keep.eq(issue.fire & issue.present.keeps),
+            kept.last_beat.eq(issue.present.row.last_beat),
+            kept.i.payload.data.eq(path.popped),
+            issue.fits.eq(kept.fits), path.kept.eq(kept.o.payload.data),
+        ]  # fmt: skip
+        m.d.sync += [
+            kept.i.valid.eq(kept.keep), kept.i.payload.last.eq(issue.last), kept.i.payload.bytes.eq(tail)
+        ]  # fmt: skip
+
     def _reduce(self, m: Module) -> None:
         """The trees of reductions, whose beats take the place of those of rows."""
         m.submodules.tree = tree = ReduceTree(self.config)
@@ -162,14 +183,17 @@ class ExecuteUnit(wiring.Component):
     def _catch_faults(self, m: Module) -> None:
         """Keep the first fault. An instruction waits for earlier ones, which may still find a row wrong."""
         issue, front, fault = self._issue, self._front, self.fault.fault
-        misframed = issue.misframed0 | issue.misframed1
-        with m.If(~self._stop & (misframed | issue.bad_index | (front.faulty & ~issue.active))):
+        queue = issue.misframed0 | issue.misframed1
+        misframed = queue | issue.misframed_kept
+        with m.If(~self._stop & (misframed | issue.bad_index | issue.no_room | (front.faulty & ~issue.active))):
             m.d.sync += [
                 self.fault.valid.eq(1),
                 fault.cause.eq(Mux(misframed, Cause.FRAMING, Cause.PROGRAM)),
                 fault.queue.eq(Mux(issue.misframed0, Queue.VECTOR0, Mux(misframed, Queue.VECTOR1, front.queue))),
-                fault.value.eq(Mux(misframed, elements(self.config, issue.present.row), front.value)),
+                fault.value.eq(Mux(misframed | issue.no_room, elements(self.config, issue.present.row), front.value)),
             ]
+            with m.If((issue.misframed_kept & ~queue) | issue.no_room):
+                m.d.sync += fault.queue.eq(Queue.NONE)
             with m.If(issue.bad_index):
                 m.d.sync += [fault.queue.eq(Queue.NONE), fault.value.eq(issue.element)]
 

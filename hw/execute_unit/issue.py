@@ -13,7 +13,10 @@ from daedal.hw.execute_unit.schedule import LOOP, READ_AFTER_WRITE
 from daedal.hw.interfaces import lane_beat_stream
 from daedal.hw.isa.execute import OperandKind
 
-STATES = ("last", "busy", "active", "misframed0", "misframed1", "bad_index", "hazard", "starved", "starved0")
+STATES = (
+    "last", "busy", "active", "misframed0", "misframed1", "misframed_kept", "bad_index", "no_room", "hazard", "starved",
+    "starved0",
+)  # fmt: skip
 
 
 class Issue(wiring.Component):
@@ -28,6 +31,8 @@ class Issue(wiring.Component):
         Rows.
     vector0, vector1 : ``In(lane_beat_stream(config))``
         Vector queues; both are popped in lockstep by a row that uses both.
+    kept : ``In(lane_beat_stream(config))``; fits : ``In(1)``
+        Rows that are kept. Whether there is room for ``present`` among them.
     halt : ``In(1)``
         Issue nothing.
     combining : ``In(1)``
@@ -50,8 +55,10 @@ class Issue(wiring.Component):
         A row is held.
     misframed0, misframed1 : ``Out(1)``
         The beat popped from that queue in this cycle is not the one that its row needs.
-    bad_index : ``Out(1)``
-        There is no element ``element``. The row is never issued.
+    misframed_kept : ``Out(1)``
+        The same of a beat that was kept.
+    bad_index, no_room : ``Out(1)``
+        There is no element ``element``; no room to keep the row. The row is never issued.
     hazard, starved : ``Out(1)``
         A row waits in this cycle for results; for a vector queue.
     starved0 : ``Out(1)``
@@ -65,6 +72,8 @@ class Issue(wiring.Component):
                 "i": In(stream.Signature(issue_layout(config))),
                 "vector0": In(lane_beat_stream(config)),
                 "vector1": In(lane_beat_stream(config)),
+                "kept": In(lane_beat_stream(config)),
+                "fits": In(1),
                 "halt": In(1),
                 "combining": In(1),
                 "finished": In(1),
@@ -81,12 +90,14 @@ class Issue(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         first, last, ready = Signal(), self.last, Signal()
-        done, conflicts = Signal(), Signal()
+        done, conflicts, row = Signal(), Signal(), self.present
+        unwritten = row.kept & ~self.kept.valid
         m.d.comb += [
             conflicts.eq(first & self._conflicts(m, done)),
-            self.hazard.eq(self.active & ~self.combining & (conflicts | self._crowded(m))),
+            self.hazard.eq(self.active & ~self.combining & (conflicts | self._crowded(m) | unwritten)),
+            self.no_room.eq(self.active & first & ~self.halt & row.keeps & ~self.fits),
             self.bad_index.eq(self.active & ~conflicts & ~self.halt & self.present.indexed & self._beyond()),
-            ready.eq(self.active & ~self.combining & ~self.hazard & ~self.halt & ~self.bad_index),
+            ready.eq(self.active & ~self.combining & ~self.hazard & ~self.halt & ~self.bad_index & ~self.no_room),
             self.fire.eq(ready & ~self.starved),
             done.eq(self.fire & last),
             self.busy.eq(self.active & ~done),
@@ -155,15 +166,19 @@ class Issue(wiring.Component):
             for n in range(2):
                 operands = (self.i.payload.a, self.i.payload.b)
                 uses = [(one.kind == OperandKind.QUEUE) & (one.queue == n) for one in operands]
-                m.d.sync += needs[n].eq(uses[0] | uses[1])
+                m.d.sync += needs[n].eq((uses[0] & ~self.i.payload.kept) | uses[1])
         m.d.comb += [
             self.starved0.eq(ready & needs[0] & ~self.vector0.valid),
             self.starved.eq(self.starved0 | (ready & needs[1] & ~self.vector1.valid)),
         ]
         expected = Mux(last, row.row.tail_bytes, self.config.lane_bytes)
-        for n, (queue, wrong) in enumerate(((self.vector0, self.misframed0), (self.vector1, self.misframed1))):
+        for queue, wrong, pops in (
+            (self.vector0, self.misframed0, needs[0]),
+            (self.vector1, self.misframed1, needs[1]),
+            (self.kept, self.misframed_kept, row.kept),
+        ):
             beat = queue.payload
             m.d.comb += [
-                queue.ready.eq(self.fire & needs[n]),
+                queue.ready.eq(self.fire & pops),
                 wrong.eq(queue.ready & ((beat.last != last) | (beat.bytes != expected))),
             ]

@@ -26,6 +26,10 @@ class OperandSelect(wiring.Component):
         What the beat issued in this cycle wants.
     vector0, vector1 : ``In(8 * lane_bytes)``
         What the vector queues offer in this cycle.
+    is_kept : ``In(1)``; kept : ``In(8 * lane_bytes)``
+        Whether it wants a beat that was kept instead; that one.
+    popped : ``Out(8 * lane_bytes)``
+        The beat popped for the operand issued in the cycle before.
     stored : ``In(8 * lane_bytes)``
         The beat's register, one cycle later, from the register file.
     pick : ``In(range(lanes))``
@@ -47,6 +51,9 @@ class OperandSelect(wiring.Component):
                 "scalar": In(32),
                 "vector0": In(width),
                 "vector1": In(width),
+                "is_kept": In(1),
+                "kept": In(width),
+                "popped": Out(width),
                 "stored": In(width),
                 "pick": In(range(config.lanes)),
                 "absolute": In(1),
@@ -60,8 +67,9 @@ class OperandSelect(wiring.Component):
         m = Module()
         kind = self.operand.kind
         is_scalar = Value.cast(kind).matches(OperandKind.SCALAR, OperandKind.SCALAR_REGISTER)
-        popped = Mux(kind == OperandKind.QUEUE, Mux(self.operand.queue, self.vector1, self.vector0), 0)
-        popped = register(m, popped, "popped")
+        queue = Mux(self.is_kept, self.kept, Mux(self.operand.queue, self.vector1, self.vector0))
+        popped = register(m, Mux(kind == OperandKind.QUEUE, queue, 0), "popped")
+        m.d.comb += self.popped.eq(popped)
         scalar = register(m, Mux(is_scalar, self.scalar, 0), "scalar_or_zero")
         is_stored = register(m, (kind == OperandKind.REGISTER) & ~self.operand.zero, "is_stored")
         pick = register(m, self.pick, "pick_late") if self._picks and self.config.lanes > 1 else Const(0)

@@ -85,6 +85,8 @@ def issue_layout(config: Config) -> data.StructLayout:
     ``partial``: a pass that does not count, since another of its instruction does. ``context``: whose share of the
     registers is meant. ``c_scalar``, ``to_scalar``: ``c``, ``destination`` is a scalar register.
 
+    ``keeps``: the row that operand ``a`` pops is kept as well; ``kept``: operand ``a`` is the oldest that was.
+
     With ``indexed`` the scalar register ``index`` has the number of operand ``a``'s element, and the row waits for all
     results before it. ``reduces``: results go round ``area`` of the destination, and are added to from the second round
     on; elements behind the last take no part; what comes of them is for scalar register ``target``. ``iterative``:
@@ -109,6 +111,8 @@ def issue_layout(config: Config) -> data.StructLayout:
             "area": partial_area(config),
             "target": range(config.scalars),
             "iterative": IterativeOp,
+            "keeps": 1,
+            "kept": 1,
             "fix": 1,
             "partial": 1,
             "destination": register_number(config),
@@ -173,14 +177,16 @@ class Kind(enum.Enum, shape=3):
 def decoded_layout(config: Config) -> data.StructLayout:
     """A decoded instruction. ``issue`` is complete but for empty registers and the scalar.
 
-    ``extreme``: MAX or MIN. ``bad_token``, ``illegal``, ``bad_length`` are the faults; ``position`` as in
-    ``fetched_layout``; ``length`` is the number of the length register.
+    ``extreme``: MAX or MIN. ``beyond_kept``: with ``issue.kept`` it does nothing unless more rows than this are kept.
+    ``bad_token``, ``illegal``, ``bad_length`` are the faults; ``position`` as in ``fetched_layout``; ``length`` is the
+    number of the length register.
     """
     return data.StructLayout(
         {
             "kind": Kind,
             "issue": issue_layout(config),
             "extreme": 1,
+            "beyond_kept": 3,
             "needs_scalar": 1,
             "clear": 1,
             "rotate": 1,

@@ -39,6 +39,8 @@ class VectorPath(wiring.Component):
         For the iterative unit, which must be ready.
     vector0, vector1 : ``In(8 * lane_bytes)``
         The beats popped in this cycle.
+    kept : ``In(8 * lane_bytes)``; popped : ``Out(8 * lane_bytes)``
+        The beat that was kept and is popped in this cycle; the beat that operand ``a`` popped in the cycle before.
     fix_reciprocal : ``In(32)``; fix_count : ``In(24)``
         For the third pass of a division.
     store_address, store_data
@@ -63,6 +65,8 @@ class VectorPath(wiring.Component):
                 "request_valid": Out(1),
                 "vector0": In(width),
                 "vector1": In(width),
+                "kept": In(width),
+                "popped": Out(width),
                 "fix_reciprocal": In(32),
                 "fix_count": In(COUNT_BITS),
                 "store_address": In(register_place(config)),
@@ -91,6 +95,9 @@ class VectorPath(wiring.Component):
             a.pick.eq(pick),
             a.absolute.eq(row.absolute),
             a.neutral.eq(neutral(Value.cast(row.op))),
+            a.is_kept.eq(row.kept),
+            a.kept.eq(self.kept),
+            self.popped.eq(a.popped),
         ]
         self._select(m, a, row.a, registers.a_data)
         self._select(m, b, row.b, registers.b_data)

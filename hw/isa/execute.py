@@ -5,6 +5,12 @@ from amaranth.lib import data, enum
 LENGTH_BITS = 3
 """Bits of the number of a length register."""
 
+KEEP = 2
+"""Added to a vector queue's number as operand ``a``: the row that is popped is kept as well."""
+
+KEPT = 8
+"""Operand ``a`` of kind QUEUE with number KEPT + n: the oldest row that is kept, if they are more than n."""
+
 PARTIAL_SUMS = 16
 """Partial results of a reduction: element i of a row goes to partial result i modulo this."""
 
@@ -59,7 +65,7 @@ class OperandKind(enum.Enum, shape=2):
     REGISTER = 0
     """A vector register."""
     QUEUE = 1
-    """A pop of a vector queue."""
+    """A pop of a vector queue, or of the rows that are kept."""
     SCALAR = 2
     """A pop of the scalar queue."""
     SCALAR_REGISTER = 3
@@ -88,6 +94,13 @@ class Operand(data.Struct):
 
     A scalar (its low 32 bits, a binary32) is popped once when the instruction starts and is used for all
     elements.
+
+    Operand ``a`` of kind QUEUE may also have the number KEEP or KEEP + 1: the row that it pops from vector queue 0 or 1
+    is kept, behind those that already are. If there is no room for it in ``Config.kept_beats``, the machine raises a
+    program fault with its elements. With the number KEPT + n (n from 0 to 7) the operand is the oldest row that is
+    kept, which is no longer kept then; the instruction does nothing (but what ``last``, ``rotate`` and
+    ``rotate_scalars`` say) unless more than n rows are kept. So a row can be used for a second time when the reduction
+    of its first time has ended, rows later. A launch begins with none.
     """
 
     number: 4

@@ -8,8 +8,10 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import SSAValue
 
+from daedal.compiler.codegen.instructions import Code
 from daedal.compiler.codegen.interleaving import pays
-from daedal.compiler.codegen.overlap import Code, Overlap
+from daedal.compiler.codegen.kept_rows import KeptRows
+from daedal.compiler.codegen.overlap import Overlap
 from daedal.compiler.codegen.selection import CallbackSelection
 from daedal.compiler.dialects import dlc, slc, slcv
 from daedal.compiler.transforms.rows import loop_name
@@ -90,6 +92,7 @@ class ExecuteCode:
     ) -> dict[int, Code]:
         """The callbacks, those of one loop taken apart if they can be (see ``overlap``)."""
         finite = self._finite(constants)
+        kept = KeptRows(self.config, len(constants), lambda n: self._lengths[n])
         overlap = Overlap(self.config, accumulators, len(constants), lambda n: self._lengths[n], lambda n: n in finite)
         for token, code in codes.items():
             loop = self._loop(token)
@@ -98,12 +101,31 @@ class ExecuteCode:
             nest = _root(loop)
             if self.events[token].event.data != "iteration" or len(ends) != 1 or pays(nest, self.config):
                 continue
+            apart = kept.parts(code) if self._is_alone(token, ends[0]) else None
+            for distance in range(apart.distance if apart else 0, 0, -1):
+                assert apart is not None
+                new = codes | {token: apart.iteration(distance), ends[0]: apart.end(codes[ends[0]], distance)}
+                if self._fits(new):
+                    return new
             parts = overlap.parts(code, codes[ends[0]])
             others = [other for number, other in codes.items() if number not in (token, ends[0])]
             if parts is not None and overlap.leaves_alone(parts, others):
                 new = {number: overlap.moved(other) for number, other in codes.items()}
-                return new | {token: overlap.iteration(parts), ends[0]: overlap.end(parts, codes[ends[0]])}
+                new |= {token: overlap.iteration(parts), ends[0]: overlap.end(parts, codes[ends[0]])}
+                return new if self._fits(new) else codes
         return codes
+
+    def _is_alone(self, token: int, end: int) -> bool:
+        """Whether nothing runs between the iterations of a callback's loop, and between the last one and its end."""
+        loop = self._loop(token)
+        return not any(
+            number not in (token, end) and _is_within(event, loop) and event.event.data != "begin"
+            for number, event in self.events.items()
+        )
+
+    def _fits(self, codes: dict[int, Code]) -> bool:
+        """Whether the machine has so many instructions."""
+        return sum(map(len, codes.values())) <= self.config.instructions
 
     def _finite(self, constants: Mapping[SSAValue, int]) -> set[int]:
         """The scalar registers of constants that are neither infinite nor NaN."""
@@ -172,6 +194,14 @@ class ExecuteCode:
             raise UnsupportedOperation(
                 f"the callbacks need {needed} {what}; configuration {self.config.name} has {there}"
             )
+
+
+def _is_within(event: dlc.EventOp, loop: slc.ForOp) -> bool:
+    """Whether an event is one of a loop or of a loop inside of it."""
+    around = event.parent_op()
+    while around is not None and around is not loop:
+        around = around.parent_op()
+    return around is loop
 
 
 def _root(loop: slc.ForOp) -> slc.ForOp:

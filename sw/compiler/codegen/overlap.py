@@ -9,22 +9,25 @@ changes nothing; what is left is added at the loop's end.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from daedal.compiler.codegen.instructions import (
+    SCALAR,
+    VECTOR,
+    Code,
+    Instruction,
+    finished,
+    mode,
+    number,
+    operands,
+    written,
+)
 from daedal.hw.config import Config
-from daedal.hw.isa.execute import Mode, OperandKind, VectorOp
-
-Instruction = dict[str, object]
-Code = list[Instruction]
-"""The members of each instruction of a callback."""
-
-Register = tuple[OperandKind, int]
+from daedal.hw.isa.execute import Mode, VectorOp
 
 TREE_CYCLES = 84
 """About how long after a reduction's first beat its result is there, but for the beats of the row."""
 
 ON_WEIGHTS = (VectorOp.MOVE, VectorOp.MAX, VectorOp.MIN, VectorOp.ABS)
 """What may be done to a weight: of 0.0 it makes a finite number."""
-
-VECTOR, SCALAR = OperandKind.REGISTER, OperandKind.SCALAR_REGISTER
 
 
 @dataclass(frozen=True)
@@ -46,37 +49,6 @@ class Parts:
     row: int
     weight: int
     distance: int
-
-
-def _mode(code: Instruction) -> object:
-    return code.get("mode", Mode.VECTOR)
-
-
-def _operands(code: Instruction) -> list[Register]:
-    """Operands ``a`` and ``b``; pops as well."""
-    found = []
-    for name in "ab":
-        operand = code.get(name, {})
-        assert isinstance(operand, dict)
-        found.append((operand.get("kind", VECTOR), operand.get("number", 0)))
-    return found if "b" in code else found[:1]
-
-
-def _written(code: Instruction) -> set[Register]:
-    """The destination; for a reduction also the register of its partial results."""
-    destination = code.get("destination", 0)
-    assert isinstance(destination, int)
-    if code["op"] is VectorOp.STORE:
-        return set()
-    if _mode(code) is Mode.REDUCE:
-        return {(SCALAR, destination), (VECTOR, _number(code, "c"))}
-    return {(SCALAR if _mode(code) is Mode.SCALAR else VECTOR, destination)}
-
-
-def _number(code: Instruction, name: str) -> int:
-    value = code.get(name, 0)
-    assert isinstance(value, int)
-    return value
 
 
 @dataclass(frozen=True)
@@ -105,21 +77,21 @@ class Overlap:
 
     def parts(self, iteration: Code, end: Code) -> Parts | None:
         """The parts of the callback of an iteration; None if it is not one of those that this is about."""
-        reductions = [n for n, code in enumerate(iteration) if _mode(code) is Mode.REDUCE]
+        reductions = [n for n, code in enumerate(iteration) if mode(code) is Mode.REDUCE]
         around = self.config.rotating_registers
         beyond = self.config.vector_registers - self.accumulators - around
         room = self.config.rotating_scalars < self.config.scalars - self.constants
         if len(reductions) != 1 or beyond < 1 or not room:
             return None
         first, second = iteration[: reductions[0] + 1], iteration[reductions[0] + 1 :]
-        made = {register for code in first for register in _written(code)}
-        made.discard((VECTOR, _number(first[-1], "c")))
-        taken = {register for code in second for register in _operands(code)} & made
+        made = {register for code in first for register in written(code)}
+        made.discard((VECTOR, number(first[-1], "c")))
+        taken = {register for code in second for register in operands(code)} & made
         rows, weights = ([n for kind, n in taken if kind is wanted] for wanted in (VECTOR, SCALAR))
         if len(rows) != 1 or len(weights) != 1 or not self._is_sum(second, rows[0], weights[0], end):
             return None
-        mine = {register for code in second for register in _written(code)} - {(SCALAR, weights[0])}
-        if any(register in mine for code in first for register in (*_operands(code), *_written(code))):
+        mine = {register for code in second for register in written(code)} - {(SCALAR, weights[0])}
+        if any(register in mine for code in first for register in (*operands(code), *written(code))):
             return None
         beats = sum(-(-self._elements(code) // self.config.lanes) for code in iteration)
         distance = min(-(-TREE_CYCLES // beats), around - 1, self.config.rotating_scalars - 1)
@@ -130,36 +102,36 @@ class Overlap:
         return Parts(first, second, rows[0], weights[0], distance)
 
     def _elements(self, code: Instruction) -> int:
-        return 1 if _mode(code) is Mode.SCALAR else self.length(_number(code, "length"))
+        return 1 if mode(code) is Mode.SCALAR else self.length(number(code, "length"))
 
     def _is_sum(self, second: Code, row: int, weight: int, end: Code) -> bool:
         """Whether the second part only adds multiples of the row to accumulators that the loop's end empties."""
         weights = {(SCALAR, weight)}
         for code in second:
-            operands, destination = set(_operands(code)), _number(code, "destination")
+            taken, destination = set(operands(code)), number(code, "destination")
             if code.get("clear") or code.get("indexed"):
                 return False
-            if _mode(code) is Mode.SCALAR:
-                known = all(kind is SCALAR and ((kind, n) in weights or self.finite(n)) for kind, n in operands)
-                added = (SCALAR, _number(code, "c"))
+            if mode(code) is Mode.SCALAR:
+                known = all(kind is SCALAR and ((kind, n) in weights or self.finite(n)) for kind, n in taken)
+                added = (SCALAR, number(code, "c"))
                 if code["op"] in (VectorOp.MAX, VectorOp.MIN):
                     known &= added in weights or self.finite(added[1])
                 if code["op"] not in ON_WEIGHTS or not known:
                     return False
                 weights.add((SCALAR, destination))
                 continue
-            emptied = any(one.get("clear") and _operands(one) == [(VECTOR, destination)] for one in end)
-            is_weighed = (VECTOR, row) in operands and operands - {(VECTOR, row)} <= weights and len(operands) == 2
+            emptied = any(one.get("clear") and operands(one) == [(VECTOR, destination)] for one in end)
+            is_weighed = (VECTOR, row) in taken and taken - {(VECTOR, row)} <= weights and len(taken) == 2
             if code["op"] not in (VectorOp.MUL_ADD, VectorOp.FMA) or not (is_weighed and emptied):
                 return False
-            if _number(code, "c") != destination or destination >= self.accumulators:
+            if number(code, "c") != destination or destination >= self.accumulators:
                 return False
         return True
 
     def _others(self, first: Code, row: int) -> list[int]:
         """Vector registers of the first part that are neither accumulators nor the row, partial results last."""
-        partial = _number(first[-1], "c")
-        used = {n for code in first for kind, n in (*_operands(code), *_written(code)) if kind is VECTOR}
+        partial = number(first[-1], "c")
+        used = {n for code in first for kind, n in (*operands(code), *written(code)) if kind is VECTOR}
         return [*sorted(n for n in used if n >= self.accumulators and n not in (row, partial)), partial]
 
     def iteration(self, parts: Parts) -> Code:
@@ -169,7 +141,7 @@ class Overlap:
         others = dict(zip(reversed(self._others(parts.first, parts.row)), free, strict=False))
         first = [self._named(code, parts, 0, others) for code in parts.first]
         code = first + self._second(parts, parts.distance)
-        return [*({**one, "last": 0} for one in code[:-1]), {**code[-1], "last": 1, "rotate": 1, "rotate_scalars": 1}]
+        return finished(code, rotate=1, rotate_scalars=1)
 
     def end(self, parts: Parts, end: Code) -> Code:
         """The callback of the loop's end, after what is left of the iterations; rows and weights are empty then."""
@@ -181,12 +153,11 @@ class Overlap:
                 operand = {"kind": kind, "number": name}
                 move = {"op": VectorOp.MOVE, "mode": Mode.SCALAR, "destination": spare}
                 clears.append({**move, "a": operand, "clear": 1})
-        code = [*left, *self.moved(end), *clears]
-        return [*({**one, "last": 0} for one in code[:-1]), {**code[-1], "last": 1}]
+        return finished([*left, *self.moved(end), *clears])
 
     def _second(self, parts: Parts, name: int) -> Code:
         """The second part on what is of this name; its own scalars are beyond those that rotate."""
-        own = sorted({n for code in parts.second for kind, n in _written(code) if kind is SCALAR})
+        own = sorted({n for code in parts.second for kind, n in written(code) if kind is SCALAR})
         beyond = dict(zip(own, range(self.config.rotating_scalars, self.config.scalars), strict=False))
         return [self._named({**code, "rotate_scalars": 0}, parts, name, {}, beyond) for code in parts.second]
 
@@ -213,18 +184,18 @@ class Overlap:
     def _mapped(self, code: Instruction, vector: Callable[[int], int], scalar: Callable[[int], int]) -> Instruction:
         maps = {VECTOR: vector, SCALAR: scalar}
         new = dict(code)
-        for operand, (kind, number) in zip("ab", _operands(code), strict=False):
-            if kind in maps and (operand in code or _mode(code) is not Mode.SCALAR):
-                new[operand] = {"kind": kind, "number": maps[kind](number)}
+        for name, (kind, own) in zip("ab", operands(code), strict=False):
+            if kind in maps and (name in code or mode(code) is not Mode.SCALAR):
+                new[name] = {"kind": kind, "number": maps[kind](own)}
         if code["op"] is VectorOp.NOP:
             return code
         if code["op"] is not VectorOp.STORE:
-            to_scalar = _mode(code) is not Mode.VECTOR
-            new["destination"] = (scalar if to_scalar else vector)(_number(code, "destination"))
-            new["c"] = (scalar if _mode(code) is Mode.SCALAR else vector)(_number(code, "c")) if "c" in code else 0
+            to_scalar = mode(code) is not Mode.VECTOR
+            new["destination"] = (scalar if to_scalar else vector)(number(code, "destination"))
+            new["c"] = (scalar if mode(code) is Mode.SCALAR else vector)(number(code, "c")) if "c" in code else 0
         return new
 
     def leaves_alone(self, parts: Parts, codes: Iterable[Code]) -> bool:
         """Whether other callbacks write nothing that must be empty when the loop begins."""
         names = range(1, parts.distance + 1)
-        return not any(number in names for code in codes for one in self.moved(code) for _, number in _written(one))
+        return not any(number in names for code in codes for one in self.moved(code) for _, number in written(one))

@@ -6,7 +6,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
-from daedal.hw.isa.execute import Mode, VectorOp
+from daedal.hw.isa.execute import KEEP, KEPT, Mode, VectorOp
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField
@@ -74,7 +74,9 @@ ILLEGAL = {
     "accumulator": {**MOVE, "c": 8},
     "register_a": {"op": VectorOp.ABS, "a": {"kind": REGISTER, "number": 8}},
     "register_b": {"op": VectorOp.FMA, "a": Q0, "b": {"kind": REGISTER, "number": 8}},
-    "queue_a": {"op": VectorOp.MOVE, "a": {"kind": QUEUE, "number": 2}},
+    "queue_a": {"op": VectorOp.MOVE, "a": {"kind": QUEUE, "number": 4}},
+    "queue_a_beyond": {"op": VectorOp.MOVE, "a": {"kind": QUEUE, "number": 7}},
+    "kept_b": {"op": VectorOp.FMA, "a": Q0, "b": {"kind": QUEUE, "number": 8}},
     "queue_b": {"op": VectorOp.FMA, "a": Q0, "b": {"kind": QUEUE, "number": 2}},
     "mode": {**MOVE, "mode": 3},
     "row_operation_on_scalars": {"op": VectorOp.DIVIDE_COUNT, "mode": Mode.SCALAR},
@@ -88,6 +90,7 @@ ILLEGAL = {
     "element_for_rows": {"op": VectorOp.MOVE, "indexed": 1},
     "unused_element": {"op": VectorOp.MOVE, "mode": Mode.SCALAR, "element": 1},
     "same_queue": {"op": VectorOp.MULTIPLY, "a": Q1, "b": Q1},
+    "same_queue_kept": {"op": VectorOp.MULTIPLY, "a": {"kind": QUEUE, "number": KEEP + 1}, "b": Q1},
     "two_scalars": {"op": VectorOp.MULTIPLY, "a": {"kind": SCALAR}, "b": {"kind": SCALAR, "number": 1}},
     "b_of_a_sum": {"op": VectorOp.ADD, "mode": Mode.REDUCE, "a": Q0, "b": Q1, "c": 1},
     "same_queue_to_add": {"op": VectorOp.SUBTRACT, "a": Q1, "b": Q1},
@@ -167,6 +170,70 @@ async def rows_that_do_not_fit_into_a_context(dut, beats):
         check(await driver.fault(), Cause.PROGRAM, Queue.NONE, value)
     else:
         assert len(await driver.sink.wait(2 * config.context_beats)) == 2 * config.context_beats
+
+
+@cocotb.test()
+@cocotb.parametrize(number=[KEEP, KEEP + 1, KEPT, KEPT + 7])
+async def rows_kept_by_a_machine_that_keeps_none(dut, number):
+    code = {"op": VectorOp.MOVE, "a": {"kind": QUEUE, "number": number}}
+    if not bench_config().kept_beats:
+        check(await faulted(dut, words([1], [[STORE, code]]), [0]), Cause.PROGRAM, Queue.NONE, 1)
+
+
+@cocotb.test()
+@cocotb.parametrize(beyond=[0, 1])
+async def room_to_keep_rows(dut, beyond):
+    """As many rows as there is room for, and one more; before it is waited for."""
+    config = bench_config()
+    if not config.kept_beats:
+        return
+    beats = min(2, config.register_beats)
+    length, fit = beats * config.lanes, config.kept_beats // beats
+    keep = {"op": VectorOp.MOVE, "a": {"kind": QUEUE, "number": KEEP}, "destination": 1}
+    rows = [Row(np.zeros(length, np.uint32))] * fit
+    driver = Driver(dut, config)
+    await driver.begin(words([length], [[keep], [STORE]]))
+    driver.feed_rows(0, rows)
+    driver.sources["tokens"].start([{"callback": n} for n in [0] * (fit + beyond) + [1]])
+    if beyond:
+        check(await driver.fault(5000), Cause.PROGRAM, Queue.NONE, length)
+    else:
+        assert len(await driver.sink.wait(beats)) == beats
+
+
+@cocotb.test()
+@cocotb.parametrize(difference=["-1", "+1", "-beat", "+beat"])
+async def kept_rows_of_another_length(dut, difference):
+    config = bench_config()
+    if not config.kept_beats:
+        return
+    kept = 2 * config.lanes + (1 if difference == "-1" else 0)
+    used = kept + {"-1": -1, "+1": 1, "-beat": -config.lanes, "+beat": config.lanes}[difference]
+    codes = [{"op": VectorOp.MOVE, "a": {"kind": QUEUE, "number": KEEP + 1}, "destination": 1},
+             {"op": VectorOp.MOVE, "a": {"kind": QUEUE, "number": KEPT}, "destination": 1, "length": 1}]  # fmt: skip
+    rows = {1: [Row(np.zeros(kept, np.uint32))]}
+    check(await faulted(dut, words([kept, used], [codes]), [0], rows), Cause.FRAMING, Queue.NONE, used)
+
+
+@cocotb.test()
+async def rows_kept_by_an_earlier_launch(dut):
+    """They are gone: a use of them does nothing, and there is room for others."""
+    config = bench_config()
+    if not config.kept_beats:
+        return
+    length = config.lanes
+    keep = {"op": VectorOp.MOVE, "a": {"kind": QUEUE, "number": KEEP}, "destination": 1}
+    use = {"op": VectorOp.MOVE, "a": {"kind": QUEUE, "number": KEPT}, "destination": 1}
+    fit = config.kept_beats
+    driver = Driver(dut, config)
+    for launch, first in enumerate((1, 1001)):
+        await (driver.load if launch else driver.begin)(words([length], [[keep], [use, STORE]]))
+        rows = [Row(np.full(length, first + n, np.uint32)) for n in range(fit)]
+        driver.feed_rows(0, rows)
+        driver.sources["tokens"].start([{"callback": n} for n in [1] + [0] * fit + [1]])
+        empty, oldest = (await driver.sink.wait(2 * launch + 2))[-2:]
+        assert (empty.data & 0xFFFFFFFF, oldest.data & 0xFFFFFFFF) == (0, first)
+        await driver.idle()
 
 
 @cocotb.test()

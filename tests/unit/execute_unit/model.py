@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from daedal.hw.config import Config
-from daedal.hw.isa.execute import PARTIAL_SUMS, Mode, OperandKind, VectorOp
+from daedal.hw.isa.execute import KEEP, KEPT, PARTIAL_SUMS, Mode, OperandKind, VectorOp
 
 NAN = 0x7FC00000
 ONE = 0x3F800000
@@ -139,6 +139,7 @@ class Model:
     rows: tuple[list[Row], list[Row]] = field(default_factory=lambda: ([], []))
     scalars: list[int] = field(default_factory=list)
     stores: list[Row] = field(default_factory=list)
+    kept: list[np.ndarray] = field(default_factory=list)
     beats: int = 0
     bad_index: int | None = None
     below: int = 0
@@ -159,10 +160,14 @@ class Model:
         """
         self.context = context
         code = self._renamed(code)
-        if code["op"] is not VectorOp.NOP:
+        if code["op"] is not VectorOp.NOP and not self._too_few(code["a"]):
             self._do(code, make_row, make_scalar)
         self.turns[context] += code.get("rotate", 0)
         self.scalar_turns += code.get("rotate_scalars", 0)
+
+    def _too_few(self, a: dict[str, Any]) -> bool:
+        """Whether operand ``a`` is a row that is kept, and not enough are."""
+        return a["kind"] is OperandKind.QUEUE and a["number"] >= KEPT and len(self.kept) <= a["number"] - KEPT
 
     def _renamed(self, code: dict[str, Any]) -> dict[str, Any]:
         """The instruction with the vector registers' own numbers."""
@@ -279,9 +284,15 @@ class Model:
 
     def _operand(self, operand: dict[str, Any], count: int, make_row: Any, make_scalar: Any) -> np.ndarray:
         kind, number = operand["kind"], operand["number"]
+        if kind is OperandKind.QUEUE and number >= KEPT:
+            row = self.kept.pop(0)
+            assert len(row) == count
+            return row
         if kind is OperandKind.QUEUE:
             row = make_row(count)
-            self.rows[number].append(Row(row))
+            self.rows[number % KEEP].append(Row(row))
+            if number >= KEEP:
+                self.kept.append(row)
             return row
         if kind is OperandKind.SCALAR:
             self.scalars.append(make_scalar(False, self.below))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from daedal.hw.config import Config
-from daedal.hw.isa.execute import Mode, OperandKind, VectorOp
+from daedal.hw.isa.execute import KEEP, KEPT, Mode, OperandKind, VectorOp
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField
 from tests.unit.execute_unit.model import ADDS_B, WITH_B, Model
@@ -85,6 +85,16 @@ class Generator:
             self.groups = {number: [r for r in rest if r % used == n] for n, number in enumerate(numbers)}
             self.groups[numbers[0]] += range(around)
             self.groups = {number: group for number, group in self.groups.items() if group}
+        self.kept, self.most = self._room_to_keep()
+
+    def _room_to_keep(self) -> tuple[int | None, int]:
+        """The length register of all rows that are kept, if any are, and how many there will be at most."""
+        beats = {number: -(-self.lengths[number] // self.config.lanes) for number in self.groups}
+        fit = [number for number in self.groups if beats[number] <= self.config.kept_beats]
+        if not fit:
+            return None, 0
+        number = self.rng.choice(fit)
+        return number, self.rng.randint(1, min(8, self.config.kept_beats // beats[number]))
 
     def callback(self, most: int) -> list[Code]:
         codes: list[Code] = []
@@ -99,12 +109,32 @@ class Generator:
 
     def instructions(self) -> list[Code]:
         """An instruction, or two that belong together."""
+        if self.kept is not None and self.rng.random() < 0.25:
+            return self.keeping()
         draw = self.rng.random() if self.config.scalars else 0
         if draw < 0.5:
             return [self.instruction()]
         if draw < 0.65 and self.config.vector_registers > 2:
             return [self.reduction()]
         return self.element() if draw < 0.7 else [self.on_scalars()]
+
+    def keeping(self) -> list[Code]:
+        """A row that is kept, behind the use of one if there would be too many; or the use of one."""
+        assert self.kept is not None
+        kept = {"kind": QUEUE, "number": KEPT + self.most - 1}
+        uses = [self._on_kept() | {"a": kept}]
+        if self.rng.random() < 0.4:
+            return [uses[0] | {"a": {"kind": QUEUE, "number": KEPT + self.rng.randrange(8)}}]
+        return [*uses, self._on_kept() | {"a": {"kind": QUEUE, "number": KEEP + self.rng.randrange(2)}}]
+
+    def _on_kept(self) -> Code:
+        """An instruction on rows of the length that is kept, which pops no other."""
+        while True:
+            code = self.reduction() if self.config.scalars and self.rng.random() < 0.4 else self.instruction()
+            pops = any(code.get(name, {}).get("kind") is QUEUE for name in "ab")
+            usable = code["op"] not in (VectorOp.NOP, VectorOp.STORE, VectorOp.DIVIDE_COUNT)
+            if usable and code["length"] == self.kept and not pops and code["a"]["kind"] is not SCALAR:
+                return {name: value for name, value in code.items() if name != "clear"}
 
     def instruction(self) -> Code:
         rng = self.rng
