@@ -224,13 +224,11 @@ def messages(rng: np.random.Generator, size: Size) -> Case:
     expected = sums(pointers, x[columns] * dots[:, None])
 
     def launch(session: Session) -> int:
-        edges, table = len(columns), session.table("x", x)
-        found, out = session.arena.reserve(4 * edges), session.arena.reserve(ROW * size.outputs)
+        table, out = session.table("x", x), session.arena.reserve(ROW * size.outputs)
         at, pointers_end = session.array(pointers)
         first, end = session.array(columns)
-        graph = (size.outputs, at, first, end, table)
-        session.launch("edge_dots", *graph, found, len(x), edges + 1, pointers_end, table)
-        session.launch("csr", *graph, out, len(x), edges + 1, pointers_end, found, found + 4 * edges)
+        session.launch("messages", size.outputs, at, first, end, table, out, len(x), len(columns) + 1, pointers_end,
+                       table)  # fmt: skip
         return out
 
     data = {"x": x, "pointers": pointers, "columns": columns}
@@ -281,7 +279,7 @@ OPERATIONS = (
     Operation("sparse x dense", ("csr",), csr, "memory"),
     Operation("DistMult", ("distmult",), distmult, "memory"),
     Operation("TransE, L1", ("transe",), transe, "lanes"),
-    Operation("message passing", ("edge_dots", "csr"), messages, "lanes"),
+    Operation("message passing", ("messages",), messages, "lanes"),
     Operation("gather of blocks", ("gather_blocks",), gather_blocks, "memory"),
     Operation("scores of blocks", ("block_scores",), block_scores, "lanes"),
 )

@@ -45,6 +45,9 @@ class Issue(wiring.Component):
         Its row and its number in that.
     last : ``Out(1)``
         That is the row's last beat.
+    flows : ``Out(1)``
+        A beat was issued in the cycle before, and nothing but a beat of a tree keeps the row from issuing one in this;
+        not of the last beat that a reduction has.
     flying : ``In(1)``
         Some result of a beat issued in an earlier cycle is still to come.
     element : ``In(32)``
@@ -79,6 +82,7 @@ class Issue(wiring.Component):
                 "finished": In(1),
                 "target": In(range(config.scalars)),
                 "fire": Out(1),
+                "flows": Out(1),
                 "present": Out(issue_layout(config)),
                 "beat": Out(range(config.register_beats)),
                 "flying": In(1),
@@ -90,11 +94,15 @@ class Issue(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         first, last, ready = Signal(), self.last, Signal()
-        done, conflicts, row = Signal(), Signal(), self.present
+        done, conflicts, crowded, row = Signal(), Signal(), Signal(), self.present
+        fired = Signal()
+        m.d.sync += fired.eq(self.fire)
         unwritten = row.kept & ~self.kept.valid
         m.d.comb += [
             conflicts.eq(first & self._conflicts(m, done)),
-            self.hazard.eq(self.active & ~self.combining & (conflicts | self._crowded(m) | unwritten)),
+            crowded.eq(self._crowded(m)),
+            self.flows.eq(self.active & fired & ~first & ~crowded & ~(last & row.reduces)),
+            self.hazard.eq(self.active & ~self.combining & (conflicts | crowded | unwritten)),
             self.no_room.eq(self.active & first & ~self.halt & row.keeps & ~self.fits),
             self.bad_index.eq(self.active & ~conflicts & ~self.halt & self.present.indexed & self._beyond()),
             ready.eq(self.active & ~self.combining & ~self.hazard & ~self.halt & ~self.bad_index & ~self.no_room),

@@ -12,6 +12,9 @@ from daedal.hw.execute_unit.records import partial_area, partial_beats, partial_
 from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
 from daedal.hw.isa.execute import PARTIAL_SUMS
 
+PATIENCE = 31
+"""Most cycles that a beat of a tree waits for one in which no row could issue a beat."""
+
 
 def neutral(op: Value) -> Value:
     """What changes no partial result of this ``LaneOp``: an infinity for MAX and MIN, else -0.0."""
@@ -43,15 +46,17 @@ class ReduceTree(wiring.Component):
 
     A row of n beats has n beats of partial results, ``PARTIAL_SUMS`` elements at most, with what changes nothing behind
     the row's last element. Each halving begins ``READ_AFTER_WRITE`` cycles after the last beat of what it needs, so
-    trees of several rows are under way at a time. What is due goes before all else.
+    trees of several rows are under way at a time. What is due goes before all else, unless it is to wait.
 
     Members
     -------
     start : ``In(1)``; op; area; target; last_beat
         The last beat of a row to reduce is issued in this cycle, by this ``LaneOp`` into this area, for this scalar
-        register; not in a cycle in which a beat is ``due``.
+        register; not in a cycle in which a beat is ``due``, or would be but for ``wait``.
     register
         The vector register in which the areas are; stable while there are any.
+    wait : ``In(1)``
+        A beat is not due yet, if it has waited less than ``PATIENCE`` cycles.
     due : ``Out(1)``; o : ``Out(combine_layout(config))``
         A beat, which is issued in this cycle.
     finished : ``Out(1)``; finished_area
@@ -68,6 +73,7 @@ class ReduceTree(wiring.Component):
                 "target": In(range(config.scalars)),
                 "last_beat": In(range(config.register_beats)),
                 "register": In(register_number(config)),
+                "wait": In(1),
                 "due": Out(1),
                 "o": Out(combine_layout(config)),
                 "finished": Out(1),
@@ -78,11 +84,13 @@ class ReduceTree(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         beats, lanes = partial_beats(self.config), exact_log2(self.config.lanes)
+        here, waited = Signal(), Signal(range(PATIENCE + 1))
         present, beat, last = Signal(self._step_layout()), Signal(range(max(beats // 2, 1))), Signal()
         following = Signal.like(present)
         o, away = self.o, present.distance[lanes:]
         op = Value.cast(self.op)
         m.d.comb += [
+            self.due.eq(here & ~(self.wait & (waited != PATIENCE))),
             last.eq(beat == present.last),
             self.finished.eq(self.due & last & present.distance[0]),
             self.finished_area.eq(present.area),
@@ -102,12 +110,14 @@ class ReduceTree(wiring.Component):
                 following.extreme.eq(op.matches(LaneOp.MAX, LaneOp.MIN)), following.least.eq(op == LaneOp.MIN),
             ]  # fmt: skip
         with m.If(self.due):
-            m.d.sync += beat.eq(Mux(last, 0, beat + 1))
-        self._wait(m, present, following, goes_on=~self.due | last)
+            m.d.sync += [beat.eq(Mux(last, 0, beat + 1)), waited.eq(0)]
+        with m.Elif(here):
+            m.d.sync += waited.eq(waited + 1)
+        self._delay(m, here, present, following, goes_on=~here | (self.due & last))
         return m
 
-    def _wait(self, m: Module, present: data.View, following: data.View, *, goes_on: Value) -> None:
-        """What was issued in a cycle is ``due`` for its next step ``READ_AFTER_WRITE`` cycles later."""
+    def _delay(self, m: Module, here: Signal, present: data.View, following: data.View, *, goes_on: Value) -> None:
+        """What was issued in a cycle is ``here`` for its next step ``READ_AFTER_WRITE`` cycles later, or more."""
         depth = READ_AFTER_WRITE - 1
         m.submodules.steps = steps = memory.Memory(shape=present.shape(), depth=1 << ceil_log2(depth + 1), init=[])
         write, read = steps.write_port(), steps.read_port(domain="comb")
@@ -121,7 +131,7 @@ class ReduceTree(wiring.Component):
             m.d.sync += [
                 write.addr.eq(write.addr + 1),
                 waiting.eq(Cat(self.start | (self.due & ~present.distance[0]), waiting)),
-                self.due.eq(waiting[-1]),
+                here.eq(waiting[-1]),
                 present.eq(read.data),
             ]
 

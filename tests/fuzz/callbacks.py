@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from daedal.hw.config import ELEMENT_BYTES, Config
-from daedal.hw.isa.execute import Mode, OperandKind, VectorOp
+from daedal.hw.isa.execute import KEEP, KEPT, Mode, OperandKind, VectorOp
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField
 from tests.fuzz.dice import Dice
@@ -58,6 +58,8 @@ class Callbacks:
     for what is behind the elements written last is undefined. If registers rotate, those that do belong to the same.
 
     The last scalar register of several is for indices: between callbacks it has 0 or 1.
+
+    All rows that are kept have one length. Before one is, the oldest is used if there are ``most`` already.
     """
 
     dice: Dice
@@ -74,6 +76,7 @@ class Callbacks:
         self.rotates = around > 1 and dice.chance(0.5)
         if self.rotates:
             self.owner[:around] = [self.owner[0]] * around
+        self.kept, self.most = self.room_to_keep()
         token, position = 0, 0
         while token < config.callbacks and position < config.instructions and dice.chance(0.93):
             room = config.instructions - position
@@ -98,6 +101,15 @@ class Callbacks:
         few = dice.pick([1, 2, 3, lanes, lanes + 1, 2 * lanes, 3 * lanes - 1, dice.between(1, 8 * lanes)])
         return min(most, dice.pick([few, few, few, dice.between(1, most), most, max(1, most - 1)]))
 
+    def room_to_keep(self) -> tuple[int, int]:
+        """The length of rows that are kept, and how many of them at most; 0 if none are."""
+        dice, beats = self.dice, self.dice.config.kept_beats
+        fit = [length for length in self.lengths if self.beats(length) <= beats and self.writable(length)]
+        if not fit or dice.chance(0.3):
+            return 0, 0
+        length = dice.pick(fit)
+        return length, dice.between(1, min(8, beats // self.beats(length)))
+
     def beats(self, length: int) -> int:
         return -(-length // self.dice.config.lanes)
 
@@ -106,6 +118,10 @@ class Callbacks:
         while len(listed) < count:
             if self.dice.config.scalars > 1 and len(listed) + 2 <= count and self.dice.chance(0.1):
                 listed += [Shape("compare"), Shape("convert")]
+            elif self.most and len(listed) + 2 <= count and self.dice.chance(0.15):
+                listed += [Shape("make room", self.kept), Shape("keep", self.kept, (self.dice.below(2),))]
+            elif self.most and self.dice.chance(0.1):
+                listed.append(Shape("kept", self.kept))
             else:
                 listed.append(self.shape())
         return listed
@@ -182,6 +198,8 @@ class Callbacks:
         choice = [k for k, length in enumerate(self.lengths) if length == shape.length]
         members: dict[str, Any] = {"length": dice.pick(choice), "clear": dice.chance(0.3)}
         readable = self.readable(shape.length)
+        if shape.kind in ("make room", "keep", "kept"):
+            return self.on_kept(shape, choice)
         register = {"kind": OperandKind.REGISTER, "number": dice.pick(readable)}
         if shape.kind == "store":
             return members | {"op": VectorOp.STORE, "a": register}
@@ -200,6 +218,22 @@ class Callbacks:
         if shape.kind == "divide":
             return members | {"op": VectorOp.DIVIDE_COUNT, "a": register}
         return members | self.operands(shape, BINARY, UNARY, readable)
+
+    def on_kept(self, shape: Shape, lengths: list[int]) -> dict[str, Any]:
+        """An instruction on a row that is popped and kept, or on the oldest one, if there are enough."""
+        dice, readable = self.dice, self.readable(shape.length)
+        least = self.most - 1 if shape.kind == "make room" else dice.below(8)
+        number = KEEP + shape.queues[0] if shape.queues else KEPT + least
+        members: dict[str, Any] = {"length": dice.pick(lengths), "a": {"kind": OperandKind.QUEUE, "number": number}}
+        b = {"kind": OperandKind.REGISTER, "number": dice.pick(readable)}
+        if dice.config.scalars and dice.chance(0.4):
+            free = [r for r in range(dice.config.vector_registers) if r != b["number"]]
+            members |= {"mode": Mode.REDUCE, "destination": self.own()["number"], "c": dice.pick(free)}
+            return members | dice.pick(
+                [{"op": op, "b": b} for op in REDUCE_BINARY] + [{"op": op} for op in REDUCE_UNARY]
+            )
+        members |= {"destination": dice.pick(self.writable(shape.length)), "c": dice.pick(readable)}
+        return members | dice.pick([{"op": op, "b": b} for op in BINARY] + [{"op": op} for op in UNARY])
 
     def on_scalars(self, shape: Shape) -> dict[str, Any]:
         """An instruction of mode SCALAR but for its mode."""

@@ -10,6 +10,7 @@ SMALL = Config(
     lengths=3,
     vector_registers=3, register_beats=128, vector_beats=32, reorder_beats=40, token_depth=3, scalar_depth=5,
     store_address_depth=2, store_beats=260, lookahead_lines=8, lookahead_burst=2, random_outstanding=3, scalars=3,
+    kept_beats=5,
     port_requests=2, port_outstanding=3, banks=4, page_bytes=128, write_batch=3, watchdog=2048,
 )  # fmt: skip
 """Little of everything, half a line of lanes; rows can be longer than the vector queues, and hangs are noticed soon."""
@@ -21,7 +22,7 @@ WIDE = Config(
     name="fuzz-wide", bus_bytes=64, lanes=16, levels=6, registers=7, sequential_loads=(4, 0, 1, 2, 2, 0),
     random_loads=(0, 4, 2, 1, 2, 0), alus=(4, 0, 1, 2, 4, 3), shifters=(False, True, True, False, True, True),
     contexts=(0, 0, 0, 4, 0, 0), steps=32, callbacks=64, arguments=16, vector_registers=16,
-    scalars=16,
+    scalars=16, kept_beats=64,
 )  # fmt: skip
 
 LEAST = Config(
@@ -62,5 +63,5 @@ def random_config(rng: np.random.Generator) -> Config:
         store_beats=4 * register_beats, vector_beats=1 << below(5, 8), reorder_beats=below(32, 256),
         token_depth=below(2, 64), scalar_depth=below(2, 64), store_address_depth=below(2, 64),
         ports=1, banks=1 << below(0, 3), page_bytes=1 << below(6, 11),
-        scalars=below(0, 16) if shared > 1 else 0,
+        scalars=below(0, 16) if shared > 1 else 0, kept_beats=int(rng.choice([0, below(2, 8), below(2, 128)])),
     )  # fmt: skip

@@ -48,7 +48,7 @@ FAULTS = [
     plant("framing-unseen", "missing check", EXECUTE, "if (row.size != elements * ELEMENT_BYTES)",
           "if (row.size < elements * ELEMENT_BYTES)", "a row that is too long is no framing fault",
           FAULTED),
-    plant("lane-beats", "off by one", EXECUTE, "(n + lanes - 1) / lanes", "n / lanes",
+    plant("lane-beats", "off by one", EXECUTE, "(elements + lanes - 1) / lanes", "elements / lanes",
           "a started beat is not counted", OPERATIONS),
     plant("same-pop", "missing check", EXECUTE, "&& !same_pop &&", "&&",
           "both operands may pop one queue", FAULTED),

@@ -8,6 +8,7 @@ DIVIDE = "tests/unit/float/test_float_divide.py -m 'not slow'"
 COUNTS = "tests/unit/float/test_float_reciprocal.py"
 DIRECTED = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_directed]"
 RANDOM = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_execute_unit]"
+SCALARS = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_scalars]"
 FAULTED = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_faults]"
 
 plant = area("rtl_execute", DIRECTED, RANDOM, FAULTED)
@@ -114,8 +115,25 @@ FAULTS = [
           "o.extreme.eq(self._is(VectorOp.MAX))", "a MIN into an empty register takes 0, not its first row"),
     plant("never-empty", "sticky bit", HERE + "dispatch.py", "code.issue.c_used & ~c_empty", "code.issue.c_used",
           "an accumulator that is empty is added all the same"),
-    plant("no-clear", "lost strobe", HERE + "dispatch.py", "empty.clear.eq(taken & code.clear & ~a_scalar)",
+    plant("no-clear", "lost strobe", HERE + "dispatch.py", "empty.clear.eq(taken & clears & ~a_scalar)",
           "empty.clear.eq(0)", "vector registers are not emptied by clear"),
+    plant("kept-too-early", "off by one", HERE + "kept_rows.py", "self.enough.eq(rows > self.beyond)",
+          "self.enough.eq(rows >= self.beyond)", "a row that is kept is used one row too early", RANDOM, FAULTED),
+    plant("kept-overflow", "off by one", HERE + "kept_rows.py", "held + self.last_beat < self.config.kept_beats",
+          "held + self.last_beat <= self.config.kept_beats", "a row is kept though its last beat finds no room",
+          FAULTED),
+    plant("kept-for-ever", "sticky bit", HERE + "kept_rows.py", "ResetInserter(self.clear)(queue)", "queue",
+          "rows that an earlier launch kept are still there", FAULTED),
+    plant("kept-count-stays", "sticky bit", HERE + "kept_rows.py", "m.d.sync += rows.eq(0)",
+          "m.d.sync += rows.eq(rows)", "an earlier launch's rows are counted as kept", FAULTED),
+    plant("kept-framing", "missing check", HERE + "execute_unit.py", "misframed = queue | issue.misframed_kept",
+          "misframed = queue", "a kept row of another length is no fault", FAULTED),
+    plant("kept-not-waited-for", "dropped valid", HERE + "issue.py", "unwritten = row.kept & ~self.kept.valid",
+          "unwritten = row.kept & 0", "a row is used before it has been kept", RANDOM),
+    plant("tree-waits-at-the-end", "dropped valid", HERE + "issue.py", "& ~crowded & ~(last & row.reduces)",
+          "& ~crowded", "a tree that begins while another's beat waits is lost", SCALARS),
+    plant("clear-of-nothing", "missing check", HERE + "dispatch.py",
+          "clears = code.clear & (self._kind != Kind.NOTHING)", "clears = code.clear", "an instruction that does nothing empties a register", RANDOM),
     plant("partials-in-other-shares", "wrong address", HERE + "reduce_tree.py",
           "own = (turn & (share - 1)) | (self.context << exact_log2(share))", "own = turn",
           "partial results of a short row lie in another context's share"),

@@ -7,7 +7,7 @@ import numpy as np
 
 from daedal.hw.config import Config
 from daedal.hw.execute_unit.schedule import LOOP, READ_AFTER_WRITE
-from daedal.hw.isa.execute import PARTIAL_SUMS, Mode, VectorOp
+from daedal.hw.isa.execute import KEEP, KEPT, PARTIAL_SUMS, Mode, VectorOp
 from tests.unit.execute_unit.driver import Driver, run
 from tests.unit.execute_unit.model import WITH_B, Row
 from tests.unit.execute_unit.programs import (
@@ -175,6 +175,32 @@ async def time_of_rows_that_others_weigh(dut):
     driver = await run(dut, [beats * config.lanes], [[dot, weigh], [out]], [0] * count + [1])
     if config.lanes == 4 and config.register_beats > 16:
         assert (driver.last_beat - driver.first_beat + 1) / count <= 1.1 * (cycles_of_a_row(config, beats) + beats)
+
+
+@cocotb.test()
+@cocotb.parametrize(apart=[0, 1, 4])
+async def time_of_rows_that_are_kept(dut, apart):
+    """A row is weighed by its own sum, so many callbacks later; if these are enough all lanes are busy."""
+    config, count = bench_config(), 40
+    if config.rotating_scalars <= apart or config.vector_registers < 4 or not config.kept_beats:
+        return
+    beats = min(64 // config.lanes, config.vl_max // config.lanes, config.kept_beats // (apart + 1))
+    last = config.vector_registers - 1
+    dot = {"op": VectorOp.ADD, "mode": Mode.REDUCE, "a": {"kind": QUEUE, "number": KEEP}, "c": last, "destination": 0}
+    weigh = {"op": VectorOp.MUL_ADD, "c": last - 1, "destination": last - 1}
+
+    def kept(beyond: int, name: int) -> Code:
+        operands = {"a": {"kind": QUEUE, "number": KEPT + beyond}, "b": {"kind": OWN, "number": name}}
+        return weigh | operands
+
+    out = {"op": VectorOp.STORE, "a": {"kind": REGISTER, "number": last - 1}, "clear": 1}
+    callbacks = [
+        [dot, kept(apart, apart) | {"rotate_scalars": 1}],
+        [*(kept(name - 1, name) for name in range(apart, 0, -1)), out],
+    ]
+    driver = await run(dut, [beats * config.lanes], callbacks, [*[0] * count, 1, 1, 0, 1])
+    if config.lanes == 4 and apart == 4 and beats == 16:
+        assert (driver.last_beat - driver.first_beat + 1) / count <= 1.1 * (beats + beats + 5) + 5
 
 
 @cocotb.test()

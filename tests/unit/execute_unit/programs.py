@@ -140,7 +140,8 @@ class Generator:
         rng = self.rng
         op = rng.choice((*ON_ROWS, VectorOp.ADD, VectorOp.FMA, VectorOp.STORE))
         if op is VectorOp.NOP:
-            return {"op": op}
+            register = {"kind": REGISTER, "number": rng.randrange(self.config.vector_registers)}
+            return {"op": op, "a": register, "clear": rng.getrandbits(1)}
         length = rng.choice(list(self.groups))
         group = self.groups[length]
         code: Code = {"op": op, "length": length, "destination": rng.choice(group), "c": rng.choice(group)}
@@ -207,4 +208,5 @@ def run_model(config: Config, lengths: list[int], callbacks: list[list[Code]], t
     for token, context in map(placed, tokens):
         for code in callbacks[token]:
             model.execute(code, lambda n: row(rng, n), lambda *kind: scalar(rng, *kind), context)
+    assert model.bad_index is None
     return model
