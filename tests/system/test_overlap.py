@@ -1,6 +1,8 @@
 """Sums along rows that are computed while later iterations go on: the loops, compared with NumPy bit for bit."""
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import daedal
 from daedal import f32, i32
 from daedal.compiler.functions import numpy_sigmoid
+from daedal.hw.config import Config
 from daedal.hw.isa.execute import VectorOp
 from tests.system.kernel_support import floats, same_bits
 from tests.unit.execute_unit.model import reduce
@@ -62,13 +65,45 @@ def shifted(out: f32[V, D], x: f32[N, D], y: f32[V, D], pointers: i32[V + 1], co
             out[v, d] = row[d]
 
 
-OVERLAPPED, NOT = (weighted, rectified), (onto, shifted)
+@daedal.kernel
+def twice(out: f32[V, D], x: f32[N, D], y: f32[V, D], pointers: i32[V + 1], columns: i32[E]):
+    for v in range(V):
+        row = daedal.zeros(D)
+        for e in range(pointers[v], pointers[v + 1]):
+            s = daedal.dot(x[columns[e], :], x[columns[e], :])
+            for d in range(D):
+                row[d] += s * x[columns[e], d]
+        for d in range(D):
+            out[v, d] = row[d]
+
+
+KERNELS = (weighted, rectified, onto, shifted, twice)
+KEPT = (weighted, rectified, onto, twice)
+"""What a machine that keeps rows overlaps."""
+
+ROTATED = (weighted, rectified, twice)
+"""What others do."""
+
+WITHOUT = replace(Config.preset("ddr3"), name="keeps-none", kept_beats=0)
 
 
 @pytest.fixture(params=OPENED, scope="module")
 def device(request: pytest.FixtureRequest) -> Iterator[daedal.Device]:
     with daedal.Device.open(request.param, config="ddr3") as opened:
         yield opened
+
+
+@pytest.fixture(params=[16, 40, 64, 100], scope="module")
+def small(request: pytest.FixtureRequest) -> Iterator[daedal.Device]:
+    """Room for few rows or none."""
+    config = replace(Config.preset("ddr3"), name=f"keeps-{request.param}", kept_beats=request.param)
+    with daedal.Device.open("emulator", config=config) as opened:
+        yield opened
+
+
+def keeps(executable: Any) -> bool:
+    """Whether a row is kept."""
+    return re.search(r"a\.number=[23] a\.kind=queue", executable.asm()) is not None
 
 
 def arguments(rng: np.random.Generator, width: int) -> list[Any]:
@@ -89,7 +124,8 @@ def expected(kernel: Any, out: Any, x: Any, y: Any, pointers: Any, columns: Any)
         for v in range(len(out)):
             for e in range(pointers[v], pointers[v + 1]):
                 row = x[columns[e]]
-                s = np.uint32(reduce(VectorOp.MUL_ADD, row.view(np.uint32), y[v].view(np.uint32))).view(np.float32)
+                other = row if kernel is twice else y[v]
+                s = np.uint32(reduce(VectorOp.MUL_ADD, row.view(np.uint32), other.view(np.uint32))).view(np.float32)
                 if kernel is rectified:
                     s = np.float32(0) if s < 0 else s
                 if kernel is shifted:
@@ -107,15 +143,32 @@ def run(device: daedal.Device, kernel: Any, given: list[Any], opt: int = 3) -> A
     return executable
 
 
-@pytest.mark.parametrize("kernel", [*OVERLAPPED, *NOT], ids=["weighted", "rectified", "onto", "shifted"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("width", [5, 16, 33, 64, 256])
 def test_same_bits_as_numpy(device: daedal.Device, kernel: Any, width: int, rng: np.random.Generator) -> None:
     executable = run(device, kernel, arguments(rng, width))
     # Rows that fit a context's share come from several nodes in turn instead.
-    assert ("rotate=1" in executable.asm()) == (kernel in OVERLAPPED and width > 16), executable.asm()
+    assert keeps(executable) == (kernel in KEPT and width > 16), executable.asm()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("width", [16, 33, 64, 256])
+def test_a_machine_that_keeps_none(kernel: Any, width: int, rng: np.random.Generator) -> None:
+    with daedal.Device.open("emulator", config=WITHOUT) as device:
+        executable = run(device, kernel, arguments(rng, width))
+    assert not keeps(executable)
+    assert ("rotate=1" in executable.asm()) == (kernel in ROTATED and width > 16), executable.asm()
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("width", [33, 64, 80, 200])
+def test_room_for_few_rows(small: daedal.Device, kernel: Any, width: int, rng: np.random.Generator) -> None:
+    executable = run(small, kernel, arguments(rng, width))
+    room = small.config.kept_beats // -(-width // small.config.lanes)
+    assert keeps(executable) == (kernel in KEPT and room > 1)
 
 
 def test_both_ways_give_the_same_bits(device: daedal.Device, rng: np.random.Generator) -> None:
     for opt in (2, 3):
         executable = run(device, weighted, arguments(rng, 64), opt)
-        assert ("rotate=1" in executable.asm()) == (opt == 3)
+        assert keeps(executable) == (opt == 3)
