@@ -43,7 +43,7 @@ from daedal.hw.queues.merge import Merge
 from daedal.hw.queues.packer import Packer
 from daedal.hw.queues.queue import Queue
 from daedal.hw.queues.vector_queues import VectorQueues
-from tests.formal.narrow import IN_TURN, TINY
+from tests.formal.narrow import IN_TURN, TINY, narrow
 from tests.formal.streams import Watch
 
 
@@ -150,6 +150,9 @@ def _decoded(m: Module, unit: Any) -> None:
     ]
 
 
+KEEPS = narrow(**{**vars(TINY), "kept_beats": 3})
+"""The same with room to keep rows."""
+
 CASES = (
     Case("queue-distributed", lambda: Queue(2, depth=3), 8, 6),
     Case("queue-shortest", lambda: Queue(2, depth=2), 8, 6),
@@ -184,6 +187,10 @@ CASES = (
          {"surroundings": _same_row, "passed": 1, "relevant": {"o": _without_scalar}}),
     Case("reciprocal", lambda: Reciprocal(), 34, 3, {"passed": 1}),
     Case("lanes-issue", lambda: lanes.Issue(TINY), 10, 3),
+    Case("dispatch-keeps", lambda: Dispatch(KEEPS), 10, 0,
+         {"surroundings": _decoded, "unused": ("result",), "relevant": {"issue": _without_unused_scalar}}),
+    Case("lanes-issue-keeps", lambda: lanes.Issue(KEEPS), 10, 3),
+    Case("execute-unit-keeps", lambda: ExecuteUnit(KEEPS), 24, 3, {"passed": 1}),
     Case("store-port", lambda: StorePort(TINY), 22, 3),
     Case("execute-unit", lambda: ExecuteUnit(TINY), 24, 3, {"passed": 1}),
     Case("line-reader", lambda: LineReader(TINY), 16, 3,
