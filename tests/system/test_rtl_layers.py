@@ -1,4 +1,4 @@
-"""Random layers: RTL = emulator = PyTorch, bit for bit, over configurations and memories; faults leave it usable."""
+"""Random layers: RTL = emulator = C reference = PyTorch, bit for bit, over configurations; faults leave it usable."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import daedal
+from tests.reference import embedding_bag
 from tests.system.compiler_support import random_bags, same_bits, wild_table
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
@@ -28,12 +29,27 @@ class Pair:
         """Both give PyTorch's bits from the same program, and count the same."""
         executables = [daedal.compile(module, inputs, device=device) for device in (self.rtl, self.emulator)]
         expected = module(*inputs)
+        if isinstance(module, nn.EmbeddingBag):
+            assert same_bits(torch.from_numpy(by_reference(module, *inputs)), expected)
         for executable in executables:
             assert same_bits(executable(*inputs), expected)
         assert executables[0].program == executables[1].program
         for name in COUNTED:
             assert executables[0].stats[name] == executables[1].stats[name], name
         assert executables[0].stats["cycles"] > 0
+
+
+def by_reference(module: nn.EmbeddingBag, indices: Tensor, offsets: Tensor | None = None,
+                 weights: Tensor | None = None) -> np.ndarray[Any, Any]:  # fmt: skip
+    """What the numeric contract in C gives."""
+    if indices.dim() == 2:
+        offsets = torch.arange(0, indices.numel(), indices.shape[1])
+    assert offsets is not None
+    return embedding_bag(
+        module.weight.detach().numpy(), indices.numpy().ravel(), offsets.numpy(), mode=module.mode,
+        weights=None if weights is None else weights.numpy().ravel(), padding=module.padding_idx,
+        include_last_offset=module.include_last_offset and indices.dim() == 1,
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=[("ddr3", m) for m in MEMORIES] + [("edge", MEMORIES[1])], ids=str)
