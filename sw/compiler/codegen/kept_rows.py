@@ -94,7 +94,8 @@ class KeptRows:
             return None
         first, second = iteration[: reductions[0] + 1], iteration[reductions[0] + 1 :]
         weight, row = number(first[-1], "destination"), self._row(first, second)
-        if row is None or self._uses_scalars(first) or self._touch(first, second):
+        lengths = {number(code, "length") for code in (*first, *second) if mode(code) is not Mode.SCALAR}
+        if row is None or len(lengths) > 1 or self._uses_scalars(first) or self._touch(first, second):
             return None
         renamed = self._renamed(second, row, weight, 0)
         distance = self._distance(first, second)
