@@ -107,8 +107,10 @@ def _source(part: object, calls: Mapping[fx.Node, Call]) -> fx.Node | None:
         return None
     if part.op == "call_function" and part.target is getitem and part.args[1] == 0:
         source = part.args[0]
-        call = calls.get(source) if isinstance(source, fx.Node) else None
-        return source if isinstance(call, BagCall) and call.gives_tuple else None  # type: ignore[return-value]
+        if not isinstance(source, fx.Node):
+            return None
+        call = calls.get(source)
+        return source if isinstance(call, BagCall) and call.gives_tuple else None
     call = calls.get(part)
     return part if isinstance(call, BagCall) and not call.gives_tuple else None
 

@@ -222,9 +222,7 @@ class _RowLoop:
     def _is_first(self, value: SSAValue) -> bool:
         callback = self._loop.parent_op()
         assert isinstance(callback, slc.CallbackOp)
-        if value.owner is not callback.body.block:
-            return False
-        source = callback.inputs[list(callback.body.block.args).index(value)].owner  # type: ignore[arg-type]
+        source = callback.source(value).owner
         return (
             isinstance(source, slc.FirstOp)
             and source.parent is callback.parent
