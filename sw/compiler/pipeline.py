@@ -48,6 +48,7 @@ def compile_emb(module: ModuleOp, config: Config, bounds: str = "fatal", opt: in
     Raises UnsupportedOperation if it does not fit the configuration.
     """
     context = make_context()
+    _verify(module, "front end")
     levels = {"emb": str(module)}
     _advance(context, module, "scf", config, bounds)
     levels["scf"] = str(module)
@@ -130,10 +131,14 @@ def _advance(
 ) -> None:
     for name in LEVELS[level]:
         make_pass(name, config, bounds, opt).apply(context, module)
-        try:
-            module.verify()
-        except VerifyException as error:
-            raise UnsupportedOperation(f"after pass {name}: {error}") from error
+        _verify(module, f"pass {name}")
+
+
+def _verify(module: ModuleOp, maker: str) -> None:
+    try:
+        module.verify()
+    except VerifyException as error:
+        raise UnsupportedOperation(f"after {maker}: {error}") from error
 
 
 def lockstep_bytes(config: Config) -> int:
