@@ -321,7 +321,9 @@ class Executable:
         return self._schedule.code
 
     def explain(self) -> str:
-        """Which embedding operations run on the device, and why others do not; all else runs in PyTorch."""
+        """Which embedding operations run on the device, and why others do not; all else runs in PyTorch. Then, of each
+        program, what each pass did.
+        """
         remarks = {
             call.name: call.remark for call in self._calls.values() if isinstance(call, SegmentCall | SparseCall)
         }
@@ -331,6 +333,9 @@ class Executable:
             kernel = self._current.get(name)
             lines.append(line if kernel is None else f"{line}; optimisation level {kernel.optimisation}")
         lines += [f"{name}: in PyTorch, because {reason}" for name, reason in {**self._reasons, **self._left}.items()]
+        programs = {id(kernel): (name, kernel) for name, kernel in reversed(self._current.items())}
+        for name, kernel in reversed(programs.values()):
+            lines += [f"{name}: {line}" for line in kernel.done_by_passes]
         return "\n".join(lines)
 
 

@@ -66,6 +66,8 @@ class Kernel:
         Why it was not at a lower one that was asked for, or nothing.
     levels
         Printed IR by level: ``emb`` (if it began there), ``scf``, ``slc``, ``slcv``, ``dlc``.
+    passes
+        What each pass did, in the order in which they ran: which operations there are more and fewer of since.
     """
 
     program: bytes
@@ -75,6 +77,7 @@ class Kernel:
     levels: Mapping[str, str] = field(repr=False)
     opt: int = BEST
     lacking: str = ""
+    passes: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def launch_arguments(self, buffers: Mapping[str, Buffer], values: Mapping[str, int]) -> list[int]:
         """The launch arguments for buffers in these places.
@@ -94,6 +97,11 @@ class Kernel:
     def optimisation(self) -> str:
         """In words, at which optimisation level it is, and why that is not the one that was asked for."""
         return f"O{self.opt}" + (f", because {self.lacking}" if self.lacking else "")
+
+    @property
+    def done_by_passes(self) -> list[str]:
+        """In words, a line each, what each pass did."""
+        return [f"pass {name}: {what}" for name, what in self.passes.items()]
 
     def ir(self, level: str) -> str:
         """The printed IR of a level; DaedalError names those there are."""

@@ -1,13 +1,16 @@
 """``daedal-opt``: reads IR, runs passes, prints IR. Try ``daedal-opt -p lower-emb,hoist-invariants FILE``."""
 
+import sys
 from collections.abc import Callable
 from functools import partial
 
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from daedal.compiler.context import OWN_DIALECTS, load_pass
 from daedal.compiler.transforms import PASSES
+from daedal.errors import DaedalError
 
 
 class DaedalOpt(xDSLOptMain):
@@ -28,8 +31,11 @@ class DaedalOpt(xDSLOptMain):
 
 
 def main() -> None:
-    """Run the tool on the command line's arguments."""
-    DaedalOpt(description="Daedal's IR tool").run()
+    """Run the tool on the command line's arguments; what it refuses is one message and status 1."""
+    try:
+        DaedalOpt(description="Daedal's IR tool").run()
+    except (DaedalError, OSError, ParseError, ValueError, VerifyException) as error:
+        sys.exit(f"daedal-opt: {error}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """From ``emb`` or ``scf`` to a kernel, level by level, verified before and after every pass."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -48,10 +49,11 @@ def compile_emb(module: ModuleOp, config: Config, bounds: str = "fatal", opt: in
     Raises UnsupportedOperation if it does not fit the configuration.
     """
     context = make_context()
+    _verify(module, "front end")
     levels = {"emb": str(module)}
-    _advance(context, module, "scf", config, bounds)
+    passes = _advance(context, module, "scf", config, bounds)
     levels["scf"] = str(module)
-    return _first_that_fits(lambda level: _finish(context, module.clone(), config, dict(levels), level), opt)
+    return _first_that_fits(lambda level: _finish(context, module.clone(), config, dict(levels), passes, level), opt)
 
 
 def compile_scf(text: str, config: Config, opt: int = BEST) -> Kernel:
@@ -68,7 +70,7 @@ def compile_scf(text: str, config: Config, opt: int = BEST) -> Kernel:
         module.verify()
     except (ParseError, VerifyException, RecursionError) as error:
         raise UnsupportedOperation(f"the loops cannot be read: {error}") from error
-    return _first_that_fits(lambda level: _finish(context, module.clone(), config, {"scf": text}, level), opt)
+    return _first_that_fits(lambda level: _finish(context, module.clone(), config, {"scf": text}, {}, level), opt)
 
 
 def _first_that_fits(compile_at: Callable[[int], Kernel], opt: int) -> Kernel:
@@ -82,7 +84,9 @@ def _first_that_fits(compile_at: Callable[[int], Kernel], opt: int) -> Kernel:
     return replace(compile_at(BEST), lacking=lacking)
 
 
-def _finish(context: Context, module: ModuleOp, config: Config, levels: dict[str, str], opt: int) -> Kernel:
+def _finish(
+    context: Context, module: ModuleOp, config: Config, levels: dict[str, str], passes: Mapping[str, str], opt: int
+) -> Kernel:
     function = only_function(module)
     arguments = list(function.body.block.args)
     for position, argument in enumerate(arguments):
@@ -94,15 +98,15 @@ def _finish(context: Context, module: ModuleOp, config: Config, levels: dict[str
     if len(specs) + len(values) != len(arguments):
         raise UnsupportedOperation("a function's arguments must be memrefs, indices and f32")
     for level in ("slc", "slcv"):
-        _advance(context, module, level, config, opt=opt)
+        passes = {**passes, **_advance(context, module, level, config, opt=opt)}
         levels[level] = str(module)
     sources = [op.memref for op in module.walk() if isinstance(op, slcv.FetchOp)]
     fetched = {buffer_name(source) for source in sources if isinstance(source.owner, Block)}
     buffers = tuple(replace(spec, is_table=name in fetched) for name, spec in names.items())
-    _advance(context, module, "dlc", config, opt=opt)
+    passes = {**passes, **_advance(context, module, "dlc", config, opt=opt)}
     levels["dlc"] = str(module)
     program, expressions = generate(module, config, interleaves=opt == BEST)
-    return Kernel(program, expressions, buffers, values, levels, opt)
+    return Kernel(program, expressions, buffers, values, levels, opt, passes=passes)
 
 
 def _buffer(argument: SSAValue, is_output: bool) -> BufferSpec:
@@ -127,13 +131,32 @@ def _width(kind: MemRefType, name: str) -> int:
 
 def _advance(
     context: Context, module: ModuleOp, level: str, config: Config, bounds: str = "fatal", opt: int = BEST
-) -> None:
+) -> dict[str, str]:
+    """Run the passes that lead to a level; what each did."""
+    done, before = {}, _counts(module)
     for name in LEVELS[level]:
         make_pass(name, config, bounds, opt).apply(context, module)
-        try:
-            module.verify()
-        except VerifyException as error:
-            raise UnsupportedOperation(f"after pass {name}: {error}") from error
+        _verify(module, f"pass {name}")
+        after = _counts(module)
+        more, fewer = after - before, before - after
+        done[name] = ", ".join([*_listed("+", more), *_listed("-", fewer)]) or "no operation more or fewer"
+        before = after
+    return done
+
+
+def _counts(module: ModuleOp) -> Counter[str]:
+    return Counter(op.name for op in module.walk())
+
+
+def _listed(sign: str, counts: Counter[str]) -> list[str]:
+    return [f"{sign}{count} {name}" for name, count in sorted(counts.items())]
+
+
+def _verify(module: ModuleOp, maker: str) -> None:
+    try:
+        module.verify()
+    except VerifyException as error:
+        raise UnsupportedOperation(f"after {maker}: {error}") from error
 
 
 def lockstep_bytes(config: Config) -> int:

@@ -142,7 +142,7 @@ def _place(device: Device, arena: Arena, spec: BufferSpec, source: Any) -> Buffe
     array = np.ascontiguousarray(source.detach().numpy() if hasattr(source, "detach") else source)
     _check(spec, array.shape, str(array.dtype))
     strides = _contiguous(array.shape, array.itemsize)
-    if spec.has_free_pitch and array.ndim > 1:
+    if spec.has_free_pitch and array.ndim > 1 and array.shape[-1]:
         pitch = row_pitch(array.shape[-1] * array.itemsize, device.config)
         padded = np.zeros((*array.shape[:-1], pitch // array.itemsize), array.dtype)
         padded[..., : array.shape[-1]] = array

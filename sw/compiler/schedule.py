@@ -74,6 +74,7 @@ class Schedule:
         self._module, self._graph = graph, graph.graph
         self._launches: set[fx.Node] = set()
         self._own: set[fx.Node] = set()
+        self._replaced: dict[fx.Node, fx.Node] = {}
         self._pooled = {call.rows for call in calls.values() if isinstance(call, PooledCall)}
         grouped = {node for group in groups for node in group.members}
         for group in groups:
@@ -153,7 +154,7 @@ class Schedule:
             self._own.update(parts)
         for join, part in zip(group.joins, parts[len(bags) :], strict=True):
             part.meta = dict(join.node.meta)
-            join.node.replace_all_uses_with(part)
+            self._use(part, join.node)
             self._graph.erase_node(join.node)
         for node, call, part in zip(group.members, bags, parts, strict=False):
             self._replace(node, call, part)
@@ -166,7 +167,8 @@ class Schedule:
         return torch.cat([results[part] for part in join.parts], dim=1)
 
     def _launch(self, name: str, run: Function, sources: tuple[Any, ...]) -> fx.Node:
-        node = self._graph.call_function(_named(f"launch_{name}", run), sources)
+        present = fx.map_arg(sources, lambda source: self._replaced.get(source, source))
+        node = self._graph.call_function(_named(f"launch_{name}", run), present)
         self._launches.add(node)
         self._own.add(node)
         return node
@@ -176,7 +178,7 @@ class Schedule:
         if isinstance(call, BagCall) and call.gives_tuple:
             for user in list(node.users):
                 if user.target is getitem and user.args[1] == 0:
-                    user.replace_all_uses_with(value)
+                    self._use(value, user)
                 if not user.users and user.op != "output":
                     self._graph.erase_node(user)
             if node.users:
@@ -184,11 +186,16 @@ class Schedule:
                     value = self._graph.call_function(_named("pooled", _pooled), (value,))
                     self._own.add(value)
         value.meta = dict(node.meta)
-        node.replace_all_uses_with(value)
+        self._use(value, node)
         inputs = node.all_input_nodes
         self._graph.erase_node(node)
         for source in inputs:
             self._erase_unused(source)
+
+    def _use(self, value: fx.Node, node: fx.Node) -> None:
+        """Use ``value`` instead of ``node``, also in launches that are still to come."""
+        node.replace_all_uses_with(value)
+        self._replaced[node] = value
 
     def _erase_unused(self, node: fx.Node) -> None:
         """Drop what only an embedding operation asked for and no launch does, such as the norm for ``max_norm``, or

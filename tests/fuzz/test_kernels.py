@@ -8,6 +8,7 @@ import pytest
 
 import daedal
 from tests.fuzz.kernels import Outcome, plain, random_source, run, shrunk
+from tests.fuzz.reductions import tree_sum, with_trees
 
 KERNELS = 500
 ON_RTL = 25
@@ -69,6 +70,19 @@ def test_sources_are_python_and_many(rng: np.random.Generator) -> None:
         assert any(word in text for text in texts), word
     assert any(text.count("\n    for ") > 1 for text in texts)
     assert any("\n                    for d" in text for text in texts)
+    assert sum("tree_sum" in with_trees(text) for text in texts) > 3
+
+
+def test_sums_along_rows_are_trees() -> None:
+    loop = "    for d in range(D):\n        n += {}\n"
+    for value in ("t[i[p], d]", "x[b, d] * w[p]", "abs(x[b, d]) - y[p, d]"):
+        assert "tree_sum(n, (" in with_trees("def f(n):\n" + loop.format(value))
+    for value in ("w[p]", "t[d, d]", "t[i[d], 0]", "x[b, d] * d"):
+        assert "tree_sum" not in with_trees("def f(n):\n" + loop.format(value))
+    big = np.float32(2.0**24)
+    values = [big, 1, *[0] * 14, 1, 1]
+    assert tree_sum(0.0, values) == big + np.float32(2)  # 2**24 + 1, rounded, and then 1 + 1 of another partial sum
+    assert sum(map(np.float32, values), np.float32(0)) == big
 
 
 def test_a_failure_is_made_small() -> None:

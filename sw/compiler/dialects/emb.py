@@ -73,7 +73,7 @@ class BagOp(IRDLOperation):
     """Pools the rows of each bag: row b of the result is the sum, mean or maximum of ``table[indices[p]]``.
 
     p runs over ``offsets[b] … offsets[b + 1] - 1`` (``offsets`` has one entry more than there are bags), or,
-    with 2-D ``indices`` and no offsets, over row b of the indices. ``weights`` scale the rows of a sum: with
+    with 2-D ``indices`` and no offsets, over row b of the indices. ``weights`` scale the rows of a sum or mean: with
     ``fused`` by a fused multiply-add, else by a product and a sum. Rows whose index is ``padding`` do not
     count. A maximum is the first element, replaced by each later one that is greater. A bag without rows
     gives +0.0. With ``block`` the rows of 2-D indices are added up in blocks of so many, and their sums then.
@@ -129,8 +129,8 @@ class BagOp(IRDLOperation):
         _verify_integers("indices", self.indices, [2] if self.offsets is None else [1])
         if self.offsets is not None:
             _verify_integers("offsets", self.offsets, [1])
-        if self.weights is not None and self.mode.data != "sum":
-            raise VerifyException(f"weights must go with mode sum, not {self.mode.data!r}")
+        if self.weights is not None and self.mode.data == "max":
+            raise VerifyException("weights must go with mode sum or mean, not 'max'")
         if self.fused is not None and self.weights is None:
             raise VerifyException("fused must go with weights")
         others = (self.offsets, self.weights, self.padding)
@@ -235,8 +235,8 @@ class BagListOp(IRDLOperation):
             raise VerifyException(f"mode must be one of {', '.join(MODES)}, not {self.mode.data!r}")
         _verify_integers("indices", self.indices, [1])
         _verify_integers("offsets", self.offsets, [1])
-        if self.weights is not None and self.mode.data != "sum":
-            raise VerifyException(f"weights must go with mode sum, not {self.mode.data!r}")
+        if self.weights is not None and self.mode.data == "max":
+            raise VerifyException("weights must go with mode sum or mean, not 'max'")
         if self.fused is not None and self.weights is None:
             raise VerifyException("fused must go with weights")
         shape = _verify_integers("list", self.list, [2]).get_shape()

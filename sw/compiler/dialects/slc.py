@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import (
     Attribute,
     Block,
+    BlockArgument,
     Dialect,
     Operation,
     ParametrizedAttribute,
@@ -308,6 +309,12 @@ class CallbackOp(IRDLOperation):
         body: Region | Sequence[Block],
     ) -> None:
         super().__init__(operands=[condition, inputs], properties={"event": StringAttr(event)}, regions=[body])
+
+    def source(self, value: SSAValue) -> SSAValue:
+        """The stream whose elements ``value`` is, if it is an argument of the region; any other value itself."""
+        if isinstance(value, BlockArgument) and value.block is self.body.block:
+            return self.inputs[value.index]
+        return value
 
     def verify_(self) -> None:
         if self.event.data not in EVENTS:

@@ -10,17 +10,18 @@ import torch
 from torch import Tensor, fx
 from torch.nn import functional
 
+from daedal.compiler.frontends.examples import example_of
 from daedal.compiler.frontends.pooled_lookups import ORDER, PooledCall, read_pooled
 from daedal.compiler.frontends.segments import (
+    ALONG_ROWS,
     SegmentCall,
     SparseCall,
-    example_of,
     gathered,
     is_integers,
     is_rows,
     messages_of,
     name_of,
-    plain_zeros,
+    plain_fills,
     read_segments,
     read_sparse,
     wraps_indices,
@@ -169,7 +170,7 @@ def find_calls(graph: fx.Graph, *, trains: bool = False) -> tuple[dict[fx.Node, 
     calls: dict[fx.Node, Call] = {}
     reasons: dict[str, str] = {}
     call: Call | None
-    plain_zeros(graph)
+    plain_fills(graph)
     for node in graph.nodes:
         if is_embedding(node):
             call, reason = _read(node)
@@ -192,7 +193,7 @@ def find_calls(graph: fx.Graph, *, trains: bool = False) -> tuple[dict[fx.Node, 
 
 def _read_other(node: fx.Node) -> tuple[Call | None, str | None]:
     """Operations that are no embedding by name but do what one does."""
-    found = gathered(node) or _gathered_along(node)
+    found = gathered(node, dim=None) or _gathered_along(node)
     if found is not None:
         return LookupCall(node.name, *found, wraps=wraps_indices(node), is_gather=name_of(node) == "gather"), None
     sparse = read_sparse(node)
@@ -205,19 +206,20 @@ def _gathered_along(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:
         return None
     values = dict(zip(("input", "dim", "index"), node.args, strict=False)) | node.kwargs
     table, indices = values.get("input"), values.get("index")
-    if values.get("dim") != 0 or not isinstance(table, fx.Node) or not isinstance(indices, fx.Node):
+    if values.get("dim") not in ALONG_ROWS or not isinstance(table, fx.Node) or not isinstance(indices, fx.Node):
         return None
-    if not is_rows(table) or not is_integers(indices, 2) or name_of(indices) not in ("expand", "expand_as"):
+    if not is_rows(table) or not is_integers(indices, 2):
         return None
-    return table, indices
+    is_narrow = example_of(table).shape[1] == 1 == example_of(indices).shape[1]
+    return (table, indices) if is_narrow or name_of(indices) in ("expand", "expand_as") else None
 
 
 def _pool_lookups(calls: dict[fx.Node, Call]) -> None:
     """Sums and means of rows that a lookup gives take the place of the lookup, where they may."""
     for rows, call in list(calls.items()):
-        if isinstance(call, LookupCall) and rows.target in _LOOKUPS and len(rows.users) == 1:
+        if isinstance(call, LookupCall) and not call.is_gather and len(rows.users) == 1:
             (user,) = rows.users
-            pooled = read_pooled(user, rows, call.table, call.indices)
+            pooled = read_pooled(user, rows, call.table, call.indices, wraps=call.wraps)
             if pooled is not None:
                 del calls[rows]
                 calls[user] = pooled

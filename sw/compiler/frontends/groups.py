@@ -12,14 +12,9 @@ import torch
 from torch import fx
 
 from daedal.compiler.frontends.calls import BagCall, Call, is_embedding
+from daedal.compiler.frontends.effects import has_effects
 
 _CATS = (torch.cat, torch.concat, torch.concatenate, torch.ops.aten.cat.default)
-
-_IN_PLACE = (
-    "setitem", "delitem", "iadd", "iand", "iconcat", "ifloordiv", "ilshift", "imatmul", "imod", "imul", "ior", "ipow",
-    "irshift", "isub", "itruediv", "ixor",
-)  # fmt: skip
-"""Functions of ``operator`` that change their first argument."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,7 @@ def find_groups(graph: fx.Graph, calls: Mapping[fx.Node, Call]) -> list[Group]:
     needs: dict[fx.Node, set[fx.Node]] = {}
     for node in graph.nodes:
         needs[node] = set().union(*({*needs[before], before} for before in node.all_input_nodes))
-        if _has_effects(node) or (is_embedding(node) and node not in calls):
+        if has_effects(node) or (is_embedding(node) and node not in calls):
             groups.append([])
         elif isinstance(calls.get(node), BagCall):
             if needs[node] & set(groups[-1]):
@@ -58,20 +53,6 @@ def find_groups(graph: fx.Graph, calls: Mapping[fx.Node, Call]) -> list[Group]:
         _gather(graph, group, needs)
     graph.lint()
     return [Group(tuple(group), tuple(_joins(graph, group, calls))) for group in found]
-
-
-def _has_effects(node: fx.Node) -> bool:
-    """Whether a node may change a tensor that another one reads, or whether PyTorch remembers what comes after it."""
-    if node.op == "call_function":
-        schema = getattr(node.target, "_schema", None)
-        if schema is not None:
-            return bool(schema.is_mutable)
-        name = getattr(node.target, "__name__", "")
-        if "grad_enabled" in name:
-            return True
-        in_place = name.endswith("_") or name in _IN_PLACE or bool(node.kwargs.get("inplace"))
-        return in_place or node.kwargs.get("out") is not None
-    return node.op == "call_module" or (node.op == "call_method" and str(node.target).endswith("_"))
 
 
 def _gather(graph: fx.Graph, group: list[fx.Node], needs: Mapping[fx.Node, set[fx.Node]]) -> None:
@@ -107,8 +88,10 @@ def _source(part: object, calls: Mapping[fx.Node, Call]) -> fx.Node | None:
         return None
     if part.op == "call_function" and part.target is getitem and part.args[1] == 0:
         source = part.args[0]
-        call = calls.get(source) if isinstance(source, fx.Node) else None
-        return source if isinstance(call, BagCall) and call.gives_tuple else None  # type: ignore[return-value]
+        if not isinstance(source, fx.Node):
+            return None
+        call = calls.get(source)
+        return source if isinstance(call, BagCall) and call.gives_tuple else None
     call = calls.get(part)
     return part if isinstance(call, BagCall) and not call.gives_tuple else None
 

@@ -89,6 +89,8 @@ def pooled_request(call: PooledCall, table: Any, indices: Any) -> Request:
         raise UnsupportedOperation(f"{call.name}: PyTorch adds {length} rows of {width} elements {ORDER}")
     operation = Bag(call.mode, width, bits, None, block=BLOCK if length > BLOCK else None)
     flat = indices.detach().reshape(-1).contiguous()
+    if call.wraps:
+        flat = _wrapped(flat, len(table))
     shape = (bags, 1, width) if call.keeps_dim else (bags, width)
     return Request(operation, table, {"indices": flat}, {"length": length}, bags, shape)
 
@@ -112,10 +114,7 @@ def segment_request(call: SegmentCall, base: Any, table: Any, indices: Any, weig
     width = _check_table(call.name, table)
     count = len(table) if indices is None else len(indices)
     if base is None:
-        offsets = torch.cat([keys.new_zeros(1), keys.cumsum(0)]).to(torch.int64)
-        order = None
-        if len(keys) and (int(keys.min()) < 0 or int(offsets[-1]) != count):
-            raise UnsupportedOperation(f"{call.name}: lengths must add up to the number of rows, {count}")
+        offsets, order = _segments(call, keys, count), None
     else:
         if call.is_column:
             keys = keys[:, 0]
@@ -124,6 +123,8 @@ def segment_request(call: SegmentCall, base: Any, table: Any, indices: Any, weig
         if tuple(base.shape[1:]) != (width,) or len(keys) != count:
             raise UnsupportedOperation(f"{call.name}: there must be a destination for each row, and columns as in rows")
         offsets, order = _row_order(call.name, keys, len(base))
+    if weights is not None and len(weights) != count:
+        raise UnsupportedOperation(f"{call.name}: there must be a weight for each of the {count} rows")
     if call.mode == "max":
         _check_maximum(call, table)
     if call.wraps and indices is not None:
@@ -140,6 +141,21 @@ def segment_request(call: SegmentCall, base: Any, table: Any, indices: Any, weig
     bits = INDEX_BITS[indices.dtype]
     operation = Bag(call.mode, width, bits, 64, is_weighted=weights is not None)
     return Request(operation, table, buffers, {}, rows, (rows, width), call.empty)
+
+
+def _segments(call: SegmentCall, keys: Tensor, count: int) -> Tensor:
+    """Where segments begin and the last one ends, of their lengths or of just that."""
+    if not call.has_offsets:
+        offsets = torch.cat([keys.new_zeros(1), keys.cumsum(0)]).to(torch.int64)
+        if len(keys) and (int(keys.min()) < 0 or int(offsets[-1]) != count):
+            raise UnsupportedOperation(f"{call.name}: lengths must add up to the number of rows, {count}")
+        return offsets
+    offsets = keys.to(torch.int64).contiguous()
+    if not len(offsets) or int(offsets[0]) != 0 or int(offsets[-1]) > count or bool((offsets.diff() < 0).any()):
+        raise UnsupportedOperation(
+            f"{call.name}: offsets must start from 0, not decrease, and end at the number of rows, {count}, or before"
+        )
+    return offsets
 
 
 def _check_maximum(call: SegmentCall, table: Tensor) -> None:

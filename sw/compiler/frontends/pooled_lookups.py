@@ -11,7 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from daedal.compiler.frontends.segments import example_of, is_integers, name_of
+from daedal.compiler.frontends.effects import may_change
+from daedal.compiler.frontends.examples import example_of
+from daedal.compiler.frontends.segments import is_integers, name_of
 
 BLOCK = 16
 """Rows that are added up one after the other, before their sum is added to that of those before."""
@@ -37,6 +39,8 @@ class PooledCall:
     indices: Any
     mode: str
     keeps_dim: bool
+    wraps: bool = False
+    """Negative indices count from the end."""
 
     @property
     def sources(self) -> tuple[Any, ...]:
@@ -45,12 +49,15 @@ class PooledCall:
 
     def in_torch(self, table: Tensor, indices: Tensor) -> Tensor:
         """What PyTorch makes of these values of its sources."""
-        rows = torch.nn.functional.embedding(indices, table)
-        return getattr(rows, self.mode)(1, keepdim=self.keeps_dim)  # type: ignore[no-any-return]
+        rows = table[indices] if self.wraps else torch.nn.functional.embedding(indices, table)
+        pool = torch.sum if self.mode == "sum" else torch.mean
+        return pool(rows, 1, keepdim=self.keeps_dim)
 
 
-def read_pooled(node: fx.Node, rows: fx.Node, table: Any, indices: Any) -> PooledCall | None:
-    """The pooling that ``node`` does with the looked-up ``rows``, if it is one that the machine may do."""
+def read_pooled(node: fx.Node, rows: fx.Node, table: Any, indices: Any, *, wraps: bool) -> PooledCall | None:
+    """The pooling that ``node`` does with the looked-up ``rows``, if it is one that the machine may do; ``wraps`` as in
+    ``PooledCall``.
+    """
     values: dict[str, Any] = dict(zip(("input", "dim", "keepdim"), node.args, strict=False)) | node.kwargs
     dim, keeps_dim = values.get("dim"), values.get("keepdim", False)
     if isinstance(dim, list | tuple):
@@ -61,7 +68,9 @@ def read_pooled(node: fx.Node, rows: fx.Node, table: Any, indices: Any) -> Poole
         return None
     if values.get("input", rows) is not rows or set(rows.users) != {node} or not _may_follow(example_of(rows)):
         return None
-    return PooledCall(node.name, rows, table, indices, name_of(node), bool(keeps_dim))
+    if may_change([rows, table, indices], rows, node):
+        return None
+    return PooledCall(node.name, rows, table, indices, name_of(node), bool(keeps_dim), wraps)
 
 
 def _may_follow(rows: Any) -> bool:

@@ -11,6 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from daedal.compiler.frontends.effects import may_change
+from daedal.compiler.frontends.examples import example_of
+
 SPARSE = (torch.sparse_coo, torch.sparse_csr)
 
 _ZEROS = ("zeros", "new_zeros", "zeros_like")
@@ -19,6 +22,9 @@ _MATRIX_PRODUCTS = ("mm", "matmul", "_sparse_mm", "__matmul__")
 _GATHERS = ("index_select", "getitem", "index")
 REDUCTIONS = {"sum": "sum", "mean": "mean", "amax": "max", "max": "max"}
 """PyTorch's names of reductions, and the modes of bags that do the same."""
+
+ALONG_ROWS = (0, -2)
+"""Names of the first dimension of rows, which have two: layers of PyTorch Geometric call it -2."""
 
 SORTED = "destinations that are not in order are sorted on the host, stably"
 
@@ -33,20 +39,16 @@ def name_of(node: fx.Node) -> str:
     return str(getattr(node.target, "__name__", node.target))
 
 
-def example_of(value: Any) -> Any:
-    """What tracing knows of a node's value: a tensor without content; None if nothing."""
-    if not isinstance(value, fx.Node):
-        return value
-    return value.meta.get("example_value", value.meta.get("val"))
-
-
 def is_rows(value: Any) -> bool:
     """Whether a node's value is known to be rows of f32 on the CPU."""
     example = example_of(value)
+    return _is_floats(example) and example.dim() == 2
+
+
+def _is_floats(example: Any) -> bool:
     return (
         isinstance(example, Tensor)
         and example.layout is torch.strided
-        and example.dim() == 2
         and example.dtype is torch.float32
         and example.device.type == "cpu"
     )
@@ -64,21 +66,27 @@ def is_integers(value: Any, dim: int | None = None) -> bool:
     )
 
 
-def gathered(node: Any) -> tuple[fx.Node, fx.Node] | None:
-    """Table and 1-D indices, if a node is a gather of whole rows: ``index_select`` or ``table[indices]``."""
+def gathered(node: Any, dim: int | None = 1) -> tuple[fx.Node, fx.Node] | None:
+    """Table and indices, if a node is a gather of whole rows: ``index_select`` or ``table[indices]``.
+
+    The indices have ``dim`` dimensions; None: any number of them from 1 on.
+    """
     if not isinstance(node, fx.Node) or not node.op.startswith("call_") or name_of(node) not in _GATHERS:
         return None
     table, *others = node.args
     if name_of(node) == "index_select":
         named = dict(zip(("dim", "index"), others, strict=False)) | node.kwargs
-        dim, indices = named.get("dim"), named.get("index")
+        along, indices = named.get("dim"), named.get("index")
     else:
-        dim, indices = 0, others[0] if others else None
-        if name_of(node) == "index" and isinstance(indices, list | tuple):
-            indices = indices[0] if len(indices) == 1 else None
-    if dim != 0 or not isinstance(table, fx.Node) or not isinstance(indices, fx.Node):
+        along, indices = 0, others[0] if others else None
+        if isinstance(indices, list | tuple):
+            is_whole = all(isinstance(each, slice) and each == slice(None) for each in indices[1:])
+            indices = indices[0] if indices and is_whole else None
+    if along not in ALONG_ROWS or not isinstance(table, fx.Node) or not isinstance(indices, fx.Node):
         return None
-    return (table, indices) if is_rows(table) and is_integers(indices, 1) else None
+    if not is_rows(table) or not is_integers(indices, dim) or not example_of(indices).dim():
+        return None
+    return table, indices
 
 
 def wraps_indices(gather: Any) -> bool:
@@ -95,11 +103,12 @@ class SegmentCall:
     mode
         As of a bag.
     base
-        What it is added to: zeros, of the result's shape. None for segments of given lengths.
+        What it is added to: zeros, of the result's shape. None for segments.
     table, indices, weights
         Rows, which of them (None: all, one after the other), and what they are multiplied with, one number each.
     keys
-        Destination of each row, as 1-D, 2-D, or (``is_column``) one column; or the lengths of segments.
+        Destination of each row, as 1-D, 2-D, or (``is_column``) one column; or the lengths of segments, or
+        (``has_offsets``) where they begin and the last one ends.
     empty
         What a destination without rows gets.
     again
@@ -116,6 +125,7 @@ class SegmentCall:
     empty: float
     again: Callable[[Any, Tensor, Any], Tensor]
     is_column: bool = False
+    has_offsets: bool = False
     wraps: bool = False
     """Negative indices count from the end."""
 
@@ -172,7 +182,7 @@ def read_segments(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
         return None, None
     kind = name_of(node).removesuffix("_")
     if kind == "segment_reduce":
-        return _read_lengths(node)
+        return _read_segment_reduce(node)
     if kind not in ("index_add", "scatter_add", "scatter_reduce"):
         return None, None
     names = {"index_add": ("dim", "index", "source", "alpha")}.get(kind, ("dim", "index", "src", "reduce"))
@@ -187,7 +197,7 @@ def read_segments(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
         reason = f"include_self must be False for reduce {values['reduce']!r}"
     if reason is not None or mode is None:
         return None, reason
-    (table, indices, weights), wraps = _message(rows)
+    (table, indices, weights), wraps = _message(node, rows, mode)
 
     def again(base: Tensor, rows: Tensor, keys: Tensor) -> Tensor:
         if kind == "index_add":
@@ -199,7 +209,7 @@ def read_segments(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
     column = _column(values["index"], rows)
     keys = values["index"] if column is None else column
     return SegmentCall(
-        node.name, mode, base, table, indices, weights, keys, 0.0, again, column is not None, wraps
+        node.name, mode, base, table, indices, weights, keys, 0.0, again, column is not None, wraps=wraps
     ), None
 
 
@@ -213,23 +223,32 @@ def _column(index: fx.Node, rows: Any) -> fx.Node | None:
     return source if known else None
 
 
-def plain_zeros(graph: fx.Graph) -> None:
-    """Make ``x.new_zeros(sizes)`` a matter of the sizes alone, so that ``x`` need not be made for it."""
-    for node in graph.find_nodes(op="call_method", target="new_zeros") + graph.find_nodes(
-        op="call_function", target=torch.ops.aten.new_zeros.default
-    ):
-        if is_rows(node) and not {"dtype", "layout", "device", "requires_grad"} & node.kwargs.keys():
-            sizes = node.args[1] if isinstance(node.args[1], list | tuple) else node.args[1:]
-            with graph.inserting_before(node):
-                zeros = graph.call_function(torch.zeros, (tuple(sizes),), {"dtype": torch.float32})
-            zeros.meta = dict(node.meta)
-            node.replace_all_uses_with(zeros)
-            graph.erase_node(node)
+def plain_fills(graph: fx.Graph) -> None:
+    """Make ``x.new_zeros(sizes)`` and ``x.new_ones(sizes)`` a matter of the sizes alone, so that ``x`` need not be made
+    for it.
+    """
+    for make, aten in ((torch.zeros, torch.ops.aten.new_zeros), (torch.ones, torch.ops.aten.new_ones)):
+        nodes = graph.find_nodes(op="call_method", target=f"new_{make.__name__}")
+        for node in nodes + graph.find_nodes(op="call_function", target=aten.default):
+            is_plain = not {"dtype", "layout", "device", "requires_grad"} & node.kwargs.keys()
+            if is_plain and _is_floats(example_of(node)):
+                with graph.inserting_before(node):
+                    filled = graph.call_function(make, (_sizes(node),), {"dtype": torch.float32})
+                filled.meta = dict(node.meta)
+                node.replace_all_uses_with(filled)
+                graph.erase_node(node)
+
+
+def _sizes(node: fx.Node) -> Any:
+    """The shape that ``new_zeros`` or ``new_ones`` is given: numbers, a list of them, or a ``torch.Size``."""
+    first = node.args[1] if len(node.args) > 1 else node.kwargs["size"]
+    is_shape = isinstance(first, list | tuple) or isinstance(example_of(first), list | tuple)
+    return first if is_shape else node.args[1:]
 
 
 def _reason(node: fx.Node, base: Any, values: Mapping[str, Any], rows: Any) -> str | None:
     """Why a reduction onto ``base`` stays in PyTorch."""
-    if values.get("dim") != 0 or not is_rows(base) or not is_rows(rows):
+    if values.get("dim") not in ALONG_ROWS or not is_rows(base) or not is_rows(rows):
         return "it must be of rows of torch.float32 along dim 0"
     if not is_integers(values.get("index")):
         return "the index must be of torch.int32 or torch.int64"
@@ -237,43 +256,54 @@ def _reason(node: fx.Node, base: Any, values: Mapping[str, Any], rows: Any) -> s
         return f"alpha must be 1, not {values['alpha']!r}"
     if not isinstance(base, fx.Node) or name_of(base) not in _ZEROS:
         return "it must start from zeros made for it, by torch.zeros, zeros_like or new_zeros"
-    if any(user is not node and name_of(user).endswith("_") for user in base.users):
+    if may_change([base], base, node):
         return "what it starts from is changed in place elsewhere"
     if name_of(node).endswith("_") and set(base.users) != {node}:
         return "what it changes in place is used elsewhere"
     return None
 
 
-def _read_lengths(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
+def _read_segment_reduce(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
     values: dict[str, Any] = dict(zip(("data", "reduce"), node.args, strict=False)) | node.kwargs
-    rows, lengths, initial = values.get("data"), values.get("lengths"), values.get("initial")
+    rows, initial = values.get("data"), values.get("initial")
+    found = [name for name in ("lengths", "offsets", "indices") if values.get(name) is not None]
     mode = REDUCTIONS.get(values["reduce"])
-    if mode is None or values["reduce"] == "amax":
+    if mode is None:
         return None, f"reduce must be sum, mean or max, not {values.get('reduce')!r}"
-    if not is_rows(rows) or not is_integers(lengths, 1) or values.get("axis", 0) != 0:
-        return None, "it must be of rows of torch.float32 with 1-D lengths, along axis 0"
+    keys = values[found[0]] if len(found) == 1 and found[0] != "indices" else None
+    has_offsets = found == ["offsets"]
+    if not is_rows(rows) or not is_integers(keys, 1) or values.get("axis", 0) not in ALONG_ROWS:
+        return None, "it must be of rows of torch.float32 with 1-D lengths or offsets, along axis 0"
     if initial is not None and (mode == "max" or initial != 0):
         return None, f"initial must be left out, or 0 for a sum or mean, not {initial!r}"
-    (table, indices, weights), wraps = _message(rows)
+    (table, indices, weights), wraps = _message(node, rows, mode)
     empty = {"sum": 0.0, "mean": float("nan"), "max": float("-inf")}[mode] if initial is None else 0.0
 
     def again(base: Tensor, rows: Tensor, keys: Tensor) -> Tensor:
-        return torch.segment_reduce(rows, values["reduce"], lengths=keys, initial=initial)
+        lengths, offsets = (None, keys) if has_offsets else (keys, None)
+        return torch.segment_reduce(rows, values["reduce"], lengths=lengths, offsets=offsets, initial=initial)
 
-    return SegmentCall(node.name, mode, None, table, indices, weights, lengths, empty, again, wraps=wraps), None
+    return SegmentCall(
+        node.name, mode, None, table, indices, weights, keys, empty, again,
+        has_offsets=has_offsets, wraps=wraps,
+    ), None  # fmt: skip
 
 
-def _message(rows: Any) -> tuple[tuple[Any, Any, Any], bool]:
-    """Table, indices and weights of what is reduced: a gather, one times a column of weights, or rows as they are;
-    and whether negative indices count from the end.
+def _message(node: fx.Node, rows: Any, mode: str) -> tuple[tuple[Any, Any, Any], bool]:
+    """Table, indices and weights of what is reduced: a gather, one times a column of weights (but for a maximum, which
+    bags take of rows as they are), or other rows; and whether negative indices count from the end. A gather whose
+    parts change before ``node`` is done is none here.
     """
     found = gathered(rows)
-    if found is not None:
+    if found is not None and not may_change([rows, *found], rows, node):
         return (*found, None), wraps_indices(rows)
-    if isinstance(rows, fx.Node) and rows.op.startswith("call_") and name_of(rows) in _PRODUCTS and len(rows.args) == 2:
+    is_product = isinstance(rows, fx.Node) and rows.op.startswith("call_") and name_of(rows) in _PRODUCTS
+    if is_product and mode != "max" and len(rows.args) == 2:
         for part, weights in (rows.args, rows.args[::-1]):
             found, example = gathered(part), example_of(weights)
-            if found is not None and is_rows(weights) and isinstance(weights, fx.Node) and example.shape[1] == 1:
+            if found is None or not is_rows(weights) or not isinstance(weights, fx.Node) or example.shape[1] != 1:
+                continue
+            if not may_change([rows, part, weights, *found], part, node):
                 return (*found, weights), wraps_indices(part)
     return (rows, None, None), False
 

@@ -114,7 +114,7 @@ class Conditions(Nests):
 def _as_choice(node: ast.If) -> ast.Assign | None:
     """A condition that gives one and the same element a value either way, as one assignment."""
     match node.body, node.orelse:
-        case [ast.Assign(targets=[yes])], [ast.Assign(targets=[no])] if ast.dump(yes) == ast.dump(no):
-            chosen = ast.IfExp(node.test, node.body[0].value, node.orelse[0].value)  # type: ignore[attr-defined]
+        case [ast.Assign([yes], a)], [ast.Assign([no], b)] if ast.dump(yes) == ast.dump(no):
+            chosen = ast.IfExp(node.test, a, b)
             return ast.copy_location(ast.Assign([yes], ast.copy_location(chosen, node)), node)
     return None

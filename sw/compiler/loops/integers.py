@@ -193,3 +193,14 @@ def interval(expression: Integer, given: Mapping[str, int], known: Mapping[Integ
         return UNKNOWN
     corners = [_FOLDED[expression.kind](a, b) for a in (low_a, high_a) for b in (low_b, high_b)]
     return min(corners), max(corners)
+
+
+def depends_directly(element: Element, variable: Induction) -> bool:
+    """Whether an index of the element has the variable other than by way of something loaded."""
+
+    def has(index: Integer) -> bool:
+        if isinstance(index, Element):
+            return False
+        return index == variable or (isinstance(index, Binary) and (has(index.a) or has(index.b)))
+
+    return any(has(index) for index in element.indices)

@@ -8,6 +8,7 @@ from daedal.compiler.loops.integers import (
     Integer,
     Number,
     combine,
+    depends_directly,
     is_given,
 )
 from daedal.compiler.loops.sums import Sums
@@ -76,7 +77,10 @@ class Nests(Sums):
             again = Induction(variable.loop + copy, f"{variable.name}_again")
             self._notes.append((getattr(node, "lineno", 0), f"{element.array} is checked in a loop of one iteration"))
             self._open(variable, combine("add", variable, Number(1)), again, line=getattr(node, "lineno", 0))
-            self._e.renamed.append((variable, again, frozenset([element])))
+            if depends_directly(element, variable):
+                self._e.renamed.append((variable, again, frozenset([element])))
+            else:
+                self._scopes.placed[element] = again
 
     def _row_loop(self, node: ast.For, name: str, lower: Integer, upper: Integer) -> None:
         outer = dict(self._e.bindings)

@@ -82,6 +82,8 @@ class Scopes:
         self._arrays, self._dimensions, self._hints = arrays, dimensions, hints
         self.elements: dict[Element, SSAValue] = {}
         """Every loaded integer."""
+        self.placed: dict[Element, Induction] = {}
+        """Loops of one iteration in which integers are loaded that could be loaded further out."""
         self._first: Operation | None = None
         """The first operation of the function that has an effect; sizes and constants stand before it."""
         self._floats: dict[str, SSAValue] = {}
@@ -129,6 +131,7 @@ class Scopes:
     def depth(self, expression: Integer) -> int:
         """The number of the outermost scope in which an integer is known."""
         variables = {part for part in parts(expression) if isinstance(part, Induction)}
+        variables |= {self.placed[part] for part in parts(expression) if part in self.placed}
         return max((n for n, scope in enumerate(self.open) if scope.variable in variables), default=0)
 
     def row_depth(self) -> int:

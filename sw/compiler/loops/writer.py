@@ -19,12 +19,11 @@ from daedal.compiler.loops.cells import name_of
 from daedal.compiler.loops.conditions import Conditions
 from daedal.compiler.loops.frame import Plan
 from daedal.compiler.loops.integers import (
-    Binary,
     Element,
     Induction,
-    Integer,
     Number,
     combine,
+    depends_directly,
     parts,
 )
 from daedal.compiler.loops.shape import Shape
@@ -95,10 +94,14 @@ class Writer(Conditions):
                 homes.setdefault(home, []).append(element)
         again = dict(self._plan.again)
         for home, elements in homes.items():
-            movable = [element for element in elements if _depends_directly(element, home)]
-            if len(elements) > 1 and movable:
-                stay = 0 if len(movable) < len(elements) else 1
-                again[home] = (*again.get(home, ()), *movable[stay:])
+            nested = [element for element in elements if _inside(element, elements)]
+            nested.sort(key=lambda element: len(list(parts(element))))
+            needed = {part for element in nested for part in _inside(element, elements)}
+            movable = [each for each in elements if each not in nested and depends_directly(each, home)]
+            movable.sort(key=lambda element: element not in needed)
+            if len(elements) > 1 and (movable or nested):
+                stay = 0 if len(movable) + len(nested) < len(elements) else 1
+                again[home] = (*again.get(home, ()), *nested, *movable[stay:])
         guards = set(self._plan.guards)
         if self._mode != "none":
             guards |= self._e.checked.guards()
@@ -109,6 +112,7 @@ class Writer(Conditions):
     def _home(self, element: Element) -> Induction | None:
         """The innermost loop that decides which element is loaded; loops are numbered from the outermost on."""
         variables = {part for part in parts(element) if isinstance(part, Induction)}
+        variables |= {self._scopes.placed[part] for part in parts(element) if part in self._scopes.placed}
         return max(variables, key=lambda variable: variable.loop, default=None)
 
     def _write_checks(self) -> None:
@@ -256,15 +260,9 @@ def write(
     raise source.refusal(tree, "the indices of this kernel need more checks than there are loops: use bounds='none'")
 
 
-def _depends_directly(element: Element, variable: Induction) -> bool:
-    """Whether an index of the element has the variable other than by way of something loaded."""
-
-    def has(index: Integer) -> bool:
-        if isinstance(index, Element):
-            return False
-        return index == variable or (isinstance(index, Binary) and (has(index.a) or has(index.b)))
-
-    return any(has(index) for index in element.indices)
+def _inside(element: Element, others: Sequence[Element]) -> list[Element]:
+    """Which of the others have to be loaded for an element."""
+    return [other for other in others if other != element and other in list(parts(element))]
 
 
 def _is_store_to(node: ast.AST, name: str) -> bool:

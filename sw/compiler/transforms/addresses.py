@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type, IndexType, IntegerType, MemRefType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from daedal.compiler.dialects import place, slc
 from daedal.compiler.transforms.uniforms import Uniform, Uniforms
@@ -90,17 +90,15 @@ class Addresses:
 
 def outside(value: SSAValue) -> SSAValue:
     """The stream that gives an argument of a callback; any other value itself."""
-    block = value.owner
-    if isinstance(block, Block) and isinstance(value.type, IndexType):
-        callback = block.parent_op()
+    if isinstance(value, BlockArgument) and isinstance(value.type, IndexType):
+        callback = value.block.parent_op()
         if isinstance(callback, slc.CallbackOp):
-            return callback.inputs[list(block.args).index(value)]  # type: ignore[arg-type]
+            return callback.source(value)
     return value
 
 
 def buffer_name(memref: SSAValue) -> str:
     """The name of a function's buffer: that of its argument in the text, or its position."""
-    block = memref.owner
-    if isinstance(block, Operation):
-        return memref.name_hint or "a buffer at an address"
-    return memref.name_hint or f"arg{list(block.args).index(memref)}"  # type: ignore[arg-type]
+    if isinstance(memref, BlockArgument):
+        return memref.name_hint or f"arg{memref.index}"
+    return memref.name_hint or "a buffer at an address"

@@ -150,9 +150,7 @@ class CallbackSplitter:
 
     def _input(self, old: SSAValue) -> SSAValue:
         """The stream behind an argument of the callback; a constant itself."""
-        if old.owner is self._callback.body.block:
-            old = self._callback.inputs[list(self._callback.body.block.args).index(old)]  # type: ignore[arg-type]
-        return self._translator.stream(old)
+        return self._translator.stream(self._callback.source(old))
 
     def _spread(self, op: vector.BroadcastOp) -> None:
         source = op.source

@@ -19,7 +19,7 @@ from xdsl.traits import is_side_effect_free
 from daedal.compiler.dialects import slc, slcv
 from daedal.compiler.transforms.aliases import check_aliases
 from daedal.compiler.transforms.reductions import Reduction, reductions_of
-from daedal.compiler.transforms.rows import column_offset, constant_of, is_row_loop
+from daedal.compiler.transforms.rows import column_offset, constant_of, is_row_loop, naming
 from daedal.compiler.transforms.selections import kept, selected
 from daedal.compiler.transforms.singles import is_computed
 from daedal.errors import UnsupportedOperation
@@ -222,9 +222,7 @@ class _RowLoop:
     def _is_first(self, value: SSAValue) -> bool:
         callback = self._loop.parent_op()
         assert isinstance(callback, slc.CallbackOp)
-        if value.owner is not callback.body.block:
-            return False
-        source = callback.inputs[list(callback.body.block.args).index(value)].owner  # type: ignore[arg-type]
+        source = callback.source(value).owner
         return (
             isinstance(source, slc.FirstOp)
             and source.parent is callback.parent
@@ -251,17 +249,22 @@ class ConvertSlcToSlcv(ModulePass):
 def _vectorise(function: func.FuncOp, *, reuse: bool) -> None:
     accumulators = _Accumulators()
     for callback in [op for op in function.walk() if isinstance(op, slc.CallbackOp)]:
-        fetches: Fetches = {}
-        for op in list(callback.body.block.ops):
-            if isinstance(op, scf.ForOp):
-                if not is_row_loop(op):
-                    raise UnsupportedOperation("a loop in a callback must run along a row")
-                _RowLoop(op, accumulators, fetches if reuse else {}).run()
-            else:
-                _single(op, accumulators)
+        with naming(callback):
+            _vectorise_callback(callback, accumulators, reuse=reuse)
         _remove_unused(callback)
     for alloca in [op for op in function.body.block.ops if isinstance(op, memref.AllocaOp)]:
         Rewriter.erase_op(alloca)
+
+
+def _vectorise_callback(callback: slc.CallbackOp, accumulators: _Accumulators, *, reuse: bool) -> None:
+    fetches: Fetches = {}
+    for op in list(callback.body.block.ops):
+        if isinstance(op, scf.ForOp):
+            if not is_row_loop(op):
+                raise UnsupportedOperation("a loop in a callback must run along a row")
+            _RowLoop(op, accumulators, fetches if reuse else {}).run()
+        else:
+            _single(op, accumulators)
 
 
 def _single(op: Operation, accumulators: _Accumulators) -> None:

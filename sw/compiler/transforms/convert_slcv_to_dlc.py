@@ -19,7 +19,7 @@ from daedal.compiler.dialects import dlc, place, slc, slcv
 from daedal.compiler.transforms.addresses import Addresses, Linear, buffer_name, element_bytes
 from daedal.compiler.transforms.callback_splitter import CallbackSplitter
 from daedal.compiler.transforms.event_steps import EventSteps
-from daedal.compiler.transforms.rows import constant_of, loop_name
+from daedal.compiler.transforms.rows import constant_of, loop_name, naming
 from daedal.compiler.transforms.uniforms import Uniform, Uniforms
 from daedal.errors import UnsupportedOperation
 
@@ -266,7 +266,8 @@ class _Separator:
             self._token += 1
 
     def _callback(self, op: slc.CallbackOp, level: _Level) -> None:
-        event, callback = CallbackSplitter(op, self).run(self._token)
+        with naming(op):
+            event, callback = CallbackSplitter(op, self).run(self._token)
         if event is not None:
             level.loop.body.block.add_op(event)
         if callback is not None:

@@ -1,7 +1,7 @@
 """Counters: loop-carried integers that count iterations."""
 
 from xdsl.dialects import arith, scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from daedal.compiler.transforms.rows import constant_of, loop_name
 from daedal.errors import UnsupportedOperation
@@ -29,12 +29,9 @@ def first_of(op: Operation) -> tuple[scf.ForOp, int] | None:
     if not isinstance(op, arith.CmpiOp) or op.predicate.value.data != EQUAL:
         return None
     for counter, zero in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-        block = counter.owner
-        if constant_of(zero) == 0 and isinstance(block, Block) and isinstance(block.parent_op(), scf.ForOp):
-            loop = block.parent_op()
-            assert isinstance(loop, scf.ForOp)
-            position = list(block.args).index(counter) - 1  # type: ignore[arg-type]
-            return (loop, position) if position >= 0 else None
+        loop = counter.block.parent_op() if isinstance(counter, BlockArgument) else None
+        if constant_of(zero) == 0 and isinstance(counter, BlockArgument) and isinstance(loop, scf.ForOp):
+            return (loop, counter.index - 1) if counter.index > 0 else None
     return None
 
 

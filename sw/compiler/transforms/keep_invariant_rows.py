@@ -41,14 +41,8 @@ def _runs_often(loop: slc.ForOp) -> bool:
 
 def _inputs(callback: slc.CallbackOp, fetch: slcv.FetchOp, loop: slc.ForOp) -> list[SSAValue] | None:
     """The streams behind the indices of a row, or what is fixed by the launch; None if they change in ``loop``."""
-    block, found = callback.body.block, []
-    for index in fetch.indices:
-        if index.owner is block:
-            index = callback.inputs[list(block.args).index(index)]  # type: ignore[arg-type]
-        if not _is_outside(index, loop):
-            return None
-        found.append(index)
-    return found
+    found = [callback.source(index) for index in fetch.indices]
+    return found if all(_is_outside(index, loop) for index in found) else None
 
 
 def _before(loop: slc.ForOp) -> slc.CallbackOp | None:

@@ -1,10 +1,14 @@
 """What the passes on loops share: which loops run along a row, and how loops are named in messages."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from xdsl.dialects import arith, math, memref, scf
 from xdsl.dialects.builtin import Float32Type, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from daedal.compiler.dialects import slc, slcv
+from daedal.errors import UnsupportedOperation
 
 SINGLE_ONLY = (math.SqrtOp, math.ExpOp, slcv.SigmoidOp)
 """f32 operations that the machine has for single f32 only."""
@@ -22,6 +26,18 @@ def loop_name(loop: scf.ForOp | slc.ForOp) -> str:
     """How a message calls a loop: by its induction variable."""
     name = loop.body.block.args[0].name_hint
     return f"loop %{name}" if name else "a loop"
+
+
+@contextmanager
+def naming(op: slc.CallbackOp) -> Iterator[None]:
+    """What is refused in a callback is said with the loop around it, if the message names nothing else."""
+    try:
+        yield
+    except UnsupportedOperation as error:
+        loop = op.parent_op()
+        if "%" in str(error) or not isinstance(loop, slc.ForOp):
+            raise
+        raise UnsupportedOperation(f"{loop_name(loop)}: {error}") from error
 
 
 def is_within(op: Operation, block: Block) -> bool:

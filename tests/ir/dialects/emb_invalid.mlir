@@ -25,10 +25,10 @@ func.func @f(%t: tensor<?x4xf32>, %i: tensor<?xi64>) -> tensor<?x4xf32> {
 // CHECK: indices must be a tensor of i32 or i64 with rank 2, not tensor<?xi64>
 // -----
 func.func @f(%t: tensor<?x4xf32>, %i: tensor<?x?xi64>, %w: tensor<?xf32>) -> tensor<?x4xf32> {
-  %a = emb.bag "mean" %t[%i] weights %w : tensor<?x4xf32>, tensor<?x?xi64> weights tensor<?xf32> -> tensor<?x4xf32>
+  %a = emb.bag "max" %t[%i] weights %w : tensor<?x4xf32>, tensor<?x?xi64> weights tensor<?xf32> -> tensor<?x4xf32>
   func.return %a : tensor<?x4xf32>
 }
-// CHECK: weights must go with mode sum, not 'mean'
+// CHECK: weights must go with mode sum or mean, not 'max'
 // -----
 func.func @f(%t: tensor<?x4xf32>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
   %a = emb.bag "sum" %t[%i] fused : tensor<?x4xf32>, tensor<?x?xi64> -> tensor<?x4xf32>
@@ -76,7 +76,7 @@ func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: inde
   emb.bag_list "max" %l[0 for 2] width 8 pitch 8 to 8 %i offsets %o bags %n weights %w : tensor<3x2xi64>, tensor<?xi32> offsets tensor<?xi64> weights tensor<?xf32>
   func.return
 }
-// CHECK: weights must go with mode sum, not 'max'
+// CHECK: weights must go with mode sum or mean, not 'max'
 // -----
 func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: index) {
   emb.bag_list "sum" %l[0 for 2] width 8 pitch 8 to 8 %i offsets %o bags %n fused : tensor<3x2xi64>, tensor<?xi32> offsets tensor<?xi64>

@@ -157,7 +157,7 @@ FAULTS = [
           LAYERS),
     plant("join-rows", "wrong condition", F + "groups.py", "if dim not in (1, -1)", "if dim not in (0, 1, -1)",
           "a concatenation of rows is taken for one of columns", LISTS),
-    plant("effects-unseen", "missing check", F + "groups.py", "return bool(schema.is_mutable)", "return False",
+    plant("effects-unseen", "missing check", F + "effects.py", "return bool(schema.is_mutable)", "return False",
           "operations are moved over one that changes their tables", LISTS, EXECUTABLE),
     plant("other-shapes", "missing check", HERE + "runtime.py", "if not fits or dtype != spec.dtype:",
           "if dtype != spec.dtype:", "buffers of another shape are run",
