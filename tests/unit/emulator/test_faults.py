@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from daedal.hw.config import Config
-from daedal.hw.isa.execute import Mode, VectorOp
+from daedal.hw.isa.execute import KEEP, Mode, OperandKind, VectorOp
 from daedal.hw.isa.launch import Cause, Queue, State
 from daedal.hw.isa.program import Program, Word, pack, unpack
 from daedal.hw.isa.program_words import (
@@ -203,7 +203,7 @@ def test_a_length_may_fill_a_register_and_no_more(bench: Bench, more: int, cause
 
 @pytest.mark.parametrize("members", [
     {"op": 31}, {"op": VectorOp.MOVE, "mode": 3}, {"op": VectorOp.MOVE, "a": {"number": 15}},
-    {"op": VectorOp.MOVE, "a": {"kind": 1, "number": 2}}, {"op": VectorOp.FMA, "a": QUEUE0, "b": QUEUE0},
+    {"op": VectorOp.MOVE, "a": {"kind": 1, "number": 4}}, {"op": VectorOp.FMA, "a": QUEUE0, "b": QUEUE0},
     {"op": VectorOp.FMA, "a": SCALAR, "b": SCALAR}, {"op": VectorOp.STORE, "a": QUEUE0},
     {"op": VectorOp.MOVE, "destination": 15}, {"op": VectorOp.ADD, "a": QUEUE0, "c": 15},
     {"op": VectorOp.MOVE, "reserved": 1}, {"op": VectorOp.DIVIDE, "a": QUEUE0}, {"op": VectorOp.ADD, "element": 1},
@@ -215,6 +215,17 @@ def test_a_length_may_fill_a_register_and_no_more(bench: Bench, more: int, cause
 def test_instructions_that_do_not_exist(bench: Bench, members: dict[str, Any]) -> None:
     record = run_changed(bench, setting(InstructionField.CODE, 0, last=1, **members))
     assert record.cause is Cause.PROGRAM
+
+
+def test_rows_that_are_kept_must_find_room(bench: Bench) -> None:
+    members = {"op": VectorOp.ADD, "a": {"kind": OperandKind.QUEUE, "number": KEEP}, "last": 1}
+    change = setting(InstructionField.CODE, 0, **members)
+    fit = bench.config.kept_beats // -(-DIM // bench.config.lanes)
+    if fit:
+        record = run_changed(bench, change, indices=[1] * fit, offsets=(0,))
+        assert record.state is State.DONE
+    record = run_changed(bench, change, indices=[1] * (fit + 1), offsets=(0,))
+    assert (record.cause, record.queue, record.value) == (Cause.PROGRAM, Queue.NONE, DIM if fit else 0)
 
 
 def test_a_callback_may_not_run_off_the_end(bench: Bench) -> None:

@@ -141,9 +141,10 @@ async def empty_registers(dut):
         "destination": 4,
         "clear": 1,
     }
+    nothing = {"op": VectorOp.NOP, "a": {"kind": REGISTER, "number": 1}, "clear": 1}
     callbacks = [
         [store()],
-        [largest],
+        [largest, nothing],
         [store(1, clear=1)],
         [accumulate()],
         [store(clear=1)],
