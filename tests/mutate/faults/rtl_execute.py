@@ -8,7 +8,7 @@ DIVIDE = "tests/unit/float/test_float_divide.py -m 'not slow'"
 COUNTS = "tests/unit/float/test_float_reciprocal.py"
 DIRECTED = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_directed]"
 RANDOM = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_execute_unit]"
-SCALARS = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_scalars]"
+SCALARS = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[ddr3-bench_scalars]"
 FAULTED = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_faults]"
 
 plant = area("rtl_execute", DIRECTED, RANDOM, FAULTED)
@@ -134,7 +134,7 @@ FAULTS = [
           "& ~crowded", "a tree that begins while another's beat waits is lost", SCALARS),
     plant("clear-of-nothing", "missing check", HERE + "dispatch.py",
           "code.clear & (self._kind != Kind.NOTHING)", "code.clear",
-          "an instruction that does nothing empties a register", RANDOM),
+          "an instruction that does nothing empties a register", DIRECTED),
     plant("partials-in-other-shares", "wrong address", HERE + "reduce_tree.py",
           "own = (turn & (share - 1)) | (self.context << exact_log2(share))", "own = turn",
           "partial results of a short row lie in another context's share"),
