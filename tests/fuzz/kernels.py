@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import daedal
+from daedal.compiler.interpret import interpret
 from daedal.compiler.loops.function import KernelFunction
 from daedal.errors import UnsupportedOperation
 from tests.fuzz.reductions import tree_sum, with_trees
@@ -29,6 +30,9 @@ ARGUMENTS = {
     "ob": "f32[B, D]", "op": "f32[P, D]", "oq": "f32[Q, D]", "oqb": "f32[Q, B, D]", "sb": "f32[B]", "sp": "f32[P]",
 }  # fmt: skip
 """Name -> type. Indices ``i`` are into N, ``j`` into M; offsets and bounds into P."""
+
+LEVELS = ("scf", "slc", "slcv", "dlc")
+"""The levels of the IR that kernels have."""
 
 SIZES = {"B": "wb", "P": "wp", "Q": "wq", "D": "t"}
 """Size -> an argument that has it."""
@@ -323,6 +327,32 @@ def run(text: str, seed: int, devices: Sequence[daedal.Device], folder: Path) ->
         for name, a, b in zip(kernel.signature.arguments, here, wanted, strict=True):
             if isinstance(a, np.ndarray) and not same_bits(a, b):
                 return Outcome(difference=f"{name} is {a!r}, not {b!r}")
+    return Outcome()
+
+
+def at_levels(text: str, seed: int, device: daedal.Device, folder: Path) -> Outcome:
+    """Run what a kernel becomes, at each level of the IR and each of optimisation, by its interpreter."""
+    values = arrays(np.random.default_rng(seed))
+    kernel = load(text, folder)
+    given = {name: values[name] for name in kernel.signature.arguments}
+    buffers = {name: value for name, value in given.items() if isinstance(value, np.ndarray)}
+    sizes = kernel.signature.sizes({name: array.shape for name, array in buffers.items()}, {})
+    python = plain(text)
+    python.__globals__.update(sizes)
+    wanted = copied(list(given.values()))
+    with np.errstate(all="ignore"):
+        python(*wanted)
+    numbers = {name: value for name, value in given.items() if name not in buffers}
+    for opt in range(4):
+        try:
+            executable = daedal.compile(kernel, list(given.values()), device=device, opt=opt)
+        except UnsupportedOperation as error:
+            return Outcome(refusal=_reason(str(error)))
+        for level in LEVELS:
+            found = interpret(executable.ir(level), buffers, {**sizes, **numbers})
+            for name, right in zip(given, wanted, strict=True):
+                if isinstance(right, np.ndarray) and not same_bits(found[name], right):
+                    return Outcome(difference=f"O{opt}, {level}: {name} is {found[name]!r}, not {right!r}")
     return Outcome()
 
 

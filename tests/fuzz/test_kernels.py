@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import daedal
-from tests.fuzz.kernels import Outcome, plain, random_source, run, shrunk
+from tests.fuzz.kernels import Outcome, at_levels, plain, random_source, run, shrunk
 from tests.fuzz.reductions import tree_sum, with_trees
 
 KERNELS = 500
-ON_RTL = 25
+AT_LEVELS = 40
 ACCEPTED = 0.6
 """The share of kernels that must be accepted."""
 
@@ -40,25 +40,33 @@ def report(text: str, data: int, devices: list[daedal.Device], folder: Path, out
     return f"seed {data}:\n{small}\n{run(small, data, devices, folder).difference or outcome.difference}"
 
 
+@pytest.mark.rtl
 @pytest.mark.slow
 @pytest.mark.parametrize("config", ["ddr3", "edge"])
 def test_random_kernels(config: str, seed: int, tmp_path: Path) -> None:
-    with daedal.Device.open("emulator", config=config) as device:
-        found = run_many([device], range(KERNELS // 2), seed + (config == "edge"), tmp_path)
+    """Python = emulator = RTL."""
+    with (
+        daedal.Device.open("verilator", config=config, memory="ideal:stall=0.2,seed=4") as rtl,
+        daedal.Device.open("emulator", config=config) as emulator,
+    ):
+        found = run_many([emulator, rtl], range(KERNELS // 2), seed + (config == "edge"), tmp_path)
     text = "\n".join(f"{count:4} {what}" for what, count in found.most_common())
     assert found["accepted"] >= ACCEPTED * KERNELS / 2, text
     assert len(found) > 1, text
 
 
-@pytest.mark.rtl
 @pytest.mark.slow
-def test_random_kernels_on_the_rtl(seed: int, tmp_path: Path) -> None:
-    with (
-        daedal.Device.open("verilator", config="ddr3", memory="ideal:stall=0.2,seed=4") as rtl,
-        daedal.Device.open("emulator", config="ddr3") as emulator,
-    ):
-        found = run_many([emulator, rtl], range(5000, 5000 + ON_RTL), seed, tmp_path)
-    assert found["accepted"] >= ON_RTL / 2, found
+def test_random_kernels_at_every_level(seed: int, tmp_path: Path) -> None:
+    """Python = the interpreter of each level, at O0 to O3."""
+    found: Counter[str] = Counter()
+    with daedal.Device.open("emulator", config="ddr3") as device:
+        for number in range(AT_LEVELS):
+            data = 1000 * seed + number
+            text = random_source(np.random.default_rng(data))
+            outcome = at_levels(text, data, device, tmp_path)
+            assert outcome.difference is None, f"seed {data}:\n{text}\n{outcome.difference}"
+            found[outcome.refusal or "accepted"] += 1
+    assert found["accepted"] >= ACCEPTED * AT_LEVELS, found
 
 
 def test_sources_are_python_and_many(rng: np.random.Generator) -> None:
