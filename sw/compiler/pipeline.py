@@ -32,6 +32,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         "functions-from-calls",
         "rows-from-scalars",
         "promote-rows",
+        "remove-empty-loops",
         "split-siblings",
         "hoist-invariants",
         "convert-scf-to-slc",

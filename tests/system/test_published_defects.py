@@ -525,21 +525,26 @@ def test_one_global_counter_for_callbacks(ddr3: daedal.Device, rng: np.random.Ge
 
 
 @daedal.kernel
-def unused(out: f32[B, D], x: f32[N, D], idx: i64[B], n: i64[B]):
-    """What the inner loop fills nobody reads."""
+def idle(out: f32[B, D], x: f32[B, D], n: i64[B]):
+    """Loops that have nothing to do to begin with."""
     for b in range(B):
-        spare = daedal.zeros(D)
         for k in range(n[b]):
-            for d in range(D):
-                spare[d] = 2.0
+            z = x[k, 0] + 1.0
+        for m in range(5):
+            for q in range(m):
+                z = m + q
         for d in range(D):
-            out[b, d] = 2.0 * x[idx[b], d]
+            out[b, d] = 2.0 * x[b, d]
 
 
 EMPTY: dict[str, Any] = {
     **{name: case[:2] for name, case in {**CASES, **SIBLINGS, **STREAMS}.items()},
     "scaled": (scaled, lambda rng, width: [floats(rng, 5, width), floats(rng, 5, width), 0.3]),
     "two_lengths": (two_lengths, lambda rng, width: two_lengths_arguments(rng, width, 6)),
+    "idle": (
+        idle,
+        lambda rng, width: [floats(rng, 4, width), floats(rng, 4, width), np.array([2, 0, 4, 1])],
+    ),
     "numbered": (numbered, lambda rng, width: [floats(rng, 6, 5), floats(rng, 6, 9), np.array([3, 9, 0, 8, 1, 4])]),
 }
 
@@ -557,6 +562,8 @@ def test_empty_loops_left_behind(name: str, opt: int, ddr3: daedal.Device, rng: 
         for op in module(executable, level).walk():
             if isinstance(op, slc.CallbackOp | dlc.EventOp | dlc.CallbackOp):
                 assert list(op.body.block.ops), f"{level}: {op.name} without work"
+    if name == "idle":
+        assert {name_of(loop) for loop in loops(executable, "dlc")} <= {"tile", "b"}
     words = re.findall(r"^event \d+ control.*$", executable.asm(), re.MULTILINE)
     assert words and all(" count=" in word for word in words), "an event without steps"
 
