@@ -532,7 +532,7 @@ def idle(out: f32[B, D], x: f32[B, D], n: i64[B]):
             z = x[k, 0] + 1.0
         for m in range(5):
             for q in range(m):
-                z = m + q
+                pass
         for d in range(D):
             out[b, d] = 2.0 * x[b, d]
 
