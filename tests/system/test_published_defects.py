@@ -528,10 +528,10 @@ def test_one_global_counter_for_callbacks(ddr3: daedal.Device, rng: np.random.Ge
 def idle(out: f32[B, D], x: f32[B, D], n: i64[B]):
     """Loops that have nothing to do to begin with."""
     for b in range(B):
-        for k in range(n[b]):
-            z = x[k, 0] + 1.0
+        for _k in range(n[b]):
+            pass
         for m in range(5):
-            for q in range(m):
+            for _q in range(m):
                 pass
         for d in range(D):
             out[b, d] = 2.0 * x[b, d]
