@@ -322,7 +322,7 @@ class Executable:
 
     def explain(self) -> str:
         """Which embedding operations run on the device, and why others do not; all else runs in PyTorch. Then, of each
-        program, what each pass did.
+        program, what each pass did, and what code generation chose.
         """
         remarks = {
             call.name: call.remark for call in self._calls.values() if isinstance(call, SegmentCall | SparseCall)
@@ -335,7 +335,7 @@ class Executable:
         lines += [f"{name}: in PyTorch, because {reason}" for name, reason in {**self._reasons, **self._left}.items()]
         programs = {id(kernel): (name, kernel) for name, kernel in reversed(self._current.items())}
         for name, kernel in reversed(programs.values()):
-            lines += [f"{name}: {line}" for line in kernel.done_by_passes]
+            lines += [f"{name}: {line}" for line in kernel.account]
         return "\n".join(lines)
 
 

@@ -68,6 +68,8 @@ class Kernel:
         Printed IR by level: ``emb`` (if it began there), ``scf``, ``slc``, ``slcv``, ``dlc``.
     passes
         What each pass did, in the order in which they ran: which operations there are more and fewer of since.
+    choices
+        How loops run otherwise than they are written: rows that wait for their second use, bags in turn.
     """
 
     program: bytes
@@ -78,6 +80,7 @@ class Kernel:
     opt: int = BEST
     lacking: str = ""
     passes: Mapping[str, str] = field(default_factory=dict, repr=False)
+    choices: tuple[str, ...] = ()
 
     def launch_arguments(self, buffers: Mapping[str, Buffer], values: Mapping[str, int]) -> list[int]:
         """The launch arguments for buffers in these places.
@@ -99,9 +102,10 @@ class Kernel:
         return f"O{self.opt}" + (f", because {self.lacking}" if self.lacking else "")
 
     @property
-    def done_by_passes(self) -> list[str]:
-        """In words, a line each, what each pass did."""
-        return [f"pass {name}: {what}" for name, what in self.passes.items()]
+    def account(self) -> list[str]:
+        """In words, a line each, what each pass did and what code generation chose."""
+        passes = [f"pass {name}: {what}" for name, what in self.passes.items()]
+        return passes + [f"code generation: {choice}" for choice in self.choices]
 
     def ir(self, level: str) -> str:
         """The printed IR of a level; DaedalError names those there are."""

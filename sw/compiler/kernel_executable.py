@@ -285,7 +285,7 @@ class KernelExecutable:
         return self._last.kernel.ir(level)
 
     def explain(self) -> str:
-        """What of the kernel runs where, line by line, and what each pass did."""
+        """What of the kernel runs where, line by line, what each pass did, and what code generation chose."""
         fixed = next(key for key, made in self._made.items() if made is self._last)
         sizes = ", ".join(f"{name} = {value}" for name, value in fixed)
         lines = [f"{self._function.name}: on the device, in one launch" + (f", compiled for {sizes}" if sizes else "")]
@@ -298,7 +298,7 @@ class KernelExecutable:
             lines.append(f"{text(element)}: checked by {who}")
         if len(bounds.accesses) > len(bounds.limits):
             lines.append("all other indices: checked by the host before the launch")
-        return "\n".join(lines + self._last.kernel.done_by_passes)
+        return "\n".join(lines + self._last.kernel.account)
 
 
 def _array(given: Any) -> NDArray[Any]:

@@ -32,6 +32,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         "functions-from-calls",
         "rows-from-scalars",
         "promote-rows",
+        "remove-empty-loops",
         "split-siblings",
         "hoist-invariants",
         "convert-scf-to-slc",
@@ -105,8 +106,8 @@ def _finish(
     buffers = tuple(replace(spec, is_table=name in fetched) for name, spec in names.items())
     passes = {**passes, **_advance(context, module, "dlc", config, opt=opt)}
     levels["dlc"] = str(module)
-    program, expressions = generate(module, config, interleaves=opt == BEST)
-    return Kernel(program, expressions, buffers, values, levels, opt, passes=passes)
+    made = generate(module, config, interleaves=opt == BEST)
+    return Kernel(made.program, made.arguments, buffers, values, levels, opt, passes=passes, choices=made.choices)
 
 
 def _buffer(argument: SSAValue, is_output: bool) -> BufferSpec:

@@ -59,12 +59,27 @@ def test_bags_of_very_different_lengths(ddr3: daedal.Device, lengths: list[int],
     assert same_bits(executable(indices, offsets), module(indices, offsets))
 
 
+def in_turn(executable: Any) -> list[str]:
+    """What explain() says of bags in turn."""
+    return [line for line in executable.explain().splitlines() if "come in turn" in line]
+
+
+def test_explain_says_which_bags(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    module, inputs = bags(50, 4, rng, "sum")
+    executable = daedal.compile(module, inputs, device=ddr3)
+    (line,) = in_turn(executable)
+    count = max(ddr3.config.contexts)
+    assert line.endswith(f"code generation: loop %p: its runs for up to {count} iterations of loop %b come in turn")
+    assert not in_turn(daedal.compile(module, inputs, device=ddr3, opt=2))
+
+
 @pytest.mark.parametrize("width", [17, 20, 64])
 def test_rows_as_long_as_the_adder_come_one_bag_after_the_other(
     ddr3: daedal.Device, width: int, rng: np.random.Generator
 ) -> None:
     module, inputs = bags(50, width, rng, "sum")
-    assert INTERLEAVES not in daedal.compile(module, inputs, device=ddr3).asm()
+    executable = daedal.compile(module, inputs, device=ddr3)
+    assert INTERLEAVES not in executable.asm() and not in_turn(executable)
 
 
 def test_a_machine_without_contexts(rng: np.random.Generator) -> None:

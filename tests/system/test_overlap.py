@@ -12,9 +12,13 @@ import daedal
 from daedal import f32, i32
 from daedal.compiler.functions import numpy_sigmoid
 from daedal.hw.config import Config
+from daedal.hw.isa.execute import KEPT as OLDEST_KEPT
 from daedal.hw.isa.execute import VectorOp
+from tests.system.compiler_support import ddr3
 from tests.system.kernel_support import floats, same_bits
 from tests.unit.execute_unit.model import reduce
+
+__all__ = ["ddr3"]
 
 V, N, E, D = daedal.dims("V N E D")
 OPENED = ["emulator", pytest.param("verilator", marks=(pytest.mark.rtl, pytest.mark.slow))]
@@ -106,6 +110,12 @@ def keeps(executable: Any) -> bool:
     return re.search(r"a\.number=[23] a\.kind=queue", executable.asm()) is not None
 
 
+def second_use(executable: Any) -> list[str]:
+    """What explain() says of rows that wait."""
+    lines = executable.explain().splitlines()
+    return [line for line in lines if line.startswith("code generation: loop %e: rows wait for the sum along them")]
+
+
 def arguments(rng: np.random.Generator, width: int) -> list[Any]:
     """Nodes with 0 to 9 edges, and rows with infinities, NaNs and -0.0."""
     x, y = floats(rng, 30, width), floats(rng, 24, width)
@@ -172,3 +182,25 @@ def test_both_ways_give_the_same_bits(device: daedal.Device, rng: np.random.Gene
     for opt in (2, 3):
         executable = run(device, weighted, arguments(rng, 64), opt)
         assert keeps(executable) == (opt == 3)
+        assert len(second_use(executable)) == (opt == 3)
+
+
+@pytest.mark.parametrize(("kept", "wanted"), [(256, 4), (64, 3), (40, 1), (16, 2), (0, 2)])
+def test_explain_says_by_how_many_iterations(kept: int, wanted: int, rng: np.random.Generator) -> None:
+    """As many rows as the loop's end uses: instructions there that take one of those kept, or rotated."""
+    config = replace(Config.preset("ddr3"), name="keeps-so-many", kept_beats=kept)
+    with daedal.Device.open("emulator", config=config) as device:
+        executable = run(device, weighted, arguments(rng, 64))
+    (line,) = second_use(executable)
+    uses = re.findall(r"op=mul_add .* a\.number=(\d+) .*kind=scalar_register .*c=", executable.asm())
+    distance = len(uses) - 1
+    assert keeps(executable) == (kept > 16) and distance == wanted
+    how = "the machine keeps them" if keeps(executable) else "in registers that rotate"
+    assert line.endswith(f"; their second use is {distance} iteration{'s' * (distance > 1)} later") and how in line
+    if keeps(executable):
+        assert sorted(map(int, uses)) == list(range(OLDEST_KEPT, OLDEST_KEPT + distance + 1))
+
+
+def test_explain_says_nothing_of_rows_used_at_once(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    executable = run(ddr3, shifted, arguments(rng, 64))
+    assert not keeps(executable) and not second_use(executable)

@@ -171,6 +171,30 @@ def test_gathers(name: str, ddr3: daedal.Device, rng: np.random.Generator) -> No
     assert len(offloaded(GATHERS[name], (x, indices), ddr3)) == 1
 
 
+def test_a_gather_whose_columns_differ(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    """It stays in PyTorch, alone or beside a lookup, and explain() names it and says why."""
+
+    def mixed(x: Tensor, indices: Tensor) -> Tensor:
+        return torch.gather(x, 0, indices) + x.index_select(0, indices[:, 0])
+
+    x, indices = wild_table(9, 6, rng), torch.from_numpy(rng.integers(0, 9, (12, 6)))
+    why = "gather: in PyTorch, because the index must be one column, expanded to the table's width, to name whole rows"
+    for layer, count in ((mixed, 1), (lambda x, i: x.gather(-2, i), 0)):
+        torch._dynamo.reset()
+        compiled = torch.compile(layer, backend="daedal", options={"device": ddr3})
+        with torch.no_grad():
+            assert same_bits(compiled(x, indices), layer(x, indices))
+        graph = daedal.graphs(ddr3)[-1]
+        assert len(graph.offloaded) == graph.stats.launches == count
+        (line,) = (line for line in graph.explain().splitlines() if "gather" in line and "in PyTorch" in line)
+        assert line.startswith(why)
+    with pytest.raises(daedal.UnsupportedOperation, match="gather: the index must be one column, expanded"):
+        daedal.compile(Layer(lambda x, i: torch.gather(x, 0, i)), (x, indices), device=ddr3)
+    along_rows = torch.compile(lambda x, i: torch.gather(x, 1, i % 6), backend="daedal", options={"device": ddr3})
+    assert same_bits(along_rows(x, indices[:9]), torch.gather(x, 1, indices[:9] % 6))
+    assert "gather" not in daedal.graphs(ddr3)[-1].explain()
+
+
 # ------------------------------------------------------------------ one behind the other
 
 

@@ -46,13 +46,17 @@ def _register(enum: type[Enum], register: int) -> Enum:
 
 @dataclass
 class NestCode:
-    """Generates the words of one nest; ``tokens`` as in ``ExecuteCode``, ``interleaves`` as in ``generate``."""
+    """Generates the words of one nest; ``tokens`` as in ``ExecuteCode``, ``interleaves`` as in ``generate``.
+
+    ``choices`` is filled by ``run``, as in ``Generated``.
+    """
 
     root: slc.ForOp
     config: Config
     arguments: ArgumentTable
     tokens: Mapping[int, int]
     interleaves: bool = True
+    choices: list[str] = field(default_factory=list)
     _registers: dict[SSAValue, int] = field(default_factory=dict)
     _words: list[Word] = field(default_factory=list)
     _steps: int = 0
@@ -61,6 +65,10 @@ class NestCode:
     def run(self) -> list[Word]:
         """The words, without RUN."""
         levels, self._interleaved = self._levels()
+        if self._interleaved is not None:
+            outer, inner = levels[-2:]
+            count = self.config.contexts[self._interleaved]
+            self.choices.append(f"{inner.name}: its runs for up to {count} iterations of {outer.name} come in turn")
         self._registers = allocate(levels, self.config)
         for level in levels:
             self._level(level)

@@ -39,6 +39,8 @@ class ExecuteCode:
     tokens
         Filled by ``run``: token of a callback -> that of the machine's callback. Callbacks with the same
         instructions are one.
+    choices
+        Filled by ``run``, as in ``Generated``.
     """
 
     program: dlc.ExecuteOp
@@ -47,6 +49,7 @@ class ExecuteCode:
     events: Mapping[int, dlc.EventOp]
     overlaps: bool
     tokens: dict[int, int] = field(default_factory=dict)
+    choices: list[str] = field(default_factory=list)
     _lengths: list[int] = field(default_factory=list)
 
     def run(self) -> list[Word]:
@@ -106,14 +109,25 @@ class ExecuteCode:
                 assert apart is not None
                 new = codes | {token: apart.iteration(distance), ends[0]: apart.end(codes[ends[0]], distance)}
                 if self._fits(new):
+                    self._delays(loop, "the machine keeps them", distance)
                     return new
             parts = overlap.parts(code, codes[ends[0]])
             others = [other for number, other in codes.items() if number not in (token, ends[0])]
             if parts is not None and overlap.leaves_alone(parts, others):
                 new = {number: overlap.moved(other) for number, other in codes.items()}
                 new |= {token: overlap.iteration(parts), ends[0]: overlap.end(parts, codes[ends[0]])}
-                return new if self._fits(new) else codes
+                if not self._fits(new):
+                    return codes
+                self._delays(loop, "in registers that rotate", parts.distance)
+                return new
         return codes
+
+    def _delays(self, loop: slc.ForOp, where: str, distance: int) -> None:
+        """Note that rows of a loop that are reduced wait for their second use."""
+        iterations = "1 iteration" if distance == 1 else f"{distance} iterations"
+        self.choices.append(
+            f"{loop_name(loop)}: rows wait for the sum along them, {where}; their second use is {iterations} later"
+        )
 
     def _is_alone(self, token: int, end: int) -> bool:
         """Whether nothing runs between the iterations of a callback's loop, and between the last one and its end."""

@@ -1,5 +1,7 @@
 """A function in ``dlc`` as a program, with what its launch arguments are."""
 
+from dataclasses import dataclass
+
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -14,8 +16,27 @@ from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.program_words import ControlField
 
 
-def generate(module: ModuleOp, config: Config, *, interleaves: bool = True) -> tuple[bytes, tuple[Expression, ...]]:
-    """The bytes of the program for the module's only function, and its launch arguments in order.
+@dataclass(frozen=True)
+class Generated:
+    """A program.
+
+    Attributes
+    ----------
+    program
+        Its bytes.
+    arguments
+        Its launch arguments, in order.
+    choices
+        In words, how loops run otherwise than they are written.
+    """
+
+    program: bytes
+    arguments: tuple[Expression, ...]
+    choices: tuple[str, ...]
+
+
+def generate(module: ModuleOp, config: Config, *, interleaves: bool = True) -> Generated:
+    """The program for the module's only function.
 
     ``interleaves``: activations of a nest may run side by side, and so may iterations with sums along rows.
 
@@ -26,6 +47,7 @@ def generate(module: ModuleOp, config: Config, *, interleaves: bool = True) -> t
     arguments = ArgumentTable(config)
     execute: list[Word] = []
     access: list[Word] = []
+    choices: list[str] = []
     tokens: dict[int, int] = {}
     nests = [
         nest
@@ -41,10 +63,15 @@ def generate(module: ModuleOp, config: Config, *, interleaves: bool = True) -> t
             starters[op.token.value.data], events[op.token.value.data] = number, _event_around(op)
     for op in function.body.block.ops:
         if isinstance(op, dlc.ExecuteOp):
-            execute += ExecuteCode(op, config, starters, events, interleaves, tokens).run()
+            callbacks = ExecuteCode(op, config, starters, events, interleaves, tokens)
+            execute += callbacks.run()
+            choices += callbacks.choices
     for nest in nests:
-        access += [*NestCode(nest, config, arguments, tokens, interleaves).run(), Word(ControlField.RUN)]
-    return Program(config.hash, execute + access).to_bytes(), tuple(arguments.expressions)
+        code = NestCode(nest, config, arguments, tokens, interleaves)
+        access += [*code.run(), Word(ControlField.RUN)]
+        choices += code.choices
+    program = Program(config.hash, execute + access).to_bytes()
+    return Generated(program, tuple(arguments.expressions), tuple(dict.fromkeys(choices)))
 
 
 def _event_around(op: Operation) -> dlc.EventOp:

@@ -196,22 +196,39 @@ def _read_other(node: fx.Node) -> tuple[Call | None, str | None]:
     found = gathered(node, dim=None) or _gathered_along(node)
     if found is not None:
         return LookupCall(node.name, *found, wraps=wraps_indices(node), is_gather=name_of(node) == "gather"), None
+    if (reason := _why_not_gathered(node)) is not None:
+        return None, reason
     sparse = read_sparse(node)
     return (sparse, None) if sparse is not None else read_segments(node)
 
 
-def _gathered_along(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:
-    """Table and 2-D indices, if a node is ``gather`` along dim 0."""
+def _along_rows(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:
+    """Table and 2-D indices, if a node is ``gather`` along dim 0 of rows."""
     if not node.op.startswith("call_") or name_of(node) != "gather":
         return None
     values = dict(zip(("input", "dim", "index"), node.args, strict=False)) | node.kwargs
     table, indices = values.get("input"), values.get("index")
     if values.get("dim") not in ALONG_ROWS or not isinstance(table, fx.Node) or not isinstance(indices, fx.Node):
         return None
-    if not is_rows(table) or not is_integers(indices, 2):
+    return (table, indices) if is_rows(table) and is_integers(indices, 2) else None
+
+
+def _gathered_along(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:
+    """Table and 2-D indices, if a node is ``gather`` of whole rows."""
+    found = _along_rows(node)
+    if found is None:
         return None
+    table, indices = found
     is_narrow = example_of(table).shape[1] == 1 == example_of(indices).shape[1]
     return (table, indices) if is_narrow or name_of(indices) in ("expand", "expand_as") else None
+
+
+def _why_not_gathered(node: fx.Node) -> str | None:
+    """Why a ``gather`` along dim 0 stays in PyTorch."""
+    found = _along_rows(node)
+    if found is None:
+        return None
+    return f"the index must be one column, expanded to the table's width, to name whole rows; {found[1].name} is not"
 
 
 def _pool_lookups(calls: dict[fx.Node, Call]) -> None:

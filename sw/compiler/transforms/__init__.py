@@ -7,6 +7,7 @@ PASSES = {
     "functions-from-calls": "functions_from_calls:FunctionsFromCalls",
     "rows-from-scalars": "rows_from_scalars:RowsFromScalars",
     "promote-rows": "promote_rows:PromoteRows",
+    "remove-empty-loops": "remove_empty_loops:RemoveEmptyLoops",
     "split-siblings": "split_siblings:SplitSiblings",
     "hoist-invariants": "hoist_invariants:HoistInvariants",
     "convert-scf-to-slc": "convert_scf_to_slc:ConvertScfToSlc",
