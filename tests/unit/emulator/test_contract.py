@@ -9,7 +9,7 @@ from daedal.hw.config import Config
 from daedal.hw.isa.contract import NestTrace, run_contract
 from daedal.hw.isa.launch import Cause, Counter, State
 from daedal.hw.isa.program import Program, Word, pack
-from daedal.hw.isa.program_words import EventField, LevelField, Source, StepField
+from daedal.hw.isa.program_words import AluOp, Destination, EventField, LevelField, Source, StepField
 from daedal.hw.isa.registers import Control, Register
 from tests.fuzz.judge import as_entry
 from tests.unit.emulator.programs import Bench, Record, level, load, run_nest
@@ -95,3 +95,17 @@ def test_address_bits_below_an_elements_size_do_not_count(bench: Bench, size: in
     _, (trace,) = compare(bench, Program(bench.config.hash, body).to_bytes(), [])
     words = [bytes(range(size * n, size * n + size)) for n in range(3)]
     assert trace.scalars == [int.from_bytes(word, "little") % (1 << 40) for word in words]
+
+
+def test_a_product_takes_the_low_bits_of_its_operands(bench: Bench) -> None:
+    a, b = 0x9F_8765_4321, 0xAB_CDFE_DCBA
+    body = [
+        *level(0), Word(LevelField.LOWER, 0, 0), Word(LevelField.UPPER, 0, 1),
+        Word.packed(LevelField.ALU0, 0, op=AluOp.MUL, destination=Destination.R0),
+        Word(LevelField.ALU0_A, 0, a), Word(LevelField.ALU0_B, 0, b),
+        Word.packed(EventField.CONTROL, 1, count=1),
+        Word.packed(StepField.CONTROL, 0, scalar_enable=1, scalar=Source.R0),
+        run_nest(),
+    ]  # fmt: skip
+    _, (trace,) = compare(bench, Program(bench.config.hash, body).to_bytes(), [])
+    assert trace.scalars == [(a % (1 << 32)) * (b % (1 << 24)) % (1 << 40)]
