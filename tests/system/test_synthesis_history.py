@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bench.options import Options
 from bench.synthesis import __main__ as command
 from bench.synthesis import history
 from bench.synthesis.units import UNITS
@@ -162,6 +163,16 @@ def test_unexplained_growth_is_not_landed(bench: Path, monkeypatch: pytest.Monke
     found = json.loads(bench.read_text())["landings"]
     assert len(found) == landings
     assert found[-1]["units"]["lane"]["lut"] == (lut if landings == 2 else 1000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", command.FAST)
+def test_a_unit_takes_no_more_than_was_landed(unit: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+    rows = command.SUITE.run(Options(PRESETS["ddr3"], units=(unit,), place_seeds=0))
+    assert [(each["unit"], each["status"]) for each in rows] == [(unit, "ok")]
+    found = command.judge(rows, history.read(), history.CHANGELOG.read_text(encoding="utf-8"))
+    assert not found, "give the change an entry as python -m bench.synthesis --help says"
 
 
 def test_the_landed_history_is_of_units_and_presets_that_there_are() -> None:
