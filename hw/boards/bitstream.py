@@ -76,6 +76,17 @@ def build(
     return report
 
 
+def synthesise(board: str, config: Config | None = None, *, folder: Path) -> tuple[Path, float]:
+    """The netlist of a board's system, unless it is there: the folder with it, and the seconds that it took.
+
+    Raises ToolchainNotFound, UnknownBoard, InvalidConfig, BuildFailed.
+    """
+    flow = FLOWS[find_board(board).flow]
+    versions = {program: tools.version(program) for program in (YOSYS, flow.route, flow.pack[0])}
+    work = _prepare(folder, generate(board, config), flow, versions)
+    return work, _synthesise(work, flow)
+
+
 def _prepare(folder: Path, design: Generated, flow: Flow, versions: dict[str, str]) -> Path:
     """The folder for everything that depends on this design and these tools, with the design in it."""
     script = flow.script(design.description["top"], SOURCE)
