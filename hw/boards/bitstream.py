@@ -111,18 +111,20 @@ def _synthesise(work: Path, flow: Flow) -> float:
 
 def _route(work: Path, design: Generated, flow: Flow, part: tuple[str, ...], route: bool, seed: int) -> str:
     """Place and route in a folder of its own; its name. The file ``DONE`` there has the seconds that it took."""
-    run, start = f"seed-{seed}" if route else f"seed-{seed}-placed", time.monotonic()
+    start = time.monotonic()
+    constraints, mhz = next(iter(design.constraints)), design.description["clock_hz"] / 1e6
+    options = [option.format(constraints=constraints, mhz=mhz) for option in flow.route_options]
+    options = [*part, "--json", NETLIST, *options, "--seed", str(seed), "--report", REPORT, "--timing-allow-fail"]
+    options += [] if route else ["--no-route"]
+    run = f"seed-{seed}-{tools.key(*options)}"
     if (work / run / DONE).exists():
         return run
     fresh = work / f"{run}.part"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
-    constraints, mhz = next(iter(design.constraints)), design.description["clock_hz"] / 1e6
     shutil.copy(work / constraints, fresh)
     os.link(work / NETLIST, fresh / NETLIST)
-    options = [option.format(constraints=constraints, mhz=mhz) for option in flow.route_options]
-    options = [*part, "--json", NETLIST, *options, "--seed", str(seed), "--report", REPORT, "--timing-allow-fail"]
-    failed = tools.run(flow.route, options + ([] if route else ["--no-route"]), fresh, "nextpnr.log", timeout=TIMEOUT)
+    failed = tools.run(flow.route, options, fresh, "nextpnr.log", timeout=TIMEOUT)
     over = reports.overfull(fresh / "nextpnr.log")
     if over:
         raise DesignTooLarge(reports.large_message(design.description, over, work / LOGIC))

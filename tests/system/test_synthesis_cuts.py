@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ def test_each_cut_has_less_than_the_one_before() -> None:
     tried = [asdict(cut.config) for cut in cuts.cuts()]
     for one in tried:
         assert (one["banks"], one["page_bytes"], one["lanes"], one["ports"]) == (own.banks, own.page_bytes, 1, 1)
-    for before, after in zip(tried, tried[1:], strict=False):
+    for before, after in pairwise(tried):
         differing = {name for name in before if name != "name" and before[name] != after[name]}
         assert differing
         assert all(after[name] < before[name] for name in differing), differing

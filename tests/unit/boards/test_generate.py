@@ -67,6 +67,15 @@ def test_every_memory_of_the_system_can_be_block_ram(real: Generated) -> None:
 
 
 @pytest.mark.slow
+def test_the_same_system_is_the_same_text(real: Generated) -> None:
+    board = real.description["board"]
+    again = generate(board, small(board))
+    assert again.verilog == real.verilog
+    assert again.description["design"] == real.description["design"]
+    assert not re.search(r"^(//|[│└├])", real.verilog[: real.verilog.index("module daedal_core")], re.MULTILINE)
+
+
+@pytest.mark.slow
 def test_yosys_knows_every_module(real: Generated, tmp_path: Path) -> None:
     (tmp_path / "top.v").write_text(real.verilog)
     (constraints,) = real.constraints
