@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from bench.pages import insert
 from bench.report import say
 from daedal.hw.boards import find_board
 from daedal.hw.boards.bitstream import synthesise
@@ -25,8 +26,8 @@ LOGIC_CELLS = 5280
 """What an iCE40UP5K has; each is a LUT with a carry and a flip-flop."""
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "boards.md"
-BEGIN, END = "<!-- cuts: made by python -m bench.synthesis.cuts -->", "<!-- end of cuts -->"
-"""What stands between these lines is replaced."""
+BEGIN = "<!-- cuts: made by python -m bench.synthesis.cuts -->"
+"""What stands between this line and the next end of figures is replaced."""
 
 Row = dict[str, Any]
 
@@ -110,20 +111,13 @@ def text(rows: list[Row]) -> str:
     )
 
 
-def insert(page: str, made: str) -> str:
-    """``page`` with ``made`` between its marks; ValueError if it has none."""
-    if BEGIN not in page or END not in page:
-        raise ValueError(f"the page must have the lines {BEGIN!r} and {END!r}")
-    return page[: page.index(BEGIN) + len(BEGIN)] + f"\n{made}\n" + page[page.index(END) :]
-
-
 @click.command()
 @click.option("--folder", type=click.Path(path_type=Path), default=Path("build") / BOARD, show_default=True,
               help="Where netlists are kept.")  # fmt: skip
 def main(folder: Path) -> None:
     """Synthesise every cut and put the table into docs/boards.md."""
     rows = [measure(cut, folder) for cut in cuts()]
-    PAGE.write_text(insert(PAGE.read_text(encoding="utf-8"), text(rows)), encoding="utf-8")
+    PAGE.write_text(insert(PAGE.read_text(encoding="utf-8"), BEGIN, text(rows)), encoding="utf-8")
 
 
 if __name__ == "__main__":
