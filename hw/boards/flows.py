@@ -53,7 +53,7 @@ class Flow:
         )
 
 
-# ECP5: router1, nextpnr's own choice, rips up as much of a core as it routes and does not end; router2 does.
+# ECP5: router1, nextpnr's own choice, comes to rip up as much of a core as it routes; router2 gets nearer to an end.
 FLOWS = {
     "ecp5": Flow(
         synthesis="synth_ecp5 -nowidelut -top {top}",
