@@ -1,5 +1,6 @@
 """A board's configuration file, and the report on it."""
 
+import inspect
 import json
 import os
 import shutil
@@ -90,7 +91,9 @@ def synthesise(board: str, config: Config | None = None, *, folder: Path) -> tup
 def _prepare(folder: Path, design: Generated, flow: Flow, versions: dict[str, str]) -> Path:
     """The folder for everything that depends on this design and these tools, with the design in it."""
     script = flow.script(design.description["top"], SOURCE)
-    work = folder / f"work-{tools.key(design.verilog, json.dumps(design.constraints), script, repr(versions))}"
+    finish = inspect.getsource(inspect.getmodule(flow.finish)) if flow.finish else ""  # type: ignore[arg-type]
+    depends = (design.verilog, json.dumps(design.constraints), script, finish, repr(versions))
+    work = folder / f"work-{tools.key(*depends)}"
     work.mkdir(parents=True, exist_ok=True)
     for name, text in {SOURCE: design.verilog, "synthesis.ys": script, **design.constraints}.items():
         _write(work / name, text)
@@ -104,6 +107,8 @@ def _synthesise(work: Path, flow: Flow) -> float:
         return float(done.read_text())
     if tools.run(YOSYS, ["-q", "synthesis.ys"], work, "synthesis.log", timeout=TIMEOUT):
         raise BuildFailed(f"{YOSYS} failed: {tools.telling_lines(work / 'synthesis.log')} (log: {work}/synthesis.log)")
+    if flow.finish is not None:
+        flow.finish(work / NETLIST)
     seconds = round(time.monotonic() - start, 1)
     _write(done, f"{seconds}\n")
     return seconds

