@@ -115,9 +115,16 @@ def text(rows: list[Row]) -> str:
 @click.option("--folder", type=click.Path(path_type=Path), default=Path("build") / BOARD, show_default=True,
               help="Where netlists are kept.")  # fmt: skip
 def main(folder: Path) -> None:
-    """Synthesise every cut and put the table into docs/boards.md."""
-    rows = [measure(cut, folder) for cut in cuts()]
-    PAGE.write_text(insert(PAGE.read_text(encoding="utf-8"), BEGIN, text(rows)), encoding="utf-8")
+    """Synthesise every cut, smallest first, and put the table into docs/boards.md; as it is after each of them."""
+    rows: list[Row] = []
+    for cut in reversed(cuts()):
+        rows.insert(0, measure(cut, folder))
+        _write(rows)
+
+
+def _write(rows: list[Row]) -> None:
+    page = insert(PAGE.read_text(encoding="utf-8"), BEGIN, text(rows))
+    PAGE.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":
