@@ -91,7 +91,7 @@ def synthesise(board: str, config: Config | None = None, *, folder: Path) -> tup
 def _prepare(folder: Path, design: Generated, flow: Flow, versions: dict[str, str]) -> Path:
     """The folder for everything that depends on this design and these tools, with the design in it."""
     script = flow.script(design.description["top"], SOURCE)
-    finish = inspect.getsource(inspect.getmodule(flow.finish)) if flow.finish else ""  # type: ignore[arg-type]
+    finish = Path(inspect.getfile(flow.finish)).read_text(encoding="utf-8") if flow.finish else ""
     depends = (design.verilog, json.dumps(design.constraints), script, finish, repr(versions))
     work = folder / f"work-{tools.key(*depends)}"
     work.mkdir(parents=True, exist_ok=True)
