@@ -22,8 +22,8 @@ from daedal.hw.config import Config
 from daedal.measure.table import column, markdown
 
 BOARD = "icebreaker"
-LOGIC_CELLS = 5280
-"""What an iCE40UP5K has; each is a LUT with a carry and a flip-flop."""
+PART = "5,280 logic cells (each a LUT, a carry and a flip-flop), 30 block RAMs and 8 multipliers"
+"""What an iCE40UP5K has."""
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "boards.md"
 BEGIN = "<!-- cuts: made by python -m bench.synthesis.cuts -->"
@@ -33,7 +33,7 @@ Row = dict[str, Any]
 
 COLUMNS = (
     column("core", "what"), column("LUT, core", "core_lut", ",d"), column("FF, core", "core_ff", ",d"),
-    column("LUT, system", "lut", ",d"), column("FF, system", "ff", ",d"), column("BRAM", "bram", "d"),
+    column("LUT, all", "lut", ",d"), column("FF, all", "ff", ",d"), column("BRAM", "bram", "d"),
     column("DSP", "dsp", "d"), column("LUT of the largest units", "largest"), column("s", "seconds", ".0f"),
 )  # fmt: skip
 
@@ -106,8 +106,8 @@ def text(rows: list[Row]) -> str:
     execute = last["units"].get("core: execute", 0)
     rest = last["core_lut"] - execute
     return (
-        f"{markdown(COLUMNS, rows)}\n\nThe part has {LOGIC_CELLS:,} logic cells. Without any execute unit the last of "
-        f"these cores would have {rest:,} LUTs, with {last['units'].get(SYSTEM, 0):,} of the system around it."
+        f"{markdown(COLUMNS, rows)}\n\nThe part has {PART}. Without any execute unit the\nlast of these cores would have "
+        f"{rest:,} LUTs; the system around it has {last['units'].get(SYSTEM, 0):,}."
     )
 
 
