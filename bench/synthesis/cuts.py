@@ -106,8 +106,8 @@ def text(rows: list[Row]) -> str:
     execute = last["units"].get("core: execute", 0)
     rest = last["core_lut"] - execute
     return (
-        f"{markdown(COLUMNS, rows)}\n\nThe part has {PART}. Without any execute unit the\nlast of these cores would have "
-        f"{rest:,} LUTs; the system around it has {last['units'].get(SYSTEM, 0):,}."
+        f"{markdown(COLUMNS, rows)}\n\nThe part has {PART}. Without any execute unit the\nlast of these cores "
+        f"would have {rest:,} LUTs; the system around it has {last['units'].get(SYSTEM, 0):,}."
     )
 
 
