@@ -106,7 +106,7 @@ def text(rows: list[Row]) -> str:
     execute = last["units"].get("core: execute", 0)
     rest = last["core_lut"] - execute
     return (
-        f"{markdown(COLUMNS, rows)}\n\nThe part has {PART}. Without any execute unit the\nlast of these cores "
+        f"{markdown(COLUMNS, rows)}\n\nThe part has {PART}.\nWithout any execute unit the last of these cores "
         f"would have {rest:,} LUTs; the system around it has {last['units'].get(SYSTEM, 0):,}."
     )
 
