@@ -14,7 +14,7 @@ INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup sim test test-full unit fuzz mutate coverage lint bench bitstream bitstream-all wheel clean check-tools
+.PHONY: help setup sim test test-full unit fuzz mutate coverage lint bench synth bitstream bitstream-all wheel clean check-tools
 
 help:  ## list the commands
 	@echo "usage: make COMMAND"
@@ -52,6 +52,10 @@ bench: $(INSTALLED)  ## measure workloads, throughput and size; tables, build/wo
 	@mkdir -p build
 	@$(if $(ARGS),,$(BIN)/daedal bench --json build/workloads.json)
 	@$(BIN)/python -m bench --json build/bench.json $(ARGS)
+
+synth: $(INSTALLED)  ## size and clock of every unit, compared with what was landed [ARGS="--fast" ARGS="--config edge --land"]
+	@mkdir -p build
+	@$(BIN)/python -m bench.synthesis --json build/synth.json $(ARGS)
 
 bitstream: $(INSTALLED)  ## make a board's configuration file in build/BOARD [BOARD=ecpix5 ARGS="--no-route"]
 	@test -n "$(BOARD)" || { echo "make bitstream needs BOARD=, such as: make bitstream BOARD=ecpix5" >&2; exit 2; }

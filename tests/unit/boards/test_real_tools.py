@@ -1,6 +1,7 @@
 """Every family's tools, on a design that takes them seconds: a counter and a memory under a core's names."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,42 @@ def test_a_design_becomes_a_configuration_file(board: str, tmp_path: Path, monke
     assert 16 <= report["lut"] < 300
     assert report["bram"] >= 1
     assert all(report["available"][name] > 0 for name in ("lut", "bram", "dsp"))
+
+
+RESET = """
+module top(input core_clk, output reg q);
+  reg [1099:0] state;
+  reg [7:0] count;
+  wire reset = &count | count == 8'h55;
+  always @(posedge core_clk) begin
+    count <= count + 1;
+    q <= ^state;
+    if (reset) state <= 0; else state <= {state[1098:0], count[7] ^ state[1099]};
+  end
+endmodule
+"""
+
+
+@pytest.mark.slow
+def test_a_reset_of_many_flip_flops_is_routed_as_a_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = design("ulx3s", mhz=10)
+    monkeypatch.setattr(bitstream, "generate", lambda *_, **__: replace(made, verilog=RESET))
+    report = bitstream.build("ulx3s", folder=tmp_path)
+    assert report["closed"]
+    assert 1100 <= report["ff"] < 1200
+    (log,) = tmp_path.glob("work-*/seed-1-*/nextpnr.log")
+    assert "routing clock net global_reset0 using global" in log.read_text()
+
+
+@pytest.mark.slow
+def test_distributed_memory_becomes_flip_flops_where_there_is_none(tmp_path: Path, monkeypatch) -> None:
+    made = design("icebreaker", mhz=10, words=4)
+    verilog = made.verilog.replace("reg [15:0] content", '(* ram_style = "distributed" *) reg [15:0] content')
+    assert verilog != made.verilog
+    monkeypatch.setattr(bitstream, "generate", lambda *_, **__: replace(made, verilog=verilog))
+    report = bitstream.build("icebreaker", folder=tmp_path)
+    assert (report["bram"], report["closed"]) == (0, True)
+    assert report["ff"] >= 4 * 16
 
 
 @pytest.mark.slow

@@ -1,0 +1,47 @@
+"""Resets with very many flip-flops on ECP5's network for clocks, which leaves the wires between cells to all else.
+
+nextpnr puts clocks there by itself, and whatever a ``DCCA`` drives. So this puts such a cell into the netlist.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+LEAST_FLIP_FLOPS = 1000
+"""Flip-flops from which on a reset is worth it."""
+
+MOST_NETS = 8
+"""Resets that go there at most; the part has 16 such nets for everything."""
+
+FLIP_FLOP, PIN = "TRELLIS_FF", "LSR"
+
+
+def promote_resets(netlist: Path) -> dict[str, int]:
+    """Change Yosys' netlist (JSON) for ECP5; returns the new cells' names with their numbers of flip-flops.
+
+    Logic that uses such a reset as well stays where it is: only a flip-flop's reset pin is reached from that network.
+    """
+    design = json.loads(netlist.read_text(encoding="utf-8"))
+    module = next(each for each in design["modules"].values() if "top" in each["attributes"])
+    cells: dict[str, Any] = module["cells"]
+    pins = [cell["connections"] for cell in cells.values() if cell["type"] == FLIP_FLOP]
+    pins = [each for each in pins if isinstance(each.get(PIN, ["0"])[0], int)]  # others have a constant
+    counts = Counter(each[PIN][0] for each in pins).most_common(MOST_NETS)
+    loads = {net: count for net, count in counts if count >= LEAST_FLIP_FLOPS}
+    free = 1 + max(bit for net in module["netnames"].values() for bit in net["bits"] if isinstance(bit, int))
+    fresh = {net: free + number for number, net in enumerate(loads)}
+    for each in pins:
+        each[PIN] = [fresh.get(each[PIN][0], each[PIN][0])]
+    made = {f"global_reset{number}": net for number, net in enumerate(loads)}
+    for name, net in made.items():
+        cells[name] = {
+            "hide_name": 0, "type": "DCCA", "parameters": {}, "attributes": {},
+            "port_directions": {"CLKI": "input", "CE": "input", "CLKO": "output"},
+            "connections": {"CLKI": [net], "CE": ["1"], "CLKO": [fresh[net]]},
+        }  # fmt: skip
+        module["netnames"][name] = {"hide_name": 0, "bits": [fresh[net]], "attributes": {}}
+    part = netlist.with_suffix(".part")
+    part.write_text(json.dumps(design), encoding="utf-8")
+    part.replace(netlist)
+    return {name: loads[net] for name, net in made.items()}

@@ -1,0 +1,61 @@
+"""Large resets of a netlist: which go onto the network for clocks, and what stays as it was."""
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daedal.hw.boards import resets
+from daedal.hw.boards.resets import promote_resets
+
+LARGE, SMALL = 2, 3
+"""Nets of two resets."""
+
+
+def flip_flop(reset: int | str) -> dict[str, Any]:
+    return {"type": "TRELLIS_FF", "connections": {"CLK": [7], "LSR": [reset], "DI": [8], "Q": [9]}}
+
+
+@pytest.fixture
+def design() -> dict[str, Any]:
+    cells = {f"large{k}": flip_flop(LARGE) for k in range(4)} | {f"small{k}": flip_flop(SMALL) for k in range(3)}
+    cells["constant"] = flip_flop("0")
+    cells["none"] = {"type": "TRELLIS_FF", "connections": {"CLK": [7], "Q": [9]}}
+    cells["logic"] = {"type": "LUT4", "connections": {"A": [LARGE], "B": ["1"], "Z": [20]}}
+    names = {"reset": {"bits": [LARGE]}, "word": {"bits": [20, "x", 21]}}
+    module = {"attributes": {"top": "1"}, "cells": cells, "netnames": names}
+    return {"modules": {"LUT4": {"attributes": {}}, "board": module}}
+
+
+def promoted(design: dict[str, Any], path: Path) -> tuple[dict[str, int], dict[str, Any]]:
+    netlist = path / "netlist.json"
+    netlist.write_text(json.dumps(design))
+    made = promote_resets(netlist)
+    return made, json.loads(netlist.read_text())
+
+
+def test_a_large_reset_gets_a_net_of_its_own(design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resets, "LEAST_FLIP_FLOPS", 4)
+    made, found = promoted(design, tmp_path)
+    assert made == {"global_reset0": 4}
+    module = found["modules"]["board"]
+    cells = module["cells"]
+    assert cells["global_reset0"]["type"] == "DCCA"
+    assert cells["global_reset0"]["connections"] == {"CLKI": [LARGE], "CE": ["1"], "CLKO": [22]}
+    assert module["netnames"]["global_reset0"]["bits"] == [22]
+    assert all(cells[f"large{k}"]["connections"]["LSR"] == [22] for k in range(4))
+    for name in ("small0", "constant", "none", "logic"):
+        assert cells[name] == design["modules"]["board"]["cells"][name]
+
+
+def test_small_resets_change_nothing(design, tmp_path: Path) -> None:
+    before = deepcopy(design)
+    assert promoted(design, tmp_path) == ({}, before)
+
+
+def test_no_more_than_there_is_room_for(design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resets, "LEAST_FLIP_FLOPS", 1)
+    monkeypatch.setattr(resets, "MOST_NETS", 1)
+    assert promoted(design, tmp_path)[0] == {"global_reset0": 4}
