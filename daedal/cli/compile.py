@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -41,7 +41,7 @@ def _sizes(context: click.Context, parameter: click.Parameter, given: Sequence[s
     "--emit", "level", type=click.Choice(LEVELS), default="asm", show_default=True, help="The level to write."
 )
 @config_option("The machine to compile for.")
-@click.option("--function", "name", metavar="NAME", help="The kernel in FILE, if it has several.")
+@click.option("--function", "name", metavar="NAME", help="The kernel in FILE, or the node of its model, if several.")
 @click.option("--shape", "sizes", multiple=True, metavar="D=64", callback=_sizes, help="The width of rows; repeatable.")
 @click.option(
     "--bounds",
@@ -67,15 +67,15 @@ def command(
     """Compile a kernel and write one level of it.
 
     \b
-    FILE.py    Python with @daedal.kernel functions; begins at scf
+    FILE.py    Python with @daedal.kernel functions, or with a
+               PyTorch module `model` and a tuple of its `inputs`
     FILE.mlir  text of scf, or of emb (- is standard input)
 
-    asm is what `daedal disasm` writes, bin the bytes of the program.
+    Kernels begin at scf, which is also their emb. asm is what
+    `daedal disasm` writes, bin the bytes of the program.
     """  # noqa: D301 (click keeps the lines below \b as they are)
     if source.endswith(".py"):
-        function = _function(source, name)
-        fixed = _fixed(function, sizes)
-        name, kernel = function.name, function.build(fixed, config, bounds, opt)[1]
+        name, kernel, fixed = _python_kernel(source, name, sizes, config, bounds, opt)
     else:
         if name is not None or sizes:
             raise click.BadParameter("--function and --shape are for Python files: text says all of itself")
@@ -99,25 +99,61 @@ def command(
     write_bytes(output, data)
 
 
-def _function(source: str, name: str | None) -> "KernelFunction":
-    """The kernel of a Python file, which is run."""
+def _python_kernel(
+    source: str, name: str | None, sizes: dict[str, int], config: Config, bounds: str, opt: int
+) -> "tuple[str, Kernel, dict[str, int]]":
+    """What a Python file has, compiled: its name, and the sizes that it is for."""
+    from daedal.compiler.loops.function import KernelFunction
+
+    names = _names(source)
+    found = {each.name: each for each in names.values() if isinstance(each, KernelFunction)}
+    if not found and "model" in names and "inputs" in names:
+        if sizes:
+            raise click.BadParameter("--shape is for kernels: the inputs of a model say all sizes")
+        return (*_node(source, names, name, config, bounds, opt), {})
+    function = _choice(source, found, name)
+    fixed = _fixed(function, sizes)
+    return function.name, function.build(fixed, config, bounds, opt)[1], fixed
+
+
+def _node(
+    source: str, names: dict[str, Any], name: str | None, config: Config, bounds: str, opt: int
+) -> "tuple[str, Kernel]":
+    """An embedding operation of the file's model."""
+    import daedal
+
+    inputs = names["inputs"] if isinstance(names["inputs"], tuple | list) else (names["inputs"],)
+    with daedal.Device.open("emulator", config=config) as device:
+        kernels = daedal.compile(names["model"], tuple(inputs), device=device, bounds=bounds, opt=opt).kernels
+    node = next(iter(kernels)) if name is None else name
+    if node not in kernels:
+        raise click.BadParameter(f"the model of {source} has the operations {', '.join(kernels)}, but not {node}")
+    return node, kernels[node]
+
+
+def _names(source: str) -> dict[str, Any]:
+    """What a Python file defines, which is run."""
     from runpy import run_path
 
-    from daedal.compiler.loops.function import KernelFunction
     from daedal.errors import DaedalError
 
     if not Path(source).is_file():
         raise FileError(f"{source} cannot be read: there is no such file")
     try:
         with redirect_stdout(sys.stderr):
-            names = run_path(source, run_name="<daedal compile>")
+            return run_path(source, run_name="<daedal compile>")
     except DaedalError:
         raise
     except (Exception, SystemExit) as error:
         raise FileError(f"{source} cannot be run: {type(error).__name__}: {error}") from error
-    found = {each.name: each for each in names.values() if isinstance(each, KernelFunction)}
+
+
+def _choice(source: str, found: "dict[str, KernelFunction]", name: str | None) -> "KernelFunction":
+    """The kernel that is meant."""
     if not found:
-        raise UnsupportedOperation(f"{source} must have a function with @daedal.kernel, but has none")
+        raise UnsupportedOperation(
+            f"{source} must have a function with @daedal.kernel, or a module `model` with its `inputs`, but has none"
+        )
     if name is None and len(found) > 1:
         raise click.BadParameter(f"{source} has several kernels: choose one with --function {'|'.join(found)}")
     if name is not None and name not in found:
@@ -167,5 +203,6 @@ def _level(kernel: "Kernel", level: str) -> bytes:
 
     if level == "bin":
         return kernel.program
-    text = disassemble(kernel.program) if level == "asm" else kernel.ir(level)
+    begin = "scf" if level == "emb" and "emb" not in kernel.levels else level
+    text = disassemble(kernel.program) if level == "asm" else kernel.ir(begin)
     return (text.rstrip("\n") + "\n").encode()

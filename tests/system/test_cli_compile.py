@@ -85,6 +85,44 @@ def test_levels(run, level: str) -> None:
         assert "pooled" in result.stdout
 
 
+def test_a_kernel_begins_at_scf(run) -> None:
+    options = ("pooled.py", "--shape", "D=64", "--emit")
+    assert run(*options, "emb").stdout == run(*options, "scf").stdout
+
+
+MODEL = """
+import torch
+from torch import nn
+
+
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.tags = nn.EmbeddingBag(20, 16, mode="sum"), nn.Embedding(9, 8)
+
+    def forward(self, words, offsets, tags):
+        return self.words(words, offsets), self.tags(tags)
+
+
+model = Two()
+inputs = (torch.tensor([1, 2, 3]), torch.tensor([0, 2]), torch.tensor([4, 5]))
+"""
+
+
+def test_a_model_and_its_inputs(run) -> None:
+    Path("model.py").write_text(MODEL)
+    found = {level: run("model.py", "--emit", level) for level in ("emb", *WORDS)}
+    assert all(result.exit_code == 0 for result in found.values()), found
+    assert "emb.bag" in found["emb"].stdout
+    assert assemble(found["asm"].stdout) == run("model.py", "--emit", "bin").stdout_bytes
+    message = failed(run("model.py", "--function", "nothing"), 2)
+    nodes = message.partition("has the operations ")[2].partition(", but not nothing")[0].split(", ")
+    texts = [run("model.py", "--emit", "emb", "--function", node).stdout for node in nodes]
+    assert len(texts) == 2
+    assert "emb.lookup" in texts[1]
+    assert "--shape is for kernels" in failed(run("model.py", "--shape", "D=4"), 2)
+
+
 @pytest.mark.parametrize("config", ["ddr3", "edge"])
 def test_bytes_are_those_of_the_text(run, config: str) -> None:
     options = ("pooled.py", "--shape", "D=64", "--config", config)
@@ -168,7 +206,8 @@ def test_errors(run) -> None:
     assert failed(run("none.py")) == "daedal: none.py cannot be read: there is no such file\n"
     assert "none.mlir cannot be read" in failed(run("none.mlir"))
     Path("empty.py").write_text("x = 1\n")
-    assert "empty.py must have a function with @daedal.kernel, but has none" in failed(run("empty.py"))
+    wanted = "empty.py must have a function with @daedal.kernel, or a module `model` with its `inputs`, but has none"
+    assert wanted in failed(run("empty.py"))
     Path("wrong.py").write_text("x = 1 / 0\n")
     assert "wrong.py cannot be run: ZeroDivisionError: division by zero" in failed(run("wrong.py"))
     Path("exit.py").write_text("import sys\nsys.exit(3)\n")
@@ -177,7 +216,6 @@ def test_errors(run) -> None:
     line = HEAD.count("\n") + 4
     assert f"while.py:{line}: `while True:`: `while` has no place in the machine" in failed(run("while.py"))
     assert "standard input cannot be read" in failed(run("-", stdin="func.func @f("))
-    assert "level must be one of scf, slc" in failed(run("pooled.py", "--shape", "D=4", "--emit", "emb"))
     assert "is not one of" in failed(run("pooled.py", "--emit", "llvm"), 2)
 
 
