@@ -37,7 +37,7 @@ def lane_board() -> tuple[str, dict[str, Any]]:
     from litex.soc.interconnect.csr import CSR, CSRStatus, CSRStorage
     from migen import If, Signal
 
-    from daedal.hw.boards.generate import _quiet_litex, _undated
+    from daedal.hw.boards.generate import _plain, _quiet_litex
     from daedal.hw.boards.host_link import SerialLink
     from daedal.hw.boards.simulated import PINS, SimulatedClocks, SimulatedPlatform, simulated_memory
     from daedal.hw.boards.soc import sdram_description
@@ -95,7 +95,7 @@ def lane_board() -> tuple[str, dict[str, Any]]:
     with _quiet_litex():
         soc = Board()
         soc.finalize()
-        text = _undated(str(soc.platform.get_verilog(soc, name="lane_board")))
+        text = _plain(str(soc.platform.get_verilog(soc, name="lane_board")))
         found = json.loads(get_csr_json(soc.csr_regions, soc.constants, soc.mem_regions))
     ram = found["memories"]["main_ram"]
     description = {

@@ -88,11 +88,14 @@ def test_what_is_done_is_not_done_again(bench: Bench) -> None:
 
 
 def test_steps_that_are_kept_keep_their_seconds(bench: Bench) -> None:
-    first, second = (bench.build() for _ in range(2))
-    kept = [(report["steps"]["synthesise"], report["steps"]["route"]) for report in (first, second)]
-    assert kept[0] == kept[1]
-    assert all(seconds > 0 for seconds in kept[0])
+    first = bench.build()
     assert set(first["steps"]) == {"generate", "synthesise", "route", "pack"}
+    done = list(bench.folder.rglob(bitstream.DONE))
+    assert len(done) == 2
+    for path in done:
+        path.write_text("7.5\n")
+    second = bench.build()
+    assert (second["steps"]["synthesise"], second["steps"]["route"]) == (7.5, 7.5)
     assert first["seconds"] == round(sum(first["steps"].values()), 1)
 
 
