@@ -81,6 +81,22 @@ def twice(out: f32[V, D], x: f32[N, D], y: f32[V, D], pointers: i32[V + 1], colu
             out[v, d] = row[d]
 
 
+@daedal.kernel
+def beside_sigmoid(
+    out: f32[V, D], x: f32[N, D], y: f32[V, D], pointers: i32[V + 1], columns: i32[E], more: f32[N], z: f32[N]
+):
+    for v in range(V):
+        row = daedal.zeros(D)
+        for e in range(pointers[v], pointers[v + 1]):
+            s = daedal.dot(x[columns[e], :], y[v, :])
+            for d in range(D):
+                row[d] += s * x[columns[e], d]
+        for d in range(D):
+            out[v, d] = row[d]
+    for n in range(N):
+        more[n] = daedal.sigmoid(z[n])
+
+
 KERNELS = (weighted, rectified, onto, shifted, twice)
 KEPT = (weighted, rectified, onto, twice)
 """What a machine that keeps rows overlaps."""
@@ -176,6 +192,19 @@ def test_room_for_few_rows(small: daedal.Device, kernel: Any, width: int, rng: n
     executable = run(small, kernel, arguments(rng, width))
     room = small.config.kept_beats // -(-width // small.config.lanes)
     assert keeps(executable) == (kernel in KEPT and room > 1)
+
+
+def test_constants_do_not_rotate(device: daedal.Device, rng: np.random.Generator) -> None:
+    """Constants of another loop that fill the scalar registers, those that rotate among them."""
+    out, x, *others = arguments(rng, 64)
+    more, z = np.zeros(len(x), np.float32), floats(rng, len(x))
+    given = [out, x, *others, more, z]
+    wanted = expected(weighted, *given[:5])
+    executable = daedal.compile(beside_sigmoid, given, device=device)
+    executable(*given)
+    assert same_bits(out, wanted)
+    assert same_bits(more, numpy_sigmoid(z))
+    assert "rotate_scalars" not in executable.asm()
 
 
 def test_both_ways_give_the_same_bits(device: daedal.Device, rng: np.random.Generator) -> None:

@@ -132,9 +132,10 @@ class ExecuteCode:
     def _is_alone(self, token: int, end: int) -> bool:
         """Whether nothing runs between the iterations of a callback's loop, and between the last one and its end."""
         loop = self._loop(token)
+        others = [event for number, event in self.events.items() if number not in (token, end)]
         return not any(
-            number not in (token, end) and _is_within(event, loop) and event.event.data != "begin"
-            for number, event in self.events.items()
+            _is_within(event, loop) and (event.parent_op() is not loop or event.event.data != "begin")
+            for event in others
         )
 
     def _fits(self, codes: dict[int, Code]) -> bool:

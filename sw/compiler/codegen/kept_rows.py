@@ -90,7 +90,8 @@ class KeptRows:
     def parts(self, iteration: Code) -> Parts | None:
         """The parts of the callback of an iteration; None if it is not one of those that this is about."""
         reductions = [n for n, code in enumerate(iteration) if mode(code) is Mode.REDUCE]
-        if len(reductions) != 1 or not self.config.kept_beats:
+        constants_rotate = self.constants > self.config.scalars - self.config.rotating_scalars
+        if len(reductions) != 1 or not self.config.kept_beats or constants_rotate:
             return None
         first, second = iteration[: reductions[0] + 1], iteration[reductions[0] + 1 :]
         weight, row = number(first[-1], "destination"), self._row(first, second)
