@@ -45,6 +45,9 @@ class MemorySpec:
         meanwhile. There is no pause if ``pause_after`` is left out; a ``pause`` that is left out has no end.
     seed
         Start of the random numbers. Given, or with ``stall``, ports of ``ideal`` overtake each other at random as well.
+    mixed
+        1 unless given: the machine is told that the memory loses no time between reads and writes. 0: that it does, so
+        reads wait for writes as with a DRAM.
     checks
         1: the SDRAM model checks the timing of every command, and a violation ends the simulation.
     """
@@ -56,6 +59,7 @@ class MemorySpec:
     pause_after: int | None = None
     pause: int | None = None
     seed: int | None = None
+    mixed: int = 1
     checks: int = 0
 
     def __post_init__(self) -> None:
@@ -75,9 +79,9 @@ class MemorySpec:
             raise ValueError(f"pause must come with pause_after, not alone as {self.pause!r}")
         if self.seed is not None and not 0 <= self.seed < 1 << 32:
             raise ValueError(f"seed must be from 0 to {(1 << 32) - 1}, not {self.seed!r}")
-
-        if self.checks not in (0, 1):
-            raise ValueError(f"checks must be 0 or 1, not {self.checks!r}")
+        for name in ("mixed", "checks"):
+            if getattr(self, name) not in (0, 1):
+                raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)!r}")
 
     @property
     def random(self) -> bool:
@@ -126,5 +130,6 @@ _OPTIONS: dict[str, Callable[[str], int | float]] = {
     "pause_after": int,
     "pause": int,
     "seed": int,
+    "mixed": int,
 }
 _DRAM_OPTIONS: dict[str, Callable[[str], int | float]] = {"stall": float, "seed": int, "checks": int}

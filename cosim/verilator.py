@@ -47,6 +47,8 @@ class VerilatorTarget:
         verilog = core_verilog(config) if wave is None else traced_verilog(core_verilog(config))
         library = build_harness(verilog, config, top=TOP, trace=wave is not None)
         self._harness = Harness(library, memory_bytes, spec, dram)
+        self.mixed = spec.dram is None and bool(spec.mixed)
+        """Whether reads and writes may be mixed: the memory loses no time between them."""
         self.dram = None if spec.dram is None else spec.model
         """Name of the DRAM behind the core, if there is one."""
         self.memory_settings = spec.settings(config.ports)

@@ -105,8 +105,11 @@ class Config:
         Banks of the DRAM (a power of two from 1 to 16, no fewer than ports: port ``p`` has the banks that are ``p``
         modulo ``ports``), and bytes of a page of one of them (a power of two from 64 to 8192). Together they are the
         superblock, inside of which mapping classes move addresses.
+    write_burst
+        Lines of the longest write burst.
     write_batch
-        Full lines gathered before a write burst starts.
+        Lines gathered before they are written, all of them together. Reads wait meanwhile, since a DRAM loses a
+        dozen cycles whenever it turns from one to the other (unless CONTROL says ``mixed``).
     launches
         Entries of the launch queue.
     watchdog
@@ -147,7 +150,8 @@ class Config:
     port_outstanding: int = 16
     banks: int = 8
     page_bytes: int = 2048
-    write_batch: int = 16
+    write_burst: int = 16
+    write_batch: int = 1000
     launches: int = 4
     watchdog: int = 1 << 16
 
@@ -182,6 +186,8 @@ class Config:
             raise ValueError(f"store_beats must be at least 2 * register_beats, not {self.store_beats!r}")
         if self.lookahead_lines < 2 * self.lookahead_burst:
             raise ValueError(f"lookahead_lines must be at least 2 * lookahead_burst, not {self.lookahead_lines!r}")
+        if self.write_batch < self.write_burst:
+            raise ValueError(f"write_batch must be at least write_burst, {self.write_burst}, not {self.write_batch!r}")
         self._check_contexts()
         self._check_scalars()
         if self.banks < self.ports:
@@ -289,7 +295,8 @@ _RANGES = (
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
     2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
     ("random_outstanding", 2, 64), ("port_requests", 2, 64), ("port_outstanding", 2, 64), ("banks", 1, 16),
-    ("page_bytes", SMALLEST_GRANULE, 8192), ("write_batch", 1, MAX_BURST), ("launches", 4, 16),
+    ("page_bytes", SMALLEST_GRANULE, 8192), ("write_burst", 1, MAX_BURST),
+    ("write_batch", 1, 4072), ("launches", 4, 16),
     ("watchdog", 256, 1 << 24),
 )  # fmt: skip
 _POWERS_OF_TWO = (
@@ -312,7 +319,8 @@ PRESETS = {
     "edge": replace(
         _DDR3, name="edge", ports=2, vector_beats=64, reorder_beats=64, token_depth=16, scalar_depth=16,
         store_address_depth=16, register_beats=16, kept_beats=0, store_beats=32, lookahead_lines=16, lookahead_burst=4,
-        random_outstanding=4, port_requests=4, port_outstanding=8, write_batch=4,
+        random_outstanding=4, port_requests=4, port_outstanding=8, write_burst=4,
+        write_batch=488,
     ),
     "wide": replace(_DDR3, name="wide", bus_bytes=64, lanes=16, lookahead_lines=32, page_bytes=8192),
     "minimum": Config(
@@ -320,7 +328,7 @@ PRESETS = {
         random_loads=(1, 1), alus=(2, 1), shifters=(False, False), arguments=16, steps=2, callbacks=4,
         instructions=6, lengths=2, vector_registers=3, register_beats=4, vector_beats=32, reorder_beats=32,
         token_depth=2, scalar_depth=2, store_address_depth=2, store_beats=8, lookahead_lines=2, lookahead_burst=1,
-        random_outstanding=2, port_requests=2, port_outstanding=2, write_batch=1,
+        random_outstanding=2, port_requests=2, port_outstanding=2, write_burst=1, write_batch=8,
     ),
 }  # fmt: skip
 """The named configurations: ``ddr3`` (16-byte bus, 8 ports, 256-beat budget), ``edge`` (2 ports, small queues),

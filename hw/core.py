@@ -176,7 +176,7 @@ class Core(wiring.Component):
         connect(m, self.loader.requests, self.merge.first)
         connect(m, self.access.requests, self.merge.second)
         connect(m, self.merge.o, self.fabric.requests)
-        m.d.comb += self.fabric.older.eq(self.controller.side)
+        m.d.comb += [self.fabric.older.eq(self.controller.side), self.fabric.hold.eq(self.store.hold & ~self.port.mixed)]
         for unit in (self.loader, self.access, self.vectors):
             m.d.comb += [
                 unit.returns.valid.eq(self.fabric.returns.valid),

@@ -64,6 +64,8 @@ class EmulatorTarget:
     def __init__(self, config: Config, memory_bytes: int = 1 << 30, *, trace: bool = False) -> None:
         self.config = config
         self.memory_bytes = memory_bytes
+        self.mixed = True
+        """There is no time here that a memory could lose."""
         self._library = _library()
         values = c_header.config_values(config)
         self._machine: int | None = self._library.emulator_open((ctypes.c_int64 * len(values))(*values), memory_bytes)

@@ -23,7 +23,7 @@ std::uint32_t Machine::read(std::uint32_t address) const {
     case Register::IDENTITY: return IDENTITY;
     case Register::REVISION: return REVISION;
     case Register::CONFIG_HASH: return core_.config.hash;
-    case Register::CONTROL: return Control{0, interrupt_enable_, 0}.encode();
+    case Register::CONTROL: return Control{0, interrupt_enable_, mixed_, 0}.encode();
     case Register::STATUS: return Status{busy_, faulted_, overflow_, 0, queue_.size(), 0}.encode();
     case Register::LAUNCH_LOW: return launch_low_;
     case Register::LAUNCH_HIGH: return launch_high_;
@@ -38,6 +38,7 @@ void Machine::write(std::uint32_t address, std::uint32_t value) {
   switch (address) {
     case Register::CONTROL:
       interrupt_enable_ = Control::decode(value).interrupt_enable;
+      mixed_ = Control::decode(value).mixed;
       if (Control::decode(value).reset) reset();
       break;
     case Register::LAUNCH_LOW: launch_low_ = value; break;

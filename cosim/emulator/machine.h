@@ -40,7 +40,7 @@ class Machine {
   std::deque<std::uint64_t> queue_;
   std::vector<std::uint64_t> arguments_;
   std::uint32_t launch_low_ = 0, launch_high_ = 0, completed_ = 0;
-  bool interrupt_enable_ = false, interrupt_ = false, overflow_ = false;
+  bool interrupt_enable_ = false, mixed_ = false, interrupt_ = false, overflow_ = false;
   bool busy_ = false, faulted_ = false, ended_ = false;
   std::uint64_t cause_ = Cause::NONE;
   // The launch in work.

@@ -62,7 +62,8 @@ CONFIG = Config(
     name="ecpix5", ports=4, levels=3, registers=5, sequential_loads=(2, 2, 1), random_loads=(1, 1, 0), alus=(2, 2, 1),
     shifters=(False, False, False), steps=8, instructions=32, lengths=4, vector_registers=4, register_beats=32,
     vector_beats=128, reorder_beats=128, token_depth=64, scalar_depth=16, store_address_depth=16, store_beats=64,
-    lookahead_lines=32, lookahead_burst=4, random_outstanding=8, port_requests=4, port_outstanding=8, write_batch=8,
+    lookahead_lines=32, lookahead_burst=4, random_outstanding=8, port_requests=4, port_outstanding=8, write_burst=8,
+    write_batch=488,
 )  # fmt: skip
 """Four lanes and four ports; three levels, no interleaving, no scalars: half of what the preset ``ddr3`` takes."""
 

@@ -54,7 +54,7 @@ BOARD = Board(
         random_loads=(1, 1), alus=(2, 1), shifters=(False, False), arguments=16, steps=2, callbacks=4,
         instructions=6, lengths=2, vector_registers=3, register_beats=16, vector_beats=32, reorder_beats=32,
         token_depth=8, scalar_depth=2, store_address_depth=8, store_beats=32, lookahead_lines=4, lookahead_burst=2,
-        random_outstanding=2, port_requests=2, port_outstanding=2, banks=4, page_bytes=1024, write_batch=1,
+        random_outstanding=2, port_requests=2, port_outstanding=2, banks=4, page_bytes=1024, write_burst=8, write_batch=488,
     ),
     clock_hz=INPUT_HZ,
     core_hz=INPUT_HZ,

@@ -45,7 +45,7 @@ BOARD = Board(
         random_loads=(1, 1, 0), alus=(2, 2, 1), shifters=(False, False, False), steps=8, instructions=32, lengths=4,
         vector_registers=4, register_beats=32, vector_beats=128, reorder_beats=128, token_depth=64, scalar_depth=16,
         store_address_depth=16, store_beats=64, lookahead_lines=16, lookahead_burst=4, random_outstanding=4,
-        port_requests=4, port_outstanding=4, banks=4, page_bytes=1024, write_batch=8,
+        port_requests=4, port_outstanding=4, banks=4, page_bytes=1024, write_burst=8, write_batch=488,
     ),
     clock_hz=50e6,
     core_hz=25e6,

@@ -37,6 +37,8 @@ class ControlPort(wiring.Component):
     ended : ``In(1)``
         Strobe: a launch has ended; sets INTERRUPT.
     interrupt : ``Out(1)``
+    mixed : ``Out(1)``
+        Of CONTROL.
     """
 
     def __init__(self, config: Config) -> None:
@@ -55,6 +57,7 @@ class ControlPort(wiring.Component):
                 "completed": In(32),
                 "ended": In(1),
                 "interrupt": Out(1),
+                "mixed": Out(1),
             }
         )
 
@@ -100,7 +103,7 @@ class ControlPort(wiring.Component):
                     m.d.sync += self._pending.eq(0)
             with m.Case(Register.CONTROL.value):
                 control = Control(data)
-                m.d.sync += self._enabled.eq(control.interrupt_enable)
+                m.d.sync += [self._enabled.eq(control.interrupt_enable), self.mixed.eq(control.mixed)]
                 with m.If(control.reset):
                     m.d.sync += [self.reset_request.eq(1), self._overflow.eq(0)]
 
@@ -114,6 +117,7 @@ class ControlPort(wiring.Component):
             status.queued.eq(self.queued),
             control.reset.eq(self.reset_request),
             control.interrupt_enable.eq(self._enabled),
+            control.mixed.eq(self.mixed),
         ]
         values = {
             Register.IDENTITY: IDENTITY,

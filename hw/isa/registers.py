@@ -67,7 +67,10 @@ class Control(data.Struct):
     """Written as 1: drain the memory ports, forget queued launches and clear a fault. Reads as 1 until that is done."""
     interrupt_enable: 1
     """Lets INTERRUPT drive the interrupt pin."""
-    reserved: 30
+    mixed: 1
+    """Reads go on while a batch of lines is written, instead of waiting for its end: for a memory that loses no time
+    when it turns from one to the other. DRAM does."""
+    reserved: 29
     """Write 0."""
 
 

@@ -24,6 +24,8 @@ class ReadFabric(wiring.Component):
     -------
     requests : ``In(stream.Signature(read_request_layout(config)))``
         Bursts to read.
+    hold : ``In(1)``
+        Begin no bursts for now, see ``ReadPort``.
     returns : ``Out(ReturnBus(config))``
         Beats; those of one request in order, those of requests to different ports in any order. For the vector
         queues the slot counts up from beat to beat, modulo ``vector_beats``.
@@ -44,6 +46,7 @@ class ReadFabric(wiring.Component):
         super().__init__(
             {
                 "requests": In(stream.Signature(read_request_layout(config))),
+                "hold": In(1),
                 "returns": Out(ReturnBus(config)),
                 **{f"read{n}": Out(ReadMaster(config)) for n in range(config.ports)},
                 "idle": Out(2),
@@ -69,6 +72,7 @@ class ReadFabric(wiring.Component):
             connect(m, getattr(steer, f"o{number}"), port.requests)
             connect(m, port.bus, flipped(getattr(self, f"read{number}")))
             connect(m, port.beats, getattr(collect, f"i{number}"))
+            m.d.comb += port.hold.eq(self.hold)
         m.d.comb += [
             align.i.eq(collect.o),
             align.valid.eq(collect.valid),

@@ -33,13 +33,16 @@ class ReadPort(wiring.Component):
     """Queues requests, issues one burst for each, and tells which burst a returning beat is of.
 
     One request and one beat per cycle; up to ``port_requests`` requests waiting and ``port_outstanding`` bursts
-    in flight. A request is on the bus two cycles after it was taken if nothing is before it; beats are passed on
+    in flight. In a cycle with ``hold`` no burst is begun; one that waits for its handshake goes on waiting. A request
+    is on the bus two cycles after it was taken if nothing is before it; beats are passed on
     in the same cycle.
 
     Members
     -------
     requests : ``In(stream.Signature(read_request_layout(config)))``
         Bursts to read, at memory addresses; the mapping class above them comes back with the beats.
+    hold : ``In(1)``
+        Ask for nothing new.
     bus : ``Out(ReadMaster(config))``
         The memory port.
     beats : ``Out(stream.Signature(port_beat_layout(config)))``
@@ -50,6 +53,7 @@ class ReadPort(wiring.Component):
         super().__init__(
             {
                 "requests": In(stream.Signature(read_request_layout(config))),
+                "hold": In(1),
                 "bus": Out(ReadMaster(config)),
                 "beats": Out(stream.Signature(port_beat_layout(config))),
             }
@@ -62,15 +66,17 @@ class ReadPort(wiring.Component):
         m.submodules.waiting = waiting = Queue(read_request_layout(config), depth=config.port_requests)
         m.submodules.flying = flying = Queue(burst_layout(config), depth=config.port_outstanding)
         connect(m, flipped(self.requests), waiting.i)
-        request = waiting.o.payload
+        request, go, asked = waiting.o.payload, Signal(), Signal()
+        m.d.sync += asked.eq(bus.arvalid & ~bus.arready)
         m.d.comb += [
+            go.eq(flying.i.ready & (~self.hold | asked)),
             bus.araddr.eq(request.address[:MEMORY_BITS]),
             bus.arlen.eq(request.beats - 1),
             bus.arsize.eq(beat_size(config)),
             bus.arburst.eq(Burst.INCR),
-            bus.arvalid.eq(waiting.o.valid & flying.i.ready),
-            waiting.o.ready.eq(bus.arready & flying.i.ready),
-            flying.i.valid.eq(waiting.o.valid & bus.arready),
+            bus.arvalid.eq(waiting.o.valid & go),
+            waiting.o.ready.eq(bus.arready & go),
+            flying.i.valid.eq(waiting.o.valid & bus.arready & go),
             flying.i.payload.address.eq(request.address),
             flying.i.payload.tag.eq(request.tag),
         ]

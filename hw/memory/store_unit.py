@@ -14,9 +14,6 @@ from daedal.hw.memory.line_merger import LineMerger
 from daedal.hw.memory.row_reader import RowReader
 from daedal.hw.memory.write_batcher import WriteBatcher
 
-PATIENCE = 64
-"""Cycles without new data after which what is gathered is written."""
-
 
 class StoreUnit(wiring.Component):
     """Writes rows to any address that is a multiple of an element, merged into lines and lines into bursts.
@@ -36,9 +33,11 @@ class StoreUnit(wiring.Component):
         Rows from the execute unit, and from the store stream for addresses with ``stream``.
     write : ``Out(WriteMaster(config))``
         The memory port.
+    hold : ``Out(1)``
+        A batch of lines is being written: reads are to wait.
     flush : ``In(1)``
         No more addresses will come for now: when none is left and its row complete, write what is gathered. So
-        it may be on while rows are still coming. Without it that happens after ``PATIENCE`` idle cycles.
+        it may be on while rows are still coming. Without it lines are written a batch at a time.
     halt : ``In(1)``
         Take no new work, finish the bursts that have been started.
     taking : ``Out(1)``
@@ -63,6 +62,7 @@ class StoreUnit(wiring.Component):
                 "data": In(beat_stream(config)),
                 "stream_data": In(beat_stream(config)),
                 "write": Out(WriteMaster(config)),
+                "hold": Out(1),
                 "flush": In(1),
                 "halt": In(1),
                 "taking": Out(1),
@@ -92,6 +92,7 @@ class StoreUnit(wiring.Component):
             line_valid.eq(merger.line_valid),
         ]
         m.d.comb += [
+            release.eq(self.flush & ~(self.addresses.valid | rows.active)),
             rows.go.eq(batcher.room & ~self.halt & ~self.fault.valid),
             merger.piece.eq(rows.piece),
             merger.valid.eq(rows.valid),
@@ -102,25 +103,15 @@ class StoreUnit(wiring.Component):
             batcher.halt.eq(self.halt | self.fault.valid),
             self.taking.eq(rows.active),
             self.idle.eq(~rows.active & merger.empty & ~line_valid & batcher.empty),
+            self.hold.eq(batcher.hold),
             self.quiet.eq(batcher.quiet),
             self.acknowledged.eq(batcher.acknowledged),
             self.line.eq(batcher.written),
         ]
         strobed = sum((bit for bit in self.write.wstrb[::ELEMENT_BYTES]), Const(0, 1))
         m.d.comb += self.bytes.eq(Mux(self.line, strobed << exact_log2(ELEMENT_BYTES), 0))
-        self._decide_release(m, rows, release)
         self._report(m, rows, batcher)
         return m
-
-    def _decide_release(self, m: Module, rows: RowReader, release: Signal) -> None:
-        """Flushed with nothing left to do, or no new data for long."""
-        waited = Signal(range(PATIENCE + 1))
-        with m.If(rows.valid):
-            m.d.sync += waited.eq(0)
-        with m.Elif(waited != PATIENCE):
-            m.d.sync += waited.eq(waited + 1)
-        left = self.addresses.valid | rows.active
-        m.d.comb += release.eq((self.flush & ~left) | (waited == PATIENCE))
 
     def _report(self, m: Module, rows: RowReader, batcher: WriteBatcher) -> None:
         fault, error = self.fault.fault, program_value(batcher.error_address, self._config)

@@ -5,20 +5,24 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
+from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.memory.axi import BOUNDARY, WriteMaster
 from daedal.hw.memory.store_layouts import burst_layout, line_layout
 from daedal.hw.memory.write_port import WritePort
 from daedal.hw.queues.queue import Queue
 
-LINES = 4 * MAX_BURST
-"""Lines that can be gathered."""
-
-BURSTS = 2 * MAX_BURST
-"""Bursts that can wait."""
-
 MARGIN = 12
 """Lines that may still come after ``room`` has fallen: the pipeline in front holds no more."""
+
+
+def lines_held(config: Config) -> int:
+    """Lines that can be held: a power of two, with room for a batch and what still comes while it is begun."""
+    return 1 << (config.write_batch + 2 * MARGIN - 1).bit_length()
+
+
+def bursts_held(config: Config) -> int:
+    """Bursts that can wait; when there are nearly so many, they are written."""
+    return max(lines_held(config) // 2, 2 * MARGIN)
 
 
 class WriteBatcher(wiring.Component):
@@ -39,6 +43,9 @@ class WriteBatcher(wiring.Component):
         Start no more bursts.
     write : ``Out(WriteMaster(config))``
         The memory port.
+    hold : ``Out(1)``
+        Reads are to wait: a batch is being written, or is not yet acknowledged. All that it takes is here, so nothing
+        that this waits for waits for a read.
     empty : ``Out(1)``
         Nothing is here and everything is acknowledged.
     quiet, acknowledged, written, error, error_address
@@ -54,6 +61,7 @@ class WriteBatcher(wiring.Component):
                 "release": In(1),
                 "halt": In(1),
                 "write": Out(WriteMaster(config)),
+                "hold": Out(1),
                 "empty": Out(1),
                 "quiet": Out(1),
                 "acknowledged": Out(1),
@@ -68,8 +76,9 @@ class WriteBatcher(wiring.Component):
         m = Module()
         config = self._config
         words = data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.line_elements})
-        m.submodules.lines = lines = Queue(words, depth=LINES)
-        m.submodules.bursts = bursts = Queue(burst_layout(config), depth=BURSTS)
+        most_lines, most_bursts = lines_held(config), bursts_held(config)
+        m.submodules.lines = lines = Queue(words, depth=most_lines)
+        m.submodules.bursts = bursts = Queue(burst_layout(config), depth=most_bursts)
         m.submodules.run = run = _Run(config)
         m.submodules.port = port = WritePort(config)
         drain = Signal()
@@ -90,7 +99,8 @@ class WriteBatcher(wiring.Component):
         connect(m, port.write, flipped(self.write))
         for name in ("quiet", "acknowledged", "written", "error", "error_address"):
             m.d.comb += getattr(self, name).eq(getattr(port, name))
-        m.d.sync += self.room.eq((lines.level < LINES - MARGIN) & (bursts.level < BURSTS - MARGIN))
+        m.d.comb += self.hold.eq(((drain & bursts.o.valid) | ~port.quiet) & ~self.halt)
+        m.d.sync += self.room.eq((lines.level < most_lines - MARGIN) & (bursts.level < most_bursts - MARGIN))
         with m.If((lines.level >= config.write_batch) | self.release | ~self.room):
             m.d.sync += drain.eq(1)
         with m.Elif(bursts.level == 0):
@@ -126,7 +136,7 @@ class _Run(wiring.Component):
         full, joins = Signal(), Signal()
         m.d.comb += [
             burst.eq(run),
-            full.eq(run.beats == self._config.write_batch),
+            full.eq(run.beats == self._config.write_burst),
             joins.eq(~self.empty & ~full & (self.line == next_line) & self.line[:page].any()),
             self.empty.eq(run.beats == 0),
             self.o.valid.eq(~self.empty & Mux(self.valid, ~joins, full | self.release)),

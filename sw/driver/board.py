@@ -37,6 +37,8 @@ class BoardTarget:
 
     def __init__(self, bridge: Bridge, description: dict[str, Any], config: Config) -> None:
         self.memory_bytes: int = description["memory"]["size"]
+        self.mixed = description["sdram"] is None
+        """Whether memory is on the chip: it loses no time between reads and writes."""
         self._memory, self._registers = description["memory"]["base"], description["registers"]["base"]
         self.link = link = CheckedLink(bridge)
         Registers(self).check(config)

@@ -31,8 +31,8 @@ class Registers:
         return unpack(Status, self.read(Register.STATUS))
 
     def set_control(self, **members: Any) -> None:
-        """Write CONTROL with these members, the others 0."""
-        self.write(Register.CONTROL, pack(Control, members))
+        """Write CONTROL with these members and what the target's memory wants, the others 0."""
+        self.write(Register.CONTROL, pack(Control, {"mixed": int(self._target.mixed), **members}))
 
     def check(self, config: Config) -> None:
         """Raise ConfigMismatch unless this is a machine of ours with exactly this configuration."""

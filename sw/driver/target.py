@@ -10,6 +10,8 @@ class Target(Protocol):
 
     memory_bytes: int
     """Size of the device's memory, bytes; it starts at address 0."""
+    mixed: bool
+    """Whether the memory loses no time when it turns from reads to writes; DRAM does."""
 
     def csr_read(self, address: int, /) -> int:
         """The 32-bit register at this byte address."""

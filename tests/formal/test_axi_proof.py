@@ -23,7 +23,7 @@ from tests.formal.narrow import TINY, narrow
 from tests.formal.prover import Result, examine, within
 from tests.formal.streams import inputs
 
-CONFIG = narrow(**{**vars(TINY), "write_batch": 2})
+CONFIG = narrow(**{**vars(TINY), "write_burst": 2, "write_batch": 2})
 LINE_BITS = exact_log2(CONFIG.bus_bytes)
 COUNT = 4
 LINE_NUMBER_BITS = 11
@@ -117,8 +117,11 @@ class Asks(Elaboratable):
             m.d.comb += Assume(~request.address[:LINE_BITS].any())
         owed = Signal(3)
         m.d.sync += owed.eq(owed + (unit.requests.valid & unit.requests.ready) - (bus.arvalid & bus.arready))
+        offered = Signal()
+        m.d.sync += offered.eq(bus.arvalid & ~bus.arready)
         with m.If(bus.arvalid):
             m.d.comb += [
+                Assert(offered | ~unit.hold, "a burst is begun while reads are held back"),
                 Assert(owed != 0, "a burst that nobody asked for"),
                 Assert(bus.arlen + self._fault < MAX_BURST),
                 Assert(legal_burst(bus.araddr[LINE_BITS:], bus.arlen + 1)),
@@ -214,7 +217,7 @@ class Writes(Elaboratable):
     def _addresses(self, m: Module, bus: Any) -> None:
         with m.If(bus.awvalid):
             m.d.comb += [
-                Assert(bus.awlen < CONFIG.write_batch),
+                Assert(bus.awlen < CONFIG.write_burst),
                 Assert(legal_burst(bus.awaddr[LINE_BITS:], bus.awlen + 1)),
                 Assert(~bus.awaddr[:LINE_BITS].any()),
                 Assert((bus.awburst == Burst.INCR) & (bus.awsize == beat_size(CONFIG)) & (bus.awid == 0)),
@@ -233,8 +236,9 @@ class Writes(Elaboratable):
 
 
 def prove_writes(monkeypatch, *, fault: bool = False) -> Result:
-    for name, value in (("LINES", 6), ("BURSTS", 6), ("MARGIN", 3)):
-        monkeypatch.setattr(write_batcher, name, value)
+    for name in ("lines_held", "bursts_held"):
+        monkeypatch.setattr(write_batcher, name, lambda _: 6)
+    monkeypatch.setattr(write_batcher, "MARGIN", 3)
     spec = Writes(fault=fault)
     return examine(spec, spec.ports, 11, goals=["done"])
 

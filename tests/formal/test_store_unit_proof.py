@@ -13,7 +13,7 @@ from tests.formal.narrow import TINY, narrow
 from tests.formal.prover import Result, examine
 from tests.formal.streams import StreamContract, channels, inputs
 
-CONFIG = narrow(**{**vars(TINY), "write_batch": 1})
+CONFIG = narrow(**{**vars(TINY), "write_burst": 1, "write_batch": 1})
 LINE_BITS, ELEMENT_BITS = exact_log2(CONFIG.bus_bytes), exact_log2(ELEMENT_BYTES)
 PLACE_BITS = 3
 """Element numbers that rows begin at: four lines of two elements."""
@@ -118,8 +118,8 @@ DEPTH = 14
 
 
 def prove(monkeypatch: pytest.MonkeyPatch, depth: int, fault: str = "") -> Result:
-    for name, value in (("LINES", 16), ("BURSTS", 16)):
-        monkeypatch.setattr(write_batcher, name, value)
+    for name in ("lines_held", "bursts_held"):
+        monkeypatch.setattr(write_batcher, name, lambda _: 16)
     spec = Spec(fault)
     return examine(spec, spec.ports, depth, goals=[] if fault else ["twice"])
 

@@ -11,7 +11,7 @@ SMALL = Config(
     vector_registers=3, register_beats=128, vector_beats=32, reorder_beats=40, token_depth=3, scalar_depth=5,
     store_address_depth=2, store_beats=260, lookahead_lines=8, lookahead_burst=2, random_outstanding=3, scalars=3,
     kept_beats=5,
-    port_requests=2, port_outstanding=3, banks=4, page_bytes=128, write_batch=3, watchdog=2048,
+    port_requests=2, port_outstanding=3, banks=4, page_bytes=128, write_burst=3, write_batch=5, watchdog=2048,
 )  # fmt: skip
 """Little of everything, half a line of lanes; rows can be longer than the vector queues, and hangs are noticed soon."""
 
@@ -31,7 +31,7 @@ LEAST = Config(
     instructions=4,
     lengths=1, vector_registers=2, register_beats=4, vector_beats=32, reorder_beats=32, token_depth=2, scalar_depth=2,
     store_address_depth=2, store_beats=8, lookahead_lines=2, lookahead_burst=1, random_outstanding=2, port_requests=2,
-    port_outstanding=2, banks=1, page_bytes=64, write_batch=1, watchdog=256,
+    port_outstanding=2, banks=1, page_bytes=64, write_burst=1, write_batch=1, watchdog=256,
 )  # fmt: skip
 
 KNOWN = RTL | {config.name: config for config in (WIDE, LEAST)}

@@ -15,6 +15,7 @@ class FakeTarget:
 
     def __init__(self, config: Config, memory_bytes: int = 1 << 20) -> None:
         self.memory_bytes = memory_bytes
+        self.mixed = False
         self.memory = bytearray(memory_bytes)
         self.outcome: dict[str, Any] = {"state": State.DONE}
         self.counters: dict[Counter, int] = {}

@@ -10,6 +10,9 @@ READ_PORTS = "tests/unit/memory/test_fabric.py::test_fabric[edge]"
 
 plant = area("rtl_memory", STORE, STORE_WIDE)
 
+AXI = "tests/formal/test_axi_proof.py::test_read_bursts_are_those_asked_for"
+CONTRACT = "tests/formal/test_stream_contract.py"
+
 FAULTS = [
     plant("line-lost", "lost strobe", HERE + "line_merger.py", "other | again | (merge & crosses) | let_go)",
           "other | (merge & crosses) | let_go)", "the second part of a piece that crosses lines is lost"),
@@ -27,8 +30,8 @@ FAULTS = [
           "lines are let go as soon as nothing comes: short rows do not merge"),
     plant("rotate-right", "wrong direction", HERE + "line_merger.py", "rotated.rotate_left(32 << step)",
           "rotated.rotate_right(32 << step)", "rows are rotated the wrong way"),
-    plant("room-overestimated", "off by one", HERE + "write_batcher.py", "lines.level < LINES - MARGIN",
-          "lines.level <= LINES", "lines are taken until the queue overflows"),
+    plant("room-overestimated", "off by one", HERE + "write_batcher.py", "lines.level < most_lines - MARGIN",
+          "lines.level <= most_lines", "lines are taken until the queue overflows"),
     plant("runs-over-gaps", "wrong condition", HERE + "write_batcher.py",
           "Mux(self.valid, ~joins, full | self.release)", "Mux(self.valid, 0, full | self.release)",
           "a line that does not follow on is put into the burst"),
@@ -59,8 +62,8 @@ FAULTS = [
     plant("rready-always", "dropped ready", HERE + "read_port.py", "bus.rready.eq(beats.ready & flying.o.valid)",
           "bus.rready.eq(flying.o.valid)", "beats are taken that cannot be passed on",
           READ, READ_PORTS),
-    plant("arvalid-waits", "protocol", HERE + "read_port.py", "bus.arvalid.eq(waiting.o.valid & flying.i.ready)",
-          "bus.arvalid.eq(waiting.o.valid)", "more reads are asked for than may be outstanding",
+    plant("arvalid-waits", "protocol", HERE + "read_port.py", "go.eq(flying.i.ready & (~self.hold | asked))",
+          "go.eq(~self.hold | asked)", "more reads are asked for than may be outstanding",
           READ),
     plant("framing-bytes", "missing check", HERE + "row_reader.py",
           "(beat.last == row.final) & (beat.bytes == row.beat_bytes)", "beat.last == row.final",
@@ -75,8 +78,16 @@ FAULTS = [
           "a row waits for the other source's beats"),
     plant("only-decerr", "missing case", HERE + "axi.py", "return response[1]", "return response[1] & response[0]",
           "SLVERR is taken for success", STORE, READ),
-    plant("patience", "missing case", HERE + "store_unit.py", "(self.flush & ~left) | (waited == PATIENCE)",
-          "self.flush & ~left", "without flush nothing is ever released"),
+    plant("flush-tears", "wrong condition", HERE + "store_unit.py",
+          "release.eq(self.flush & ~(self.addresses.valid | rows.active))", "release.eq(self.flush)",
+          "flush lets go of lines while rows that touch them are still to come"),
+    plant("hold-ends-early", "wrong condition", HERE + "write_batcher.py",
+          "(drain & bursts.o.valid) | ~port.quiet", "drain & bursts.o.valid",
+          "reads go on while the last lines of a batch are written"),
+    plant("hold-ignored", "missing check", HERE + "read_port.py", "(~self.hold | asked)", "1",
+          "reads do not wait for writes", AXI),
+    plant("hold-drops-valid", "protocol", HERE + "read_port.py", "(~self.hold | asked)", "~self.hold",
+          "arvalid falls before it was taken", CONTRACT),
     plant("framing-queue", "swapped operands", HERE + "store_unit.py",
           "Mux(rows.misframed_stream, Queue.STREAM, Queue.STORE_DATA)",
           "Mux(rows.misframed_stream, Queue.STORE_DATA, Queue.STREAM)",

@@ -136,6 +136,27 @@ async def everything_returns(dut, idle, pause):
     assert not dut.error.value
 
 
+@cocotb.test()
+async def reads_are_held_back(dut):
+    """While ``hold`` is on no burst is begun; what was asked for before comes back, and the rest afterwards."""
+    bench = Bench(dut)
+    bench.slaves(pause=0.5)
+    await start(dut)
+    task = bench.source.start(bench.request() for _ in range(80))
+    offered = [False] * bench.config.ports
+    while not task.done() or any(bench.expected):
+        held = bench.random.random() < 0.3
+        dut.hold.value = held
+        for _ in range(bench.random.randrange(1, 40)):
+            await RisingEdge(dut.clk)
+            for port in range(bench.config.ports):
+                valid, ready = (bool(getattr(dut, f"read{port}__ar{name}").value) for name in ("valid", "ready"))
+                assert offered[port] or not (held and valid), f"port {port} begins a burst while reads are held back"
+                assert valid or not offered[port], f"port {port} takes a burst back"
+                offered[port] = valid and not ready
+    await bench.finish()
+
+
 async def rate(dut, requests: list[dict[str, Any]], bench: Bench) -> float:
     """Beats per cycle over all requests, without the latency."""
     latency = 30

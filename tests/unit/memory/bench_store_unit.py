@@ -9,6 +9,7 @@ from cocotb.triggers import RisingEdge
 from daedal.hw.interfaces import beat_layout, fault_layout, store_address_layout
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.mapping import CLASSES, PLAIN, in_class, memory_address
+from daedal.hw.memory.write_batcher import MARGIN, bursts_held, lines_held
 from tests.unit.harness import bench_config
 from tests.unit.memories import Target, write_slave
 from tests.unit.streams import Source, count_cycles, decode, reset, start, watch_handshake
@@ -84,10 +85,10 @@ class Bench:
 
         return cocotb.start_soon(all_())
 
-    async def finish(self, *, flush: bool = True, cycles: int = 20_000) -> None:
+    async def finish(self, *, cycles: int = 20_000) -> None:
         """Wait until the unit is idle; memory must be like the picture."""
         await RisingEdge(self.dut.clk)
-        self.dut.flush.value = flush
+        self.dut.flush.value = 1
         for _ in range(cycles):
             await RisingEdge(self.dut.clk)
             if self.dut.idle.value:
@@ -99,7 +100,7 @@ class Bench:
         assert self.acknowledged == len(self.bursts)
         assert self.lines == sum(beats for _, beats in self.bursts)
         for address, beats in self.bursts:
-            assert beats <= self.config.write_batch
+            assert beats <= self.config.write_burst
             page = min(4096, self.config.page_bytes)
             assert address // page == (address + beats * self.config.bus_bytes - 1) // page
         assert self.most_missing <= 2, "a burst was announced before its lines were there"
@@ -130,7 +131,7 @@ async def any_row_anywhere(dut, idle, pause):
         rows.append((in_class(address, mapping), size))
         address += size
     await bench.send(rows, streams=0.3)
-    await bench.finish(flush=not idle)
+    await bench.finish()
 
 
 @cocotb.test()
@@ -156,7 +157,7 @@ async def short_rows_are_merged(dut, elements):
     await bench.finish()
     assert bench.lines == -(-count * size // bus)
     pages = -(-bench.lines * bench.config.bus_bytes // bench.config.page_bytes)  # a burst ends with its page
-    assert len(bench.bursts) <= -(-bench.lines // bench.config.write_batch) + 1 + pages
+    assert len(bench.bursts) <= -(-bench.lines // bench.config.write_burst) + 1 + pages
     beats = -(-size // bus)
     assert cycles <= 2 * count * beats + 8, f"{cycles} cycles for {count} rows"
 
@@ -168,15 +169,43 @@ async def long_aligned_rows_at_full_rate(dut, mapping):
     bench = Bench(dut, slave=False)
     perfect_memory(dut)
     await start(dut)
-    size = 256
-    rows = range(1024 * bench.config.bus_bytes // 2 // size)
-    task = bench.send([(in_class(n * size, mapping), size) for n in rows])
+    size, bus = 256, bench.config.bus_bytes
+    count = 3 * lines_held(bench.config) * bus // size
+    task = bench.send([(in_class(n * size % SIZE, mapping), size) for n in range(count)])
     cycles = await count_cycles(dut, task)
     assert bench.beats / cycles >= 0.97, f"{bench.beats} beats in {cycles} cycles"
     dut.flush.value = 1
-    for _ in range(120):
+    for _ in range(lines_held(bench.config) + 120):
         await RisingEdge(dut.clk)
     assert bench.lines == bench.beats
+
+
+@cocotb.test()
+async def lines_go_out_together(dut):
+    """Nothing is written before there is a batch; from then on reads are held back until all is acknowledged."""
+    bench = Bench(dut, slave=False)
+    perfect_memory(dut)
+    await start(dut)
+    bus, batch = bench.config.bus_bytes, bench.config.write_batch
+    few = min(batch, bursts_held(bench.config) - MARGIN) // 2
+    await bench.send([(2 * n * bus, bus) for n in range(few)])
+    for _ in range(300):
+        await RisingEdge(dut.clk)
+        assert not dut.hold.value and not dut.write__awvalid.value, "a line is written alone"
+    await bench.send([(4096 + n * bus, bus) for n in range(2 * batch)])
+    held = 0
+    for _ in range(4 * batch + 300):
+        await RisingEdge(dut.clk)
+        held += int(dut.hold.value)
+        writing = dut.write__awvalid.value or dut.write__wvalid.value or not dut.quiet.value
+        assert dut.hold.value or not writing, "reads may go while lines are written"
+    assert not dut.hold.value and dut.quiet.value and bench.lines >= batch
+    assert held <= bench.lines + 40, f"reads waited {held} cycles for {bench.lines} lines"
+    dut.halt.value = 1
+    dut.flush.value = 1
+    for _ in range(20):
+        await RisingEdge(dut.clk)
+        assert not dut.hold.value, "held back while nothing is written"
 
 
 @cocotb.test()
