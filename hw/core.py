@@ -176,7 +176,7 @@ class Core(wiring.Component):
         connect(m, self.loader.requests, self.merge.first)
         connect(m, self.access.requests, self.merge.second)
         connect(m, self.merge.o, self.fabric.requests)
-        m.d.comb += [self.fabric.older.eq(self.controller.side), self.fabric.hold.eq(self.store.hold & ~self.port.mixed)]
+        m.d.comb += [self.fabric.older.eq(self.controller.side), self.fabric.hold.eq(self.store.hold)]
         for unit in (self.loader, self.access, self.vectors):
             m.d.comb += [
                 unit.returns.valid.eq(self.fabric.returns.valid),
@@ -206,6 +206,7 @@ class Core(wiring.Component):
             self.execute.side.eq(controller.execute_side),
             self.execute.launch.eq(controller.flip),
             self.store.halt.eq(self.halt),
+            self.store.mixed.eq(port.mixed),
             self.store.flush.eq(~controller.open | self.all_sent),
             controller.begin.eq(loader.begin),
             controller.loader_side.eq(loader.side),

@@ -68,8 +68,8 @@ class Control(data.Struct):
     interrupt_enable: 1
     """Lets INTERRUPT drive the interrupt pin."""
     mixed: 1
-    """Reads go on while a batch of lines is written, instead of waiting for its end: for a memory that loses no time
-    when it turns from one to the other. DRAM does."""
+    """Memory loses no time when it turns from reads to writes. Otherwise lines are written a batch at a time, and reads
+    wait meanwhile: for DRAM."""
     reserved: 29
     """Write 0."""
 

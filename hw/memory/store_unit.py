@@ -35,6 +35,8 @@ class StoreUnit(wiring.Component):
         The memory port.
     hold : ``Out(1)``
         A batch of lines is being written: reads are to wait.
+    mixed : ``In(1)``
+        Memory loses no time between reads and writes: write as soon as there is a burst, hold no reads back.
     flush : ``In(1)``
         No more addresses will come for now: when none is left and its row complete, write what is gathered. So
         it may be on while rows are still coming. Without it lines are written a batch at a time.
@@ -63,6 +65,7 @@ class StoreUnit(wiring.Component):
                 "stream_data": In(beat_stream(config)),
                 "write": Out(WriteMaster(config)),
                 "hold": Out(1),
+                "mixed": In(1),
                 "flush": In(1),
                 "halt": In(1),
                 "taking": Out(1),
@@ -100,6 +103,7 @@ class StoreUnit(wiring.Component):
             batcher.line.eq(line),
             batcher.valid.eq(line_valid),
             batcher.release.eq(release & merger.empty & ~line_valid),
+            batcher.mixed.eq(self.mixed),
             batcher.halt.eq(self.halt | self.fault.valid),
             self.taking.eq(rows.active),
             self.idle.eq(~rows.active & merger.empty & ~line_valid & batcher.empty),

@@ -26,7 +26,7 @@ def bursts_held(config: Config) -> int:
 
 
 class WriteBatcher(wiring.Component):
-    """Gathers lines, and when there are ``write_batch`` of them writes what it has, in bursts.
+    """Gathers lines, and when there is a batch of them (``write_batch``) writes what it has, in bursts.
 
     Takes and writes a line per cycle. Lines of one mapping class that follow each other in memory make one burst of at
     most ``write_batch`` lines that crosses neither 4 KiB nor a page. A burst starts when all its lines are here.
@@ -39,6 +39,8 @@ class WriteBatcher(wiring.Component):
         There is room for more than ``MARGIN`` lines.
     release : ``In(1)``
         Write what is here, do not wait for more.
+    mixed : ``In(1)``
+        Memory loses no time between reads and writes: write as soon as there is a burst, hold no reads back.
     halt : ``In(1)``
         Start no more bursts.
     write : ``Out(WriteMaster(config))``
@@ -59,6 +61,7 @@ class WriteBatcher(wiring.Component):
                 "valid": In(1),
                 "room": Out(1, init=1),
                 "release": In(1),
+                "mixed": In(1),
                 "halt": In(1),
                 "write": Out(WriteMaster(config)),
                 "hold": Out(1),
@@ -99,9 +102,10 @@ class WriteBatcher(wiring.Component):
         connect(m, port.write, flipped(self.write))
         for name in ("quiet", "acknowledged", "written", "error", "error_address"):
             m.d.comb += getattr(self, name).eq(getattr(port, name))
-        m.d.comb += self.hold.eq(((drain & bursts.o.valid) | ~port.quiet) & ~self.halt)
+        m.d.comb += self.hold.eq(((drain & bursts.o.valid) | ~port.quiet) & ~self.halt & ~self.mixed)
         m.d.sync += self.room.eq((lines.level < most_lines - MARGIN) & (bursts.level < most_bursts - MARGIN))
-        with m.If((lines.level >= config.write_batch) | self.release | ~self.room):
+        enough = Mux(self.mixed, config.write_burst, config.write_batch)
+        with m.If((lines.level >= enough) | self.release | ~self.room):
             m.d.sync += drain.eq(1)
         with m.Elif(bursts.level == 0):
             m.d.sync += drain.eq(0)

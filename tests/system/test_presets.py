@@ -1,0 +1,59 @@
+"""The sweep of a preset's sizes."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from bench import presets
+from bench.pages import END
+from click.testing import CliRunner
+
+from daedal.hw.config import Config
+
+
+def test_every_variant_is_a_machine_that_differs_in_its_size():
+    found = list(presets.variants(Config.preset("ddr3"), tuple(presets.SIZES)))
+    assert found[0].config == Config.preset("ddr3")
+    assert {variant.size for variant in found[1:]} == set(presets.SIZES)
+    assert len({variant.config.hash for variant in found}) == len(found)
+    assert len(found) == 1 + sum(map(len, presets.SIZES.values())), "all values are legal, and none is the preset's"
+
+
+def test_variants_that_are_not_legal_are_left_out():
+    edge = Config.preset("edge")
+    values = [variant.value for variant in presets.variants(edge, ["ports"])]
+    assert values == ["", "4"], "edge has two ports already"
+    one_bank = replace(edge, ports=1, banks=1, name="one bank")
+    assert len(list(presets.variants(one_bank, ["ports"]))) == 1
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cycles(variant: presets.Variant, memory: str, workloads: list[str], **_: Any) -> dict[str, Any]:
+        taken = 1000 + 16 * (8 - variant.config.ports)
+        return {"size": variant.size, "value": variant.value, "verdict": "", **dict.fromkeys(workloads, taken)}
+
+    monkeypatch.setattr(presets, "measured", cycles)
+
+
+@pytest.mark.usefixtures("fake")
+def test_the_table_says_how_many_cycles_more(tmp_path, monkeypatch):
+    page = tmp_path / "memory.md"
+    page.write_text(f"before\n{presets.BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    monkeypatch.setattr(presets, "PAGE", page)
+    file = tmp_path / "presets.json"
+    arguments = ["--size", "ports", "--workload", "rm1", "--json", str(file), "--page"]
+    result = CliRunner().invoke(presets.main, arguments)
+    assert result.exit_code == 0, result.output
+    assert [row["rm1"] for row in json.loads(file.read_text(encoding="utf-8"))["rows"]] == [1000, 1096, 1064]
+    text = page.read_text(encoding="utf-8")
+    assert "| ports | 2 | +9.6% |" in text and "rm1 1,000" in text and "old" not in text
+    assert text.startswith("before") and text.endswith("after\n")
+
+
+def test_a_wrong_result_is_an_error(monkeypatch):
+    monkeypatch.setattr(presets, "measured", lambda variant, *_, **__: {
+        "size": variant.size, "value": variant.value, "rm1": 5, "verdict": "rm1: not PyTorch's"})  # fmt: skip
+    result = CliRunner().invoke(presets.main, ["--size", "ports", "--workload", "rm1"])
+    assert result.exit_code == 1 and "not PyTorch's" in result.output
