@@ -143,8 +143,8 @@ class Config:
     scalar_depth: int = 256
     store_address_depth: int = 64
     store_beats: int = 128
-    lookahead_lines: int = 64
-    lookahead_burst: int = 8
+    lookahead_lines: int = 128
+    lookahead_burst: int = 16
     random_outstanding: int = 16
     port_requests: int = 8
     port_outstanding: int = 16
@@ -319,10 +319,9 @@ PRESETS = {
     "edge": replace(
         _DDR3, name="edge", ports=2, vector_beats=64, reorder_beats=64, token_depth=16, scalar_depth=16,
         store_address_depth=16, register_beats=16, kept_beats=0, store_beats=32, lookahead_lines=16, lookahead_burst=4,
-        random_outstanding=4, port_requests=4, port_outstanding=8, write_burst=4,
-        write_batch=488,
+        random_outstanding=4, port_requests=4, port_outstanding=8, write_burst=4, write_batch=488,
     ),
-    "wide": replace(_DDR3, name="wide", bus_bytes=64, lanes=16, lookahead_lines=32, page_bytes=8192),
+    "wide": replace(_DDR3, name="wide", bus_bytes=64, lanes=16, lookahead_lines=64, page_bytes=8192),
     "minimum": Config(
         name="minimum", bus_bytes=8, lanes=1, ports=1, levels=2, registers=4, sequential_loads=(1, 1),
         random_loads=(1, 1), alus=(2, 1), shifters=(False, False), arguments=16, steps=2, callbacks=4,
