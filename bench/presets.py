@@ -21,12 +21,12 @@ from daedal.measure.workloads import WORKLOADS
 
 SIZES: Mapping[str, Sequence[Mapping[str, int]]] = {
     "ports": ({"ports": 4},),
-    "reorder budget": tuple({"vector_beats": beats, "reorder_beats": beats} for beats in (128, 512)),
+    "reorder budget": tuple({"vector_beats": beats, "reorder_beats": beats} for beats in (128, 256)),
     "queue of a port": tuple({"port_requests": depth} for depth in (4, 16)),
     "bursts in flight": tuple({"port_outstanding": depth} for depth in (8,)),
     "index look-ahead": tuple({"lookahead_lines": lines, "lookahead_burst": burst}
                               for lines, burst in ((16, 4), (32, 8), (64, 8))),
-    "write batch": tuple({"write_batch": lines} for lines in (16, 232, 488, 2024)),
+    "write batch": tuple({"write_batch": lines} for lines in (16, 232, 1000)),
 }  # fmt: skip
 """What is changed, in the words of the table, and the fields' other values."""
 

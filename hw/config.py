@@ -137,8 +137,8 @@ class Config:
     register_beats: int = 64
     scalars: int = 0
     kept_beats: int = 0
-    vector_beats: int = 256
-    reorder_beats: int = 256
+    vector_beats: int = 512
+    reorder_beats: int = 512
     token_depth: int = 256
     scalar_depth: int = 256
     store_address_depth: int = 64
@@ -151,7 +151,7 @@ class Config:
     banks: int = 8
     page_bytes: int = 2048
     write_burst: int = 16
-    write_batch: int = 1000
+    write_batch: int = 2024
     launches: int = 4
     watchdog: int = 1 << 16
 
@@ -321,7 +321,10 @@ PRESETS = {
         store_address_depth=16, register_beats=16, kept_beats=0, store_beats=32, lookahead_lines=16, lookahead_burst=4,
         random_outstanding=4, port_requests=4, port_outstanding=8, write_burst=4, write_batch=488,
     ),
-    "wide": replace(_DDR3, name="wide", bus_bytes=64, lanes=16, lookahead_lines=64, page_bytes=8192),
+    "wide": replace(
+        _DDR3, name="wide", bus_bytes=64, lanes=16, vector_beats=256, reorder_beats=256, lookahead_lines=64,
+        page_bytes=8192, write_batch=1000,
+    ),
     "minimum": Config(
         name="minimum", bus_bytes=8, lanes=1, ports=1, levels=2, registers=4, sequential_loads=(1, 1),
         random_loads=(1, 1), alus=(2, 1), shifters=(False, False), arguments=16, steps=2, callbacks=4,
@@ -330,7 +333,7 @@ PRESETS = {
         random_outstanding=2, port_requests=2, port_outstanding=2, write_burst=1, write_batch=8,
     ),
 }  # fmt: skip
-"""The named configurations: ``ddr3`` (16-byte bus, 8 ports, 256-beat budget), ``edge`` (2 ports, small queues),
+"""The named configurations: ``ddr3`` (16-byte bus, 8 ports, 512-beat budget), ``edge`` (2 ports, small queues),
 ``wide`` (64-byte bus, 16 lanes) and ``minimum`` (1 port, 1 lane on an 8-byte bus, 2 levels, the shortest queues there
 can be, and of everything else just what embedding bags and gathers need).
 """

@@ -135,8 +135,11 @@ async def any_row_anywhere(dut, idle, pause):
 
 
 @cocotb.test()
-async def flush_may_be_on_all_the_time(dut):
+@cocotb.parametrize(idle=[0.0, 0.8])
+async def flush_may_be_on_all_the_time(dut, idle):
+    """It tears no lines, however slowly the data of rows that were announced come."""
     bench = Bench(dut)
+    bench.data.idle = idle
     await start(dut)
     dut.flush.value = 1
     await bench.send([(8 * n, 8) for n in range(40)])
