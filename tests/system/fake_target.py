@@ -22,6 +22,8 @@ class FakeTarget:
         self.counted_values: dict[str, int] | None = None
         self.on_wait: Callable[[], bool] | None = None
         self.resets = 0
+        self.control = Control.from_bits(0)
+        """What was last written to CONTROL."""
         self.stuck_reset = False
         self.closed = False
         self.registers = dict.fromkeys(Register, 0)
@@ -38,8 +40,8 @@ class FakeTarget:
     def csr_write(self, address: int, value: int) -> None:
         register = Register(address)
         if register is Register.CONTROL:
-            control = Control.from_bits(value)
-            self.resets += control.reset
+            self.control = Control.from_bits(value)
+            self.resets += self.control.reset
             self.registers[register] = int(self.stuck_reset)
         elif register is Register.INTERRUPT:
             self.registers[register] = 0

@@ -15,7 +15,7 @@ from daedal.driver.registers import Registers
 from daedal.hw.config import PRESETS, Config
 from daedal.hw.isa.launch import Cause, Counter, Queue, State
 from daedal.hw.isa.program import Program
-from daedal.hw.isa.registers import Register
+from daedal.hw.isa.registers import Control, Register
 from tests.system.fake_target import FakeTarget
 
 CONFIG = Config.preset("edge")
@@ -31,6 +31,20 @@ def target():
 def dev(target):
     with Device(target, CONFIG) as device:
         yield device
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_the_machine_is_told_whether_memory_loses_time_between_reads_and_writes(target, mixed):
+    target.mixed = mixed
+    with Device(target, CONFIG) as device:
+        assert target.control.mixed == mixed
+        target.outcome = {"state": State.FAULTED, "cause": Cause.PROGRAM}
+        with pytest.raises(daedal.errors.ProgramError):
+            device.launch(PROGRAM, [])
+        target.control = Control.from_bits(0)
+        target.outcome = {"state": State.DONE}
+        device.launch(PROGRAM, [])
+        assert target.control.mixed == mixed, "after a reset it is told again"
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,21 @@ def test_interrupt_stays_until_cleared_and_only_shows_if_enabled():
     run(bench)
 
 
+def test_mixed_is_off_until_written_and_stays_through_a_reset():
+    async def bench(ctx, dut, host):
+        assert ctx.get(dut.mixed) == 0
+        await host.write(Register.CONTROL, pack(Control, {"mixed": 1, "reset": 1}))
+        ctx.set(dut.reset_done, 1)
+        await ctx.tick()
+        ctx.set(dut.reset_done, 0)
+        assert ctx.get(dut.mixed) == 1
+        assert unpack(Control, await host.read(Register.CONTROL))["mixed"] == 1
+        await host.write(Register.CONTROL, 0)
+        assert ctx.get(dut.mixed) == 0
+
+    run(bench)
+
+
 def test_reset_reads_as_one_until_done():
     async def bench(ctx, dut, host):
         await host.write(Register.CONTROL, 0b01)
