@@ -38,13 +38,11 @@ def test_the_machine_is_told_whether_memory_loses_time_between_reads_and_writes(
     target.mixed = mixed
     with Device(target, CONFIG) as device:
         assert target.control.mixed == mixed
-        target.outcome = {"state": State.FAULTED, "cause": Cause.PROGRAM}
-        with pytest.raises(daedal.errors.ProgramError):
-            device.launch(PROGRAM, [])
         target.control = Control.from_bits(0)
-        target.outcome = {"state": State.DONE}
-        device.launch(PROGRAM, [])
-        assert target.control.mixed == mixed, "after a reset it is told again"
+        target.outcome = {"state": State.FAULTED, "cause": Cause.PROGRAM, "nest": 1, "level": 2}
+        with pytest.raises(daedal.errors.ProgramError):
+            device.run(PROGRAM)
+        assert target.control.mixed == mixed, "it is told again after a reset"
 
 
 @pytest.mark.parametrize(
