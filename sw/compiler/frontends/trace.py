@@ -44,7 +44,7 @@ def trace(module: nn.Module | ExportedProgram, example_inputs: Sequence[Any]) ->
         try:
             return _symbolic(module, example_inputs)
         except Exception:
-            first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            first = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
             raise UnsupportedOperation(f"{type(module).__name__} cannot be traced: {first}") from error
 
 
