@@ -2,7 +2,7 @@
 
 import copy
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,16 +15,9 @@ from torch.nn import functional
 
 import daedal
 from tests.system.compiler_support import ddr3, device, same_bits, wild_table
+from tests.system.dynamo_support import fresh
 
-__all__ = ["ddr3", "device"]
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    """Nothing that another test has compiled."""
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
+__all__ = ["ddr3", "device", "fresh"]
 
 
 class Recommender(nn.Module):
