@@ -10,6 +10,7 @@ from torch import Tensor, fx
 
 from daedal.compiler.bag_lists import Member
 from daedal.compiler.frontends.calls import NEEDS_GRADIENT, BagCall, Call
+from daedal.compiler.frontends.effects import has_effects
 from daedal.compiler.frontends.groups import Group, Join
 from daedal.compiler.frontends.inputs import Request, request_of
 from daedal.compiler.frontends.pooled_lookups import PooledCall
@@ -204,6 +205,8 @@ class Schedule:
         if node._erased or node.users or node.op not in ("call_function", "call_method", "get_attr"):
             return
         if node.op != "get_attr" and name_of(node) not in _DROPPED and node not in self._pooled:
+            return
+        if has_effects(node):
             return
         inputs = node.all_input_nodes
         self._graph.erase_node(node)

@@ -99,7 +99,7 @@ def _wrapped(indices: Tensor, rows: int) -> Tensor:
     """Indices of which negative ones count from the end; those out of range stay so."""
     if not indices.numel() or int(indices.min()) >= 0:
         return indices
-    return torch.where(indices < 0, indices + rows, indices)
+    return torch.where((indices < 0) & (indices >= -rows), indices + rows, indices)
 
 
 def column_of(name: str, keys: Tensor, width: int) -> Tensor:
