@@ -158,8 +158,12 @@ class Executable:
         return Work(call, group, submitted.settle, self._refuse, self._prepare, again)
 
     def prepare(self, inputs: Sequence[Any]) -> None:
-        """Compile what a call with inputs like these needs, without running it on the device."""
-        self._evaluate(inputs, Work(self._dry_run, self._dry_run_group, lambda: None, self._refuse))
+        """Compile what a call with inputs like these needs, without running it on the device.
+
+        What PyTorch runs between the device's operations is run, on zeros; what it changes is changed back.
+        """
+        work = Work(self._dry_run, self._dry_run_group, lambda: None, self._refuse, rehearses=True)
+        self._evaluate(inputs, work)
 
     def _refuse(self, call: Call, sources: Sequence[Any], error: UnsupportedOperation) -> Tensor:
         """What becomes of an operation that the machine cannot do: embeddings give no result, others are PyTorch's."""

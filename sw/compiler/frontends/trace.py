@@ -79,9 +79,19 @@ def _quiet(name: str) -> Iterator[None]:
 
 
 def _symbolic(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
-    tracer = _Tracer()
-    names = list(inspect.signature(module.forward).parameters)
-    is_simple = isinstance(module, OPERATIONS)
-    absent = {} if is_simple else dict.fromkeys(names[len(example_inputs) :])
-    graph = tracer.trace(module, absent or None)
+    fixed = {} if isinstance(module, OPERATIONS) else _fixed(module, example_inputs)
+    graph = _Tracer().trace(module, fixed or None)
     return fx.GraphModule(module, graph, type(module).__name__)
+
+
+def _fixed(module: nn.Module, example_inputs: Sequence[Any]) -> dict[str, Any]:
+    """Inputs that a trace is for one value of, which its graph checks: defaults, and what conditions may depend on."""
+    fixed: dict[str, Any] = {}
+    for position, (name, parameter) in enumerate(inspect.signature(module.forward).parameters.items()):
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            break
+        if position >= len(example_inputs):
+            fixed |= {name: parameter.default} if parameter.default is not parameter.empty else {}
+        elif example_inputs[position] is None or isinstance(example_inputs[position], bool | str):
+            fixed[name] = example_inputs[position]
+    return fixed
