@@ -14,7 +14,12 @@ _UNDECLARED = ("running_mean", "running_var")
 
 
 class _Keeper(TorchDispatchMode):
-    """Keeps what was in the memory of some tensors before an operation changes it."""
+    """Keeps what was in the memory of some tensors before an operation changes it.
+
+    Operations that run a graph, such as ``torch.cond``, are passed on as they are: that graph changes nothing.
+    """
+
+    supports_higher_order_operators = True
 
     def __init__(self, tensors: Iterable[Tensor]) -> None:
         super().__init__()
@@ -22,7 +27,8 @@ class _Keeper(TorchDispatchMode):
         self.kept: dict[int, tuple[torch.UntypedStorage, torch.UntypedStorage]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        for position, parameter in enumerate(func._schema.arguments):
+        schema = getattr(func, "_schema", None)
+        for position, parameter in enumerate(schema.arguments if schema is not None else ()):
             is_written = parameter.alias_info is not None and parameter.alias_info.is_write
             if is_written or parameter.name in _UNDECLARED:
                 value = args[position] if position < len(args) else (kwargs or {}).get(parameter.name)

@@ -2,6 +2,7 @@
 stay."""
 
 import copy
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -303,6 +304,35 @@ def test_compiling_leaves_no_trace(ddr3: daedal.Device) -> None:
             assert same_bits(executable(indices, shown), expected)
     assert torch.equal(shown, others)
     assert all(torch.equal(value, twin.state_dict()[name]) for name, value in module.state_dict().items())
+
+
+def without_gradients(table: nn.Embedding, indices: Tensor) -> Tensor:
+    with torch.no_grad():
+        rows = table(indices) * 2
+    return rows + 1
+
+
+def either(table: nn.Embedding, indices: Tensor) -> Tensor:
+    rows = table(indices)
+    return torch.cond(rows.sum() > 0, lambda x: x * 2, lambda x: x - 1, (rows,))
+
+
+@pytest.mark.parametrize("function", [without_gradients, either])
+def test_operations_that_run_a_graph(function: Callable[..., Tensor], ddr3: daedal.Device) -> None:
+    class Layer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Embedding(9, 8)
+
+        def forward(self, indices: Tensor) -> Tensor:
+            return function(self.table, indices)
+
+    module, indices = Layer(), torch.tensor([1, 2])
+    executable = daedal.compile(module, (indices,), device=ddr3)
+    assert executable.offloaded == ("embedding",)
+    with torch.no_grad():
+        for given in (indices, torch.tensor([5, 3, 8])):
+            assert same_bits(executable(given), module(given))
 
 
 class Batch:

@@ -60,7 +60,8 @@ def _export(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
     leaves = pytree.tree_leaves(example_inputs)
     if any(isinstance(value, torch.Tensor) and value.layout is not torch.strided for value in leaves):
         sizes = None  # PyTorch exports sparse tensors with fixed sizes only: other sizes lead to another trace
-    with warnings.catch_warnings(), _quiet("torch._export.non_strict_utils"):
+    # Without gradients, as it runs: torch.no_grad in the module is then nothing to wrap operations into.
+    with torch.no_grad(), warnings.catch_warnings(), _quiet("torch._export.non_strict_utils"):
         warnings.simplefilter("ignore")
         program = torch.export.export(module, tuple(example_inputs), dynamic_shapes=sizes)
         return program.module()
