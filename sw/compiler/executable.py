@@ -337,6 +337,8 @@ class Executable:
             kernel = self._current.get(name)
             lines.append(line if kernel is None else f"{line}; optimisation level {kernel.optimisation}")
         lines += [f"{name}: in PyTorch, because {reason}" for name, reason in {**self._reasons, **self._left}.items()]
+        eager = self._schedule.eager.items()
+        lines += [f"{name} and what follows: not compiled by PyTorch, because {why}" for name, why in eager]
         programs = {id(kernel): (name, kernel) for name, kernel in reversed(self._current.items())}
         for name, kernel in reversed(programs.values()):
             lines += [f"{name}: {line}" for line in kernel.account]

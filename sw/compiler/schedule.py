@@ -88,8 +88,10 @@ class Schedule:
             if node not in grouped:
                 self._replace_call(node, call)
         self._insert_settling()
+        self.eager: dict[str, str] = {}
+        """What backend ``rest`` could not compile: the first node of each stretch, and the error."""
         if rest != "eager":
-            compile_rest(rest, graph, lambda node: node in self._own)
+            self.eager = compile_rest(rest, graph, lambda node: node in self._own)
         self._graph.lint()
         graph.recompile()
 

@@ -113,6 +113,21 @@ def test_changes_in_place_of_exported_modules(layer: Function, ddr3: daedal.Devi
         assert same_bits(left, right)
 
 
+@pytest.mark.parametrize(
+    "layer", [changed_part, part_changed_later, positional, between_bags, renormalised, renormalised_by_bags]
+)
+def test_changes_in_place_with_another_backend(layer: Function, ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    """AOT autograd cannot take changed views of what has an expression as size: they stay as they are."""
+    inputs = data(rng)
+    ours, theirs = ([each.clone() for each in inputs] for _ in range(2))
+    fast = torch.compile(layer, backend="daedal", dynamic=True, options={"device": ddr3, "backend": "aot_eager"})
+    with torch.no_grad():
+        for left, right in zip((*_listed(fast(*ours)), *ours), (*_listed(layer(*theirs)), *theirs), strict=True):
+            assert torch.equal(left, right)
+    (graph,) = daedal.graphs(ddr3)
+    assert ("not compiled by PyTorch, because RuntimeError" in graph.explain()) == (layer is changed_part)
+
+
 # ------------------------------------------------------------------ states and random numbers
 
 
@@ -221,3 +236,32 @@ def test_an_index_far_below_zero_is_named_as_it_is(ddr3: daedal.Device, rng: np.
     with pytest.raises(daedal.IndexOutOfRange, match=r"index -24 is out of range .* number 1 of the indices"):
         executable(table, torch.tensor([-23, -24, 0]))
     assert same_bits(executable(table, torch.tensor([-23, 22])), table[[0, 22]])
+
+
+def by_destination(table: Tensor, bags: Tensor, ends: Tensor) -> Tensor:
+    return torch.zeros_like(table).index_add(0, ends[1] * 0, table.index_select(0, ends[0]))
+
+
+def by_lengths(table: Tensor, bags: Tensor, ends: Tensor) -> Tensor:
+    return torch.segment_reduce(table.index_select(0, ends[0]), "mean", lengths=torch.tensor([EDGES]))
+
+
+@pytest.mark.parametrize("layer", [by_destination, by_lengths])
+def test_reductions_that_are_too_long_to_count(
+    layer: Function, ddr3: daedal.Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daedal.compiler.frontends.inputs.LONGEST_BAG", EDGES)
+    graph = check(layer, data(rng), ddr3, 0)
+    assert f"a bag must have fewer than {EDGES} rows, not {EDGES}" in graph.explain()
+
+
+def test_sparse_rows_that_are_too_long_to_count(
+    ddr3: daedal.Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, _, _ = data(rng)
+    matrix = torch.ones(4, ROWS).to_sparse_coo()
+    executable = daedal.compile(Layer(torch.sparse.mm), (matrix, table), device=ddr3)
+    for longest, launches in ((1 << 24, 1), (ROWS, 0)):
+        monkeypatch.setattr("daedal.compiler.frontends.inputs.LONGEST_BAG", longest)
+        assert same_bits(executable(matrix, table), torch.sparse.mm(matrix, table))
+        assert executable.stats.launches == launches
