@@ -212,7 +212,7 @@ class Executable:
 
     def _dry_run(self, call: Call, request: Request) -> Tensor:
         self._kernel([call], request.operation)
-        return torch.zeros(request.shape)
+        return torch.zeros(request.shape, dtype=torch.float32)
 
     def _start(self, call: Call, request: Request) -> tuple[Tensor, Pending]:
         """Submit one operation; the tensor that its result will be in."""
@@ -263,7 +263,7 @@ class Executable:
             if kernel is None:
                 values |= {member.node: self._dry_run(member.call, member.request) for member in plan.members}
             else:
-                zeros = {result.node: torch.zeros(result.shape) for result in plan.results}
+                zeros = {result.node: torch.zeros(result.shape, dtype=torch.float32) for result in plan.results}
                 values |= _with_parts(plan, zeros, lambda: None)
         return values
 

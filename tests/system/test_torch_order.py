@@ -1,6 +1,6 @@
 """What PyTorch does between operations of the device: changes in place, states, random numbers, results in ``out``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from torch.nn import functional
 
 import daedal
 from daedal.compiler.dynamo import CompiledGraph
+from daedal.compiler.frontends.pooled_lookups import _is_so, adds_in_blocks
 from tests.system.compiler_support import ddr3, same_bits, wild_table
 from tests.system.dynamo_support import Layer, fresh
 
@@ -265,3 +266,32 @@ def test_sparse_rows_that_are_too_long_to_count(
         monkeypatch.setattr("daedal.compiler.frontends.inputs.LONGEST_BAG", longest)
         assert same_bits(executable(matrix, table), torch.sparse.mm(matrix, table))
         assert executable.stats.launches == launches
+
+
+@pytest.fixture
+def double() -> Iterator[None]:
+    """Other floats than the machine's, unless one says which."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+@pytest.mark.usefixtures("double")
+def test_other_floats_by_default(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    table, bags, _ = data(rng)
+
+    def layer(table: Tensor, bags: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        first, second = bag(bags, table), functional.embedding(bags, table).sum(1)
+        return first @ table.T, second, functional.embedding(bags, table) @ table.T
+
+    executable = daedal.compile(Layer(layer), (table, bags), device=ddr3)
+    for found, expected in zip(executable(table, bags), layer(table, bags), strict=True):
+        assert same_bits(found, expected)
+    assert executable.stats.launches == 3
+    _is_so.cache_clear()
+    try:
+        lengths = [length for length in range(1, 33) if adds_in_blocks(length, WIDTH)]
+    finally:
+        _is_so.cache_clear()
+    torch.set_default_dtype(torch.float32)
+    assert lengths == [length for length in range(1, 33) if adds_in_blocks(length, WIDTH)]
