@@ -243,6 +243,7 @@ def test_another_backend_for_the_rest(ddr3: daedal.Device, rng: np.random.Genera
             torch.testing.assert_close(fast(*inputs), model(*inputs))
     (graph,) = daedal.graphs(ddr3)
     assert bag_nodes(graph) == 3 and graph.stats.launches == 1
+    assert "not compiled by PyTorch" not in graph.explain(), graph.explain()
     assert graph.executable is not None and graph.executable.code.count("daedal_rest_") >= 2
     assert "linear(" not in graph.executable.code
 
