@@ -86,8 +86,8 @@ def config() -> Config:
 def compiled(target: str, wave: Path | None = None) -> Example:
     """Run the example on a target; without a waveform there are no rows."""
     bag, inputs = module()
-    options = {"memory": MEMORY, "memory_bytes": 1 << 20, "wave": None if wave is None else str(wave)}
-    with daedal.Device.open(target, config(), **options) as device:  # type: ignore[arg-type]
+    shown = None if wave is None else str(wave)
+    with daedal.Device.open(target, config(), MEMORY, memory_bytes=1 << 20, wave=shown) as device:
         exe = daedal.compile(bag, inputs, device=device)
         result = exe(*inputs)
         scf, asm = exe.ir("scf"), exe.asm()
@@ -132,7 +132,8 @@ def _columns(signals: Signals) -> Iterator[tuple[str, list[str]]]:
 
 
 def _name(signals: Signals, path: str, value: int) -> str:
-    names = signals.names.get(tuple(path.rsplit(".", 1)))  # type: ignore[arg-type]
+    place, _, signal = path.rpartition(".")
+    names = signals.names.get((place, signal))
     return str(value) if names is None else dict(names.values).get(value, str(value))
 
 

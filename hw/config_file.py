@@ -1,4 +1,4 @@
-"""Configurations from files: JSON or TOML tables of ``Config`` fields."""
+"""Configurations from files: JSON or TOML tables of ``Config`` fields, and those that builds leave."""
 
 import json
 import re
@@ -15,6 +15,10 @@ from daedal.hw.config import MAX_LEVELS, PRESETS, Config
 BASE = "base"
 """Key of a file that names the preset whose values hold for the fields not given; ``ddr3`` without it."""
 
+HASH = "hash"
+"""Key of what a build writes: the configuration's hash."""
+
+_FIELDS = tuple(field.name for field in fields(Config))
 _PER_LEVEL = frozenset(name for name, value in asdict(Config()).items() if isinstance(value, tuple))
 
 
@@ -40,13 +44,32 @@ def read_config(path: Path) -> Config:
     base = table.pop(BASE, Config().name)
     if base not in PRESETS:
         raise InvalidConfig(f"{path}: {BASE} must be one of {', '.join(PRESETS)}, not {base!r}")
-    known = {field.name for field in fields(Config)}
     values = {**asdict(PRESETS[base]), "name": re.sub(r"[^\w.-]", "_", path.stem)}
     for name, value in table.items():
-        if name not in known:
-            raise InvalidConfig(f"{path}: a field must be one of {', '.join([BASE, *sorted(known)])}, not {name!r}")
+        if name not in _FIELDS:
+            raise InvalidConfig(f"{path}: a field must be one of {', '.join([BASE, *sorted(_FIELDS)])}, not {name!r}")
         values[name] = _typed(path, name, value)
     _fit_levels(values, given=table.keys())
+    return _made(path, values)
+
+
+def described_config(table: object, path: Path) -> Config:
+    """The configuration that a build has written into ``path``: every field of ``Config``, and the ``hash`` of them.
+
+    Raises InvalidConfig for anything else, such as what another version of Daedal has written.
+    """
+    if not isinstance(table, dict):
+        raise InvalidConfig(f"{path}: config must be a table of fields, not {table!r}")
+    for names, what in (({*_FIELDS, HASH} - table.keys(), "lacks"), (table.keys() - {*_FIELDS, HASH}, "also has")):
+        if names:
+            raise InvalidConfig(f"{path}: config must have the fields of Config and {HASH}; it {what} {min(names)!r}")
+    config = _made(path, {name: _typed(path, name, table[name]) for name in _FIELDS})
+    if table[HASH] != config.hash:
+        raise InvalidConfig(f"{path}: {HASH} must be {config.hash}, that of the fields, not {table[HASH]!r}")
+    return config
+
+
+def _made(path: Path, values: dict[str, Any]) -> Config:
     try:
         return Config(**values)
     except ValueError as error:

@@ -52,9 +52,8 @@ class Cut:
 def cuts() -> list[Cut]:
     """The configurations, each with less than the one before."""
     own = find_board(BOARD).config
-    memory = {"banks": own.banks, "page_bytes": own.page_bytes}
-    first = replace(find_board("tangnano20k").config, name="cut1", **memory)  # type: ignore[arg-type]
-    second = replace(Config.preset("minimum"), name="cut2", **memory)  # type: ignore[arg-type]
+    first = replace(find_board("tangnano20k").config, name="cut1", banks=own.banks, page_bytes=own.page_bytes)
+    second = replace(Config.preset("minimum"), name="cut2", banks=own.banks, page_bytes=own.page_bytes)
     third = replace(second, name="cut3", random_loads=(0, 0))
     last = replace(own, name="cut5", sequential_loads=(1, 0))
     return [

@@ -5,7 +5,7 @@ Each subcommand is one module of this package, named as the subcommand, with a c
 ``daedal --version`` costs nothing.
 
 Exit status: 0 for success, 1 for an error of Daedal's own (one line on the standard error), 2 for a wrong
-command line.
+command line and for a file that defines something else than the command takes.
 """
 
 from importlib import import_module
@@ -36,14 +36,14 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the subcommand; an error of Daedal's own becomes one line and status 1."""
+        """Run the subcommand; an error of Daedal's own becomes one line and its ``status``, 1 if it has none."""
         try:
             return super().invoke(ctx)
         except DaedalError as error:
             if ctx.params["traceback"]:
                 raise
             click.echo("daedal: " + " ".join(str(error).split()), err=True)
-            ctx.exit(1)
+            ctx.exit(getattr(error, "status", 1))
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

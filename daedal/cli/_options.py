@@ -21,6 +21,12 @@ class FileError(DaedalError):
     """A file named on the command line cannot be read or written."""
 
 
+class InputError(DaedalError):
+    """What a file named on the command line defines is not what the command takes."""
+
+    status = 2
+
+
 def config_option(text: str, *, default: str | None = "ddr3") -> Callable[[F], F]:
     """The option ``--config``: a preset's name or a file; the command gets a ``Config``, or None without a default.
 

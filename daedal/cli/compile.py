@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daedal.cli._options import FileError, config_option, read_bytes, source_name, write_bytes
+from daedal.cli._options import FileError, InputError, config_option, read_bytes, source_name, write_bytes
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import Config
 
 if TYPE_CHECKING:
+    from torch import nn
+    from torch.export import ExportedProgram
+
     from daedal.compiler.kernel import Kernel
     from daedal.compiler.loops.function import KernelFunction
 
@@ -121,14 +124,44 @@ def _node(
 ) -> "tuple[str, Kernel]":
     """An embedding operation of the file's model."""
     import daedal
+    from daedal.errors import DaedalError
 
-    inputs = names["inputs"] if isinstance(names["inputs"], tuple | list) else (names["inputs"],)
+    model, inputs = _model(source, names)
     with daedal.Device.open("emulator", config=config) as device:
-        kernels = daedal.compile(names["model"], tuple(inputs), device=device, bounds=bounds, opt=opt).kernels
+        try:
+            with redirect_stdout(sys.stderr):
+                executable = daedal.compile(model, inputs, device=device, bounds=bounds, opt=opt)
+        except UnsupportedOperation as error:
+            raise InputError(f"{source}: {error}") from error
+        except DaedalError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise InputError(f"{source}: the model cannot be run: {type(error).__name__}: {error}") from error
+    kernels = executable.kernels
+    if not kernels:
+        raise InputError(f"{source}: the model must have an operation that runs on the device. {executable.explain()}")
     node = next(iter(kernels)) if name is None else name
     if node not in kernels:
         raise click.BadParameter(f"the model of {source} has the operations {', '.join(kernels)}, but not {node}")
     return node, kernels[node]
+
+
+def _model(source: str, names: dict[str, Any]) -> "tuple[nn.Module | ExportedProgram, tuple[Any, ...]]":
+    """The file's model and what to call it with; a single tensor is its only input."""
+    from torch import Tensor, nn
+    from torch.export import ExportedProgram
+
+    model, inputs = names["model"], names["inputs"]
+    if not isinstance(model, nn.Module | ExportedProgram):
+        raise InputError(f"{source}: model must be a torch.nn.Module or an ExportedProgram, not {_kind(model)}")
+    if not isinstance(inputs, Tensor | tuple | list):
+        raise InputError(f"{source}: inputs must be a tensor, or a tuple of what the model takes, not {_kind(inputs)}")
+    return model, (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+
+
+def _kind(value: object) -> str:
+    """What a value is, for messages."""
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
 def _names(source: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from daedal.cosim.harness_library import BURST, WRITE_PORT
 from daedal.cosim.litedram import Dram
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.cosim.oracle import oracle_of, requests_of
+from daedal.driver.launcher import Region
 from daedal.driver.record import RECORD_BYTES, Stats
 from daedal.driver.tables import Table
 from daedal.errors import DaedalError
@@ -33,25 +34,23 @@ class Limit:
     in_order: int
 
 
-def launch_bursts(bursts: NDArray[np.void], stats: Stats, config: Config) -> NDArray[np.void]:
-    """The bursts of one launch without those of its completion record, which come last and are no work.
+def launch_bursts(
+    bursts: NDArray[np.void], stats: Stats, config: Config, records: Iterable[Region]
+) -> NDArray[np.void]:
+    """The bursts of one launch, or of several together, without those of their completion records, which are no work.
 
-    Raises TrafficError if their lines are not those that the machine counted.
+    ``records`` is where these are written. Raises TrafficError if the lines are not those that the machine counted.
     """
-    writes = np.flatnonzero(bursts["port"] == WRITE_PORT)
     keep = np.ones(len(bursts), bool)
-    record, lines = RECORD_BYTES // config.bus_bytes, 0
-    for position in writes[::-1]:
-        if lines == record:
-            break
-        keep[position] = False
-        lines += int(bursts["beats"][position])
+    for place, size in records:  # of mapping class PLAIN: memory addresses are the device's
+        keep &= (bursts["port"] != WRITE_PORT) | (bursts["address"] < place) | (bursts["address"] >= place + size)
     kept = bursts[keep]
-    found = lines_of(kept)
-    if lines != record or found != (stats.lines_read, stats.lines_written):
+    found, lines = lines_of(kept), lines_of(bursts[~keep])[1]
+    wanted = stats.launches * RECORD_BYTES // config.bus_bytes
+    if lines != wanted or found != (stats.lines_read, stats.lines_written):
         raise TrafficError(
             f"the memory ports must move {stats.lines_read} lines in and {stats.lines_written} out, as the machine "
-            f"counted, not {found[0]} and {found[1]} (and {lines} of the record's {record}): this is a defect"
+            f"counted, not {found[0]} and {found[1]} (and {lines} of the records' {wanted}): this is a defect"
         )
     return kept
 

@@ -13,7 +13,7 @@ from daedal.cosim.harness_library import BURST
 from daedal.driver.device import Device
 from daedal.driver.record import Stats
 from daedal.errors import DaedalError
-from daedal.hw.config import Config
+from daedal.hw.config import ELEMENT_BYTES, PRESETS, Config
 from daedal.measure.limit import launch_bursts, limit_of, lines_of_tables, lines_per_cycle
 from daedal.measure.workloads import Made, Workload
 from daedal.workloads.runner import first_difference
@@ -23,6 +23,9 @@ Row = dict[str, Any]
 
 FILLER = "filler"
 """The table that stands in front of the others."""
+
+LIST_LEVELS = 3
+"""Loop levels of several tables in one launch: tables, bags, rows."""
 
 PLACES = 64
 """Superblocks by which placements move the tables, at most."""
@@ -61,7 +64,7 @@ class Setting:
 
 @dataclass
 class Run:
-    """What came of a run: its row, the workload's data, the program's text, the bursts of its launch, and the
+    """What came of a run: its row, the workload's data, the program's text, the bursts of its launches, and the
     cycles of the simulation in which it began and ended.
     """
 
@@ -120,10 +123,12 @@ def _on_a_device(run: Run, setting: Setting, wave: str | None) -> None:
         filler = _shift(device, setting)
         executable = compile(made.module, made.inputs, device=device)
         executable.prepare(made.inputs)
+        for name, weight in made.module.named_parameters():  # in front of all arrays, also if there are many launches
+            device.bind_table(name, weight)
         start = target.cycles, target.seconds
         target.record()
         result = executable(*made.inputs)
-        bursts, stats = target.recorded(), executable.stats
+        bursts, stats, records = target.recorded(), executable.stats, device.records
         run.first_cycle, run.last_cycle = start[0], target.cycles
         seconds = target.seconds - start[1]
         speed = (target.cycles - start[0]) / seconds / 1000 if seconds else None
@@ -132,10 +137,10 @@ def _on_a_device(run: Run, setting: Setting, wave: str | None) -> None:
         run.asm = executable.asm()
     with torch.no_grad():
         difference = first_difference(result, made.module(*made.inputs))
-    run.bursts = launch_bursts(bursts, stats, config)
+    run.bursts = launch_bursts(bursts, stats, config, records)
     run.row |= figures(made, stats, setting) | {"sim_kcycles_per_s": speed and round(speed, 1)}
     run.row |= {"row_lines": lines_of_tables(run.bursts, tables, config), "bit_exact": not difference}
-    run.row["verdict"] = verdict(run.row, made, difference, config.bus_bytes)
+    run.row["verdict"] = verdict(run.row, made, difference, config)
 
 
 def _shift(device: Device, setting: Setting) -> object:
@@ -149,7 +154,7 @@ def _shift(device: Device, setting: Setting) -> object:
 
 
 def figures(made: Made, stats: Stats, setting: Setting) -> Row:
-    """Counts and shares of one launch."""
+    """Counts and shares of one launch, or of several together."""
     lines, per_cycle = stats.lines_read + stats.lines_written, lines_per_cycle(setting.memory)
     most = stats.cycles * per_cycle
     return {
@@ -170,14 +175,28 @@ def figures(made: Made, stats: Stats, setting: Setting) -> Row:
     }
 
 
-def verdict(row: Row, made: Made, difference: str, bus_bytes: int) -> str:
-    """What is wrong with a run, or an empty text. Every index must have read its row out of memory."""
+def verdict(row: Row, made: Made, difference: str, config: Config) -> str:
+    """What is wrong with a run, or an empty text.
+
+    Every index must have read its row out of memory: at once, or in as many parts as the execute unit needs for it. A
+    preset for lists of tables must have done all in one launch; other machines may need one for each table.
+    """
     wrong = [f"not PyTorch's: {difference}"] if difference else []
-    if row["rows"] != made.lookups:
-        wrong.append(f"{row['rows']} rows were read for {made.lookups} indices")
-    lines = made.lookups * made.row_lines(bus_bytes)
+    parts = row_parts(made.workload, config)
+    if row["rows"] != made.lookups * len(parts):
+        times = f" of {len(parts)} parts" if len(parts) > 1 else ""
+        wrong.append(f"{row['rows']} rows were read for {made.lookups} indices{times}")
+    lines = made.lookups * sum(-(-part * ELEMENT_BYTES // config.bus_bytes) for part in parts)
     if row["row_lines"] != lines:
         wrong.append(f"{row['row_lines']} lines were read out of tables for rows of {lines} lines")
-    if row["launches"] != 1:
-        wrong.append(f"{row['launches']} launches instead of one")
+    walks_lists = config == PRESETS.get(config.name) and config.levels >= LIST_LEVELS
+    launches = 1 if walks_lists else len(made.workload.tables)
+    if not 1 <= row["launches"] <= launches:
+        wrong.append(f"{row['launches']} launches instead of {launches}")
     return "; ".join(wrong)
+
+
+def row_parts(workload: Workload, config: Config) -> list[int]:
+    """Elements of the parts in which a row is read: of bags, as many as a vector register holds."""
+    most = workload.dim if workload.mode == "gather" else config.vl_max
+    return [min(most, workload.dim - first) for first in range(0, workload.dim, most)]

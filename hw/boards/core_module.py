@@ -1,6 +1,7 @@
 """The core as a LiteX module: its memory ports, its registers and its interrupt as LiteX's own interfaces."""
 
 from pathlib import Path
+from typing import Any
 
 from litex.gen import LiteXModule
 from litex.soc.interconnect import axi
@@ -61,11 +62,11 @@ class DaedalCore(LiteXModule):
         self.comb += self.ev.ended.trigger.eq(self.interrupt)
         self.specials += Instance(TOP, **self._connections(raised))
 
-    def add_source(self, platform: object, folder: Path) -> Path:
+    def add_source(self, platform: Any, folder: Path) -> Path:
         """Write the core's Verilog into ``folder`` and make it one of the platform's sources."""
         path = folder / f"{TOP}.v"
         path.write_text(core_verilog(self.config), encoding="utf-8")
-        platform.add_source(str(path))  # type: ignore[attr-defined]
+        platform.add_source(str(path))
         return path
 
     def _connections(self, interrupt: Signal) -> dict[str, object]:

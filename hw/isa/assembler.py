@@ -14,6 +14,7 @@ Members that are 0 are left out; ``;`` starts a comment; the length and the chec
 
 import re
 from enum import Enum
+from typing import Any
 
 from amaranth.lib import data
 
@@ -117,7 +118,7 @@ def _read_word(code: str) -> Word:
         return _read_number(field, int(index), rest)
     if field not in FIELD_STRUCTS:
         raise ProgramError(f"field {name} must be given as `= NUMBER` or `= argN + NUMBER`, not {rest!r}")
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     for item in rest.split():
         key, equals, value = item.partition("=")
         if not equals:
@@ -136,9 +137,9 @@ def _read_number(field: Enum, index: int, rest: str) -> Word:
     return Word(field, index, value % (1 << VALUE_BITS), None if match[1] is None else int(match[1]))
 
 
-def _put(values: dict[str, object], path: list[str], value: object) -> None:
+def _put(values: dict[str, Any], path: list[str], value: object) -> None:
     for part in path[:-1]:
-        values = values.setdefault(part, {})  # type: ignore[assignment]
+        values = values.setdefault(part, {})
     values[path[-1]] = value
 
 

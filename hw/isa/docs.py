@@ -141,9 +141,9 @@ def _enum(kind: type[enum.Enum]) -> str:
     return f"### {kind.__name__}\n\n{_text(kind)}\n\n" + _table(heads, rows)
 
 
-def texts(thing: object) -> dict[str, str]:
+def texts(thing: type | ModuleType) -> dict[str, str]:
     """The text below each assignment or annotation in the source of a class or module, by the name."""
-    tree = ast.parse(inspect.getsource(thing))  # type: ignore[arg-type]
+    tree = ast.parse(inspect.getsource(thing))
     body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else tree.body
     found: dict[str, str] = {}
     for above, below in pairwise(body):

@@ -158,8 +158,12 @@ class Executable:
         return Work(call, group, submitted.settle, self._refuse, self._prepare, again)
 
     def prepare(self, inputs: Sequence[Any]) -> None:
-        """Compile what a call with inputs like these needs, without running it on the device."""
-        self._evaluate(inputs, Work(self._dry_run, self._dry_run_group, lambda: None, self._refuse))
+        """Compile what a call with inputs like these needs, without running it on the device.
+
+        What PyTorch runs between the device's operations is run, on zeros; what it changes is changed back.
+        """
+        work = Work(self._dry_run, self._dry_run_group, lambda: None, self._refuse, rehearses=True)
+        self._evaluate(inputs, work)
 
     def _refuse(self, call: Call, sources: Sequence[Any], error: UnsupportedOperation) -> Tensor:
         """What becomes of an operation that the machine cannot do: embeddings give no result, others are PyTorch's."""
@@ -208,7 +212,7 @@ class Executable:
 
     def _dry_run(self, call: Call, request: Request) -> Tensor:
         self._kernel([call], request.operation)
-        return torch.zeros(request.shape)
+        return torch.zeros(request.shape, dtype=torch.float32)
 
     def _start(self, call: Call, request: Request) -> tuple[Tensor, Pending]:
         """Submit one operation; the tensor that its result will be in."""
@@ -259,7 +263,7 @@ class Executable:
             if kernel is None:
                 values |= {member.node: self._dry_run(member.call, member.request) for member in plan.members}
             else:
-                zeros = {result.node: torch.zeros(result.shape) for result in plan.results}
+                zeros = {result.node: torch.zeros(result.shape, dtype=torch.float32) for result in plan.results}
                 values |= _with_parts(plan, zeros, lambda: None)
         return values
 
@@ -333,6 +337,8 @@ class Executable:
             kernel = self._current.get(name)
             lines.append(line if kernel is None else f"{line}; optimisation level {kernel.optimisation}")
         lines += [f"{name}: in PyTorch, because {reason}" for name, reason in {**self._reasons, **self._left}.items()]
+        eager = self._schedule.eager.items()
+        lines += [f"{name} and what follows: not compiled by PyTorch, because {why}" for name, why in eager]
         programs = {id(kernel): (name, kernel) for name, kernel in reversed(self._current.items())}
         for name, kernel in reversed(programs.values()):
             lines += [f"{name}: {line}" for line in kernel.account]

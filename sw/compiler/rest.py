@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch._dynamo.exc import TorchDynamoException
 
 Compiled = Callable[..., Any]
 
@@ -18,16 +19,25 @@ def compile_graph(name: str, graph: fx.GraphModule, example_inputs: Sequence[Any
     return compiled
 
 
-def compile_rest(name: str, graph: fx.GraphModule, is_ours: Callable[[fx.Node], bool]) -> None:
+def compile_rest(name: str, graph: fx.GraphModule, is_ours: Callable[[fx.Node], bool]) -> dict[str, str]:
     """Replace each stretch of nodes that are not ours by what backend ``name`` makes of it.
 
-    A stretch stays as it is if something else than tensors and sizes goes in or out.
+    A stretch stays as it is if something else than tensors and sizes goes in or out, or if the backend raises a
+    RuntimeError, as AOT autograd does for some sizes that are expressions: the result has the first node of each of
+    these with the error.
     """
+    failed: dict[str, str] = {}
     for number, stretch in enumerate(list(_stretches(graph.graph, is_ours))):
         inputs, outputs = _ends(stretch)
         examples = [_example(node) for node in (*inputs, *outputs)]
         if all(isinstance(value, Tensor | torch.SymInt | int) for value in examples):
-            _replace(name, graph, stretch, f"rest_{number}", (inputs, outputs, examples[: len(inputs)]))
+            try:
+                _replace(name, graph, stretch, f"rest_{number}", (inputs, outputs, examples[: len(inputs)]))
+            except TorchDynamoException:  # also how a backend asks Dynamo to begin anew
+                raise
+            except RuntimeError as error:
+                failed[stretch[0].name] = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+    return failed
 
 
 def _example(node: fx.Node) -> Any:

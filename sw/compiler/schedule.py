@@ -1,20 +1,24 @@
 """A module's graph with its embedding operations replaced by calls of whoever does them; the rest is PyTorch's code."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from operator import getitem
+from operator import attrgetter, getitem
 from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch.utils import _pytree as pytree
 
 from daedal.compiler.bag_lists import Member
 from daedal.compiler.frontends.calls import NEEDS_GRADIENT, BagCall, Call
+from daedal.compiler.frontends.effects import has_effects
 from daedal.compiler.frontends.groups import Group, Join
 from daedal.compiler.frontends.inputs import Request, request_of
 from daedal.compiler.frontends.pooled_lookups import PooledCall
 from daedal.compiler.frontends.segments import name_of
 from daedal.compiler.prepared import Prepared
+from daedal.compiler.rehearsal import rehearsal
 from daedal.compiler.rest import compile_rest
 from daedal.errors import UnsupportedOperation
 
@@ -41,7 +45,7 @@ class Work:
     """Who does what a schedule hands over: single operations, and groups of them, whose results it gives by
     node. What they give may be filled only later: ``settle`` waits for that. ``refuse`` says what becomes of an
     operation that the machine cannot do. ``prepare`` makes a group ready to be run ``again`` with little ado, if that
-    is possible.
+    is possible. ``rehearses``: nothing is done in earnest, and what PyTorch changes is changed back.
     """
 
     call: Callable[[Call, Request], Tensor]
@@ -50,6 +54,7 @@ class Work:
     refuse: Callable[[Call, Sequence[Any], UnsupportedOperation], Tensor]
     prepare: Callable[[Sequence[Member], Sequence[Join]], Prepared | None] = lambda members, joins: None
     again: Callable[[Prepared, Sequence[Any]], Mapping[fx.Node, Tensor] | None] = lambda prepared, sources: None
+    rehearses: bool = False
 
 
 class Schedule:
@@ -83,8 +88,10 @@ class Schedule:
             if node not in grouped:
                 self._replace_call(node, call)
         self._insert_settling()
+        self.eager: dict[str, str] = {}
+        """What backend ``rest`` could not compile: the first node of each stretch, and the error."""
         if rest != "eager":
-            compile_rest(rest, graph, lambda node: node in self._own)
+            self.eager = compile_rest(rest, graph, lambda node: node in self._own)
         self._graph.lint()
         graph.recompile()
 
@@ -103,9 +110,16 @@ class Schedule:
         before = self.__dict__.get("_work", work)
         self._work = work
         try:
-            return self._module.forward(*inputs)
+            with rehearsal(self._tensors(inputs)) if work.rehearses else nullcontext():
+                return self._module.forward(*inputs)
         finally:
             self._work = before
+
+    def _tensors(self, inputs: Sequence[Any]) -> Iterator[Any]:
+        """What a run may find in memory: its inputs, and the module's own."""
+        yield from pytree.tree_leaves(inputs)
+        for node in self._graph.find_nodes(op="get_attr"):
+            yield attrgetter(str(node.target))(self._module)
 
     # ------------------------------------------------------------------ rewriting
 
@@ -204,6 +218,8 @@ class Schedule:
         if node._erased or node.users or node.op not in ("call_function", "call_method", "get_attr"):
             return
         if node.op != "get_attr" and name_of(node) not in _DROPPED and node not in self._pooled:
+            return
+        if has_effects(node):
             return
         inputs = node.all_input_nodes
         self._graph.erase_node(node)

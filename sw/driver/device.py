@@ -165,6 +165,11 @@ class Device:
         return self._launcher.flying
 
     @property
+    def records(self) -> tuple[Region, ...]:
+        """The memory into which the machine writes its completion records."""
+        return self._launcher.records
+
+    @property
     def table_uploads(self) -> int:
         """How often a table was uploaded so far."""
         _ = self.target

@@ -190,6 +190,11 @@ class Launcher:
         """Launches that have not ended, as far as is known."""
         return len(self._flying)
 
+    @property
+    def records(self) -> tuple[Region, ...]:
+        """Where completion records are written, in turn."""
+        return tuple(Region(record, RECORD_BYTES) for _, record in self._slots)
+
     def run(self, program: int, arguments: Sequence[int], *, timeout: float | None = None) -> Record:
         """Launch the program at this address and return its completion record; see :meth:`finish`."""
         return self.finish(self.submit(program, arguments), timeout)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -129,6 +130,9 @@ class Campaign:
                 return other.kind == failure.kind
             return False
 
+        def among(before: Sequence[Case], after: Sequence[Case], case: Case) -> bool:
+            return fails([*before, case, *after])
+
         small = list(cases)
         for case in cases:
             less = [one for one in small if one is not case]
@@ -136,7 +140,7 @@ class Campaign:
                 small = less
         for place in range(len(small)):
             before, after = small[:place], small[place + 1 :]
-            small[place] = shrink(small[place], lambda case, b=before, a=after: fails([*b, case, *a]))  # type: ignore[misc]
+            small[place] = shrink(small[place], partial(among, before, after))
         return small
 
     def _keep(self, cases: Sequence[Case], machine: Machine | None, failure: Failure) -> Path:

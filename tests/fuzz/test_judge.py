@@ -1,5 +1,6 @@
 """The comparison itself: each thing that may go wrong is seen."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -20,7 +21,7 @@ CONFIG = RTL["small"]
 class Altered(Machine):
     """An emulator whose outcome is changed before anybody sees it."""
 
-    def __init__(self, change) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, change: Callable[[list[int], bytearray, dict[str, int]], None]) -> None:
         super().__init__(CONFIG, "emulator")
         self.change = change
 

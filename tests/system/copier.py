@@ -1,10 +1,15 @@
 """A stand-in for the core that the harness can drive: on a doorbell it copies lines, then writes a record."""
 
+from pathlib import Path
+
+import pytest
 from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth.back import verilog
 from amaranth.hdl import Elaboratable
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
+from daedal.cosim.harness_library import build_harness
 from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
 from daedal.hw.host.control_port import ControlPort
 from daedal.hw.isa.launch import RECORD_WORDS, LaunchWord
@@ -172,3 +177,13 @@ def copy(harness, rng, line_bytes):
     for line in range(1, LINES, 2):
         data[line * line_bytes] = 0xEE  # odd lines are written without their first byte
     assert bytes(harness.memory[BLOCK + TARGET : BLOCK + TARGET + len(data)]) == data
+
+
+CONFIG = Config.preset("edge")
+
+
+@pytest.fixture(scope="module")
+def library() -> Path:
+    """The copier with its harness."""
+    text = verilog.convert(Copier(CONFIG), name="copier", emit_src=False)
+    return build_harness(text, CONFIG, top="copier", trace=True)

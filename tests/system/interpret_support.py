@@ -58,8 +58,8 @@ class _Interpreted:
         return values
 
     def _plan(self, plan: Plan, kernel: Kernel) -> dict[fx.Node, Tensor]:
-        memory = _Memory(self._executable.device.config)
-        entries = plan.entries(memory)  # type: ignore[arg-type]  # it binds tables, all that is asked of a device
+        memory: Any = _Memory(self._executable.device.config)  # it binds tables, all that is asked of a device here
+        entries = plan.entries(memory)
         places = [memory.reserve(plan.bags * result.width * ELEMENT_BYTES) for result in plan.results]
         bags = plan.bags
         numbers = [(e.rows, e.table, places[e.result] + e.place - e.apart * (bags + 1)) for e in entries]

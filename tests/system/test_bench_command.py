@@ -62,6 +62,16 @@ def test_a_file_that_cannot_be_written(monkeypatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.rtl
+def test_a_machine_that_needs_several_launches(tmp_path: Path) -> None:
+    result = invoke("bench", "kaggle", "--quick", "--no-host", "--config", "minimum", "--distribution", "uniform",
+                    "--json", str(tmp_path / "x.json"))  # fmt: skip
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads((tmp_path / "x.json").read_text())["results"]["kaggle"]
+    assert (row["launches"], row["bit_exact"], row["verdict"]) == (4, True, "")
+    assert 0 < row["limit_share"] <= 1
+
+
+@pytest.mark.rtl
 @pytest.mark.slow
 def test_small_workloads_on_the_rtl(tmp_path: Path) -> None:
     names = ["rm3", "kaggle", "text", "reuse21", "gather"]

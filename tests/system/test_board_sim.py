@@ -28,7 +28,9 @@ LEAST_SHARE = 0.9
 def line_of(device: daedal.Device) -> SimulatedLine:
     target = device.target
     assert isinstance(target, BoardTarget)
-    line = target.link._bridge._transport  # type: ignore[attr-defined]
+    bridge = target.link._bridge
+    assert isinstance(bridge, UartBridge)
+    line = bridge._transport
     assert isinstance(line, SimulatedLine)
     return line
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -181,9 +182,9 @@ def test_bad_targets(target: str, board: str | None, text: str, description: str
     ({"memory": "ideal:latency=3"}, "memory must be left out for target uart, which has its own, not 'ideal:latency"),
     ({"wave": "a.vcd"}, "wave must be None for target uart, not 'a.vcd'"),
 ])  # fmt: skip
-def test_options_that_a_board_does_not_have(option: dict[str, str], text: str, description: str) -> None:
+def test_options_that_a_board_does_not_have(option: dict[str, Any], text: str, description: str) -> None:
     with pytest.raises(ValueError, match=text):
-        daedal.Device.open("uart:tty", config=CONFIG, board=description, **option)  # type: ignore[arg-type]
+        daedal.Device.open("uart:tty", config=CONFIG, board=description, **option)
 
 
 def test_an_unknown_board() -> None:

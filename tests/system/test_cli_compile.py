@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from daedal.cli import cli
+from daedal.errors import UnsupportedOperation
 from daedal.hw.config import PRESETS
 from daedal.hw.isa.assembler import assemble
 from daedal.hw.isa.program import Program
@@ -121,6 +122,68 @@ def test_a_model_and_its_inputs(run) -> None:
     assert len(texts) == 2
     assert "emb.lookup" in texts[1]
     assert "--shape is for kernels" in failed(run("model.py", "--shape", "D=4"), 2)
+
+
+LAYER = "from torch import nn, ones, tensor\n"
+WRONG_MODELS = {
+    "no module": ("model = len\ninputs = ()", "model must be a torch.nn.Module or an ExportedProgram, not builtin"),
+    "a class": ("model = nn.Linear\ninputs = ()", "ExportedProgram, not the class Linear"),
+    "inputs": ("model = nn.Embedding(4, 4)\ninputs = 5", "inputs must be a tensor, or a tuple of what the model takes"),
+    "no embedding": ("model = nn.Linear(2, 2)\ninputs = ones(1, 2)", "must have an embedding operation to offload"),
+    "float indices": ("model = nn.Embedding(4, 4)\ninputs = ones(2)", "indices must be"),
+    "too many": ("model = nn.Embedding(4, 4)\ninputs = (ones(2).int(),) * 2", "the number of inputs (input) must be 1"),
+    "raises": (
+        "class Bad(nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.rows = nn.Embedding(4, 4)\n"
+        "    def forward(self, indices):\n"
+        "        raise KeyError('a\\nb')\n"
+        "model = Bad()\ninputs = tensor([1])",
+        "Bad cannot be traced: KeyError: 'a",
+    ),
+    "no forward": ("model = nn.Module()\ninputs = ()", "Module cannot be traced: "),
+    "stops": (
+        "class Bad(nn.Module):\n"
+        "    def forward(self, indices):\n"
+        "        raise SystemExit(3)\n"
+        "model = Bad()\ninputs = tensor([1])",
+        "SystemExit: 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_MODELS)
+def test_wrong_models_are_one_line(run, wrong: str) -> None:
+    text, message = WRONG_MODELS[wrong]
+    Path("wrong.py").write_text(LAYER + text)
+    said = failed(run("wrong.py"), 2)
+    assert said.startswith("daedal: wrong.py: ") and message in said and said.count("\n") == 1
+
+
+def test_traceback_of_a_wrong_model(run) -> None:
+    Path("wrong.py").write_text(LAYER + WRONG_MODELS["raises"][0])
+    result = CliRunner().invoke(cli, ["--traceback", "compile", "wrong.py"])
+    assert type(result.exception).__name__ == "InputError"
+    assert isinstance(result.exception.__cause__, UnsupportedOperation)
+
+
+def test_a_model_that_stays_in_pytorch(run) -> None:
+    Path("left.py").write_text(
+        "import torch\n" + LAYER + "class Left(nn.Module):\n"
+        "    def forward(self, rows, lengths):\n"
+        "        return torch.segment_reduce(rows, 'sum', lengths=lengths)\n"
+        "model = Left()\ninputs = (ones(4, 3), tensor([1, 3]))"
+    )
+    Path("narrow.toml").write_text('base = "minimum"\nlevels = 2\nsequential_loads = [0, 0]\nrandom_loads = [0, 0]\n')
+    said = failed(run("left.py", "--config", "narrow.toml"), 2)
+    assert "the model must have an operation that runs on the device" in said and said.count("\n") == 1
+
+
+def test_what_a_model_prints_is_not_output(run) -> None:
+    Path("model.py").write_text(MODEL.replace("        return self", "        print('noise')\n        return self"))
+    result = run("model.py", "--json")
+    assert result.exit_code == 0 and json.loads(result.stdout)["level"] == "asm"
 
 
 @pytest.mark.parametrize("config", ["ddr3", "edge"])

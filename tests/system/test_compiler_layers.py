@@ -68,9 +68,9 @@ def test_options_of_bags(
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (4, 1), (1, 9), (0, 3)])
 def test_bags_of_one_length(device: daedal.Device, mode: str, shape: tuple[int, int], rng: np.random.Generator) -> None:
     module = bag(wild_table(12, 20, rng), mode="sum" if mode == "weighted" else mode, padding_idx=3)
-    inputs = [torch.from_numpy(rng.integers(0, 12, shape))]
+    inputs: list[Tensor | None] = [torch.from_numpy(rng.integers(0, 12, shape))]
     if mode == "weighted":
-        inputs += [None, wild_table(*shape, rng) if shape[0] else torch.zeros(shape)]  # type: ignore[list-item]
+        inputs += [None, wild_table(*shape, rng) if shape[0] else torch.zeros(shape)]
     check(daedal.compile(module, inputs, device=device), module, *inputs)
 
 

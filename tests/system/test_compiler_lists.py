@@ -138,7 +138,7 @@ def test_inputs_of_all_types_and_forms(device: daedal.Device, rng: np.random.Gen
     ]
     module = Collection(bags, "concatenated")
 
-    def made(batch: int) -> list[tuple[Tensor, ...]]:
+    def made(batch: int) -> list[tuple[Tensor | None, ...]]:
         first = random_bags(30, batch, rng, types=INT32)
         second = random_bags(30, batch, rng, types=INT64)
         unused = torch.cat([second[0], torch.tensor([99, -1])])
@@ -146,7 +146,7 @@ def test_inputs_of_all_types_and_forms(device: daedal.Device, rng: np.random.Gen
             (first[0], first[1][:-1], wild_table(1, len(first[0]), rng)[0]),
             (unused, second[1]),
             (torch.from_numpy(rng.integers(0, 30, (batch, 3))),),
-            (torch.from_numpy(rng.integers(0, 30, (batch, 4))), None, wild_table(batch, 4, rng)),  # type: ignore[list-item]
+            (torch.from_numpy(rng.integers(0, 30, (batch, 4))), None, wild_table(batch, 4, rng)),
         ]
 
     executable = daedal.compile(module, (made(5),), device=device)

@@ -3,29 +3,23 @@
 from dataclasses import replace
 
 import pytest
-from amaranth.back import verilog
 
-from daedal.cosim.harness_library import BusError, Harness, build_harness
+from daedal.cosim.harness_library import BusError, Harness
 from daedal.cosim.litedram import MEMORIES, build_dram, generate
 from daedal.cosim.litedram.fit import check_fit
 from daedal.cosim.memory_spec import MemorySpec
-from daedal.hw.config import PRESETS, Config
+from daedal.hw.config import PRESETS
 from daedal.hw.isa.registers import Register
-from tests.system.copier import BLOCK, FLOOD_CYCLES, LINES, SOURCE, Copier, Mistake, copy, ring
+from tests.system.copier import BLOCK, CONFIG, FLOOD_CYCLES, LINES, SOURCE, Mistake, copy, library, ring
+
+__all__ = ["library"]
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
-CONFIG = Config.preset("edge")
 NAME = "litedram-ddr3-x16"
 DRAM = MEMORIES[NAME]
 MEMORY_BYTES = 1 << 20
 LINE = CONFIG.bus_bytes
-
-
-@pytest.fixture(scope="module")
-def library():
-    text = verilog.convert(Copier(CONFIG), name="copier", emit_src=False)
-    return build_harness(text, CONFIG, top="copier", trace=True)
 
 
 @pytest.fixture

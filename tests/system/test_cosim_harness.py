@@ -1,26 +1,19 @@
 """The C++ harness: memory, counts, register access and bus rules, on a machine that copies lines."""
 
 import pytest
-from amaranth.back import verilog
 
-from daedal.cosim.harness_library import BusError, Harness, build_harness
+from daedal.cosim.harness_library import BusError, Harness
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.errors import DeviceClosed
-from daedal.hw.config import Config
 from daedal.hw.isa.registers import IDENTITY, Register
-from tests.system.copier import FLOOD_CYCLES, LINES, Copier, Mistake, copy, ring
+from tests.system.copier import CONFIG, FLOOD_CYCLES, LINES, Mistake, copy, library, ring
+
+__all__ = ["library"]
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
-CONFIG = Config.preset("edge")
 MEMORY_BYTES = 1 << 20
 LINE = CONFIG.bus_bytes
-
-
-@pytest.fixture(scope="module")
-def library():
-    text = verilog.convert(Copier(CONFIG), name="copier", emit_src=False)
-    return build_harness(text, CONFIG, top="copier", trace=True)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import random
 import struct
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -37,17 +38,14 @@ def exchange(packets: list[bytes], design: int) -> list[bytes]:
         sink = stream.Endpoint(eth_udp_user_description(32))
         source = stream.Endpoint(eth_udp_user_description(32))
 
-    class Udp:
-        class crossbar:  # noqa: N801, as LiteEth calls it
-            dw = 32
+    def get_port(*arguments: Any, **options: Any) -> type[Port]:
+        return Port
 
-            @staticmethod
-            def get_port(*arguments: Any, **options: Any) -> type[Port]:
-                return Port
+    udp = SimpleNamespace(crossbar=SimpleNamespace(dw=32, get_port=get_port))
 
     class Top(LiteXModule):
         def __init__(self) -> None:
-            self.etherbone = LiteEthEtherbone(Udp, 1234, buffer_depth=ETHERBONE_WORDS)
+            self.etherbone = LiteEthEtherbone(udp, 1234, buffer_depth=ETHERBONE_WORDS)
             self.gate = LinkGate(design=design)
             self.memory = wishbone.SRAM(MEMORY_BYTES)
             self.comb += [

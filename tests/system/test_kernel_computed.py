@@ -1,6 +1,5 @@
 """Indices that are computed of what was loaded: a block's number times its size, plus a place in it."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -124,9 +123,9 @@ def before(out: f32[P, D], k: f32[N, D], col: i64[P]):
 def test_what_no_check_of_one_value_says(
     device: daedal.Device, kernel: KernelFunction, rng: np.random.Generator
 ) -> None:
-    given: Callable[[], list[Any]] = lambda: [  # noqa: E731
-        np.zeros((3, 8), np.float32), rng.standard_normal((9, 8)).astype(np.float32), np.array([1, 2, 1])
-    ]  # fmt: skip
+    def given() -> list[Any]:
+        return [np.zeros((3, 8), np.float32), rng.standard_normal((9, 8)).astype(np.float32), np.array([1, 2, 1])]
+
     with pytest.raises(daedal.IndexOutOfRange, match=r"reaches -\d+, but must be from 0 to 8: .*bounds='none'"):
         daedal.compile(kernel, given(), device=device)(*given())
     check(device, kernel, *given(), bounds="none")

@@ -165,11 +165,13 @@ def test_an_access_that_was_broken_off_leaves_nothing_on_the_line(peer: Peer, mo
     link, gate = open_link(peer, HASTY), peer.gate
     gate.memory[:4000] = random.randbytes(4000)
 
+    assert isinstance(link._bridge, UartBridge)
+
     def interrupted(size: int, seconds: float) -> bytes:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(link._bridge._transport, "receive", interrupted)  # type: ignore[attr-defined]
+        patch.setattr(link._bridge._transport, "receive", interrupted)
         with pytest.raises(KeyboardInterrupt):
             link.read(gate.base, 4000)
     assert link.read(gate.base, 4000) == gate.memory[:4000]

@@ -1,6 +1,7 @@
 """What ``daedal bench`` is made of: streams, workloads, limits, tables, pages; nothing that needs a simulation."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,6 +12,7 @@ import torch
 from bench import pages
 from daedal.cosim.harness_library import BURST, WRITE_PORT
 from daedal.cosim.memory_spec import MemorySpec
+from daedal.driver.launcher import Region
 from daedal.driver.record import RECORD_BYTES, Stats
 from daedal.driver.tables import Table
 from daedal.hw.config import Config
@@ -18,7 +20,7 @@ from daedal.hw.isa.mapping import in_class, memory_addresses
 from daedal.measure import document, host, page, pictures, reuse, run_page, suites, sweep, table
 from daedal.measure.host import fbgemm_operation
 from daedal.measure.limit import TrafficError, ideal_limit, launch_bursts, lines_of, lines_of_tables
-from daedal.measure.run import Setting, verdict
+from daedal.measure.run import Setting, row_parts, verdict
 from daedal.measure.streams import DISTRIBUTIONS, draw, strided
 from daedal.measure.workloads import OWN, WORKLOADS, Made, Workload
 
@@ -126,29 +128,46 @@ def test_a_file_that_is_no_histogram(tmp_path: Path) -> None:
 
 
 def bursts(*entries: tuple[int, int]) -> np.ndarray:
-    """Lines and port of each."""
-    return np.array([(n, 64 * n, lines, port) for n, (lines, port) in enumerate(entries)], BURST)
+    """Lines and port of each, the first at address 0 and the others behind it, one line to another."""
+    starts = np.cumsum([0, *(lines for lines, _ in entries)])
+    return np.array([(n, CONFIG.bus_bytes * starts[n], lines, port) for n, (lines, port) in enumerate(entries)], BURST)
 
 
 RECORD = RECORD_BYTES // CONFIG.bus_bytes
 
 
+def records(*lines: int) -> list[Region]:
+    """Places of records from these lines on."""
+    return [Region(CONFIG.bus_bytes * line, RECORD_BYTES) for line in lines]
+
+
 def test_a_launch_without_its_record() -> None:
     all_ = bursts((8, 0), (2, WRITE_PORT), (4, 3), (RECORD - 4, WRITE_PORT), (4, WRITE_PORT))
-    kept = launch_bursts(all_, Stats(lines_read=12, lines_written=2), CONFIG)
+    kept = launch_bursts(all_, Stats(launches=1, lines_read=12, lines_written=2), CONFIG, records(14, 2000))
     assert lines_of(kept) == (12, 2) and len(kept) == 3
+
+
+def test_several_launches_without_their_records() -> None:
+    all_ = bursts((8, 0), (2, WRITE_PORT), (RECORD, WRITE_PORT), (3, WRITE_PORT), (4, 1), (RECORD, WRITE_PORT))
+    stats = Stats(launches=2, lines_read=12, lines_written=5)
+    kept = launch_bursts(all_, stats, CONFIG, records(10, 17 + RECORD))
+    assert [int(number) for number in kept["beats"]] == [8, 2, 3, 4]
+    again = np.concatenate([all_, all_[2:3]])  # a place of which two launches made use
+    assert len(launch_bursts(again, replace(stats, launches=3), CONFIG, records(10, 17 + RECORD))) == 4
+    with pytest.raises(TrafficError, match=f"and {2 * RECORD} of the records' {RECORD}"):
+        launch_bursts(all_, replace(stats, launches=1), CONFIG, records(10, 17 + RECORD))
 
 
 @pytest.mark.parametrize(("read", "written"), [(11, 2), (12, 3)])
 def test_lines_that_the_machine_did_not_count(read, written) -> None:
     all_ = bursts((8, 0), (2, WRITE_PORT), (4, 3), (RECORD, WRITE_PORT))
     with pytest.raises(TrafficError, match=f"must move {read} lines in and {written} out"):
-        launch_bursts(all_, Stats(lines_read=read, lines_written=written), CONFIG)
+        launch_bursts(all_, Stats(launches=1, lines_read=read, lines_written=written), CONFIG, records(14))
 
 
 def test_a_record_that_is_not_there() -> None:
-    with pytest.raises(TrafficError, match="and 2 of the record's"):
-        launch_bursts(bursts((2, WRITE_PORT)), Stats(), CONFIG)
+    with pytest.raises(TrafficError, match="and 2 of the records'"):
+        launch_bursts(bursts((2, WRITE_PORT)), Stats(launches=1), CONFIG, records(0))
 
 
 @pytest.mark.parametrize(
@@ -169,13 +188,27 @@ def test_what_makes_a_row_an_error() -> None:
     made = SMALL.make("uniform", 1, CONFIG)
     row = {"rows": made.lookups, "row_lines": 2 * made.lookups, "launches": 1}
 
-    def found(difference: str = "", **values: int) -> str:
-        return verdict(row | values, made, difference, CONFIG.bus_bytes)
+    def found(difference: str = "", config: Config = CONFIG, **values: int) -> str:
+        return verdict(row | values, made, difference, config)
 
     assert found() == ""
     assert found(rows=3) == f"3 rows were read for {made.lookups} indices"
     assert found(row_lines=4) == f"4 lines were read out of tables for rows of {2 * made.lookups} lines"
-    assert found("element [0]", launches=2) == "not PyTorch's: element [0]; 2 launches instead of one"
+    assert found("element [0]", launches=2) == "not PyTorch's: element [0]; 2 launches instead of 1"
+    assert found(launches=0) == "0 launches instead of 1"
+
+
+def test_what_a_small_machine_may_do() -> None:
+    small = Config.preset("minimum")  # 2 levels, lines of 2 elements, registers of 4: rows of 8 come in two parts
+    assert row_parts(SMALL, small) == [4, 4]
+    assert row_parts(replace(SMALL, dim=6), small) == [4, 2]
+    assert row_parts(replace(SMALL, dim=6, mode="gather"), small) == [6]
+    assert row_parts(SMALL, CONFIG) == [8]
+    made = SMALL.make("uniform", 1, small)
+    row = {"rows": 2 * made.lookups, "row_lines": 4 * made.lookups, "launches": 2}
+    assert verdict(row, made, "", small) == verdict(row | {"launches": 1}, made, "", small) == ""
+    assert verdict(row | {"launches": 3}, made, "", small) == "3 launches instead of 2"
+    assert "rows were read for" in verdict(row | {"rows": made.lookups}, made, "", small)
 
 
 def test_lines_read_out_of_tables() -> None:

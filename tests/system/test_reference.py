@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional as F  # noqa: N812
+from torch.nn import functional
 
 from tests.reference import embedding_bag, same_bits
 from tests.reference.layers import Layer, random_layer, random_values
@@ -27,7 +27,7 @@ def by_torch(layer: Layer, *, contiguous: bool = True) -> np.ndarray:
     weights = None if layer.weights is None else torch.from_numpy(layer.weights)
     # Both kinds of index must be one type for PyTorch.
     indices, offsets = (torch.from_numpy(a.astype(np.int64)) for a in (layer.indices, layer.offsets))
-    result = F.embedding_bag(
+    result = functional.embedding_bag(
         indices, table, offsets, mode=layer.mode, per_sample_weights=weights,
         padding_idx=layer.padding, include_last_offset=layer.include_last,
     )  # fmt: skip
@@ -69,7 +69,7 @@ def test_tables_that_are_not_contiguous(rng: np.random.Generator) -> None:
 def test_index_types_make_no_difference(rng: np.random.Generator, bits: torch.dtype) -> None:
     table = random_values(rng, (20, 33), special=True)
     indices, offsets = rng.integers(0, 20, 50), np.array([0, 7, 7, 30])
-    result = F.embedding_bag(
+    result = functional.embedding_bag(
         torch.from_numpy(indices).to(bits),
         torch.from_numpy(table),
         torch.from_numpy(offsets).to(bits),
@@ -89,7 +89,9 @@ def test_pytorch_does_not_ignore_indices_beyond_the_last_offset(mode: str, expec
     # Our contract is to ignore them in every mode. PyTorch does so only in a plain sum: its last maximum
     # takes them in, and its last mean divides by their number as well.
     table, indices, offsets = np.array([[1.0], [5.0]], dtype=np.float32), np.array([0, 1]), np.array([0, 1])
-    result = F.embedding_bag(*map(torch.from_numpy, (indices, table, offsets)), mode=mode, include_last_offset=True)
+    result = functional.embedding_bag(
+        *map(torch.from_numpy, (indices, table, offsets)), mode=mode, include_last_offset=True
+    )
     assert result.item() == expected
     assert embedding_bag(table, indices, offsets, mode=mode, include_last_offset=True).item() == 1.0
 

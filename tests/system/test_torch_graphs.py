@@ -1,6 +1,6 @@
 """Graph convolutions and gathers of all spellings: what runs on the device, and that it equals eager PyTorch."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,30 +12,12 @@ from torch.nn import functional
 import daedal
 from daedal.compiler.frontends.pooled_lookups import adds_in_blocks
 from tests.system.compiler_support import ddr3, same_bits, wild_table
+from tests.system.dynamo_support import Layer, fresh
 
-__all__ = ["ddr3"]
+__all__ = ["ddr3", "fresh"]
 
 NODES = 23
 """Nodes of a graph; the last one has no edges to it."""
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    """Nothing that another test has compiled."""
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
-
-
-class Layer(nn.Module):
-    """A function of tensors as a module."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Any) -> Any:
-        return self.function(*inputs)
 
 
 def edges(count: int, rng: np.random.Generator, *, ordered: bool = False) -> Tensor:
@@ -256,7 +238,8 @@ def test_a_sum_of_looked_up_rows_is_pytorchs(pool: str, ddr3: daedal.Device, rng
     indices = torch.from_numpy(rng.integers(0, NODES, (5, 37)))
 
     def layer(indices: Tensor) -> Tensor:
-        return getattr(functional.embedding(indices, table), pool)(1)  # type: ignore[no-any-return]
+        pooled: Tensor = getattr(functional.embedding(indices, table), pool)(1)
+        return pooled
 
     result, graph = graph_of(ddr3, layer, indices)
     assert same_bits(result, layer(indices))

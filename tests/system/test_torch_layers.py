@@ -1,39 +1,21 @@
 """Layers as PyTorch Geometric writes them, operations one behind the other, and tensors that change in between."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 import daedal
 from tests.system.compiler_support import ddr3, same_bits, wild_table
+from tests.system.dynamo_support import Layer, fresh
 
-__all__ = ["ddr3"]
+__all__ = ["ddr3", "fresh"]
 
 NODES, EDGES, WIDTH = 23, 60, 32
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    """Nothing that another test has compiled."""
-    torch._dynamo.reset()
-    yield
-    torch._dynamo.reset()
-
-
-class Layer(nn.Module):
-    """A function of tensors as a module."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Any) -> Any:
-        return self.function(*inputs)
 
 
 def data(rng: np.random.Generator) -> tuple[Tensor, Tensor, Tensor]:

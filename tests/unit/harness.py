@@ -70,7 +70,8 @@ def waves_wanted() -> bool:
 
 def parameters() -> dict[str, Any]:
     """Inside a bench: what ``run_cocotb`` was given."""
-    return json.loads(os.environ.get(PARAMETERS, "{}"))  # type: ignore[no-any-return]
+    given: dict[str, Any] = json.loads(os.environ.get(PARAMETERS, "{}"))
+    return given
 
 
 def bench_config() -> Config:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, fx
 from torch.nn import functional
 
+from daedal.compiler.frontends.effects import writes_out
 from daedal.compiler.frontends.examples import example_of
 from daedal.compiler.frontends.pooled_lookups import ORDER, PooledCall, read_pooled
 from daedal.compiler.frontends.segments import (
@@ -204,7 +205,7 @@ def _read_other(node: fx.Node) -> tuple[Call | None, str | None]:
 
 def _along_rows(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:
     """Table and 2-D indices, if a node is ``gather`` along dim 0 of rows."""
-    if not node.op.startswith("call_") or name_of(node) != "gather":
+    if not node.op.startswith("call_") or name_of(node) != "gather" or writes_out(node):
         return None
     values = dict(zip(("input", "dim", "index"), node.args, strict=False)) | node.kwargs
     table, indices = values.get("input"), values.get("index")

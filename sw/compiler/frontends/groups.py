@@ -4,7 +4,7 @@ What they need is moved in front of the first of them. ``torch.cat`` along the c
 copy: the machine writes each result where it belongs.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from operator import getitem
 
@@ -12,7 +12,7 @@ import torch
 from torch import fx
 
 from daedal.compiler.frontends.calls import BagCall, Call, is_embedding
-from daedal.compiler.frontends.effects import has_effects
+from daedal.compiler.frontends.effects import draws, has_effects, may_change
 
 _CATS = (torch.cat, torch.concat, torch.concatenate, torch.ops.aten.cat.default)
 
@@ -40,19 +40,36 @@ def find_groups(graph: fx.Graph, calls: Mapping[fx.Node, Call]) -> list[Group]:
     """The groups of ``graph``, whose nodes are reordered: all that a group needs is in front of it."""
     groups: list[list[fx.Node]] = [[]]
     needs: dict[fx.Node, set[fx.Node]] = {}
+    drawing: list[fx.Node] = []
+    """Since the first member of the last group."""
     for node in graph.nodes:
         needs[node] = set().union(*({*needs[before], before} for before in node.all_input_nodes))
         if has_effects(node) or (is_embedding(node) and node not in calls):
             groups.append([])
         elif isinstance(calls.get(node), BagCall):
-            if needs[node] & set(groups[-1]):
+            wanted = set().union(*(needs[member] for member in (*groups[-1], node)))
+            if needs[node] & set(groups[-1]) or not _keep_their_order(drawing, wanted):
                 groups.append([])
+            if not groups[-1]:
+                drawing = []
             groups[-1].append(node)
+        elif draws(node):
+            drawing.append(node)
     found = [group for group in groups if len(group) > 1]
     for group in found:
         _gather(graph, group, needs)
     graph.lint()
     return [Group(tuple(group), tuple(_joins(graph, group, calls))) for group in found]
+
+
+def _keep_their_order(drawing: Sequence[fx.Node], moved: Set[fx.Node]) -> bool:
+    """Whether those nodes that are moved are in front of the others as it is."""
+    stays = False
+    for node in drawing:
+        if node in moved and stays:
+            return False
+        stays |= node not in moved
+    return True
 
 
 def _gather(graph: fx.Graph, group: list[fx.Node], needs: Mapping[fx.Node, set[fx.Node]]) -> None:
@@ -77,6 +94,8 @@ def _joins(graph: fx.Graph, group: list[fx.Node], calls: Mapping[fx.Node, Call])
             continue
         parts = [_source(part, calls) for part in tensors]
         members = [part for part in parts if part in group and part not in taken]
+        if any(isinstance(part, fx.Node) and may_change([part], part, node) for part in tensors):
+            continue
         if len(members) == len(parts) == len(set(parts)):
             taken.update(members)
             yield Join(node, tuple(members), frozenset(part for part in members if _is_only_joined(part, node)))

@@ -99,7 +99,7 @@ def _wrapped(indices: Tensor, rows: int) -> Tensor:
     """Indices of which negative ones count from the end; those out of range stay so."""
     if not indices.numel() or int(indices.min()) >= 0:
         return indices
-    return torch.where(indices < 0, indices + rows, indices)
+    return torch.where((indices < 0) & (indices >= -rows), indices + rows, indices)
 
 
 def column_of(name: str, keys: Tensor, width: int) -> Tensor:
@@ -137,6 +137,7 @@ def segment_request(call: SegmentCall, base: Any, table: Any, indices: Any, weig
     if weights is not None:
         flat = weights.detach().reshape(-1)
         buffers["weights"] = (flat if order is None else flat[order]).contiguous()
+    _check_lengths(call.name, count, offsets)
     rows = len(offsets) - 1
     bits = INDEX_BITS[indices.dtype]
     operation = Bag(call.mode, width, bits, 64, is_weighted=weights is not None)
@@ -187,6 +188,7 @@ def sparse_request(call: SparseCall, matrix: Any, table: Any) -> Request:
         columns = places[1]
         if order is not None:
             columns, values = columns[order], values[order]
+    _check_lengths(call.name, len(columns), offsets)
     operation = Bag(
         "sum", width, INDEX_BITS[columns.dtype], INDEX_BITS[offsets.dtype], is_weighted=True,
         is_fused=matrix.layout is torch.sparse_coo,
@@ -230,8 +232,7 @@ def bag_request(call: BagCall, table: Any, indices: Any, offsets: Any, weights: 
         raise UnsupportedOperation(f"{call.name}: indices must have 1 or 2 dimensions, not {indices.dim()}")
     if weights is not None:
         buffers["weights"] = _check_weights(call, indices, weights)
-    if indices.numel() >= LONGEST_BAG:
-        _check_lengths(call, buffers, values)
+    _check_lengths(call.name, indices.numel(), buffers.get("offsets", values.get("length", 0)))
     padding = _padding(call, table)
     operation = Bag(
         call.mode,
@@ -294,11 +295,15 @@ def _check_offsets(call: BagCall, indices: Tensor, offsets: Any) -> int:
     return bits
 
 
-def _check_lengths(call: BagCall, buffers: dict[str, Tensor], values: dict[str, int]) -> None:
-    """Raise UnsupportedOperation for bags that the machine cannot count."""
-    longest = values["length"] if "length" in values else int(buffers["offsets"].diff().max())
+def _check_lengths(name: str, count: int, ends: Tensor | int) -> None:
+    """Raise UnsupportedOperation for bags, of ``count`` rows in all, that the machine cannot count; ``ends`` is where
+    they begin and the last one ends, or the length of all.
+    """
+    if count < LONGEST_BAG:
+        return
+    longest = ends if isinstance(ends, int) else int(ends.diff().max()) if len(ends) > 1 else 0
     if longest >= LONGEST_BAG:
-        raise UnsupportedOperation(f"{call.name}: a bag must have fewer than {LONGEST_BAG} rows, not {longest}")
+        raise UnsupportedOperation(f"{name}: a bag must have fewer than {LONGEST_BAG} rows, not {longest}")
 
 
 def _closed(call: BagCall, indices: Tensor, offsets: Tensor) -> Tensor:

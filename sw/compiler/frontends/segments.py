@@ -4,6 +4,7 @@ Each is a pooling of bags: the rows of one destination, in their order. Destinat
 into it by a stable sort on the host, which keeps the order of what is added.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from daedal.compiler.frontends.effects import may_change
+from daedal.compiler.frontends.effects import may_change, writes_out
 from daedal.compiler.frontends.examples import example_of
 
 SPARSE = (torch.sparse_coo, torch.sparse_csr)
@@ -72,6 +73,8 @@ def gathered(node: Any, dim: int | None = 1) -> tuple[fx.Node, fx.Node] | None:
     The indices have ``dim`` dimensions; None: any number of them from 1 on.
     """
     if not isinstance(node, fx.Node) or not node.op.startswith("call_") or name_of(node) not in _GATHERS:
+        return None
+    if writes_out(node):
         return None
     table, *others = node.args
     if name_of(node) == "index_select":
@@ -169,6 +172,8 @@ def read_sparse(node: fx.Node) -> SparseCall | None:
     """The product of a sparse and a dense matrix that a node is."""
     if not node.op.startswith("call_") or name_of(node) not in _MATRIX_PRODUCTS or len(node.args) != 2:
         return None
+    if writes_out(node):
+        return None
     matrix, table = node.args
     layout = getattr(example_of(matrix), "layout", None)
     if layout not in SPARSE or example_of(matrix).dtype is not torch.float32 or not is_rows(table):
@@ -178,7 +183,7 @@ def read_sparse(node: fx.Node) -> SparseCall | None:
 
 def read_segments(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
     """The reduction by destination that a node is, or why one stays in PyTorch; neither for another node."""
-    if not node.op.startswith("call_"):
+    if not node.op.startswith("call_") or writes_out(node):
         return None, None
     kind = name_of(node).removesuffix("_")
     if kind == "segment_reduce":
@@ -252,6 +257,8 @@ def _reason(node: fx.Node, base: Any, values: Mapping[str, Any], rows: Any) -> s
         return "it must be of rows of torch.float32 along dim 0"
     if not is_integers(values.get("index")):
         return "the index must be of torch.int32 or torch.int64"
+    if not example_of(values["index"]).dim():
+        return "the index must have 1 or 2 dimensions, not 0"
     if values.get("alpha", 1) != 1:
         return f"alpha must be 1, not {values['alpha']!r}"
     if not isinstance(base, fx.Node) or name_of(base) not in _ZEROS:
@@ -274,7 +281,7 @@ def _read_segment_reduce(node: fx.Node) -> tuple[SegmentCall | None, str | None]
     has_offsets = found == ["offsets"]
     if not is_rows(rows) or not is_integers(keys, 1) or values.get("axis", 0) not in ALONG_ROWS:
         return None, "it must be of rows of torch.float32 with 1-D lengths or offsets, along axis 0"
-    if initial is not None and (mode == "max" or initial != 0):
+    if initial is not None and (mode == "max" or initial != 0 or math.copysign(1, initial) < 0):
         return None, f"initial must be left out, or 0 for a sum or mean, not {initial!r}"
     (table, indices, weights), wraps = _message(node, rows, mode)
     empty = {"sum": 0.0, "mean": float("nan"), "max": float("-inf")}[mode] if initial is None else 0.0
@@ -298,7 +305,7 @@ def _message(node: fx.Node, rows: Any, mode: str) -> tuple[tuple[Any, Any, Any],
     if found is not None and not may_change([rows, *found], rows, node):
         return (*found, None), wraps_indices(rows)
     is_product = isinstance(rows, fx.Node) and rows.op.startswith("call_") and name_of(rows) in _PRODUCTS
-    if is_product and mode != "max" and len(rows.args) == 2:
+    if is_product and mode != "max" and len(rows.args) == 2 and not writes_out(rows):
         for part, weights in (rows.args, rows.args[::-1]):
             found, example = gathered(part), example_of(weights)
             if found is None or not is_rows(weights) or not isinstance(weights, fx.Node) or example.shape[1] != 1:

@@ -44,7 +44,7 @@ def trace(module: nn.Module | ExportedProgram, example_inputs: Sequence[Any]) ->
         try:
             return _symbolic(module, example_inputs)
         except Exception:
-            first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            first = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
             raise UnsupportedOperation(f"{type(module).__name__} cannot be traced: {first}") from error
 
 
@@ -60,7 +60,8 @@ def _export(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
     leaves = pytree.tree_leaves(example_inputs)
     if any(isinstance(value, torch.Tensor) and value.layout is not torch.strided for value in leaves):
         sizes = None  # PyTorch exports sparse tensors with fixed sizes only: other sizes lead to another trace
-    with warnings.catch_warnings(), _quiet("torch._export.non_strict_utils"):
+    # Without gradients, as it runs: torch.no_grad in the module is then nothing to wrap operations into.
+    with torch.no_grad(), warnings.catch_warnings(), _quiet("torch._export.non_strict_utils"):
         warnings.simplefilter("ignore")
         program = torch.export.export(module, tuple(example_inputs), dynamic_shapes=sizes)
         return program.module()
@@ -79,9 +80,19 @@ def _quiet(name: str) -> Iterator[None]:
 
 
 def _symbolic(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
-    tracer = _Tracer()
-    names = list(inspect.signature(module.forward).parameters)
-    is_simple = isinstance(module, OPERATIONS)
-    absent = {} if is_simple else dict.fromkeys(names[len(example_inputs) :])
-    graph = tracer.trace(module, absent or None)
+    fixed = {} if isinstance(module, OPERATIONS) else _fixed(module, example_inputs)
+    graph = _Tracer().trace(module, fixed or None)
     return fx.GraphModule(module, graph, type(module).__name__)
+
+
+def _fixed(module: nn.Module, example_inputs: Sequence[Any]) -> dict[str, Any]:
+    """Inputs that a trace is for one value of, which its graph checks: defaults, and what conditions may depend on."""
+    fixed: dict[str, Any] = {}
+    for position, (name, parameter) in enumerate(inspect.signature(module.forward).parameters.items()):
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            break
+        if position >= len(example_inputs):
+            fixed |= {name: parameter.default} if parameter.default is not parameter.empty else {}
+        elif example_inputs[position] is None or isinstance(example_inputs[position], bool | str):
+            fixed[name] = example_inputs[position]
+    return fixed

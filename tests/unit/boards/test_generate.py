@@ -40,7 +40,9 @@ def simulated(request: pytest.FixtureRequest) -> Generated:
 
 def ports(verilog: str, top: str) -> set[str]:
     """Names of the ports of the module ``top``."""
-    text = verilog[re.search(rf"^module {top} ?\(", verilog, re.MULTILINE).end() :]  # type: ignore[union-attr]
+    head = re.search(rf"^module {top} ?\(", verilog, re.MULTILINE)
+    assert head is not None
+    text = verilog[head.end() :]
     pattern = r"^ +(?:input|output|inout) +(?:wire|reg) +(?:\[\d+:0\])? *(\w+)"
     return set(re.findall(pattern, text[: text.index(");")], re.MULTILINE))
 
