@@ -295,3 +295,28 @@ def test_other_floats_by_default(ddr3: daedal.Device, rng: np.random.Generator) 
         _is_so.cache_clear()
     torch.set_default_dtype(torch.float32)
     assert lengths == [length for length in range(1, 33) if adds_in_blocks(length, WIDTH)]
+
+
+# ------------------------------------------------------------------ arguments by name
+
+
+def gathered_by_name(table: Tensor, bags: Tensor, ends: Tensor) -> Tensor:
+    return torch.index_select(input=table, dim=0, index=ends[0])
+
+
+def added_by_name(table: Tensor, bags: Tensor, ends: Tensor) -> Tensor:
+    return torch.index_add(input=torch.zeros_like(table), dim=0, index=ends[1], source=table.index_select(0, ends[0]))
+
+
+def scattered_by_name(table: Tensor, bags: Tensor, ends: Tensor) -> Tensor:
+    wide = ends[1].view(-1, 1).expand(-1, WIDTH)
+    rows = torch.index_select(table, index=ends[0], dim=0)
+    return torch.scatter_add(input=torch.zeros_like(table), dim=0, index=wide, src=rows)
+
+
+@pytest.mark.parametrize("layer", [gathered_by_name, added_by_name, scattered_by_name])
+def test_arguments_by_name(layer: Function, ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    check(layer, data(rng), ddr3, 1)
+    inputs = data(rng)
+    executable = daedal.compile(Layer(layer), inputs, device=ddr3)
+    assert same_bits(executable(*inputs), layer(*inputs)) and executable.stats.launches == 1

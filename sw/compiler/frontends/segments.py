@@ -76,15 +76,12 @@ def gathered(node: Any, dim: int | None = 1) -> tuple[fx.Node, fx.Node] | None:
         return None
     if writes_out(node):
         return None
-    table, *others = node.args
-    if name_of(node) == "index_select":
-        named = dict(zip(("dim", "index"), others, strict=False)) | node.kwargs
-        along, indices = named.get("dim"), named.get("index")
-    else:
-        along, indices = 0, others[0] if others else None
-        if isinstance(indices, list | tuple):
-            is_whole = all(isinstance(each, slice) and each == slice(None) for each in indices[1:])
-            indices = indices[0] if indices and is_whole else None
+    names = ("input", "dim", "index") if name_of(node) == "index_select" else ("input", "index")
+    named = dict(zip(names, node.args, strict=False)) | node.kwargs
+    table, along, indices = named.get("input"), named.get("dim", 0), named.get("index")
+    if isinstance(indices, list | tuple):
+        is_whole = all(isinstance(each, slice) and each == slice(None) for each in indices[1:])
+        indices = indices[0] if indices and is_whole else None
     if along not in ALONG_ROWS or not isinstance(table, fx.Node) or not isinstance(indices, fx.Node):
         return None
     if not is_rows(table) or not is_integers(indices, dim) or not example_of(indices).dim():
@@ -191,8 +188,8 @@ def read_segments(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
     if kind not in ("index_add", "scatter_add", "scatter_reduce"):
         return None, None
     names = {"index_add": ("dim", "index", "source", "alpha")}.get(kind, ("dim", "index", "src", "reduce"))
-    base, *others = node.args
-    values: dict[str, Any] = dict(zip(names, others, strict=False)) | node.kwargs
+    values: dict[str, Any] = dict(zip(("input", *names), node.args, strict=False)) | node.kwargs
+    base = values.get("input")
     rows = values.get("source", values.get("src"))
     mode = REDUCTIONS.get(values.get("reduce", "sum"))
     reason = _reason(node, base, values, rows)
