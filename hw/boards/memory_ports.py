@@ -16,8 +16,9 @@ OUTSTANDING = 2 * MAX_BURST
 class ReadPort(LiteXModule):
     """Bursts of an AXI4 read master as commands of a LiteDRAM port of the same width and clock domain.
 
-    A line is asked for when there is room for it, since LiteDRAM's lines cannot wait. One line per cycle; a line goes
-    on the cycle after it came. Every beat of a burst outside of the memory is answered with DECERR.
+    A line is asked for when there is room for it, since LiteDRAM's lines cannot wait. One line per cycle; a command
+    comes to LiteDRAM the cycle after it was made, and a line goes on the cycle after it came. Every beat of a burst
+    outside of the memory is answered with DECERR.
 
     Parameters
     ----------
@@ -33,16 +34,17 @@ class ReadPort(LiteXModule):
 
     def __init__(self, bus: Any, port: Any, *, memory_bytes: int, outstanding: int = OUTSTANDING) -> None:
         self.beats = beats = Beats(bus.ar, port, memory_bytes=memory_bytes)
+        self.commands = commands = Commands(port)
         self.order = order = stream.SyncFIFO([("outside", 1), ("final", 1)], outstanding)
         self.lines = lines = stream.SyncFIFO([("data", port.data_width)], outstanding)
         room = Signal(max=outstanding + 1, reset=outstanding)
         asked, taken = Signal(), Signal()
         self.comb += [
-            port.cmd.valid.eq(beats.valid & ~beats.outside & order.sink.ready & (room != 0)),
-            port.cmd.addr.eq(beats.line),
-            port.cmd.last.eq(beats.final),
-            asked.eq(port.cmd.valid & port.cmd.ready),
-            beats.ready.eq(order.sink.ready & (beats.outside | (port.cmd.ready & (room != 0)))),
+            commands.sink.valid.eq(beats.valid & ~beats.outside & order.sink.ready & (room != 0)),
+            commands.sink.addr.eq(beats.line),
+            commands.sink.last.eq(beats.final),
+            asked.eq(commands.sink.valid & commands.sink.ready),
+            beats.ready.eq(order.sink.ready & (beats.outside | (commands.sink.ready & (room != 0)))),
             order.sink.valid.eq(beats.valid & beats.ready),
             order.sink.outside.eq(beats.outside),
             order.sink.final.eq(beats.final),
@@ -72,6 +74,7 @@ class WritePort(LiteXModule):
 
     def __init__(self, bus: Any, port: Any, *, memory_bytes: int, outstanding: int = MAX_BURST) -> None:
         self.beats = beats = Beats(bus.aw, port, memory_bytes=memory_bytes)
+        self.commands = commands = Commands(port)
         layout = [("data", port.data_width), ("we", port.data_width // 8), ("final", 1)]
         self.lines = lines = stream.SyncFIFO(layout, outstanding)
         self.answers = answers = stream.SyncFIFO([("outside", 1)], outstanding)
@@ -79,13 +82,13 @@ class WritePort(LiteXModule):
         ready, begun, over, written = Signal(), Signal(), Signal(), Signal()
         self.comb += [
             ready.eq(beats.valid & bus.w.valid & (room != 0)),
-            port.cmd.valid.eq(ready & ~beats.outside & lines.sink.ready),
-            port.cmd.we.eq(1),
-            port.cmd.addr.eq(beats.line),
-            port.cmd.last.eq(beats.final),
+            commands.sink.valid.eq(ready & ~beats.outside & lines.sink.ready),
+            commands.sink.we.eq(1),
+            commands.sink.addr.eq(beats.line),
+            commands.sink.last.eq(beats.final),
             # A line outside of the memory waits until all before it are written, so that answers keep their order.
             beats.ready.eq(
-                ready & Mux(beats.outside, ~lines.source.valid, port.cmd.ready & lines.sink.ready)
+                ready & Mux(beats.outside, ~lines.source.valid, commands.sink.ready & lines.sink.ready)
             ),
             bus.w.ready.eq(beats.ready),
             lines.sink.valid.eq(beats.ready & ~beats.outside),
@@ -106,6 +109,18 @@ class WritePort(LiteXModule):
             over.eq(bus.b.valid & bus.b.ready),
         ]  # fmt: skip
         self.sync += If(begun & ~over, room.eq(room - 1)).Elif(over & ~begun, room.eq(room + 1))
+
+
+class Commands(stream.Buffer):
+    """Registers between an AXI4 port and the commands of LiteDRAM's port ``port``, in both directions.
+
+    LiteDRAM finds out whether it takes a command from the state of all banks and the other ports. Without registers
+    that goes on to the queue of addresses, which makes it the longest path of the memory's clock domain.
+    """
+
+    def __init__(self, port: Any) -> None:
+        super().__init__(port.cmd.description, pipe_valid=True, pipe_ready=True)
+        self.comb += self.source.connect(port.cmd)
 
 
 class Beats(LiteXModule):
