@@ -25,7 +25,7 @@ SIZES: Mapping[str, Sequence[Mapping[str, int]]] = {
     "queue of a port": tuple({"port_requests": depth} for depth in (4, 16)),
     "bursts in flight": tuple({"port_outstanding": depth} for depth in (8,)),
     "index look-ahead": tuple({"lookahead_lines": lines, "lookahead_burst": burst}
-                              for lines, burst in ((16, 4), (32, 8), (128, 16))),
+                              for lines, burst in ((16, 4), (64, 8), (128, 16))),
     "write batch": tuple({"write_batch": lines} for lines in (16, 232, 1000)),
 }  # fmt: skip
 """What is changed, in the words of the table, and the fields' other values."""

@@ -144,7 +144,7 @@ class Config:
     store_address_depth: int = 64
     store_beats: int = 128
     lookahead_lines: int = 64
-    lookahead_burst: int = 8
+    lookahead_burst: int = 16
     random_outstanding: int = 16
     port_requests: int = 8
     port_outstanding: int = 16
@@ -322,8 +322,8 @@ PRESETS = {
         random_outstanding=4, port_requests=4, port_outstanding=8, write_burst=4, write_batch=488,
     ),
     "wide": replace(
-        _DDR3, name="wide", bus_bytes=64, lanes=16, vector_beats=256, reorder_beats=256, lookahead_lines=64,
-        lookahead_burst=16, page_bytes=8192, write_batch=1000,
+        _DDR3, name="wide", bus_bytes=64, lanes=16, vector_beats=256, reorder_beats=256, page_bytes=8192,
+        write_batch=1000,
     ),
     "minimum": Config(
         name="minimum", bus_bytes=8, lanes=1, ports=1, levels=2, registers=4, sequential_loads=(1, 1),
