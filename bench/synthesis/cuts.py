@@ -53,7 +53,9 @@ def cuts() -> list[Cut]:
     """The configurations, each with less than the one before."""
     own = find_board(BOARD).config
     first = replace(find_board("tangnano20k").config, name="cut1", banks=own.banks, page_bytes=own.page_bytes)
-    second = replace(Config.preset("minimum"), name="cut2", banks=own.banks, page_bytes=own.page_bytes)
+    second = replace(
+        Config.preset("minimum"), name="cut2", banks=own.banks, page_bytes=own.page_bytes, write_batch=own.write_batch
+    )
     third = replace(second, name="cut3", random_loads=(0, 0))
     last = replace(own, name="cut5", sequential_loads=(1, 0))
     return [

@@ -27,6 +27,9 @@ SIMULATED_BYTES = 64 << 20
 DESIGN_MARK = 0xDAED_A11F
 """Stands for the design's number until that is known."""
 
+FIRST_NUMBER = 1 << 20
+"""Of Migen's objects of a system; those that its modules make when they are imported have smaller ones."""
+
 
 @dataclass(frozen=True)
 class Generated:
@@ -80,6 +83,7 @@ def generate(
     Raises UnknownBoard, and InvalidConfig if the configuration does not go with the board's memory.
     """
     with _quiet_litex():
+        _begin_numbers()
         found = find_board(board)
         chosen = found.config if config is None else config
         hertz = found.core_hz if core_hz is None else core_hz
@@ -88,6 +92,15 @@ def generate(
         if simulated:
             return _generate_simulated(found, chosen, hertz, serial, memory_bytes)
         return _generate_real(found, chosen, hertz, etherbone)
+
+
+def _begin_numbers() -> None:
+    """Let Migen number its objects as for any other system. The numbers are the objects' hashes, from which come the
+    order of its sets, and from that the names of signals of one name: so the same system is the same text.
+    """
+    from migen.fhdl.structure import DUID
+
+    setattr(DUID, "_DUID__next_uid", FIRST_NUMBER)  # noqa: B010 (a private name, which has no other way in)
 
 
 def _plain(text: str) -> str:
