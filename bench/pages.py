@@ -3,6 +3,7 @@
 The suite ``sweep`` goes into ``README.md``, workloads and the suite ``oracle`` into ``docs/bench.md``, with pictures.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +34,21 @@ def insert(page: str, begin: str, text: str) -> str:
 
 
 def about(document: dict[str, Any]) -> str:
-    """What the figures depend on, as a sentence."""
-    facts = document["facts"]
+    """What the figures of a document depend on."""
+    facts, results = document["facts"], document["results"]
+    found = [row["settings"] for row in results.get(ORACLE, []) if "settings" in row]
+    return described(facts, [*found, *([] if set(results) == {ORACLE} else facts["memories"].values())])
+
+
+def described(facts: dict[str, Any], settings: Iterable[str] | None = None) -> str:
+    """What figures depend on, as sentences; with these ``settings`` of memories instead of the facts' own."""
     configs = ", ".join(f"{name} ({number})" for name, number in facts["configs"].items())
     tools = ", ".join(f"{name} {number}" for name, number in facts["tools"].items())
-    found = [row["settings"] for row in document["results"].get(ORACLE, []) if "settings" in row]
-    found += [] if set(document["results"]) == {ORACLE} else facts["memories"].values()
-    memories = "".join(f"\n\nMemory {settings}." for settings in dict.fromkeys(found))
+    memories = dict.fromkeys(facts["memories"].values() if settings is None else settings)
     placements = "placement 0" if facts["placements"] == 1 else f"placements 0 to {facts['placements'] - 1}"
     return (
-        f"Configurations {configs}; data seed {facts['seed']}, {placements}; {facts['processor']}; {tools}.{memories}"
+        f"Configurations {configs}; data seed {facts['seed']}, {placements}; {facts['processor']}; {tools}."
+        + "".join(f"\n\nMemory {text}." for text in memories)
     )
 
 

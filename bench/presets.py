@@ -4,7 +4,6 @@ One field after the other takes other values, all else stays as in the preset. E
 the workloads on a DRAM; the table says how many cycles more or fewer each took than the preset.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,10 +11,12 @@ from typing import Any
 
 import click
 
-from bench.pages import insert
-from bench.report import Row, say
+from bench.pages import described, insert
+from bench.report import WIDTH, Row, say
 from daedal.hw.config import PRESETS, Config
+from daedal.measure.document import facts, save
 from daedal.measure.run import Setting, measure
+from daedal.measure.suites import machines
 from daedal.measure.table import Column, column, markdown, show
 from daedal.measure.workloads import WORKLOADS
 
@@ -34,7 +35,6 @@ WORKLOAD_NAMES = ("rm1", "kaggle", "wide1", "text", "gather")
 """Workloads that differ most in what they ask of memory: short and long rows, as many writes as reads, one line."""
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "memory.md"
-WIDTH = 130
 BEGIN = "<!-- presets: made by python -m bench.presets -->"
 
 
@@ -79,7 +79,7 @@ def measured(variant: Variant, memory: str, workloads: Sequence[str], *, quick: 
 def columns(workloads: Sequence[str]) -> tuple[Column, ...]:
     """What the table shows."""
     shares = (column(name, f"{name} share", "+.1%") for name in workloads)
-    return column("size", "size"), column("value", "value"), *shares, column("", "verdict")
+    return column("size", "size"), column("value", "value"), *shares, column("verdict", "verdict")
 
 
 def against_preset(rows: Sequence[Row], workloads: Sequence[str]) -> list[Row]:
@@ -99,8 +99,8 @@ def against_preset(rows: Sequence[Row], workloads: Sequence[str]) -> list[Row]:
     "--workload", "workloads", multiple=True, type=click.Choice(list(WORKLOADS)), help="Only this; repeatable."
 )
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Result file.")
-@click.option("--page", is_flag=True, help="Put the table into docs/memory.md.")
-@click.option("--seed", default=1, show_default=True, help="Start of all random data.")
+@click.option("--page", is_flag=True, help="Put the table into docs/memory.md; for all sizes and without --quick.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(0), help="Start of all random data.")
 @click.option("--quick", is_flag=True, help="Small workloads, only to see that they run.")
 def main(config: str, memory: str, sizes: tuple[str, ...], workloads: tuple[str, ...], json_file: Path | None,
          page: bool, seed: int, quick: bool) -> None:  # fmt: skip
@@ -108,20 +108,25 @@ def main(config: str, memory: str, sizes: tuple[str, ...], workloads: tuple[str,
 
     Each machine is compiled first, which takes some minutes. Ends with status 1 if a result is wrong.
     """
+    if page and (sizes or workloads or quick):
+        raise click.UsageError("--page is for the whole sweep: leave out --size, --workload and --quick")
+    try:
+        used = machines(Config.preset(config), [memory])
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--memory") from None
+    about = facts(used, seed=seed, placements=1, quick=quick)
     names = workloads or WORKLOAD_NAMES
     rows: list[Row] = []
     for variant in variants(Config.preset(config), sizes or tuple(SIZES)):
         say(f"presets: {variant.size} {variant.value}")
         rows.append(measured(variant, memory, names, quick=quick, seed=seed))
         if json_file is not None:  # what was measured is not lost if the next one fails
-            json_file.write_text(json.dumps({"memory": memory, "seed": seed, "rows": rows}, indent=1), encoding="utf-8")
+            save(json_file, about, {"presets": rows})
     table = against_preset(rows, names)
     show(f"{config} on {memory}", columns(names), table, width=WIDTH)
-    if page and not quick:
+    if page:
         cycles = ", ".join(f"{name} {rows[0][name]:,}" for name in names)
-        text = (
-            f"{markdown(columns(names), table)}\n\nCycles of the preset: {cycles}. Memory `{memory}`, data seed {seed}."
-        )
+        text = f"{markdown(columns(names), table)}\n\nCycles of the preset: {cycles}.\n\n{described(about)}"
         PAGE.write_text(insert(PAGE.read_text(encoding="utf-8"), BEGIN, text), encoding="utf-8")
     raise SystemExit(any(row["verdict"] for row in rows))
 

