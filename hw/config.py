@@ -101,6 +101,10 @@ class Config:
         Random loads in flight in one level.
     port_requests, port_outstanding
         Requests queued at a port, and bursts in flight on it.
+    row_groups
+        Groups into which the requests for rows that wait at a port are put by their DRAM row (its number's low bits);
+        those of a group go to memory one after the other. A power of two; 1: all requests go in the order in which they
+        come.
     banks, page_bytes
         Banks of the DRAM (a power of two from 1 to 16, no fewer than ports: port ``p`` has the banks that are ``p``
         modulo ``ports``), and bytes of a page of one of them (a power of two from 64 to 8192). Together they are the
@@ -149,6 +153,7 @@ class Config:
     random_outstanding: int = 16
     port_requests: int = 8
     port_outstanding: int = 16
+    row_groups: int = 1
     banks: int = 8
     page_bytes: int = 2048
     write_burst: int = 16
@@ -295,7 +300,8 @@ _RANGES = (
     ("kept_beats", 0, 4096), ("vector_beats", 2, 4096),
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
     2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
-    ("random_outstanding", 2, 64), ("port_requests", 2, 64), ("port_outstanding", 2, 64), ("banks", 1, 16),
+    ("random_outstanding", 2, 64), ("port_requests", 2, 256), ("port_outstanding", 2, 64), ("row_groups", 1, 256),
+    ("banks", 1, 16),
     ("page_bytes", SMALLEST_GRANULE, 8192), ("write_burst", 1, MAX_BURST),
     ("write_batch", 1, 4096), ("launches", 4, 16), ("watchdog", 256, 1 << 24),
 )  # fmt: skip
@@ -307,23 +313,25 @@ _POWERS_OF_TWO = (
     "vector_beats",
     "lookahead_lines",
     "lookahead_burst",
+    "row_groups",
     "banks",
     "page_bytes",
 )
 _PER_LEVEL = (("sequential_loads", 0, 4), ("random_loads", 0, 4), ("alus", 0, 4), ("shifters", 0, 1),
               ("contexts", 0, MAX_CONTEXTS))  # fmt: skip
 
-_DDR3 = Config(contexts=(0, 0, 8, 0), scalars=16, kept_beats=256)
+_DDR3 = Config(contexts=(0, 0, 8, 0), scalars=16, kept_beats=256, token_depth=512, lookahead_lines=128,
+               port_requests=64, row_groups=64)  # fmt: skip
 PRESETS = {
     "ddr3": _DDR3,
     "edge": replace(
         _DDR3, name="edge", ports=2, vector_beats=64, reorder_beats=64, token_depth=16, scalar_depth=16,
         store_address_depth=16, register_beats=16, kept_beats=0, store_beats=32, lookahead_lines=16, lookahead_burst=4,
-        random_outstanding=4, port_requests=4, port_outstanding=8, write_burst=4, write_batch=488,
+        random_outstanding=4, port_requests=4, port_outstanding=8, row_groups=1, write_burst=4, write_batch=488,
     ),
     "wide": replace(
-        _DDR3, name="wide", bus_bytes=64, lanes=16, vector_beats=256, reorder_beats=256, page_bytes=8192,
-        write_batch=1000,
+        _DDR3, name="wide", bus_bytes=64, lanes=16, page_bytes=8192,
+        store_address_depth=256, lookahead_lines=64, write_batch=1000,
     ),
     "minimum": Config(
         name="minimum", bus_bytes=8, lanes=1, ports=1, levels=2, registers=4, sequential_loads=(1, 1),

@@ -33,6 +33,11 @@ def port_of(address: Value, config: Config) -> Value:
     return address[page : page + exact_log2(config.ports)]
 
 
+def row_of(address: Value, config: Config) -> Value:
+    """The DRAM row of a memory address and its bank, low bits first: of banks of one port, those above the port's."""
+    return address[exact_log2(config.page_bytes) + exact_log2(config.ports) : MEMORY_BITS]
+
+
 def burst_mask(mapping: Value, config: Config, most: int) -> Value:
     """Lines of the longest burst inside of a granule of this class, at most ``most`` (a power of two), less 1."""
     lines = [min(most, granule_bytes(c, config) // config.bus_bytes) for c in range(CLASSES)]

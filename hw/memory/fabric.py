@@ -10,6 +10,7 @@ from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
 from daedal.hw.memory.address_map import memory_value, port_of, program_value
 from daedal.hw.memory.axi import ReadMaster, is_error
 from daedal.hw.memory.read_port import ReadPort, port_beat_layout
+from daedal.hw.memory.request_queue import most_waiting
 
 
 class ReadFabric(wiring.Component):
@@ -27,7 +28,7 @@ class ReadFabric(wiring.Component):
     hold : ``In(1)``
         Begin no bursts for now, see ``ReadPort``.
     returns : ``Out(ReturnBus(config))``
-        Beats; those of one request in order, those of requests to different ports in any order. For the vector
+        Beats; those of one request in order, requests in any order. For the vector
         queues the slot counts up from beat to beat, modulo ``vector_beats``.
     read0, read1, … : ``Out(ReadMaster(config))``
         The memory ports.
@@ -91,7 +92,7 @@ class ReadFabric(wiring.Component):
     def _account(self, m: Module, burst_end: Value) -> None:
         """Count requests that have been taken and whose last beat has not been returned."""
         config = self._config
-        most = config.ports * (config.port_requests + config.port_outstanding) + 4
+        most = config.ports * (most_waiting(config) + config.port_outstanding) + 4
         taken, new, old = self.requests.valid & self.requests.ready, self.requests.payload.tag, self.returns.beat
         for side in range(2):
             open_ = Signal(range(most + 1), name=f"open{side}")

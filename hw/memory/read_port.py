@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from daedal.hw.config import ADDRESS_BITS, MAX_BURST, MEMORY_BITS, Config
 from daedal.hw.interfaces import read_request_layout, tag_layout
 from daedal.hw.memory.axi import Burst, ReadMaster, beat_size
+from daedal.hw.memory.request_queue import RequestQueue
 from daedal.hw.queues.queue import Queue
 
 
@@ -32,8 +33,8 @@ def port_beat_layout(config: Config) -> data.StructLayout:
 class ReadPort(wiring.Component):
     """Queues requests, issues one burst for each, and tells which burst a returning beat is of.
 
-    One request and one beat per cycle; up to ``port_requests`` requests waiting and ``port_outstanding`` bursts
-    in flight. In a cycle with ``hold`` no burst is begun; one that waits for its handshake goes on waiting. A request
+    One request and one beat per cycle; requests wait in a ``RequestQueue``, up to ``port_outstanding`` bursts are in
+    flight. In a cycle with ``hold`` no burst is begun; one that waits for its handshake goes on waiting. A request
     is on the bus two cycles after it was taken if nothing is before it; beats are passed on
     in the same cycle.
 
@@ -63,7 +64,7 @@ class ReadPort(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         config, bus = self._config, self.bus
-        m.submodules.waiting = waiting = Queue(read_request_layout(config), depth=config.port_requests)
+        m.submodules.waiting = waiting = RequestQueue(config)
         m.submodules.flying = flying = Queue(burst_layout(config), depth=config.port_outstanding)
         connect(m, flipped(self.requests), waiting.i)
         request, go, asked = waiting.o.payload, Signal(), Signal()

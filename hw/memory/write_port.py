@@ -11,7 +11,7 @@ from daedal.hw.memory.store_layouts import burst_layout
 from daedal.hw.queues.queue import Queue
 from daedal.hw.spread import spread
 
-OUTSTANDING = 16
+OUTSTANDING = 32
 """Write bursts in flight."""
 
 

@@ -21,6 +21,9 @@ TINY = narrow(
 )  # fmt: skip
 """The smallest machine that has one of everything."""
 
+GROUPED = narrow(**{**vars(TINY), "row_groups": 2, "port_requests": 3})
+"""The same with ports that put requests to one DRAM row together."""
+
 IN_TURN = narrow(
     registers=3, contexts=(2, 0), lookahead_lines=4, lookahead_burst=2, alus=(0, 0), random_loads=(0, 0),
     sequential_loads=(1, 0), register_beats=4,

@@ -10,7 +10,7 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.line_fetcher import LineFetcher
 from daedal.hw.access_unit.row_fetch import RowSplit
-from daedal.hw.config import MAX_BURST, MEMORY_BITS
+from daedal.hw.config import MAX_BURST, MEMORY_BITS, Config
 from daedal.hw.host.control_port import ControlPort
 from daedal.hw.host.line_reader import LineReader
 from daedal.hw.isa.mapping import CLASSES, granule_bytes
@@ -19,7 +19,7 @@ from daedal.hw.memory.axi import BOUNDARY, Burst, beat_size
 from daedal.hw.memory.fabric import ReadFabric
 from daedal.hw.memory.read_port import ReadPort
 from daedal.hw.memory.write_batcher import WriteBatcher
-from tests.formal.narrow import TINY, narrow
+from tests.formal.narrow import GROUPED, TINY, narrow
 from tests.formal.prover import Result, examine, within
 from tests.formal.streams import inputs
 
@@ -103,8 +103,8 @@ def test_the_proof_of_bursts_can_fail():
 class Asks(Elaboratable):
     """A read port: each burst on it is one that it was asked for, and legal. ``fault`` plants a mistake."""
 
-    def __init__(self, *, fault: bool = False) -> None:
-        self.unit, self._fault = ReadPort(CONFIG), fault
+    def __init__(self, config: Config, *, fault: bool = False) -> None:
+        self.unit, self._fault = ReadPort(config), fault
         self.asked = Signal(name="asked")
         self.ports = [*inputs(self.unit), self.asked]
 
@@ -133,8 +133,9 @@ class Asks(Elaboratable):
 
 
 @pytest.mark.parametrize("fault", [False, True])
-def test_read_bursts_are_those_asked_for(fault):
-    spec = Asks(fault=fault)
+@pytest.mark.parametrize("config", [CONFIG, GROUPED], ids=["in-order", "groups"])
+def test_read_bursts_are_those_asked_for(config, fault):
+    spec = Asks(config, fault=fault)
     assert bool(examine(spec, spec.ports, 8, goals=["asked"])) is not fault
 
 

@@ -14,15 +14,15 @@ from tests.formal.streams import Watch
 from tests.formal.units import CASES, Case
 
 
-def prove(watch: Watch, depth: int, induction: int) -> Result:
+def prove(watch: Watch, depth: int, induction: int, *, abstract: bool = True) -> Result:
     return examine(
-        watch, watch.ports, depth, induction=induction, goals=watch.goals, unrelated=watch.unrelated, abstract=True
+        watch, watch.ports, depth, induction=induction, goals=watch.goals, unrelated=watch.unrelated, abstract=abstract
     )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_streams_keep_the_contract(case: Case):
-    result = prove(case.watch(), case.depth, case.induction)
+    result = prove(case.watch(), case.depth, case.induction, abstract=case.abstract)
     assert result.holds, f"see {result.log}"
     assert not result.missed, f"no traffic passes in {case.depth} cycles, so nothing is proved; see {result.log}"
     assert not result.loops, f"valid depends on ready; see {result.log}"

@@ -43,7 +43,7 @@ from daedal.hw.queues.merge import Merge
 from daedal.hw.queues.packer import Packer
 from daedal.hw.queues.queue import Queue
 from daedal.hw.queues.vector_queues import VectorQueues
-from tests.formal.narrow import IN_TURN, TINY, narrow
+from tests.formal.narrow import GROUPED, IN_TURN, TINY, narrow
 from tests.formal.streams import Watch
 
 
@@ -52,7 +52,8 @@ class Case:
     """A unit whose streams are proved.
 
     ``depth``: cycles in which traffic must be able to pass, and of the proof unless ``induction`` says over how many
-    cycles an induction closes. ``options``: as of ``Watch``.
+    cycles an induction closes. ``options``: as of ``Watch``. ``abstract``: what a memory gives is arbitrary in each
+    cycle, which is quicker to prove, but not true of a memory whose output is a stream's payload.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Case:
     depth: int
     induction: int = 0
     options: dict[str, Any] = field(default_factory=dict)
+    abstract: bool = True
 
     def watch(self) -> Watch:
         """The specification, anew."""
@@ -174,6 +176,7 @@ CASES = (
     Case("contexts", lambda: Contexts(IN_TURN, 0, 0), 14, 3),
     Case("load-port", lambda: LoadPort(TINY, 3), 10, 3, {"free": ("units0", "units1", "units2")}),
     Case("read-port", lambda: ReadPort(TINY), 10),
+    Case("read-port-groups", lambda: ReadPort(GROUPED), 10, abstract=False),
     Case("fabric", lambda: ReadFabric(TINY), 12),
     Case("row-reader", lambda: RowReader(TINY), 10, 3),
     Case("write-port", lambda: WritePort(TINY), 10, 3),

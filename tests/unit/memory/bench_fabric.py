@@ -43,7 +43,7 @@ class Bench:
         self.dut, self.config, self.random = dut, bench_config(), random.Random(seed)
         self.targets = [SteeredTarget(self.config, port) for port in range(self.config.ports)]
         self.source = Source(dut, "requests", read_request_layout(self.config), idle=idle)
-        self.expected: list[deque[dict[str, int]]] = [deque() for _ in self.targets]
+        self.expected: list[list[deque[dict[str, int]]]] = [[] for _ in self.targets]  # the beats of each request
         self.beats = 0
         cocotb.start_soon(self._check())
 
@@ -55,8 +55,9 @@ class Bench:
             FastReadPort(self.dut, f"read{number}", target, bus_bytes=self.config.bus_bytes, latency=latency)
 
     def request(
-        self, *, address: int | None = None, beats: int | None = None, side: int | None = None
-    ) -> dict[str, Any]:
+        self, *, address: int | None = None, beats: int | None = None, side: int | None = None,
+        client: Client | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
         """A random request, of any mapping class, which it remembers."""
         config, rng = self.config, self.random
         bus = config.bus_bytes
@@ -68,7 +69,8 @@ class Bench:
         assert beats <= most
         shift = 4 * rng.randrange(config.lanes) if beats == 1 else 0
         tag = {
-            "client": rng.choice(list(Client)), "slot": rng.randrange(1 << slot_bits(config)), "shift": shift,
+            "client": rng.choice(list(Client)) if client is None else client,
+            "slot": rng.randrange(1 << slot_bits(config)), "shift": shift,
             "last_bytes": 4 * rng.randint(1, (bus - shift) // 4), "row_last": rng.randint(0, 1),
             "side": rng.randint(0, 1) if side is None else side,
         }  # fmt: skip
@@ -81,12 +83,13 @@ class Bench:
         config, bus = self.config, self.config.bus_bytes
         memory = memory_address(address, config)
         port = port_of(memory, config)
+        self.expected[port].append(deque())
         for n in range(beats):
             line = self.targets[port].bytes[memory + n * bus : memory + (n + 1) * bus]
             line = line[tag["shift"] :] + line[: tag["shift"]]
             end = n == beats - 1 and tag["row_last"]
             vector = tag["client"] not in (Client.LOAD, Client.LOADER)
-            self.expected[port].append({
+            self.expected[port][-1].append({
                 "side": tag["side"],
                 "client": tag["client"].value,
                 "slot": (tag["slot"] + n) % config.vector_beats if vector else tag["slot"],
@@ -105,9 +108,14 @@ class Bench:
             self.beats += 1
             beat = decode(layout, int(self.dut.returns__beat.value))
             got = {name: int(getattr(beat, name)) if name != "client" else beat.client.value for name in BEAT}
-            heads = [queue for queue in self.expected if queue and queue[0] == got]
-            assert heads, f"unexpected {got}"
-            heads[0].popleft()
+            # In order, unless requests to one DRAM row may go together.
+            next_ones = slice(1) if self.config.row_groups == 1 else slice(None)
+            found = [(port, request) for port in self.expected for request in port[next_ones] if request[0] == got]
+            assert found, f"unexpected {got}"
+            port, request = found[0]
+            request.popleft()
+            if not request:
+                port[:] = [other for other in port if other]
 
     async def finish(self, *, cycles: int = 20_000) -> None:
         """Wait for everything; then the fabric must be idle and stay silent."""
@@ -116,10 +124,10 @@ class Bench:
             if not any(self.expected):
                 break
             for side in range(2):
-                to_come = any(beat["side"] == side for queue in self.expected for beat in queue)
+                to_come = any(request[0]["side"] == side for port in self.expected for request in port)
                 assert not (to_come and int(self.dut.idle.value) >> side & 1), "idle with beats to come"
             await RisingEdge(self.dut.clk)
-        assert not any(self.expected), f"{sum(map(len, self.expected))} beats missing"
+        assert not any(self.expected), f"{sum(map(len, self.expected))} requests without their beats"
         for _ in range(10):
             await RisingEdge(self.dut.clk)
         assert int(self.dut.idle.value) == 3, "nothing is left on either side"
@@ -220,7 +228,7 @@ async def outstanding_is_limited(dut):
         getattr(dut, f"read{port}__arready").value = 1
         getattr(dut, f"read{port}__rvalid").value = 0
     issued = 0
-    task = bench.source.start(bench.request(address=0, beats=1) for _ in range(200))
+    task = bench.source.start(bench.request(address=0, beats=1, client=Client.VECTOR0) for _ in range(200))
     for _ in range(300):
         await RisingEdge(dut.clk)
         issued += int(dut.read0__arvalid.value)
@@ -228,6 +236,46 @@ async def outstanding_is_limited(dut):
     assert issued == config.port_outstanding
     assert bench.source.sent == config.port_outstanding + config.port_requests + 1
     task.cancel()
+
+
+async def addresses_asked_for(dut: Any, bench: Bench, requests: list[dict[str, Any]]) -> list[int]:
+    """What port 0 asks for, in order, if all these requests wait for it."""
+    dut.hold.value = 1
+    await bench.source.send(requests)
+    for _ in range(6):
+        await RisingEdge(dut.clk)
+    dut.hold.value = 0
+    dut.read0__arready.value = 1
+    asked: list[int] = []
+    for _ in range(200):
+        await RisingEdge(dut.clk)
+        if dut.read0__arvalid.value:
+            asked.append(int(dut.read0__araddr.value))
+    return asked
+
+
+@cocotb.test()
+async def requests_to_a_dram_row_go_together(dut):
+    """The first one, whose turn had come; loads; rows by DRAM row. All in order without groups."""
+    bench, bus = Bench(dut), bench_config().bus_bytes
+    config = bench.config
+    for port in range(config.ports):
+        getattr(dut, f"read{port}__rvalid").value = 0
+        getattr(dut, f"read{port}__arready").value = 0
+    await start(dut)
+    row = config.ports * config.page_bytes  # from one DRAM row of port 0 to the next, or to the port's next bank
+    rows = [(0, 0), (1, 0), (2, 0), (1, 1), (0, 1), (2, 1), (1, 2)][: config.port_requests]
+    requests = [
+        bench.request(address=n * row + line * bus, beats=1, client=Client.VECTOR0, side=0) for n, line in rows
+    ]
+    load = [bench.request(address=3 * row, beats=1, client=Client.LOAD, side=0)]
+    asked = await addresses_asked_for(dut, bench, requests[:-1] + load + requests[-1:])
+    if config.row_groups == 1:
+        expected = [*rows[:-1], (3, 0), *rows[-1:]]
+    else:
+        assert config.row_groups >= 4 and len(rows) == 7
+        expected = [(0, 0), (3, 0), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (0, 1)]
+    assert asked == [n * row + line * bus for n, line in expected][: config.port_outstanding]
 
 
 @cocotb.test()
