@@ -321,7 +321,7 @@ _PER_LEVEL = (("sequential_loads", 0, 4), ("random_loads", 0, 4), ("alus", 0, 4)
               ("contexts", 0, MAX_CONTEXTS))  # fmt: skip
 
 _DDR3 = Config(contexts=(0, 0, 8, 0), scalars=16, kept_beats=256, token_depth=512, lookahead_lines=128,
-               port_requests=64, row_groups=64)  # fmt: skip
+               port_requests=64, row_groups=32)  # fmt: skip
 PRESETS = {
     "ddr3": _DDR3,
     "edge": replace(

@@ -11,7 +11,7 @@ from daedal.hw.memory.address_map import row_of
 from daedal.hw.memory.row_groups import RowGroups
 from daedal.hw.queues.queue import Queue
 
-LOADS = 32
+LOADS = 16
 """Loads that can wait beside the requests for rows, if there are groups."""
 
 

@@ -46,9 +46,7 @@ class RowGroups(wiring.Component):
     """
 
     def __init__(self, shape: ShapeLike, *, depth: int, keys: int) -> None:
-        super().__init__(
-            {"i": In(stream.Signature(shape)), "key": In(range(keys)), "o": Out(stream.Signature(shape))}
-        )
+        super().__init__({"i": In(stream.Signature(shape)), "key": In(range(keys)), "o": Out(stream.Signature(shape))})
         self._width, self._depth, self._keys = Shape.cast(shape).width, depth, keys
 
     def elaborate(self, platform: object) -> Elaboratable:

@@ -19,7 +19,7 @@ COUNT = 4
 class Spec(wiring.Component):
     """The n-th payload in with some key is the n-th out with that key, for an arbitrary n and key.
 
-    What waits for two cycles can be popped in every cycle. ``fault`` plants a mistake: in the ``data``, in the ``rate``.
+    What waits for two cycles can be popped in every cycle. ``fault`` plants a mistake: in ``data``, in the ``rate``.
     """
 
     i: In(stream.Signature(SHAPE))

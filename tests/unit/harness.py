@@ -39,8 +39,8 @@ BUILD_ARGS = ["-Wno-fatal", "-Wno-WIDTH", "--x-assign", "0", "--x-initial", "0"]
 
 ODD = Config(
     name="odd", bus_bytes=8, lanes=2, ports=1, vector_beats=32, reorder_beats=48, store_address_depth=3,
-    token_depth=5, scalar_depth=7, port_requests=7, port_outstanding=3, row_groups=4, banks=2, page_bytes=256, write_burst=3,
-    write_batch=20,
+    token_depth=5, scalar_depth=7, port_requests=7, port_outstanding=3, row_groups=4, banks=2, page_bytes=256,
+    write_burst=3, write_batch=20,
     random_outstanding=3, register_beats=8, store_beats=19, lookahead_lines=8, lookahead_burst=2, registers=3,
     levels=2, sequential_loads=(2, 1), random_loads=(1, 0), alus=(1, 1), shifters=(True, False), steps=5,
     contexts=(0, 2), scalars=9, kept_beats=11,

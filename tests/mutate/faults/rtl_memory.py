@@ -12,6 +12,7 @@ plant = area("rtl_memory", STORE, STORE_WIDE)
 
 AXI = "tests/formal/test_axi_proof.py::test_read_bursts_are_those_asked_for"
 CONTRACT = "tests/formal/test_stream_contract.py"
+GROUPS = "tests/unit/memory/test_row_groups.py"
 
 FAULTS = [
     plant("line-lost", "lost strobe", HERE + "line_merger.py", "other | again | (merge & crosses) | let_go)",
@@ -88,6 +89,21 @@ FAULTS = [
           "reads do not wait for writes", AXI),
     plant("hold-drops-valid", "protocol", HERE + "read_port.py", "(~self.hold | asked)", "~self.hold",
           "arvalid falls before it was taken", CONTRACT),
+    plant("group-open-too-long", "wrong condition", HERE + "row_groups.py",
+          " | (turn & (next_key == self.key))", "", "what comes when a group's turn comes is linked behind its last place",
+          GROUPS),
+    plant("group-never-closed", "wrong condition", HERE + "row_groups.py",
+          "open_.bit_select(next_key, 1).eq(0)", "open_.bit_select(next_key, 1).eq(1)",
+          "what comes later is linked to a group that has left", GROUPS),
+    plant("place-freed-early", "off by one", HERE + "row_groups.py", "level != self._depth", "level != self._depth + 1",
+          "one more is taken than there are places", GROUPS),
+    plant("groups-of-one", "throughput", HERE + "row_groups.py",
+          "begin.eq(~open_.bit_select(self.key, 1)", "begin.eq(1 | ~open_.bit_select(self.key, 1)",
+          "nothing is put together", GROUPS, READ),
+    plant("rows-before-loads", "swapped operands", HERE + "request_queue.py", "Mux(offered, before, loads.o.valid)",
+          "Mux(offered, before, ~rows.o.valid)", "loads wait for rows", READ),
+    plant("choice-changes", "protocol", HERE + "request_queue.py", "Mux(offered, before, loads.o.valid)",
+          "loads.o.valid", "a load takes the place of a row that is being offered", CONTRACT),
     plant("framing-queue", "swapped operands", HERE + "store_unit.py",
           "Mux(rows.misframed_stream, Queue.STREAM, Queue.STORE_DATA)",
           "Mux(rows.misframed_stream, Queue.STORE_DATA, Queue.STREAM)",

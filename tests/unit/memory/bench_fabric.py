@@ -265,9 +265,7 @@ async def requests_to_a_dram_row_go_together(dut):
     await start(dut)
     row = config.ports * config.page_bytes  # from one DRAM row of port 0 to the next, or to the port's next bank
     rows = [(0, 0), (1, 0), (2, 0), (1, 1), (0, 1), (2, 1), (1, 2)][: config.port_requests]
-    requests = [
-        bench.request(address=n * row + line * bus, beats=1, client=Client.VECTOR0, side=0) for n, line in rows
-    ]
+    requests = [bench.request(address=n * row + line * bus, beats=1, client=Client.VECTOR0, side=0) for n, line in rows]
     load = [bench.request(address=3 * row, beats=1, client=Client.LOAD, side=0)]
     asked = await addresses_asked_for(dut, bench, requests[:-1] + load + requests[-1:])
     if config.row_groups == 1:

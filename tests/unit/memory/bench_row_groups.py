@@ -62,7 +62,7 @@ async def loses_nothing_and_keeps_the_order_of_a_key(dut, idle, pause):
 
 @cocotb.test()
 async def a_group_leaves_as_a_whole(dut):
-    """Groups in the order of their first payloads; the first one's turn has come before there is a second of its key."""
+    """Groups in the order of their first payloads; the first one is on its way before there is a second of its key."""
     bench = Bench(dut)
     await start(dut)
     if bench.depth < 8 or bench.keys < 4:
