@@ -22,12 +22,13 @@ from daedal.measure.workloads import WORKLOADS
 
 SIZES: Mapping[str, Sequence[Mapping[str, int]]] = {
     "ports": ({"ports": 4},),
-    "reorder budget": tuple({"vector_beats": beats, "reorder_beats": beats} for beats in (128, 256)),
-    "queue of a port": tuple({"port_requests": depth} for depth in (4, 16)),
-    "bursts in flight": tuple({"port_outstanding": depth} for depth in (8,)),
-    "index look-ahead": tuple({"lookahead_lines": lines, "lookahead_burst": burst}
-                              for lines, burst in ((16, 4), (64, 8), (128, 16))),
-    "write batch": tuple({"write_batch": lines} for lines in (16, 232, 1000)),
+    "reorder budget": ({"vector_beats": 256, "reorder_beats": 256},),
+    "queue of a port": ({"port_requests": 32},),
+    "groups by DRAM row": tuple({"row_groups": groups} for groups in (1, 16)),
+    "bursts in flight": ({"port_outstanding": 8},),
+    "token queue": ({"token_depth": 256},),
+    "index look-ahead": ({"lookahead_lines": 64, "lookahead_burst": 16},),
+    "write batch": tuple({"write_batch": lines} for lines in (232, 1000)),
 }  # fmt: skip
 """What is changed, in the words of the table, and the fields' other values."""
 
