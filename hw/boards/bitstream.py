@@ -12,6 +12,7 @@ from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge
 from daedal.hw.boards import find_board, reports, tools
 from daedal.hw.boards.flows import FLOWS, LOGIC, NETLIST, REPORT, SOURCE, YOSYS, Flow
 from daedal.hw.boards.generate import Generated, generate
+from daedal.hw.boards.progress import RouterProgress
 from daedal.hw.config import Config
 
 TIMEOUT = 4 * 3600.0
@@ -129,7 +130,7 @@ def _route(work: Path, design: Generated, flow: Flow, part: tuple[str, ...], rou
     fresh.mkdir()
     shutil.copy(work / constraints, fresh)
     os.link(work / NETLIST, fresh / NETLIST)
-    failed = tools.run(flow.route, options, fresh, "nextpnr.log", timeout=TIMEOUT)
+    failed = tools.run(flow.route, options, fresh, "nextpnr.log", timeout=TIMEOUT, watch=RouterProgress())
     over = reports.overfull(fresh / "nextpnr.log")
     if over:
         raise DesignTooLarge(reports.large_message(design.description, over, work / LOGIC))

