@@ -130,7 +130,7 @@ def unit_of(cell: str) -> str:
     parts = cell.split(".")
     if not parts[0].startswith("daedal_core") or len(parts) < CORE_DEPTH:
         return SYSTEM
-    return "core: " + ".".join(parts[2:CORE_DEPTH])
+    return "core: " + plain(".".join(parts[2:CORE_DEPTH]))
 
 
 def large_message(description: dict[str, Any], over: dict[str, tuple[int, int]], cells: Path) -> str:
