@@ -18,11 +18,11 @@ CELLS = tuple(f"SLICE{part}.K{cell}" for part in "ABCD" for cell in (0, 1))
 LEAST_LOGIC = 15_000
 """Logic cells from which on it is worth it."""
 
+PERIOD = 3
+"""One row in so many is kept free."""
+
 FULLEST = 0.6
 """How full the other rows may get. The placer fills at most 0.75 of any area, and some cells must be adjacent."""
-
-PERIODS = (3, 4, 5, 6)
-"""One row in so many is kept free: the first of these that leaves room enough."""
 
 LOGIC_CELLS = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4}
 """Yosys' cells of logic -> logic cells of the part."""
@@ -48,8 +48,6 @@ def keep_rows_free(netlist: Path, to: Path) -> int:
 
 def rows_to_keep(logic: int) -> tuple[int, ...]:
     """The rows to keep free for a design of so many logic cells; none if it is small or too large for that."""
-    if logic < LEAST_LOGIC:
-        return ()
-    choices = (ROWS[::period] for period in PERIODS)
-    row = len(COLUMNS) * len(CELLS)
-    return next((kept for kept in choices if logic <= FULLEST * row * (len(ROWS) - len(kept))), ())
+    kept = ROWS[::PERIOD]
+    most = FULLEST * len(COLUMNS) * len(CELLS) * (len(ROWS) - len(kept))
+    return kept if LEAST_LOGIC <= logic <= most else ()

@@ -63,14 +63,11 @@ def test_a_small_design_changes_nothing(design, tmp_path: Path, monkeypatch: pyt
 def test_there_is_always_room_for_the_design() -> None:
     kept = {logic: rows_to_keep(logic) for logic in range(0, PART, 500)}
     assert not kept[LEAST_LOGIC - 500]
-    assert not kept[PART - PART % 500]
-    assert len(kept[28_000]) == 29, "every third row"
+    assert len(kept[LEAST_LOGIC]) == len(kept[28_000]) == 29, "every third row"
     for logic, free in kept.items():
         assert set(free) < set(ROWS)
-        assert not free or logic <= FULLEST * (PART - len(free) * ROW)
-    counts = [len(free) for logic, free in kept.items() if logic >= LEAST_LOGIC]
-    assert counts == sorted(counts, reverse=True), "the larger the design, the fewer"
-    assert len(set(counts)) > 3
+        fits = LEAST_LOGIC <= logic <= FULLEST * (PART - 29 * ROW)
+        assert bool(free) == fits
 
 
 def test_ecp5_boards_have_it() -> None:
