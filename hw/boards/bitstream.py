@@ -5,13 +5,15 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge
 from daedal.hw.boards import find_board, reports, tools
-from daedal.hw.boards.flows import FLOWS, LOGIC, NETLIST, REPORT, SOURCE, YOSYS, Flow
+from daedal.hw.boards.flows import FLOWS, IDLE, LOGIC, NETLIST, REPORT, SOURCE, YOSYS, Flow
 from daedal.hw.boards.generate import Generated, generate
+from daedal.hw.boards.progress import RouterProgress
 from daedal.hw.config import Config
 
 TIMEOUT = 4 * 3600.0
@@ -91,8 +93,7 @@ def synthesise(board: str, config: Config | None = None, *, folder: Path) -> tup
 def _prepare(folder: Path, design: Generated, flow: Flow, versions: dict[str, str]) -> Path:
     """The folder for everything that depends on this design and these tools, with the design in it."""
     script = flow.script(design.description["top"], SOURCE)
-    finish = Path(inspect.getfile(flow.finish)).read_text(encoding="utf-8") if flow.finish else ""
-    depends = (design.verilog, json.dumps(design.constraints), script, finish, repr(versions))
+    depends = (design.verilog, json.dumps(design.constraints), script, _text(flow.finish), repr(versions))
     work = folder / f"work-{tools.key(*depends)}"
     work.mkdir(parents=True, exist_ok=True)
     for name, text in {SOURCE: design.verilog, "synthesis.ys": script, **design.constraints}.items():
@@ -121,15 +122,18 @@ def _route(work: Path, design: Generated, flow: Flow, part: tuple[str, ...], rou
     options = [option.format(constraints=constraints, mhz=mhz) for option in flow.route_options]
     options = [*part, "--json", NETLIST, *options, "--seed", str(seed), "--report", REPORT, "--timing-allow-fail"]
     options += [] if route else ["--no-route"]
-    run = f"seed-{seed}-{tools.key(*options)}"
+    run = f"seed-{seed}-{tools.key(*options, _text(flow.spread))}"
     if (work / run / DONE).exists():
         return run
     fresh = work / f"{run}.part"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
     shutil.copy(work / constraints, fresh)
-    os.link(work / NETLIST, fresh / NETLIST)
-    failed = tools.run(flow.route, options, fresh, "nextpnr.log", timeout=TIMEOUT)
+    if flow.spread is None:
+        os.link(work / NETLIST, fresh / NETLIST)
+    else:
+        _write(fresh / IDLE, f"{flow.spread(work / NETLIST, fresh / NETLIST)}\n")
+    failed = tools.run(flow.route, options, fresh, "nextpnr.log", timeout=TIMEOUT, watch=RouterProgress())
     over = reports.overfull(fresh / "nextpnr.log")
     if over:
         raise DesignTooLarge(reports.large_message(design.description, over, work / LOGIC))
@@ -163,6 +167,11 @@ def _publish(folder: Path, board: str, run: Path, flow: Flow, design: Generated,
         os.replace(part, final)
     _write(folder / "board.json", json.dumps(design.description, indent=1) + "\n")
     _write(folder / "report.json", json.dumps(report, indent=1) + "\n")
+
+
+def _text(step: Callable[..., object] | None) -> str:
+    """The file of a step, on which its results depend."""
+    return "" if step is None else Path(inspect.getfile(step)).read_text(encoding="utf-8")
 
 
 def _write(path: Path, text: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from daedal.hw.boards.flows import FLIP_FLOPS, LOGIC, REPORT, SOURCE, Flow
+from daedal.hw.boards.flows import FLIP_FLOPS, IDLE, LOGIC, REPORT, SOURCE, Flow
 
 _USED = re.compile(r"^Info:\s+(\w+):\s+(\d+)/\s*(\d+)\s+\d+%", re.MULTILINE)
 _ESTIMATE = re.compile(r"Max frequency for clock\s+'([^']*)':\s+([0-9.]+) MHz \(\w+ at ([0-9.]+) MHz\)")
@@ -32,6 +32,7 @@ def make(description: dict[str, Any], flow: Flow, work: Path, run: str, *, route
     domains = clock_domains((work / SOURCE).read_text(encoding="utf-8"))
     clocks, limits = read_clocks(work / run / REPORT, domains) if routed else (estimates(log, domains), {})
     core = next((name for name in ("core", "sys") if name in clocks), min(clocks))
+    totals = {name: sum(used.get(cell, (0, 0))[0] for cell in cells) for name, cells in flow.resources.items()}
     return {
         "schema": 1,
         "board": description["board"],
@@ -42,11 +43,17 @@ def make(description: dict[str, Any], flow: Flow, work: Path, run: str, *, route
         "clocks": clocks,
         "limits": limits,
         "ff": len((work / FLIP_FLOPS).read_text(encoding="utf-8").split()),
-        **{name: sum(used.get(cell, (0, 0))[0] for cell in cells) for name, cells in flow.resources.items()},
+        **totals,
+        "lut": totals["lut"] - idle(work / run / IDLE),
         "available": {name: sum(used.get(cell, (0, 0))[1] for cell in cells) for name, cells in flow.resources.items()},
         "units": units(work / LOGIC),
         "routed": routed,
     }
+
+
+def idle(path: Path) -> int:
+    """The logic cells that do nothing, which a flow's ``spread`` put in."""
+    return int(path.read_text()) if path.exists() else 0
 
 
 def utilisation(log: str) -> dict[str, tuple[int, int]]:
@@ -123,7 +130,7 @@ def unit_of(cell: str) -> str:
     parts = cell.split(".")
     if not parts[0].startswith("daedal_core") or len(parts) < CORE_DEPTH:
         return SYSTEM
-    return "core: " + ".".join(parts[2:CORE_DEPTH])
+    return "core: " + plain(".".join(parts[2:CORE_DEPTH]))
 
 
 def large_message(description: dict[str, Any], over: dict[str, tuple[int, int]], cells: Path) -> str:

@@ -1,10 +1,12 @@
 """Running the open FPGA tools, which are Python packages."""
 
+import contextlib
 import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -20,6 +22,9 @@ PACKAGES = {
     "gowin_pack": "Apycula",
 }
 """Tool -> the Python package that brings it."""
+
+POLL_SECONDS = 2.0
+"""Between two looks at a tool that runs, seconds."""
 
 
 def find(program: str) -> Path:
@@ -44,21 +49,32 @@ def key(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def run(program: str, arguments: Sequence[str], folder: Path, log: str, *, timeout: float) -> int:
+def run(
+    program: str, arguments: Sequence[str], folder: Path, log: str, *, timeout: float,
+    watch: Callable[[Path], str | None] = lambda _: None,
+) -> int:  # fmt: skip
     """Run a tool in ``folder`` and return its status; what it says goes to the file ``log`` there.
 
     All its files must be in that folder: tools in WebAssembly have a ``/tmp`` of their own. Raises BuildFailed after
-    ``timeout`` seconds.
+    ``timeout`` seconds, and when ``watch``, which is given the log's path now and then, says why the tool is to stop.
     """
-    command = [str(find(program)), *arguments]
-    with (folder / log).open("w", encoding="utf-8") as stream:
+    command, path = [str(find(program)), *arguments], folder / log
+    end = time.monotonic() + timeout
+    with path.open("w", encoding="utf-8") as stream:
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=stream, stderr=subprocess.STDOUT, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        )
         try:
-            return subprocess.run(
-                command, cwd=folder, stdout=stream, stderr=subprocess.STDOUT, timeout=timeout, check=False,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
-            ).returncode  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise BuildFailed(f"{program} took more than {timeout:.0f} s: see {folder / log}") from None
+            while True:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    return process.wait(min(POLL_SECONDS, max(0.0, end - time.monotonic())))
+                if time.monotonic() >= end:
+                    raise BuildFailed(f"{program} took more than {timeout:.0f} s: see {path}")
+                if reason := watch(path):
+                    raise BuildFailed(f"{program} was stopped: {reason} (log: {path})")
+        finally:
+            process.kill()
+            process.wait()
 
 
 def telling_lines(path: Path) -> str:

