@@ -68,6 +68,9 @@ class Config:
         Activations that each level can run side by side, a row of each in turn: 0, 2, 4 or 8; in one level at most.
         Left out, none can.
         A register of the execute unit is then shared out, ``register_beats / contexts`` beats to each.
+    context_ahead
+        Activations held for each of these, 2 or 4: the one that runs and those whose lines are on their way. Of bags of
+        one row, no more than ``context_ahead * contexts`` are begun in the time that memory takes to answer.
     arguments
         Launch arguments, 16 to 32.
     steps
@@ -133,6 +136,7 @@ class Config:
     alus: tuple[int, ...] = (2, 2, 1, 1)
     shifters: tuple[bool, ...] = (True, False, False, False)
     contexts: tuple[int, ...] = ()
+    context_ahead: int = 2
     arguments: int = 32
     steps: int = 16
     callbacks: int = 16
@@ -301,7 +305,7 @@ _RANGES = (
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
     2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
     ("random_outstanding", 2, 64), ("port_requests", 2, 256), ("port_outstanding", 2, 64), ("row_groups", 1, 256),
-    ("banks", 1, 16),
+    ("context_ahead", 2, 4), ("banks", 1, 16),
     ("page_bytes", SMALLEST_GRANULE, 8192), ("write_burst", 1, MAX_BURST),
     ("write_batch", 1, 4096), ("launches", 4, 16), ("watchdog", 256, 1 << 24),
 )  # fmt: skip
@@ -314,6 +318,7 @@ _POWERS_OF_TWO = (
     "lookahead_lines",
     "lookahead_burst",
     "row_groups",
+    "context_ahead",
     "banks",
     "page_bytes",
 )
@@ -331,7 +336,7 @@ PRESETS = {
     ),
     "wide": replace(
         _DDR3, name="wide", bus_bytes=64, lanes=16, page_bytes=8192,
-        store_address_depth=256, lookahead_lines=64, write_batch=1000,
+        context_ahead=4, store_address_depth=256, write_batch=1000,
     ),
     "minimum": Config(
         name="minimum", bus_bytes=8, lanes=1, ports=1, levels=2, registers=4, sequential_loads=(1, 1),

@@ -82,8 +82,8 @@ def random_entries(config: Config) -> int:
 
 
 def context_entries(config: Config) -> int:
-    """Activations that are prepared or run in the level that interleaves: twice as many as run."""
-    return 2 * config.context_count
+    """Activations that are prepared or run in the level that interleaves."""
+    return config.context_ahead * config.context_count
 
 
 def context_lines(config: Config) -> int:
