@@ -35,8 +35,8 @@ STATIC = ("registers", "flags", "limit", "run", "empty", "order")
 class Contexts(wiring.Component):
     """Runs ``config.contexts[level]`` activations in turn, an iteration per cycle, and their sequential loads.
 
-    ``config.context_ahead`` times as many activations have an *entry*, so that the lines of those that come next are on their way before a
-    context is free for them. The order of iterations depends on nothing but the activations' lengths: see
+    ``context_ahead`` times as many activations have an *entry*, so that the lines of those that come next are on their
+    way before a context is free for them. The order of iterations depends on nothing but the activations' lengths: see
     ``ContextSchedule``. An activation follows itself by two cycles or more.
 
     Members
