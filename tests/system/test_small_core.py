@@ -1,6 +1,4 @@
-"""The small core of docs/boards.md: what it runs, on the emulator, on RTL, and in the board's own design."""
-
-from pathlib import Path
+"""The core of ecpix5, a small one: what it runs, on the emulator, on RTL, and in the board's own design."""
 
 import numpy as np
 import pytest
@@ -8,10 +6,10 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.hw.config_file import find_config
+from daedal.hw.boards import find_board
 from tests.system.compiler_support import random_bags, same_bits, wild_table
 
-SMALL = find_config(str(Path(__file__).parents[2] / "docs" / "ecpix5-small.toml"))
+SMALL = find_board("ecpix5").config
 
 ROWS, DIM = 30, 9
 
