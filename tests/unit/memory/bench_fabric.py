@@ -262,14 +262,17 @@ async def requests_to_a_dram_row_go_together(dut):
     await start(dut)
     row = config.ports * config.page_bytes  # from one DRAM row of port 0 to the next, or to the port's next bank
     rows = [(0, 0), (1, 0), (2, 0), (1, 1), (0, 1), (2, 1), (1, 2)][: config.port_requests]
-    requests = [bench.request(address=n * row + line * bus, beats=1, client=Client.VECTOR0, side=0) for n, line in rows]
-    load = [bench.request(address=3 * row, beats=1, client=Client.LOAD, side=0)]
-    asked = await addresses_asked_for(dut, bench, requests[:-1] + load + requests[-1:])
+    load = (3, 0)
+    in_order = [*rows[:-1], load, *rows[-1:]]
+    requests = [bench.request(address=n * row + line * bus, beats=1, side=0,
+                              client=Client.LOAD if (n, line) == load else Client.VECTOR0)
+                for n, line in in_order]  # fmt: skip
+    asked = await addresses_asked_for(dut, bench, requests)
     if config.row_groups == 1:
-        expected = [*rows[:-1], (3, 0), *rows[-1:]]
+        expected = in_order
     else:
         assert config.row_groups >= 4 and len(rows) == 7
-        expected = [(0, 0), (3, 0), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (0, 1)]
+        expected = [(0, 0), load, (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (0, 1)]
     assert asked == [n * row + line * bus for n, line in expected]
     await bench.finish()
 
