@@ -103,11 +103,12 @@ class Config:
     random_outstanding
         Random loads in flight in one level.
     port_requests, port_outstanding
-        Requests queued at a port, and bursts in flight on it.
+        Requests queued at a port (with groups those for rows; loads have places of their own), and bursts in flight on
+        it.
     row_groups
-        Groups into which the requests for rows that wait at a port are put by their DRAM row (its number's low bits);
-        those of a group go to memory one after the other. A power of two; 1: all requests go in the order in which they
-        come.
+        Groups into which the requests for rows that wait at a port are put by their DRAM row (low bits of its number,
+        below them the bank if the port has several); those of a group go to memory one after the other. A power of
+        two; 1: all requests go in the order in which they come.
     banks, page_bytes
         Banks of the DRAM (a power of two from 1 to 16, no fewer than ports: port ``p`` has the banks that are ``p``
         modulo ``ports``), and bytes of a page of one of them (a power of two from 64 to 8192). Together they are the

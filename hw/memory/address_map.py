@@ -34,7 +34,7 @@ def port_of(address: Value, config: Config) -> Value:
 
 
 def row_of(address: Value, config: Config) -> Value:
-    """The DRAM row of a memory address and its bank, low bits first: of banks of one port, those above the port's."""
+    """The DRAM row of a memory address, and in the low bits which of its port's banks (none if each has one)."""
     return address[exact_log2(config.page_bytes) + exact_log2(config.ports) : MEMORY_BITS]
 
 

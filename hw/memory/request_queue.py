@@ -25,9 +25,11 @@ class RequestQueue(wiring.Component):
 
     With ``row_groups`` of 1 that is the order in which they came. Otherwise requests to one DRAM row are put together,
     see ``RowGroups``, which saves the time that a bank takes to open the row again; and loads, for which levels and
-    loader wait, go before rows, of which many are on their way.
+    loader wait, go before rows, of which many are on their way. Rows do not wait for ever: loads stop once the access
+    unit can fetch no more rows, and are finite in any case.
 
-    One request in and one out per cycle; what comes into an empty queue is offered two cycles later.
+    One request in and one out per cycle; what comes into an empty queue is offered two cycles later (without groups as
+    with ``Queue``).
 
     Members
     -------

@@ -43,9 +43,18 @@ class RowGroups(wiring.Component):
         Key of ``i.payload``.
     o : ``Out(stream.Signature(shape))``
         The same payloads.
+
+    Raises
+    ------
+    ValueError
+        If ``depth`` is not an integer of at least 2, or ``keys`` is no power of two of at least 2.
     """
 
     def __init__(self, shape: ShapeLike, *, depth: int, keys: int) -> None:
+        if not isinstance(depth, int) or depth < 2:
+            raise ValueError(f"RowGroups depth must be an integer of at least 2, not {depth!r}")
+        if not isinstance(keys, int) or keys < 2 or keys & (keys - 1):
+            raise ValueError(f"RowGroups keys must be a power of two of at least 2, not {keys!r}")
         super().__init__({"i": In(stream.Signature(shape)), "key": In(range(keys)), "o": Out(stream.Signature(shape))})
         self._width, self._depth, self._keys = Shape.cast(shape).width, depth, keys
 

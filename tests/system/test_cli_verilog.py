@@ -137,6 +137,8 @@ def test_levels_cut_what_is_not_given(tmp_path: Path) -> None:
     [
         ("ports = 32", "x.toml: ports must be from 1 to 16, not 32"),
         ("ports = 3", "x.toml: ports must be a power of two, not 3"),
+        ("row_groups = 6", "x.toml: row_groups must be a power of two, not 6"),
+        ("row_groups = 0", "x.toml: row_groups must be from 1 to 256, not 0"),
         ('ports = "8"', "x.toml: ports must be from 1 to 16, not '8'"),
         ("ports = true", "x.toml: ports must be a whole number, not True"),
         ("prots = 8", "x.toml: a field must be one of base, alus, .*, not 'prots'"),

@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The queue that puts requests to a DRAM row together."""
 
 import pytest
@@ -32,3 +33,15 @@ class Keyed(wiring.Component):
 def test_row_groups(depth, keys):
     run_cocotb(Keyed(depth=depth, keys=keys), f"row_groups_{depth}", "tests.unit.memory.bench_row_groups",
                parameters={"depth": depth, "keys": keys})  # fmt: skip
+
+
+@pytest.mark.parametrize("depth", [1, 0, "8"])
+def test_refuses_a_depth_it_cannot_have(depth):
+    with pytest.raises(ValueError, match=f"depth must be an integer of at least 2, not {depth!r}"):
+        RowGroups(8, depth=depth, keys=2)
+
+
+@pytest.mark.parametrize("keys", [1, 0, 3, "2"])
+def test_refuses_keys_it_cannot_have(keys):
+    with pytest.raises(ValueError, match=f"keys must be a power of two of at least 2, not {keys!r}"):
+        RowGroups(8, depth=4, keys=keys)
