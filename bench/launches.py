@@ -9,6 +9,7 @@ import daedal
 from bench.options import Options
 from bench.report import Row, Suite, column, say
 from bench.workloads import Workload
+from daedal.driver.registers import Registers
 from daedal.hw.isa.registers import Register
 from daedal.workloads.runner import same_bits
 
@@ -71,7 +72,7 @@ def measure(workload: Workload, options: Options) -> Row:
 def watch(target: Any, launches: int) -> list[int]:
     """Let launches end; for each but the last one, the cycles before its end in which no line moved."""
     first = ended = target.csr_read(Register.COMPLETED.value)
-    target.csr_write(Register.CONTROL.value, 0)  # without an interrupt the clock does not stop
+    Registers(target).set_control()  # without an interrupt the clock does not stop
     target.traffic()
     steps: list[tuple[int, int]] = []
     idle = []
