@@ -6,13 +6,12 @@ from daedal.hw.config import Config
 
 SMALL = Config(
     name="small", bus_bytes=8, lanes=1, ports=1, levels=2, registers=3, sequential_loads=(2, 1), random_loads=(1, 1),
-    alus=(2, 1), shifters=(False, True), contexts=(0, 2), context_ahead=4, arguments=16, steps=9,
-    callbacks=5, instructions=24, lengths=3,
+    alus=(2, 1), shifters=(False, True), contexts=(0, 2), arguments=16, steps=9, callbacks=5, instructions=24,
+    lengths=3,
     vector_registers=3, register_beats=128, vector_beats=32, reorder_beats=40, token_depth=3, scalar_depth=5,
     store_address_depth=2, store_beats=260, lookahead_lines=8, lookahead_burst=2, random_outstanding=3, scalars=3,
     kept_beats=5,
-    port_requests=5, port_outstanding=3, row_groups=2, banks=4, page_bytes=128, write_burst=3, write_batch=5,
-    watchdog=2048,
+    port_requests=2, port_outstanding=3, banks=4, page_bytes=128, write_burst=3, write_batch=5, watchdog=2048,
 )  # fmt: skip
 """Little of everything, half a line of lanes; rows can be longer than the vector queues, and hangs are noticed soon."""
 
