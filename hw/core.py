@@ -215,6 +215,7 @@ class Core(wiring.Component):
             controller.stored.eq(self.store.idle),
             controller.line.eq(self.store.line),
             controller.quiet.eq(self.fabric.idle.all() & self.store.quiet & ~self.merge.o.valid),
+            controller.answered.eq(self.fabric.beat | self.store.acknowledged),
             controller.waiting.eq(self.launches.o.valid | (self.launches.level != 0)),
             controller.reset_request.eq(port.reset_request),
             port.reset_done.eq(controller.reset_done),

@@ -56,7 +56,7 @@ def catch_faults(m: Module, core: "Core") -> None:
     m.d.comb += record_lost.eq(controller.record_phase & core.store.fault.valid)
     m.d.comb += controller.record_error.eq(record_lost)
     m.d.comb += fault_now.eq(any_fault & (controller.running | record_lost) & ~caught)
-    _keep_fault(m, core, fault_now, found, caught)
+    keep_fault(m, core, fault_now, found, caught)
     m.d.comb += [controller.fault.eq(caught), core.port.cause.eq(core.fault.cause)]
     present = controller.side
     m.d.comb += [
@@ -66,17 +66,18 @@ def catch_faults(m: Module, core: "Core") -> None:
     ]
 
 
-def _keep_fault(m: Module, core: "Core", fault_now: Value, found: Signal, caught: Signal) -> None:
+def keep_fault(m: Module, core: "Core", fault_now: Value, found: Signal, caught: Signal) -> None:
     """Keep it, with the nest; and the first warning, whose value is the record's unless there is a fault."""
     controller, access = core.controller, core.access
     nests = Array(Signal(NEST_BITS, name=f"nest{side}") for side in range(2))
     warned = [Signal(name=f"warned{side}") for side in range(2)]
-    early_value = Signal(64)
+    early_value, early_warning = Signal(64), Signal()
     with m.If(access.begins):
         m.d.sync += nests[access.side].eq(access.number)
     with m.If(access.warning & ~Array(warned)[access.side]):
         m.d.sync += Array(warned)[access.side].eq(1)
         with m.If(access.side != controller.side):
+            m.d.comb += early_warning.eq(1)
             m.d.sync += early_value.eq(access.warned_value)
         with m.Elif(~caught):
             m.d.sync += core.fault.value.eq(access.warned_value)
@@ -92,7 +93,7 @@ def _keep_fault(m: Module, core: "Core", fault_now: Value, found: Signal, caught
         with m.If(controller.cancel):  # a cancelled launch's record tells of no fault, but the machine has one
             m.d.sync += [caught.eq(1), core.fault.cause.eq(core.fault.cause)]
         with m.Elif(controller.take):
-            m.d.sync += core.fault.value.eq(early_value)
+            m.d.sync += core.fault.value.eq(Mux(early_warning, access.warned_value, early_value))
 
 
 def _progress(core: "Core") -> Value:

@@ -7,9 +7,9 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.bundles import LoadReturns, line_bits, load_request_layout, returned
 from daedal.hw.access_unit.context_schedule import first_of
-from daedal.hw.block_ram import BLOCK_RAM
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.interfaces import context_entries, context_lines
+from daedal.hw.memory_style import BLOCK_RAM, DISTRIBUTED_RAM
 
 
 class ContextStream(wiring.Component):
@@ -204,7 +204,7 @@ class ContextStream(wiring.Component):
     ) -> list[Value]:
         """A memory with a word for each entry; what it holds for each of ``read_entries``."""
         m.submodules[f"{name}_ring"] = ring = memory.Memory(
-            shape=width, depth=self._entries, init=[], attrs={"ram_style": "distributed"}
+            shape=width, depth=self._entries, init=[], attrs=DISTRIBUTED_RAM
         )
         write, values = ring.write_port(), []
         m.d.comb += [write.en.eq(enable), write.addr.eq(entry), write.data.eq(data)]

@@ -7,8 +7,8 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.bundles import line_bits
 from daedal.hw.access_unit.line_fetcher import LineProgress
-from daedal.hw.block_ram import BLOCK_RAM
 from daedal.hw.config import Config
+from daedal.hw.memory_style import BLOCK_RAM
 
 
 class LineReader(wiring.Component):

@@ -18,9 +18,9 @@ from daedal.hw.access_unit.bundles import (
 from daedal.hw.access_unit.element import Element, word_of
 from daedal.hw.access_unit.level_words import LevelWords
 from daedal.hw.access_unit.operand import chosen, operand
-from daedal.hw.block_ram import BLOCK_RAM
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.interfaces import random_entries
+from daedal.hw.memory_style import BLOCK_RAM
 
 ADDRESS_STAGES = 2
 """Registers between the input and the ring of pending iterations."""

@@ -5,7 +5,6 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.access_unit.event_select import STEP_BITS
-from daedal.hw.block_ram import BLOCK_RAM
 from daedal.hw.config import Config
 from daedal.hw.interfaces import ConfigBus
 from daedal.hw.isa.program_words import (
@@ -17,6 +16,7 @@ from daedal.hw.isa.program_words import (
     StepField,
     Unit,
 )
+from daedal.hw.memory_style import BLOCK_RAM
 
 TOKEN_BITS = 6
 

@@ -47,6 +47,8 @@ class Controller(wiring.Component):
         A line is being written: the counters are not yet swept.
     quiet : ``In(1)``
         No memory transaction is in flight: units can be reset.
+    answered : ``In(1)``
+        Memory gave a line or acknowledged a burst in this cycle.
     fault : ``In(1)``
         Some unit reports a fault of the present launch.
     waiting : ``In(1)``
@@ -99,6 +101,7 @@ class Controller(wiring.Component):
     stored: In(1)
     line: In(1)
     quiet: In(1)
+    answered: In(1)
     fault: In(1)
     waiting: In(1)
     reset_request: In(1)
@@ -207,14 +210,16 @@ class Controller(wiring.Component):
         self._interruptions(m)
 
     def _wait_quiet(self, m: Module) -> None:
-        """A reset waits for memory for ever; a fault only for ``watchdog`` cycles: then no record is
-        written.
+        """A reset waits for memory for ever; a fault until memory has answered nothing for ``watchdog`` cycles: then no
+        record is written.
         """
         m.d.comb += [self.halt.eq(1), self.hold.eq(1)]
         with m.If(self._resetting):
             m.d.comb += self.forget.eq(1)
         with m.If(~self.quiet):
-            with m.If(~self._resetting & (self._timer == self._config.watchdog)):
+            with m.If(self.answered):
+                m.d.sync += self._timer.eq(0)
+            with m.Elif(~self._resetting & (self._timer == self._config.watchdog)):
                 m.d.comb += self.ended.eq(1)
                 m.next = "FAULTED"
         with m.Elif(self._timer >= QUIET_CYCLES):

@@ -6,11 +6,10 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, Shape, ShapeLike, Signa
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.block_ram import BLOCK_RAM
+from daedal.hw.memory_style import BLOCK_RAM, DISTRIBUTED_RAM
 from daedal.hw.queues.queue import DISTRIBUTED_DEPTH
+from daedal.hw.queues.ring_pointers import RingPointers
 from daedal.hw.queues.up_down import up_down
-
-DISTRIBUTED: dict[str, str | int] = {"ram_style": "distributed"}
 
 
 class RowGroups(wiring.Component):
@@ -87,18 +86,16 @@ class RowGroups(wiring.Component):
         level, unused = Signal(range(self._depth + 1)), Signal(range(self._depth + 1))
         up_down(m, level, up=push, down=pop)
         fresh = unused != self._depth
-        freed = self._ring(m, "freed", at, pop, push & ~fresh)
+        freed, _ = self._ring(m, "freed", at, pop, push & ~fresh)
         m.d.comb += [self.i.ready.eq(level != self._depth), place.eq(Mux(fresh, unused, freed))]
         with m.If(push & fresh):
             m.d.sync += unused.eq(unused + 1)
 
     def _groups(self, m: Module, place: Signal, first: Signal, begin: Value, turn: Signal) -> tuple[Value, Value]:
         """The groups that wait: key of the one whose turn is next, its ``first`` place, and whether there is one."""
-        groups = Signal(range(self._depth + 1))
-        up_down(m, groups, up=begin, down=turn)
-        entry = self._ring(m, "order", Cat(place, self.key), begin, turn)
+        entry, waiting = self._ring(m, "order", Cat(place, self.key), begin, turn)
         m.d.comb += first.eq(entry[: len(place)])
-        return entry[len(place) :], groups != 0
+        return entry[len(place) :], waiting
 
     def _lists(self, m: Module, place: Signal, at: Signal, push: Signal, begin: Signal, next_key: Value,
                turn: Signal) -> tuple[Value, Value]:  # fmt: skip
@@ -130,7 +127,7 @@ class RowGroups(wiring.Component):
         return after.data, of_next.data
 
     def _payloads(self, m: Module, place: Signal, push: Signal, ahead: Signal, move: Signal) -> None:
-        attrs = BLOCK_RAM if self._depth > DISTRIBUTED_DEPTH else DISTRIBUTED
+        attrs = BLOCK_RAM if self._depth > DISTRIBUTED_DEPTH else DISTRIBUTED_RAM
         m.submodules.payloads = payloads = memory.Memory(shape=self._width, depth=self._depth, init=[], attrs=attrs)
         write, read = payloads.write_port(), payloads.read_port()
         m.d.comb += [
@@ -142,18 +139,21 @@ class RowGroups(wiring.Component):
             Value.cast(self.o.payload).eq(read.data),
         ]
 
-    def _ring(self, m: Module, name: str, payload: Value, put: Value, take: Value) -> Value:
-        """The oldest of what was ``put`` and not taken; the user makes sure that there is something to ``take``."""
+    def _ring(self, m: Module, name: str, payload: Value, put: Value, take: Value) -> tuple[Value, Value]:
+        """The oldest of what was ``put`` and not taken, and whether there is something to ``take``."""
         m.submodules[name] = store = self._memory(len(payload), self._depth)
+        m.submodules[f"{name}_pointers"] = pointers = RingPointers(self._depth)
         write, read = store.write_port(), store.read_port(domain="comb")
-        m.d.comb += [write.data.eq(payload), write.en.eq(put)]
-        for pointer, move in ((write.addr, put), (read.addr, take)):
-            count = Signal.like(pointer, name=f"{name}_{'in' if pointer is write.addr else 'out'}")
-            m.d.comb += pointer.eq(count)
-            with m.If(move):
-                m.d.sync += count.eq(Mux(count == self._depth - 1, 0, count + 1))
-        return read.data
+        m.d.comb += [
+            pointers.write.eq(put),
+            pointers.fetch.eq(take),
+            write.addr.eq(pointers.write_address),
+            write.data.eq(payload),
+            write.en.eq(put),
+            read.addr.eq(pointers.read_address),
+        ]
+        return read.data, pointers.available
 
     @staticmethod
     def _memory(width: int, depth: int) -> Any:
-        return memory.Memory(shape=width, depth=depth, init=[], attrs=DISTRIBUTED)
+        return memory.Memory(shape=width, depth=depth, init=[], attrs=DISTRIBUTED_RAM)

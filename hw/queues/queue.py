@@ -4,7 +4,9 @@ from amaranth.hdl import Elaboratable, Module, Mux, Shape, ShapeLike, Signal, Va
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from daedal.hw.memory_style import DISTRIBUTED_RAM
 from daedal.hw.queues.block_store import BlockStore
+from daedal.hw.queues.ring_pointers import RingPointers
 from daedal.hw.queues.up_down import up_down
 
 DISTRIBUTED_DEPTH = 32
@@ -94,10 +96,10 @@ class _DistributedStorage(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.memory = store = memory.Memory(
-            shape=len(self.payload), depth=self._depth, init=[], attrs={"ram_style": "distributed"}
+            shape=len(self.payload), depth=self._depth, init=[], attrs=DISTRIBUTED_RAM
         )
         write, read = store.write_port(), store.read_port(domain="comb")
-        m.submodules.pointers = pointers = _Pointers(self._depth)
+        m.submodules.pointers = pointers = RingPointers(self._depth)
         move, past = Signal(), Signal()
         m.d.comb += [
             move.eq(~self.o.valid | self.o.ready),
@@ -125,7 +127,7 @@ class _BlockStorage(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.store = store = BlockStore(len(self.payload), depth=self._depth)
-        m.submodules.pointers = pointers = _Pointers(self._depth)
+        m.submodules.pointers = pointers = RingPointers(self._depth)
         m.d.comb += [
             pointers.write.eq(self.write),
             pointers.fetch.eq(store.fetch),
@@ -136,30 +138,4 @@ class _BlockStorage(wiring.Component):
             store.read_address.eq(pointers.read_address),
         ]
         connect(m, store.o, flipped(self.o))
-        return m
-
-
-class _Pointers(wiring.Component):
-    """Addresses for a ring of ``depth`` entries; ``available`` unless every entry written has been fetched."""
-
-    def __init__(self, depth: int) -> None:
-        super().__init__(
-            {
-                "write": In(1),
-                "write_address": Out(range(depth)),
-                "fetch": In(1),
-                "read_address": Out(range(depth)),
-                "available": Out(1),
-            }
-        )
-        self._depth = depth
-
-    def elaborate(self, platform: object) -> Elaboratable:
-        m = Module()
-        unread = Signal(range(self._depth + 1))
-        m.d.comb += self.available.eq(unread != 0)
-        up_down(m, unread, up=self.write, down=self.fetch)
-        for pointer, step in ((self.write_address, self.write), (self.read_address, self.fetch)):
-            with m.If(step):
-                m.d.sync += pointer.eq(Mux(pointer == self._depth - 1, 0, pointer + 1))
         return m

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from daedal.hw.config import MAX_BURST, Config
 from daedal.hw.interfaces import Client, ReturnBus, beat_layout, beat_stream, slot_bits
 from daedal.hw.isa.program_words import FetchQueue
+from daedal.hw.memory_style import DISTRIBUTED_RAM
 from daedal.hw.queues.block_store import BlockStore
 
 CLIENTS = (Client.VECTOR0, Client.VECTOR1, Client.STREAM)
@@ -217,9 +218,7 @@ class _FullMarks(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.memory = bits = memory.Memory(
-            shape=1, depth=self._slots, init=[], attrs={"ram_style": "distributed"}
-        )
+        m.submodules.memory = bits = memory.Memory(shape=1, depth=self._slots, init=[], attrs=DISTRIBUTED_RAM)
         write, read = bits.write_port(), bits.read_port(domain="comb")
         sweep, drain, round_ = Signal(range(2 * self._slots)), self.drain[:-1], self.drain[-1]
         m.d.comb += [

@@ -10,8 +10,8 @@ SMALL = Config(
     lengths=3,
     vector_registers=3, register_beats=128, vector_beats=32, reorder_beats=40, token_depth=3, scalar_depth=5,
     store_address_depth=2, store_beats=260, lookahead_lines=8, lookahead_burst=2, random_outstanding=3, scalars=3,
-    kept_beats=5,
-    port_requests=2, port_outstanding=3, banks=4, page_bytes=128, write_burst=3, write_batch=5, watchdog=2048,
+    kept_beats=5, port_requests=5, row_groups=2, context_ahead=4, port_outstanding=3, banks=4, page_bytes=128,
+    write_burst=3, write_batch=5, watchdog=2048,
 )  # fmt: skip
 """Little of everything, half a line of lanes; rows can be longer than the vector queues, and hangs are noticed soon."""
 

@@ -155,6 +155,21 @@ def test_memory_that_stops_answering(lines: int) -> None:
     target.close()
 
 
+def test_a_fault_waits_for_slow_memory() -> None:
+    """What the ports still owe takes longer than the watchdog waits for one answer: the record is written."""
+    config = RTL["small"]
+    spec = f"ideal:latency={config.watchdog * 3 // 4}"
+    target = open_target("verilator", config, memory=spec, memory_bytes=MEMORY_BYTES, wave=None)
+    bench = Bench(target, config)
+    reset(bench)
+    illegal = Word(LevelField.LOWER, config.levels, 0)
+    record = bench.run([*callback(), *steps(12, FETCH), illegal])
+    assert (record.state, record.cause) == (State.FAULTED, Cause.PROGRAM)
+    reset(bench)
+    assert_usable(bench)
+    target.close()
+
+
 def run_often(executable: Callable[[torch.Tensor], object], inputs: torch.Tensor) -> None:
     for _ in range(100):
         executable(inputs)

@@ -6,6 +6,8 @@ HERE = "hw/host/"
 PORT, LOADER = "tests/unit/host/test_control_port.py", "tests/unit/host/test_loader.py"
 COUNTERS = "tests/unit/host/test_counters.py"
 CORE = f"tests/unit/core/test_core.py::test_core[odd-full-rate] {SLOW}"
+CONTROLLER = "tests/unit/host/test_controller.py"
+WARNING = "tests/unit/core/test_first_warning.py"
 CORE_WIDE = f"tests/unit/core/test_core.py::test_core[edge-full-rate] {SLOW}"
 TARGETS = f"tests/system/test_driver_targets.py {SLOW}"
 FAULTS_OF_CORE = f"tests/fuzz/test_launch_blocks.py {SLOW}"
@@ -71,6 +73,11 @@ FAULTS = [
           "launches that wait behind a fault are run", FAULTS_OF_CORE, CORE),
     plant("drains-too-soon", "missing check", HERE + "controller.py", "with m.If(~self.executed):", "with m.If(0):",
           "a launch drains while its rows are on their way to the store unit", CORE),
+    plant("gives-memory-up", "missing check", HERE + "controller.py", "with m.If(self.answered):", "with m.If(0):",
+          "a fault's record is lost if memory takes longer than the watchdog in all", CONTROLLER),
+    plant("late-warning", "missing check", "hw/core_faults.py",
+          "Mux(early_warning, access.warned_value, early_value)", "early_value",
+          "a value replaced in the cycle in which a launch becomes the present one is lost", WARNING),
     plant("reset-keeps-fault", "sticky bit", HERE + "controller.py", "self.faulted.eq(0), self._resetting.eq(0)",
           "self._resetting.eq(0)", "reset does not take back the fault",
           CORE, TARGETS),

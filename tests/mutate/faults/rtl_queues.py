@@ -3,6 +3,7 @@
 from tests.mutate.fault import SLOW, area
 
 QUEUE, BLOCK, VECTOR = "hw/queues/queue.py", "hw/queues/block_store.py", "hw/queues/vector_queues.py"
+POINTERS = "hw/queues/ring_pointers.py"
 CUTTER, PACKER, MERGE = "hw/queues/cutter.py", "hw/queues/packer.py", "hw/queues/merge.py"
 
 SHALLOW = "tests/unit/queues/test_queue.py::test_queue[3]"
@@ -29,7 +30,7 @@ FAULTS = [
           "with m.If(self.level > self.mark):", "the high-water mark is not cleared"),
     plant("mark-follows", "wrong condition", QUEUE, "self.level > self.mark", "self.level != self.mark",
           "the high-water mark is the level of the cycle before"),
-    plant("wrap-one-early", "off by one", QUEUE, "Mux(pointer == self._depth - 1, 0,",
+    plant("wrap-one-early", "off by one", POINTERS, "Mux(pointer == self._depth - 1, 0,",
           "Mux(pointer == self._depth - 2, 0,", "pointers use one place less than there is"),
     plant("no-bypass", "lost strobe", QUEUE, "past.eq(self.write & move & ~pointers.available if self._bypass else 0)",
           "past.eq(0)", "a queue of two has no way past its memory",

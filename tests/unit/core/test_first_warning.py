@@ -1,0 +1,51 @@
+"""The first value that a launch replaced is in its record, whenever the launch before it ends."""
+
+from types import SimpleNamespace
+
+import pytest
+from amaranth import Module, Signal
+from amaranth.sim import Simulator
+
+from daedal.hw.access_unit.nest_queue import NEST_BITS
+from daedal.hw.config import PRESETS
+from daedal.hw.core_faults import keep_fault
+from daedal.hw.interfaces import fault_layout
+
+CONFIG = PRESETS["edge"]
+TAKE = 10
+
+
+@pytest.mark.parametrize("cycle", range(TAKE - 3, TAKE + 4))
+@pytest.mark.parametrize("second", [None, 1, 5])
+def test_a_warning_in_any_cycle(cycle: int, second: int | None) -> None:
+    """A warning ``cycle`` cycles after the launch begins, which becomes the present one in cycle ``TAKE``; perhaps
+    a second one later, which is not told.
+    """
+    core = SimpleNamespace(
+        config=CONFIG,
+        fault=Signal(fault_layout(CONFIG)),
+        fault_nest=Signal(NEST_BITS),
+        controller=SimpleNamespace(take=Signal(), side=Signal(), cancel=Signal(), clear_fault=Signal()),
+        access=SimpleNamespace(begins=Signal(), side=Signal(), number=Signal(8), warning=Signal(),
+                               warned_value=Signal(64)),
+        loader=SimpleNamespace(begin=Signal(), side=Signal()),
+    )  # fmt: skip
+    m = Module()
+    keep_fault(m, core, Signal(), Signal(fault_layout(CONFIG)), Signal())
+
+    async def bench(ctx):
+        ctx.set(core.access.side, 1)  # the next launch's; the present one's is 0
+        for now in range(TAKE + 12):
+            ctx.set(core.loader.begin, now == 0)
+            ctx.set(core.access.warning, now == cycle or (second is not None and now == cycle + second))
+            ctx.set(core.access.warned_value, 77 if now == cycle else 99)
+            ctx.set(core.controller.take, now == TAKE)
+            await ctx.tick()
+            ctx.set(core.loader.side, 1)
+            ctx.set(core.controller.side, now >= TAKE)
+        assert ctx.get(core.fault.value) == 77
+
+    sim = Simulator(m)
+    sim.add_clock(1e-6)
+    sim.add_testbench(bench)
+    sim.run()
