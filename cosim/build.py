@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from daedal.cosim import coverage
+from daedal.cosim import coverage, profile
 from daedal.cosim.toolchain import compiler_identity, find_tool, find_verilator
 from daedal.errors import DaedalError
 
@@ -90,7 +90,8 @@ def build_verilated(
     files. Every harness can include ``coverage.h``; see :mod:`daedal.cosim.coverage`. Verilog that is not ``ours`` is
     not counted there. Otherwise as :func:`build_library`.
 
-    The model takes nearly all of the time, so it is kept for other harnesses.
+    The model takes nearly all of the time, so it is kept for other harnesses. If there is a profile of it, it is
+    compiled with that; see :mod:`daedal.cosim.profile`.
     """
     find_tool("make")
     counted = (f"-DDAEDAL_MODEL='\"{coverage.keep_text(verilog)}\"'",) if ours and coverage.is_wanted() else ()
@@ -111,7 +112,8 @@ def build_verilated(
         shutil.copytree(model, folder / "obj")
         run([*_make("obj"), "VPATH=..", *(f"{source}.o" for source in sources)], find_verilator().environment())
         objects = [f"obj/{source}.o" for source in sources]
-        run([str(find_tool("g++")), "-shared", "-o", "library.so", *objects, "obj/libVmodel.a", "obj/libverilated.a"])
+        archives = ["obj/libVmodel.a", "obj/libverilated.a"]
+        run([str(find_tool("g++")), "-shared", *profile.link_options(), "-o", "library.so", *objects, *archives])
         return folder / "library.so"
 
     return _cached(f"{name}-{_key(files, [model.name])}.so", files, build)
@@ -121,22 +123,28 @@ def _build_model(name: str, verilog: str, options: Sequence[str]) -> Path:
     """The folder with headers, makefile and archives of a verilated model."""
     verilator = find_verilator()
     files = {"model.v": verilog}
+    parts = [*options, *MAKE_OPTIONS, verilator.version, compiler_identity()]
+    notes = profile.Profile(cache_directory() / f"{name}-{_key(files, [*parts, str(verilator.program)])}.profile")
+    if profile.is_training():
+        notes.clear()
 
     def build(folder: Path, run: "Runner") -> Path:
         run([str(verilator.program), *options, "model.v"], verilator.environment())
-        run(_make("obj"), verilator.environment())
         made = folder / "obj"
+        notes.copy_to(made)
+        run(_make("obj", notes.options()), verilator.environment())
         for file in made.iterdir():
             if file.suffix not in (".h", ".a", ".mk"):
                 file.unlink()
         return made
 
-    key = _key(files, [*options, *MAKE_OPTIONS, verilator.version, compiler_identity()])
-    return _cached(f"{name}-{key}.model", files, build)
+    return _cached(f"{name}-{_key(files, [*parts, *notes.identity()])}.model", files, build)
 
 
-def _make(folder: str) -> list[str]:
-    return ["make", "-C", folder, "-f", "Vmodel.mk", f"-j{JOBS}", *MAKE_OPTIONS]
+def _make(folder: str, options: str = "") -> list[str]:
+    """The command that compiles a model, with further ``options`` for what runs in every cycle."""
+    fast, *others = MAKE_OPTIONS
+    return ["make", "-C", folder, "-f", "Vmodel.mk", f"-j{JOBS}", fast + options, *others]
 
 
 Runner = Callable[..., None]

@@ -8,6 +8,8 @@ Exit status: 0 for success, 1 for an error of Daedal's own (one line on the stan
 command line and for a file that defines something else than the command takes.
 """
 
+import signal
+import sys
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -54,5 +56,9 @@ def cli(traceback: bool) -> None:
 
 
 def main() -> None:
-    """Run the command with the process's arguments and exit."""
+    """Run the command with the process's arguments and exit.
+
+    When it is told to terminate it ends what it has started, such as a router, as it does for Ctrl-C.
+    """
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     cli(prog_name="daedal")

@@ -1,7 +1,9 @@
 """The command line: versions, errors as one line, and their status."""
 
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -87,3 +89,20 @@ def test_version_imports_no_subcommand() -> None:
 def test_module_runs_as_the_command(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "daedal", "--version"], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout == f"daedal, version {daedal.__version__}\n"
+
+
+def test_terminated_it_ends_what_it_has_started(tmp_path: Path) -> None:
+    code = (
+        "import sys, daedal.cli as c; from daedal.hw.boards import tools; from pathlib import Path;"
+        "tools.find = lambda program: Path('/bin/sleep');"
+        "c.cli = lambda prog_name: tools.run('sleep', ['100'], Path(sys.argv[1]), 'log', timeout=100); c.main()"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    end = time.monotonic() + 60
+    while not (started := children.read_text().split()):
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.05)
+    process.terminate()
+    assert process.wait(30) == 128 + signal.SIGTERM
+    assert not Path(f"/proc/{started[0]}").exists()
