@@ -87,9 +87,14 @@ def against_preset(rows: Sequence[Row], workloads: Sequence[str]) -> list[Row]:
     """The rows with how many cycles more than the first row, the preset, each took."""
     base = rows[0]
     return [
-        row | {f"{name} share": row[name] / base[name] - 1 for name in workloads if row[name] and base[name]}
+        row | {f"{name} share": _change(row[name], base[name]) for name in workloads if row[name] and base[name]}
         for row in rows
     ]
+
+
+def _change(cycles: int, base: int) -> float:
+    """How many times more, as it is shown: nothing is not less than nothing."""
+    return round(cycles / base - 1, 3) + 0.0
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -5,6 +5,10 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from threading import Thread
+from typing import ClassVar
+from urllib.parse import urlsplit
 
 import pytest
 from click.testing import CliRunner, Result
@@ -128,28 +132,67 @@ def test_a_page_of_a_run(written: Path) -> None:
     assert not re.search(r"""<(script|link|iframe)|@import|https?://(?!www\.w3\.org/)""", text)
 
 
+@pytest.fixture(scope="module")
+def chromium() -> str:
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome-headless-shell")
+    found = next((path for name in names if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip(f"none of {', '.join(names)} is installed")
+    return found
+
+
+class Refusing(StreamRequestHandler):
+    """A proxy that has nothing and notes what it is asked for."""
+
+    asked: ClassVar[list[str]] = []
+
+    def handle(self) -> None:
+        request = self.rfile.readline().decode().split()
+        self.asked.extend(request[1:2])
+        while self.rfile.readline().strip():  # the headers
+            pass
+        self.wfile.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+
+
+OF_THE_BROWSER = (".google.com", ".googleapis.com", ".gstatic.com", ".gvt1.com")
+"""Hosts that Chromium asks for itself, whatever the page."""
+
+
+def browse(chromium: str, page: Path, profile: Path) -> tuple[str, str, list[str]]:
+    """Load the page with a proxy for its only network: document, console, and what was asked for."""
+    Refusing.asked.clear()
+    with ThreadingTCPServer(("127.0.0.1", 0), Refusing) as proxy:
+        Thread(target=proxy.serve_forever, daemon=True).start()
+        done = subprocess.run(
+            [
+                chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
+                "--disable-background-networking", "--disable-component-update", "--disable-quic",
+                f"--proxy-server=127.0.0.1:{proxy.server_address[1]}", f"--user-data-dir={profile}",
+                "--enable-logging=stderr", "--dump-dom", page.as_uri(),
+            ],
+            capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        proxy.shutdown()
+    assert done.returncode == 0, done.stderr
+    console = "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
+    hosts = [urlsplit(path if "://" in path else f"//{path}").hostname or path for path in Refusing.asked]
+    return done.stdout, console, [host for host in hosts if not host.endswith(OF_THE_BROWSER)]
+
+
 @pytest.mark.rtl
 @pytest.mark.slow
-def test_a_page_in_a_browser_without_a_network(written: Path, tmp_path: Path) -> None:
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome-headless-shell")
-    browser = next((found for name in names if (found := shutil.which(name))), None)
-    if browser is None:
-        pytest.skip(f"none of {', '.join(names)} is installed")
-    # A proxy that nothing listens to: whatever the page asked for would fail and be logged.
-    options = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--proxy-server=127.0.0.1:9",
-        f"--user-data-dir={tmp_path}",
-    ]
-    done = subprocess.run(
-        [browser, *options, "--enable-logging=stderr", "--dump-dom", written.as_uri()],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("<svg") == 3 and "Program of the execute unit" in done.stdout
-    assert "CONSOLE" not in done.stderr
+def test_a_page_in_a_browser_without_a_network(written: Path, chromium: str, tmp_path: Path) -> None:
+    document, console, asked = browse(chromium, written, tmp_path)
+    assert document.count("<svg") == 3 and "Program of the execute unit" in document
+    assert (console, asked) == ("", [])
+
+
+def test_a_page_that_needs_a_network_is_noticed(chromium: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text('<img src="http://pictures.example/a.png"><script>missing()</script>', encoding="utf-8")
+    _, console, asked = browse(chromium, page, tmp_path / "profile")
+    assert "missing is not defined" in console
+    assert asked == ["pictures.example"]
 
 
 @pytest.mark.rtl
