@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.cosim.build import build_verilated, read_sources
+from daedal.cosim.latched_inputs import latch_inputs
 from daedal.cosim.litedram import INTERFACE, Description
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.errors import DaedalError, DeviceClosed
@@ -94,7 +95,7 @@ def build_harness(verilog: str, config: Config, *, top: str, trace: bool = False
     """The shared library of this Verilog, whose ports are those of the core, with the harness around it."""
     files = read_sources(Path(__file__).parent / "harness", *_SOURCES)
     files |= {**INTERFACE, "ports.h": ports_header(config), "encodings.h": generate()}
-    return build_verilated(f"{top}-{config.name}", verilog, files, top=top, trace=trace)
+    return build_verilated(f"{top}-{config.name}", latch_inputs(verilog, top), files, top=top, trace=trace)
 
 
 class Harness:

@@ -30,6 +30,7 @@ class DramMemory final : public Memory {
   DramMemory(Pins &pins, Storage &storage, Counts &counts, Errors &errors, const DramOptions &options);
 
   void drive(std::uint64_t cycle) override;
+  bool drives_before_edge() const override { return true; }
   void sample(std::uint64_t cycle) override;
   void host_wrote(std::uint64_t address, std::uint64_t size) override;
 

@@ -11,8 +11,10 @@ class Memory {
  public:
   virtual ~Memory() = default;
 
-  // Sets the inputs of the core for this cycle from its outputs after the last clock edge.
+  // Sets the inputs of the core for this cycle: from its outputs after the last clock edge, or, if the memory knows
+  // them before that edge, from what it sampled so far.
   virtual void drive(std::uint64_t cycle) = 0;
+  virtual bool drives_before_edge() const { return false; }
   // Takes the handshakes of this cycle, after the core has settled and before the clock edge.
   virtual void sample(std::uint64_t cycle) = 0;
   // The host has put bytes into the storage, between two cycles.

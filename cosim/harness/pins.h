@@ -45,34 +45,35 @@ struct Pins {
 };
 
 // Names every port of the model once. Verilator writes the two underscores of `read0__arvalid` as `___05F`.
-// `interrupt` is a word of some C compilers, so it gets a prefix.
+// `interrupt` is a word of some C compilers, so it gets a prefix. Inputs are those of registers, see latched_inputs.py.
 inline Pins bind_pins(Vmodel &model) {
   Pins pins;
-#define DAEDAL_PIN(port, signal) model.port##___05F##signal
-#define DAEDAL_BIND_READ(n)                                                                      \
-  pins.read.push_back({                                                                          \
-      &DAEDAL_PIN(read##n, arvalid), &DAEDAL_PIN(read##n, arready), &DAEDAL_PIN(read##n, araddr),\
-      &DAEDAL_PIN(read##n, arlen), &DAEDAL_PIN(read##n, arsize), &DAEDAL_PIN(read##n, arburst),  \
-      &DAEDAL_PIN(read##n, rvalid), &DAEDAL_PIN(read##n, rready), &DAEDAL_PIN(read##n, rlast),   \
-      &DAEDAL_PIN(read##n, rresp), &DAEDAL_PIN(read##n, rdata)});
+#define DAEDAL_OUT(port, signal) &model.port##___05F##signal
+#define DAEDAL_IN(port, signal) &model.port##___05F##signal##_pin
+#define DAEDAL_BIND_READ(n)                                                                       \
+  pins.read.push_back({                                                                           \
+      DAEDAL_OUT(read##n, arvalid), DAEDAL_IN(read##n, arready), DAEDAL_OUT(read##n, araddr),     \
+      DAEDAL_OUT(read##n, arlen), DAEDAL_OUT(read##n, arsize), DAEDAL_OUT(read##n, arburst),      \
+      DAEDAL_IN(read##n, rvalid), DAEDAL_OUT(read##n, rready), DAEDAL_IN(read##n, rlast),         \
+      DAEDAL_IN(read##n, rresp), DAEDAL_IN(read##n, rdata)});
   DAEDAL_READ_PORTS(DAEDAL_BIND_READ)
   pins.write = {
-      &DAEDAL_PIN(write, awvalid), &DAEDAL_PIN(write, awready), &DAEDAL_PIN(write, awaddr),
-      &DAEDAL_PIN(write, awlen), &DAEDAL_PIN(write, awsize), &DAEDAL_PIN(write, awburst),
-      &DAEDAL_PIN(write, wvalid), &DAEDAL_PIN(write, wready), &DAEDAL_PIN(write, wlast),
-      &DAEDAL_PIN(write, wdata), &DAEDAL_PIN(write, wstrb), &DAEDAL_PIN(write, bvalid),
-      &DAEDAL_PIN(write, bready), &DAEDAL_PIN(write, bresp)};
+      DAEDAL_OUT(write, awvalid), DAEDAL_IN(write, awready), DAEDAL_OUT(write, awaddr),
+      DAEDAL_OUT(write, awlen), DAEDAL_OUT(write, awsize), DAEDAL_OUT(write, awburst),
+      DAEDAL_OUT(write, wvalid), DAEDAL_IN(write, wready), DAEDAL_OUT(write, wlast),
+      DAEDAL_OUT(write, wdata), DAEDAL_OUT(write, wstrb), DAEDAL_IN(write, bvalid),
+      DAEDAL_OUT(write, bready), DAEDAL_IN(write, bresp)};
   pins.lite = {
-      &DAEDAL_PIN(control, awvalid), &DAEDAL_PIN(control, awready), &DAEDAL_PIN(control, awaddr),
-      &DAEDAL_PIN(control, wvalid), &DAEDAL_PIN(control, wready), &DAEDAL_PIN(control, wdata),
-      &DAEDAL_PIN(control, wstrb), &DAEDAL_PIN(control, bvalid), &DAEDAL_PIN(control, bready),
-      &DAEDAL_PIN(control, arvalid), &DAEDAL_PIN(control, arready), &DAEDAL_PIN(control, araddr),
-      &DAEDAL_PIN(control, rvalid), &DAEDAL_PIN(control, rready), &DAEDAL_PIN(control, rdata)};
+      DAEDAL_IN(control, awvalid), DAEDAL_OUT(control, awready), DAEDAL_IN(control, awaddr),
+      DAEDAL_IN(control, wvalid), DAEDAL_OUT(control, wready), DAEDAL_IN(control, wdata),
+      DAEDAL_IN(control, wstrb), DAEDAL_OUT(control, bvalid), DAEDAL_IN(control, bready),
+      DAEDAL_IN(control, arvalid), DAEDAL_OUT(control, arready), DAEDAL_IN(control, araddr),
+      DAEDAL_OUT(control, rvalid), DAEDAL_IN(control, rready), DAEDAL_OUT(control, rdata)};
 #undef DAEDAL_BIND_READ
-#undef DAEDAL_PIN
+#undef DAEDAL_IN
+#undef DAEDAL_OUT
   pins.interrupt = &model.__SYM__interrupt;
   return pins;
 }
 
 }  // namespace daedal
-

@@ -32,10 +32,8 @@ Simulation::Simulation(std::uint64_t memory_bytes)
   // The reset pin goes through a register: the core needs some cycles to come out of reset as well.
   for (unsigned i = 0; i < 2 * RESET_CYCLES; ++i) {
     model_->rst = i < RESET_CYCLES;
-    model_->clk = 0;
-    model_->eval();
-    model_->clk = 1;
-    model_->eval();
+    fall(true);
+    rise(false);
   }
 }
 
@@ -44,18 +42,37 @@ Simulation::~Simulation() {
   model_->final();
 }
 
-void Simulation::clock() {
-  memory_->drive(cycle_);
+// The falling edge of the clock, at which nothing happens in the core but what its inputs change, if they are taken.
+void Simulation::fall(bool take_inputs) {
   model_->clk = 0;
+  if (take_inputs && model_->pins_clk) {  // taken at the last edge, and now again: what the host changed
+    model_->pins_clk = 0;
+    model_->eval();
+  }
+  model_->pins_clk = take_inputs;
   model_->eval();
+}
+
+// The rising edge, with what the inputs are from then on, if they are taken.
+void Simulation::rise(bool take_inputs) {
+  model_->clk = 1;
+  model_->pins_clk = take_inputs;
+  model_->eval();
+}
+
+void Simulation::clock() {
+  bool early = memory_->drives_before_edge();
+  if (!early || !driven_) memory_->drive(cycle_);
+  fall(!early || !taken_);
   dump(0);
   memory_->sample(cycle_);
   host_.sample(cycle_);
   recorder_.sample(cycle_);
-  model_->clk = 1;
-  model_->eval();
-  dump(1);
   host_.release();
+  if (early) memory_->drive(cycle_ + 1);
+  driven_ = taken_ = early;
+  rise(early);
+  dump(1);
   counts_.cycle();
   ++cycle_;
 }
@@ -82,12 +99,14 @@ void Simulation::finish_transaction() {
 
 std::uint32_t Simulation::read_register(std::uint32_t address) {
   host_.start_read(address);
+  taken_ = false;
   finish_transaction();
   return host_.value();
 }
 
 void Simulation::write_register(std::uint32_t address, std::uint32_t value) {
   host_.start_write(address, value);
+  taken_ = false;
   finish_transaction();
 }
 

@@ -50,6 +50,8 @@ class Simulation {
  private:
   explicit Simulation(std::uint64_t memory_bytes);
   void clock();
+  void fall(bool take_inputs);
+  void rise(bool take_inputs);
   void dump(unsigned half);
   void finish_transaction();
 
@@ -64,6 +66,7 @@ class Simulation {
   LiteMaster host_;
   Recorder recorder_;
   std::uint64_t cycle_ = 0;
+  bool driven_ = false, taken_ = false;  // memory has set the inputs of this cycle; the core has them all
 #if VM_TRACE
   std::unique_ptr<VerilatedVcdC> trace_;
 #endif
