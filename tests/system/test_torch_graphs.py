@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import daedal
+from daedal.compiler.frontends import csr_order
 from daedal.compiler.frontends.pooled_lookups import adds_in_blocks
 from tests.system.compiler_support import ddr3, same_bits, wild_table
 from tests.system.dynamo_support import Layer, fresh
@@ -138,7 +139,39 @@ def test_sparse_times_dense(
     for a in (sparse, matrix(60)):
         x = wild_table(NODES, width, rng)
         assert same_bits(executable(a, x), product(a, x))
-        assert executable.stats.launches == 1 == len(executable.offloaded)
+        if kind != "csr" or csr_order.adds_in_order():
+            assert executable.stats.launches == 1 == len(executable.offloaded)
+        else:
+            assert not executable.offloaded and "on this processor" in executable.explain()
+
+
+@pytest.mark.filterwarnings("ignore:Sparse (CSR|invariant):UserWarning")
+@pytest.mark.parametrize("width", [1, 16, 33])
+def test_csr_is_multiplied_then_added(
+    width: int, ddr3: daedal.Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the machine does with it wherever PyTorch does the same, also on processors where it does not."""
+    monkeypatch.setattr(csr_order, "adds_in_order", lambda: True)
+    found = torch.sparse_coo_tensor(edges(150, rng), wild_table(1, 150, rng)[0], (NODES, NODES)).coalesce()
+    x = wild_table(NODES, width, rng)
+    executable = daedal.compile(Layer(torch.sparse.mm), (found.to_sparse_csr(), x), device=ddr3)
+    expected = np.zeros((NODES, width), np.float32)
+    for (row, column), weight in zip(found.indices().T.tolist(), found.values().numpy(), strict=True):
+        expected[row] += x[column].numpy() * weight
+    assert same_bits(executable(found.to_sparse_csr(), x), torch.from_numpy(expected))
+    assert executable.stats.launches == 1
+
+
+@pytest.mark.filterwarnings("ignore:Sparse (CSR|invariant):UserWarning")
+@pytest.mark.parametrize("order", [True, False])
+def test_csr_where_pytorch_has_an_order_of_its_own(
+    order: bool, ddr3: daedal.Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csr_order, "adds_in_order", lambda: order)
+    found = torch.sparse_coo_tensor(edges(150, rng), wild_table(1, 150, rng)[0], (NODES, NODES)).to_sparse_csr()
+    executable = daedal.compile(Layer(torch.sparse.mm), (found, wild_table(NODES, 4, rng)), device=ddr3)
+    assert bool(executable.offloaded) == order
+    assert ("on this processor" in executable.explain()) == (not order)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from daedal.compiler.frontends import csr_order
 from daedal.compiler.frontends.calls import BagCall, Call, LookupCall
 from daedal.compiler.frontends.emb_builder import Bag, Lookup
 from daedal.compiler.frontends.pooled_lookups import BLOCK, ORDER, PooledCall, adds_in_blocks
@@ -50,6 +51,11 @@ class Request:
     shape: tuple[int, ...]
     empty: float = 0.0
     """What a bag without rows gets in the end."""
+
+    @property
+    def lookups(self) -> int:
+        """Rows that are looked up."""
+        return self.buffers["indices"].numel()
 
 
 def request_of(call: Call, sources: Sequence[Any]) -> Request:
@@ -181,6 +187,10 @@ def sparse_request(call: SparseCall, matrix: Any, table: Any) -> Request:
             f"not shape {tuple(matrix.shape)}"
         )
     if matrix.layout is torch.sparse_csr:
+        if not csr_order.adds_in_order():
+            raise UnsupportedOperation(
+                f"{call.name}: PyTorch adds the products of a CSR matrix {ORDER} on this processor"
+            )
         offsets, columns, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
     else:
         places, values = matrix._indices(), matrix._values()
