@@ -337,7 +337,7 @@ PRESETS = {
     ),
     "wide": replace(
         _DDR3, name="wide", bus_bytes=64, lanes=16, page_bytes=8192,
-        context_ahead=4, store_address_depth=256, write_batch=1000,
+        context_ahead=4, token_depth=2048, store_address_depth=1024, write_batch=1000,
     ),
     "minimum": Config(
         name="minimum", bus_bytes=8, lanes=1, ports=1, levels=2, registers=4, sequential_loads=(1, 1),

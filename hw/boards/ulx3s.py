@@ -1,5 +1,6 @@
 """Radiona ULX3S: LFE5U-85F, 32 MiB of SDRAM on 16 bits, USB with serial line and JTAG."""
 
+from dataclasses import replace
 from typing import Any
 
 from litedram.modules import MT48LC16M16
@@ -37,16 +38,17 @@ class Clocks(LiteXModule):
         self.comb += platform.request("wifi_gpio0").eq(1)  # keeps the radio module from resetting the FPGA
 
 
+CONFIG = replace(
+    Config.preset("minimum"), name="ulx3s", bus_bytes=8, lanes=2, registers=3, sequential_loads=(2, 2),
+    random_loads=(0, 0), alus=(0, 0), vector_beats=64, reorder_beats=64, token_depth=16, lookahead_lines=8,
+    lookahead_burst=4, port_requests=4, port_outstanding=4, banks=4, page_bytes=1024, write_burst=8, write_batch=488,
+)  # fmt: skip
+"""Two lanes and one port, two levels without arithmetic: gathers, sums, means, maxima, weighted sums."""
+
 BOARD = Board(
     name="ulx3s",
     title="Radiona ULX3S, LFE5U-85F with SDRAM",
-    config=Config(
-        name="ulx3s", bus_bytes=8, lanes=2, ports=2, levels=3, registers=5, sequential_loads=(2, 2, 1),
-        random_loads=(1, 1, 0), alus=(2, 2, 1), shifters=(False, False, False), steps=8, instructions=32, lengths=4,
-        vector_registers=4, register_beats=32, vector_beats=128, reorder_beats=128, token_depth=64, scalar_depth=16,
-        store_address_depth=16, store_beats=64, lookahead_lines=16, lookahead_burst=4, random_outstanding=4,
-        port_requests=4, port_outstanding=4, banks=4, page_bytes=1024, write_burst=8, write_batch=488,
-    ),
+    config=CONFIG,
     clock_hz=50e6,
     core_hz=25e6,
     baud=1_000_000,

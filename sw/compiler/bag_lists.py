@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, fx
 
 from daedal.compiler.codegen.arguments import Buffer
+from daedal.compiler.codegen.interleaving import take_turns
 from daedal.compiler.frontends.bag_list import BagList, Kind
 from daedal.compiler.frontends.calls import BagCall
 from daedal.compiler.frontends.emb_builder import Bag
@@ -134,6 +135,9 @@ class Plan:
         counts = tuple(sum(entry.kind == kind for entry in entries) for kind in kinds)
         self.operation = BagList(tuple(zip(kinds, counts, strict=True)))
         self.bags = max(member.request.rows for member in self.members)
+        requests = [member.request for member in self.members]
+        self.takes_turns = take_turns(sum(each.lookups for each in requests), sum(each.rows for each in requests))
+        """Whether bags come in turn, if they can."""
 
     @property
     def fits(self) -> bool:

@@ -9,6 +9,7 @@ from torch import Tensor, fx
 
 from daedal.compiler import promised
 from daedal.compiler.bag_lists import Member, Plan, check_fits
+from daedal.compiler.codegen.interleaving import take_turns
 from daedal.compiler.frontends.bag_list import BagList
 from daedal.compiler.frontends.calls import BagCall, Call, LookupCall, find_calls
 from daedal.compiler.frontends.emb_builder import Bag, Lookup
@@ -36,9 +37,9 @@ class Executable:
     """A module for one device: call it with the module's inputs.
 
     Made by ``daedal.compile``. It serves every batch size, bag length and index; for other integer types than
-    those of the example inputs it compiles other programs when it meets them. ``stats`` are the figures of
-    the last call, summed over its launches. ``bounds`` is what an index outside its table does, ``opt`` the
-    optimisation level that was asked for.
+    those of the example inputs, and for bags of about one row, it compiles other programs when it meets them.
+    ``stats`` are the figures of the last call, summed over its launches. ``bounds`` is what an index outside its
+    table does, ``opt`` the optimisation level that was asked for.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Executable:
         opt: int = BEST,
     ) -> None:
         self.device, self._retrace, self.bounds, self.opt = device, retrace, bounds, opt
-        self._kernels: dict[Bag | Lookup | BagList, Kernel | UnsupportedOperation] = {}
+        self._kernels: dict[tuple[Bag | Lookup | BagList, bool], Kernel | UnsupportedOperation] = {}
         self._current: dict[str, Kernel] = {}
         self._left: dict[str, str] = {}
         """What the last call left to PyTorch, and why."""
@@ -198,25 +199,27 @@ class Executable:
                 "export it with dynamic shapes"
             ) from error
 
-    def _kernel(self, calls: Sequence[Call], operation: Bag | Lookup | BagList) -> Kernel:
-        if operation not in self._kernels:
+    def _kernel(self, calls: Sequence[Call], operation: Bag | Lookup | BagList, takes_turns: bool) -> Kernel:
+        key = operation, takes_turns
+        if key not in self._kernels:
+            config, module = self.device.config, operation.build()
             try:
-                self._kernels[operation] = compile_emb(operation.build(), self.device.config, self.bounds, self.opt)
+                self._kernels[key] = compile_emb(module, config, self.bounds, self.opt, interleaves=takes_turns)
             except UnsupportedOperation as error:
-                self._kernels[operation] = error
-        kernel = self._kernels[operation]
+                self._kernels[key] = error
+        kernel = self._kernels[key]
         if isinstance(kernel, UnsupportedOperation):
             raise UnsupportedOperation(f"{calls[0].name}: {kernel}") from kernel
         self._current |= {call.name: kernel for call in calls}
         return kernel
 
     def _dry_run(self, call: Call, request: Request) -> Tensor:
-        self._kernel([call], request.operation)
+        self._kernel([call], request.operation, take_turns(request.lookups, request.rows))
         return torch.zeros(request.shape, dtype=torch.float32)
 
     def _start(self, call: Call, request: Request) -> tuple[Tensor, Pending]:
         """Submit one operation; the tensor that its result will be in."""
-        kernel = self._kernel([call], request.operation)
+        kernel = self._kernel([call], request.operation, take_turns(request.lookups, request.rows))
         self._check_tables([(call.name, request)])
         rows, width = request.table.shape
         table: Any = request.table
@@ -243,7 +246,7 @@ class Executable:
             return [(plan, None)]
         try:
             check_fits(plan)
-            return [(plan, self._kernel([member.call for member in members], plan.operation))]
+            return [(plan, self._kernel([member.call for member in members], plan.operation, plan.takes_turns))]
         except UnsupportedOperation:
             half = len(members) // 2
             return [*self._plans(members[:half], joins), *self._plans(members[half:], joins)]

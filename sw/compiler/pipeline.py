@@ -43,9 +43,11 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 """Level -> the passes that lead to it from the level before."""
 
 
-def compile_emb(module: ModuleOp, config: Config, bounds: str = "fatal", opt: int = BEST) -> Kernel:
+def compile_emb(
+    module: ModuleOp, config: Config, bounds: str = "fatal", opt: int = BEST, *, interleaves: bool = True
+) -> Kernel:
     """A kernel for the module's only function, which has operations of ``emb``; ``bounds`` and ``opt`` as in
-    ``daedal.compile``.
+    ``daedal.compile``; ``interleaves``: bags may come in turn.
 
     Raises UnsupportedOperation if it does not fit the configuration.
     """
@@ -54,7 +56,11 @@ def compile_emb(module: ModuleOp, config: Config, bounds: str = "fatal", opt: in
     levels = {"emb": str(module)}
     passes = _advance(context, module, "scf", config, bounds)
     levels["scf"] = str(module)
-    return _first_that_fits(lambda level: _finish(context, module.clone(), config, dict(levels), passes, level), opt)
+
+    def compile_at(level: int) -> Kernel:
+        return _finish(context, module.clone(), config, dict(levels), passes, level, interleaves=interleaves)
+
+    return _first_that_fits(compile_at, opt)
 
 
 def compile_scf(text: str, config: Config, opt: int = BEST) -> Kernel:
@@ -86,8 +92,9 @@ def _first_that_fits(compile_at: Callable[[int], Kernel], opt: int) -> Kernel:
 
 
 def _finish(
-    context: Context, module: ModuleOp, config: Config, levels: dict[str, str], passes: Mapping[str, str], opt: int
-) -> Kernel:
+    context: Context, module: ModuleOp, config: Config, levels: dict[str, str], passes: Mapping[str, str], opt: int,
+    *, interleaves: bool = True,
+) -> Kernel:  # fmt: skip
     function = only_function(module)
     arguments = list(function.body.block.args)
     for position, argument in enumerate(arguments):
@@ -106,7 +113,7 @@ def _finish(
     buffers = tuple(replace(spec, is_table=name in fetched) for name, spec in names.items())
     passes = {**passes, **_advance(context, module, "dlc", config, opt=opt)}
     levels["dlc"] = str(module)
-    made = generate(module, config, interleaves=opt == BEST)
+    made = generate(module, config, overlaps=opt == BEST, interleaves=interleaves and opt == BEST)
     return Kernel(made.program, made.arguments, buffers, values, levels, opt, passes=passes, choices=made.choices)
 
 

@@ -15,6 +15,7 @@ from torch import Tensor, fx
 
 from daedal.compiler.bag_lists import Array, Member, Plan
 from daedal.compiler.codegen.arguments import Buffer
+from daedal.compiler.codegen.interleaving import take_turns
 from daedal.compiler.frontends.inputs import LONGEST_BAG, request_of
 from daedal.compiler.kernel import Kernel
 from daedal.driver.allocator import BUFFER_ALIGNMENT
@@ -114,6 +115,7 @@ class Prepared:
         self._tables = device.table_changes
         self.kernels = {member.call.name: kernel for member in plan.members}
         self._bits = plan.members[0].operation.index_bits
+        self._takes_turns = plan.takes_turns
 
     def members(self, sources: Sequence[Any]) -> list[Member]:
         """The operations with these sources, one by one."""
@@ -136,6 +138,8 @@ class Prepared:
         starts = torch.stack([each[2] for each in sources]).numpy()
         total = sum(lengths)
         bags = count - 1 if self._closed else count
+        if take_turns(total, bags * len(lengths)) != self._takes_turns:
+            return None
         apart = bags + 1
         ends = starts[:, -1]
         if starts[:, 0].any() or (ends.tolist() != lengths if self._closed else (ends > np.array(lengths)).any()):

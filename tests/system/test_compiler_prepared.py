@@ -99,18 +99,18 @@ def test_errors_name_the_operation(ddr3: daedal.Device, rng: np.random.Generator
     inputs = batch(4, rng)
     executable = daedal.compile(module, inputs, device=ddr3)
     executable(*inputs)
-    indices = [torch.arange(4), torch.arange(4), torch.arange(4)]
-    offsets = [torch.arange(4)] * 3
-    bad = [indices[0], torch.tensor([0, 1, 2, 20]), indices[2]]
+    indices = [torch.arange(8), torch.arange(8), torch.arange(8)]
+    offsets = [torch.arange(0, 8, 2)] * 3
+    bad = [indices[0], torch.tensor([0, 1, 2, 20, 3, 4, 5, 6]), indices[2]]
     with pytest.raises(daedal.IndexOutOfRange, match=r"index 20 is out of range .*the table has 20 rows.*number 3"):
-        executable(bad, offsets, torch.ones(4))
+        executable(bad, offsets, torch.ones(8))
     assert starts == [True], "the machine found it"
     falling = [offsets[0], torch.tensor([0, 2, 1, 3]), offsets[2]]
     with pytest.raises(daedal.InvalidOffsets, match="offsets must not decrease, but 1 is below"):
-        executable(indices, falling, torch.ones(4))
+        executable(indices, falling, torch.ones(8))
     late = [offsets[0] + 1, *offsets[1:]]
     with pytest.raises(daedal.InvalidOffsets, match="the first offset must be 0, not 1"):
-        executable(indices, late, torch.ones(4))
+        executable(indices, late, torch.ones(8))
     assert same_bits(executable(*inputs), module(*inputs))
 
 

@@ -36,6 +36,8 @@ class ExecuteCode:
         Token of a callback -> number of the nest, and the event, that starts it.
     overlaps
         Sums along rows may be computed while later iterations go on.
+    interleaves
+        As in ``generate``.
     tokens
         Filled by ``run``: token of a callback -> that of the machine's callback. Callbacks with the same
         instructions are one.
@@ -48,6 +50,7 @@ class ExecuteCode:
     nests: Mapping[int, int]
     events: Mapping[int, dlc.EventOp]
     overlaps: bool
+    interleaves: bool
     tokens: dict[int, int] = field(default_factory=dict)
     choices: list[str] = field(default_factory=list)
     _lengths: list[int] = field(default_factory=list)
@@ -102,7 +105,9 @@ class ExecuteCode:
             ends = [other for other, event in self.events.items()
                     if event.parent_op() is loop and event.event.data == "end" and event.condition is None]  # fmt: skip
             nest = _root(loop)
-            if self.events[token].event.data != "iteration" or len(ends) != 1 or pays(nest, self.config):
+            if self.events[token].event.data != "iteration" or len(ends) != 1:
+                continue
+            if self.interleaves and pays(nest, self.config):
                 continue
             apart = kept.parts(code) if self._is_alone(token, ends[0]) else None
             for distance in range(apart.distance if apart else 0, 0, -1):

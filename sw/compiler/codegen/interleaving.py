@@ -11,6 +11,20 @@ from daedal.compiler.dialects import dlc, slc
 from daedal.compiler.transforms.rows import constant_of
 from daedal.hw.config import ACCUMULATE_CYCLES, Config
 
+TURNS_FROM = 1.5
+"""Rows of a bag, on average over a launch, above which bags come in turn.
+
+Each bag in turn reads a line of indices of its own and holds a place while memory answers; one after the other, bags
+share lines of indices, and need no more than the cycles of their additions. Measured on ``ddr3`` and ``wide`` with rows
+of 1, 16 and 32 columns: 0.98 to 2.7 times the cycles in turn up to 1.5 rows, 0.95 to 1.5 times with 2, 0.64 to 1.03
+times with 3 (docs/bench.md).
+"""
+
+
+def take_turns(lookups: int, bags: int) -> bool:
+    """Whether a launch of so many lookups for so many bags is for a program with bags in turn, if there can be one."""
+    return not bags or lookups > TURNS_FROM * bags
+
 
 def pays(root: slc.ForOp, config: Config) -> bool:
     """Whether all rows that the nest fetches and stores fit into a context, and some of those that it fetches are

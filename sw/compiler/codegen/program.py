@@ -35,10 +35,10 @@ class Generated:
     choices: tuple[str, ...]
 
 
-def generate(module: ModuleOp, config: Config, *, interleaves: bool = True) -> Generated:
+def generate(module: ModuleOp, config: Config, *, overlaps: bool = True, interleaves: bool = True) -> Generated:
     """The program for the module's only function.
 
-    ``interleaves``: activations of a nest may run side by side, and so may iterations with sums along rows.
+    ``interleaves``: activations of a nest may run side by side; ``overlaps``: iterations with sums along rows may.
 
     Raises UnsupportedOperation, naming the loop and the resource, if the program does not fit the
     configuration.
@@ -63,7 +63,7 @@ def generate(module: ModuleOp, config: Config, *, interleaves: bool = True) -> G
             starters[op.token.value.data], events[op.token.value.data] = number, _event_around(op)
     for op in function.body.block.ops:
         if isinstance(op, dlc.ExecuteOp):
-            callbacks = ExecuteCode(op, config, starters, events, interleaves, tokens)
+            callbacks = ExecuteCode(op, config, starters, events, overlaps, interleaves, tokens)
             execute += callbacks.run()
             choices += callbacks.choices
     for nest in nests:

@@ -186,7 +186,7 @@ FAULTS = [
     plant("first-bad-index", "off by one", HERE + "list_faults.py", "(indices < 0) | (indices >= rows)",
           "(indices < 0) | (indices > rows)", "an index equal to the rows is not found",
           LISTS),
-    plant("kept-kernels", "sticky bit", HERE + "executable.py", "if operation not in self._kernels:",
+    plant("kept-kernels", "sticky bit", HERE + "executable.py", "if key not in self._kernels:",
           "if not self._kernels:", "the first kernel is used for everything",
           EXECUTABLE, LAYERS),
     plant("unsorted", "missing case", F + "inputs.py", "return offsets, torch.argsort(keys, stable=True)",
