@@ -1,4 +1,4 @@
-"""The core of ecpix5, a small one: what it runs, on the emulator, on RTL, and in the board's own design."""
+"""The cores of ecpix5 and ulx3s, small ones: what they run, on the emulator, on RTL, and in the boards' own designs."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import daedal
 from daedal.hw.boards import find_board
 from tests.system.compiler_support import random_bags, same_bits, wild_table
 
-SMALL = find_board("ecpix5").config
+BOARDS = ("ecpix5", "ulx3s")
 
 ROWS, DIM = 30, 9
 
@@ -39,20 +39,24 @@ def check(device: daedal.Device, rng: np.random.Generator) -> None:
     assert same_bits(daedal.compile(words, inputs[:1], device=device)(inputs[0]), words(inputs[0])), "gather"
 
 
-def test_on_the_emulator(rng: np.random.Generator) -> None:
-    with daedal.Device.open("emulator", config=SMALL) as device:
+@pytest.mark.parametrize("board", BOARDS)
+def test_on_the_emulator(board: str, rng: np.random.Generator) -> None:
+    with daedal.Device.open("emulator", config=find_board(board).config) as device:
         check(device, rng)
 
 
 @pytest.mark.rtl
 @pytest.mark.slow
-def test_on_rtl(rng: np.random.Generator) -> None:
-    with daedal.Device.open("verilator", config=SMALL, memory="ideal:latency=20,stall=0.2,seed=4") as device:
+@pytest.mark.parametrize("board", BOARDS)
+def test_on_rtl(board: str, rng: np.random.Generator) -> None:
+    memory = "ideal:latency=20,stall=0.2,seed=4"
+    with daedal.Device.open("verilator", config=find_board(board).config, memory=memory) as device:
         check(device, rng)
 
 
 @pytest.mark.rtl
 @pytest.mark.slow
-def test_in_the_boards_design(rng: np.random.Generator) -> None:
-    with daedal.Device.open("board-sim", config=SMALL, board="ecpix5") as device:
+@pytest.mark.parametrize("board", BOARDS)
+def test_in_the_boards_design(board: str, rng: np.random.Generator) -> None:
+    with daedal.Device.open("board-sim", config=find_board(board).config, board=board) as device:
         check(device, rng)
