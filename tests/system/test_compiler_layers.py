@@ -143,3 +143,24 @@ def test_indices_beyond_the_last_offset_are_not_read(device: daedal.Device) -> N
     module = bag(torch.ones(4, 3), mode="sum", include_last_offset=True)
     inputs = (torch.tensor([1, 2, 99]), torch.tensor([0, 2]))
     assert daedal.compile(module, inputs, device=device)(*inputs).tolist() == [[2.0, 2.0, 2.0]]
+
+
+@pytest.mark.parametrize("padding", [-1, -5, 19])
+def test_padding_counts_from_the_end_in_the_operation_itself(
+    device: daedal.Device, padding: int, rng: np.random.Generator
+) -> None:
+    """``nn.EmbeddingBag`` makes it positive before the operation sees it; here nobody does."""
+
+    class Direct(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Parameter(wild_table(20, 8, rng))
+
+        def forward(self, indices: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+            return torch.embedding_bag(self.table, indices, offsets, False, 0, False, None, True, padding)[0]
+
+    module = Direct()
+    inputs = random_bags(20, 30, rng, types=(torch.int64, torch.int64))
+    executable = daedal.compile(module, inputs, device=device)
+    assert executable.offloaded
+    assert same_bits(executable(*inputs), module(*inputs))

@@ -1,6 +1,8 @@
 """Loops as text: changed ones, and ones that no embedding operation gives, do what they say."""
 
 import itertools
+import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +11,12 @@ import torch
 from torch import nn
 
 import daedal
+from daedal.compiler.codegen.arguments import Buffer
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.pipeline import compile_scf
 from daedal.compiler.runtime import run_kernel
 from daedal.hw.config import Config
+from daedal.hw.isa.assembler import disassemble
 from tests.system.compiler_support import ddr3, device, run
 
 __all__ = ["ddr3", "device"]
@@ -634,3 +638,57 @@ def test_limits(ddr3: daedal.Device, name: str) -> None:
     arguments, body, message = LIMITS[name]
     with pytest.raises(daedal.UnsupportedOperation, match=message):
         compile_loops(ddr3.config, arguments, FILLED.replace("BODY", body))
+
+
+def test_more_steps_than_there_are() -> None:
+    config = Config.preset("ddr3")
+
+    def three_tables(config: Config) -> Kernel:
+        tables = ", ".join(f"%{name}: memref<?x8xf32>" for name in ("a", "b", "c", "out"))
+        loads = "\n".join(f"%{name}x = memref.load %{name}[%p, %d] : memref<?x8xf32>" for name in "abc")
+        return compile_loops(
+            config,
+            tables,
+            f"""
+            %n = memref.dim %a, %c0 : memref<?x8xf32>
+            scf.for %p = %c0 to %n step %c1 {{
+              scf.for %d = %c0 to %c8 step %c1 {{
+                {loads}
+                %y = arith.mulf %ax, %bx : f32
+                %z = arith.mulf %y, %cx : f32
+                memref.store %z, %out[%p, %d] : memref<?x8xf32>
+              }}
+            }}""",
+        )
+
+    steps = {int(n) for n in re.findall(r"^step (\d+)", disassemble(three_tables(config).program), re.MULTILINE)}
+    assert len(steps) > 2
+    three_tables(replace(config, steps=len(steps)))
+    few = len(steps) - 1
+    with pytest.raises(daedal.UnsupportedOperation, match=f"loop %p: its events need more than the {few} steps of"):
+        three_tables(replace(config, steps=few))
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "wanted"),
+    [
+        ("table", (7, 32), r"buffer 'table' must be of float32 with shape \(\?, 64\), not of float32 with \(7, 32\)"),
+        ("table", (7 * 64,), r"with shape \(\?, 64\), not of float32 with \(448,\)"),
+        ("offsets", (5, 1), r"buffer 'offsets' must be of int64 with shape \(\?\), not of int64 with \(5, 1\)"),
+    ],
+)
+def test_buffers_of_another_shape(ddr3: daedal.Device, table: Any, name: str, shape: Any, wanted: str) -> None:
+    kernel = compile_scf(sum_text(ddr3), ddr3.config)
+    buffers = {"table": table, "indices": INDICES, "offsets": OFFSETS, "out": np.zeros((4, 64), np.float32)}
+    buffers[name] = np.resize(buffers[name], shape)
+    with pytest.raises(daedal.UnsupportedOperation, match=wanted):
+        run(ddr3, kernel, **buffers)
+    buffers[name] = {"table": table, "offsets": OFFSETS}[name]
+    assert np.array_equal(run(ddr3, kernel, **buffers), expected(table, lambda s, x: s + x))
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "size"), [((3, 4), (16, 4), 48), ((3, 4), (64, 4), 192), ((5,), (8,), 40), ((), (), 4)]
+)
+def test_where_a_buffer_ends(shape: tuple[int, ...], strides: tuple[int, ...], size: int) -> None:
+    assert Buffer(0x1000, shape, strides).end == 0x1000 + size
