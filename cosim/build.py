@@ -142,9 +142,14 @@ def _build_model(name: str, verilog: str, options: Sequence[str]) -> Path:
 
 
 def _make(folder: str, options: str = "") -> list[str]:
-    """The command that compiles a model, with further ``options`` for what runs in every cycle."""
+    """The command that compiles a model, with further ``options`` for what runs in every cycle.
+
+    A model's makefile says where Verilator was when it was made; a model that is kept may outlive that place.
+    """
     fast, *others = MAKE_OPTIONS
-    return ["make", "-C", folder, "-f", "Vmodel.mk", f"-j{JOBS}", fast + options, *others]
+    root = find_verilator().root
+    place = [] if root is None else [f"VERILATOR_ROOT={root}"]
+    return ["make", "-C", folder, "-f", "Vmodel.mk", f"-j{JOBS}", *place, fast + options, *others]
 
 
 Runner = Callable[..., None]

@@ -11,9 +11,9 @@ class Memory {
  public:
   virtual ~Memory() = default;
 
-  // Sets the inputs of the core for this cycle: from its outputs after the last clock edge, or, if the memory knows
-  // them before that edge, from what it sampled so far.
+  // Sets the inputs of the core for this cycle, from its outputs after the last clock edge.
   virtual void drive(std::uint64_t cycle) = 0;
+  // Whether it does not look at these outputs, so that it can drive a cycle before the clock edge that begins it.
   virtual bool drives_before_edge() const { return false; }
   // Takes the handshakes of this cycle, after the core has settled and before the clock edge.
   virtual void sample(std::uint64_t cycle) = 0;

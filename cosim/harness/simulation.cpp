@@ -16,6 +16,7 @@ Simulation::Simulation(std::uint64_t memory_bytes, const IdealOptions &options) 
 
 Simulation::Simulation(std::uint64_t memory_bytes, const DramOptions &options) : Simulation(memory_bytes) {
   memory_ = std::make_unique<DramMemory>(pins_, storage_, counts_, errors_, options);
+  memory_->drive(cycle_);
 }
 
 Simulation::Simulation(std::uint64_t memory_bytes)
@@ -61,17 +62,17 @@ void Simulation::rise(bool take_inputs) {
 }
 
 void Simulation::clock() {
-  bool early = memory_->drives_before_edge();
-  if (!early || !driven_) memory_->drive(cycle_);
-  fall(!early || !taken_);
+  bool early = memory_->drives_before_edge();  // then this cycle's inputs are set already
+  if (!early) memory_->drive(cycle_);
+  fall(!taken_);
   dump(0);
   memory_->sample(cycle_);
   host_.sample(cycle_);
   recorder_.sample(cycle_);
   host_.release();
   if (early) memory_->drive(cycle_ + 1);
-  driven_ = taken_ = early;
   rise(early);
+  taken_ = early;
   dump(1);
   counts_.cycle();
   ++cycle_;

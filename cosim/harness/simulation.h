@@ -66,7 +66,7 @@ class Simulation {
   LiteMaster host_;
   Recorder recorder_;
   std::uint64_t cycle_ = 0;
-  bool driven_ = false, taken_ = false;  // memory has set the inputs of this cycle; the core has them all
+  bool taken_ = false;  // the core has all inputs of this cycle
 #if VM_TRACE
   std::unique_ptr<VerilatedVcdC> trace_;
 #endif

@@ -17,7 +17,7 @@ from daedal.hw.config import Config
 def command(config: Config, memory: str, json_path: str | None) -> None:
     """Make the simulation of a machine faster, once and for all.
 
-    Runs the machine to see which of its logic is busy, and has the compiler use that: some 1.3 times the cycles per
+    Runs the machine to see which of its logic is busy, and has the compiler use that: some 1.1 times the cycles per
     second, for some minutes of compiling. Later runs of the same machine find the faster model by themselves;
     what it computes, and in how many cycles, stays.
     """

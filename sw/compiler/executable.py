@@ -9,7 +9,6 @@ from torch import Tensor, fx
 
 from daedal.compiler import promised
 from daedal.compiler.bag_lists import Member, Plan, check_fits
-from daedal.compiler.codegen.interleaving import take_turns
 from daedal.compiler.frontends.bag_list import BagList
 from daedal.compiler.frontends.calls import BagCall, Call, LookupCall, find_calls
 from daedal.compiler.frontends.emb_builder import Bag, Lookup
@@ -214,12 +213,12 @@ class Executable:
         return kernel
 
     def _dry_run(self, call: Call, request: Request) -> Tensor:
-        self._kernel([call], request.operation, take_turns(request.lookups, request.rows))
+        self._kernel([call], request.operation, request.takes_turns)
         return torch.zeros(request.shape, dtype=torch.float32)
 
     def _start(self, call: Call, request: Request) -> tuple[Tensor, Pending]:
         """Submit one operation; the tensor that its result will be in."""
-        kernel = self._kernel([call], request.operation, take_turns(request.lookups, request.rows))
+        kernel = self._kernel([call], request.operation, request.takes_turns)
         self._check_tables([(call.name, request)])
         rows, width = request.table.shape
         table: Any = request.table

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, fx
 
 from daedal.compiler.bag_lists import Member, Plan
-from daedal.compiler.codegen.interleaving import take_turns
 from daedal.compiler.executable import Executable
 from daedal.compiler.frontends.calls import Call
 from daedal.compiler.frontends.groups import Join
@@ -37,7 +36,7 @@ class _Interpreted:
 
     def call(self, call: Call, request: Request) -> Tensor:
         """One operation."""
-        kernel = self._executable._kernel([call], request.operation, take_turns(request.lookups, request.rows))
+        kernel = self._executable._kernel([call], request.operation, request.takes_turns)
         width = request.table.shape[1]
         buffers = {name: values.numpy() for name, values in request.buffers.items()}
         buffers |= {"table": request.table.detach().numpy(), "out": np.zeros((request.rows, width), np.float32)}

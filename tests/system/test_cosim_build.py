@@ -67,6 +67,25 @@ def test_processes_do_not_disturb_each_other(cache):
     assert answer(paths[0]) == 42
 
 
+@pytest.mark.slow
+def test_a_model_outlives_the_verilator_that_made_it(cache):
+    """Such as that of a checkout which is gone: another harness for the same model is compiled all the same."""
+    harness = '#include "Vmodel.h"\nextern "C" int answer() { Vmodel model; return model.a == 0 ? ANSWER : 0; }\n'
+
+    def build(number):
+        files = {"run.cpp": harness.replace("ANSWER", str(number))}
+        return build_verilated("m", "module m(input a); endmodule", files, top="m", ours=False)
+
+    assert answer(build(1)) == 1
+    (makefile,) = cache.glob("*.model/Vmodel.mk")
+    text = makefile.read_text()
+    root = str(toolchain.find_verilator().root)
+    assert root in text
+    makefile.write_text(text.replace(root, "/nowhere/verilator"))
+    assert answer(build(2)) == 2
+    assert len(list(cache.glob("*.model"))) == 1
+
+
 def test_missing_compiler(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolchainNotFound, match=r"g\+\+ must be on the search path.*apt install g\+\+"):

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from daedal.compiler.codegen.interleaving import take_turns
 from daedal.compiler.frontends import csr_order
 from daedal.compiler.frontends.calls import BagCall, Call, LookupCall
 from daedal.compiler.frontends.emb_builder import Bag, Lookup
@@ -56,6 +57,11 @@ class Request:
     def lookups(self) -> int:
         """Rows that are looked up."""
         return self.buffers["indices"].numel()
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether bags come in turn, if they can."""
+        return take_turns(self.lookups, self.rows)
 
 
 def request_of(call: Call, sources: Sequence[Any]) -> Request:
