@@ -103,7 +103,7 @@ class _DistributedStorage(wiring.Component):
         move, past = Signal(), Signal()
         m.d.comb += [
             move.eq(~self.o.valid | self.o.ready),
-            past.eq(self.write & move & ~pointers.available if self._bypass else 0),
+            past.eq(self.write & move if self._bypass else 0),  # in a queue of two the memory is empty then
             pointers.write.eq(self.write & ~past),
             pointers.fetch.eq(pointers.available & move),
             write.en.eq(pointers.write),

@@ -10,6 +10,8 @@ SHALLOW = "tests/unit/queues/test_queue.py::test_queue[3]"
 SMALLEST = "tests/unit/queues/test_queue.py::test_queue[2]"
 DEEP = "tests/unit/queues/test_queue.py::test_queue[40]"
 REORDER = "tests/unit/queues/test_vector_queues.py::test_vector_queues[odd]"
+GROUPS = "tests/unit/memory/test_row_groups.py"
+QUEUE_PROOF = "tests/formal/test_queue_proof.py"
 PROOF = "tests/formal/test_vector_queues_proof.py"
 CUT = "tests/unit/queues/test_converters.py::test_converter[cutter-8-1]"
 PACK = "tests/unit/queues/test_converters.py::test_converter[packer-8-1]"
@@ -31,18 +33,19 @@ FAULTS = [
     plant("mark-follows", "wrong condition", QUEUE, "self.level > self.mark", "self.level != self.mark",
           "the high-water mark is the level of the cycle before"),
     plant("wrap-one-early", "off by one", POINTERS, "Mux(pointer == self._depth - 1, 0,",
-          "Mux(pointer == self._depth - 2, 0,", "pointers use one place less than there is"),
-    plant("no-bypass", "lost strobe", QUEUE, "past.eq(self.write & move & ~pointers.available if self._bypass else 0)",
+          "Mux(pointer == self._depth - 2, 0,", "pointers use one place less than there is",
+          GROUPS),
+    plant("no-bypass", "lost strobe", QUEUE, "past.eq(self.write & move if self._bypass else 0)",
           "past.eq(0)", "a queue of two has no way past its memory",
           SMALLEST),
-    plant("bypass-overtakes", "order", QUEUE, "self.write & move & ~pointers.available if", "self.write & move if",
+    plant("bypass-overtakes", "order", QUEUE, "self.write & move if", "self.write if",
           "what comes in overtakes what waits, in a queue of two", SMALLEST),
     plant("fetch-regardless", "missing check", QUEUE, "pointers.fetch.eq(pointers.available & move)",
           "pointers.fetch.eq(pointers.available)", "entries are fetched although the output is occupied"),
     plant("block-holds-nothing", "dropped ready", BLOCK, "move.eq(~self.o.valid | self.o.ready)", "move.eq(1)",
           "the output of a block RAM does not wait", DEEP),
     plant("block-no-second-register", "throughput", BLOCK, "read.en.eq(~fetched | move)", "read.en.eq(move)",
-          "a block RAM's output is only used when the register after it moves", DEEP),
+          "a block RAM's output is only used when the register after it moves", DEEP, QUEUE_PROOF),
     plant("block-empty-too-soon", "missing term", BLOCK, "self.empty.eq(~fetched & ~self.o.valid)",
           "self.empty.eq(~self.o.valid)", "an entry at a block RAM's output is not counted as held",
           REORDER, PROOF),

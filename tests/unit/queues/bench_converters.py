@@ -88,3 +88,24 @@ async def nothing_is_lost_while_nobody_takes(dut):
     await bench.sink.wait(len(bench.expected))
     await RisingEdge(dut.clk)
     assert not is_packer or dut.empty.value
+
+
+@cocotb.test()
+@cocotb.parametrize(pause=[0.0, 0.5])
+async def only_what_holds_nothing_is_empty(dut, pause):
+    """In every cycle; also with a part of a line, whose other pieces are long in coming."""
+    if parameters()["name"] != "packer":
+        return
+    await start(dut)
+    config = bench_config()
+    bench = Bench(dut, some_rows(4, 2 * config.line_elements), idle=0.8, pause=pause)
+    pieces, taken, part, lines, delivered = config.bus_bytes // config.lane_bytes, 0, 0, 0, 0
+    bench.source.start(bench.sent)
+    while delivered < len(bench.expected):
+        await RisingEdge(dut.clk)
+        assert int(dut.empty.value) == (part == 0 and lines == 0), f"{part} pieces and {lines} lines held"
+        goes = int(dut.o__valid.value) and int(dut.o__ready.value)
+        lines, delivered = lines - goes, delivered + goes
+        if dut.i__valid.value and dut.i__ready.value:
+            part = 0 if bench.sent[taken]["last"] or part + 1 == pieces else part + 1
+            taken, lines = taken + 1, lines + (part == 0)
