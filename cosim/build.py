@@ -9,8 +9,10 @@ a lock per key keeps two processes from building the same thing twice.
 import fcntl
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,6 +46,16 @@ def cache_directory() -> Path:
     """Where finished builds are kept: ``DAEDAL_CACHE`` or ``~/.cache/daedal``."""
     chosen = os.environ.get("DAEDAL_CACHE")
     return Path(chosen) if chosen else Path.home() / ".cache" / "daedal"
+
+
+def make_environment() -> dict[str, str]:
+    """The environment in which a model's makefile runs: what is in every model is compiled once.
+
+    See :mod:`daedal.cosim.object_cache`; an ``OBJCACHE`` that is set already stays.
+    """
+    objects = cache_directory() / f"objects-{compiler_identity()[:12]}"
+    command = [sys.executable, "-I", "-S", str(Path(__file__).with_name("object_cache.py")), str(objects)]
+    return {"OBJCACHE": shlex.join(command), **find_verilator().environment()}
 
 
 def read_sources(directory: Path, *names: str) -> dict[str, str]:
@@ -110,7 +122,7 @@ def build_verilated(
     def build(folder: Path, run: "Runner") -> Path:
         sources = [Path(file).stem for file in files if file.endswith(".cpp")]
         shutil.copytree(model, folder / "obj")
-        run([*_make("obj"), "VPATH=..", *(f"{source}.o" for source in sources)], find_verilator().environment())
+        run([*_make("obj"), "VPATH=..", *(f"{source}.o" for source in sources)], make_environment())
         objects = [f"obj/{source}.o" for source in sources]
         archives = ["obj/libVmodel.a", "obj/libverilated.a"]
         run([str(find_tool("g++")), "-shared", *profile.link_options(), "-o", "library.so", *objects, *archives])
@@ -132,7 +144,7 @@ def _build_model(name: str, verilog: str, options: Sequence[str]) -> Path:
         run([str(verilator.program), *options, "model.v"], verilator.environment())
         made = folder / "obj"
         notes.copy_to(made)
-        run(_make("obj", notes.options()), verilator.environment())
+        run(_make("obj", notes.options()), make_environment())
         for file in made.iterdir():
             if file.suffix not in (".h", ".a", ".mk"):
                 file.unlink()

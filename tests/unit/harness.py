@@ -27,6 +27,7 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Runner, Verilator
 
 from daedal.cosim import coverage
+from daedal.cosim.build import make_environment
 from daedal.hw.config import Config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -179,6 +180,7 @@ def _find_verilator() -> None:
     root = Path(verilator.__file__).parent
     os.environ["VERILATOR_ROOT"] = str(root)
     os.environ["MAKEFLAGS"] = MAKE_FLAGS
+    os.environ["OBJCACHE"] = make_environment()["OBJCACHE"]
     paths = os.environ["PATH"].split(os.pathsep)
     if paths[0] != str(root / "bin"):
         os.environ["PATH"] = os.pathsep.join([str(root / "bin"), *paths])
