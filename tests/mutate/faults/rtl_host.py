@@ -9,6 +9,7 @@ CORE = f"tests/unit/core/test_core.py::test_core[odd-full-rate] {SLOW}"
 CONTROLLER = "tests/unit/host/test_controller.py"
 WARNING = "tests/unit/core/test_first_warning.py"
 CORE_WIDE = f"tests/unit/core/test_core.py::test_core[edge-full-rate] {SLOW}"
+WATCHDOG = "tests/unit/host/test_watchdog.py"
 TARGETS = f"tests/system/test_driver_targets.py {SLOW}"
 FAULTS_OF_CORE = f"tests/fuzz/test_launch_blocks.py {SLOW}"
 
@@ -59,10 +60,9 @@ FAULTS = [
           "counters go on from launch to launch", COUNTERS),
     plant("watchdog-of-answers", "inverted", HERE + "watchdog.py", "self.hang.eq(expired & ~self.outstanding)",
           "self.hang.eq(expired)", "a memory that does not answer is reported as a hang",
-          TARGETS, FAULTS_OF_CORE),
+          WATCHDOG),
     plant("watchdog-asleep", "lost strobe", HERE + "watchdog.py", "expired.eq(still == self._limit)", "expired.eq(0)",
-          "a program that hangs is not ended", CORE, TARGETS, FAULTS_OF_CORE,
-          f"tests/fuzz/test_fuzz.py -k 'kept_on_the_rtl' {SLOW}"),
+          "a program that hangs is not ended", WATCHDOG),
     plant("record-last-beat", "off by one", HERE + "record_writer.py",
           "data.payload.last.eq(self.number == RECORD_WORDS)", "data.payload.last.eq(self.number == RECORD_WORDS - 1)",
           "the record's row ends in the wrong beat", CORE),
