@@ -8,6 +8,8 @@ DIRECTED = f"{TESTS} -k 'directed and odd'"
 RANDOM = f"{TESTS} -k 'odd and not directed'"
 DDR3 = f"{TESTS} -k ddr3"
 PACE = "tests/unit/access_unit/test_throughput.py"
+NESTS = "tests/unit/access_unit/test_nest_queue.py"
+NEST_ENDS = f"tests/system/test_overlap.py {SLOW}"
 
 plant = area("rtl_access", DIRECTED, RANDOM, DDR3)
 
@@ -98,4 +100,49 @@ FAULTS = [
           "a line after the array is read", PACE),
     plant("wrong-line-present", "off by one", HERE + "line_reader.py", "following.eq(apart == 1)",
           "following.eq(apart == 2)", "the line after the next is taken for the next"),
+    plant("random-before-it-came", "missing check", HERE + "random_load.py", "done.bit_select(tail, 1).eq(~needed)",
+          "done.bit_select(tail, 1).eq(1)", "an iteration leaves before its element came"),
+    plant("random-unscaled", "wrong index", HERE + "random_load.py", "address.eq(base + (index << control.size))",
+          "address.eq(base + index)", "an index counts bytes, not elements"),
+    plant("random-read-too-soon", "off by one", HERE + "random_load.py", "waiting.eq(waiting + entered - self.left)",
+          "waiting.eq(waiting + entering.valid - self.left)",
+          "an iteration is read out of the ring in the cycle in which it is written"),
+    plant("passing-bundle-stays", "missing case", HERE + "contexts.py",
+          "enter_single.eq(~self.i.run | (self.i.left == 1))",
+          "enter_single.eq(self.i.left == 1)", "a bundle that only passes is taken for an activation of several"),
+    plant("context-last", "off by one", HERE + "contexts.py", 'kept["left"] == 2', 'kept["left"] == 3',
+          "an interleaved activation ends one iteration early"),
+    plant("contexts-after-fault", "sticky bit", HERE + "contexts.py", "m.d.sync += [dead.eq(1)]",
+          "m.d.sync += [dead.eq(0)]", "interleaved activations go on after one whose bounds are in the wrong order"),
+    plant("line-never-done-with", "missing term", HERE + "context_stream.py", "(following[-1] | self.last)",
+          "following[-1]", "an activation's last line keeps its place"),
+    plant("line-after-the-end", "off by one", HERE + "context_stream.py", "Mux(even, following, present) == end",
+          "present == end", "a line after the end of an activation's elements is read"),
+    plant("taken-without-room", "dropped ready", HERE + "sequential_loads.py", "waiting.valid & self.free &",
+          "waiting.valid &", "iterations enter a segment that has no place for them"),
+    plant("any-arrays-share", "missing check", HERE + "sequential_loads.py",
+          "& (apart[exact_log2(self._config.bus_bytes) :] == 0)", "& (apart == apart)",
+          "two loads share lines although their arrays are far apart"),
+    plant("poisoned-runs", "missing check", HERE + "activation.py", "flags.live & (flags.cause == Cause.NONE)",
+          "(flags.cause == Cause.NONE)", "a bundle that is not live becomes an activation"),
+    plant("activation-lost", "dropped ready", HERE + "activation.py",
+          "move_in.eq((~resolved.valid | open_) | (self.gate & self.take))", "move_in.eq(1)",
+          "an activation that waits is overwritten"),
+    plant("nests-run-ahead", "missing check", HERE + "nest_queue.py", "~self.busy & ~(runs & (ahead == AHEAD))",
+          "~self.busy", "a level is more than a nest ahead of the event unit", NESTS),
+    plant("nest-while-busy", "missing check", HERE + "nest_queue.py", "~self.busy & ~(runs &", "~(runs &",
+          "words of the next nest come before a unit is through with this one", NESTS),
+    plant("nest-number", "wrong constant", HERE + "nest_queue.py", "self.number.eq(next_.word.value)",
+          "self.number.eq(0)", "every nest has number 0", NESTS),
+    plant("loads-overflow", "off by one", HERE + "load_port.py", "room.eq(queue.level <= DEPTH - UNSEEN)",
+          "room.eq(queue.level <= DEPTH)", "a load's request is put into a full queue"),
+    plant("loads-not-pending", "missing term", HERE + "load_port.py", "at_units | comes | (inside != 0)",
+          "at_units | comes", "requests in the loads' queue are not counted as owed", NEST_ENDS),
+    plant("event-dropped", "missing term", HERE + "sequencer.py", "((new.run.count == 1) & ~new.run.rest.any())",
+          "(new.run.count == 1)", "of several events of a bundle only the first with one step happens"),
+    plant("fault-of-level-0", "lost strobe", HERE + "sequencer.py", "m.d.sync += step.level.eq(flags.fault_level)",
+          "m.d.sync += step.level.eq(0)", "every poisoned bundle is level 0's"),
+    plant("step-stays", "sticky bit", HERE + "level_words.py", "held.eq(field is LevelField.STEP)",
+          "held.eq(field is LevelField.STEP) if field is not LevelField.STEP else held.eq(held)",
+          "a nest that gives no step has the step of the one before"),
 ]  # fmt: skip

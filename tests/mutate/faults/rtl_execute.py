@@ -5,6 +5,7 @@ from tests.mutate.fault import area
 HERE = "hw/execute_unit/"
 LANE = "tests/unit/float/test_lane.py"
 DIVIDE = "tests/unit/float/test_float_divide.py -m 'not slow'"
+ITERATIVE = "tests/unit/float/test_iterative_unit.py"
 COUNTS = "tests/unit/float/test_float_reciprocal.py"
 DIRECTED = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_directed]"
 RANDOM = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_execute_unit]"
@@ -171,4 +172,25 @@ FAULTS = [
           FAULTED),
     plant("length-clipped", "missing check", HERE + "length_table.py", "with m.If(write.en & ~fits):", "with m.If(0):",
           "a length beyond the registers is no fault", FAULTED),
+    plant("quotient-sign", "missing term", HERE + "iterative_unit.py", "self._sign.eq(a.sign ^ (b.sign & divides))",
+          "self._sign.eq(a.sign)", "a quotient has the sign of its dividend", ITERATIVE),
+    plant("remainder-forgotten", "lost sticky", HERE + "iterative_unit.py", "self._sticky.eq(kept.any())",
+          "self._sticky.eq(0)", "a quotient that is not exact is rounded like one that is", ITERATIVE),
+    plant("shifted-out-forgotten", "lost sticky", HERE + "iterative_unit.py",
+          "(word[: rest - 1].any() | lost | word[rest])",
+          "(word[: rest - 1].any() | word[rest])", "what a subnormal result loses does not count in a tie", ITERATIVE),
+    plant("largest-exponent", "off by one", HERE + "iterative_unit.py", "(exponent > EXPONENT_BIAS) & word[-1]",
+          "(exponent >= EXPONENT_BIAS) & word[-1]", "the largest numbers become infinite", ITERATIVE),
+    plant("odd-exponent", "swapped operands", HERE + "iterative_unit.py", "Mux(exponent[0], radicand, radicand >> 1)",
+          "Mux(exponent[0], radicand >> 1, radicand)", "roots of odd and even exponents are swapped", ITERATIVE),
+    plant("scale-sign", "wrong sign extension", HERE + "iterative_unit.py",
+          "bits[:10].as_signed()", "bits[:9].as_signed()",
+          "scaling by more than 255 goes the wrong way", ITERATIVE),
+    plant("not-masked", "missing check", HERE + "operand_select.py", "chosen = Mux(masked[n], neutral, value)",
+          "chosen = value", "elements after the end of a row are reduced as well"),
+    plant("no-absolute", "missing term", HERE + "operand_select.py", "value[31] & ~absolute", "value[31]",
+          "an absolute value keeps its sign"),
+    plant("scalar-too-soon", "timing", HERE + "scalar_file.py",
+          'if port in LATE else address', 'if port == "c" else address',
+          "a scalar to store is read a cycle early", SCALARS),
 ]  # fmt: skip

@@ -6,12 +6,14 @@ HERE = "hw/host/"
 PORT, LOADER = "tests/unit/host/test_control_port.py", "tests/unit/host/test_loader.py"
 COUNTERS = "tests/unit/host/test_counters.py"
 CORE = f"tests/unit/core/test_core.py::test_core[odd-full-rate] {SLOW}"
+STATISTICS = "tests/unit/host/test_statistics.py"
 CONTROLLER = "tests/unit/host/test_controller.py"
 WARNING = "tests/unit/core/test_first_warning.py"
 CORE_WIDE = f"tests/unit/core/test_core.py::test_core[edge-full-rate] {SLOW}"
 WATCHDOG = "tests/unit/host/test_watchdog.py"
 TARGETS = f"tests/system/test_driver_targets.py {SLOW}"
 FAULTS_OF_CORE = f"tests/fuzz/test_launch_blocks.py {SLOW}"
+KEPT = f"tests/fuzz/test_fuzz.py -k 'kept_on_the_rtl' {SLOW}"
 
 plant = area("rtl_host", LOADER)
 
@@ -83,4 +85,18 @@ FAULTS = [
           CORE, TARGETS),
     plant("reader-runs-ahead", "off by one", HERE + "line_reader.py", "ahead <= (BURSTS - 2) * size",
           "ahead <= (BURSTS + 2) * size", "program lines are overwritten before they were read"),
+    plant("cycles-of-both", "missing term", HERE + "statistics.py", "Mux(self.rung | over, 1, since + 1)",
+          "Mux(self.rung, 1, since + 1)", "a launch's cycles have those of the one before in them", STATISTICS),
+    plant("counts-after-the-end", "lost strobe", HERE + "statistics.py", "with m.If(self.stop & (self.side == side)):",
+          "with m.If(0):", "counters go on after a launch has ended", STATISTICS),
+    plant("cancelled-counts", "missing term", HERE + "statistics.py", "counts.eq(~self.cancel)", "counts.eq(1)",
+          "a cancelled launch counts", STATISTICS),
+    plant("side-of-the-other", "inverted", HERE + "statistics.py",
+          "Array(totals)[self.side]", "Array(totals)[~self.side]",
+          "the record has the counters of the launch after", STATISTICS),
+    plant("nest-not-told", "lost strobe", "hw/core_faults.py", "core.fault_nest.eq(nests[controller.side])",
+          "core.fault_nest.eq(0)", "a fault's record says nest 0", FAULTS_OF_CORE, KEPT),
+    plant("warning-lost", "missing term", "hw/core_faults.py",
+          "with m.If(access.warning & ~Array(warned)[access.side]):",
+          "with m.If(0):", "the first replaced value is not in the record", WARNING, KEPT),
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """Faults of the memory ports and the store unit."""
 
-from tests.mutate.fault import area
+from tests.mutate.fault import SLOW, area
 
 HERE = "hw/memory/"
 STORE = "tests/unit/memory/test_store_unit.py::test_store_unit[odd]"
@@ -10,6 +10,7 @@ READ_PORTS = "tests/unit/memory/test_fabric.py::test_fabric[edge]"
 
 plant = area("rtl_memory", STORE, STORE_WIDE)
 
+MAPPED = f"tests/system/test_mapping.py {SLOW}"
 AXI = "tests/formal/test_axi_proof.py::test_read_bursts_are_those_asked_for"
 CONTRACT = "tests/formal/test_stream_contract.py"
 GROUPS = "tests/unit/memory/test_row_groups.py"
@@ -125,4 +126,14 @@ FAULTS = [
           READ, READ_PORTS),
     plant("idle-too-soon", "off by one", HERE + "fabric.py", "eq(open_ == 0)", "eq(open_ < 2)",
           "idle with a request in flight", READ, READ_PORTS),
+    plant("burst-over-granule", "off by one", HERE + "address_map.py",
+          "if lines[c] > 1 << bit]", "if lines[c] >= 1 << bit]",
+          "bursts are twice as long as a granule", MAPPED),
+    plant("error-address-mapped", "wrong direction", HERE + "address_map.py",
+          "return _mapped(address, config, place_bits)",
+          "return _mapped(address, config, memory_bits)", "an error's address is that of memory, not the program's",
+          MAPPED),
+    plant("class-forgotten", "missing case", HERE + "address_map.py", "for classes, mask in users.items() if classes])",
+          "for classes, mask in users.items() if len(classes) == CLASSES])",
+          "bits that only some mapping classes move stay 0", MAPPED),
 ]  # fmt: skip
