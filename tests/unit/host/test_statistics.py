@@ -70,6 +70,11 @@ def test_every_launch_has_its_own_counts(seed):
                         ctx.set(getattr(dut, f"count_{counter.name.lower()}"), count)
                         if launch is not None:
                             expected[launch][counter] += count
+            ended = next((n for n, plan in enumerate(launches) if plan.stop < cycle <= plan.end), None)
+            if ended is not None:  # its record is written, which is not counted
+                ctx.set(dut.side_store, ended % 2)
+                ctx.set(dut.count_lines_written, 1)
+                ctx.set(dut.count_bytes_written, config.bus_bytes)
             present = max((n for n, plan in enumerate(launches) if plan.take < cycle), default=0)
             plan = launches[present]
             for mark in MARKS:
@@ -107,3 +112,40 @@ def test_every_launch_has_its_own_counts(seed):
         launch[Counter.CYCLES] = last - start
         assert set(counts) == set(Counter)
         assert {c: n for c, n in counts.items() if n != launch[c]} == {}, number
+
+
+@pytest.mark.parametrize("side", range(2))
+def test_a_cancelled_launch_counts_nothing(side):
+    """Its counters are cleared all the same."""
+    dut, found = Statistics(PRESETS["edge"]), {}
+
+    async def bench(ctx):
+        async def count(cycles):
+            for counter in COUNTED:
+                ctx.set(getattr(dut, f"count_{counter.name.lower()}"), 1)
+            await ctx.tick().repeat(cycles)
+            for counter in COUNTED:
+                ctx.set(getattr(dut, f"count_{counter.name.lower()}"), 0)
+
+        for stage in Stage:
+            ctx.set(getattr(dut, f"side_{stage.value}"), side)
+        ctx.set(dut.side, side)
+        ctx.set(dut.begin_side, side)
+        for cancel in (0, 1):
+            ctx.set(dut.begin, 1)
+            ctx.set(dut.cancel, cancel)
+            await ctx.tick()
+            ctx.set(dut.begin, 0)
+            await count(50)
+            await ctx.tick().repeat(SETTLE_CYCLES)
+            for counter in COUNTED:
+                ctx.set(dut.number, counter.value)
+                await ctx.tick().repeat(2)
+                found[cancel, counter] = ctx.get(dut.value)
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert {found[0, counter] for counter in COUNTED} == {50}
+    assert {found[1, counter] for counter in COUNTED} == {0}
