@@ -4,9 +4,9 @@
 
     OBJCACHE="python object_cache.py FOLDER" make -f Vmodel.mk    # runs: … FOLDER g++ … -o verilated.o …/verilated.cpp
 
-The library is most of the work in compiling a small model, and the same for all with the same options. Sources of the
-library are known by their absolute paths; all others are compiled as if this were not there. It uses the standard
-library only, and starts without anything else.
+The library is most of the work in compiling a small model, and the same for all with the same options. Its sources are
+called ``verilated….cpp`` and lie beside its headers; all others, which include a model's header, are compiled as if this
+were not there. It uses the standard library only, and starts without anything else.
 """
 
 import hashlib
@@ -18,15 +18,16 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-LIBRARY = "verilat"
-"""How the names of the library's sources begin."""
+LIBRARY, HEADER = "verilated", "verilated.h"
+"""How the names of the library's sources begin; the header that is beside them."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the compiler, or take what it made before out of ``arguments[0]``; the compiler's status."""
     folder, command = Path(arguments[0]), list(arguments[1:])
     source = Path(command[-1])
-    if not (source.is_absolute() and source.name.startswith(LIBRARY) and "-o" in command):
+    is_library = source.name.startswith(LIBRARY) and source.with_name(HEADER).exists()
+    if not (is_library and "-o" in command):
         return subprocess.run(command, check=False).returncode
     place = command.index("-o") + 1
     output = command[place]

@@ -56,11 +56,14 @@ def test_options_headers_and_sources_tell_objects_apart(tmp_path, compiler):
     assert (tmp_path / "build" / "it.o").read_text() == "another library"
 
 
-def test_models_are_compiled_each_time(tmp_path, compiler):
-    (tmp_path / "build" / "verilated_model.cpp").write_text("model")
+@pytest.mark.parametrize("name", ["build/verilated_model.cpp", "include/verilator.cpp"])
+def test_models_and_what_includes_them_are_compiled_each_time(tmp_path, compiler, name):
+    """Such as a program around a model, which lies anywhere."""
+    source = tmp_path / name
+    source.write_text("model")
     for _ in range(2):
-        assert compile_(tmp_path, compiler, source="verilated_model.cpp") == 0
-    assert calls(tmp_path) == ["-MMD -c -o it.o verilated_model.cpp"] * 2
+        assert compile_(tmp_path, compiler, source=source) == 0
+    assert calls(tmp_path) == [f"-MMD -c -o it.o {source}"] * 2
     assert not (tmp_path / "objects").exists()
 
 

@@ -178,6 +178,13 @@ event 2 control first=1 count=1
         BAGS, calls((0, 0), (2, 4), (1, 1)), (0, 1, 0, 0), (4,),
         fault=Fault(Cause.BOUNDS_ORDER, 1, 0, registers=(1, 0, 0)),
     ),
+    **{
+        f"offsets that decrease twice{how}": Directed(
+            BAGS.replace("level 1 control enable=1", f"level 1 control enable=1{word}"), calls((0, 2), (2, 5), (1, 3)),
+            (2, 3, 1, 0), (9, 9, 5), fault=Fault(Cause.BOUNDS_ORDER, 1, 1, registers=(3, 1, 0)),
+        )
+        for how, word in (("", ""), (", activations in turn", " interleave=1"))
+    },
     "an offset past the indices": Directed(
         BAGS + "level 0 check enable=1 load=1 kind=offset\nlevel 0 check_limit = 4",
         calls((0, 0), (2, 4), (1, 1)), (0, 1, 4, 4), (4, 5, 6),

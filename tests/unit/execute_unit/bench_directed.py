@@ -8,7 +8,8 @@ from cocotb.triggers import RisingEdge
 from daedal.hw.execute_unit.schedule import LOOP
 from daedal.hw.isa.execute import VectorOp
 from tests.unit.execute_unit.driver import Driver, run
-from tests.unit.execute_unit.programs import QUEUE, REGISTER, SCALAR, Code, run_model, words
+from tests.unit.execute_unit.model import WITH_B
+from tests.unit.execute_unit.programs import ON_ROWS, QUEUE, REGISTER, SCALAR, Code, run_model, words
 from tests.unit.harness import bench_config
 
 Q0, Q1 = {"kind": QUEUE, "number": 0}, {"kind": QUEUE, "number": 1}
@@ -189,6 +190,15 @@ async def divides(dut, in_place, beats):
     callbacks = [[accumulate()], [divide, store(result, clear=1)]]
     tokens = [0, 0, 0, 1, 1, 0, 1] * 6
     await run(dut, [beats * config.lanes - 1], callbacks, tokens)
+
+
+@cocotb.test()
+@cocotb.parametrize(name=[op.name for op in ON_ROWS if op.name not in ("NOP", "STORE", "DIVIDE_COUNT")])
+async def every_operation_on_rows(dut, name):
+    """Into an empty register, and with the row that is in it."""
+    op = VectorOp[name]
+    code = {"op": op, "a": Q0, "c": 1, "destination": 1, **({"b": Q1} if op in WITH_B else {})}
+    await run(dut, [bench_config().lanes + 1], [[code], [store(1, clear=1)]], [0, 1, 0, 0, 1, 0, 0, 0, 1])
 
 
 @cocotb.test()

@@ -16,6 +16,8 @@ Token = int | tuple[int, int]
 """A callback, or a callback and a context."""
 SPECIAL = (0, 1 << 31, 0x7F800000, 0xFF800000, 0x7FC00001, 0xFFA00000, 1, 0x80000001, 0x7FFFFF, 0x800000,
            0x7F7FFFFF, 0x3F800000, 0xBF800000)  # fmt: skip
+LIKE_TWO_THIRDS = (2**25 + 1) // 3
+"""The one count whose reciprocal has nothing but the highest bit in its fraction."""
 REGISTER, QUEUE, SCALAR = OperandKind.REGISTER, OperandKind.QUEUE, OperandKind.SCALAR
 OWN = OperandKind.SCALAR_REGISTER
 ON_ROWS = tuple(op for op in VectorOp if op.value < VectorOp.RECIPROCAL.value)
@@ -46,7 +48,7 @@ def scalar(rng: random.Random, is_count: bool, below: int) -> int:
         return rng.randrange(below) | rng.getrandbits(8) << 32
     if not is_count:
         return element(rng) | rng.getrandbits(8) << 32
-    count = rng.choice((0, 1, 2, 3, 7, 7, 20, rng.getrandbits(12), rng.getrandbits(24)))
+    count = rng.choice((0, 1, 2, 3, 7, 7, 20, LIKE_TWO_THIRDS, rng.getrandbits(12), rng.getrandbits(24)))
     return count | rng.getrandbits(16) << 24
 
 
