@@ -5,8 +5,8 @@
     OBJCACHE="python object_cache.py FOLDER" make -f Vmodel.mk    # runs: … FOLDER g++ … -o verilated.o …/verilated.cpp
 
 The library is most of the work in compiling a small model, and the same for all with the same options. Its sources are
-called ``verilated….cpp`` and lie beside its headers; all others, which include a model's header, are compiled as if this
-were not there. It uses the standard library only, and starts without anything else.
+called ``verilated….cpp`` and lie beside its headers; all others, which include a model's header, are compiled as if
+this were not there. It uses the standard library only, and starts without anything else.
 """
 
 import hashlib

@@ -29,11 +29,13 @@ SCHEMA = 1
 
 
 def _sizes(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> dict[str, int]:
-    found = {}
+    found: dict[str, int] = {}
     for text in given:
-        match = re.fullmatch(r"(\w+)=(\d+)", text)
+        match = re.fullmatch(r"(\w+)=([0-9]{1,10})", text)
         if match is None:
-            raise click.BadParameter(f"{text!r} must be a size and its value, as D=64")
+            raise click.BadParameter(f"{text[:80]!r} must be a size and its value of at most 10 digits, as D=64")
+        if match[1] in found:
+            raise click.BadParameter(f"{match[1]} must be given once, not as {found[match[1]]} and as {match[2]}")
         found[match[1]] = int(match[2])
     return found
 

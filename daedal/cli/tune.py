@@ -5,12 +5,13 @@ import json
 import click
 
 from daedal.cli._options import config_option, write_bytes
+from daedal.cli.bench import check_memory
 from daedal.hw.config import Config
 
 
 @click.command()
 @config_option("The machine.")
-@click.option("--memory", default="ideal", show_default=True, help="Memory model and options.")
+@click.option("--memory", default="ideal", show_default=True, callback=check_memory, help="Memory model and options.")
 @click.option(
     "--json", "json_path", is_flag=False, flag_value="-", metavar="[FILE]", help="Write JSON instead of text."
 )

@@ -30,6 +30,9 @@ def command(config: Config, output: str, map_path: str | None, json_path: str | 
     from daedal.hw.isa.memory_map import memory_map, memory_map_csv
     from daedal.hw.ports import core_ports
 
+    given = [path for path in (output, map_path, json_path) if path is not None]
+    if len(set(given)) < len(given):
+        raise click.UsageError(f"--output, --map and --json must name different files, not {' and '.join(given)}")
     write_bytes(output, documented_verilog(config).encode())
     if map_path is not None:
         write_bytes(map_path, memory_map_csv(config).encode())

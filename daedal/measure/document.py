@@ -46,9 +46,12 @@ def save(path: Path, about: Row, results: Mapping[str, Sequence[Row]]) -> None:
 
 def load(path: Path) -> dict[str, Any]:
     """The document in a file; ValueError if it is of another form."""
-    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if document.get("schema") != SCHEMA or "results" not in document:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    results = document.get("results") if isinstance(document, dict) and document.get("schema") == SCHEMA else None
+    suites = results.values() if isinstance(results, dict) else [None]
+    if not all(isinstance(rows, list) and all(isinstance(row, dict) for row in rows) for rows in suites):
         raise ValueError(f"{path} must be a result of `daedal bench` with schema {SCHEMA}")
+    assert isinstance(document, dict)
     return document
 
 

@@ -167,7 +167,7 @@ class Executable:
 
     def _refuse(self, call: Call, sources: Sequence[Any], error: UnsupportedOperation) -> Tensor:
         """What becomes of an operation that the machine cannot do: embeddings give no result, others are PyTorch's."""
-        if isinstance(call, BagCall) or (isinstance(call, LookupCall) and not call.is_gather):
+        if isinstance(call, BagCall) or (isinstance(call, LookupCall) and not (call.is_gather or call.wraps)):
             raise error
         return self._leave(call, sources, error)
 

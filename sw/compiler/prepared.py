@@ -23,9 +23,11 @@ from daedal.driver.arena import Arena
 from daedal.driver.device import Device
 from daedal.driver.launcher import Launch, Region
 from daedal.driver.record import Record
+from daedal.driver.tables import fused_steps, storage_of
 from daedal.hw.isa.program_words import INDEX_BITS
 
 _OF_TABLE = attrgetter("_version", "shape")
+_NUMBER = attrgetter("_cdata")
 _OF_INTEGERS = attrgetter("dtype", "is_cpu", "ndim")
 _OF_OFFSETS = attrgetter("dtype", "is_cpu", "shape")
 
@@ -39,7 +41,8 @@ class _Known:
 
     def __init__(self, members: Sequence[Sequence[Any]]) -> None:
         self._tables, indices, offsets, weights = zip(*members, strict=True)
-        self._state, self._places, self._strides = _tables(self._tables)
+        self._state = _tables(self._tables)
+        self._storages = [storage_of(table) for table in self._tables]  # so that no later one has the same number
         self._indices = [(each.dtype, True, 1) for each in indices]
         self._offsets = [each.dtype for each in offsets]
         self.weighted = [n for n, each in enumerate(weights) if each is not None]
@@ -53,15 +56,19 @@ class _Known:
             and all(map(isinstance, offsets, repeat(Tensor)))
             and list(map(_OF_INTEGERS, indices)) == self._indices
             and list(map(_OF_OFFSETS, offsets)) == [(dtype, True, shape) for dtype in self._offsets]
-            and _tables(tables) == (self._state, self._places, self._strides)
+            and _tables(tables) == self._state
             and [n for n, each in enumerate(weights) if each is not None] == self.weighted
             and all(_are_weights(weights[n], indices[n]) for n in self.weighted)
         )
 
 
-def _tables(tables: Sequence[Tensor]) -> tuple[list[Any], list[int], list[Any]]:
+def _tables(tables: Sequence[Tensor]) -> tuple[list[Any], ...]:
     """Whatever changes with the content or the layout of a table."""
-    return list(map(_OF_TABLE, tables)), list(map(Tensor.data_ptr, tables)), list(map(Tensor.stride, tables))
+    storages = list(map(Tensor.untyped_storage, tables))
+    return (
+        list(map(_OF_TABLE, tables)), list(map(Tensor.data_ptr, tables)), list(map(Tensor.stride, tables)),
+        list(map(_NUMBER, storages)), list(map(fused_steps(), tables)),
+    )  # fmt: skip
 
 
 def _are_weights(weights: object, indices: Tensor) -> bool:

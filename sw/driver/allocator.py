@@ -1,5 +1,7 @@
 """The allocator of device memory: first fit, with neighbours joined again on free."""
 
+from collections.abc import Callable
+
 from daedal.errors import OutOfDeviceMemory
 from daedal.hw.isa.mapping import PLAIN, in_class, place_of
 
@@ -27,6 +29,8 @@ class Allocator:
         self._superblock = superblock
         self._free: list[tuple[int, int]] = [(start, end)] if start < end else []
         self._held: dict[int, int] = {}
+        self.reclaim: Callable[[], bool] = lambda: False
+        """Called when there is no room: gives back what nobody needs any more, and says whether there was anything."""
 
     @property
     def free_bytes(self) -> int:
@@ -65,6 +69,8 @@ class Allocator:
                 self._free[position : position + 1] = [(low, high) for low, high in rest if low < high]
                 self._held[address] = room
                 return address
+        if self.reclaim():
+            return self.allocate(size, alignment, mapping=mapping, what=what)
         raise OutOfDeviceMemory(
             f"{what} of {size} bytes does not fit into device memory: {self.free_bytes} bytes are free, "
             f"{self.largest_free} in one piece; drop tables or open the device with a larger memory_bytes"

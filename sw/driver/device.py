@@ -43,6 +43,7 @@ class Device:
         self._allocator = Allocator(FIRST_ADDRESS, target.memory_bytes // superblock * superblock, superblock)
         self._launcher = Launcher(target, registers, self._allocator, config)
         self._tables = TableStore(config, self._allocator, self._write_table)
+        self._allocator.reclaim = self._drop_dead_tables
         self._programs: dict[bytes, int] = {}
 
     @classmethod
@@ -97,10 +98,12 @@ class Device:
     def close(self) -> None:
         """Stop the machine; tables, programs and everything else on it are gone. May be called again."""
         if self._open is not None:
+            self._launcher.cancel("the device was closed")
             self._open.close()
             self._open = None
 
     def __enter__(self) -> Self:
+        _ = self.target
         return self
 
     def __exit__(
@@ -192,6 +195,11 @@ class Device:
         self._launcher.wait_all()
         self._tables.drop(name)
 
+    def _drop_dead_tables(self) -> bool:
+        """Launches in work may still read them."""
+        self._launcher.wait_all()
+        return self._tables.drop_dead()
+
     def _write_table(self, address: int, data: memoryview) -> None:
         """Launches in work may still read what was there before."""
         self._launcher.wait_all()
@@ -208,8 +216,8 @@ class Device:
             found = Program.from_bytes(raw).config_hash
             if found != self._config.hash:
                 raise ConfigMismatch(
-                    f"the program must be for configuration {self._config.name} ({self._config.hash:#010x}), "
-                    f"not {found:#010x}: compile it for this device"
+                    f"the program must be for configuration {self._config.name} ({self._config.hash:#010x}), as the "
+                    f"device is, not for {found:#010x}: compile it for this device"
                 )
             address = self._allocator.allocate(len(raw), LAUNCH_ALIGNMENT, what="a program")
             target.mem_write(address, raw)

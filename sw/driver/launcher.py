@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import operator
 import struct
 import threading
 import time
@@ -13,7 +14,7 @@ from daedal.driver.allocator import Allocator
 from daedal.driver.record import RECORD_BYTES, Record, fault_exception
 from daedal.driver.registers import Registers
 from daedal.driver.target import Counting, Target
-from daedal.errors import DaedalError, DeviceHang, LaunchCancelled
+from daedal.errors import DaedalError, DeviceClosed, DeviceHang, LaunchCancelled
 from daedal.hw.config import ADDRESS_BITS, Config
 from daedal.hw.isa.launch import (
     LAUNCH_ALIGNMENT,
@@ -66,16 +67,30 @@ class Region(NamedTuple):
 def launch_block(
     config: Config, program: int, record: int, launch: int, arguments: Sequence[int], *, fence: bool = False
 ) -> bytes:
-    """The bytes of a launch block; ValueError if there are too many arguments or one does not fit."""
-    if len(arguments) > config.arguments:
-        raise ValueError(f"a launch must have at most {config.arguments} arguments, not {len(arguments)}")
-    words = [0] * launch_block_words(config.arguments)
-    words[_PROGRAM], words[_RECORD], words[_LAUNCH], words[_FLAGS] = program, record, launch, _FLAG_WORDS[fence]
-    for position, value in enumerate(arguments):
-        if not _LEAST <= value <= _MOST:
-            raise ValueError(f"argument {position} must fit {ADDRESS_BITS} bits, not {value!r}")
-        words[_ARGUMENTS + position] = value & _MOST
-    return struct.pack(f"<{len(words)}Q", *words)
+    """The bytes of a launch block.
+
+    Raises ValueError if there are too many arguments or something does not fit, TypeError for what is no integer.
+    """
+    try:
+        if not 0 <= operator.index(program) <= _MOST:
+            raise ValueError(f"the program's address must fit {ADDRESS_BITS} bits, not {program!r}")
+        if len(arguments) > config.arguments:
+            raise ValueError(f"a launch must have at most {config.arguments} arguments, not {len(arguments)}")
+        words = [0] * launch_block_words(config.arguments)
+        words[_PROGRAM], words[_RECORD], words[_LAUNCH], words[_FLAGS] = program, record, launch, _FLAG_WORDS[fence]
+        for position, value in enumerate(arguments):
+            if not _LEAST <= value <= _MOST:
+                raise ValueError(f"argument {position} must fit {ADDRESS_BITS} bits, not {value!r}")
+            words[_ARGUMENTS + position] = value & _MOST
+        return struct.pack(f"<{len(words)}Q", *words)
+    except (TypeError, struct.error):
+        raise TypeError(
+            f"a program's address and a launch's arguments must be integers, not {program!r} and {arguments!r}"
+        ) from None
+
+
+def _regions(given: Sequence[Region] | None) -> list[Region] | None:
+    return None if given is None else [Region(*region) for region in given]
 
 
 class Launch:
@@ -86,7 +101,7 @@ class Launch:
 
     def __init__(self, launcher: "Launcher", number: int, record: int, writes: Sequence[Region] | None,
                  ended: Callable[[Record | None], None] | None) -> None:  # fmt: skip
-        self._launcher, self._record, self._ended = launcher, record, ended
+        self.launcher, self._record, self._ended = launcher, record, ended
         self.number, self.writes = number, writes
         self._result: Record | None = None
         self._error: BaseException | None = None
@@ -107,12 +122,12 @@ class Launch:
     def done(self) -> bool:
         """Whether it has ended, in whatever way; does not wait."""
         if not self._over:
-            self._launcher.collect()
+            self.launcher.collect()
         return self._over
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Wait for its end; what :meth:`result` would raise, or None."""
-        self._launcher.wait_for(self, timeout)
+        self.launcher.wait_for(self, timeout)
         return self._error
 
     def result(self, timeout: float | None = None) -> Record:
@@ -132,7 +147,7 @@ class Launch:
     def __await__(self) -> Generator[Any, None, Record]:
         while not self._over:
             try:
-                self._launcher.wait_for(self, POLL_SECONDS)
+                self.launcher.wait_for(self, POLL_SECONDS)
             except TimeoutError:
                 yield from asyncio.sleep(0).__await__()
         return self.result()
@@ -215,6 +230,7 @@ class Launcher:
         overlap, or either is not known (None). ``ended`` is called with the record when the launch has ended, with
         None if it did not end well. Raises ValueError for arguments that do not fit.
         """
+        reads, writes = _regions(reads), _regions(writes)
         if self._lost:
             self._reset_machine()
         block_at, record_at = self._slots[self._slot]
@@ -252,6 +268,7 @@ class Launcher:
         then and can be used again. DeviceHang if ``timeout`` (seconds) passes; the machine is reset. An interrupt from
         the keyboard stops the launch in the same way, and with it all others.
         """
+        self._check(launch)
         try:
             self.wait_for(launch, timeout)
         except LaunchTimeout:
@@ -275,6 +292,22 @@ class Launcher:
             if (rest is not None and rest <= 0) or not self._target.wait(rest):
                 raise LaunchTimeout(f"launch {launch.number} did not end within {timeout} s")
             self._registers.clear_interrupt()
+
+    def _check(self, launch: object) -> None:
+        """Raise TypeError or ValueError for what is no launch of this device."""
+        if not isinstance(launch, Launch):
+            raise TypeError(f"a launch must be what submit gave, not {launch!r}")
+        if launch.launcher is not self:
+            raise ValueError(
+                f"launch {launch.number} must be one of this device: wait for it on the one it was given to"
+            )
+
+    @_in_turn
+    def cancel(self, why: str) -> None:
+        """All launches that have not ended end with DeviceClosed; the machine is not asked any more."""
+        while self._flying:
+            launch = self._flying.popleft()
+            launch.settle(None, DeviceClosed(f"launch {launch.number} had not ended when {why}: open a new one"))
 
     @_in_turn
     def wait_all(self) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,13 @@ class TableStore(Mapping[str, Table]):
         self._origins[key] = _Origin(weakref.ref(source), state)
         return self._tables[key]
 
+    def drop_dead(self) -> bool:
+        """Give back the memory of tables whose sources are gone; whether there were any."""
+        dead = [name for name, origin in self._origins.items() if not origin.alive]
+        for name in dead:
+            self.drop(name)
+        return bool(dead)
+
     def drop(self, name: str) -> None:
         """Give back the memory of the table ``name``; KeyError if there is none."""
         self.changes += 1
@@ -153,11 +161,45 @@ def _state(source: Any) -> object:
     it keep versions of inference tensors, which get a digest as well.
     """
     if _is_tensor(source) and not source.is_inference():
-        return source._version, source.data_ptr(), tuple(source.shape), tuple(source.stride()), source.dtype
+        layout = source.data_ptr(), tuple(source.shape), tuple(source.stride()), source.dtype
+        return source._version, fused_steps()(source), storage_of(source), layout
     if not _is_tensor(source) and not isinstance(source, np.ndarray):
         raise TypeError(f"a table must be a torch tensor or a NumPy array, not {type(source).__name__}")
     array = np.ascontiguousarray(_array(source))
     return hashlib.blake2b(array.view(np.uint8).data, digest_size=16).digest(), array.shape, array.dtype
+
+
+def storage_of(tensor: Any) -> object:
+    """What is equal for two tensors if they share their memory; kept, it is not equal to that of any later memory."""
+    from torch.multiprocessing.reductions import StorageWeakRef  # only where tensors are, so PyTorch is there
+
+    reference: Any = StorageWeakRef
+    return reference(tensor.untyped_storage())
+
+
+@cache
+def fused_steps() -> Callable[[Any], int]:
+    """A function that gives the number of steps that fused optimizers took on a tensor's memory.
+
+    PyTorch does not count these changes: ``fused=True`` leaves ``Tensor._version`` as it was. Counted are steps
+    after this was called first.
+    """
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    steps: dict[int, int] = {}
+
+    def count(optimizer: Any, *_: object) -> None:
+        for group in optimizer.param_groups:
+            for parameter in group["params"] if group.get("fused") else ():
+                place = parameter.untyped_storage().data_ptr()
+                steps[place] = steps.get(place, 0) + 1
+
+    register_optimizer_step_post_hook(count)
+
+    def steps_of(tensor: Any) -> int:
+        return steps.get(tensor.untyped_storage().data_ptr(), 0) if steps else 0
+
+    return steps_of
 
 
 def _array(source: Any) -> NDArray[Any]:

@@ -85,6 +85,7 @@ def lookup_request(call: LookupCall, table: Any, indices: Any) -> Request:
     bits = _check_integers(call.name, "indices", indices)
     if call.is_gather:
         indices = column_of(call.name, indices, width)
+    _check_order(call, indices)
     flat = indices.detach().reshape(-1).contiguous()
     if call.wraps:
         flat = _wrapped(flat, len(table))
@@ -97,6 +98,7 @@ def pooled_request(call: PooledCall, table: Any, indices: Any) -> Request:
     width = _check_table(call.name, table)
     bits = _check_integers(call.name, "indices", indices)
     bags, length = indices.shape
+    _check_order(call, indices)
     if not adds_in_blocks(length, width):
         raise UnsupportedOperation(f"{call.name}: PyTorch adds {length} rows of {width} elements {ORDER}")
     operation = Bag(call.mode, width, bits, None, block=BLOCK if length > BLOCK else None)
@@ -105,6 +107,15 @@ def pooled_request(call: PooledCall, table: Any, indices: Any) -> Request:
         flat = _wrapped(flat, len(table))
     shape = (bags, 1, width) if call.keeps_dim else (bags, width)
     return Request(operation, table, {"indices": flat}, {"length": length}, bags, shape)
+
+
+def _check_order(call: LookupCall | PooledCall, indices: Tensor) -> None:
+    """Raise UnsupportedOperation for ``table[indices]`` whose rows PyTorch lays out in another order than theirs."""
+    if call.wraps and not indices.is_contiguous() and indices.dim() > 1:
+        raise UnsupportedOperation(
+            f"{call.name}: PyTorch lays rows out as their indices lie in memory, which must be contiguous: "
+            "use indices.contiguous()"
+        )
 
 
 def _wrapped(indices: Tensor, rows: int) -> Tensor:
@@ -134,6 +145,8 @@ def segment_request(call: SegmentCall, base: Any, table: Any, indices: Any, weig
             keys = column_of(call.name, keys, width)
         if tuple(base.shape[1:]) != (width,) or len(keys) != count:
             raise UnsupportedOperation(f"{call.name}: there must be a destination for each row, and columns as in rows")
+        if not base.is_contiguous():
+            raise UnsupportedOperation(f"{call.name}: what rows are added to must be contiguous, as the result is")
         offsets, order = _row_order(call.name, keys, len(base))
     if weights is not None and len(weights) != count:
         raise UnsupportedOperation(f"{call.name}: there must be a weight for each of the {count} rows")
@@ -147,7 +160,7 @@ def segment_request(call: SegmentCall, base: Any, table: Any, indices: Any, weig
         indices = indices[order]
     buffers = {"indices": indices.detach().contiguous(), "offsets": offsets}
     if weights is not None:
-        flat = weights.detach().reshape(-1)
+        flat = weights.detach().resolve_neg().reshape(-1)
         buffers["weights"] = (flat if order is None else flat[order]).contiguous()
     _check_lengths(call.name, count, offsets)
     rows = len(offsets) - 1
@@ -209,7 +222,11 @@ def sparse_request(call: SparseCall, matrix: Any, table: Any) -> Request:
         "sum", width, INDEX_BITS[columns.dtype], INDEX_BITS[offsets.dtype], is_weighted=True,
         is_fused=matrix.layout is torch.sparse_coo,
     )  # fmt: skip
-    buffers = {"indices": columns.contiguous(), "offsets": offsets, "weights": values.detach().contiguous()}
+    buffers = {
+        "indices": columns.contiguous(),
+        "offsets": offsets,
+        "weights": values.detach().resolve_neg().contiguous(),
+    }
     return Request(operation, table, buffers, {}, len(matrix), (len(matrix), width))
 
 
@@ -256,7 +273,7 @@ def bag_request(call: BagCall, table: Any, indices: Any, offsets: Any, weights: 
         index_bits,
         offset_bits,
         is_weighted=weights is not None,
-        is_fused=weights is not None and padding is None and _is_fused(table, weights),
+        is_fused=weights is not None and padding is None and _is_fused(table.resolve_neg(), weights.resolve_neg()),
         padding=padding,
     )
     return Request(operation, table, buffers, values, bags, (bags, width))
@@ -288,8 +305,9 @@ def _check_integers(name: str, what: str, value: Any) -> int:
 
 
 def _check_layout(name: str, what: str, value: Tensor) -> None:
-    if value.layout is not torch.strided:
-        raise UnsupportedOperation(f"{name}: {what} must be dense, not {value.layout}: use to_dense()")
+    if value.layout is not torch.strided or value.is_nested:
+        kind = "nested" if value.is_nested else value.layout
+        raise UnsupportedOperation(f"{name}: {what} must be dense, not {kind}: use to_dense()")
 
 
 def _check_offsets(call: BagCall, indices: Tensor, offsets: Any) -> int:

@@ -201,12 +201,14 @@ def read_segments(node: fx.Node) -> tuple[SegmentCall | None, str | None]:
         return None, reason
     (table, indices, weights), wraps = _message(node, rows, mode)
 
+    in_place = name_of(node).endswith("_")
+
     def again(base: Tensor, rows: Tensor, keys: Tensor) -> Tensor:
-        if kind == "index_add":
-            return base.index_add(0, keys, rows)
-        if kind == "scatter_add":
-            return base.scatter_add(0, keys, rows)
-        return base.scatter_reduce(0, keys, rows, values["reduce"], include_self=values.get("include_self", True))
+        do = getattr(base, f"{kind}_" if in_place else kind)  # in place, the result lies in memory as the base does
+        more = (values["reduce"],) if kind == "scatter_reduce" else ()
+        options = {"include_self": values.get("include_self", True)} if kind == "scatter_reduce" else {}
+        result: Tensor = do(0, keys, rows, *more, **options)
+        return result
 
     column = _column(values["index"], rows)
     keys = values["index"] if column is None else column

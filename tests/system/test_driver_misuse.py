@@ -1,0 +1,86 @@
+"""What the driver is given by mistake is refused by name, and the device works on."""
+
+import re
+
+import pytest
+import torch
+from torch import nn
+
+import daedal
+from daedal.driver.launcher import Region
+from daedal.errors import DeviceClosed
+
+INPUTS = (torch.tensor([0, 1, 2, 3, 4, 4, 1]), torch.tensor([0, 2, 2, 5]))
+
+
+@pytest.fixture
+def device():
+    with daedal.Device.open("emulator") as opened:
+        yield opened
+
+
+@pytest.fixture
+def program(device):
+    """The address of a program that does nothing."""
+    from daedal.hw.isa.assembler import assemble
+
+    return device.load_program(assemble(f"config {device.config.hash:#x}\ncontrol 0 run = 0\n"))
+
+
+def works(device):
+    module = nn.EmbeddingBag(20, 8, mode="sum")
+    return torch.equal(daedal.compile(module, INPUTS, device=device)(*INPUTS), module(*INPUTS).detach())
+
+
+def test_a_launch_of_another_device_stops_nothing(device, program):
+    with daedal.Device.open("emulator") as other:
+        mine = device.submit(program)
+        theirs = other.submit(other.load_program(bytes_of(other)))
+        with pytest.raises(ValueError, match="must be one of this device"):
+            device.finish(theirs)
+        with pytest.raises(TypeError, match="must be what submit gave, not 'x'"):
+            device.finish("x")
+        assert device.finish(mine).launch == mine.number
+        assert other.finish(theirs).launch == theirs.number
+    assert works(device)
+
+
+def bytes_of(device):
+    from daedal.hw.isa.assembler import assemble
+
+    return assemble(f"config {device.config.hash:#x}\ncontrol 0 run = 0\n")
+
+
+@pytest.mark.parametrize(
+    ("address", "error"), [(-8, ValueError), (1 << 70, ValueError), (None, TypeError), ("x", TypeError)]
+)
+def test_addresses_that_are_none(device, address, error):
+    with pytest.raises(error, match=re.escape(repr(address))):
+        device.launch(address)
+    assert works(device)
+
+
+@pytest.mark.parametrize("arguments", [["x"], [1.5], [None], None])
+def test_arguments_that_are_no_integers(device, program, arguments):
+    with pytest.raises(TypeError, match=r"must be integers, not .* and " + re.escape(repr(arguments))):
+        device.launch(program, arguments)
+    assert works(device)
+
+
+def test_regions_may_be_pairs(device, program):
+    for _ in range(3):
+        device.submit(program, reads=[(1, 2)], writes=[(1, 2)])
+    with pytest.raises(TypeError):
+        device.submit(program, reads=[5], writes=[])
+    assert device.submit(program, reads=[Region(1, 2)], writes=[]).result()
+    assert works(device)
+
+
+def test_futures_of_a_device_that_was_closed(program, device):
+    future = device.submit(program)
+    device.close()
+    assert device.flying == 0
+    with pytest.raises(DeviceClosed, match=f"launch {future.number} had not ended when the device was closed: open a"):
+        future.result()
+    with pytest.raises(DeviceClosed), device:
+        pass
