@@ -33,7 +33,7 @@ def _sizes(context: click.Context, parameter: click.Parameter, given: Sequence[s
     for text in given:
         match = re.fullmatch(r"(\w+)=([0-9]{1,10})", text)
         if match is None:
-            raise click.BadParameter(f"{text[:80]!r} must be a size and its value of at most 10 digits, as D=64")
+            raise click.BadParameter(f"{text[:80]!r} must be a size and its value, as D=64, of at most 10 digits")
         if match[1] in found:
             raise click.BadParameter(f"{match[1]} must be given once, not as {found[match[1]]} and as {match[2]}")
         found[match[1]] = int(match[2])

@@ -10,6 +10,7 @@ COUNTS = "tests/unit/float/test_float_reciprocal.py"
 DIRECTED = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_directed]"
 RANDOM = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_execute_unit]"
 SCALARS = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[ddr3-bench_scalars]"
+SCALARS_ODD = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_scalars]"
 FAULTED = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_faults]"
 
 plant = area("rtl_execute", DIRECTED, RANDOM, FAULTED)
@@ -138,7 +139,7 @@ FAULTS = [
           "an instruction that does nothing empties a register", DIRECTED),
     plant("partials-in-other-shares", "wrong address", HERE + "reduce_tree.py",
           "own = (turn & (share - 1)) | (self.context << exact_log2(share))", "own = turn",
-          "partial results of a short row lie in another context's share"),
+          "partial results of a short row lie in another context's share", SCALARS_ODD),
     plant("contexts-share-flags", "missing check", HERE + "dispatch.py",
           "(self.write_all | (self.context == context))", "1",
           "writing a register makes it not empty in all contexts"),

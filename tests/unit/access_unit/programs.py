@@ -149,8 +149,10 @@ class _Nest:
             ),
             self.constant(LevelField.LOWER, level, begin),
             self.constant(LevelField.UPPER, level, begin + count),
-            self.constant(LevelField.STEP, level, chance.choice([1, 1, 1, 1, 2, 3])),
         ]  # fmt: skip
+        step = chance.choice([1, 1, 1, 1, 2, 3])
+        if step != 1 or chance.random() < 0.5:  # 1 is what it is without the word
+            words.append(self.constant(LevelField.STEP, level, step))
         words += self.loads(level)
         for alu in range(self.config.alus[level]):
             words += self.alu(level, alu)

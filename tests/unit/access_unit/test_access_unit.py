@@ -20,6 +20,7 @@ BEHAVIOURS = {
     "mixed": Behaviour(),
     "ideal": Behaviour(refuse=0.0, port_busy=0.0, latency=(1, 1), return_idle=0.0),
     "refusing": Behaviour(refuse=0.7, port_busy=0.1, latency=(1, 60), return_idle=0.5),
+    "jammed": Behaviour(refuse=0.0, port_busy=0.98, latency=(1, 1), return_idle=0.0),
     "slow memory": Behaviour(refuse=0.05, port_busy=0.6, latency=(20, 90), return_idle=0.0),
 }
 
