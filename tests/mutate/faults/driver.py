@@ -6,6 +6,7 @@ HERE = "sw/driver/"
 DEVICE, ALLOCATOR = "tests/system/test_driver_device.py", "tests/system/test_driver_allocator.py"
 TARGETS = "tests/system/test_driver_targets.py -k emulator"
 
+MEMORY, MISUSE = "tests/system/test_torch_memory.py", "tests/system/test_driver_misuse.py"
 plant = area("driver", DEVICE, TARGETS)
 
 FAULTS = [
@@ -59,8 +60,17 @@ FAULTS = [
           "1 << row_bytes.bit_length()", "rows of a power of two take twice the room"),
     plant("pitch-limit", "off by one", HERE + "layout.py", "if pitch >= 1 << PITCH_BITS:",
           "if pitch > 1 << PITCH_BITS:", "a pitch that does not fit is accepted"),
-    plant("version-unread", "sticky bit", HERE + "tables.py", "return source._version, source.data_ptr(),",
-          "return source.data_ptr(),", "a tensor that was changed in place is not uploaded again"),
+    plant("version-unread", "sticky bit", HERE + "tables.py", "return source._version, fused_steps()(source),",
+          "return fused_steps()(source),", "a tensor that was changed in place is not uploaded again"),
+    plant("fused-step-unread", "sticky bit", HERE + "tables.py", "source._version, fused_steps()(source),",
+          "source._version, 0,", "what a fused optimizer changed is not uploaded again", MEMORY),
+    plant("storage-unread", "sticky bit", HERE + "tables.py", "fused_steps()(source), storage_of(source),",
+          "fused_steps()(source),", "a table whose memory is new, at the old address, is not uploaded again", MEMORY),
+    plant("dead-tables-stay", "lost strobe", HERE + "allocator.py", "if self.reclaim():", "if False:",
+          "tables whose tensors are gone keep their memory", MEMORY),
+    plant("another-devices-launch", "missing check", HERE + "launcher.py", "if launch.launcher is not self:",
+          "if False:",
+          "waiting for another device's launch stops this one", MISUSE),
     plant("weak-name", "sticky bit", HERE + "tables.py", "while key in self._origins and self._origins[key].alive:",
           "while False:", "two living tables of one name take each other's place"),
     plant("upload-step", "off by one", HERE + "tables.py", "self._write(table.address + first * table.pitch,",

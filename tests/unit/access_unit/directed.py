@@ -150,10 +150,13 @@ event 2 control first=1 count=1
         WARNING.replace("mode=warn", "mode=ignore"), calls((0, 0), (2, 0), (1, 1), *[(0, 1), (1, 1)] * 2),
         (0, 1, 1, 1), (11,), replaced=1,
     ),
-    "nothing is inside of a limit of 0": Directed(
-        WARNING.replace("check_limit = 10", "check_limit = 0"),
-        calls((0, 0), (2, 0), (2, 0), (1, 2), *[(0, 2), (1, 2)] * 2), (0, 2, 2, 2), (0, 4), replaced=2, warned=0,
-    ),
+    **{
+        f"nothing is inside of a limit of {limit}": Directed(
+            WARNING.replace("check_limit = 10", f"check_limit = {limit % (1 << 40)}"),
+            calls((0, 0), (2, 0), (2, 0), (1, 2), *[(0, 2), (1, 2)] * 2), (0, 2, 2, 2), (0, 4), replaced=2, warned=0,
+        )
+        for limit in (0, -1)
+    },
     "two levels warn of one bundle": Directed(
         WARNING + "level 0 check enable=1 load=0 kind=offset mode=warn\nlevel 0 check_limit = 2",
         calls((0, 0), (2, 4), (2, 0), (1, 2), (0, 0), (2, 4), (2, 0), (2, 2), (1, 3), (0, 0), (2, 4), (1, 1)),

@@ -107,6 +107,7 @@ class Machine:
     def run(self, program: Program, arguments: list[int], *, limit: int = 20_000) -> list[Sent]:
         """Run all nests of a program, or those up to the first fault."""
         results = []
+        self.clear()
         for word in program.body:
             if word.field is not ControlField.RUN:
                 value = word.value + (0 if word.argument is None else arguments[word.argument])
@@ -129,7 +130,7 @@ class Machine:
         self.model.set("config_bus__valid", 0)
 
     def clear(self) -> None:
-        """Disable all levels and events."""
+        """Disable all levels and events, as when a launch begins."""
         self.model.set("config_bus__clear", 1)
         self.step()
         self.model.set("config_bus__clear", 0)
