@@ -9,7 +9,7 @@ RANDOM = f"{TESTS} -k 'odd and not directed'"
 DDR3 = f"{TESTS} -k ddr3"
 PACE = "tests/unit/access_unit/test_throughput.py"
 NESTS = "tests/unit/access_unit/test_nest_queue.py"
-NEST_ENDS = f"tests/system/test_overlap.py {SLOW}"
+LOAD_PORT = "tests/unit/access_unit/test_load_port.py"
 
 plant = area("rtl_access", DIRECTED, RANDOM, DDR3)
 
@@ -122,7 +122,7 @@ FAULTS = [
           "waiting.valid &", "iterations enter a segment that has no place for them"),
     plant("any-arrays-share", "missing check", HERE + "sequential_loads.py",
           "& (apart[exact_log2(self._config.bus_bytes) :] == 0)", "& (apart == apart)",
-          "two loads share lines although their arrays are far apart", PACE),
+          "two loads share lines although their arrays are far apart"),
     plant("poisoned-runs", "missing check", HERE + "activation.py", "flags.live & (flags.cause == Cause.NONE)",
           "(flags.cause == Cause.NONE)", "a bundle that is not live becomes an activation"),
     plant("activation-lost", "dropped ready", HERE + "activation.py",
@@ -136,9 +136,9 @@ FAULTS = [
           "self.number.eq(0)", "every nest has number 0", NESTS),
     plant("loads-overflow", "off by one", HERE + "load_port.py", "room.eq(queue.level <= DEPTH - UNSEEN)",
           "room.eq(queue.level <= DEPTH)", "a load's request is put into a full queue",
-          f"{TESTS} -k 'ddr3 and jammed'"),
+          LOAD_PORT),
     plant("loads-not-pending", "missing term", HERE + "load_port.py", "at_units | comes | (inside != 0)",
-          "at_units | comes", "requests in the loads' queue are not counted as owed", NEST_ENDS),
+          "at_units | comes", "requests in the loads' queue are not counted as owed", LOAD_PORT),
     plant("event-dropped", "missing term", HERE + "sequencer.py", "((new.run.count == 1) & ~new.run.rest.any())",
           "(new.run.count == 1)", "of several events of a bundle only the first with one step happens"),
     plant("fault-of-level-0", "lost strobe", HERE + "sequencer.py", "m.d.sync += step.level.eq(flags.fault_level)",

@@ -193,6 +193,21 @@ event 2 control first=1 count=1
         calls((0, 0), (2, 4), (1, 1)), (0, 1, 4, 4), (4, 5, 6),
         fault=Fault(Cause.OFFSET, 0, 4, registers=(1, 4, 0)),
     ),
+    "two places of one array, many lines apart": Directed(
+        f"""
+level 0 control enable=1
+level 0 lower = 0
+level 0 upper = 3
+level 0 load0 enable=1 size=2 destination=r0
+level 0 load0_base = {OFFSETS}
+level 0 load0_limit = {OFFSETS + 4 * 100}
+level 0 load1 enable=1 size=2 destination=r1
+level 0 load1_base = {OFFSETS + 4 * 80}
+level 0 load1_limit = {OFFSETS + 4 * 100}
+event 1 control first=0 count=2
+{TOKENS}""",
+        calls((0, 10), (1, 20), (0, 11), (1, 21), (0, 12), (1, 22)), (10, 11, 12, *[0] * 77, 20, 21, 22),
+    ),
     "padding is a predicate": Directed(
         f"""
 level 0 control enable=1 induction=r0
