@@ -10,6 +10,7 @@ READ_PORTS = "tests/unit/memory/test_fabric.py::test_fabric[edge]"
 
 plant = area("rtl_memory", STORE, STORE_WIDE)
 
+ADDRESSES = "tests/unit/memory/test_address_map.py"
 MAPPED = f"tests/system/test_mapping.py {SLOW}"
 AXI = "tests/formal/test_axi_proof.py::test_read_bursts_are_those_asked_for"
 CONTRACT = "tests/formal/test_stream_contract.py"
@@ -132,7 +133,7 @@ FAULTS = [
     plant("error-address-mapped", "wrong direction", HERE + "address_map.py",
           "return _mapped(address, config, place_bits)",
           "return _mapped(address, config, memory_bits)", "an error's address is that of memory, not the program's",
-          MAPPED),
+          ADDRESSES),
     plant("class-forgotten", "missing case", HERE + "address_map.py", "for classes, mask in users.items() if classes])",
           "for classes, mask in users.items() if len(classes) == CLASSES])",
           "bits that only some mapping classes move stay 0", MAPPED),
