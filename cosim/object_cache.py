@@ -29,12 +29,10 @@ def main(arguments: Sequence[str]) -> int:
     is_library = source.name.startswith(LIBRARY) and source.with_name(HEADER).exists()
     if not (is_library and "-o" in command):
         return subprocess.run(command, check=False).returncode
-    place = command.index("-o") + 1
-    output = command[place]
     # -MMD would write a file of dependencies for an object that has another name.
-    command = [word for word in command[:place] if word != "-MMD"] + command[place:]
+    command = [word for word in command if word != "-MMD"]
     place = command.index("-o") + 1
-    command[place] = ""
+    output, command[place] = command[place], ""
     made = folder / f"{source.stem}-{_digest(command, source)}.o"
     if not made.exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
 def _digest(command: Sequence[str], source: Path) -> str:
     """Of the command, and of all headers and sources of the library."""
     digest = hashlib.sha256("\0".join(command).encode())
-    for file in sorted(source.parent.iterdir()):
+    for file in sorted(source.parent.rglob("*")):
         if file.suffix in (".h", ".cpp"):
             digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()[:20]

@@ -9,9 +9,6 @@ import click
 from daedal.cli._options import config_option
 from daedal.hw.config import Config
 
-LEAST_MHZ, MOST_MHZ = 5, 200
-"""Core clocks that a board's clock generator can make, roughly: those of ECP5 begin at 3.125 MHz."""
-
 
 @click.command()
 @click.option("--board", required=True, metavar="NAME", help="The board; docs/boards.md has them all.")
@@ -32,9 +29,6 @@ def command(
     are an error, and so is a core that does not fit; neither leaves a configuration file.
     """
     from daedal.hw.boards.bitstream import build
-
-    if core_mhz is not None and not LEAST_MHZ <= core_mhz <= MOST_MHZ:
-        raise click.BadParameter(f"--core-mhz must be from {LEAST_MHZ} to {MOST_MHZ}, not {core_mhz}")
 
     report = build(
         board, config, folder=output or Path("build") / board, route=not no_route, seed=seed,

@@ -46,13 +46,20 @@ def save(path: Path, about: Row, results: Mapping[str, Sequence[Row]]) -> None:
 
 def load(path: Path) -> dict[str, Any]:
     """The document in a file; ValueError if it is of another form."""
-    document = json.loads(path.read_text(encoding="utf-8"))
-    results = document.get("results") if isinstance(document, dict) and document.get("schema") == SCHEMA else None
-    suites = results.values() if isinstance(results, dict) else [None]
-    if not all(isinstance(rows, list) and all(isinstance(row, dict) for row in rows) for rows in suites):
+    document: Any = json.loads(path.read_text(encoding="utf-8"))
+    if not _is_result(document):
         raise ValueError(f"{path} must be a result of `daedal bench` with schema {SCHEMA}")
-    assert isinstance(document, dict)
-    return document
+    found: dict[str, Any] = document
+    return found
+
+
+def _is_result(document: Any) -> bool:
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        return False
+    results = document.get("results")
+    return isinstance(results, dict) and all(
+        isinstance(rows, list) and all(isinstance(row, dict) for row in rows) for rows in results.values()
+    )
 
 
 def versions(names: Sequence[str]) -> dict[str, str]:

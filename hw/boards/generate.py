@@ -56,6 +56,10 @@ class Generated:
     description: dict[str, Any]
 
 
+CORE_MHZ = 3.125, 400
+"""Clocks that ECP5's PLL makes, as LiteX says (``clko_freq_range``); other boards' cores have their board's clock."""
+
+
 def generate(
     board: str, config: Config | None = None, *, simulated: bool = False, serial: str = "bytes",
     memory_bytes: int = SIMULATED_BYTES, core_hz: float | None = None, etherbone: bool = False,
@@ -80,13 +84,19 @@ def generate(
     etherbone
         With a bridge to the network beside the serial one; for real boards that have a network.
 
-    Raises UnknownBoard, and InvalidConfig if the configuration does not go with the board's memory.
+    Raises UnknownBoard, and InvalidConfig if the configuration does not go with the board's memory, or for a clock
+    that no board makes.
     """
     with _quiet_litex():
         _begin_numbers()
         found = find_board(board)
         chosen = found.config if config is None else config
         hertz = found.core_hz if core_hz is None else core_hz
+        if not CORE_MHZ[0] <= hertz / 1e6 <= CORE_MHZ[1]:
+            raise InvalidConfig(
+                f"the core's clock must be from {CORE_MHZ[0]} to {CORE_MHZ[1]} MHz, which clock generators make, "
+                f"not {hertz / 1e6:g}"
+            )
         if etherbone and (found.ethernet is None or simulated):
             raise InvalidConfig(f"etherbone must be False for {board}{' simulated' * simulated}, which has no network")
         if simulated:

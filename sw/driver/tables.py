@@ -154,12 +154,19 @@ def _is_tensor(source: Any) -> bool:
     return type(source).__module__.partition(".")[0] == "torch" or hasattr(source, "_version")
 
 
+def _has_memory(tensor: Any) -> bool:
+    return str(tensor.layout) == "torch.strided" and tensor.device.type == "cpu"
+
+
 def _state(source: Any) -> object:
     """What differs when the content of ``source`` has changed: a tensor's version, an array's digest.
 
     PyTorch does not count changes through ``tensor.data`` or a NumPy array that shares the memory; nor does
     it keep versions of inference tensors, which get a digest as well.
     """
+    if _is_tensor(source) and not _has_memory(source):
+        where = f"on {source.device}" if source.device.type != "cpu" else f"of layout {source.layout}"
+        raise ValueError(f"a table must be dense and on the CPU, not {where}: move it there, or use to_dense()")
     if _is_tensor(source) and not source.is_inference():
         layout = source.data_ptr(), tuple(source.shape), tuple(source.stride()), source.dtype
         return source._version, fused_steps()(source), storage_of(source), layout
@@ -191,22 +198,24 @@ def fused_steps() -> Callable[[Any], int]:
     def count(optimizer: Any, *_: object) -> None:
         for group in optimizer.param_groups:
             for parameter in group["params"] if group.get("fused") else ():
-                place = parameter.untyped_storage().data_ptr()
-                steps[place] = steps.get(place, 0) + 1
+                if _has_memory(parameter):  # an optimizer may have others as well, of which no table is made
+                    number = parameter.untyped_storage()._cdata
+                    steps[number] = steps.get(number, 0) + 1
 
     register_optimizer_step_post_hook(count)
 
     def steps_of(tensor: Any) -> int:
-        return steps.get(tensor.untyped_storage().data_ptr(), 0) if steps else 0
+        return steps.get(tensor.untyped_storage()._cdata, 0) if steps else 0
 
     return steps_of
 
 
 def _array(source: Any) -> NDArray[Any]:
     if _is_tensor(source):
-        if source.device.type != "cpu":
-            raise ValueError(f"a table must be on the CPU, not on {source.device}: move it there first")
-        source = source.detach().resolve_neg().numpy()
+        try:
+            source = source.detach().resolve_conj().resolve_neg().numpy()
+        except TypeError:
+            raise ValueError(f"a table must be of a type that NumPy has, not {source.dtype}: convert it") from None
     array: NDArray[Any] = source
     if array.ndim != 2 or array.shape[1] < 1:
         raise ValueError(f"a table must have two dimensions, the second at least 1, not shape {array.shape}")

@@ -9,6 +9,7 @@ from torch import nn
 import daedal
 from daedal.driver.launcher import Region
 from daedal.errors import DeviceClosed
+from daedal.hw.isa.assembler import assemble
 
 INPUTS = (torch.tensor([0, 1, 2, 3, 4, 4, 1]), torch.tensor([0, 2, 2, 5]))
 
@@ -19,12 +20,14 @@ def device():
         yield opened
 
 
+def load_nothing(device):
+    """The address of a program that does nothing."""
+    return device.load_program(assemble(f"config {device.config.hash:#x}\ncontrol 0 run = 0\n"))
+
+
 @pytest.fixture
 def program(device):
-    """The address of a program that does nothing."""
-    from daedal.hw.isa.assembler import assemble
-
-    return device.load_program(assemble(f"config {device.config.hash:#x}\ncontrol 0 run = 0\n"))
+    return load_nothing(device)
 
 
 def works(device):
@@ -35,7 +38,7 @@ def works(device):
 def test_a_launch_of_another_device_stops_nothing(device, program):
     with daedal.Device.open("emulator") as other:
         mine = device.submit(program)
-        theirs = other.submit(other.load_program(bytes_of(other)))
+        theirs = other.submit(load_nothing(other))
         with pytest.raises(ValueError, match="must be one of this device"):
             device.finish(theirs)
         with pytest.raises(TypeError, match="must be what submit gave, not 'x'"):
@@ -43,12 +46,6 @@ def test_a_launch_of_another_device_stops_nothing(device, program):
         assert device.finish(mine).launch == mine.number
         assert other.finish(theirs).launch == theirs.number
     assert works(device)
-
-
-def bytes_of(device):
-    from daedal.hw.isa.assembler import assemble
-
-    return assemble(f"config {device.config.hash:#x}\ncontrol 0 run = 0\n")
 
 
 @pytest.mark.parametrize(
@@ -84,3 +81,27 @@ def test_futures_of_a_device_that_was_closed(program, device):
         future.result()
     with pytest.raises(DeviceClosed), device:
         pass
+
+
+TABLES = {
+    "sparse": (lambda: torch.eye(3).to_sparse(), "must be dense and on the CPU, not of layout torch.sparse_coo"),
+    "meta": (lambda: torch.empty(3, 4, device="meta"), "must be dense and on the CPU, not on meta"),
+    "bfloat16": (lambda: torch.zeros(3, 4, dtype=torch.bfloat16), "that NumPy has, not torch.bfloat16: convert it"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_that_cannot_be(device, name):
+    make, why = TABLES[name]
+    with pytest.raises(ValueError, match=re.escape(why)):
+        device.bind_table("table", make())
+    assert works(device)
+
+
+def test_an_optimizer_may_have_tensors_without_memory(device):
+    """Counting its steps does not stop it."""
+    assert works(device)  # from here on steps are counted
+    parameters = [torch.zeros(3, requires_grad=True), torch.eye(3).to_sparse().requires_grad_()]
+    parameters[0].grad = torch.ones(3)
+    torch.optim.SGD(parameters, lr=1.0, fused=True).step()
+    assert parameters[0].tolist() == [-1, -1, -1]
