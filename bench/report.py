@@ -13,6 +13,7 @@ from rich.table import Table
 
 from bench.options import Options
 from daedal.cosim.memory_spec import MemorySpec
+from daedal.files import write_whole
 from daedal.measure.document import processor, versions
 from daedal.measure.table import Column, column
 from daedal.version import __version__
@@ -97,4 +98,4 @@ def save(path: Path, options: Options, results: Mapping[str, Sequence[Row]]) -> 
     """Write one JSON object: schema, facts, and the rows of each suite."""
     document = {"schema": SCHEMA, "facts": facts(options), "results": dict(results)}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_whole(path, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode())

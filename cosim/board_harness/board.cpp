@@ -65,7 +65,7 @@ struct Receiver {
 
 class Board {
  public:
-  Board(int line, double bit_cycles) : line_(line), bit_cycles_(bit_cycles), coverage_(context_), model_(&context_) {
+  Board(int line, double bit_cycles) : line_(line), bit_cycles_(bit_cycles), model_(&context_), coverage_(context_) {
     model_.BOARD_RX = 1;
 #ifdef BOARD_RESET
     model_.BOARD_RESET = 1;
@@ -116,8 +116,8 @@ class Board {
   int line_;
   double bit_cycles_;
   VerilatedContext context_;
-  Coverage coverage_;
   Vmodel model_;
+  Coverage coverage_;  // destroyed before the model, in which the counts are
   Sender sender_;
   Receiver receiver_;
   std::deque<std::uint8_t> incoming_;

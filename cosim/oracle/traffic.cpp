@@ -47,7 +47,7 @@ struct Bank {
 class Traffic {
  public:
   Traffic(const Request *requests, std::uint64_t count, const Policy &policy)
-      : requests_(requests), count_(count), policy_(policy), coverage_(context_), model_(new Vmodel(&context_, "")),
+      : requests_(requests), count_(count), policy_(policy), model_(new Vmodel(&context_, "")), coverage_(context_),
         back_(count) {
 #define DRAM_BIND(n)                                                                                              \
   pins_.push_back({&model_->p##n##_cmd_valid, &model_->p##n##_cmd_ready, &model_->p##n##_cmd_we,                  \
@@ -189,8 +189,8 @@ class Traffic {
   std::uint64_t count_;
   Policy policy_;
   VerilatedContext context_;
-  Coverage coverage_;
   std::unique_ptr<Vmodel> model_;
+  Coverage coverage_;
   std::vector<Pins> pins_;
   std::vector<Bank> banks_;
   std::vector<std::uint16_t> back_;  // lines of each request that have come back

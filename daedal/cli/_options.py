@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from daedal.errors import ConfigMismatch, DaedalError
+from daedal.files import write_whole
 from daedal.hw.config import PRESETS, Config
 from daedal.hw.config_file import find_config
 
@@ -58,7 +59,7 @@ def write_bytes(path: str, data: bytes) -> None:
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
         else:
-            Path(path).write_bytes(data)
+            write_whole(Path(path), data)
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror}") from error
 

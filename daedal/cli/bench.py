@@ -117,8 +117,11 @@ def command(
     if pictures is not None:
         from daedal.measure.pictures import write_pictures
 
-        for path in write_pictures(pictures, rows):
-            click.echo(f"picture: {path}")
+        try:
+            for path in write_pictures(pictures, rows):
+                click.echo(f"picture: {path}")
+        except OSError as error:
+            raise FileError(f"{pictures} cannot be written: {error.strerror}") from error
     wrong = [row for row in rows if measured.is_broken(row)]
     for row in wrong:
         click.echo(f"{row['workload']} on {row['memory']}: {row['verdict']}", err=True)

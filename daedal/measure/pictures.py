@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from daedal.errors import ToolchainNotFound
+from daedal.files import write_whole
 from daedal.hw.config import PRESETS
 from daedal.measure.limit import lines_per_cycle
 from daedal.measure.table import Row
@@ -22,7 +23,7 @@ def write_pictures(folder: Path, rows: Sequence[Row]) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     found = []
     for name, text in (("roofline.svg", roofline(rows)), ("stalls.svg", stalls(rows))):
-        (folder / name).write_text(text, encoding="utf-8")
+        write_whole(folder / name, text.encode())
         found.append(folder / name)
     return found
 

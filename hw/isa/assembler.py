@@ -140,6 +140,8 @@ def _read_number(field: Enum, index: int, rest: str) -> Word:
 def _put(values: dict[str, Any], path: list[str], value: object) -> None:
     for part in path[:-1]:
         values = values.setdefault(part, {})
+    if path[-1] in values:
+        raise ProgramError(f"a member must be given once, not {'.'.join(path)} twice")
     values[path[-1]] = value
 
 

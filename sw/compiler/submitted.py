@@ -4,6 +4,7 @@ import asyncio
 import time
 import warnings
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -61,15 +62,25 @@ class Submitted:
 
     def result(self, timeout: float | None = None) -> Any:
         """Wait for the result. Raises what a call raises, and issues its warnings; see also ``Launch.result``."""
-        end = None if timeout is None else time.monotonic() + timeout
-        while self._pending and self._error is None:
-            rest = None if end is None else max(0.0, end - time.monotonic())
-            self._settle_first(partial(Launch.result, timeout=rest))
-        if self._error is not None:
-            raise self._error
+        error = self.exception(timeout)
+        if error is not None:
+            raise error
         while self.warnings:
             warnings.warn(self.warnings.pop(0), stacklevel=2)
         return self.value
+
+    def exception(self, timeout: float | None = None) -> DaedalError | None:
+        """Wait for the result; what ``result`` would raise for it, None if nothing. TimeoutError as there."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while self._pending and self._error is None:
+            rest = None if end is None else max(0.0, end - time.monotonic())
+            with suppress(DaedalError):  # which is kept
+                self._settle_first(partial(Launch.result, timeout=rest))
+        return self._error
+
+    def __repr__(self) -> str:
+        state = type(self._error).__name__ if self._error is not None else "done" if self.done() else "in work"
+        return f"<Submitted, {len(self._records) + len(self._pending)} launches, {state}>"
 
     def __await__(self) -> Generator[Any, None, Any]:
         while not self.done():

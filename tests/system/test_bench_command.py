@@ -115,7 +115,7 @@ def test_a_short_workload_is_still_the_workload() -> None:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "page.html"
-    result = invoke("report", "gather", "--batch", "1", "-o", str(path))
+    result = invoke("report", "gather", "--batch", "1", "--config", "minimum", "-o", str(path))
     assert result.exit_code == 0, result.output
     return path
 

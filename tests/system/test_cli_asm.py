@@ -70,6 +70,7 @@ def test_words_as_json(run) -> None:
     ("instruction 0 code colour=1", "member must be one of op, destination, a, b, .*, not 'colour'"),
     ("instruction 0 code a=1", "member a must be given by its parts a.number, a.kind"),
     ("instruction 0 code last", "a member must be given as `member=value`, not 'last'"),
+    ("instruction 0 code op=add op=move", "a member must be given once, not op twice"),
     ("level 0 lower enable=1", "field lower must be given as `= NUMBER`"),
     ("level 0 lower = 0xzz", "a value must be a number, not '0xzz'"),
     ("level 64 lower = 1", "ProgramWord.index must fit 6 bits, not 64"),

@@ -159,8 +159,24 @@ def test_a_timeout_leaves_it_running(ddr3: daedal.Device, rng: np.random.Generat
     future = daedal.compile(pooled, job, device=ddr3).submit(*job)
     with pytest.raises(TimeoutError):
         future.result(timeout=0)
+    with pytest.raises(TimeoutError):
+        future.exception(timeout=0)
+    assert future.exception() is None
+    assert repr(future) == "<Submitted, 1 launches, done>"
     future.result()
     assert same_bits(job[0], wanted)
+
+
+def test_the_error_without_raising_it(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    job = bags(rng)
+    job[2][3] = -4
+    future = daedal.compile(pooled, job, device=ddr3).submit(*job)
+    error = future.exception()
+    assert isinstance(error, daedal.IndexOutOfRange) and "-4" in str(error)
+    assert future.exception() is error and repr(future) == "<Submitted, 0 launches, IndexOutOfRange>"
+    with pytest.raises(daedal.IndexOutOfRange) as raised:
+        future.result()
+    assert raised.value is error
 
 
 def test_closed_devices(rng: np.random.Generator) -> None:
