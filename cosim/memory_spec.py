@@ -12,7 +12,7 @@ MODELS = (IDEAL, *MEMORIES)
 """Names of the memory models."""
 
 MAX_LATENCY = 10_000
-"""Cycles; far below those after which the machine's watchdog takes a memory for dead."""
+"""Cycles; far below those after which the watchdog of a preset takes a memory for dead (``Config.watchdog``)."""
 
 MAX_PAUSE = 1 << 40
 """Lines before a pause, and cycles of one."""

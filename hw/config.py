@@ -1,7 +1,9 @@
 """The machine's parameters: one frozen, validated ``Config`` used by RTL, compiler, emulator and driver."""
 
 import hashlib
-from dataclasses import asdict, dataclass, fields, replace
+import re
+from dataclasses import asdict, dataclass, replace
+from typing import SupportsIndex
 
 ADDRESS_BITS = 40
 """Width of a byte address, of a stream register and of a launch argument, bits."""
@@ -20,6 +22,9 @@ ELEMENT_BYTES = 4
 
 MAX_BURST = 16
 """Most beats in one read or write burst of the memory ports."""
+
+LONGEST_NAME = 64
+"""Most characters of a configuration's name, which names files."""
 
 MAX_LEVELS = 6
 """Most loop levels."""
@@ -167,44 +172,54 @@ class Config:
     watchdog: int = 1 << 16
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, list):
-                object.__setattr__(self, field.name, tuple(value))
-        if not self.contexts:
-            object.__setattr__(self, "contexts", (0,) * self.levels)
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise ValueError(f"name must be up to {LONGEST_NAME} letters, digits, '.', '-' and '_', not {self.name!r}")
         for name, low, high in _RANGES:
-            _check_range(name, getattr(self, name), low, high)
+            self._set(name, _number(name, getattr(self, name), low, high))
         for name in _POWERS_OF_TWO:
             value = getattr(self, name)
             if value & (value - 1):
                 raise ValueError(f"{name} must be a power of two, not {value!r}")
         for name, low, high in _PER_LEVEL:
             values = getattr(self, name)
-            if len(values) != self.levels:
+            if name == "contexts" and values in ((), []):
+                values = (0,) * self.levels
+            if not isinstance(values, tuple | list) or len(values) != self.levels:
                 raise ValueError(f"{name} must have {self.levels} entries (one per level), not {values!r}")
-            for value in values:
-                _check_range(f"{name} of a level", value, low, high)
+            kind = bool if name == "shifters" else int  # equal machines have equal hashes, so a field has one type
+            entries = [int(value) if kind is bool and isinstance(value, bool) else value for value in values]
+            self._set(name, tuple(kind(_number(f"{name} of a level", value, low, high)) for value in entries))
         self._check_relations()
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
 
     def _check_relations(self) -> None:
         if self.lane_bytes > self.bus_bytes:
-            raise ValueError(f"lanes must be at most bus_bytes / {ELEMENT_BYTES}, not {self.lanes!r}")
-        for level in range(self.levels):
-            if self.sequential_loads[level] + self.random_loads[level] > 4:
-                raise ValueError(f"loads of level {level} must be at most 4 in all")
+            most = self.bus_bytes // ELEMENT_BYTES
+            raise ValueError(f"lanes must be at most bus_bytes / {ELEMENT_BYTES}, {most}, not {self.lanes!r}")
+        for level, loads in enumerate(zip(self.sequential_loads, self.random_loads, strict=True)):
+            if sum(loads) > 4:
+                raise ValueError(
+                    f"sequential_loads and random_loads of level {level} must be at most 4 in all, not {loads}"
+                )
         if self.store_beats < 2 * self.register_beats:
-            raise ValueError(f"store_beats must be at least 2 * register_beats, not {self.store_beats!r}")
+            least = 2 * self.register_beats
+            raise ValueError(f"store_beats must be at least 2 * register_beats, {least}, not {self.store_beats!r}")
         if self.lookahead_lines < 2 * self.lookahead_burst:
-            raise ValueError(f"lookahead_lines must be at least 2 * lookahead_burst, not {self.lookahead_lines!r}")
+            least = 2 * self.lookahead_burst
+            raise ValueError(
+                f"lookahead_lines must be at least 2 * lookahead_burst, {least}, not {self.lookahead_lines!r}"
+            )
         if self.write_batch < self.write_burst:
             raise ValueError(f"write_batch must be at least write_burst, {self.write_burst}, not {self.write_batch!r}")
         self._check_contexts()
         self._check_scalars()
         if self.banks < self.ports:
             raise ValueError(f"banks must be at least the ports, {self.ports}, not {self.banks!r}")
-        if self.vector_beats < 2 * MAX_BURST or self.reorder_beats < 2 * MAX_BURST:
-            raise ValueError(f"vector_beats and reorder_beats must be at least {2 * MAX_BURST}")
+        for name in ("vector_beats", "reorder_beats"):
+            if getattr(self, name) < 2 * MAX_BURST:
+                raise ValueError(f"{name} must be at least {2 * MAX_BURST}, not {getattr(self, name)!r}")
 
     def _check_scalars(self) -> None:
         if self.scalars and self.context_beats * self.lanes < 2:
@@ -293,10 +308,15 @@ class Config:
         return PRESETS[name]
 
 
-def _check_range(name: str, value: int, low: int, high: int) -> None:
-    if not isinstance(value, int) or not low <= value <= high:
-        raise ValueError(f"{name} must be from {low} to {high}, not {value!r}")
+def _number(name: str, value: object, low: int, high: int) -> int:
+    """``value`` if it is a whole number from ``low`` to ``high``, else ValueError."""
+    if not isinstance(value, SupportsIndex) or isinstance(value, bool) or not low <= value.__index__() <= high:
+        shown = repr(value) if not isinstance(value, int) or value.bit_length() < 64 else f"{value:#x}"
+        raise ValueError(f"{name} must be from {low} to {high}, not {shown if len(shown) < 100 else shown[:100] + '…'}")
+    return value.__index__()
 
+
+_NAME = re.compile(rf"[\w.-]{{1,{LONGEST_NAME}}}")
 
 _RANGES = (
     ("bus_bytes", 8, 64), ("lanes", 1, 16), ("ports", 1, 16), ("levels", 2, MAX_LEVELS), ("registers", 3,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from daedal.errors import InvalidConfig
-from daedal.hw.config import MAX_LEVELS, PRESETS, Config
+from daedal.hw.config import LONGEST_NAME, MAX_LEVELS, PRESETS, Config
 
 BASE = "base"
 """Key of a file that names the preset whose values hold for the fields not given; ``ddr3`` without it."""
@@ -42,9 +42,9 @@ def read_config(path: Path) -> Config:
     """
     table = _read_table(path)
     base = table.pop(BASE, Config().name)
-    if base not in PRESETS:
+    if not isinstance(base, str) or base not in PRESETS:
         raise InvalidConfig(f"{path}: {BASE} must be one of {', '.join(PRESETS)}, not {base!r}")
-    values = {**asdict(PRESETS[base]), "name": re.sub(r"[^\w.-]", "_", path.stem)}
+    values = {**asdict(PRESETS[base]), "name": re.sub(r"[^\w.-]", "_", path.stem)[:LONGEST_NAME]}
     for name, value in table.items():
         if name not in _FIELDS:
             raise InvalidConfig(f"{path}: a field must be one of {', '.join([BASE, *sorted(_FIELDS)])}, not {name!r}")
@@ -85,6 +85,8 @@ def _read_table(path: Path) -> dict[str, Any]:
         raise InvalidConfig(f"a configuration file must end in {' or '.join(readers)}, not {str(path)!r}")
     try:
         table = readers[path.suffix](path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise InvalidConfig(f"{path} cannot be read: it must be a table of fields, not nested so deeply") from None
     except (OSError, ValueError) as error:  # both decoders' errors are ValueErrors with line and column
         raise InvalidConfig(f"{path} cannot be read: {error}") from error
     if not isinstance(table, dict):
@@ -113,8 +115,6 @@ def _fit_levels(values: dict[str, Any], *, given: Collection[str]) -> None:
 def _typed(path: Path, name: str, value: Any) -> Any:
     """``value`` as ``Config`` has it: a string, whole number or tuple, so that equal machines have equal hashes."""
     if name == "name":
-        if not isinstance(value, str) or not re.fullmatch(r"[\w.-]+", value):
-            raise InvalidConfig(f"{path}: name must be letters, digits, '.', '-' and '_', not {value!r}")
         return value
     if name in _PER_LEVEL:
         if not isinstance(value, list):

@@ -97,7 +97,11 @@ def keep_fault(m: Module, core: "Core", fault_now: Value, found: Signal, caught:
 
 
 def _progress(core: "Core") -> Value:
-    """Something of the present launch moved."""
+    """Something of the present launch moved, or something that it may wait for.
+
+    That is: lines of the next launch, whose look-ahead goes before the present one's rows and is bounded, and the sweep
+    of the vector queues after a reset.
+    """
     controller, access = core.controller, core.access
     present = controller.side
     moved = [
@@ -106,9 +110,9 @@ def _progress(core: "Core") -> Value:
     ]
     sent = [access.bundle, *(q.i.valid & q.i.ready for q in (core.tokens, core.scalars, core.addresses))]
     asked = core.merge.o.valid & core.merge.o.ready & (core.merge.o.payload.tag.side == present)
-    returned = core.fabric.returns.valid & (core.fabric.returns.beat.side == present)
+    returned, sweeping = core.fabric.returns.valid, ~core.vectors.swept
     return (
-        Cat(asked, returned, core.store.acknowledged, core.store.line).any()
+        Cat(asked, returned, sweeping, core.store.acknowledged, core.store.line).any()
         | ((controller.execute_side == present) & Cat(*moved, core.execute.lane_beat).any())
         | ((access.side == present) & Cat(*sent).any())
         | ((core.loader.side == present) & core.loader.config_bus.valid)

@@ -167,7 +167,7 @@ class Level(wiring.Component):
 
     def _commit(self, m: Module, words: Any, bus: Any, values: list[Any], slots: range) -> Any:
         commit = Commit(self._config, self._level, slots)
-        m.submodules[f"commit{slots.start}"] = commit
+        m.submodules[f"commit{slots.start}" if slots else "commit_plain"] = commit
         connect(m, words, commit.words)
         m.d.comb += [commit.i.valid.eq(bus.valid), *assign(commit.i, bus)]
         m.d.comb += [to.eq(of) for to, of in zip(commit.values, values, strict=True)]

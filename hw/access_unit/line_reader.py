@@ -1,6 +1,6 @@
 """The reading side of a sequential load's buffer."""
 
-from amaranth.hdl import Elaboratable, Module, Signal, Value
+from amaranth.hdl import Const, Elaboratable, Module, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -111,13 +111,14 @@ class LineReader(wiring.Component):
         decide, coming = Signal(), Signal()
         asked = Signal.like(self.read_line)  # lines asked for, from the present one on
         held = full[0] + full[1] + full[2]
+        beyond: Value = ahead[1:].any() if len(ahead) > 1 else Const(0)  # more than one line ahead
         m.d.sync += [
             decide.eq(self.need & ~self.hit & ~decide & ~self.restart & self.running),
             asked.eq(self.progress.line - self.read_line + held),
         ]
         m.d.comb += [
             coming.eq(self.progress.active & ~far & ((ahead < asked) | ~self.progress.exhausted)),
-            skip.eq(decide & coming & (ahead > 1) & full[0]),
+            skip.eq(decide & coming & beyond & full[0]),
             self.miss.eq(decide & ~coming),
         ]
 

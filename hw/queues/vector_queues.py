@@ -48,6 +48,8 @@ class VectorQueues(wiring.Component):
         The most slots of each queue that were reserved and not yet drained, since reset or ``clear``.
     clear : ``In(1)``
         Sets the marks to what is reserved now.
+    swept : ``Out(1)``
+        The slots' marks have been swept since the reset.
     """
 
     def __init__(self, config: Config) -> None:
@@ -64,6 +66,7 @@ class VectorQueues(wiring.Component):
                 "empty": Out(1),
                 "occupied": Out(len(CLIENTS)),
                 "clear": In(1),
+                "swept": Out(1),
                 **marks,
             }
         )
@@ -97,6 +100,7 @@ class VectorQueues(wiring.Component):
             taken.eq(Mux(accept, wish.beats, 0)),
             self.occupied.eq(~Cat(queue.empty for queue in queues)),
             self.empty.eq(self.occupied == 0),
+            self.swept.eq(queues[0].swept),  # all of them are as deep
         ]
         m.d.sync += free.eq(free - taken + sum((queue.drained for queue in queues), Const(0, 1)))
         return m
@@ -126,6 +130,7 @@ class ReorderQueue(wiring.Component):
                 "empty": Out(1),
                 "mark": Out(range(config.vector_beats + 1)),
                 "clear": In(1),
+                "swept": Out(1),
             }
         )
         self._config, self._client = config, client
@@ -152,6 +157,7 @@ class ReorderQueue(wiring.Component):
             account.clear.eq(self.clear),
             self.drained.eq(store.fetch),
             self.fits.eq((self.beats <= account.free) & marks.swept),
+            self.swept.eq(marks.swept),
             self.slot.eq(account.slot),
             self.mark.eq(account.mark),
             self.empty.eq(account.empty & store.empty),

@@ -2,7 +2,8 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from contextlib import suppress
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 from torch import Tensor, fx
@@ -31,6 +32,18 @@ from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOf
 from daedal.hw.isa.assembler import disassemble
 from daedal.hw.isa.launch import Cause
 
+KEPT_TRACES = 8
+"""Traces of a module, for inputs of other kinds, that an executable keeps."""
+
+
+class _Traced(NamedTuple):
+    """A trace of the module, what of it is offloaded, why other operations are not, and how it runs."""
+
+    graph: fx.GraphModule
+    calls: Mapping[fx.Node, Call]
+    reasons: Mapping[str, str]
+    schedule: Schedule
+
 
 class Executable:
     """A module for one device: call it with the module's inputs.
@@ -55,6 +68,7 @@ class Executable:
         self._left: dict[str, str] = {}
         """What the last call left to PyTorch, and why."""
         self._last: Submitted | None = None
+        self._traces: list[_Traced] = []
         self._set_graph(graph)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
@@ -71,8 +85,12 @@ class Executable:
         if not calls:
             why = [f"{name}: {reason}" for name, reason in reasons.items()]
             raise UnsupportedOperation("; ".join(why) or _nothing(graph))
-        self._graph, self._calls, self._reasons = graph, calls, reasons
-        self._schedule = self._schedule_of(graph, calls)
+        self._use(_Traced(graph, calls, reasons, self._schedule_of(graph, calls)))
+
+    def _use(self, traced: "_Traced") -> None:
+        """Work with this trace, which is now the latest of those that are kept."""
+        self._traces = [traced, *(other for other in self._traces if other is not traced)][:KEPT_TRACES]
+        self._graph, self._calls, self._reasons, self._schedule = traced
 
     def _find(self, graph: fx.GraphModule) -> tuple[dict[fx.Node, Call], dict[str, str]]:
         """The operations to offload, and the reasons against others."""
@@ -183,6 +201,10 @@ class Executable:
             except OtherInputs:
                 if self._retrace is None:
                     raise
+            for traced in self._traces[1:]:
+                self._use(traced)
+                with suppress(OtherInputs):
+                    return self._interpret(inputs, work)
             self._set_graph(self._retrace(inputs))
             return self._interpret(inputs, work)
 

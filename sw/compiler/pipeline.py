@@ -34,6 +34,7 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
         "promote-rows",
         "remove-empty-loops",
         "split-siblings",
+        "clamp-counts",
         "hoist-invariants",
         "convert-scf-to-slc",
     ),

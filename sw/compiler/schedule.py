@@ -116,8 +116,10 @@ class Schedule:
             self._work = before
 
     def _tensors(self, inputs: Sequence[Any]) -> Iterator[Any]:
-        """What a run may find in memory: its inputs, and the module's own."""
+        """What a run may find in memory: its inputs, and the module's own and those of the modules that it calls."""
         yield from pytree.tree_leaves(inputs)
+        yield from self._module.parameters()
+        yield from self._module.buffers()
         for node in self._graph.find_nodes(op="get_attr"):
             yield attrgetter(str(node.target))(self._module)
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from threading import TIMEOUT_MAX, RLock
 from typing import Any
 
-from daedal.driver.launcher import POLL_SECONDS, Launch
+from daedal.driver.launcher import POLL_SECONDS, Launch, LaunchTimeout
 from daedal.driver.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
 
@@ -36,6 +37,8 @@ class Submitted:
 
     def __init__(self, wait: Callable[[Launch], Record]) -> None:
         self._wait = wait
+        self._turn = RLock()
+        """Held by the thread that waits for the launches."""
         self._pending: list[Pending] = []
         self._error: DaedalError | None = None
         self._records: list[Record] = []
@@ -53,8 +56,9 @@ class Submitted:
 
     def settle(self) -> None:
         """Wait for all launches so far; raises what was wrong with the first one that failed."""
-        while self._pending:
-            self._settle_first(self._wait)
+        with self._turn:
+            while self._pending:
+                self._settle_first(self._wait)
 
     def done(self) -> bool:
         """Whether all its launches have ended; does not wait."""
@@ -65,18 +69,27 @@ class Submitted:
         error = self.exception(timeout)
         if error is not None:
             raise error
-        while self.warnings:
-            warnings.warn(self.warnings.pop(0), stacklevel=2)
+        while (warning := self._next_warning()) is not None:
+            warnings.warn(warning, stacklevel=2)
         return self.value
+
+    def _next_warning(self) -> BoundsWarning | None:
+        with self._turn:
+            return self.warnings.pop(0) if self.warnings else None
 
     def exception(self, timeout: float | None = None) -> DaedalError | None:
         """Wait for the result; what ``result`` would raise for it, None if nothing. TimeoutError as there."""
         end = None if timeout is None else time.monotonic() + timeout
-        while self._pending and self._error is None:
-            rest = None if end is None else max(0.0, end - time.monotonic())
-            with suppress(DaedalError):  # which is kept
-                self._settle_first(partial(Launch.result, timeout=rest))
-        return self._error
+        if not self._turn.acquire(timeout=-1 if timeout is None else min(max(0.0, timeout), TIMEOUT_MAX)):
+            raise LaunchTimeout(f"the result was not there within {timeout} s")
+        try:
+            while self._pending and self._error is None:
+                rest = None if end is None else max(0.0, end - time.monotonic())
+                with suppress(DaedalError):  # which is kept
+                    self._settle_first(partial(Launch.result, timeout=rest))
+            return self._error
+        finally:
+            self._turn.release()
 
     def __repr__(self) -> str:
         state = type(self._error).__name__ if self._error is not None else "done" if self.done() else "in work"
@@ -85,7 +98,8 @@ class Submitted:
     def __await__(self) -> Generator[Any, None, Any]:
         while not self.done():
             try:
-                self._pending[-1].launch.exception(POLL_SECONDS)
+                for last in self._pending[-1:]:  # none if another thread has just waited for it
+                    last.launch.exception(POLL_SECONDS)
             except TimeoutError:
                 yield from asyncio.sleep(0).__await__()
         return self.result()

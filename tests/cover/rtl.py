@@ -18,6 +18,11 @@ _SOURCE = re.compile(r'\(\* src = "([^"]*?):(\d+)" \*\) ?')
 _MODULE = re.compile(r"^module (\S+?) ?\(")
 _TARGET = re.compile(r"^\s*(\\\S+ |[A-Za-z_]\w*)(?:\[[^\]]*\])?\s+(?:<)?=")
 _REGISTER = re.compile(r"^\s*(\\\S+ |[A-Za-z_]\w*)\s*<= (\\\S+ );")
+_DECLARATION = re.compile(r"\s*(module|input|output|wire|reg)\b")
+_WORD = re.compile(r"[\\$]\S*|\w+")
+_KEYWORDS = frozenset(
+    {"always", "assign", "begin", "case", "casez", "default", "else", "end", "endcase", "if", "initial", "posedge"}
+)
 _NOTHING = "dump_module"
 """Part of the name of a condition that the Verilog writer makes up and that is never true."""
 
@@ -71,7 +76,7 @@ class Module:
     registers: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        text = re.sub(r"\d+|[\\$]\S*", "#", _SOURCE.sub("", "\n".join(self.lines)))
+        text = "\n".join(_shape(line) for line in self.lines)
         self.shape = hashlib.sha256(text.encode()).hexdigest()[:12]
         for number, line in enumerate(self.lines):
             if found := _REGISTER.match(line):
@@ -154,6 +159,14 @@ class Counts:
         return [text + (f" ({times} times)" if times > 1 else "") for text, times in found.items()]
 
 
+def _shape(line: str) -> str:
+    """A line of Verilog without its names and numbers; of a declaration, only that it is one."""
+    text = _SOURCE.sub("", line)
+    if _DECLARATION.match(text):
+        return "declaration"
+    return _WORD.sub(lambda word: word[0] if word[0] in _KEYWORDS else "#", text)
+
+
 def read_points(lines: Iterable[str]) -> Iterator[tuple[int, int, str, int]]:
     """Line, column, kind and count of the points in a file of counts, those of instances added up."""
     found: dict[tuple[int, int, str], int] = defaultdict(int)
@@ -182,6 +195,6 @@ def read_modules(text: str, root: Path) -> list[Module]:
 
 
 def _within(source: str, root: Path) -> str:
-    """The path of a source from the top of the tree, its links followed; empty if it is not in there."""
+    """The path of a source from the top of the tree, its links followed; empty if it is not the project's hardware."""
     path = Path(source).resolve()
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) and ".venv" not in path.parts else ""
+    return path.relative_to(root).as_posix() if path.is_relative_to(root / "hw") else ""

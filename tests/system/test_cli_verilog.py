@@ -35,14 +35,34 @@ def written(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
-def test_verilator_has_nothing_to_say(written: Path) -> None:
+def lint(folder: Path) -> tuple[int, str]:
+    """What Verilator says to ``core.v``."""
     verilator = find_verilator()
     command = [str(verilator.program), "--lint-only", "--top-module", "daedal_core", "core.v"]
-    done = subprocess.run(
-        command, cwd=written, env=verilator.environment(), capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    done = subprocess.run(command, cwd=folder, env=verilator.environment(), capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.slow
+def test_verilator_has_nothing_to_say(written: Path) -> None:
+    assert lint(written) == (0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        'base = "minimum"',
+        'base = "minimum"\nsequential_loads = [0, 1]\nrandom_loads = [1, 1]',
+        'base = "minimum"\nsequential_loads = [0, 0]\nrandom_loads = [0, 2]',
+    ],
+    ids=["minimum", "random-first", "random-only"],
+)
+def test_nor_to_the_smallest_machines(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.toml").write_text(text)
+    result = CliRunner().invoke(cli, ["verilog", "--config", str(tmp_path / "x.toml"), "-o", str(tmp_path / "core.v")])
+    assert result.exit_code == 0, result.output
+    assert lint(tmp_path) == (0, "")
 
 
 @pytest.mark.slow
@@ -144,8 +164,10 @@ def test_levels_cut_what_is_not_given(tmp_path: Path) -> None:
         ("prots = 8", "x.toml: a field must be one of base, alus, .*, not 'prots'"),
         ("alus = 2", "x.toml: alus must be a list with one entry per level, not 2"),
         ("alus = [2, 2]", "x.toml: alus must have 4 entries"),
+        ("base = [1]", r"x.toml: base must be one of ddr3, .*, not \[1\]"),
+        ("ports = " + "[" * 100_000, "x.toml cannot be read: .* not nested so deeply"),
         ('base = "hbm"', "x.toml: base must be one of ddr3, .*, not 'hbm'"),
-        ('name = "a/b"', "x.toml: name must be letters, .*, not 'a/b'"),
+        ('name = "a/b"', "x.toml: name must be up to 64 letters, .*, not 'a/b'"),
         ("ports = \nlanes = 4", "x.toml cannot be read: .*line 1"),
     ],
 )

@@ -51,6 +51,33 @@ EQUAL = {
         "for i in range(N):\n    if n[i] == -1:\n        out[i] = 1.0",
         numbers(1, -1, -(1 << 38)),
     ),
+    "rows by a scalar that may be negative": (
+        ARRAYS + ", k: i64",
+        ROWS + "x[i, d] / max(k, 1)",
+        (*rows(), -4),
+    ),
+    "rows by loaded numbers that may be negative": (
+        ARRAYS + ", n: i64[N]",
+        ROWS + "x[i, d] / max(n[i], 1)",
+        (*rows(), np.array([-4, 0, 1, 3])),
+    ),
+    "rows by a difference that may be negative": (
+        ARRAYS + ", n: i64[N]",
+        ROWS + "x[i, d] / max(n[i] - 3, 1)",
+        (*rows(), np.array([-(1 << 30), 0, 5, 30])),
+    ),
+    "rows by what a size is short of": (ARRAYS, ROWS + "x[i, d] / max(N - 9, 1)", rows()),
+    "single f32 by negative numbers": (
+        "out: f32[N], n: i64[N], k: i64",
+        "for i in range(N):\n    out[i] = 5.0 / max(n[i], 1) + 7.0 / max(k, 1)",
+        (*numbers(-7, 3), -1),
+    ),
+    "a length of entries that no loop goes over": (
+        ARRAYS + ", n: i64[N], k: i64",
+        "for i in range(N):\n    if n[i] > 0:\n        for p in range(i, i + k):\n            for d in range(D):\n"
+        "                out[i, d] += x[p, d]\n    for d in range(D):\n        out[i, d] = out[i, d] / max(k, 1)",
+        (*rows(), np.array([0, 0, 0, 0]), -2),
+    ),
     "a scalar that comes first": (
         "out: f32[N], n: i64[N], k: i64",
         "for i in range(N):\n    out[i] = k * n[i]",

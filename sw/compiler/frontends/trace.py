@@ -12,6 +12,7 @@ from torch import fx, nn
 from torch.export import Dim, ExportedProgram
 from torch.utils import _pytree as pytree
 
+from daedal.compiler.frontends.guards import own_tensors, with_guards
 from daedal.errors import UnsupportedOperation
 
 OPERATIONS = (nn.EmbeddingBag, nn.Embedding)
@@ -33,8 +34,8 @@ def trace(module: nn.Module | ExportedProgram, example_inputs: Sequence[Any]) ->
     with PyTorch's reason, for a module that cannot be traced.
     """
     if isinstance(module, ExportedProgram):
-        return module.module()
-    if isinstance(module, OPERATIONS) and not (module._forward_hooks or module._forward_pre_hooks):
+        return with_guards(module.module(), kinds=False)
+    if type(module) in OPERATIONS and not (module._forward_hooks or module._forward_pre_hooks):
         return _symbolic(module, example_inputs)
     if isinstance(module, fx.GraphModule) and not any(isinstance(part, OPERATIONS) for part in module.modules()):
         return module
@@ -63,8 +64,8 @@ def _export(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
     # Without gradients, as it runs: torch.no_grad in the module is then nothing to wrap operations into.
     with torch.no_grad(), warnings.catch_warnings(), _quiet("torch._export.non_strict_utils"):
         warnings.simplefilter("ignore")
-        program = torch.export.export(module, tuple(example_inputs), dynamic_shapes=sizes)
-        return program.module()
+        program = torch.export.export(module, own_tensors(tuple(example_inputs)), dynamic_shapes=sizes)
+        return with_guards(program.module(), kinds=True)
 
 
 @contextmanager
@@ -80,7 +81,7 @@ def _quiet(name: str) -> Iterator[None]:
 
 
 def _symbolic(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
-    fixed = {} if isinstance(module, OPERATIONS) else _fixed(module, example_inputs)
+    fixed = {} if type(module) in OPERATIONS else _fixed(module, example_inputs)
     graph = _Tracer().trace(module, fixed or None)
     return fx.GraphModule(module, graph, type(module).__name__)
 

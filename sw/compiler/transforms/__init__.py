@@ -9,6 +9,7 @@ PASSES = {
     "promote-rows": "promote_rows:PromoteRows",
     "remove-empty-loops": "remove_empty_loops:RemoveEmptyLoops",
     "split-siblings": "split_siblings:SplitSiblings",
+    "clamp-counts": "clamp_counts:ClampCounts",
     "hoist-invariants": "hoist_invariants:HoistInvariants",
     "convert-scf-to-slc": "convert_scf_to_slc:ConvertScfToSlc",
     "convert-slc-to-slcv": "convert_slc_to_slcv:ConvertSlcToSlcv",

@@ -26,16 +26,22 @@ def counted(value: SSAValue) -> SSAValue | int | None:
     if isinstance(convert, arith.ConstantOp) and isinstance(convert.value, FloatAttr):
         number = convert.value.value.data
         return int(number) if 1 <= number < LARGEST_COUNT and number == int(number) else None
-    if not isinstance(convert, arith.SIToFPOp | arith.UIToFPOp):
-        return None
-    value = without_casts(convert.input)
-    maximum = value.owner
-    if not isinstance(maximum, arith.MaxSIOp):
+    maximum = maximum_of(value)
+    if maximum is None:
         return None
     for count, one in ((maximum.lhs, maximum.rhs), (maximum.rhs, maximum.lhs)):
         if constant_of(one) == 1:
             return count
     return None
+
+
+def maximum_of(value: SSAValue) -> arith.MaxSIOp | None:
+    """The maximum of integers that ``value`` is, as f32."""
+    convert = value.owner
+    if not isinstance(convert, arith.SIToFPOp | arith.UIToFPOp):
+        return None
+    maximum = without_casts(convert.input).owner
+    return maximum if isinstance(maximum, arith.MaxSIOp) else None
 
 
 def without_casts(value: SSAValue) -> SSAValue:

@@ -23,8 +23,8 @@ PREPARED = "tests/system/test_compiler_prepared.py"
 BOUNDS = "tests/system/test_bounds.py -k 'not rtl'"
 
 OWN_IR = (
-    "convert_scf_to_slc", "convert_slc_to_slcv", "convert_slcv_to_dlc", "elide_initialization", "hoist_invariants",
-    "lower_emb", "promote_rows", "tile_columns",
+    "clamp_counts", "convert_scf_to_slc", "convert_slc_to_slcv", "convert_slcv_to_dlc", "elide_initialization",
+    "hoist_invariants", "lower_emb", "promote_rows", "tile_columns",
 )  # fmt: skip
 NEAR_IR = {
     **{name: name for name in OWN_IR}, "pooling": "lower_emb", "uniforms": "convert_slcv_to_dlc",
@@ -69,6 +69,10 @@ FAULTS = [
           "return True", "a load is moved out of a loop that writes what it reads"),
     plant("hoists-varying", "wrong condition", T + "hoist_invariants.py", "if not all(_is_outside(value, loop)",
           "if not any(_is_outside(value, loop)", "what depends on the column is moved out of its loop"),
+    plant("clamps-nothing", "missing check", T + "clamp_counts.py", "not is_natural(count, division)", "False",
+          "rows are divided by a negative count as by 16 million", NUMBERS),
+    plant("every-loop-tells", "wrong condition", T + "clamp_counts.py", " and loop.parent in around", "",
+          "a loop that is not run is taken to say that a count is not negative"),
     plant("negated-comparison", "wrong constant", T + "convert_scf_to_slc.py", "NEGATED = {3: 4, 5: 2}",
           "NEGATED = {3: 2, 5: 4}", "sle and sge are swapped"),
     plant("comparison-swap", "swapped operands", T + "convert_scf_to_slc.py", '4: ("less", True)', '4: ("less", False)',

@@ -11,6 +11,7 @@ CONTROLLER = "tests/unit/host/test_controller.py"
 WARNING = "tests/unit/core/test_first_warning.py"
 CORE_WIDE = f"tests/unit/core/test_core.py::test_core[edge-full-rate] {SLOW}"
 WATCHDOG = "tests/unit/host/test_watchdog.py"
+HASTY = f"tests/system/test_rtl_watchdog.py {SLOW}"
 TARGETS = f"tests/system/test_driver_targets.py {SLOW}"
 FAULTS_OF_CORE = f"tests/fuzz/test_launch_blocks.py {SLOW}"
 KEPT = f"tests/fuzz/test_fuzz.py -k 'kept_on_the_rtl' {SLOW}"
@@ -94,6 +95,12 @@ FAULTS = [
     plant("side-of-the-other", "inverted", HERE + "statistics.py",
           "Array(totals)[self.side]", "Array(totals)[~self.side]",
           "the record has the counters of the launch after", STATISTICS),
+    plant("sweep-is-a-hang", "missing term", "hw/core_faults.py",
+          "returned, sweeping, core.store", "returned, core.store",
+          "a reset takes longer than a short watchdog waits", HASTY),
+    plant("only-own-lines", "wrong condition", "hw/core_faults.py", "sweeping = core.fabric.returns.valid,",
+          "sweeping = core.fabric.returns.valid & (core.fabric.returns.beat.side == present),",
+          "waiting for rows behind the next launch's lines is a hang", HASTY),
     plant("nest-not-told", "lost strobe", "hw/core_faults.py", "core.fault_nest.eq(nests[controller.side])",
           "core.fault_nest.eq(0)", "a fault's record says nest 0", FAULTS_OF_CORE, KEPT),
     plant("warning-lost", "missing term", "hw/core_faults.py",
