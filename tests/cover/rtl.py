@@ -1,12 +1,11 @@
 """Counts of lines and branches of verilated models, brought together by the Amaranth source they come from.
 
-Amaranth makes a Verilog module of every elaborated component. Two modules are taken for the same if they come from the
-same source line and have the same text but for numbers and signal names: the instances of a component, the same one in
-several models, and its variants that differ in nothing but widths. Their counts are added up; variants of another shape
-are counted apart. A point that no test reaches is named by module, line of the source, and text of the Verilog.
+Amaranth makes a Verilog module of every elaborated component. What comes from one source file is one statement if it has
+the same text but for numbers and nameless signals, assigns the same signal, and is the n-th such in its module: so it is
+one in the instances of a component, in several models, and in variants that differ in widths or numbers of units. Their
+counts are added up. A statement that no test reaches is named by line of the source and text of the Verilog.
 """
 
-import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -18,11 +17,10 @@ _SOURCE = re.compile(r'\(\* src = "([^"]*?):(\d+)" \*\) ?')
 _MODULE = re.compile(r"^module (\S+?) ?\(")
 _TARGET = re.compile(r"^\s*(\\\S+ |[A-Za-z_]\w*)(?:\[[^\]]*\])?\s+(?:<)?=")
 _REGISTER = re.compile(r"^\s*(\\\S+ |[A-Za-z_]\w*)\s*<= (\\\S+ );")
-_DECLARATION = re.compile(r"\s*(module|input|output|wire|reg)\b")
-_WORD = re.compile(r"[\\$]\S*|\w+")
-_KEYWORDS = frozenset(
-    {"always", "assign", "begin", "case", "casez", "default", "else", "end", "endcase", "if", "initial", "posedge"}
-)
+_CONSTANT = re.compile(r"\d+'[hbd][0-9a-fxz?]+")
+_NAMELESS = re.compile(r"[\\_]*\$\S*")
+_CLOCK = re.compile(r"\b\w*clk\b")
+_MARKS = re.compile(r"[\d\s\\.\[\]_:]+")
 _NOTHING = "dump_module"
 """Part of the name of a condition that the Verilog writer makes up and that is never true."""
 
@@ -40,17 +38,17 @@ class Place:
     ----------
     source
         File of the component, from the top of the tree.
-    shape
-        What tells its variants apart.
-    line
-        Line within the Verilog of the module, from 0.
+    target
+        What its process assigns; empty for an assignment by itself.
+    text
+        Its Verilog, without numbers and nameless signals.
     order
-        Number among the points of one kind in the line.
+        Number among the points of a module that are alike in all this.
     """
 
     source: str
-    shape: str
-    line: int
+    target: str
+    text: str
     kind: str
     order: int
 
@@ -72,15 +70,40 @@ class Module:
     source: str
     first: int
     lines: list[str]
-    shape: str = ""
     registers: dict[str, int] = field(default_factory=dict)
+    statements: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        text = "\n".join(_shape(line) for line in self.lines)
-        self.shape = hashlib.sha256(text.encode()).hexdigest()[:12]
         for number, line in enumerate(self.lines):
             if found := _REGISTER.match(line):
                 self.registers[found[2].strip()] = number
+
+    def statement(self, line: int) -> tuple[str, str]:
+        """What the process around a line assigns, and the line's text, as in all variants."""
+        if line not in self.statements:
+            text = _plain(self.lines[line])
+            self.statements[line] = ("" if text.startswith("assign") else self._target(line)), text
+        return self.statements[line]
+
+    def _target(self, line: int) -> str:
+        found = self._assignment(line)
+        if found is None:
+            return ""
+        register = self.registers.get(found)
+        target = _TARGET.match(self.lines[register]) if register is not None else None
+        return _plain(target[1] if target else found)
+
+    def _assignment(self, line: int) -> str | None:
+        """The name that the process around ``line`` assigns first."""
+        start = line
+        while start > 0 and "always" not in self.lines[start]:
+            start -= 1
+        for inner in self.lines[start + 1 :]:
+            if target := _TARGET.match(inner):
+                return target[1].strip()
+            if inner.startswith("  end"):
+                break
+        return None
 
     def describe(self, line: int) -> str:
         """The source line of a line of the module, as near as the text knows it, and its Verilog."""
@@ -90,17 +113,8 @@ class Module:
 
     def _assigned(self, line: int) -> re.Match[str] | None:
         """The source of the signal that the process around ``line`` assigns."""
-        start = line
-        while start > 0 and "always" not in self.lines[start]:
-            start -= 1
-        for inner in self.lines[start + 1 :]:
-            target = _TARGET.match(inner)
-            if target:
-                register = self.registers.get(target[1].strip())
-                return _SOURCE.search("\n".join(self.lines[max(register - 2, 0) : register])) if register else None
-            if inner.startswith("  end"):
-                break
-        return None
+        register = self.registers.get(self._assignment(line) or "")
+        return None if register is None else _SOURCE.search("\n".join(self.lines[max(register - 2, 0) : register]))
 
 
 @dataclass
@@ -123,19 +137,21 @@ class Counts:
 
     def _add(self, modules: list[Module], lines: Iterable[str]) -> None:
         by_line = {module.first + n: (module, n) for module in modules for n in range(len(module.lines))}
-        orders: dict[tuple[int, str], int] = defaultdict(int)
+        orders: dict[tuple[int, str, str, str], int] = defaultdict(int)
         for line, _, kind, count in sorted(read_points(lines)):
             if line not in by_line:
                 continue
             module, number = by_line[line]
-            order = orders[line, kind]
-            orders[line, kind] += 1
             text = module.lines[number]
             if not module.source or _NOTHING in text or (kind == "block" and "always" not in text):
                 continue
-            place = Place(module.source, module.shape, number, kind, order)
+            statement = module.statement(number)
+            order = orders[module.first, *statement, kind]
+            orders[module.first, *statement, kind] += 1
+            place = Place(module.source, *statement, kind, order)
             self.reached[place] += count
-            self.text.setdefault(place, module.describe(number))
+            if place not in self.text:
+                self.text[place] = module.describe(number)
 
     def sources(self) -> list[str]:
         """The files that there are points of."""
@@ -153,18 +169,16 @@ class Counts:
     def missing(self, source: str) -> list[str]:
         """The points of a file that nothing reaches: how often, which kind, where."""
         found: dict[str, int] = defaultdict(int)
-        for place, count in sorted(self.reached.items(), key=lambda item: (item[0].line, item[0].kind)):
+        for place, count in sorted(self.reached.items(), key=lambda item: (self.text[item[0]], item[0].kind)):
             if place.source == source and not count:
                 found[f"{place.kind}: {self.text[place]}"] += 1
         return [text + (f" ({times} times)" if times > 1 else "") for text, times in found.items()]
 
 
-def _shape(line: str) -> str:
-    """A line of Verilog without its names and numbers; of a declaration, only that it is one."""
-    text = _SOURCE.sub("", line)
-    if _DECLARATION.match(text):
-        return "declaration"
-    return _WORD.sub(lambda word: word[0] if word[0] in _KEYWORDS else "#", text)
+def _plain(text: str) -> str:
+    """Verilog without numbers, nameless signals, names of clocks, and what tells fields from names."""
+    text = _NAMELESS.sub("#", _CONSTANT.sub("#", _SOURCE.sub("", text)))
+    return _MARKS.sub("", _CLOCK.sub("clock", text))
 
 
 def read_points(lines: Iterable[str]) -> Iterator[tuple[int, int, str, int]]:

@@ -69,10 +69,21 @@ def test_modules_and_where_they_come_from(tmp_path: Path) -> None:
     assert (second.source, second.first) == ("", 18)
 
 
-def test_names_and_numbers_do_not_tell_variants_apart(tmp_path: Path) -> None:
+def test_numbers_and_nameless_signals_do_not_tell_statements_apart(tmp_path: Path) -> None:
     narrow, wide = read_modules(text(tmp_path, "a") + text(tmp_path, "a", width=16), tmp_path)
-    (other,) = read_modules(text(tmp_path, "a").replace("if (a)", "if (~a)"), tmp_path)
-    assert narrow.shape == wide.shape != other.shape
+    (other,) = read_modules(text(tmp_path, "a").replace("if (a)", "if (~a)").replace("clk", "core_clk"), tmp_path)
+    for line in range(len(narrow.lines)):
+        assert narrow.statement(line) == wide.statement(line)
+        if "if (a)" not in narrow.lines[line] and "module" not in narrow.lines[line]:
+            assert narrow.statement(line) == other.statement(line)
+    assert narrow.statement(10) == ("o", "if(a)begin") != other.statement(10)
+
+
+def test_statements_that_are_alike_are_counted_one_by_one(tmp_path: Path) -> None:
+    twice = text(tmp_path, "a").replace("      \\$1  = b ?", "      if (a) begin end\n      \\$1  = b ?")
+    lines = [point(12, 1, "if", 1), point(13, 1, "if", 0)]
+    found = counted(tmp_path, one=(twice, lines))
+    assert found.share("hw/unit.py", branches=True) == (1, 2)
 
 
 @pytest.mark.parametrize(("line", "what"), [(9, "line 12: \\$1  = o;"), (11, "line 13: \\$1  = b ? 8'h1 : o;")])
