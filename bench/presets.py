@@ -56,7 +56,7 @@ def variants(preset: Config, sizes: Sequence[str]) -> Iterator[Variant]:
             if all(getattr(preset, name) == value for name, value in fields.items()):
                 continue
             try:
-                config = replace(preset, name=f"{preset.name}*", **dict[str, Any](fields))
+                config = replace(preset, name=f"{preset.name}-changed", **dict[str, Any](fields))
             except ValueError as error:
                 say(f"{size} {fields}: {error}")
                 continue

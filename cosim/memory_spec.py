@@ -44,7 +44,8 @@ class MemorySpec:
         Lines that move before the memory stops answering, and for how many cycles it does. It goes on taking addresses
         meanwhile. There is no pause if ``pause_after`` is left out; a ``pause`` that is left out has no end.
     seed
-        Start of the random numbers. Given, or with ``stall``, ports of ``ideal`` overtake each other at random as well.
+        Start of the random numbers. Given, or with ``stall``, an answer of ``ideal`` comes up to ``latency`` cycles
+        later at random as well, so ports overtake each other.
     mixed
         1 unless given: the machine is told that the memory loses no time between reads and writes. 0: that it does, so
         reads wait for writes as with a DRAM.

@@ -1,9 +1,9 @@
 """Counts of lines and branches of verilated models, brought together by the Amaranth source they come from.
 
-Amaranth makes a Verilog module of every elaborated component. What comes from one source file is one statement if it has
-the same text but for numbers and nameless signals, assigns the same signal, and is the n-th such in its module: so it is
-one in the instances of a component, in several models, and in variants that differ in widths or numbers of units. Their
-counts are added up. A statement that no test reaches is named by line of the source and text of the Verilog.
+Amaranth makes a Verilog module of every elaborated component. What comes from one source file is one statement if it
+has the same text but for numbers and nameless signals, assigns the same signal, and is the n-th such in its module: so
+it is one in the instances of a component, in several models, and in variants that differ in widths or numbers of units.
+Their counts are added up. A statement that no test reaches is named by line of the source and text of the Verilog.
 """
 
 import re

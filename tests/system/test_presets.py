@@ -24,7 +24,7 @@ def test_variants_that_are_not_legal_are_left_out():
     edge = Config.preset("edge")
     values = [variant.value for variant in presets.variants(edge, ["ports"])]
     assert values == ["", "4"]
-    one_bank = replace(edge, ports=1, banks=1, name="one bank")
+    one_bank = replace(edge, ports=1, banks=1, name="one-bank")
     assert len(list(presets.variants(one_bank, ["ports"]))) == 1
 
 
