@@ -48,8 +48,9 @@ class _Traced(NamedTuple):
 class Executable:
     """A module for one device: call it with the module's inputs.
 
-    Made by ``daedal.compile``. It serves every batch size, bag length and index; for other integer types than
-    those of the example inputs, and for bags of about one row, it compiles other programs when it meets them.
+    Made by ``daedal.compile``. It serves every batch size, bag length and index. Tensors of other types or numbers of
+    dimensions than the example inputs lead to another trace of the module when it meets them, and these, like bags of
+    about one row, to other programs.
     ``stats`` are the figures of the last call, summed over its launches. ``bounds`` is what an index outside its
     table does, ``opt`` the optimisation level that was asked for.
     """
