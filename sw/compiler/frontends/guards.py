@@ -27,13 +27,13 @@ class Guards(nn.Module):
 
     def forward(self, *inputs: Any) -> None:
         """Raises AssertionError for other inputs."""
-        for value, kind in zip(inputs, self.kinds, strict=True):
-            if kind is not None and (value.dtype, value.dim(), value.layout) != kind:
+        for value, kind in zip(inputs, self.kinds, strict=True):  # some 10 µs for 52 inputs
+            if kind is not None and (value.dtype, value.ndim, value.layout) != kind:
                 raise AssertionError(f"a tensor must be {_in_words(kind)}, not {_in_words(_kind(value))}")
         if self.checks is None:
             return
         try:
-            self.checks(*inputs)
+            self.checks.forward(*inputs)  # a call of a module with 52 inputs takes 9 µs more
         except AssertionError:
             raise
         except Exception as error:
