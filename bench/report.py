@@ -1,6 +1,5 @@
 """What suites are, and their results as tables and as JSON."""
 
-import json
 import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ from rich.table import Table
 
 from bench.options import Options
 from daedal.cosim.memory_spec import MemorySpec
-from daedal.files import write_whole
+from daedal.files import write_json
 from daedal.measure.document import processor, versions
 from daedal.measure.table import Column, column
 from daedal.version import __version__
@@ -97,5 +96,4 @@ def facts(options: Options) -> Row:
 def save(path: Path, options: Options, results: Mapping[str, Sequence[Row]]) -> None:
     """Write one JSON object: schema, facts, and the rows of each suite."""
     document = {"schema": SCHEMA, "facts": facts(options), "results": dict(results)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode())
+    write_json(path, document)

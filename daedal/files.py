@@ -1,7 +1,9 @@
 """Files that are there as a whole, or as they were."""
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -21,3 +23,9 @@ def write_whole(path: Path, data: bytes) -> None:
         os.replace(part, target)
     finally:
         part.unlink(missing_ok=True)
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write ``document`` as :func:`write_whole` does; folders on the way are made. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode())

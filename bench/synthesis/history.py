@@ -5,12 +5,13 @@ of the last landing that has it, in the same configuration.
 """
 
 import json
-import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from daedal.files import write_json
 
 Row = dict[str, Any]
 
@@ -68,9 +69,7 @@ def land(rows: Iterable[Row], facts: Row, path: Path = HISTORY) -> None:
         raise ValueError(f"rows must be of one configuration, not of {sorted(configs)}")
     units = {row["unit"]: {name: row[name] for name in KEPT if row.get(name) not in (None, [])} for row in good}
     landings = [*read(path), {**facts, "config": configs.pop(), "units": units}]
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps({"schema": SCHEMA, "landings": landings}, indent=1) + "\n", encoding="utf-8")
-    os.replace(part, path)
+    write_json(path, {"schema": SCHEMA, "landings": landings})
 
 
 def landed(landings: Iterable[Row], config: str) -> dict[str, Row]:

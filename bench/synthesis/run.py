@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 import statistics
 import time
@@ -15,6 +14,7 @@ from amaranth.back import verilog
 from bench.synthesis import cells, tools
 from bench.synthesis.harness import Ring, pins
 from bench.synthesis.units import Unit
+from daedal.files import write_whole
 from daedal.hw.config import Config
 
 FOLDER = Path("build/bench/synthesis")
@@ -117,6 +117,4 @@ def _has_clock(text: str) -> bool:
 
 def _keep(path: Path, value: Row) -> None:
     """Write a result so that it is there wholly or not at all."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
-    os.replace(part, path)
+    write_whole(path, json.dumps(value, ensure_ascii=False).encode())

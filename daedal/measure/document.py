@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from daedal.cosim.memory_spec import MemorySpec
-from daedal.files import write_whole
+from daedal.files import write_json
 from daedal.hw.config import Config
 from daedal.measure.run import Row
 from daedal.version import __version__
@@ -41,8 +41,7 @@ def facts(machines: Sequence[tuple[Config, str]], *, seed: int, placements: int,
 def save(path: Path, about: Row, results: Mapping[str, Sequence[Row]]) -> None:
     """Write one JSON object: schema, facts, and the rows of each suite."""
     document = {"schema": SCHEMA, "facts": about, "results": dict(results)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode())
+    write_json(path, document)
 
 
 def load(path: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge
+from daedal.files import write_json, write_whole
 from daedal.hw.boards import find_board, reports, tools
 from daedal.hw.boards.flows import FLOWS, IDLE, LOGIC, NETLIST, REPORT, SOURCE, YOSYS, Flow
 from daedal.hw.boards.generate import Generated, generate
@@ -97,7 +98,7 @@ def _prepare(folder: Path, design: Generated, flow: Flow, versions: dict[str, st
     work = folder / f"work-{tools.key(*depends)}"
     work.mkdir(parents=True, exist_ok=True)
     for name, text in {SOURCE: design.verilog, "synthesis.ys": script, **design.constraints}.items():
-        _write(work / name, text)
+        write_whole(work / name, text.encode())
     return work
 
 
@@ -111,7 +112,7 @@ def _synthesise(work: Path, flow: Flow) -> float:
     if flow.finish is not None:
         flow.finish(work / NETLIST)
     seconds = round(time.monotonic() - start, 1)
-    _write(done, f"{seconds}\n")
+    write_whole(done, f"{seconds}\n".encode())
     return seconds
 
 
@@ -132,7 +133,7 @@ def _route(work: Path, design: Generated, flow: Flow, part: tuple[str, ...], rou
     if flow.spread is None:
         os.link(work / NETLIST, fresh / NETLIST)
     else:
-        _write(fresh / IDLE, f"{flow.spread(work / NETLIST, fresh / NETLIST)}\n")
+        write_whole(fresh / IDLE, f"{flow.spread(work / NETLIST, fresh / NETLIST)}\n".encode())
     failed = tools.run(flow.route, options, fresh, "nextpnr.log", timeout=TIMEOUT, watch=RouterProgress())
     over = reports.overfull(fresh / "nextpnr.log")
     if over:
@@ -140,7 +141,7 @@ def _route(work: Path, design: Generated, flow: Flow, part: tuple[str, ...], rou
     if failed:
         said = tools.telling_lines(fresh / "nextpnr.log")
         raise BuildFailed(f"{flow.route} failed: {said} (log: {fresh}/nextpnr.log)")
-    _write(fresh / DONE, f"{time.monotonic() - start:.1f}\n")
+    write_whole(fresh / DONE, f"{time.monotonic() - start:.1f}\n".encode())
     shutil.rmtree(work / run, ignore_errors=True)
     fresh.rename(work / run)
     return run
@@ -165,16 +166,10 @@ def _publish(folder: Path, board: str, run: Path, flow: Flow, design: Generated,
         part = final.with_suffix(".part")
         shutil.copy(run / f"packed{flow.suffix}", part)
         os.replace(part, final)
-    _write(folder / "board.json", json.dumps(design.description, indent=1) + "\n")
-    _write(folder / "report.json", json.dumps(report, indent=1) + "\n")
+    write_json(folder / "board.json", design.description)
+    write_json(folder / "report.json", report)
 
 
 def _text(step: Callable[..., object] | None) -> str:
     """The file of a step, on which its results depend."""
     return "" if step is None else Path(inspect.getfile(step)).read_text(encoding="utf-8")
-
-
-def _write(path: Path, text: str) -> None:
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)

@@ -8,6 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from daedal.files import write_whole
+
 LEAST_FLIP_FLOPS = 1000
 """Flip-flops from which on a reset is worth it."""
 
@@ -41,7 +43,5 @@ def promote_resets(netlist: Path) -> dict[str, int]:
             "connections": {"CLKI": [net], "CE": ["1"], "CLKO": [fresh[net]]},
         }  # fmt: skip
         module["netnames"][name] = {"hide_name": 0, "bits": [fresh[net]], "attributes": {}}
-    part = netlist.with_suffix(".part")
-    part.write_text(json.dumps(design), encoding="utf-8")
-    part.replace(netlist)
+    write_whole(netlist, json.dumps(design).encode())
     return {name: loads[net] for name, net in made.items()}

@@ -10,6 +10,7 @@ from torch import Tensor, fx, nn
 from torch.nn import functional
 
 import daedal
+from daedal.compiler.frontends.guards import with_guards
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,14 @@ def test_a_program_exported_with_a_view(device: daedal.Device) -> None:
     executable = daedal.compile(torch.export.export(Added(), (view, keys)), (view, keys), device=device)
     assert torch.equal(executable(view, keys), Added()(view, keys))
     assert torch.equal(executable(view.clone(), keys), Added()(view, keys))
+
+
+def test_a_graph_without_checks_gets_its_own() -> None:
+    program = torch.export.export(LookedUp(), (torch.randn(5, 2), torch.randint(5, (4,))))
+    graph = with_guards(program.module(check_guards=False), kinds=True)
+    assert graph(torch.ones(5, 2), torch.tensor([1, 2, 3, 4])).shape == (4, 2)
+    with pytest.raises(AssertionError, match=r"must be torch\.int64 with 1 dimensions, not torch\.int64 with 2"):
+        graph(torch.ones(5, 2), torch.tensor([[1, 2], [3, 4]]))
 
 
 class Bags(nn.Module):

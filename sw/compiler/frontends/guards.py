@@ -46,11 +46,11 @@ def with_guards(graph: fx.GraphModule, *, kinds: bool) -> fx.GraphModule:
     examples = [place.meta.get("val") for place in places]
     wanted = [_kind(value) if kinds and isinstance(value, torch.Tensor) else None for value in examples]
     checks = getattr(graph, _GUARDS, None)
+    setattr(graph, _GUARDS, Guards(checks, wanted))
     if checks is None and places:
         with graph.graph.inserting_after(places[-1]):
             graph.graph.call_module(_GUARDS, tuple(places))
-    setattr(graph, _GUARDS, Guards(checks, wanted))
-    graph.recompile()
+        graph.recompile()
     return graph
 
 
