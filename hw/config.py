@@ -5,14 +5,11 @@ import re
 from dataclasses import asdict, dataclass, replace
 from typing import SupportsIndex
 
-ADDRESS_BITS = 40
-"""Width of a byte address, of a stream register and of a launch argument, bits."""
+MOST_ADDRESS_BITS = 40
+"""Most bits of a byte address and of a stream register."""
 
 MAPPING_BITS = 3
 """The highest bits of an address: the mapping class of what is there (``hw/isa/mapping.py``)."""
-
-MEMORY_BITS = ADDRESS_BITS - MAPPING_BITS
-"""The bits of an address below its mapping class: memory has at most ``1 << MEMORY_BITS`` bytes."""
 
 SMALLEST_GRANULE = 64
 """Bytes of the smallest granule of a mapping class, which is no smaller than a line."""
@@ -61,8 +58,11 @@ class Config:
         AXI4 read masters, a power of two from 1 to 16.
     levels
         Loop levels of the access unit, 2 to 6.
+    address_bits
+        Bits of a byte address and of a stream register, 32 to 40. The highest three of an address are its mapping
+        class, so memory has at most ``1 << (address_bits - 3)`` bytes; programs compute with integers of so many bits.
     registers
-        Stream registers of 40 bits, 3 to 7.
+        Stream registers, 3 to 7.
     sequential_loads, random_loads
         Scalar load slots of each level; slots are numbered sequential first; at most 4 in a level.
     alus
@@ -136,6 +136,7 @@ class Config:
     lanes: int = 4
     ports: int = 8
     levels: int = 4
+    address_bits: int = 40
     registers: int = 6
     sequential_loads: tuple[int, ...] = (2, 2, 2, 1)
     random_loads: tuple[int, ...] = (1, 1, 0, 0)
@@ -245,6 +246,11 @@ class Config:
             raise ValueError(f"sequential_loads of level {level} must be at least 1, since it has contexts")
 
     @property
+    def place_bits(self) -> int:
+        """The bits of an address below its mapping class: memory has at most ``1 << place_bits`` bytes."""
+        return self.address_bits - MAPPING_BITS
+
+    @property
     def lane_bytes(self) -> int:
         """Bytes of a beat of the execute unit, which fills all lanes."""
         return self.lanes * ELEMENT_BYTES
@@ -319,8 +325,9 @@ def _number(name: str, value: object, low: int, high: int) -> int:
 _NAME = re.compile(rf"[\w.-]{{1,{LONGEST_NAME}}}")
 
 _RANGES = (
-    ("bus_bytes", 8, 64), ("lanes", 1, 16), ("ports", 1, 16), ("levels", 2, MAX_LEVELS), ("registers", 3,
-    MAX_REGISTERS), ("arguments", 16, 32), ("steps", 2, 32), ("callbacks", 2, 64), ("instructions", 4, 64),
+    ("bus_bytes", 8, 64), ("lanes", 1, 16), ("ports", 1, 16), ("levels", 2, MAX_LEVELS),
+    ("address_bits", 32, MOST_ADDRESS_BITS), ("registers", 3, MAX_REGISTERS), ("arguments", 16, 32),
+    ("steps", 2, 32), ("callbacks", 2, 64), ("instructions", 4, 64),
     ("lengths", 1, 8), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("scalars", 0, 16),
     ("kept_beats", 0, 4096), ("vector_beats", 2, 4096),
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
@@ -360,7 +367,7 @@ PRESETS = {
         context_ahead=4, token_depth=2048, store_address_depth=1024, write_batch=1000,
     ),
     "minimum": Config(
-        name="minimum", bus_bytes=8, lanes=1, ports=1, levels=2, registers=4, sequential_loads=(1, 1),
+        name="minimum", bus_bytes=8, lanes=1, ports=1, levels=2, address_bits=32, registers=4, sequential_loads=(1, 1),
         random_loads=(1, 1), alus=(2, 1), shifters=(False, False), arguments=16, steps=2, callbacks=4,
         instructions=6, lengths=2, vector_registers=3, register_beats=4, vector_beats=32, reorder_beats=32,
         token_depth=2, scalar_depth=2, store_address_depth=2, store_beats=8, lookahead_lines=2, lookahead_burst=1,
@@ -369,5 +376,6 @@ PRESETS = {
 }  # fmt: skip
 """The named configurations: ``ddr3`` (16-byte bus, 8 ports, 512-beat budget), ``edge`` (2 ports, small queues),
 ``wide`` (64-byte bus, 16 lanes) and ``minimum`` (1 port, 1 lane on an 8-byte bus, 2 levels, the shortest queues there
-can be, and of everything else just what embedding bags and gathers need).
+can be, and of everything else just what embedding bags and gathers need;
+addresses of 32 bits).
 """

@@ -6,7 +6,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
 from daedal.hw.access_unit.access_unit import AccessUnit
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.core_faults import catch_faults
 from daedal.hw.core_records import join_statistics, write_records
 from daedal.hw.execute_unit.execute_unit import ExecuteUnit
@@ -91,8 +91,8 @@ class Core(wiring.Component):
         self.execute = unit("execute", ExecuteUnit(config))
         self.vectors = unit("vectors", VectorQueues(config))
         self.tokens = queue("tokens", token_layout(), config.token_depth)
-        self.scalars = queue("scalars", scalar_layout(), config.scalar_depth)
-        self.addresses = queue("addresses", store_address_layout(), config.store_address_depth)
+        self.scalars = queue("scalars", scalar_layout(config), config.scalar_depth)
+        self.addresses = queue("addresses", store_address_layout(config), config.store_address_depth)
         self.store = unit("store", StoreUnit(config))
         self.fabric = unit("fabric", ReadFabric(config))
         self.loader = unit("loader", Loader(config))
@@ -103,7 +103,7 @@ class Core(wiring.Component):
         m.submodules.watchdog = self.watchdog = Watchdog(config)
         m.submodules.statistics = self.statistics = Statistics(config)
         m.submodules.launches = ResetInserter(self.controller.forget)(
-            launches := Queue(ADDRESS_BITS, depth=config.launches)
+            launches := Queue(config.address_bits, depth=config.launches)
         )
         self.launches = launches
 
@@ -114,8 +114,9 @@ class Core(wiring.Component):
         m.d.comb += access.slot.eq(self.vectors.slot)
         self.left: list[Value] = []
         """For each queue: something of the present launch is at its head."""
-        token, scalar, self.address = (stream.Signature(layout()).create(path=(name,)) for name, layout in (
-            ("token", token_layout), ("scalar", scalar_layout), ("address", store_address_layout)
+        config = self.config
+        token, scalar, self.address = (stream.Signature(layout).create(path=(name,)) for name, layout in (
+            ("token", token_layout()), ("scalar", scalar_layout(config)), ("address", store_address_layout(config))
         ))  # fmt: skip
         here = controller.execute_side
         for source, queue, target, mine in (

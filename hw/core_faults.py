@@ -86,6 +86,8 @@ def keep_fault(m: Module, core: "Core", fault_now: Value, found: Signal, caught:
             m.d.sync += [nests[side].eq(0), warned[side].eq(0)]
             with m.If(side != controller.side):
                 m.d.sync += early_value.eq(0)
+    with m.If(core.soft_reset):  # the next launch begins on the present side
+        m.d.sync += early_value.eq(0)
     with m.If(fault_now):
         m.d.sync += [caught.eq(1), core.fault.eq(found), core.fault_nest.eq(nests[controller.side])]
     with m.If(controller.take | controller.clear_fault):

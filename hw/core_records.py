@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from amaranth import Module, Mux, Signal
 
-from daedal.hw.config import ADDRESS_BITS
 from daedal.hw.isa.launch import Cause, Counter, RecordHead, RecordWord, State
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def write_records(m: Module, core: "Core") -> None:
     """Give the record writer the words of the present launch's record, and the way to memory while it writes."""
     writer, controller, store, statistics = core.writer, core.controller, core.store, core.statistics
     # The loader is reset after a fault; where the record goes must be known all the same.
-    record, launch, known, opened = Signal(ADDRESS_BITS), Signal(32), Signal(), Signal()
+    record, launch, known, opened = Signal(core.config.address_bits), Signal(32), Signal(), Signal()
     read = ~(core.fabric.error & (core.fabric.error_side == core.loader.side))
     with m.If(core.loader.begin | core.soft_reset):
         m.d.sync += opened.eq(0)

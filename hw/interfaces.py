@@ -4,7 +4,7 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from daedal.hw.config import ADDRESS_BITS, CONTEXT_BITS, MAX_BURST, Config
+from daedal.hw.config import CONTEXT_BITS, MAX_BURST, Config
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.program_words import SIZE_BITS, VALUE_BITS, Unit
 
@@ -62,7 +62,7 @@ def context_bits(config: Config) -> int:
 def bundle_layout(config: Config) -> data.StructLayout:
     """What flows from level to level."""
     return data.StructLayout(
-        {"registers": data.ArrayLayout(ADDRESS_BITS, config.registers), "flags": flags_layout(config)}
+        {"registers": data.ArrayLayout(config.address_bits, config.registers), "flags": flags_layout(config)}
     )
 
 
@@ -138,7 +138,7 @@ def read_request_layout(config: Config) -> data.StructLayout:
 
     It crosses neither a 4 KiB boundary nor a granule of the address's mapping class.
     """
-    return data.StructLayout({"address": ADDRESS_BITS, "beats": range(MAX_BURST + 1), "tag": tag_layout(config)})
+    return data.StructLayout({"address": config.address_bits, "beats": range(MAX_BURST + 1), "tag": tag_layout(config)})
 
 
 def return_layout(config: Config) -> data.StructLayout:
@@ -191,16 +191,16 @@ def token_layout() -> data.StructLayout:
     return data.StructLayout({"callback": 6, "context": CONTEXT_BITS})
 
 
-def scalar_layout() -> data.StructLayout:
+def scalar_layout(config: Config) -> data.StructLayout:
     """A scalar from access to execute unit."""
-    return data.StructLayout({"value": ADDRESS_BITS})
+    return data.StructLayout({"value": config.address_bits})
 
 
-def store_address_layout() -> data.StructLayout:
+def store_address_layout(config: Config) -> data.StructLayout:
     """Where a row of ``size`` bytes goes; ``stream`` tells that the data come from the store stream's
     queue.
     """
-    return data.StructLayout({"address": ADDRESS_BITS, "size": SIZE_BITS, "stream": 1})
+    return data.StructLayout({"address": config.address_bits, "size": SIZE_BITS, "stream": 1})
 
 
 def fault_layout(config: Config) -> data.StructLayout:
@@ -211,8 +211,8 @@ def fault_layout(config: Config) -> data.StructLayout:
             "level": 4,
             "queue": Queue,
             "value": 64,
-            "address": ADDRESS_BITS,
-            "registers": data.ArrayLayout(ADDRESS_BITS, config.registers),
+            "address": config.address_bits,
+            "registers": data.ArrayLayout(config.address_bits, config.registers),
         }
     )
 

@@ -16,7 +16,7 @@ bool is_shift(std::uint64_t op) { return op == AluOp::SHIFT_LEFT || op == AluOp:
 }  // namespace
 
 AccessUnit::AccessUnit(Core& core, ExecuteUnit& execute, StoreUnit& store)
-    : core_(core), execute_(execute), store_(store) {
+    : core_(core), width_(core.space.width), execute_(execute), store_(store) {
   const Config& config = core.config;
   levels_.resize(config.levels);
   steps_.resize(config.steps);
@@ -56,7 +56,7 @@ bool AccessUnit::configure(const ProgramWord& word) {
   }
   Step& step = steps_[word.index];
   if (word.field != StepField::CONTROL) {
-    step.constants[word.field] = value;
+    step.constants[word.field] = width_.low(value);
     return true;
   }
   const StepControl control = step.control = StepControl::decode(value);
@@ -80,20 +80,20 @@ bool AccessUnit::configure_level(unsigned number, std::uint64_t field, std::uint
       return is_register(level.control.induction) && is_register(level.control.lower) &&
              is_register(level.control.upper) && (!level.control.interleave || level.contexts);
     case LevelField::LOWER:
-      level.lower = value;
+      level.lower = width_.low(value);
       return true;
     case LevelField::UPPER:
-      level.upper = value;
+      level.upper = width_.low(value);
       return true;
     case LevelField::STEP:
-      level.step = value;
-      return value != 0;
+      level.step = width_.low(value);
+      return level.step != 0;
     case LevelField::CHECK:
       level.check = CheckControl::decode(value);
       return !level.check.enable || (level.check.load < level.load_count && CheckKind::known(level.check.kind) &&
                                      CheckMode::known(level.check.mode) && is_register(level.check.limit));
     case LevelField::CHECK_LIMIT:
-      level.limit = value;
+      level.limit = width_.low(value);
       return true;
     case LevelField::COUNT:
       level.count = CountControl::decode(value);
@@ -105,7 +105,7 @@ bool AccessUnit::configure_level(unsigned number, std::uint64_t field, std::uint
 
 bool AccessUnit::configure_load(Level& level, unsigned slot, unsigned part, std::uint64_t value) {
   Load& load = level.loads[slot];
-  if (part == FIRST_PART) load.base = value;
+  if (part == FIRST_PART) load.base = width_.low(value);
   if (part != CONTROL_PART) return true;  // the limit only bounds reading ahead
   load.control = LoadControl::decode(value);
   load.line = ~0ull;
@@ -116,8 +116,8 @@ bool AccessUnit::configure_load(Level& level, unsigned slot, unsigned part, std:
 
 bool AccessUnit::configure_alu(Level& level, unsigned slot, unsigned part, std::uint64_t value) {
   Alu& alu = level.alus[slot];
-  if (part == FIRST_PART) alu.a = value;
-  if (part == SECOND_PART) alu.b = value;
+  if (part == FIRST_PART) alu.a = width_.low(value);
+  if (part == SECOND_PART) alu.b = width_.low(value);
   if (part != CONTROL_PART) return true;
   alu.control = AluControl::decode(value);
   return AluOp::known(alu.control.op) && is_register(alu.control.a) && is_register(alu.control.b) &&

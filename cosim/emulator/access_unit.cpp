@@ -10,27 +10,27 @@ bool holds(std::uint64_t predicate, std::uint64_t sense, const std::uint64_t* re
   return predicate == Predicate::ALWAYS || (registers[predicate - 1] != 0) == (sense == Sense::NONZERO);
 }
 
-std::uint64_t calculate(std::uint64_t op, std::uint64_t a, std::uint64_t b) {
+std::uint64_t calculate(Width width, std::uint64_t op, std::uint64_t a, std::uint64_t b) {
   constexpr unsigned SHIFT_BITS = 6;
-  const std::int64_t x = signed_of(a), y = signed_of(b);
+  const std::int64_t x = width.as_signed(a), y = width.as_signed(b);
   switch (op) {
-    case AluOp::ADD: return address_of(a + b);
-    case AluOp::SUB: return address_of(a - b);
-    case AluOp::MUL: return address_of(low_bits(a, INDEX_BITS) * low_bits(b, PITCH_BITS));
+    case AluOp::ADD: return width.low(a + b);
+    case AluOp::SUB: return width.low(a - b);
+    case AluOp::MUL: return width.low(low_bits(a, INDEX_BITS) * low_bits(b, PITCH_BITS));
     case AluOp::AND: return a & b;
     case AluOp::MIN: return x < y ? a : b;
     case AluOp::MAX: return x > y ? a : b;
     case AluOp::EQUAL: return a == b;
     case AluOp::NOT_EQUAL: return a != b;
     case AluOp::LESS: return x < y;
-    case AluOp::SHIFT_LEFT: return address_of(a << low_bits(b, SHIFT_BITS));
+    case AluOp::SHIFT_LEFT: return width.low(a << low_bits(b, SHIFT_BITS));
     case AluOp::SHIFT_RIGHT: return a >> low_bits(b, SHIFT_BITS);
     default: return 0;
   }
 }
 
-std::uint64_t place(std::uint64_t base, std::uint64_t index, std::uint64_t pitch) {
-  return address_of(base + low_bits(index, INDEX_BITS) * low_bits(pitch, PITCH_BITS));
+std::uint64_t place(Width width, std::uint64_t base, std::uint64_t index, std::uint64_t pitch) {
+  return width.low(base + low_bits(index, INDEX_BITS) * low_bits(pitch, PITCH_BITS));
 }
 
 }  // namespace
@@ -129,13 +129,13 @@ bool AccessUnit::activate(unsigned number, Frame& frame, Bundle& bundle, bool& i
   const Level& level = levels_[number];
   const std::uint64_t lower = Source{level.control.lower, level.lower}.value(bundle.registers);
   const std::uint64_t upper = Source{level.control.upper, level.upper}.value(bundle.registers);
-  if (signed_of(upper) < signed_of(lower))
-    return poison(bundle, number, Cause::BOUNDS_ORDER, static_cast<std::uint64_t>(signed_of(upper)));
-  iterates = signed_of(lower) < signed_of(upper);
+  if (width_.as_signed(upper) < width_.as_signed(lower))
+    return poison(bundle, number, Cause::BOUNDS_ORDER, static_cast<std::uint64_t>(width_.as_signed(upper)));
+  iterates = width_.as_signed(lower) < width_.as_signed(upper);
   if (iterates) {
     frame.parent = bundle;
-    frame.index = signed_of(lower);
-    frame.upper = signed_of(upper);
+    frame.index = width_.as_signed(lower);
+    frame.upper = width_.as_signed(upper);
     frame.count = 0;
     frame.first = true;
     return true;
@@ -151,7 +151,7 @@ bool AccessUnit::activate(unsigned number, Frame& frame, Bundle& bundle, bool& i
 bool AccessUnit::iterate(unsigned number, Frame& frame, Bundle& bundle) {
   Level& level = levels_[number];
   const std::uint32_t bit = 1u << number;
-  const std::uint64_t induction = address_of(static_cast<std::uint64_t>(frame.index));
+  const std::uint64_t induction = width_.low(static_cast<std::uint64_t>(frame.index));
   frame.index += level.control.interleave ? 1 : static_cast<std::int64_t>(level.step);
   bundle = frame.parent;
   bundle.begin = frame.first ? bundle.begin | bit : 0;
@@ -174,12 +174,12 @@ bool AccessUnit::iterate(unsigned number, Frame& frame, Bundle& bundle) {
     const Alu& alu = level.alus[k];
     if (alu.control.op == AluOp::NONE || !alu.control.destination) continue;
     bundle.registers[alu.control.destination - 1] =
-        calculate(alu.control.op, Source{alu.control.a, alu.a}.value(bundle.registers),
+        calculate(width_, alu.control.op, Source{alu.control.a, alu.a}.value(bundle.registers),
                   Source{alu.control.b, alu.b}.value(bundle.registers));
   }
   if (level.count.enable) {
     frame.count += holds(level.count.predicate, level.count.sense, bundle.registers);
-    if (level.count.destination) bundle.registers[level.count.destination - 1] = address_of(frame.count);
+    if (level.count.destination) bundle.registers[level.count.destination - 1] = width_.low(frame.count);
   }
   return true;
 }
@@ -192,7 +192,7 @@ bool AccessUnit::load(unsigned number, unsigned slot, const Frame& frame, std::u
   const std::uint64_t index = load.control.index == LoadIndex::INDUCTION ? induction : seen[load.control.index - 1];
   const unsigned size = 1u << load.control.size;
   const std::uint64_t base = Source{load.control.base, load.base}.value(seen);
-  const std::uint64_t address = address_of(base + (index << load.control.size)) & -static_cast<std::uint64_t>(size);
+  const std::uint64_t address = width_.low(base + (index << load.control.size)) & -static_cast<std::uint64_t>(size);
   const std::uint64_t at = core_.space.map(address);  // elements never go on into another granule
   if (!core_.memory.contains(at, size)) return poison(bundle, number, Cause::MEMORY_ERROR, 0, address);
   loaded = core_.memory.read(at, size);
@@ -203,7 +203,7 @@ bool AccessUnit::load(unsigned number, unsigned slot, const Frame& frame, std::u
   const std::uint64_t line = address / core_.config.bus_bytes;
   core_.counters[Counter::LINES_READ] += !sequential || line != load.line;
   load.line = line;
-  if (load.control.destination) bundle.registers[load.control.destination - 1] = address_of(loaded);
+  if (load.control.destination) bundle.registers[load.control.destination - 1] = width_.low(loaded);
   return true;
 }
 
@@ -211,7 +211,7 @@ bool AccessUnit::check(unsigned number, const Frame& frame, const std::uint64_t*
   const Level& level = levels_[number];
   const std::uint64_t loaded = values[level.check.load];
   const bool is_index = level.check.kind == CheckKind::INDEX;
-  const std::int64_t limit = signed_of(Source{level.check.limit, level.limit}.value(frame.parent.registers));
+  const std::int64_t limit = width_.as_signed(Source{level.check.limit, level.limit}.value(frame.parent.registers));
   const bool inside = limit > 0 && loaded < static_cast<std::uint64_t>(limit);
   if (inside || level.check.mode != CheckMode::FATAL) {
     core_.counters[Counter::LOOKUPS] += is_index;
@@ -300,7 +300,7 @@ bool AccessUnit::step(unsigned level, const Step& step, const Bundle& bundle) {
     if (!core_.push(core_.scalars, value, Queue::SCALAR)) return false;
   }
   if (control.store_enable) {
-    const std::uint64_t address = place(step.value(control.store_base, StepField::STORE_BASE, registers),
+    const std::uint64_t address = place(width_, step.value(control.store_base, StepField::STORE_BASE, registers),
                                         step.value(control.store_index, StepField::STORE_INDEX, registers),
                                         step.value(control.store_pitch, StepField::STORE_PITCH, registers));
     const std::uint64_t size = low_bits(step.value(control.store_size, StepField::STORE_SIZE, registers), SIZE_BITS);
@@ -323,7 +323,7 @@ bool AccessUnit::fetch(unsigned level, const Step& step, const Bundle& bundle) {
   const StepControl& control = step.control;
   const Registers& registers = bundle.registers;
   const std::uint64_t line = core_.config.bus_bytes;
-  const std::uint64_t address = place(step.value(control.fetch_base, StepField::FETCH_BASE, registers),
+  const std::uint64_t address = place(width_, step.value(control.fetch_base, StepField::FETCH_BASE, registers),
                                       step.value(control.fetch_index, StepField::FETCH_INDEX, registers),
                                       step.value(control.fetch_pitch, StepField::FETCH_PITCH, registers));
   const std::uint64_t size = low_bits(step.value(control.fetch_size, StepField::FETCH_SIZE, registers), SIZE_BITS);

@@ -94,6 +94,7 @@ class AccessUnit {
   bool fetch(unsigned level, const Step& step, const Bundle& bundle);
 
   Core& core_;
+  const Width width_;
   ExecuteUnit& execute_;
   StoreUnit& store_;
   std::vector<Level> levels_;

@@ -9,16 +9,17 @@ namespace daedal {
 
 class AddressMap {
  public:
-  explicit AddressMap(const Config& config) : tables_(CLASSES * PARTS * ENTRIES) {
+  explicit AddressMap(const Config& config)
+      : place_bits_(config.place_bits), places_((1ull << place_bits_) - 1), tables_(CLASSES * PARTS * ENTRIES) {
     for (std::uint64_t mapping = 0; mapping < CLASSES; ++mapping) {
       granules_[mapping] = config.granules[mapping];
       for (unsigned part = 0; part < PARTS; ++part)
         for (std::uint64_t entry = 0; entry < ENTRIES; ++entry) {
-          const std::uint64_t place = entry << part * PART_BITS & PLACES;
+          const std::uint64_t place = entry << part * PART_BITS & places_;
           std::uint64_t& mapped = tables_[(mapping * PARTS + part) * ENTRIES + entry];
-          for (unsigned bit = 0; bit < MEMORY_BITS; ++bit)
+          for (unsigned bit = 0; bit < place_bits_; ++bit)
             mapped |= static_cast<std::uint64_t>(
-                          __builtin_parityll(place & config.memory_bits[mapping * MEMORY_BITS + bit]))
+                          __builtin_parityll(place & config.memory_bits[mapping * place_bits_ + bit]))
                       << bit;
         }
     }
@@ -27,8 +28,8 @@ class AddressMap {
   // The memory address of a program's address. Every bit is the XOR of some bits, so the parts of an address may be
   // mapped one by one.
   std::uint64_t operator()(std::uint64_t address) const {
-    const std::uint64_t mapping = address >> MEMORY_BITS & (CLASSES - 1);
-    if (mapping == PLAIN) return address & PLACES;
+    const std::uint64_t mapping = address >> place_bits_ & (CLASSES - 1);
+    if (mapping == PLAIN) return address & places_;
     const std::uint64_t* table = &tables_[mapping * PARTS * ENTRIES];
     std::uint64_t mapped = 0;
     for (unsigned part = 0; part < PARTS; ++part, table += ENTRIES)
@@ -38,14 +39,16 @@ class AddressMap {
 
   // Bytes from an address to the end of its granule: so many follow each other in memory.
   std::uint64_t together(std::uint64_t address) const {
-    const std::uint64_t granule = granules_[address >> MEMORY_BITS & (CLASSES - 1)];
+    const std::uint64_t granule = granules_[address >> place_bits_ & (CLASSES - 1)];
     return granule - (address & (granule - 1));
   }
 
  private:
-  static constexpr unsigned PART_BITS = 8, PARTS = (ADDRESS_BITS + PART_BITS - 1) / PART_BITS;
-  static constexpr std::uint64_t ENTRIES = 1 << PART_BITS, PLACES = (1ull << MEMORY_BITS) - 1;
+  static constexpr unsigned PART_BITS = 8, PARTS = (MOST_ADDRESS_BITS + PART_BITS - 1) / PART_BITS;
+  static constexpr std::uint64_t ENTRIES = 1 << PART_BITS;
 
+  const unsigned place_bits_;  // of an address below its class
+  const std::uint64_t places_;
   std::vector<std::uint64_t> tables_;
   std::uint64_t granules_[CLASSES];
 };

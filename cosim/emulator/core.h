@@ -11,10 +11,15 @@
 namespace daedal {
 
 constexpr std::uint64_t low_bits(std::uint64_t value, unsigned bits) { return value & ((1ull << bits) - 1); }
-constexpr std::uint64_t address_of(std::uint64_t value) { return low_bits(value, ADDRESS_BITS); }
-constexpr std::int64_t signed_of(std::uint64_t value) {
-  return static_cast<std::int64_t>(value << (64 - ADDRESS_BITS)) >> (64 - ADDRESS_BITS);
-}
+
+// The width of addresses and stream registers.
+struct Width {
+  unsigned bits;
+  std::uint64_t low(std::uint64_t value) const { return low_bits(value, bits); }
+  std::int64_t as_signed(std::uint64_t value) const {
+    return static_cast<std::int64_t>(value << (64 - bits)) >> (64 - bits);
+  }
+};
 
 // Device memory: zeros at first, given by the system page by page as it is touched.
 class Memory {
@@ -40,14 +45,15 @@ class Memory {
 // Device memory at a program's addresses, which are mapped granule by granule.
 class Space {
  public:
-  Space(const Config& config, Memory& memory) : map(config), memory_(memory) {}
+  Space(const Config& config, Memory& memory)
+      : width{static_cast<unsigned>(config.address_bits)}, map(config), memory_(memory) {}
 
   // Calls `piece(memory address, offset, bytes)` for the parts of [address, address + size) that lie together, in
   // order, until one returns false; whether none did.
   template <class Piece>
   bool pieces(std::uint64_t address, std::uint64_t size, Piece piece) const {
     for (std::uint64_t offset = 0; offset < size;) {
-      const std::uint64_t at = address_of(address + offset), together = map.together(at);
+      const std::uint64_t at = width.low(address + offset), together = map.together(at);
       const std::uint64_t bytes = together < size - offset ? together : size - offset;
       if (!piece(map(at), offset, bytes)) return false;
       offset += bytes;
@@ -73,6 +79,7 @@ class Space {
   // A whole word, element or row at an address where it lies together.
   std::uint64_t read(std::uint64_t address, unsigned size) const { return memory_.read(map(address), size); }
 
+  const Width width;
   const AddressMap map;
 
  private:

@@ -52,7 +52,7 @@ void Machine::write(std::uint32_t address, std::uint32_t value) {
 }
 
 void Machine::doorbell() {
-  const std::uint64_t block = address_of(launch_low_ | static_cast<std::uint64_t>(launch_high_) << 32);
+  const std::uint64_t block = core_.space.width.low(launch_low_ | static_cast<std::uint64_t>(launch_high_) << 32);
   if (faulted_ || queue_.size() >= static_cast<std::uint64_t>(core_.config.launches)) {
     overflow_ = true;
   } else if (busy_) {
@@ -91,14 +91,14 @@ bool Machine::read_block(std::uint64_t block, bool arguments) {
   if (block % LAUNCH_ALIGNMENT) return core_.raise(Cause::ALIGNMENT, Queue::NONE, 0, block);
   if (!memory.contains(block, size)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, block);
   const auto read = [&](std::uint64_t number) { return memory.read(block + number * WORD_BYTES, WORD_BYTES); };
-  program_ = address_of(read(LaunchWord::PROGRAM));
-  record_ = address_of(read(LaunchWord::RECORD));
+  program_ = core_.space.width.low(read(LaunchWord::PROGRAM));
+  record_ = core_.space.width.low(read(LaunchWord::RECORD));
   number_ = read(LaunchWord::LAUNCH);
   has_record_ = record_ % LAUNCH_ALIGNMENT == 0 && memory.contains(record_, RECORD_WORDS * WORD_BYTES);
   if (arguments) {
     core_.counters[Counter::LINES_READ] += core_.lines(block, size);
     for (std::uint64_t k = 0; k < arguments_.size(); ++k)
-      arguments_[k] = address_of(read(LaunchWord::ARGUMENTS + k));
+      arguments_[k] = low_bits(read(LaunchWord::ARGUMENTS + k), VALUE_BITS);
     if (record_ % LAUNCH_ALIGNMENT) return core_.raise(Cause::ALIGNMENT, Queue::NONE, 0, record_);
     if (!has_record_) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, record_);
   }
@@ -129,12 +129,13 @@ bool Machine::illegal() { return core_.raise(Cause::PROGRAM, Queue::NONE, positi
 // The next word of the program; false after a fault and after the last one.
 bool Machine::word() {
   --core_.budget;
-  const std::uint64_t address = address_of(program_ + position_ * WORD_BYTES);
+  const std::uint64_t address = core_.space.width.low(program_ + position_ * WORD_BYTES);
   if (!core_.space.contains(address, WORD_BYTES)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, address);
   core_.counters[Counter::LINES_READ] += position_ == 0 || address % core_.config.bus_bytes == 0;
   ProgramWord word = ProgramWord::decode(core_.space.read(address, WORD_BYTES));
   if (!exists(word) || misplaced(word)) return illegal();
-  if (word.substitute && word.unit != Unit::CONTROL) word.value = address_of(word.value + arguments_[word.argument]);
+  if (word.substitute && word.unit != Unit::CONTROL)
+    word.value = low_bits(word.value + arguments_[word.argument], VALUE_BITS);
   if (!carry_out(word)) return false;
   if (!ended_) ++position_;  // else the next launch may be at its first word by now
   return true;

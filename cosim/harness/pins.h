@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "Vmodel.h"
@@ -9,10 +11,13 @@
 
 namespace daedal {
 
+// The type of an address, which Verilator chooses by its width.
+using AddressPin = std::remove_reference_t<decltype((std::declval<Vmodel &>().write___05Fawaddr))>;
+
 // Channels AR and R of one memory port.
 struct ReadPins {
   CData *arvalid, *arready;
-  QData *araddr;
+  AddressPin *araddr;
   CData *arlen, *arsize, *arburst, *rvalid, *rready, *rlast, *rresp;
   void *rdata;
 };
@@ -20,7 +25,7 @@ struct ReadPins {
 // Channels AW, W and B of the write port.
 struct WritePins {
   CData *awvalid, *awready;
-  QData *awaddr;
+  AddressPin *awaddr;
   CData *awlen, *awsize, *awburst, *wvalid, *wready, *wlast;
   const void *wdata, *wstrb;
   CData *bvalid, *bready, *bresp;

@@ -70,7 +70,7 @@ def lines_of_tables(bursts: NDArray[np.void], tables: Iterable[Table], config: C
     reads = bursts[bursts["port"] != WRITE_PORT]
     found = 0
     for table in tables:
-        start, size = place_of(table.address), table.rows * table.pitch
+        start, size = place_of(table.address, config), table.rows * table.pitch
         end = start + -(-size // config.superblock_bytes) * config.superblock_bytes
         found += int(reads["beats"][(reads["address"] >= start) & (reads["address"] < end)].sum())
     return found

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from daedal.hw.access_unit.bundles import assign
 from daedal.hw.access_unit.level_words import LevelWords
 from daedal.hw.access_unit.operand import operand
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.interfaces import bundle_layout, flags_layout
 from daedal.hw.isa.launch import Cause
 
@@ -19,12 +19,12 @@ Members = dict[str, Any]
 def _common(config: Config, slots: int) -> Members:
     return {
         "valid": Out(1),
-        "registers": Out(ADDRESS_BITS).array(config.registers),
+        "registers": Out(config.address_bits).array(config.registers),
         "flags": Out(flags_layout(config)),
-        "lower": Out(ADDRESS_BITS),
-        "upper": Out(ADDRESS_BITS),
-        "limit": Out(ADDRESS_BITS),
-        "starts": Out(ADDRESS_BITS).array(slots),
+        "lower": Out(config.address_bits),
+        "upper": Out(config.address_bits),
+        "limit": Out(config.address_bits),
+        "starts": Out(config.address_bits).array(slots),
     }
 
 
@@ -36,7 +36,7 @@ class ActivationBus(wiring.Signature):
     """
 
     def __init__(self, config: Config, slots: int) -> None:
-        more = {"run": Out(1), "empty": Out(1), "order": Out(1), "left": Out(ADDRESS_BITS + 1)}
+        more = {"run": Out(1), "empty": Out(1), "order": Out(1), "left": Out(config.address_bits + 1)}
         super().__init__(_common(config, slots) | more)
 
 
@@ -72,7 +72,7 @@ class Activation(wiring.Component):
         m = Module()
         resolved = _ResolvedBus(self._config, self._slots).create(path=("resolved",))
         open_, move_out, move_in = Signal(), Signal(), Signal()
-        left = Signal(ADDRESS_BITS + 1)  # negative: the bounds are in the wrong order
+        left = Signal(self._config.address_bits + 1)  # negative: the bounds are in the wrong order
         m.d.comb += [
             left.eq(resolved.upper.as_signed() - resolved.lower.as_signed()),
             open_.eq(~self.o.valid | self.open),

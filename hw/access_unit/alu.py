@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from daedal.hw.access_unit.bundles import WorkBus, register
 from daedal.hw.access_unit.multiplier import Multiplier
 from daedal.hw.access_unit.operand import operand, targets, write
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.isa.program_words import AluControl, AluOp
 from daedal.hw.spread import spread
 
@@ -29,8 +29,8 @@ class Alu(wiring.Component):
         super().__init__(
             {
                 "control": In(AluControl),
-                "constant_a": In(ADDRESS_BITS),
-                "constant_b": In(ADDRESS_BITS),
+                "constant_a": In(config.address_bits),
+                "constant_b": In(config.address_bits),
                 "i": In(WorkBus(config)),
                 "o": Out(WorkBus(config)),
             }
@@ -39,9 +39,10 @@ class Alu(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.multiplier = multiplier = Multiplier()
+        m.submodules.multiplier = multiplier = Multiplier(self._config.address_bits)
         read, worked = (WorkBus(self._config).create(path=(name,)) for name in ("read", "worked"))
-        a, b, simple, result = (Signal(ADDRESS_BITS, name=name) for name in ("a", "b", "simple", "result"))
+        bits = self._config.address_bits
+        a, b, simple, result = (Signal(bits, name=name) for name in ("a", "b", "simple", "result"))
         m.d.comb += [multiplier.a.eq(a), multiplier.b.eq(b), multiplier.enable.eq(1)]
         register(m, read, self.i)
         register(m, worked, read)
@@ -57,12 +58,12 @@ class Alu(wiring.Component):
         product = sum(multiplier.summands[1:], multiplier.summands[0])
         multiplies = Signal()
         m.d.sync += multiplies.eq(self.control.op == AluOp.MUL)
-        m.d.comb += result.eq(simple | (product & spread(multiplies, ADDRESS_BITS)))
+        m.d.comb += result.eq(simple | (product & spread(multiplies, bits)))
         if self._shifter:
             self._shift(m, a, b, result)
         works = worked.work & (self.control.op != AluOp.NONE)
-        bits = targets(m, "alu", self.control.destination, self._config.registers)
-        write(m, self.o, worked, bits & spread(works, len(bits)), result)
+        to = targets(m, "alu", self.control.destination, self._config.registers)
+        write(m, self.o, worked, to & spread(works, len(to)), result)
         return m
 
     def _simple(self, m: Module, a: Signal, b: Signal) -> Value:
@@ -75,24 +76,25 @@ class Alu(wiring.Component):
             sums.eq(Value.cast(self.control.op).matches(AluOp.ADD, AluOp.SUB)),
             selects.eq(Value.cast(self.control.op).matches(AluOp.MIN, AluOp.MAX)),
         ]
-        other = Cat(b, b[-1]) ^ spread(minus, ADDRESS_BITS + 1)
-        total = (Cat(1, a, a[-1]) + Cat(minus, other))[1 : ADDRESS_BITS + 2]
+        bits = self._config.address_bits
+        other = Cat(b, b[-1]) ^ spread(minus, bits + 1)
+        total = (Cat(1, a, a[-1]) + Cat(minus, other))[1 : bits + 2]
         less, equal = total[-1], a == b
         # a, b, or a AND b: the two bits say which of the operands a one must be in.
         m.d.comb += logic.eq(
             Mux(selects, Mux(less ^ is_op[AluOp.MAX], 1, 2), spread(is_op[AluOp.AND], 2)),
         )
-        both = (a | spread(~logic[0], ADDRESS_BITS)) & (b | spread(~logic[1], ADDRESS_BITS))
+        both = (a | spread(~logic[0], bits)) & (b | spread(~logic[1], bits))
         truth = (is_op[AluOp.EQUAL] & equal) | (is_op[AluOp.NOT_EQUAL] & ~equal) | (is_op[AluOp.LESS] & less)
-        return (both & spread(logic.any(), ADDRESS_BITS)) | (total[:ADDRESS_BITS] & spread(sums, ADDRESS_BITS)) | truth
+        return (both & spread(logic.any(), bits)) | (total[:bits] & spread(sums, bits)) | truth
 
     def _shift(self, m: Module, a: Signal, b: Signal, result: Signal) -> None:
         """Shift left by way of reversal, so that one shifter does both directions."""
         left = self.control.op == AluOp.SHIFT_LEFT
-        fine, coarse = Signal(ADDRESS_BITS), Signal(3)
+        fine, coarse = Signal(self._config.address_bits), Signal(3)
         source = Mux(left, a[::-1], a)
         m.d.sync += [fine.eq(source >> b[:3]), coarse.eq(b[3:6])]
-        shifted = Signal(ADDRESS_BITS)
+        shifted = Signal(self._config.address_bits)
         with m.Switch(coarse):
             for amount in range(COARSE):
                 with m.Case(amount):

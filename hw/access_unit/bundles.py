@@ -9,7 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.interfaces import flags_layout, load_slot_layout
 from daedal.hw.isa.launch import Cause
 
@@ -25,12 +25,12 @@ class WorkBus(wiring.Signature):
         super().__init__(
             {
                 "valid": Out(1),
-                "registers": Out(ADDRESS_BITS).array(config.registers),
+                "registers": Out(config.address_bits).array(config.registers),
                 "flags": Out(flags_layout(config)),
                 "work": Out(1),
                 "empty": Out(1),
-                "induction": Out(ADDRESS_BITS),
-                "limit": Out(ADDRESS_BITS),
+                "induction": Out(config.address_bits),
+                "limit": Out(config.address_bits),
             }
         )
 
@@ -120,7 +120,7 @@ def load_request_layout(config: Config) -> data.StructLayout:
 
 def line_bits(config: Config) -> int:
     """Bits of a line's number."""
-    return ADDRESS_BITS - exact_log2(config.bus_bytes)
+    return config.address_bits - exact_log2(config.bus_bytes)
 
 
 def returned(m: Module, config: Config, returns: Any, unit: int) -> tuple[Signal, Value]:

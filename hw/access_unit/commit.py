@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from daedal.hw.access_unit.bundles import WorkBus, assign, register
 from daedal.hw.access_unit.level_words import LevelWords
 from daedal.hw.access_unit.operand import targets
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program_words import CheckKind, CheckMode, Destination
 from daedal.hw.spread import spread
@@ -89,7 +89,7 @@ class Commit(wiring.Component):
         Which one is known a cycle before, a bit for each: one AND and OR is left.
         """
         statements = []
-        values = [Signal(ADDRESS_BITS, name=f"written_value{slot}") for slot in self._slots]
+        values = [Signal(self._config.address_bits, name=f"written_value{slot}") for slot in self._slots]
         for value, loaded in zip(values, self.values, strict=True):
             with m.If(self.i.valid):
                 m.d.sync += value.eq(loaded)
@@ -99,12 +99,12 @@ class Commit(wiring.Component):
             keep, takes = Signal(name=f"keep{number}"), Signal(len(values), name=f"takes{number}")
             with m.If(self.i.valid):
                 m.d.sync += keep.eq(~(self.i.work & Cat(bits[number] for bits in writes).any()))
-            result: Value = of & spread(keep, ADDRESS_BITS)
+            result: Value = of & spread(keep, self._config.address_bits)
             for place, value in enumerate(values):
                 later = Cat(bits[number] for bits in writes[place + 1 :]).any()
                 with m.If(self.i.valid):
                     m.d.sync += takes[place].eq(self.i.work & writes[place][number] & ~later & ~checked[place])
-                result = result | (value & spread(takes[place], ADDRESS_BITS))
+                result = result | (value & spread(takes[place], self._config.address_bits))
             statements.append(to.eq(result))
         return statements
 
@@ -122,5 +122,5 @@ class Commit(wiring.Component):
             with m.If(check.load == slot):
                 m.d.comb += checked.eq(value)
         ours = (check.load >= first) & (check.load < self._slots.stop)
-        below = (checked[ADDRESS_BITS:] == 0) & (checked[:ADDRESS_BITS] < limit) & ~limit[-1]
+        below = (checked[len(limit) :] == 0) & (checked[: len(limit)] < limit) & ~limit[-1]
         return self.i.work & check.enable & ours & ~below

@@ -7,7 +7,7 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.bundles import LoadReturns, line_bits, load_request_layout, returned
 from daedal.hw.access_unit.context_schedule import first_of
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.interfaces import context_entries, context_lines
 from daedal.hw.memory_style import BLOCK_RAM, DISTRIBUTED_RAM
 
@@ -49,8 +49,8 @@ class ContextStream(wiring.Component):
                 "size": In(2),
                 "enter": In(1),
                 "enter_entry": In(entry),
-                "enter_first": In(ADDRESS_BITS),
-                "enter_end": In(ADDRESS_BITS),
+                "enter_first": In(config.address_bits),
+                "enter_end": In(config.address_bits),
                 "placed": In(context_entries(config)),
                 "entry": In(entry),
                 "first": In(1),

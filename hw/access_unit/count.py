@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.access_unit.bundles import WorkBus, register
 from daedal.hw.access_unit.operand import chosen, targets, write
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.isa.program_words import CountControl, Predicate, Sense
 from daedal.hw.spread import spread
 
@@ -27,7 +27,7 @@ class Count(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         judged = WorkBus(self._config).create(path=("judged",))
-        holds, total = Signal(), Signal(ADDRESS_BITS)
+        holds, total = Signal(), Signal(self._config.address_bits)
         count = self._counted(m, judged, total)
         predicate = chosen(m, "predicate", self.control.predicate, [one.any() for one in self.i.registers], first=1)
         register(m, judged, self.i)
@@ -39,7 +39,7 @@ class Count(wiring.Component):
         m.d.comb += total.eq(Mux(first, 0, count) + holds)
         counts = self.control.enable & (judged.work | judged.empty)
         bits = targets(m, "count", self.control.destination, self._config.registers)
-        value = total & spread(judged.work, ADDRESS_BITS)
+        value = total & spread(judged.work, self._config.address_bits)
         write(m, self.o, judged, bits & spread(counts, len(bits)), value)
         return m
 
@@ -47,11 +47,11 @@ class Count(wiring.Component):
         """The count so far; in a level with contexts, that of the iteration's own."""
         contexts, counted = self._config.contexts[self._level], judged.valid & judged.work
         if not contexts:
-            count = Signal(ADDRESS_BITS)
+            count = Signal(self._config.address_bits)
             with m.If(counted):
                 m.d.sync += count.eq(total)
             return count
-        m.submodules.counts = counts = memory.Memory(shape=ADDRESS_BITS, depth=contexts, init=[])
+        m.submodules.counts = counts = memory.Memory(shape=self._config.address_bits, depth=contexts, init=[])
         keep, read = counts.write_port(), counts.read_port(domain="comb")
         m.d.comb += [
             keep.en.eq(counted),

@@ -37,7 +37,7 @@ class Issue(wiring.Component):
     room : ``Out(1)``
         Another step may be sent on its way here; registered.
     scalars, store_addresses, tokens : output streams, registered
-    rows : ``Out(stream.Signature(row_layout()))``
+    rows : ``Out(stream.Signature(row_layout(config)))``
         The queue behind must be empty for a fault to be raised: ``rows_empty``.
     order_values, check_value : ``In(64).array(levels)``, ``In(64)``
         VALUE of a bundle that a level poisoned, by its bounds' order or by its check. The latter is that of level
@@ -60,10 +60,10 @@ class Issue(wiring.Component):
                 "valid": In(1),
                 "i": In(resolved_layout(config)),
                 "room": Out(1),
-                "scalars": Out(stream.Signature(scalar_layout())),
-                "store_addresses": Out(stream.Signature(store_address_layout())),
+                "scalars": Out(stream.Signature(scalar_layout(config))),
+                "store_addresses": Out(stream.Signature(store_address_layout(config))),
                 "tokens": Out(stream.Signature(token_layout())),
-                "rows": Out(stream.Signature(row_layout())),
+                "rows": Out(stream.Signature(row_layout(config))),
                 "rows_empty": In(1),
                 "order_values": In(64).array(config.levels),
                 "check_value": In(64),
@@ -104,8 +104,9 @@ class Issue(wiring.Component):
         return m
 
     def _queues(self, m: Module, idle: Signal) -> dict[str, Any]:
-        layouts = {"scalar": scalar_layout(), "store": store_address_layout(), "token": token_layout(),
-                   "fetch": row_layout()}  # fmt: skip
+        config = self._config
+        layouts = {"scalar": scalar_layout(config), "store": store_address_layout(config), "token": token_layout(),
+                   "fetch": row_layout(config)}  # fmt: skip
         outputs = (self.scalars, self.store_addresses, self.tokens, self.rows)
         queues = {}
         for (name, layout), output in zip(layouts.items(), outputs, strict=True):

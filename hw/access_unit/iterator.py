@@ -8,7 +8,7 @@ from daedal.hw.access_unit.activation import ActivationBus
 from daedal.hw.access_unit.bundles import WorkBus, activation_flags, assign
 from daedal.hw.access_unit.level_words import LevelWords
 from daedal.hw.access_unit.operand import targets
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 
 
 class Iterator(wiring.Component):
@@ -23,7 +23,7 @@ class Iterator(wiring.Component):
         Activations, taken by ``open``, or by ``gate`` in a cycle with ``take``; both depend on registers only.
     o : ``Out(WorkBus(config))``
         Iterations, with the induction register written; bundles that only pass have ``work`` 0.
-    addresses : ``Out(ADDRESS_BITS).array(sequential loads)``
+    addresses : ``Out(address_bits).array(sequential loads)``
         Byte address of each sequential load, valid with ``o``.
     idle, take : ``In(1)``
         ``o`` is taken.
@@ -39,7 +39,7 @@ class Iterator(wiring.Component):
                 "open": Out(1),
                 "gate": Out(1),
                 "o": Out(WorkBus(config)),
-                "addresses": Out(ADDRESS_BITS).array(config.sequential_loads[level]),
+                "addresses": Out(config.address_bits).array(config.sequential_loads[level]),
                 "idle": In(1),
                 "take": In(1),
                 "fault_value": Out(64),
@@ -87,7 +87,7 @@ class _Counter(wiring.Component):
                 "open": Out(1),
                 "gate": Out(1),
                 "o": Out(WorkBus(config)),
-                "starts": Out(ADDRESS_BITS).array(slots),
+                "starts": Out(config.address_bits).array(slots),
                 "idle": In(1),
                 "take": In(1),
                 "fault_value": Out(64),
@@ -99,7 +99,7 @@ class _Counter(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         held = ActivationBus(self._config, len(self.starts)).create(path=("held",))
-        left = Signal(ADDRESS_BITS + 1)
+        left = Signal(self._config.address_bits + 1)
         first, last, dead = Signal(), Signal(), Signal()
         load = Signal()
         m.d.comb += [

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from daedal.hw.config import Config
 from daedal.hw.interfaces import ConfigBus
 from daedal.hw.isa.program import FIELD_STRUCTS
-from daedal.hw.isa.program_words import ALU_FIELDS, LOAD_FIELDS, VALUE_BITS, LevelField, Unit
+from daedal.hw.isa.program_words import ALU_FIELDS, LOAD_FIELDS, LevelField, Unit
 
 
 def loads_of(config: Config, level: int) -> int:
@@ -28,16 +28,16 @@ def member_fields(config: Config, level: int) -> dict[str, LevelField]:
     }
 
 
-def _shape(field: Enum) -> object:
-    return FIELD_STRUCTS.get(field, VALUE_BITS)
+def _shape(field: Enum, config: Config) -> object:
+    return FIELD_STRUCTS.get(field, config.address_bits)
 
 
 class LevelWords(wiring.Signature):
     """The words of a level, one member each, named as in ``LevelField``; ``two_steps`` is twice the step."""
 
     def __init__(self, config: Config, level: int) -> None:
-        members = {name: Out(_shape(field)) for name, field in member_fields(config, level).items()}
-        super().__init__({**members, "two_steps": Out(VALUE_BITS + 1)})
+        members = {name: Out(_shape(field, config)) for name, field in member_fields(config, level).items()}
+        super().__init__({**members, "two_steps": Out(config.address_bits + 1)})
 
 
 class LevelWordStore(wiring.Component):

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.bundles import LoadReturns, line_bits, load_request_layout, returned
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.memory.address_map import burst_mask, line_class
 
 
@@ -47,7 +47,7 @@ class LineFetcher(wiring.Component):
         A nest runs; without, nothing is asked for.
     restart, target : ``In(1)``, ``In(line_bits)``
         Goes on from line ``target``.
-    limit : ``In(ADDRESS_BITS)``
+    limit : ``In(address_bits)``
         Byte address after the array; lines from there on are not asked for, but the first after a restart.
     both : ``In(1)``
         Two readers share the buffer: the first two after a restart.
@@ -66,7 +66,7 @@ class LineFetcher(wiring.Component):
                 "running": In(1),
                 "restart": In(1),
                 "target": In(line_bits(config)),
-                "limit": In(ADDRESS_BITS),
+                "limit": In(config.address_bits),
                 "both": In(1),
                 "read_line": In(range(2 * config.lookahead_lines)),
                 "request": Out(stream.Signature(load_request_layout(config))),
@@ -156,6 +156,6 @@ class LineFetcher(wiring.Component):
                 self.progress.exhausted.eq(0),
                 self.request.valid.eq(0),
                 line.eq(self.target),
-                mask.eq(burst_mask(line_class(self.target), self._config, self._config.burst_lines)),
+                mask.eq(burst_mask(line_class(self.target, self._config), self._config, self._config.burst_lines)),
                 forced.eq(1 + self.both),
             ]

@@ -4,7 +4,6 @@ from amaranth.hdl import Elaboratable, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import ADDRESS_BITS
 from daedal.hw.isa.program_words import INDEX_BITS, PITCH_BITS
 
 HALF = 16
@@ -14,23 +13,24 @@ SUMMANDS = 3
 
 
 class Multiplier(wiring.Component):
-    """``a * b`` modulo 2**40, both unsigned, as three summands one cycle later.
+    """``a * b`` modulo ``1 << bits``, both unsigned, as three summands one cycle later.
 
     The summands are given separately since they are added together with something else. ``enable``: the
     register takes new products.
     """
 
-    a: In(INDEX_BITS)
-    b: In(PITCH_BITS)
-    enable: In(1)
-    summands: Out(ADDRESS_BITS).array(SUMMANDS)
+    def __init__(self, bits: int) -> None:
+        super().__init__(
+            {"a": In(INDEX_BITS), "b": In(PITCH_BITS), "enable": In(1), "summands": Out(bits).array(SUMMANDS)}
+        )
+        self._bits = bits
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         low_a, high_a = self.a[:HALF], self.a[HALF:]
         low_b, high_b = self.b[:HALF], self.b[HALF:]
         low, cross0, cross1 = Signal(2 * HALF), Signal(2 * HALF), Signal(2 * HALF)
-        high = Signal(ADDRESS_BITS - 2 * HALF)
+        high = Signal(self._bits - 2 * HALF)
         with m.If(self.enable):
             m.d.sync += [
                 low.eq(low_a * low_b),

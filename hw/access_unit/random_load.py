@@ -18,7 +18,7 @@ from daedal.hw.access_unit.bundles import (
 from daedal.hw.access_unit.element import Element, word_of
 from daedal.hw.access_unit.level_words import LevelWords
 from daedal.hw.access_unit.operand import chosen, operand
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.interfaces import random_entries
 from daedal.hw.memory_style import BLOCK_RAM
 
@@ -68,7 +68,7 @@ class RandomLoad(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         entering = WorkBus(self._config).create(path=("entering",))
-        address = Signal(ADDRESS_BITS)
+        address = Signal(self._config.address_bits)
         needed = self._address(m, entering, address)
         tail, head = Signal(range(self._depth)), Signal(range(self._depth))
         done = Signal(self._depth)
@@ -103,7 +103,7 @@ class RandomLoad(wiring.Component):
         words, slot = self.words, self._slot
         control, constant = getattr(words, f"load{slot}"), getattr(words, f"load{slot}_base")
         read = WorkBus(self._config).create(path=("read",))
-        index, base = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)
+        index, base = Signal(self._config.address_bits), Signal(self._config.address_bits)
         register(m, read, self.i)
         register(m, entering, read)
         indices = chosen(m, "index", control.index, [self.i.induction, *self.i.registers])
@@ -209,7 +209,7 @@ class _Sender(wiring.Component):
             {
                 "write": In(1),
                 "entry": In(range(depth)),
-                "address": In(ADDRESS_BITS),
+                "address": In(config.address_bits),
                 "needed": In(1),
                 "back": In(1),
                 "request": Out(stream.Signature(load_request_layout(config))),
@@ -220,7 +220,7 @@ class _Sender(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        wish = data.StructLayout({"address": ADDRESS_BITS, "needed": 1})
+        wish = data.StructLayout({"address": self._config.address_bits, "needed": 1})
         m.submodules.wishes = wishes = memory.Memory(shape=wish, depth=self._depth, init=[])
         write, read = wishes.write_port(), wishes.read_port(domain="comb")
         next_entry = Signal(range(self._depth))

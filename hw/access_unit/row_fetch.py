@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.bundles import line_bits
-from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
+from daedal.hw.config import MAX_BURST, Config
 from daedal.hw.interfaces import Client, read_request_layout, slot_bits
 from daedal.hw.isa.program_words import SIZE_BITS, FetchQueue
 from daedal.hw.memory.address_map import burst_mask, line_class
@@ -14,9 +14,9 @@ from daedal.hw.queues.queue import Queue
 from daedal.hw.queues.vector_queues import reserve_layout
 
 
-def row_layout() -> data.StructLayout:
+def row_layout(config: Config) -> data.StructLayout:
     """A row to fetch; its alignment has been checked."""
-    return data.StructLayout({"queue": FetchQueue, "address": ADDRESS_BITS, "size": SIZE_BITS})
+    return data.StructLayout({"queue": FetchQueue, "address": config.address_bits, "size": SIZE_BITS})
 
 
 def chunk_layout(config: Config) -> data.StructLayout:
@@ -44,7 +44,7 @@ class RowSplit(wiring.Component):
     def __init__(self, config: Config) -> None:
         super().__init__(
             {
-                "i": In(stream.Signature(row_layout())),
+                "i": In(stream.Signature(row_layout(config))),
                 "o": Out(stream.Signature(chunk_layout(config))),
                 "empty": Out(1),
             }
@@ -96,7 +96,7 @@ class RowSplit(wiring.Component):
             row.shift.eq(new.address[: self._bus_bits]),
             row.last_bytes.eq(below + 1),
             left.eq((new.size + self._config.bus_bytes - 1) >> self._bus_bits),
-            mask.eq(burst_mask(line_class(new.address[self._bus_bits :]), self._config, self._most)),
+            mask.eq(burst_mask(line_class(new.address[self._bus_bits :], self._config), self._config, self._most)),
         ]
 
 
@@ -107,7 +107,7 @@ class RowFetch(wiring.Component):
 
     Members
     -------
-    rows : ``In(stream.Signature(row_layout()))``
+    rows : ``In(stream.Signature(row_layout(config)))``
     reserve, slot : ``Out(stream.Signature(reserve_layout()))``, ``In(slot_bits(config))``
         As in ``VectorQueues``.
     requests : ``Out(stream.Signature(read_request_layout(config)))``
@@ -122,7 +122,7 @@ class RowFetch(wiring.Component):
     def __init__(self, config: Config) -> None:
         super().__init__(
             {
-                "rows": In(stream.Signature(row_layout())),
+                "rows": In(stream.Signature(row_layout(config))),
                 "reserve": Out(stream.Signature(reserve_layout())),
                 "slot": In(slot_bits(config)),
                 "requests": Out(stream.Signature(read_request_layout(config))),

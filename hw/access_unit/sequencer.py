@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect
 
 from daedal.hw.access_unit.event_select import STEP_BITS, EventSelect, EventWords, RunSelect
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout, context_bits
 from daedal.hw.isa.launch import Cause
 
@@ -16,7 +16,7 @@ def step_layout(config: Config) -> data.StructLayout:
         {
             "number": STEP_BITS,
             "level": 3,
-            "registers": data.ArrayLayout(ADDRESS_BITS, config.registers),
+            "registers": data.ArrayLayout(config.address_bits, config.registers),
             "cause": Cause,
             "context": context_bits(config),
         }

@@ -16,7 +16,7 @@ from daedal.hw.access_unit.element import Element, word_of
 from daedal.hw.access_unit.level_words import LevelWords
 from daedal.hw.access_unit.line_fetcher import LineFetcher
 from daedal.hw.access_unit.line_reader import LineReader
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.isa.program_words import Source
 
 
@@ -32,7 +32,7 @@ class SequentialLoads(wiring.Component):
     words : ``In(LevelWords(config, level))``
     running : ``In(1)``
         A nest runs.
-    i, addresses : ``In(WorkBus(config))``, ``In(ADDRESS_BITS).array(slots)``
+    i, addresses : ``In(WorkBus(config))``, ``In(address_bits).array(slots)``
         Iterations and the addresses of their elements.
     idle : ``Out(1)``
         ``i`` is taken: so it is in a cycle with ``take``. A register's value.
@@ -55,7 +55,7 @@ class SequentialLoads(wiring.Component):
                 "words": In(LevelWords(config, level)),
                 "running": In(1),
                 "i": In(WorkBus(config)),
-                "addresses": In(ADDRESS_BITS).array(slots),
+                "addresses": In(config.address_bits).array(slots),
                 "idle": Out(1),
                 "free": In(1),
                 "take": Out(1),
@@ -144,7 +144,9 @@ class SequentialLoads(wiring.Component):
     def _same_array(self, slot: int) -> Value:
         words = self.words
         first, second = getattr(words, f"load{slot}"), getattr(words, f"load{slot + 1}")
-        apart = (getattr(words, f"load{slot + 1}_base") - getattr(words, f"load{slot}_base"))[:ADDRESS_BITS]
+        apart = (getattr(words, f"load{slot + 1}_base") - getattr(words, f"load{slot}_base"))[
+            : self._config.address_bits
+        ]
         return (
             (first.enable & second.enable)
             & (first.size == second.size)

@@ -11,8 +11,8 @@ from amaranth.utils import exact_log2
 from daedal.hw.access_unit.bundles import names
 from daedal.hw.access_unit.multiplier import Multiplier
 from daedal.hw.access_unit.sequencer import step_layout
-from daedal.hw.access_unit.step_store import FIELDS, TOKEN_BITS, StepStore
-from daedal.hw.config import ADDRESS_BITS, ELEMENT_BYTES, Config
+from daedal.hw.access_unit.step_store import TOKEN_BITS, StepStore
+from daedal.hw.config import ELEMENT_BYTES, Config
 from daedal.hw.interfaces import ConfigBus, context_bits
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program_words import SIZE_BITS, FetchQueue, StepControl, StepField
@@ -22,7 +22,7 @@ ROWS = ("store", "fetch")
 STAGES = 6
 """Registers from input to output."""
 
-OPERANDS = [field for field in FIELDS if field is not StepField.CONTROL]
+OPERANDS = [field for field in StepField if field is not StepField.CONTROL]
 
 
 def resolved_layout(config: Config) -> data.StructLayout:
@@ -31,11 +31,11 @@ def resolved_layout(config: Config) -> data.StructLayout:
     ``store_bad``, ``fetch_bad``: the row is misaligned. ``cause``, ``level``, ``context``, ``registers``: as in
     ``step_layout``.
     """
-    row = {"address": ADDRESS_BITS, "size": SIZE_BITS, "enable": 1, "bad": 1}
+    row = {"address": config.address_bits, "size": SIZE_BITS, "enable": 1, "bad": 1}
     return data.StructLayout(
         {
             "scalar_enable": 1,
-            "scalar": ADDRESS_BITS,
+            "scalar": config.address_bits,
             "token_enable": 1,
             "token": TOKEN_BITS,
             "context": context_bits(config),
@@ -45,7 +45,7 @@ def resolved_layout(config: Config) -> data.StructLayout:
             "fetch": data.StructLayout(row),
             "level": 3,
             "cause": Cause,
-            "registers": data.ArrayLayout(ADDRESS_BITS, config.registers),
+            "registers": data.ArrayLayout(config.address_bits, config.registers),
         }
     )
 
@@ -53,7 +53,7 @@ def resolved_layout(config: Config) -> data.StructLayout:
 def _carried(config: Config) -> data.StructLayout:
     """What passes through all stages unchanged."""
     layout = {name: field.shape for name, field in step_layout(config) if name != "number"}
-    layout |= {"scalar": ADDRESS_BITS, "token": TOKEN_BITS, "store_size": SIZE_BITS, "fetch_size": SIZE_BITS}
+    layout |= {"scalar": config.address_bits, "token": TOKEN_BITS, "store_size": SIZE_BITS, "fetch_size": SIZE_BITS}
     flags = ("scalar_enable", "store_enable", "token_enable", "fetch_enable", "stream")
     return data.StructLayout(layout | dict.fromkeys(flags, 1) | {"queue": FetchQueue})
 
@@ -152,9 +152,9 @@ class StepPipeline(wiring.Component):
         return stages[-1]
 
     def _address(self, m: Module, row: str, operands: dict[StepField, Value]) -> Value:
-        m.submodules[f"{row}_product"] = product = Multiplier()
-        bases = [Signal(ADDRESS_BITS, name=f"{row}_base{n}") for n in range(2)]
-        low, high = (Signal(ADDRESS_BITS, name=f"{row}_{part}") for part in ("low", "high"))
+        m.submodules[f"{row}_product"] = product = Multiplier(self._config.address_bits)
+        bases = [Signal(self._config.address_bits, name=f"{row}_base{n}") for n in range(2)]
+        low, high = (Signal(self._config.address_bits, name=f"{row}_{part}") for part in ("low", "high"))
         base, index, pitch = (operands[StepField[f"{row}_{part}".upper()]] for part in ("base", "index", "pitch"))
         m.d.comb += product.enable.eq(self.enable)
         with m.If(self.enable):
@@ -166,7 +166,7 @@ class StepPipeline(wiring.Component):
                 low.eq(bases[1] + product.summands[0]),
                 high.eq(product.summands[1] + product.summands[2]),
             ]
-        return (low + high)[:ADDRESS_BITS]
+        return (low + high)[: self._config.address_bits]
 
     def _judge(self, carried: Any, addresses: dict[str, Value]) -> list[Any]:
         """The last stage: the addresses' final sums and what is wrong with their low bits."""

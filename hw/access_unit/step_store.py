@@ -1,6 +1,6 @@
 """The steps of a program."""
 
-from amaranth.hdl import Elaboratable, Module, Value
+from amaranth.hdl import Elaboratable, Module, ShapeLike, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,7 +11,6 @@ from daedal.hw.isa.program_words import (
     INDEX_BITS,
     PITCH_BITS,
     SIZE_BITS,
-    VALUE_BITS,
     StepControl,
     StepField,
     Unit,
@@ -20,27 +19,29 @@ from daedal.hw.memory_style import BLOCK_RAM
 
 TOKEN_BITS = 6
 
-FIELDS = {
-    StepField.CONTROL: StepControl,
-    StepField.TOKEN: TOKEN_BITS,
-    StepField.SCALAR: VALUE_BITS,
-    StepField.STORE_BASE: VALUE_BITS,
-    StepField.STORE_INDEX: INDEX_BITS,
-    StepField.STORE_PITCH: PITCH_BITS,
-    StepField.STORE_SIZE: SIZE_BITS,
-    StepField.FETCH_BASE: VALUE_BITS,
-    StepField.FETCH_INDEX: INDEX_BITS,
-    StepField.FETCH_PITCH: PITCH_BITS,
-    StepField.FETCH_SIZE: SIZE_BITS,
-}
-"""The words of a step and the shape of what is kept of each."""
+
+def fields(config: Config) -> dict[StepField, ShapeLike]:
+    """The words of a step and the shape of what is kept of each."""
+    return {
+        StepField.CONTROL: StepControl,
+        StepField.TOKEN: TOKEN_BITS,
+        StepField.SCALAR: config.address_bits,
+        StepField.STORE_BASE: config.address_bits,
+        StepField.STORE_INDEX: INDEX_BITS,
+        StepField.STORE_PITCH: PITCH_BITS,
+        StepField.STORE_SIZE: SIZE_BITS,
+        StepField.FETCH_BASE: config.address_bits,
+        StepField.FETCH_INDEX: INDEX_BITS,
+        StepField.FETCH_PITCH: PITCH_BITS,
+        StepField.FETCH_SIZE: SIZE_BITS,
+    }
 
 
 class StepWords(wiring.Signature):
     """The words of one step, one member each, named as in ``StepField``."""
 
-    def __init__(self) -> None:
-        super().__init__({field.name.lower(): Out(shape) for field, shape in FIELDS.items()})
+    def __init__(self, config: Config) -> None:
+        super().__init__({field.name.lower(): Out(shape) for field, shape in fields(config).items()})
 
 
 class StepStore(wiring.Component):
@@ -52,14 +53,14 @@ class StepStore(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         super().__init__(
-            {"config_bus": In(ConfigBus()), "number": In(STEP_BITS), "enable": In(1), "words": Out(StepWords())}
+            {"config_bus": In(ConfigBus()), "number": In(STEP_BITS), "enable": In(1), "words": Out(StepWords(config))}
         )
         self._config = config
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         word = self.config_bus.word
-        for field, shape in FIELDS.items():
+        for field, shape in fields(self._config).items():
             name = field.name.lower()
             m.submodules[name] = steps = memory.Memory(shape=shape, depth=self._config.steps, init=[], attrs=BLOCK_RAM)
             write, read = steps.write_port(), steps.read_port(domain="sync")

@@ -10,7 +10,7 @@ from migen import ClockSignal, Instance, ResetSignal, Signal
 from migen.genlib.cdc import MultiReg
 
 from daedal.cosim.rtl import TOP, core_verilog
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.isa.registers import REGISTER_ADDRESS_BITS
 from daedal.hw.ports import Port, core_ports
 
@@ -46,7 +46,7 @@ class DaedalCore(LiteXModule):
 
     def __init__(self, config: Config, clock_domain: str = "sys") -> None:
         self.config, self.clock_domain = config, clock_domain
-        bus = {"data_width": 8 * config.bus_bytes, "address_width": ADDRESS_BITS, "id_width": 1,
+        bus = {"data_width": 8 * config.bus_bytes, "address_width": config.address_bits, "id_width": 1,
                "clock_domain": clock_domain}  # fmt: skip
         self.reads = [axi.AXIInterface(**bus) for _ in range(config.ports)]
         self.write = axi.AXIInterface(**bus)

@@ -18,10 +18,10 @@ CELLS = tuple(f"SLICE{part}.K{cell}" for part in "ABCD" for cell in (0, 1))
 LEAST_LOGIC = 15_000
 """Logic cells from which on it is worth it."""
 
-PERIOD = 3
-"""One row in so many is kept free."""
+PERIODS = (3, 4, 5)
+"""One row in so many is kept free: the first of these that leaves room enough."""
 
-FULLEST = 0.6
+FULLEST = 0.72
 """How full the other rows may get. The placer fills at most 0.75 of any area, and some cells must be adjacent."""
 
 LOGIC_CELLS = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4}
@@ -48,6 +48,9 @@ def keep_rows_free(netlist: Path, to: Path) -> int:
 
 def rows_to_keep(logic: int) -> tuple[int, ...]:
     """The rows to keep free for a design of so many logic cells; none if it is small or too large for that."""
-    kept = ROWS[::PERIOD]
-    most = FULLEST * len(COLUMNS) * len(CELLS) * (len(ROWS) - len(kept))
-    return kept if LEAST_LOGIC <= logic <= most else ()
+    for period in PERIODS:
+        kept = ROWS[::period]
+        most = FULLEST * len(COLUMNS) * len(CELLS) * (len(ROWS) - len(kept))
+        if LEAST_LOGIC <= logic <= most:
+            return kept
+    return ()

@@ -96,7 +96,7 @@ class Dispatch(wiring.Component):
         All vector registers become empty.
     i : ``In(stream.Signature(decoded_layout(config)))``
         Instructions without faults.
-    scalars : ``In(stream.Signature(scalar_layout()))``
+    scalars : ``In(stream.Signature(scalar_layout(config)))``
         The scalar queue.
     issue : ``Out(stream.Signature(issue_layout(config)))``
         Rows for the lanes.
@@ -131,7 +131,7 @@ class Dispatch(wiring.Component):
             {
                 "launch": In(1),
                 "i": In(stream.Signature(decoded_layout(config))),
-                "scalars": In(stream.Signature(scalar_layout())),
+                "scalars": In(stream.Signature(scalar_layout(config))),
                 "issue": Out(stream.Signature(issue_layout(config))),
                 "store": Out(stream.Signature(store_layout(config))),
                 "held": In(1),

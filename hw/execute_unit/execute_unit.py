@@ -79,7 +79,7 @@ class ExecuteUnit(wiring.Component):
                 "side": In(1),
                 "launch": In(1),
                 "tokens": In(stream.Signature(token_layout())),
-                "scalars": In(stream.Signature(scalar_layout())),
+                "scalars": In(stream.Signature(scalar_layout(config))),
                 "vector0": In(lane_beat_stream(config)),
                 "vector1": In(lane_beat_stream(config)),
                 "stores": Out(lane_beat_stream(config)),

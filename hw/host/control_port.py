@@ -5,7 +5,7 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.registers import (
     IDENTITY,
@@ -27,7 +27,7 @@ class ControlPort(wiring.Component):
     Members
     -------
     bus : ``In(LiteSlave())``-like, the AXI4-Lite slave
-    doorbell : ``Out(stream.Signature(40))``
+    doorbell : ``Out(stream.Signature(address_bits))``
         Launch blocks to queue, for one cycle; not ready means the launch is dropped and ``overflow`` set.
     rung : ``Out(1)``
         High in the cycle of the handshake that rings the doorbell.
@@ -46,7 +46,7 @@ class ControlPort(wiring.Component):
         super().__init__(
             {
                 "bus": Out(LiteSlave()),
-                "doorbell": Out(stream.Signature(ADDRESS_BITS)),
+                "doorbell": Out(stream.Signature(config.address_bits)),
                 "rung": Out(1),
                 "reset_request": Out(1),
                 "reset_done": In(1),
@@ -72,7 +72,7 @@ class ControlPort(wiring.Component):
             bus.awready.eq(writing),
             bus.wready.eq(writing),
             bus.arready.eq(~bus.rvalid),
-            self.doorbell.payload.eq((self._low | (self._high << 32))[:ADDRESS_BITS]),
+            self.doorbell.payload.eq((self._low | (self._high << 32))[: self._config.address_bits]),
             self.interrupt.eq(self._pending & self._enabled),
         ]
         with m.If(self.ended):

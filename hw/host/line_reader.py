@@ -9,7 +9,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ADDRESS_BITS, MAX_BURST, MEMORY_BITS, Config
+from daedal.hw.config import MAX_BURST, Config
 from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
 from daedal.hw.isa.program import WORD_BYTES
 from daedal.hw.memory.address_map import burst_mask
@@ -27,7 +27,7 @@ class LineReader(wiring.Component):
 
     Members
     -------
-    start : ``In(1)``, ``address`` : ``In(40)``
+    start : ``In(1)``, ``address`` : ``In(address_bits)``
         Begin anew at ``address``, a multiple of the line; only when ``idle``.
     lines : ``In(16)``
         Lines to read in all; may change while reading, but a burst once cut short by it is not gone on with:
@@ -45,7 +45,7 @@ class LineReader(wiring.Component):
         super().__init__(
             {
                 "start": In(1),
-                "address": In(ADDRESS_BITS),
+                "address": In(config.address_bits),
                 "lines": In(16),
                 "stop": In(1),
                 "idle": Out(1),
@@ -100,10 +100,10 @@ class LineReader(wiring.Component):
         size, request = self.burst_lines, self.requests.payload
         left, room, position = Signal(16), Signal(range(size + 1)), Signal(range(BURSTS * size))
         beats = Signal(range(size + 1))
-        self._base, mask = Signal(ADDRESS_BITS), Signal(exact_log2(size))
+        self._base, mask = Signal(self._config.address_bits), Signal(exact_log2(size))
         with m.If(self.start):
             m.d.sync += self._base.eq(self.address)
-            m.d.sync += mask.eq(burst_mask(self.address[MEMORY_BITS:], self._config, size))
+            m.d.sync += mask.eq(burst_mask(self.address[self._config.place_bits :], self._config, size))
         place = position[: exact_log2(size)]
         m.d.comb += [
             left.eq(Mux(self.lines > self._asked, self.lines - self._asked, 0)),

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.nest_queue import NEST_BITS
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.host.line_reader import LineReader
 from daedal.hw.host.value_check import ValueCheck
 from daedal.hw.interfaces import ConfigBus, ReturnBus, read_request_layout
@@ -19,6 +19,7 @@ from daedal.hw.isa.program import WORD_BYTES
 from daedal.hw.isa.program_words import (
     ALU_FIELDS,
     LOAD_FIELDS,
+    VALUE_BITS,
     CallbackField,
     ControlField,
     EventField,
@@ -107,7 +108,7 @@ class Loader(wiring.Component):
 
     Members
     -------
-    launch : ``In(stream.Signature(40))``
+    launch : ``In(stream.Signature(address_bits))``
         Address of a launch block; taken when the launch begins.
     side : ``Out(1)``
         Of the launch that the loader is at or was last: 0 and 1 in turn, 0 first after a reset.
@@ -127,13 +128,13 @@ class Loader(wiring.Component):
         comes before is carried out.
     wait : ``In(1)``
         An earlier launch is not over: no nest of a launch with the flag ``fence`` is run.
-    record : ``Out(40)``, ``number`` : ``Out(32)``
+    record : ``Out(address_bits)``, ``number`` : ``Out(32)``
         From the launch block: address of the completion record and number of the launch.
     done : ``Out(1)``
         Strobe at the end of the program.
     illegal : ``Out(1)``, ``word_number`` : ``Out(16)``
         The program cannot be carried out because of this word.
-    misaligned : ``Out(1)``, ``program`` : ``Out(40)``
+    misaligned : ``Out(1)``, ``program`` : ``Out(address_bits)``
         Launch block, record or program is not where it can be; the address of the program, if it is known.
     opened : ``Out(1)``
         Strobe: the launch block was read, and ``record`` is an address that a record can have.
@@ -144,7 +145,7 @@ class Loader(wiring.Component):
         self._config = config
         super().__init__(
             {
-                "launch": In(stream.Signature(ADDRESS_BITS)),
+                "launch": In(stream.Signature(config.address_bits)),
                 "cancel": In(1),
                 "halt": In(1),
                 "config_bus": Out(ConfigBus()),
@@ -154,14 +155,14 @@ class Loader(wiring.Component):
                 "run": Out(1),
                 "nests_done": In(1),
                 "wait": In(1),
-                "record": Out(ADDRESS_BITS),
+                "record": Out(config.address_bits),
                 "number": Out(32),
                 "done": Out(1),
                 "nest": Out(NEST_BITS),
                 "illegal": Out(1),
                 "word_number": Out(16),
                 "misaligned": Out(1),
-                "program": Out(ADDRESS_BITS),
+                "program": Out(config.address_bits),
                 "opened": Out(1),
                 "requests": Out(stream.Signature(read_request_layout(config))),
                 "returns": In(ReturnBus(config)),
@@ -173,10 +174,10 @@ class Loader(wiring.Component):
         m.submodules.reader = self._reader = reader = LineReader(self._config)
         m.submodules.check = check = WordCheck(self._config)
         m.submodules.values = self._values = ValueCheck(self._config)
-        m.submodules.arguments = arguments = Memory(shape=ADDRESS_BITS, depth=self._config.arguments, init=[])
+        m.submodules.arguments = arguments = Memory(shape=VALUE_BITS, depth=self._config.arguments, init=[])
         connect(m, flipped(self.returns), reader.returns)
         self._count, self._length, self._started = Signal(16), Signal(16), Signal()
-        self._program, self._judged, self._fence = Signal(ADDRESS_BITS), Signal(), Signal()
+        self._program, self._judged, self._fence = Signal(self._config.address_bits), Signal(), Signal()
         self._word, self._legal, self._in_program = Signal(ProgramWord), Signal(), Signal()
         self._bad_value, self._counted, self._clear = Signal(), Signal(), Signal()
         m.d.comb += [

@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.interfaces import beat_layout, store_address_layout
 from daedal.hw.isa.launch import RECORD_WORDS
 from daedal.hw.isa.program import WORD_BYTES
@@ -18,7 +18,7 @@ class RecordWriter(wiring.Component):
 
     Members
     -------
-    start : ``In(1)``, ``address`` : ``In(40)``
+    start : ``In(1)``, ``address`` : ``In(address_bits)``
     number : ``Out``
         The word wanted now; ``word`` must hold it two cycles later.
     word : ``In(64)``
@@ -32,12 +32,12 @@ class RecordWriter(wiring.Component):
         super().__init__(
             {
                 "start": In(1),
-                "address": In(ADDRESS_BITS),
+                "address": In(config.address_bits),
                 "number": Out(range(RECORD_WORDS + 1)),
                 "word": In(8 * WORD_BYTES),
                 "done": Out(1),
                 "stop": In(1),
-                "store_address": Out(stream.Signature(store_address_layout())),
+                "store_address": Out(stream.Signature(store_address_layout(config))),
                 "store_data": Out(stream.Signature(beat_layout(config))),
             }
         )

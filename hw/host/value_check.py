@@ -63,7 +63,7 @@ class ValueCheck(wiring.Component):
         self._held: list[tuple[Signal, Value]] = []
         rules = (
             (level & (word.field == LevelField.CONTROL), self._control()),
-            (level & (word.field == LevelField.STEP), self.value.any()),
+            (level & (word.field == LevelField.STEP), self.value[: self._config.address_bits].any()),
             (level & (word.field == LevelField.CHECK), self._check()),
             (level & (word.field == LevelField.COUNT), self._count()),
             (level & _slots(word.field, LevelField.LOAD0, LOAD_FIELDS), self._load()),

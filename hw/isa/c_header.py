@@ -19,9 +19,10 @@ from daedal.hw.isa import execute, launch, mapping, program, program_words, regi
 
 _MODULES = (config_module, program_words, program, execute, mapping, registers, launch)
 _KEYWORDS = frozenset({"register", "signed", "unsigned", "operator", "default", "switch", "union", "and", "or", "not"})
-_DERIVED = ("hash", "vl_max", "context_count", "context_beats", "rotating_registers", "rotating_scalars")
+_DERIVED = ("hash", "place_bits", "vl_max", "context_count", "context_beats", "rotating_registers", "rotating_scalars")
 _TABLES = {"memory_bits": mapping.class_table, "granules": mapping.granules}
-"""What every configuration has as many entries of: arrays of the C++ ``Config`` behind its other members."""
+"""Arrays of the C++ ``Config`` behind its other members, as long as the default configuration's, which no other's are
+longer than."""
 
 
 def generate() -> str:
@@ -51,7 +52,10 @@ def config_values(config: Config) -> list[int]:
             values += [int(item) for item in value] + [0] * (MAX_LEVELS - len(value))
         else:
             values.append(int(value))
-    return values + [entry for table in _TABLES.values() for entry in table(config)]
+    for table in _TABLES.values():
+        entries = table(config)
+        values += [*entries, *[0] * (len(table(Config())) - len(entries))]
+    return values
 
 
 def enums(module: ModuleType) -> Iterator[type[enum.Enum]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import chain
 
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.isa.contract_words import Constants, NestWords, nests
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.program import Program
@@ -27,7 +27,6 @@ from daedal.hw.isa.program_words import (
     StepField,
 )
 
-MODULUS = 1 << ADDRESS_BITS
 TOKEN_BITS = 6
 
 Read = Callable[[int, int], bytes]
@@ -50,7 +49,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Scalar:
-    """A scalar for the execute unit, 40 bits."""
+    """A scalar for the execute unit, as wide as a register."""
 
     value: int
 
@@ -161,7 +160,7 @@ class Replaced:
 def run_contract(raw: bytes, config: Config, read: Read, arguments: Sequence[int] = ()) -> list[NestTrace]:
     """The traces of the nests of the program ``raw``, up to and including the first one with a fault."""
     traces = []
-    for words in nests(Program.from_bytes(raw), arguments):
+    for words in nests(Program.from_bytes(raw), arguments, config):
         traces.append(run_nest(words, config, read))
         if traces[-1].fault:
             break
@@ -185,7 +184,7 @@ def run_nest(words: NestWords, config: Config, read: Read) -> NestTrace:
     return trace
 
 
-def signed(value: int, bits: int = ADDRESS_BITS) -> int:
+def signed(value: int, bits: int) -> int:
     """The low ``bits`` of ``value`` as a signed number."""
     value %= 1 << bits
     return value - (1 << bits) if value >> (bits - 1) else value
@@ -193,11 +192,6 @@ def signed(value: int, bits: int = ADDRESS_BITS) -> int:
 
 def _operand(source: int, constant: int, registers: Sequence[int]) -> int:
     return registers[source - 1] if source else constant
-
-
-def _put(registers: list[int], destination: int, value: int) -> None:
-    if destination:
-        registers[destination - 1] = value % MODULUS
 
 
 def _holds(predicate: int, sense: int, registers: Sequence[int]) -> bool:
@@ -216,6 +210,12 @@ class Level:
         self.random = range(len(self.sequential), len(self.sequential) + config.random_loads[level])
         self.alus = range(config.alus[level])
         self.contexts = config.contexts[level]
+        self.bits = config.address_bits
+
+    def put(self, registers: list[int], destination: int, value: int) -> None:
+        """Write the low bits of ``value`` into the register that ``destination`` names, if any."""
+        if destination:
+            registers[destination - 1] = value % (1 << self.bits)
 
     def transform(self, parents: Iterable[Bundle]) -> Iterator[Bundle]:
         """The bundles that this level makes of its parent's."""
@@ -250,8 +250,8 @@ class Level:
 
     def activation(self, parent: Bundle) -> Iterator[Bundle]:
         """The bundles of one activation."""
-        lower = signed(_operand(self.control["lower"], self.words[LevelField.LOWER], parent.registers))
-        upper = signed(_operand(self.control["upper"], self.words[LevelField.UPPER], parent.registers))
+        lower = signed(_operand(self.control["lower"], self.words[LevelField.LOWER], parent.registers), self.bits)
+        upper = signed(_operand(self.control["upper"], self.words[LevelField.UPPER], parent.registers), self.bits)
         if upper < lower:
             yield self._poison(parent, parent.registers, Cause.BOUNDS_ORDER, upper)
             return
@@ -260,7 +260,7 @@ class Level:
         if not values:
             registers = list(parent.registers)
             if self.counting["enable"]:
-                _put(registers, self.counting["destination"], 0)
+                self.put(registers, self.counting["destination"], 0)
             yield replace(
                 parent, registers=tuple(registers), live=False, begin=parent.begin | own, end=parent.end | own
             )
@@ -275,7 +275,7 @@ class Level:
             replaced = () if outside is None else (outside,)
             if self.counting["enable"]:
                 count += _holds(self.counting["predicate"], self.counting["sense"], registers)
-                _put(registers, self.counting["destination"], count)
+                self.put(registers, self.counting["destination"], count)
             yield Bundle(
                 tuple(registers),
                 begin=parent.begin | own if first else frozenset(),
@@ -288,7 +288,7 @@ class Level:
     def iteration(self, i: int, parent: Sequence[int]) -> tuple[list[int], "Replaced | tuple[Cause, int] | None"]:
         """The registers of iteration ``i`` before the count, and what the check found: see ``outside``."""
         registers = list(parent)
-        _put(registers, self.control["induction"], i)
+        self.put(registers, self.control["induction"], i)
         found = self.commit({slot: self.load(slot, i, parent) for slot in self.sequential}, registers, parent)
         for slot in self.random:
             if isinstance(found, tuple):
@@ -307,7 +307,7 @@ class Level:
         index = operands[control["index"] - 1] if control["index"] else i
         base = _operand(control["base"], self.words[LevelField[f"LOAD{slot}_BASE"]], operands)
         size = 1 << control["size"]
-        address = (base + index * size) % MODULUS & -size
+        address = (base + index * size) % (1 << self.bits) & -size
         value = int.from_bytes(self.read(address, size), "little", signed=bool(control["is_signed"]))
         return value % (1 << 64)
 
@@ -321,7 +321,7 @@ class Level:
         for slot, value in values.items():
             control = self.words.members(LevelField[f"LOAD{slot}"])
             if control["enable"]:
-                _put(registers, control["destination"], value)
+                self.put(registers, control["destination"], value)
         return found
 
     def outside(self, values: dict[int, int], parent: Sequence[int]) -> "Replaced | tuple[Cause, int] | None":
@@ -329,7 +329,7 @@ class Level:
         if not self.check["enable"] or self.check["load"] not in values:
             return None
         value = values[self.check["load"]]
-        limit = signed(_operand(self.check["limit"], self.words[LevelField.CHECK_LIMIT], parent))
+        limit = signed(_operand(self.check["limit"], self.words[LevelField.CHECK_LIMIT], parent), self.bits)
         if value < limit:
             return None
         mode = CheckMode(self.check["mode"])
@@ -344,25 +344,25 @@ class Level:
         if op is not AluOp.NONE:
             a = _operand(control["a"], self.words[LevelField[f"ALU{number}_A"]], registers)
             b = _operand(control["b"], self.words[LevelField[f"ALU{number}_B"]], registers)
-            _put(registers, control["destination"], _OPERATIONS[op](a, b))
+            self.put(registers, control["destination"], _OPERATIONS[op](a, b, self.bits))
 
     def _poison(self, parent: Bundle, registers: tuple[int, ...], cause: Cause, value: int) -> Bundle:
         fault = Fault(cause, self.level, value % (1 << 64), registers=registers)
         return replace(parent, registers=registers, live=False, fault=fault)
 
 
-_OPERATIONS: dict[Enum, Callable[[int, int], int]] = {
-    AluOp.ADD: lambda a, b: a + b,
-    AluOp.SUB: lambda a, b: a - b,
-    AluOp.MUL: lambda a, b: (a % (1 << INDEX_BITS)) * (b % (1 << PITCH_BITS)),
-    AluOp.AND: lambda a, b: a & b,
-    AluOp.MIN: lambda a, b: min(signed(a), signed(b)),
-    AluOp.MAX: lambda a, b: max(signed(a), signed(b)),
-    AluOp.EQUAL: lambda a, b: a == b,
-    AluOp.NOT_EQUAL: lambda a, b: a != b,
-    AluOp.LESS: lambda a, b: signed(a) < signed(b),
-    AluOp.SHIFT_LEFT: lambda a, b: a << b % 64,
-    AluOp.SHIFT_RIGHT: lambda a, b: a >> b % 64,
+_OPERATIONS: dict[Enum, Callable[[int, int, int], int]] = {
+    AluOp.ADD: lambda a, b, bits: a + b,
+    AluOp.SUB: lambda a, b, bits: a - b,
+    AluOp.MUL: lambda a, b, bits: (a % (1 << INDEX_BITS)) * (b % (1 << PITCH_BITS)),
+    AluOp.AND: lambda a, b, bits: a & b,
+    AluOp.MIN: lambda a, b, bits: min(signed(a, bits), signed(b, bits)),
+    AluOp.MAX: lambda a, b, bits: max(signed(a, bits), signed(b, bits)),
+    AluOp.EQUAL: lambda a, b, bits: a == b,
+    AluOp.NOT_EQUAL: lambda a, b, bits: a != b,
+    AluOp.LESS: lambda a, b, bits: signed(a, bits) < signed(b, bits),
+    AluOp.SHIFT_LEFT: lambda a, b, bits: a << b % 64,
+    AluOp.SHIFT_RIGHT: lambda a, b, bits: a >> b % 64,
 }
 
 
@@ -397,12 +397,12 @@ def _do_events(words: NestWords, config: Config, bundle: Bundle, trace: NestTrac
 def _do_step(step: Constants, config: Config, bundle: Bundle, level: int, pushes: list[Push]) -> Fault | None:
     control, registers = step.members(StepField.CONTROL), bundle.registers
 
-    def value(name: str, bits: int = ADDRESS_BITS) -> int:
+    def value(name: str, bits: int = config.address_bits) -> int:
         return _operand(control[name], step[StepField[name.upper()]], registers) % (1 << bits)
 
     def row(name: str) -> tuple[int, int]:
         product = value(f"{name}_index", INDEX_BITS) * value(f"{name}_pitch", PITCH_BITS)
-        return (value(f"{name}_base") + product) % MODULUS, value(f"{name}_size", SIZE_BITS)
+        return (value(f"{name}_base") + product) % (1 << config.address_bits), value(f"{name}_size", SIZE_BITS)
 
     if control["scalar_enable"]:
         pushes.append(Scalar(value("scalar")))

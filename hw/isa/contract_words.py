@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from enum import Enum
 
+from daedal.hw.config import Config
 from daedal.hw.isa.program import FIELD_STRUCTS, Program, unpack
 from daedal.hw.isa.program_words import VALUE_BITS, ControlField, EventField, EventKind, LevelField, Unit, event_index
 
@@ -49,8 +50,8 @@ class NestWords:
         return self._of(Unit.EVENT, event_index(level, kind)).members(EventField.CONTROL)
 
 
-def nests(program: Program, arguments: Sequence[int]) -> Iterator[NestWords]:
-    """The words held at each RUN, launch arguments added."""
+def nests(program: Program, arguments: Sequence[int], config: Config) -> Iterator[NestWords]:
+    """The words held at each RUN, launch arguments added; numbers have as many bits as a register."""
     held: Held = {}
     for word in program.body:
         if word.field is ControlField.RUN:
@@ -58,7 +59,8 @@ def nests(program: Program, arguments: Sequence[int]) -> Iterator[NestWords]:
             held = {key: value for key, value in held.items() if not _cleared(key)}
         else:
             value = word.value + (0 if word.argument is None else arguments[word.argument])
-            held[word.unit, word.index, word.field] = value % (1 << VALUE_BITS)
+            number = word.unit in (Unit.LEVEL, Unit.STEP) and word.field not in FIELD_STRUCTS
+            held[word.unit, word.index, word.field] = value % (1 << (config.address_bits if number else VALUE_BITS))
 
 
 def _cleared(key: tuple[Unit, int, Enum]) -> bool:

@@ -1,7 +1,7 @@
 """Where in memory the bytes of an allocation are: its mapping class.
 
-The highest bits of an address are its class, the others a place. What the memory ports see is the place with its bits
-moved inside of a *superblock*, which is a page in each bank:
+The highest three bits of an address are its class, the others a place. What the memory ports see is the place with its
+bits moved inside of a *superblock*, which is a page in each bank:
 
     program    class | superblock |  upper  | bank select | in the granule
     memory           | superblock | bank |      upper     | in the granule
@@ -19,21 +19,10 @@ take all banks in turn.
 from functools import cache
 
 import numpy as np
-from amaranth.lib import data
 from amaranth.utils import exact_log2
 from numpy.typing import NDArray
 
-from daedal.hw.config import MAPPING_BITS, MEMORY_BITS, SMALLEST_GRANULE, Config
-
-
-class Address(data.Struct):
-    """A byte address, as arguments, descriptors, registers and arrays in memory have it."""
-
-    place: MEMORY_BITS
-    """The byte in memory, before it is mapped."""
-    mapping: MAPPING_BITS
-    """The mapping class of what is there."""
-
+from daedal.hw.config import MAPPING_BITS, SMALLEST_GRANULE, Config
 
 CLASSES = 1 << MAPPING_BITS
 """Mapping classes that there are."""
@@ -48,35 +37,35 @@ def granule_bytes(mapping: int, config: Config) -> int:
     return config.page_bytes if mapping == PLAIN else min(config.page_bytes, SMALLEST_GRANULE << (mapping - 1))
 
 
-def class_of(address: int) -> int:
+def class_of(address: int, config: Config) -> int:
     """The mapping class of an address."""
-    return address >> MEMORY_BITS & (CLASSES - 1)
+    return address >> config.place_bits & (CLASSES - 1)
 
 
-def place_of(address: int) -> int:
+def place_of(address: int, config: Config) -> int:
     """An address without its class."""
-    return address & ((1 << MEMORY_BITS) - 1)
+    return address & ((1 << config.place_bits) - 1)
 
 
-def in_class(place: int, mapping: int) -> int:
+def in_class(place: int, mapping: int, config: Config) -> int:
     """The address of class ``mapping`` for this place; ValueError if there is none."""
     _check(mapping)
-    if not 0 <= place < 1 << MEMORY_BITS:
-        raise ValueError(f"place must be from 0 to {(1 << MEMORY_BITS) - 1:#x}, not {place:#x}")
-    return mapping << MEMORY_BITS | place
+    if not 0 <= place < 1 << config.place_bits:
+        raise ValueError(f"place must be from 0 to {(1 << config.place_bits) - 1:#x}, not {place:#x}")
+    return mapping << config.place_bits | place
 
 
 @cache
 def memory_bits(mapping: int, config: Config) -> tuple[int, ...]:
-    """For each of the ``MEMORY_BITS`` bits of a memory address: the bits of the place whose XOR it is, as a mask."""
+    """For each bit of a memory address: the bits of the place whose XOR it is, as a mask."""
     page, banks = exact_log2(config.page_bytes), exact_log2(config.banks)
     granule = exact_log2(granule_bytes(mapping, config))
-    masks = [1 << bit for bit in range(MEMORY_BITS)]
+    masks = [1 << bit for bit in range(config.place_bits)]
     if mapping == PLAIN or not banks:
         return tuple(masks)
     masks[granule:page] = [1 << (bit + banks) for bit in range(granule, page)]
     for bit in range(banks):
-        masks[page + bit] = sum(1 << k for k in range(granule, MEMORY_BITS) if (k - page) % banks == bit)
+        masks[page + bit] = sum(1 << k for k in range(granule, config.place_bits) if (k - page) % banks == bit)
     return tuple(masks)
 
 
@@ -84,12 +73,12 @@ def memory_bits(mapping: int, config: Config) -> tuple[int, ...]:
 def place_bits(mapping: int, config: Config) -> tuple[int, ...]:
     """The inverse of ``memory_bits``: for each bit of a place, the bits of the memory address whose XOR it is."""
     forward = list(memory_bits(mapping, config))
-    inverse = [1 << bit for bit in range(MEMORY_BITS)]
-    for bit in range(MEMORY_BITS):  # Gauss and Jordan over two elements
-        pivot = next(row for row in range(bit, MEMORY_BITS) if forward[row] >> bit & 1)
+    inverse = [1 << bit for bit in range(config.place_bits)]
+    for bit in range(config.place_bits):  # Gauss and Jordan over two elements
+        pivot = next(row for row in range(bit, config.place_bits) if forward[row] >> bit & 1)
         for rows in (forward, inverse):
             rows[bit], rows[pivot] = rows[pivot], rows[bit]
-        for row in range(MEMORY_BITS):
+        for row in range(config.place_bits):
             if row != bit and forward[row] >> bit & 1:
                 forward[row] ^= forward[bit]
                 inverse[row] ^= inverse[bit]
@@ -98,8 +87,8 @@ def place_bits(mapping: int, config: Config) -> tuple[int, ...]:
 
 def memory_address(address: int, config: Config) -> int:
     """The memory address of a program's address."""
-    place, result = place_of(address), 0
-    keeps, moved = moved_bits(class_of(address), config)
+    place, result = place_of(address, config), 0
+    keeps, moved = moved_bits(class_of(address, config), config)
     for bit, mask in moved:
         result |= ((place & mask).bit_count() & 1) << bit
     return place & keeps | result

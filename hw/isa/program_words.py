@@ -3,7 +3,8 @@
 A program is a sequence of 64-bit words (little endian in memory). Each names a *unit*, an *index* within the
 unit, a *field*, and a 40-bit value; the value of a word with ``substitute`` set is the sum (modulo 2**40) of
 ``value`` and launch argument ``argument``. Fields that are packed structures are named in ``FIELD_STRUCTS``;
-all others are plain 40-bit numbers.
+all others are plain numbers: of those of LEVEL and STEP the machine keeps as many of the low bits as a stream
+register has (``Config.address_bits``).
 """
 
 from amaranth.lib import data, enum
@@ -171,7 +172,7 @@ class LoadControl(data.Struct):
     The index of a sequential slot is the induction variable; it reads its base from the *parent's* registers. A random
     slot sees the registers as the induction variable and the slots before it have left them. LOADk_BASE is the
     constant base; LOADk_LIMIT the byte address after the array (reading ahead stops there). ``size`` is the log2 of
-    the element's bytes; the address bits below the element's size are ignored. The register takes the low 40 bits.
+    the element's bytes; the address bits below the element's size are ignored. The register takes the low bits.
     """
 
     enable: 1
@@ -183,7 +184,7 @@ class LoadControl(data.Struct):
 
 
 class AluOp(enum.Enum, shape=4):
-    """Operations on 40-bit registers, modulo 2**40; MIN, MAX, LESS compare as signed, compares give 0 or 1.
+    """Operations on stream registers, modulo their size; MIN, MAX, LESS compare as signed, compares give 0 or 1.
 
     MUL multiplies the low 32 bits of a by the low 24 bits of b, both unsigned. Shifts are by b modulo 64 and
     need a level whose ``shifters`` is set; SHIFT_RIGHT shifts in zeros.
@@ -321,7 +322,7 @@ class StepControl(data.Struct):
     fetch.
 
     Addresses are ``base + index * pitch`` with the low 32 bits of index and the low 24 bits of pitch,
-    unsigned, modulo 2**40. Sizes are bytes (the low 20 bits), a multiple of 4 and not 0. A store address is
+    unsigned, modulo a register's size. Sizes are bytes (the low 20 bits), a multiple of 4 and not 0. A store address is
     a multiple of 4. A fetched row starts at a line or lies within one. ``stream`` marks a store whose data
     come from a row fetch to FetchQueue.STORE instead of from the execute unit.
     """

@@ -7,7 +7,7 @@ from operator import xor
 from amaranth.hdl import Cat, Const, Value
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ADDRESS_BITS, MEMORY_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.isa.mapping import CLASSES, granule_bytes, memory_bits, place_bits
 
 
@@ -35,7 +35,7 @@ def port_of(address: Value, config: Config) -> Value:
 
 def row_of(address: Value, config: Config) -> Value:
     """The DRAM row of a memory address, and in the low bits which of its port's banks (none if each has one)."""
-    return address[exact_log2(config.page_bytes) + exact_log2(config.ports) : MEMORY_BITS]
+    return address[exact_log2(config.page_bytes) + exact_log2(config.ports) : config.place_bits]
 
 
 def burst_mask(mapping: Value, config: Config, most: int) -> Value:
@@ -45,13 +45,13 @@ def burst_mask(mapping: Value, config: Config, most: int) -> Value:
     return Cat(_is_any(mapping, classes) for classes in longer)
 
 
-def line_class(line: Value) -> Value:
-    """The mapping class of a line's number (of ``ADDRESS_BITS`` less those inside of a line)."""
-    return line[-(ADDRESS_BITS - MEMORY_BITS) :]
+def line_class(line: Value, config: Config) -> Value:
+    """The mapping class of a line's number (an address without the bits inside of a line)."""
+    return line[config.place_bits - exact_log2(config.bus_bytes) :]
 
 
 def _mapped(address: Value, config: Config, table: Callable[[int, Config], tuple[int, ...]]) -> Value:
-    place, mapping = address[:MEMORY_BITS], address[MEMORY_BITS:]
+    place, mapping = address[: config.place_bits], address[config.place_bits :]
     masks = [table(c, config) for c in range(CLASSES)]
     bits = [_bit(place, mapping, [masks[c][bit] for c in range(CLASSES)]) for bit in _moved(masks)]
     first = _moved(masks).start
@@ -60,14 +60,14 @@ def _mapped(address: Value, config: Config, table: Callable[[int, Config], tuple
 
 def _moved(masks: list[tuple[int, ...]]) -> range:
     """The bits that are not the same in all classes."""
-    moved = [bit for bit in range(MEMORY_BITS) if any(of[bit] != 1 << bit for of in masks)]
+    moved = [bit for bit in range(len(masks[0])) if any(of[bit] != 1 << bit for of in masks)]
     return range(moved[0], moved[-1] + 1) if moved else range(0)
 
 
 def _bit(place: Value, mapping: Value, masks: list[int]) -> Value:
     """A bit that is the XOR of those in ``masks[class]``; bits that the same classes use go together."""
     users: dict[tuple[int, ...], int] = {}
-    for bit in range(MEMORY_BITS):
+    for bit in range(len(place)):
         classes = tuple(c for c in range(CLASSES) if masks[c] >> bit & 1)
         users[classes] = users.get(classes, 0) | 1 << bit
     return reduce(xor, [_xor(place, mask) & _is_any(mapping, classes) for classes, mask in users.items() if classes])
@@ -76,7 +76,7 @@ def _bit(place: Value, mapping: Value, masks: list[int]) -> Value:
 def _xor(place: Value, mask: int) -> Value:
     if mask & (mask - 1) == 0:
         return place[mask.bit_length() - 1]
-    return (place & Const(mask, MEMORY_BITS)).xor()
+    return (place & Const(mask, len(place))).xor()
 
 
 def _is_any(mapping: Value, classes: Iterable[int]) -> Value:

@@ -10,7 +10,7 @@ from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
+from daedal.hw.config import MAX_BURST, Config
 from daedal.hw.isa.registers import REGISTER_ADDRESS_BITS
 
 BOUNDARY = 4096
@@ -62,7 +62,7 @@ class ReadMaster(Described):
         super().__init__(
             {
                 "arid": (Out(1), "identifier, always 0"),
-                "araddr": (Out(ADDRESS_BITS), "byte address of the burst, a multiple of the line"),
+                "araddr": (Out(config.address_bits), "byte address of the burst, a multiple of the line"),
                 "arlen": (Out(8), f"beats of the burst less 1, at most {MAX_BURST - 1}"),
                 "arsize": (Out(3), "log2 of the bytes of a beat, constant"),
                 "arburst": (Out(2), "kind of burst, always INCR"),
@@ -85,7 +85,7 @@ class WriteMaster(Described):
         super().__init__(
             {
                 "awid": (Out(1), "identifier, always 0"),
-                "awaddr": (Out(ADDRESS_BITS), "byte address of the burst, a multiple of the line"),
+                "awaddr": (Out(config.address_bits), "byte address of the burst, a multiple of the line"),
                 "awlen": (Out(8), f"beats of the burst less 1, at most {MAX_BURST - 1}"),
                 "awsize": (Out(3), "log2 of the bytes of a beat, constant"),
                 "awburst": (Out(2), "kind of burst, always INCR"),

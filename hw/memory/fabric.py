@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
 from daedal.hw.memory.address_map import memory_value, port_of, program_value
 from daedal.hw.memory.axi import ReadMaster, is_error
@@ -36,7 +36,7 @@ class ReadFabric(wiring.Component):
         For each side: nothing of that launch is queued, in flight or about to be returned.
     older : ``In(1)``
         The side of the launch that is over first.
-    error, error_side : ``Out(1)``, error_address : ``Out(ADDRESS_BITS)``
+    error, error_side : ``Out(1)``, error_address : ``Out(address_bits)``
         An error response has come since reset, the first one to the burst at this address, of the launch of that side;
         one of the older launch takes the place of one of the younger.
     beat : ``Out(1)``
@@ -54,7 +54,7 @@ class ReadFabric(wiring.Component):
                 "older": In(1),
                 "error": Out(1),
                 "error_side": Out(1),
-                "error_address": Out(ADDRESS_BITS),
+                "error_address": Out(config.address_bits),
                 "beat": Out(1),
             }
         )
@@ -83,7 +83,7 @@ class ReadFabric(wiring.Component):
         self._account(m, align.burst_end)
         side = align.i.tag.side
         news = ~self.error | ((side == self.older) & (self.error_side != self.older))
-        failed = Signal(ADDRESS_BITS)
+        failed = Signal(config.address_bits)
         m.d.comb += self.error_address.eq(program_value(failed, config))
         with m.If(align.valid & is_error(align.i.response) & news):
             m.d.sync += [self.error.eq(1), self.error_side.eq(side), failed.eq(align.i.address)]
@@ -120,7 +120,7 @@ class _Steer(wiring.Component):
         for number, output in enumerate(outputs):
             m.d.comb += [output.payload.eq(request), output.valid.eq(chosen[number]), ready[number].eq(output.ready)]
         with m.If(self.i.ready):
-            address = Signal(ADDRESS_BITS)
+            address = Signal(self._config.address_bits)
             port = port_of(address, self._config)
             m.d.comb += address.eq(memory_value(self.i.payload.address, self._config))
             m.d.sync += [request.eq(self.i.payload), request.address.eq(address)]

@@ -4,7 +4,7 @@ from amaranth.hdl import Elaboratable, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.config import ADDRESS_BITS, MAX_BURST, MEMORY_BITS, Config
+from daedal.hw.config import MAX_BURST, Config
 from daedal.hw.interfaces import read_request_layout, tag_layout
 from daedal.hw.memory.axi import Burst, ReadMaster, beat_size
 from daedal.hw.memory.request_queue import RequestQueue
@@ -13,7 +13,7 @@ from daedal.hw.queues.queue import Queue
 
 def burst_layout(config: Config) -> data.StructLayout:
     """What is remembered of a burst in flight: its address and tag."""
-    return data.StructLayout({"address": ADDRESS_BITS, "tag": tag_layout(config)})
+    return data.StructLayout({"address": config.address_bits, "tag": tag_layout(config)})
 
 
 def port_beat_layout(config: Config) -> data.StructLayout:
@@ -24,7 +24,7 @@ def port_beat_layout(config: Config) -> data.StructLayout:
             "response": 2,
             "last": 1,
             "number": range(MAX_BURST),
-            "address": ADDRESS_BITS,
+            "address": config.address_bits,
             "tag": tag_layout(config),
         }
     )
@@ -71,7 +71,7 @@ class ReadPort(wiring.Component):
         m.d.sync += asked.eq(bus.arvalid & ~bus.arready)
         m.d.comb += [
             go.eq(flying.i.ready & (~self.hold | asked)),
-            bus.araddr.eq(request.address[:MEMORY_BITS]),
+            bus.araddr.eq(request.address[: config.place_bits]),
             bus.arlen.eq(request.beats - 1),
             bus.arsize.eq(beat_size(config)),
             bus.arburst.eq(Burst.INCR),

@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ADDRESS_BITS, ELEMENT_BYTES, Config
+from daedal.hw.config import ELEMENT_BYTES, Config
 from daedal.hw.interfaces import beat_stream, store_address_layout
 from daedal.hw.isa.program_words import SIZE_BITS
 from daedal.hw.memory.store_layouts import line_bits, piece_layout
@@ -19,7 +19,7 @@ class RowReader(wiring.Component):
 
     Members
     -------
-    addresses : ``In(stream.Signature(store_address_layout()))``
+    addresses : ``In(stream.Signature(store_address_layout(config)))``
         Where rows go.
     data, stream_data : ``In(beat_stream(config))``
         Rows from the execute unit and from the store stream.
@@ -38,7 +38,7 @@ class RowReader(wiring.Component):
     def __init__(self, config: Config) -> None:
         super().__init__(
             {
-                "addresses": In(stream.Signature(store_address_layout())),
+                "addresses": In(stream.Signature(store_address_layout(config))),
                 "data": In(beat_stream(config)),
                 "stream_data": In(beat_stream(config)),
                 "go": In(1),
@@ -48,7 +48,7 @@ class RowReader(wiring.Component):
                 "misframed": Out(1),
                 "misframed_stream": Out(1),
                 "misframed_elements": Out(SIZE_BITS),
-                "misframed_address": Out(ADDRESS_BITS),
+                "misframed_address": Out(config.address_bits),
             }
         )
         self._config = config
@@ -105,7 +105,7 @@ class _Row(wiring.Component):
         super().__init__(
             {
                 "load": In(1),
-                "address": In(store_address_layout()),
+                "address": In(store_address_layout(config)),
                 "step": In(1),
                 "active": Out(1),
                 "stream": Out(1),

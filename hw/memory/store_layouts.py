@@ -3,12 +3,12 @@
 from amaranth.lib import data
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
+from daedal.hw.config import MAX_BURST, Config
 
 
 def line_bits(config: Config) -> int:
     """Bits of a line's number, which is its address over ``bus_bytes``."""
-    return ADDRESS_BITS - exact_log2(config.bus_bytes)
+    return config.address_bits - exact_log2(config.bus_bytes)
 
 
 def piece_layout(config: Config) -> data.StructLayout:

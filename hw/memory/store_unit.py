@@ -27,7 +27,7 @@ class StoreUnit(wiring.Component):
 
     Members
     -------
-    addresses : ``In(stream.Signature(store_address_layout()))``
+    addresses : ``In(stream.Signature(store_address_layout(config)))``
         Where rows go; address and size are multiples of 4, the size is not 0.
     data, stream_data : ``In(beat_stream(config))``
         Rows from the execute unit, and from the store stream for addresses with ``stream``.
@@ -60,7 +60,7 @@ class StoreUnit(wiring.Component):
     def __init__(self, config: Config) -> None:
         super().__init__(
             {
-                "addresses": In(stream.Signature(store_address_layout())),
+                "addresses": In(stream.Signature(store_address_layout(config))),
                 "data": In(beat_stream(config)),
                 "stream_data": In(beat_stream(config)),
                 "write": Out(WriteMaster(config)),

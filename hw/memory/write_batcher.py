@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.memory.axi import BOUNDARY, WriteMaster
 from daedal.hw.memory.store_layouts import burst_layout, line_layout
 from daedal.hw.memory.write_port import WritePort
@@ -70,7 +70,7 @@ class WriteBatcher(wiring.Component):
                 "acknowledged": Out(1),
                 "written": Out(1),
                 "error": Out(1),
-                "error_address": Out(ADDRESS_BITS),
+                "error_address": Out(config.address_bits),
             }
         )
         self._config = config

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ADDRESS_BITS, ELEMENT_BYTES, MAX_BURST, MEMORY_BITS, Config
+from daedal.hw.config import ELEMENT_BYTES, MAX_BURST, Config
 from daedal.hw.memory.axi import Burst, WriteMaster, beat_size, is_error
 from daedal.hw.memory.store_layouts import burst_layout
 from daedal.hw.queues.queue import Queue
@@ -32,7 +32,7 @@ class WritePort(wiring.Component):
         A burst has been acknowledged in this cycle.
     written : ``Out(1)``
         A line has been written in this cycle.
-    error : ``Out(1)``, error_address : ``Out(ADDRESS_BITS)``
+    error : ``Out(1)``, error_address : ``Out(address_bits)``
         In this cycle the burst at this address has been acknowledged with an error.
     """
 
@@ -47,17 +47,17 @@ class WritePort(wiring.Component):
                 "acknowledged": Out(1),
                 "written": Out(1),
                 "error": Out(1),
-                "error_address": Out(ADDRESS_BITS),
+                "error_address": Out(config.address_bits),
             }
         )
         self._config = config
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.flying = flying = Queue(ADDRESS_BITS, depth=OUTSTANDING)
+        m.submodules.flying = flying = Queue(self._config.address_bits, depth=OUTSTANDING)
         m.submodules.lengths = lengths = Queue(range(MAX_BURST), depth=4)
         write, burst, start = self.write, self.bursts.payload, Signal()
-        address = Signal(ADDRESS_BITS)
+        address = Signal(self._config.address_bits)
         m.d.comb += [
             address.eq(burst.line << exact_log2(self._config.bus_bytes)),
             self.bursts.ready.eq((~write.awvalid | write.awready) & flying.i.ready & lengths.i.ready),
@@ -70,7 +70,11 @@ class WritePort(wiring.Component):
             write.awburst.eq(Burst.INCR),
         ]
         with m.If(start):
-            m.d.sync += [write.awvalid.eq(1), write.awaddr.eq(address[:MEMORY_BITS]), write.awlen.eq(burst.beats - 1)]
+            m.d.sync += [
+                write.awvalid.eq(1),
+                write.awaddr.eq(address[: self._config.place_bits]),
+                write.awlen.eq(burst.beats - 1),
+            ]
         with m.Elif(write.awready):
             m.d.sync += write.awvalid.eq(0)
         self._lines(m, lengths)

@@ -128,7 +128,7 @@ class KernelExecutable:
         for name, given in signature.by_name(arguments, self._function.name).items():
             argument = signature.arguments[name]
             if argument.shape is None:
-                scalars[argument.name] = _scalar(argument, given)
+                scalars[argument.name] = _scalar(argument, given, self._device.config.address_bits)
             else:
                 _check_array(argument, given)
                 arrays[argument.name] = given
@@ -173,6 +173,7 @@ class KernelExecutable:
     def _check_bounds(self, bounds: Bounds, arrays: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
         checks = self.bounds != "none"
         self._check_integers(bounds, bounds.needs, arrays, sizes)
+        self._check_ends(bounds.loaded_ends(machine_checks=checks), arrays)
         fault = bounds.first_fault(sizes, machine_checks=checks)
         if fault is not None:
             access = fault.access
@@ -206,6 +207,20 @@ class KernelExecutable:
                 raise IndexOutOfRange(
                     f"{self._function.name}: {text(element)} has nothing to take instead of an index that is out of "
                     "range: the array has no rows"
+                )
+
+    def _check_ends(self, lines: Mapping[str, int], arrays: Mapping[str, Any]) -> None:
+        """Check that the machine can count to what is loaded where these arrays say where loops start and end."""
+        bits = self._device.config.address_bits
+        for name, line in lines.items():
+            array = _array(arrays[name])
+            if array.dtype.itemsize * 8 <= bits or not array.size:
+                continue
+            value = max(_span(array), key=abs)
+            if value >= (1 << (bits - 1)) - 1 or value < -(1 << (bits - 1)):
+                raise UnsupportedOperation(
+                    f"{self._function.source.place(line)}: {name} says where a loop starts or ends, but has {value}: "
+                    f"integers of the machine have {bits} bits"
                 )
 
     def _check_integers(
@@ -357,7 +372,7 @@ def _check_output(name: str, given: Any) -> None:
         extent += stride * (size - 1)
 
 
-def _scalar(argument: Argument, given: Any) -> int:
+def _scalar(argument: Argument, given: Any, address_bits: int) -> int:
     """A single number as a launch argument: integers as they are, f32 as their bits."""
     if isinstance(given, Tensor | np.ndarray) and given.ndim == 0:
         given = given.item()
@@ -366,7 +381,7 @@ def _scalar(argument: Argument, given: Any) -> int:
         with np.errstate(over="ignore"), suppress(OverflowError):
             (bits,) = struct.unpack("<I", np.float32(given).tobytes())
             return int(bits)
-    limit = 1 << 39 if argument.element == "i64" else 1 << 31
+    limit = 1 << (address_bits - 1) if argument.element == "i64" else 1 << 31
     if is_number and isinstance(given, int | np.integer) and -limit <= given < limit:
         return int(given)
     raise UnsupportedOperation(f"argument {argument.name!r} must be a single {argument.text}, not {given!r}")

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from daedal.errors import OutOfDeviceMemory
+from daedal.hw.config import Config
 from daedal.hw.isa.mapping import PLAIN, in_class, place_of
 
 BUFFER_ALIGNMENT = 64
@@ -19,14 +20,14 @@ class Allocator:
     ----------
     start, end
         The range to manage, bytes. Address 0 should lie outside, so that a forgotten address is never valid.
-    superblock
-        Bytes inside of which mapping classes move addresses: what has a class other than PLAIN gets whole ones.
+    config
+        The machine: what has a mapping class other than PLAIN gets whole superblocks of it.
     """
 
-    def __init__(self, start: int, end: int, superblock: int = 1) -> None:
+    def __init__(self, start: int, end: int, config: Config) -> None:
         if not 0 <= start <= end:
             raise ValueError(f"start must be from 0 to end = {end!r}, not {start!r}")
-        self._superblock = superblock
+        self._config, self._superblock = config, config.superblock_bytes
         self._free: list[tuple[int, int]] = [(start, end)] if start < end else []
         self._held: dict[int, int] = {}
         self.reclaim: Callable[[], bool] = lambda: False
@@ -64,7 +65,7 @@ class Allocator:
         for position, (start, end) in enumerate(self._free):
             place = -(-start // alignment) * alignment
             if place + room <= end:
-                address = in_class(place, mapping)
+                address = in_class(place, mapping, self._config)
                 rest = [(start, place), (place + room, end)]
                 self._free[position : position + 1] = [(low, high) for low, high in rest if low < high]
                 self._held[address] = room
@@ -81,7 +82,7 @@ class Allocator:
         size = self._held.pop(address, None)
         if size is None:
             raise ValueError(f"address must be one that was allocated, not {address:#x}")
-        place = place_of(address)
+        place = place_of(address, self._config)
         merged: list[tuple[int, int]] = []
         for start, end in sorted([*self._free, (place, place + size)]):
             if merged and merged[-1][1] == start:

@@ -14,7 +14,7 @@ from daedal.driver.registers import Registers
 from daedal.driver.tables import Table, TableStore
 from daedal.driver.target import Target, open_target
 from daedal.errors import ConfigMismatch, DeviceClosed
-from daedal.hw.config import MEMORY_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.isa.launch import LAUNCH_ALIGNMENT
 from daedal.hw.isa.program import Program
 
@@ -40,7 +40,7 @@ class Device:
         registers.reset()
         superblock = config.superblock_bytes
         self._memory = DeviceMemory(target, config)
-        self._allocator = Allocator(FIRST_ADDRESS, target.memory_bytes // superblock * superblock, superblock)
+        self._allocator = Allocator(FIRST_ADDRESS, target.memory_bytes // superblock * superblock, config)
         self._launcher = Launcher(target, registers, self._allocator, config)
         self._tables = TableStore(config, self._allocator, self._write_table)
         self._allocator.reclaim = self._drop_dead_tables
@@ -85,7 +85,7 @@ class Device:
             raise ValueError(f"config must be a Config or the name of one, not {config!r}")
         if not isinstance(memory, str):
             raise ValueError(f"memory must be a memory model as text, such as 'ideal', not {memory!r}")
-        least, most = max(1 << 16, 2 * shape.superblock_bytes), 1 << MEMORY_BITS
+        least, most = max(1 << 16, 2 * shape.superblock_bytes), 1 << shape.place_bits
         if not least <= memory_bytes <= most:
             raise ValueError(f"memory_bytes must be from {least} to {most}, not {memory_bytes!r}")
         opened = open_target(target, shape, memory=memory, memory_bytes=memory_bytes, wave=wave, board=board)

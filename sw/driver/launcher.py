@@ -15,7 +15,7 @@ from daedal.driver.record import RECORD_BYTES, Record, fault_exception
 from daedal.driver.registers import Registers
 from daedal.driver.target import Counting, Target
 from daedal.errors import DaedalError, DeviceClosed, DeviceHang, LaunchCancelled
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.isa.launch import (
     LAUNCH_ALIGNMENT,
     Counter,
@@ -25,6 +25,7 @@ from daedal.hw.isa.launch import (
     launch_block_words,
 )
 from daedal.hw.isa.program import pack
+from daedal.hw.isa.program_words import VALUE_BITS
 from daedal.hw.isa.registers import Register
 
 P = ParamSpec("P")
@@ -38,7 +39,7 @@ _PROGRAM, _RECORD, _LAUNCH, _FLAGS, _ARGUMENTS = (
     for word in (LaunchWord.PROGRAM, LaunchWord.RECORD, LaunchWord.LAUNCH, LaunchWord.FLAGS, LaunchWord.ARGUMENTS)
 )
 _FLAG_WORDS = tuple(pack(LaunchFlags, {"fence": fence}) for fence in (False, True))
-_LEAST, _MOST = -(1 << (ADDRESS_BITS - 1)), (1 << ADDRESS_BITS) - 1
+_LEAST, _MOST = -(1 << (VALUE_BITS - 1)), (1 << VALUE_BITS) - 1
 """Looked up once, for a block is written in every launch."""
 
 POLL_SECONDS = 0.003
@@ -72,15 +73,15 @@ def launch_block(
     Raises ValueError if there are too many arguments or something does not fit, TypeError for what is no integer.
     """
     try:
-        if not 0 <= operator.index(program) <= _MOST:
-            raise ValueError(f"the program's address must fit {ADDRESS_BITS} bits, not {program!r}")
+        if not 0 <= operator.index(program) < 1 << config.address_bits:
+            raise ValueError(f"the program's address must fit {config.address_bits} bits, not {program!r}")
         if len(arguments) > config.arguments:
             raise ValueError(f"a launch must have at most {config.arguments} arguments, not {len(arguments)}")
         words = [0] * launch_block_words(config.arguments)
         words[_PROGRAM], words[_RECORD], words[_LAUNCH], words[_FLAGS] = program, record, launch, _FLAG_WORDS[fence]
         for position, value in enumerate(arguments):
             if not _LEAST <= value <= _MOST:
-                raise ValueError(f"argument {position} must fit {ADDRESS_BITS} bits, not {value!r}")
+                raise ValueError(f"argument {position} must fit {VALUE_BITS} bits, not {value!r}")
             words[_ARGUMENTS + position] = value & _MOST
         return struct.pack(f"<{len(words)}Q", *words)
     except (TypeError, struct.error):

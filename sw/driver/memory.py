@@ -34,7 +34,7 @@ class DeviceMemory:
 
     def write(self, address: int, data: bytes | memoryview) -> None:
         """Write a contiguous buffer's bytes from this address on."""
-        if class_of(address) == PLAIN:
+        if class_of(address, self._config) == PLAIN:
             self._target.mem_write(address, data)
             return
         raw = np.frombuffer(data, np.uint8)
@@ -43,18 +43,18 @@ class DeviceMemory:
             if size % self._config.superblock_bytes == 0:
                 moved = np.empty(size, np.uint8)
                 self._granules(moved, address)[self._order(first, size)] = self._granules(part, address)
-                self._target.mem_write(place_of(first), moved.data)
+                self._target.mem_write(place_of(first, self._config), moved.data)
             else:
                 self._target.mem_write(memory_address(first, self._config), part.tobytes())
 
     def read(self, address: int, size: int) -> bytes:
         """``size`` bytes from this address on."""
-        if class_of(address) == PLAIN:
+        if class_of(address, self._config) == PLAIN:
             return self._target.mem_read(address, size)
         result = np.empty(size, np.uint8)
         for first, offset, part in self._parts(address, size):
             if part % self._config.superblock_bytes == 0:
-                raw = np.frombuffer(self._target.mem_read(place_of(first), part), np.uint8)
+                raw = np.frombuffer(self._target.mem_read(place_of(first, self._config), part), np.uint8)
                 self._granules(result[offset : offset + part], address)[:] = self._granules(raw, address)[
                     self._order(first, part)
                 ]
@@ -65,7 +65,8 @@ class DeviceMemory:
 
     def _parts(self, address: int, size: int) -> Iterator[tuple[int, int, int]]:
         """Address, offset and bytes of parts: whole superblocks together, and at the ends what one granule has."""
-        superblock, granule = self._config.superblock_bytes, granule_bytes(class_of(address), self._config)
+        config = self._config
+        superblock, granule = config.superblock_bytes, granule_bytes(class_of(address, config), config)
         most = max(1, MOST_BYTES // superblock) * superblock
         offset = 0
         while offset < size:
@@ -81,7 +82,7 @@ class DeviceMemory:
         """For each granule of whole superblocks, in the program's order: which one it is in memory."""
         if (address, size) in self._orders:
             return self._orders[address, size]
-        mapping, first = class_of(address), place_of(address)
+        mapping, first = class_of(address, self._config), place_of(address, self._config)
         granule = granule_bytes(mapping, self._config)
         places = np.arange(first, first + size, granule, dtype=np.uint64)
         order = (memory_addresses(places, mapping, self._config) - np.uint64(first)) // np.uint64(granule)
@@ -93,4 +94,4 @@ class DeviceMemory:
 
     def _granules(self, raw: NDArray[np.uint8], address: int) -> NDArray[np.void]:
         """Bytes as granules of the address's mapping class."""
-        return raw.view(np.dtype((np.void, granule_bytes(class_of(address), self._config))))
+        return raw.view(np.dtype((np.void, granule_bytes(class_of(address, self._config), self._config))))

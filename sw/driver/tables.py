@@ -29,11 +29,6 @@ class Table:
     pitch: int
     dtype: str
 
-    @property
-    def mapping(self) -> int:
-        """The mapping class, which is part of the address."""
-        return class_of(self.address)
-
 
 @dataclass(frozen=True)
 class _Origin:
@@ -93,7 +88,7 @@ class TableStore(Mapping[str, Table]):
         state = _state(source)
         held = next((key for key, origin in self._origins.items() if origin.is_of(source)), None)
         same = held is not None and self._origins[held].state == state
-        if held is not None and same and mapping in (None, self._tables[held].mapping):
+        if held is not None and same and mapping in (None, self._mapping(self._tables[held])):
             return self._tables[held]
         array = _array(source)
         key = held or self._free_name(name)
@@ -114,6 +109,9 @@ class TableStore(Mapping[str, Table]):
         self._allocator.free(self._tables.pop(name).address)
         del self._origins[name]
 
+    def _mapping(self, table: Table) -> int:
+        return class_of(table.address, self._config)
+
     def _free_name(self, name: str) -> str:
         key, number = name, 1
         while key in self._origins and self._origins[key].alive:
@@ -125,7 +123,7 @@ class TableStore(Mapping[str, Table]):
         rows, dim = array.shape
         pitch = row_pitch(dim * array.itemsize, self._config)
         present = self._tables.get(name)
-        keeps = present is not None and mapping in (None, present.mapping)
+        keeps = present is not None and mapping in (None, self._mapping(present))
         if present is None or not keeps or (present.rows, present.pitch) != (rows, pitch):
             if present is not None:
                 self.drop(name)

@@ -10,7 +10,7 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.line_fetcher import LineFetcher
 from daedal.hw.access_unit.row_fetch import RowSplit
-from daedal.hw.config import MAX_BURST, MEMORY_BITS, Config
+from daedal.hw.config import MAX_BURST, Config
 from daedal.hw.host.control_port import ControlPort
 from daedal.hw.host.line_reader import LineReader
 from daedal.hw.isa.mapping import CLASSES, granule_bytes
@@ -39,7 +39,7 @@ def legal_burst(line: Value, beats: Value, *, block: int = BOUNDARY) -> Value:
 
 def inside_granule(line: Value, beats: Value) -> Value:
     """A legal burst that stays in a granule of its address's mapping class."""
-    mapping = line[MEMORY_BITS - LINE_BITS :]
+    mapping = line[CONFIG.place_bits - LINE_BITS :]
     legal = [legal_burst(line, beats, block=granule_bytes(c, CONFIG)) for c in range(CLASSES)]
     return Cat(*legal).bit_select(mapping, 1)
 

@@ -11,7 +11,7 @@ SMALL = Config(
     vector_registers=3, register_beats=128, vector_beats=32, reorder_beats=40, token_depth=3, scalar_depth=5,
     store_address_depth=2, store_beats=260, lookahead_lines=8, lookahead_burst=2, random_outstanding=3, scalars=3,
     kept_beats=5, port_requests=5, row_groups=2, context_ahead=4, port_outstanding=3, banks=4, page_bytes=128,
-    write_burst=3, write_batch=5, watchdog=2048,
+    write_burst=3, write_batch=5, watchdog=2048, address_bits=32,
 )  # fmt: skip
 """Little of everything, half a line of lanes; rows can be longer than the vector queues, and hangs are noticed soon."""
 
@@ -32,6 +32,7 @@ LEAST = Config(
     lengths=1, vector_registers=2, register_beats=4, vector_beats=32, reorder_beats=32, token_depth=2, scalar_depth=2,
     store_address_depth=2, store_beats=8, lookahead_lines=2, lookahead_burst=1, random_outstanding=2, port_requests=2,
     port_outstanding=2, banks=1, page_bytes=64, write_burst=1, write_batch=1, watchdog=256,
+    address_bits=35,
 )  # fmt: skip
 
 KNOWN = RTL | {config.name: config for config in (WIDE, LEAST)}
@@ -54,7 +55,7 @@ def random_config(rng: np.random.Generator) -> Config:
     shared = register_beats * lanes // (1 if interleaves is None else contexts)
     return Config(
         name="random", bus_bytes=max(8, min(64, 4 * lanes << below(0, 2))), lanes=lanes, levels=levels,
-        registers=below(3, 7),
+        registers=below(3, 7), address_bits=below(32, 40),
         sequential_loads=sequential, random_loads=tuple(below(0, 4 - n) for n in sequential),
         alus=tuple(below(0, 4) for _ in range(levels)), shifters=tuple(bool(below(0, 1)) for _ in range(levels)),
         contexts=tuple(contexts if level == interleaves else 0 for level in range(levels)), arguments=below(16, 32),

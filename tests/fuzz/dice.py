@@ -7,11 +7,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.isa.program import Word
+from daedal.hw.isa.program_words import VALUE_BITS
+from tests.fuzz.ranges import Integers
 
 T = TypeVar("T")
-MODULUS = 1 << ADDRESS_BITS
+MODULUS = 1 << VALUE_BITS
 
 
 @dataclass
@@ -27,6 +29,7 @@ class Dice:
     """Sizes of the rows of this program, bytes."""
 
     def __post_init__(self) -> None:
+        self.integers = Integers(self.config.address_bits)
         if not self.arguments:
             self.arguments = [self.below(MODULUS) for _ in range(self.config.arguments)]
 

@@ -7,10 +7,10 @@ the execute unit never waits for something that comes later. What is pushed befo
 from dataclasses import dataclass, field
 from typing import Any
 
-from daedal.hw.config import ADDRESS_BITS, ELEMENT_BYTES, Config
+from daedal.hw.config import ELEMENT_BYTES, Config
 from daedal.hw.isa.mapping import CLASSES, PLAIN, in_class
 from daedal.hw.isa.program import Word
-from daedal.hw.isa.program_words import INDEX_BITS, PITCH_BITS, FetchQueue, StepField
+from daedal.hw.isa.program_words import INDEX_BITS, PITCH_BITS, VALUE_BITS, FetchQueue, StepField
 from tests.fuzz.callbacks import Callback, row_beats, row_bytes
 from tests.fuzz.dice import Dice
 from tests.fuzz.image import OUT, OUT_END, TABLE, TABLE_END
@@ -97,7 +97,7 @@ class GroupMaker:
         if push.kind == SCALAR:
             source = dice.register() if dice.chance(0.7) else 0
             step.members |= {"scalar_enable": 1, "scalar": source}
-            step.constants[StepField.SCALAR] = dice.pick([dice.below(1 << ADDRESS_BITS), dice.below(9), 0x3F800000])
+            step.constants[StepField.SCALAR] = dice.pick([dice.below(1 << VALUE_BITS), dice.below(9), 0x3F800000])
         elif push.kind == TOKEN and push.token:
             tokens = push.token.tokens
             registers = self.known.within(tokens[0], tokens[-1])
@@ -133,9 +133,9 @@ class GroupMaker:
         sources["index"] = dice.pick(listed) if listed and dice.chance(0.8) else 0
         if sources["index"]:
             known = self.known.of(sources["index"])
-            first, last, index = known.low, known.high, dice.below(1 << ADDRESS_BITS)
+            first, last, index = known.low, known.high, dice.below(1 << VALUE_BITS)
         else:
-            index = dice.pick([dice.below(8), dice.below(1 << INDEX_BITS), dice.below(1 << ADDRESS_BITS)])
+            index = dice.pick([dice.below(8), dice.below(1 << INDEX_BITS), dice.below(1 << VALUE_BITS)])
             first = last = index % (1 << INDEX_BITS)
         most = room if last == first else room // (last - first)
         pitch = align * dice.between(0, min(most, (1 << PITCH_BITS) // align - 1))
@@ -146,13 +146,13 @@ class GroupMaker:
             pitch = self.known.of(sources["pitch"]).low
         spread = pitch * (last - first)
         free = (high - low - size - offset - spread) // align
-        base = in_class(0, mapping) + low + offset + align * dice.between(0, free) - first * pitch
+        base = in_class(0, mapping, dice.config) + low + offset + align * dice.between(0, free) - first * pitch
         base_registers = [
             r for r in self.known.within(low + offset - first * pitch, high - size - spread - first * pitch)
             if (self.known.of(r).align >= align and not offset)
         ]  # fmt: skip
         if base_registers and dice.chance(0.6):
-            sources["base"], base = dice.pick(base_registers), dice.below(1 << ADDRESS_BITS)
+            sources["base"], base = dice.pick(base_registers), dice.below(1 << VALUE_BITS)
         sizes = self.known.within(size, size)
         if sizes and dice.chance(0.5):
             sources["size"] = dice.pick(sizes)

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from daedal.hw.config import ADDRESS_BITS
 from daedal.hw.isa.mapping import CLASSES, in_class
 from daedal.hw.isa.program import Word
-from daedal.hw.isa.program_words import AluOp, CheckKind, CheckMode, LevelField
+from daedal.hw.isa.program_words import VALUE_BITS, AluOp, CheckKind, CheckMode, LevelField
 from tests.fuzz.dice import Dice
 from tests.fuzz.image import ALIGNS, ARRAYS, FIRST, MEMORY_BYTES, OFFSET_STEP, OUT, SIZES, TABLE, Array
-from tests.fuzz.ranges import ANY, HIGHEST, LOWEST, Range, result
+from tests.fuzz.ranges import Range
 
 ALIGNED = tuple(ALIGNS)
 LOADED = ("small", "offset", "index", "any", *ALIGNED)
@@ -53,13 +52,13 @@ class Known:
 class Bounds:
     """The bounds of a level: operands, the range of the induction variable, and how many iterations there may be."""
 
-    lower: int = 0
-    upper: int = 0
-    lower_value: int = 0
-    upper_value: int = 0
-    least: int = 0
-    most: int = 0
-    induction: Range = ANY
+    lower: int
+    upper: int
+    lower_value: int
+    upper_value: int
+    least: int
+    most: int
+    induction: Range
 
 
 @dataclass
@@ -84,8 +83,9 @@ class LevelMaker:
         self.words: list[Word] = []
         self.known = parent.copy()
         self.destinations: dict[int, int] = {}
+        self.lowest, self.highest = dice.integers.lowest, dice.integers.highest
         self.interleave = dice.interleave and self.config.contexts[level] > 0 and dice.chance(0.8)
-        self.step = 1 if self.interleave else dice.pick([1, 1, 1, 2, 3, HIGHEST])
+        self.step = 1 if self.interleave else dice.pick([1, 1, 1, 2, 3, self.highest])
 
     def destination(self) -> int:
         """A register for a result; seldom one of an ordered pair."""
@@ -96,7 +96,7 @@ class LevelMaker:
         dice, level = self.dice, self.level
         bounds = self.bounds()
         induction = self.destination() if dice.chance(0.85) else 0
-        step = dice.pick([1, 2, 3, HIGHEST]) if self.interleave else self.step  # which does not count
+        step = dice.pick([1, 2, 3, self.highest]) if self.interleave else self.step  # which does not count
         self.words.append(
             dice.packed(LevelField.CONTROL, level, enable=1, induction=induction, lower=bounds.lower,
                         upper=bounds.upper, interleave=self.interleave)
@@ -125,11 +125,11 @@ class LevelMaker:
     def constant_bounds(self) -> Bounds:
         dice = self.dice
         trips = 0 if dice.chance(0.08) else dice.between(1, self.trips)
-        low = dice.pick([0, 0, 0, 1, -2, dice.between(-9, 9), dice.between(LOWEST, HIGHEST - 1024)])
+        low = dice.pick([0, 0, 0, 1, -2, dice.between(-9, 9), dice.between(self.lowest, self.highest - 1024)])
         step = self.step = self.step if (trips - 1) * self.step + 1 < 1024 or trips <= 1 else 1
         last = low + max(trips - 1, 0) * step
-        upper = last + 1 + dice.below(min(step, 1 + HIGHEST - last - 1) if trips else 1) if trips else low
-        if trips and upper > HIGHEST:
+        upper = last + 1 + dice.below(min(step, 1 + self.highest - last - 1) if trips else 1) if trips else low
+        if trips and upper > self.highest:
             upper = last + 1
         return Bounds(0, 0, low, upper, trips, trips, Range(low, last if trips else low))
 
@@ -140,7 +140,7 @@ class LevelMaker:
         upper = self.dice.pick(listed)
         known = self.parent.of(upper)
         low = known.low - self.dice.below(max(1, self.trips - known.width + 1))
-        low = low if low >= LOWEST else known.low
+        low = low if low >= self.lowest else known.low
         return self._between(Bounds(0, upper, low, 0, known.low - low, known.high - low, Range(low, known.high)))
 
     def lower_register(self) -> Bounds | None:
@@ -149,7 +149,7 @@ class LevelMaker:
             return None
         lower = self.dice.pick(listed)
         known = self.parent.of(lower)
-        high = min(HIGHEST, known.high + self.dice.below(max(1, self.trips - known.width + 1)))
+        high = min(self.highest, known.high + self.dice.below(max(1, self.trips - known.width + 1)))
         return self._between(
             Bounds(lower, 0, 0, high, high - known.high, high - known.low, Range(known.low, max(known.low, high - 1)))
         )
@@ -165,9 +165,9 @@ class LevelMaker:
     def _between(self, bounds: Bounds) -> Bounds:
         """The same with unused constants at random, and fewer iterations if the step is more than 1."""
         if bounds.lower:
-            bounds.lower_value = self.dice.between(LOWEST, HIGHEST)
+            bounds.lower_value = self.dice.between(self.lowest, self.highest)
         if bounds.upper:
-            bounds.upper_value = self.dice.between(LOWEST, HIGHEST)
+            bounds.upper_value = self.dice.between(self.lowest, self.highest)
         bounds.least, bounds.most = (-(-n // self.step) for n in (bounds.least, bounds.most))
         return bounds
 
@@ -241,7 +241,7 @@ class LevelMaker:
         limit = array.end if self.dice.chance(0.8) else self.limit(array)
         if array.name == "any" and not source:  # of another class they are other bytes of any kind
             mapping = self.dice.below(CLASSES)
-            base, limit = in_class(0, mapping) + base, in_class(0, mapping) + limit
+            base, limit = in_class(0, mapping, self.dice.config) + base, in_class(0, mapping, self.dice.config) + limit
         self._emit(slot, array, index, source, base, limit, destination, signed)
         values[slot] = self.loaded(array, signed)
         self.known.put(destination, values[slot])
@@ -256,15 +256,13 @@ class LevelMaker:
         """An unusual limit, which must make no difference: reading ahead ends sooner or later than need be."""
         return self.dice.pick([0, array.base, array.base + self.dice.below(64), MEMORY_BYTES, FIRST])
 
-    @staticmethod
-    def loaded(array: Array, signed: int) -> Range:
+    def loaded(self, array: Array, signed: int) -> Range:
         """What a load from this array can give."""
         if array.name != "any":
             return Range(array.low, array.high, array.align)
         bits = 8 * array.size
-        if bits > ADDRESS_BITS:
-            return ANY
-        return Range(-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else Range(0, (1 << bits) - 1)
+        low, most = -(1 << (bits - 1)), (1 << bits) - 1
+        return self.dice.integers.fitting(low, low + most) if signed else self.dice.integers.fitting(0, most)
 
     def _emit(
         self, slot: int, array: Array, index: int, source: int, base: int, limit: int, destination: int, signed: int
@@ -275,7 +273,7 @@ class LevelMaker:
             LevelField[name], self.level, enable=1, size=SIZES.index(array.size), is_signed=signed, index=index,
             base=source, destination=destination,
         )  # fmt: skip
-        base = base if not source else dice.below(1 << ADDRESS_BITS)
+        base = base if not source else dice.below(1 << VALUE_BITS)
         self.words += [
             control,
             dice.constant(LevelField[f"{name}_BASE"], self.level, base),
@@ -291,10 +289,10 @@ class LevelMaker:
             return
         slot = self.dice.pick(slots)
         top = values[slot].high
-        registers = self.parent.within(top + 1, HIGHEST)
+        registers = self.parent.within(top + 1, self.highest)
         register = self.dice.pick(registers) if registers and self.dice.chance(0.5) else 0
-        limit = self.dice.pick([top + 1, top + 1, top + 2, HIGHEST]) if top < HIGHEST - 1 else HIGHEST
-        if register or top < HIGHEST - 1:
+        limit = self.dice.pick([top + 1, top + 1, top + 2, self.highest]) if top < self.highest - 1 else self.highest
+        if register or top < self.highest - 1:
             kind = self.dice.pick(list(CheckKind))
             self.words += [
                 self.dice.packed(LevelField.CHECK, self.level, enable=1, load=slot, kind=kind, limit=register),
@@ -307,7 +305,7 @@ class LevelMaker:
         random = max(values) >= self.config.sequential_loads[self.level]
         slot = max(values) if random else dice.pick(list(values))
         known = values[slot]
-        limit = dice.pick([0, -1, 1, 2, known.high, (known.low + known.high) // 2, HIGHEST])
+        limit = dice.pick([0, -1, 1, 2, known.high, (known.low + known.high) // 2, self.highest])
         self.words += [
             dice.packed(
                 LevelField.CHECK, self.level, enable=1, load=slot, kind=dice.pick(list(CheckKind)),
@@ -324,7 +322,8 @@ class LevelMaker:
         ops = [op for op in AluOp if self.config.shifters[self.level] or op not in SHIFTS]
         op = dice.pick([*ops, AluOp.ADD, AluOp.ADD, AluOp.MUL])
         sources = [dice.register() if dice.chance(0.65) else 0 for _ in range(2)]
-        constants = [dice.pick([0, 1, 3, 16, 64, -1, dice.below(64), dice.between(LOWEST, HIGHEST)]) for _ in range(2)]
+        odd = [dice.between(self.lowest, self.highest) for _ in range(2)]
+        constants = [dice.pick([0, 1, 3, 16, 64, -1, dice.below(64), one]) for one in odd]
         if op is AluOp.ADD and dice.chance(0.5):  # an address, or one more
             sources[1], constants[1] = 0, dice.pick([1, 2, dice.pick(list(ARRAYS.values())).base])
         if dice.chance(0.3):  # something of use
@@ -340,9 +339,15 @@ class LevelMaker:
         ]
         if op is AluOp.NONE:
             return
-        value = result(op, *operands)
+        value = dice.integers.result(op, *operands)
         known.put(destination, value)
-        above = value != ANY and op is AluOp.ADD and sources[0] and not sources[1] and 0 <= constants[1] <= self.trips
+        above = (
+            value != dice.integers.any
+            and op is AluOp.ADD
+            and sources[0]
+            and not sources[1]
+            and 0 <= constants[1] <= self.trips
+        )
         if above and destination not in (0, sources[0]):
             known.ordered[sources[0], destination] = constants[1]
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from daedal.hw.config import Config
+from daedal.hw.isa.contract import signed
 from daedal.hw.isa.execute import Instruction, Mode, VectorOp
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program import FIELD_STRUCTS, Word, pack, unpack
@@ -36,13 +37,10 @@ from tests.fuzz.case import HEADER, Case
 from tests.fuzz.dice import Dice
 from tests.fuzz.generator import legal_case
 from tests.fuzz.image import ARRAYS, SIZES, TABLE
-from tests.fuzz.ranges import LOWEST
 
 LOADS = tuple(LevelField[f"LOAD{k}"] for k in range(4))
 ALUS = tuple(LevelField[f"ALU{k}"] for k in range(4))
 NOT_REDUCED = [op.value for op in (VectorOp.MOVE, VectorOp.SUBTRACT, VectorOp.SELECT, VectorOp.STORE, VectorOp.SCALE)]
-BEYOND = 1 << 36
-"""An address where no memory is."""
 
 
 @dataclass
@@ -150,10 +148,10 @@ def falling_bounds(m: Mutation) -> bool:
     """An upper bound below the lower one."""
     by = m.dice.pick([1, 1, 2, 100])
     lower = {word.index: word.value for _, word in m.words(LevelField.LOWER)}
-    lowest = LOWEST % (1 << VALUE_BITS)
+    bits, lowest = m.config.address_bits, m.dice.integers.lowest
     level = m.dice.below(m.config.levels)
     for position, word in m.words(LevelField.UPPER):
-        if word.index == level and not lowest <= lower.get(level, lowest) < lowest + by:
+        if word.index == level and signed(lower.get(level, lowest), bits) >= lowest + by:
             controls = [(at, one) for at, one in m.words(LevelField.CONTROL) if one.index == level]
             for at, one in controls:
                 m.put(at, replace(one, value=pack(FIELD_STRUCTS[one.field], one.members() | {"upper": 0, "lower": 0})))
@@ -215,7 +213,7 @@ def far_row(m: Mutation) -> bool:
     fields = (
         StepField.FETCH_BASE, StepField.STORE_BASE, *(LevelField[f"{load.name}_BASE"] for load in LOADS),
     )  # fmt: skip
-    return m.number(fields, lambda value: value | BEYOND)
+    return m.number(fields, lambda value: value | 1 << (m.config.place_bits - 1))
 
 
 def no_callback(m: Mutation) -> bool:

@@ -16,7 +16,7 @@ from tests.fuzz.machines import Machine, Record
 
 CONFIG = RTL["small"]
 BLOCK_AT, PROGRAM_AT, RECORD_AT = PLACE + BLOCK, PLACE + PROGRAM, PLACE
-BEYOND = 1 << 36
+BEYOND = 1 << (CONFIG.place_bits - 1)
 
 
 @pytest.fixture(params=["emulator", pytest.param("verilator", marks=[pytest.mark.rtl, pytest.mark.slow])])

@@ -10,7 +10,7 @@ from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
 from daedal.cosim.harness_library import build_harness
-from daedal.hw.config import ADDRESS_BITS, MAX_BURST, Config
+from daedal.hw.config import MAX_BURST, Config
 from daedal.hw.host.control_port import ControlPort
 from daedal.hw.isa.launch import RECORD_WORDS, LaunchWord
 from daedal.hw.isa.registers import Register
@@ -62,10 +62,10 @@ class Copier(wiring.Component):
         config, bus = self.config, self.config.bus_bytes
         m.submodules.port = self.port = ControlPort(config)
         connect(m, flipped(self.control), self.port.bus)
-        m.submodules.launches = launches = Queue(ADDRESS_BITS, depth=config.launches)
+        m.submodules.launches = launches = Queue(config.address_bits, depth=config.launches)
         connect(m, self.port.doorbell, launches.i)
         m.d.comb += [self.interrupt.eq(self.port.interrupt), self.port.reset_done.eq(1)]
-        self.block, self.line, self.data = Signal(ADDRESS_BITS), Signal(16), Signal(8 * bus)
+        self.block, self.line, self.data = Signal(config.address_bits), Signal(16), Signal(8 * bus)
         self.wobble, self.mistake = Signal(), Signal(Mistake)
         record_lines = 8 * RECORD_WORDS // bus
         flood = self.mistake == Mistake.FLOOD

@@ -6,10 +6,11 @@ import pytest
 
 from daedal.driver.allocator import Allocator
 from daedal.errors import OutOfDeviceMemory
+from daedal.hw.config import Config
 
 
 def test_first_fit_and_alignment():
-    allocator = Allocator(100, 10_000)
+    allocator = Allocator(100, 10_000, Config())
     first = allocator.allocate(10)
     second = allocator.allocate(1, 4096)
     third = allocator.allocate(60)
@@ -18,12 +19,12 @@ def test_first_fit_and_alignment():
 
 
 def test_empty_buffers_have_addresses_of_their_own():
-    allocator = Allocator(64, 1024)
+    allocator = Allocator(64, 1024, Config())
     assert allocator.allocate(0) != allocator.allocate(0)
 
 
 def test_out_of_memory_says_what_there_is():
-    allocator = Allocator(0, 1024)
+    allocator = Allocator(0, 1024, Config())
     held = [allocator.allocate(256) for _ in range(4)]
     allocator.free(held[0])
     allocator.free(held[2])
@@ -33,14 +34,14 @@ def test_out_of_memory_says_what_there_is():
 
 
 def test_neighbours_join_again():
-    allocator = Allocator(0, 1024)
+    allocator = Allocator(0, 1024, Config())
     for address in [allocator.allocate(128) for _ in range(8)]:
         allocator.free(address)
     assert allocator.largest_free == 1024
 
 
 def test_random_use_never_overlaps_and_loses_nothing():
-    rng, allocator = random.Random(1), Allocator(64, 1 << 16)
+    rng, allocator = random.Random(1), Allocator(64, 1 << 16, Config())
     total, held = allocator.free_bytes, {}
     for _ in range(2000):
         if held and rng.random() < 0.5:
@@ -64,7 +65,7 @@ def test_random_use_never_overlaps_and_loses_nothing():
 
 
 def test_wrong_use():
-    allocator = Allocator(0, 1024)
+    allocator = Allocator(0, 1024, Config())
     with pytest.raises(ValueError, match="alignment must be a power of two, not 3"):
         allocator.allocate(1, 3)
     with pytest.raises(ValueError, match="size must be at least 0, not -1"):
@@ -72,11 +73,11 @@ def test_wrong_use():
     with pytest.raises(ValueError, match="must be one that was allocated, not 0x40"):
         allocator.free(64)
     with pytest.raises(ValueError, match="start must be from 0"):
-        Allocator(5, 4)
+        Allocator(5, 4, Config())
 
 
 def test_what_was_given_back_cannot_be_given_back_again():
-    allocator = Allocator(64, 4096)
+    allocator = Allocator(64, 4096, Config())
     address = allocator.allocate(100)
     allocator.free(address)
     with pytest.raises(ValueError, match="must be one that was allocated"):

@@ -315,7 +315,7 @@ def test_a_launch_block_beyond_4_gib(target):
         raise TimeoutError
 
     target.on_wait = stop
-    launcher = Launcher(target, Registers(target), Allocator(1 << 33, 1 << 34), CONFIG)
+    launcher = Launcher(target, Registers(target), Allocator(1 << 33, 1 << 34, CONFIG), CONFIG)
     with pytest.raises(TimeoutError):
         launcher.run(0, [])
     assert target.registers[Register.LAUNCH_HIGH] << 32 | target.registers[Register.LAUNCH_LOW] == 1 << 33

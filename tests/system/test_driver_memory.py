@@ -30,12 +30,12 @@ def test_every_byte_goes_to_its_place(config: Config, mapping: int, rng: np.rand
     memory, picture = DeviceMemory(target, config), bytearray(8 * superblock)
     for start, size in ((2 * superblock, 2 * superblock), (superblock - 100, superblock + 203), (5, 1), (77, 300)):
         data = rng.bytes(size)
-        memory.write(in_class(start, mapping), memoryview(data))
+        memory.write(in_class(start, mapping, config), memoryview(data))
         for n in range(0, size):
-            picture[memory_address(in_class(start + n, mapping), config)] = data[n]
+            picture[memory_address(in_class(start + n, mapping, config), config)] = data[n]
         assert target.memory == picture
-        assert memory.read(in_class(start, mapping), size) == data
-    assert memory.read(in_class(0, mapping), 0) == b""
+        assert memory.read(in_class(start, mapping, config), size) == data
+    assert memory.read(in_class(0, mapping, config), 0) == b""
 
 
 def test_long_ranges_go_in_parts(rng: np.random.Generator) -> None:
@@ -43,9 +43,9 @@ def test_long_ranges_go_in_parts(rng: np.random.Generator) -> None:
     size = 2 * MOST_BYTES + 40_000
     memory = DeviceMemory(FakeTarget(config, size + (1 << 16)), config)
     data = rng.integers(0, 1 << 63, size // 8, np.uint64).view(np.uint8)
-    memory.write(in_class(0x4100, 1), data.data)
-    assert memory.read(in_class(0x4100, 1), size) == data.tobytes()
-    assert memory.read(in_class(0x4100 + 1_000_000, 1), 777) == data.tobytes()[1_000_000:][:777]
+    memory.write(in_class(0x4100, 1, config), data.data)
+    assert memory.read(in_class(0x4100, 1, config), size) == data.tobytes()
+    assert memory.read(in_class(0x4100 + 1_000_000, 1, config), 777) == data.tobytes()[1_000_000:][:777]
 
 
 def test_writing_a_table_takes_no_longer_than_copying_it_a_few_times(rng: np.random.Generator) -> None:
@@ -53,22 +53,22 @@ def test_writing_a_table_takes_no_longer_than_copying_it_a_few_times(rng: np.ran
     memory = DeviceMemory(FakeTarget(config, 1 << 26), config)
     data = np.zeros(1 << 26, np.uint8)
     began = time.perf_counter()
-    memory.write(in_class(0, 1), data.data)
+    memory.write(in_class(0, 1, config), data.data)
     assert time.perf_counter() - began < 5, "64 MiB must be put in order granule by granule, but not in Python"
 
 
 def test_allocations_of_a_class_have_superblocks_of_their_own() -> None:
     config = Config()
     size = config.superblock_bytes
-    allocator = Allocator(4096, 8 * size, size)
+    allocator = Allocator(4096, 8 * size, config)
     plain = allocator.allocate(100)
     mapped = [allocator.allocate(100 + n * size, mapping=n + 1) for n in range(2)]
-    assert [class_of(address) for address in mapped] == [1, 2]
-    assert [place_of(address) for address in mapped] == [size, 2 * size]
-    assert place_of(allocator.allocate(64)) == plain + 128, "what is left of a superblock is for plain arrays"
+    assert [class_of(address, config) for address in mapped] == [1, 2]
+    assert [place_of(address, config) for address in mapped] == [size, 2 * size]
+    assert place_of(allocator.allocate(64), config) == plain + 128, "what is left of a superblock is for plain arrays"
     free = allocator.free_bytes
     with pytest.raises(ValueError, match="address must be one that was allocated"):
-        allocator.free(place_of(mapped[1]))
+        allocator.free(place_of(mapped[1], config))
     allocator.free(mapped[1])
     assert allocator.free_bytes == free + 2 * size
     with pytest.raises(ValueError, match="mapping must be from 0 to 7, not 8"):
@@ -79,15 +79,15 @@ def test_allocations_of_a_class_have_superblocks_of_their_own() -> None:
 def test_buffers_of_a_class_share_superblocks(rng: np.random.Generator) -> None:
     config = Config()
     target = FakeTarget(config, 1 << 20)
-    allocator = Allocator(4096, 1 << 20, config.superblock_bytes)
+    allocator = Allocator(4096, 1 << 20, config)
     free = allocator.free_bytes
     with Arena(DeviceMemory(target, config), allocator) as arena:
         arrays = [rng.bytes(int(rng.integers(0, 3000))) for _ in range(40)]
         places = [arena.upload(np.frombuffer(data, np.uint8)) for data in arrays]
         empty, large = arena.reserve(0, mapping=1), arena.reserve(50_000, 4096, mapping=1)
-        assert place_of(large) % 4096 == 0
-        assert {class_of(address) for address in places} == {array_mapping(config)}
-        assert len({place_of(address) for address in (*places, empty)}) == 41, "each has a place of its own"
+        assert place_of(large, config) % 4096 == 0
+        assert {class_of(address, config) for address in places} == {array_mapping(config)}
+        assert len({place_of(address, config) for address in (*places, empty)}) == 41, "each has a place of its own"
         for data, address in zip(arrays, places, strict=True):
             assert address % 64 == 0
             assert arena.download(address, (len(data),), np.uint8).tobytes() == data
@@ -95,7 +95,7 @@ def test_buffers_of_a_class_share_superblocks(rng: np.random.Generator) -> None:
         assert used <= sum(map(len, arrays)) + 40 * 64 + 6 * config.superblock_bytes + 50_000
     assert allocator.free_bytes == free
     with Arena(DeviceMemory(target, config), allocator) as arena:
-        assert arena.reserve(100, mapping=1) == in_class(config.superblock_bytes, 1)
+        assert arena.reserve(100, mapping=1) == in_class(config.superblock_bytes, 1, config)
 
 
 @pytest.mark.parametrize(

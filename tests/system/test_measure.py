@@ -213,7 +213,8 @@ def test_what_a_small_machine_may_do() -> None:
 
 def test_lines_read_out_of_tables() -> None:
     block = CONFIG.superblock_bytes
-    tables = [Table(in_class(block, 1), 3, 16, 64, "float32"), Table(in_class(4 * block, 2), 1, 4, 16, "float32")]
+    first, second = in_class(block, 1, CONFIG), in_class(4 * block, 2, CONFIG)
+    tables = [Table(first, 3, 16, 64, "float32"), Table(second, 1, 4, 16, "float32")]
     places = (block - 16, block, 2 * block - 16, 2 * block, 4 * block, 5 * block - 16, 4 * block)
     all_ = np.array([(0, place, 1 + n, WRITE_PORT if n == 6 else 0) for n, place in enumerate(places)], BURST)
     assert lines_of_tables(all_, tables, CONFIG) == 2 + 3 + 5 + 6

@@ -44,7 +44,7 @@ ODD = Config(
     write_burst=3, write_batch=20,
     random_outstanding=3, register_beats=8, store_beats=19, lookahead_lines=8, lookahead_burst=2, registers=3,
     levels=2, sequential_loads=(2, 1), random_loads=(1, 0), alus=(1, 1), shifters=(True, False), steps=5,
-    contexts=(0, 2), scalars=9, kept_beats=11,
+    contexts=(0, 2), scalars=9, kept_beats=11, address_bits=33,
 )  # fmt: skip
 """A configuration with as little as possible in common with the presets."""
 

@@ -143,6 +143,15 @@ class Bounds:
                 _tighten(self.ends, end, combine("add", combine("sub", limit, further), Number(1)))
         return None
 
+    def loaded_ends(self, *, machine_checks: bool) -> dict[str, int]:
+        """Arrays whose elements are where loops start or end, with a line, where the machine does not check these."""
+        found: dict[str, int] = {}
+        for lower, upper in self.loops.values():
+            for bound in (lower, upper):
+                if isinstance(bound, Element) and not (machine_checks and bound in self.ends):
+                    found.setdefault(bound.array, self.lines[bound])
+        return found
+
     def _scaled(self, core: Integer) -> tuple[Element, Integer, Integer] | None:
         """An element, what it is multiplied with (positive), and the most that is added to it, if ``core`` is that."""
         if isinstance(core, Element):

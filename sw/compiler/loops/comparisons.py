@@ -7,7 +7,7 @@ import numpy as np
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from daedal.compiler.loops.elements import WIDE, Elements
+from daedal.compiler.loops.elements import Elements
 from daedal.compiler.loops.integers import (
     Integer,
     Number,
@@ -106,7 +106,7 @@ class Comparisons(Elements):
         a, b = comparison.a, comparison.b
         if isinstance(a, INTEGERS) and isinstance(b, INTEGERS):
             for side in (a, b):
-                self.need(side, WIDE, "what is compared", "integers have 40 bits")
+                self.need_wide(side, "what is compared")
             kind, a, b = _strict(comparison.kind, self.rename(a), self.rename(b))
             operands = [self.scopes.integer(side) for side in (a, b)]
             return self.scopes.pure(arith.CmpiOp(operands[0], operands[1], _INTEGER_PREDICATES[kind]))

@@ -9,7 +9,6 @@ from xdsl.ir import SSAValue
 
 from daedal.compiler.loops.bounds import Access, Bounds, Fact, Need, RowRead
 from daedal.compiler.loops.integers import (
-    UNKNOWN,
     Binary,
     Element,
     Given,
@@ -40,9 +39,6 @@ from daedal.hw.isa.program_words import INDEX_BITS, PITCH_BITS
 
 INDEX_LIMIT, FACTOR_LIMIT = (1 << INDEX_BITS) - 1, (1 << PITCH_BITS) - 1
 """What the machine's multipliers take."""
-
-WIDE: Interval = (UNKNOWN[0] + 1, UNKNOWN[1] - 1)
-"""What integers may be that are compared: one more and one less are integers of the machine too."""
 
 Mask = tuple[SSAValue, bool]
 """A condition of f32, and whether its opposite is meant."""
@@ -80,6 +76,9 @@ class Elements(ABC):
         What names stand for.
     masks
         The conditions of f32 that a statement is under.
+    bits, wide
+        Of the machine's integers; and what they may be that are compared: one more and one less are integers of the
+        machine too.
     line
         The line of the statement that is being written.
     renamed
@@ -94,8 +93,11 @@ class Elements(ABC):
         arrays: Mapping[str, SSAValue],
         written: set[str],
         scopes: Scopes,
+        bits: int,
     ) -> None:
         self.source, self.signature, self.scopes = source, signature, scopes
+        self.bits = bits
+        self.wide = 1 - (1 << (bits - 1)), (1 << (bits - 1)) - 2
         self._fixed, self._arrays, self._written = fixed, arrays, written
         self.bounds = Bounds()
         self.bindings: dict[str, Binding] = {}
@@ -121,8 +123,12 @@ class Elements(ABC):
         if not isinstance(value, INTEGERS):
             raise self.refusal(node, f"{what} must be an integer, not {ast.unparse(node)!r}, which is an f32")
         if is_given(value):
-            self.need(value, WIDE, what, "integers have 40 bits")
+            self.need_wide(value, what)
         return value
+
+    def need_wide(self, value: Value, what: str) -> None:
+        """Note that the machine compares an integer."""
+        self.need(value, self.wide, what, f"integers have {self.bits} bits")
 
     def need(self, value: Value, limits: Interval, what: str, hint: str) -> None:
         """Note between which numbers the machine, or a launch, takes an integer."""

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.loops import names
 from daedal.compiler.loops.comparisons import Comparisons
-from daedal.compiler.loops.elements import FACTOR_LIMIT, INDEX_LIMIT, WIDE
+from daedal.compiler.loops.elements import FACTOR_LIMIT, INDEX_LIMIT
 from daedal.compiler.loops.integers import (
     LONGEST,
     UNKNOWN,
@@ -32,9 +32,6 @@ from daedal.compiler.loops.values import (
     Row,
     Value,
 )
-
-BITS = 40
-"""Of the machine's integers."""
 
 _INTEGER_OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -156,11 +153,11 @@ class Expressions(Comparisons):
         """Arithmetic on integers, and what the machine asks of its operands."""
         if isinstance(a, Number) and isinstance(b, Number):
             is_shift = kind in ("shift_left", "shift_right")
-            if is_shift and not 0 <= b.value < BITS:
-                raise self.refusal(node, f"an integer must be shifted by 0 to {BITS - 1}, not by {b.value}")
-            if max(abs(a.value), abs(b.value)) >= 1 << (2 * BITS):
+            if is_shift and not 0 <= b.value < self.bits:
+                raise self.refusal(node, f"an integer must be shifted by 0 to {self.bits - 1}, not by {b.value}")
+            if max(abs(a.value), abs(b.value)) >= 1 << (2 * self.bits):
                 raise self.refusal(
-                    node, f"a constant must be below 2**{2 * BITS} for arithmetic: write an f32, as 1e30"
+                    node, f"a constant must be below 2**{2 * self.bits} for arithmetic: write an f32, as 1e30"
                 )
         result = combine(kind, a, b)
         if is_longer(result, LONGEST):
@@ -175,11 +172,11 @@ class Expressions(Comparisons):
                     self.need(factor, (0, limit), "a factor of a product", hint)
         elif kind in ("min", "max"):
             for side in (a, b):
-                self.need(side, WIDE, f"what {kind} compares", "integers have 40 bits")
+                self.need_wide(side, f"what {kind} compares")
         elif kind in ("shift_left", "shift_right"):
-            self.need(b, (0, BITS - 1), "what an integer is shifted by", "shift by less")
-            low = 0 if kind == "shift_right" else WIDE[0]
-            self.need(a, (low, WIDE[1]), "what is shifted", "bits that are shifted in are 0")
+            self.need(b, (0, self.bits - 1), "what an integer is shifted by", "shift by less")
+            low = 0 if kind == "shift_right" else self.wide[0]
+            self.need(a, (low, self.wide[1]), "what is shifted", "bits that are shifted in are 0")
         return result
 
     def _fold(self, node: ast.AST, kind: type[ast.operator], a: float, b: float) -> Value:

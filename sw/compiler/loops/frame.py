@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from daedal.compiler.loops.expressions import Expressions
 from daedal.compiler.loops.integers import (
+    Binary,
     Element,
     Given,
     Induction,
@@ -69,11 +70,13 @@ class Frame(ABC):
         The sizes that the loops along rows have.
     bounds
         What an index outside its array does, as in ``daedal.compile``.
+    bits
+        Of the machine's integers.
     """
 
     def __init__(
         self, source: Source, signature: Signature, tree: ast.FunctionDef, shape: Shape, fixed: dict[str, int],
-        bounds: str, plan: Plan,
+        bounds: str, bits: int, plan: Plan,
     ) -> None:  # fmt: skip
         self._source, self._signature, self._shape, self._plan = source, signature, shape, plan
         self._tree, self._fixed, self._mode = tree, fixed, bounds
@@ -89,7 +92,7 @@ class Frame(ABC):
         self._function = func.FuncOp(ir_name(tree.name), (list(kinds.values()), []), Region(block))
         hints = {value: name for name, value in fixed.items() if value > 1}
         self._scopes = scopes = Scopes(block, self._arrays, dimensions, hints)
-        self._e = Expressions(source, signature, fixed, self._arrays, shape.written, scopes)
+        self._e = Expressions(source, signature, fixed, self._arrays, shape.written, scopes, bits)
         self._numbers = {id(node): number for number, node in enumerate(ast.walk(tree))}
         self._lines: dict[str, list[int]] = {}
         self._notes: list[tuple[int, str]] = []
@@ -141,6 +144,9 @@ class Frame(ABC):
         carried: SSAValue | None = None, step: Integer = _ONE,
     ) -> scf.ForOp:  # fmt: skip
         self._e.bounds.loop(variable, lower, upper, line)
+        for bound in (lower, upper):
+            if isinstance(bound, Binary) and any(isinstance(part, Element) for part in parts(bound)):
+                self._e.need_wide(bound, "where a loop starts or ends")
         self._lines.setdefault(f"loop %{ir_name(variable.name)}", []).append(line)
         low, high, by = (self._scopes.integer(each) for each in (lower, upper, step))
         return self._scopes.open_loop(low, high, by, variable, is_row=is_row, carried=carried)

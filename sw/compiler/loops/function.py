@@ -70,9 +70,9 @@ class KernelFunction:
         """Copies and pickles refer to it by its name, as they do to functions."""
         return str(self.__qualname__)
 
-    def write(self, fixed: Mapping[str, int], bounds: str = "fatal") -> Written:
+    def write(self, fixed: Mapping[str, int], config: Config, bounds: str = "fatal") -> Written:
         """The loops as ``scf`` for these sizes of rows. Raises UnsupportedOperation with the line of the source."""
-        return write(self.source, self.signature, self._tree, self.shape, dict(fixed), bounds)
+        return write(self.source, self.signature, self._tree, self.shape, dict(fixed), bounds, config.address_bits)
 
     def build(
         self, fixed: Mapping[str, int], config: Config, bounds: str = "fatal", opt: int = BEST
@@ -95,7 +95,14 @@ class KernelFunction:
     ) -> tuple[Written, Kernel]:
         try:
             written = write(
-                self.source, self.signature, self._tree, self.shape, dict(fixed), bounds, guards_loads=guards_loads
+                self.source,
+                self.signature,
+                self._tree,
+                self.shape,
+                dict(fixed),
+                bounds,
+                config.address_bits,
+                guards_loads=guards_loads,
             )
         except RecursionError as error:
             raise self.source.too_deep() from error

@@ -9,7 +9,7 @@ Interval = tuple[int, int]
 """Smallest and largest value."""
 
 UNKNOWN: Interval = (-(1 << 39), (1 << 39) - 1)
-"""What the machine's integers may be: they have 40 bits."""
+"""What the integers of any machine may be: they have 40 bits or fewer."""
 
 LONGEST = 200
 """Parts of an expression; far more than the arithmetic that a level of the machine has."""

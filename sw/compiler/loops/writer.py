@@ -246,12 +246,12 @@ class Writer(Conditions):
 
 def write(
     source: Source, signature: Signature, tree: ast.FunctionDef, shape: Shape, fixed: dict[str, int], bounds: str,
-    *, guards_loads: bool = True,
+    bits: int, *, guards_loads: bool = True,
 ) -> Written:  # fmt: skip
-    """The loops of a kernel as text; for ``guards_loads`` see ``Plan``."""
+    """The loops of a kernel as text, for a machine whose integers have ``bits``; for ``guards_loads`` see ``Plan``."""
     plan = Plan(guards_loads=guards_loads)
     for _ in range(6):
-        writer = Writer(source, signature, tree, shape, fixed, bounds, plan)
+        writer = Writer(source, signature, tree, shape, fixed, bounds, bits, plan)
         written = writer.run()
         following = writer.next_plan()
         if following == plan:

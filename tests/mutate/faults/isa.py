@@ -20,7 +20,7 @@ FAULTS = [
           "live=False, begin=parent.begin, end=parent.end | own", "no begin of an activation without iterations"),
     plant("shift-modulo", "wrong constant", CONTRACT, "AluOp.SHIFT_RIGHT: lambda a, b: a >> b % 64",
           "AluOp.SHIFT_RIGHT: lambda a, b: a >> b % 32", "shifts are by b modulo 32"),
-    plant("less-unsigned", "wrong sign extension", CONTRACT, "signed(a) < signed(b)", "a < b",
+    plant("less-unsigned", "wrong sign extension", CONTRACT, "signed(a, bits) < signed(b, bits)", "a < b",
           "LESS compares unsigned"),
     plant("ends-inward", "wrong event", CONTRACT, "for level in sorted(bundle.end, reverse=True)]",
           "for level in sorted(bundle.end)]", "ends happen from the outside in"),

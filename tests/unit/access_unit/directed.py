@@ -18,7 +18,7 @@ OFFSETS, INDICES = 0x400, 0x800
 
 @dataclass(frozen=True)
 class Directed:
-    """A nest, the arrays it reads (int32 each), and what it does."""
+    """A nest, the arrays it reads (int32 each), and what it does; scalars and registers as signed numbers."""
 
     text: str
     pushes: tuple[Push, ...]
@@ -79,7 +79,7 @@ WARNING = BAGS.replace("kind=index", "kind=index mode=warn")
 
 def calls(*pairs: tuple[int, int]) -> tuple[Push, ...]:
     """Token and scalar pairs, as pushes."""
-    return tuple(push for token, scalar in pairs for push in (Scalar(scalar % (1 << 40)), Token(token)))
+    return tuple(push for token, scalar in pairs for push in (Scalar(scalar), Token(token)))
 
 
 def rows(size: int, base: int, *, store: int = 64) -> str:
@@ -128,7 +128,7 @@ event 2 control first=1 count=1
         fault=Fault(Cause.INDEX, 1, 10, registers=(0, 3, 10)),
     ),
     "a negative index": Directed(
-        BAGS, (), (0, 3, 3, 3), (-1, 10, 5), fault=Fault(Cause.INDEX, 1, (1 << 64) - 1, registers=(0, 3, (1 << 40) - 1))
+        BAGS, (), (0, 3, 3, 3), (-1, 10, 5), fault=Fault(Cause.INDEX, 1, (1 << 64) - 1, registers=(0, 3, -1))
     ),
     "an index whose low 40 bits are fine": Directed(
         BAGS.replace("size=2 is_signed=1", "size=3 is_signed=1"), (), (0, 1, 1, 1), wide=(3 << 40) + 5,

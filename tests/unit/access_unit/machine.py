@@ -28,7 +28,6 @@ from daedal.hw.isa.program_words import VALUE_BITS, ControlField, FetchQueue
 from daedal.hw.queues.vector_queues import reserve_layout
 from tests.unit.access_unit.model import Model
 
-OUTPUTS = {"tokens": token_layout(), "scalars": scalar_layout(), "store_addresses": store_address_layout()}
 COUNTERS = ("row", "lookup", "bundle", "token", "replaced")
 
 
@@ -83,7 +82,10 @@ class Machine:
         self.slots = dict.fromkeys(FetchQueue, 0)
         self.reserved: deque[tuple[Any, int, int]] = deque()
         self.row: tuple[Any, int, int] | None = None
-        self.held: dict[str, int | None] = dict.fromkeys((*OUTPUTS, "requests", "reserve"))
+        self.outputs = {
+            "tokens": token_layout(), "scalars": scalar_layout(config), "store_addresses": store_address_layout(config)
+        }  # fmt: skip
+        self.held: dict[str, int | None] = dict.fromkeys((*self.outputs, "requests", "reserve"))
         self.slot_mask = config.vector_beats - 1
         for name in ("config_bus__valid", "config_bus__clear", "config_bus__side", "start", "halt", "returns__valid"):
             model.set(name, 0)
@@ -168,7 +170,7 @@ class Machine:
 
     def _drive(self) -> None:
         model, behaviour, chance = self.model, self.behaviour, self.chance
-        for name in OUTPUTS:
+        for name in self.outputs:
             self._offer(name, chance.random() >= behaviour.refuse)
         self._offer("requests", chance.random() >= behaviour.port_busy)
         self._offer("reserve", chance.random() >= behaviour.refuse)
@@ -205,7 +207,7 @@ class Machine:
         return layout.from_bits(bits) if valid and ready else None
 
     def _look(self) -> None:
-        for name, layout in OUTPUTS.items():
+        for name, layout in self.outputs.items():
             payload = self._taken(name, layout)
             if payload is None:
                 continue
@@ -236,7 +238,7 @@ class Machine:
         assert request.address % config.bus_bytes == 0
         assert 1 <= request.beats <= 16
         assert first >> 12 == last >> 12, "a request crosses 4 KiB"
-        granule = granule_bytes(class_of(first), config)
+        granule = granule_bytes(class_of(first, config), config)
         assert first // granule == last // granule, "a request crosses a granule"
         if tag.client == Client.LOAD:
             lines = deque(range(first // config.bus_bytes, first // config.bus_bytes + request.beats))

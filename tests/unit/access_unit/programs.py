@@ -85,7 +85,7 @@ def random_case(config: Config, seed: int, *, nests_wanted: int = 2, faulty: boo
 
 
 def _small(case: Case, config: Config) -> bool:
-    for words in nests(case.program, case.arguments):
+    for words in nests(case.program, case.arguments, config):
         bundles: Any = [Bundle((0,) * config.registers)]
         for level in range(config.levels):
             # What is infinite within a level must be cut there: a level may drop nothing, so this is exact.
@@ -194,7 +194,7 @@ class _Nest:
 
     def mapped(self, place: int) -> int:
         """An address of any mapping class for this place."""
-        return in_class(place, self.chance.randrange(CLASSES))
+        return in_class(place, self.chance.randrange(CLASSES), self.config)
 
     def load(self, level: int, slot: int, *, sequential: bool) -> list[Word]:
         chance, name = self.chance, f"LOAD{slot}"

@@ -1,9 +1,11 @@
 """The reference interpreter against outcomes written down by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from daedal.hw.config import Config
-from daedal.hw.isa.contract import run_contract
+from daedal.hw.isa.contract import Scalar, run_contract, signed
 from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.program_words import ControlField, EventField, EventKind, LevelField, StepField, event_index
 from tests.unit.access_unit.directed import DIRECTED
@@ -17,8 +19,13 @@ DDR3 = Config.preset("ddr3")
 def test_directed_programs(name: str) -> None:
     case = DIRECTED[name]
     (trace,) = run_contract(case.program(ODD).to_bytes(), ODD, reader(case.image()))
-    assert tuple(trace.pushes) == case.pushes
-    assert trace.fault == case.fault
+    bits = ODD.address_bits
+    pushes = [Scalar(signed(push.value, bits)) if isinstance(push, Scalar) else push for push in trace.pushes]
+    assert tuple(pushes) == case.pushes
+    fault = trace.fault
+    if fault:
+        fault = replace(fault, registers=tuple(signed(register, bits) for register in fault.registers))
+    assert fault == case.fault
     assert (trace.replaced, trace.warned) == (case.replaced, case.warned)
 
 

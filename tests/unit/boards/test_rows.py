@@ -64,10 +64,11 @@ def test_there_is_always_room_for_the_design() -> None:
     kept = {logic: rows_to_keep(logic) for logic in range(0, PART, 500)}
     assert not kept[LEAST_LOGIC - 500]
     assert len(kept[LEAST_LOGIC]) == len(kept[28_000]) == 29, "every third row"
+    assert {len(free) for free in kept.values()} == {0, 29, 22, 17}, "every third, fourth, fifth row"
     for logic, free in kept.items():
         assert set(free) < set(ROWS)
-        fits = LEAST_LOGIC <= logic <= FULLEST * (PART - 29 * ROW)
-        assert bool(free) == fits
+        assert not free or logic <= FULLEST * (PART - len(free) * ROW)
+        assert bool(free) == (LEAST_LOGIC <= logic <= FULLEST * (PART - 17 * ROW))
 
 
 def test_ecp5_boards_have_it() -> None:

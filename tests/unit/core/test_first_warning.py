@@ -15,16 +15,13 @@ CONFIG = PRESETS["edge"]
 TAKE = 10
 
 
-@pytest.mark.parametrize("cycle", range(TAKE - 3, TAKE + 4))
-@pytest.mark.parametrize("second", [None, 1, 5])
-def test_a_warning_in_any_cycle(cycle: int, second: int | None) -> None:
-    """A warning ``cycle`` cycles after the launch begins, which becomes the present one in cycle ``TAKE``; perhaps
-    a second one later, which is not told.
-    """
+def parts() -> tuple[SimpleNamespace, Module]:
+    """What ``keep_fault`` sees of the core, and a module with its logic."""
     core = SimpleNamespace(
         config=CONFIG,
         fault=Signal(fault_layout(CONFIG)),
         fault_nest=Signal(NEST_BITS),
+        soft_reset=Signal(),
         controller=SimpleNamespace(take=Signal(), side=Signal(), cancel=Signal(), clear_fault=Signal()),
         access=SimpleNamespace(begins=Signal(), side=Signal(), number=Signal(8), warning=Signal(),
                                warned_value=Signal(64)),
@@ -32,6 +29,16 @@ def test_a_warning_in_any_cycle(cycle: int, second: int | None) -> None:
     )  # fmt: skip
     m = Module()
     keep_fault(m, core, Signal(), Signal(fault_layout(CONFIG)), Signal())
+    return core, m
+
+
+@pytest.mark.parametrize("cycle", range(TAKE - 3, TAKE + 4))
+@pytest.mark.parametrize("second", [None, 1, 5])
+def test_a_warning_in_any_cycle(cycle: int, second: int | None) -> None:
+    """A warning ``cycle`` cycles after the launch begins, which becomes the present one in cycle ``TAKE``; perhaps
+    a second one later, which is not told.
+    """
+    core, m = parts()
 
     async def bench(ctx):
         ctx.set(core.access.side, 1)  # the next launch's; the present one's is 0
@@ -44,6 +51,35 @@ def test_a_warning_in_any_cycle(cycle: int, second: int | None) -> None:
             ctx.set(core.loader.side, 1)
             ctx.set(core.controller.side, now >= TAKE)
         assert ctx.get(core.fault.value) == 77
+
+    sim = Simulator(m)
+    sim.add_clock(1e-6)
+    sim.add_testbench(bench)
+    sim.run()
+
+
+def test_a_reset_forgets_what_came_early() -> None:
+    """A launch warns before it is the present one; after a reset, the next one begins on the present side."""
+    core, m = parts()
+
+    async def strobe(ctx, signal):
+        ctx.set(signal, 1)
+        await ctx.tick()
+        ctx.set(signal, 0)
+
+    async def bench(ctx):
+        ctx.set(core.access.side, 1)
+        ctx.set(core.access.warned_value, 77)
+        await strobe(ctx, core.access.warning)
+        await strobe(ctx, core.controller.take)
+        ctx.set(core.controller.side, 1)
+        assert ctx.get(core.fault.value) == 77
+        await strobe(ctx, core.soft_reset)
+        ctx.set(core.controller.side, 0)
+        ctx.set(core.loader.side, 1)
+        await strobe(ctx, core.loader.begin)
+        await strobe(ctx, core.controller.take)
+        assert ctx.get(core.fault.value) == 0
 
     sim = Simulator(m)
     sim.add_clock(1e-6)

@@ -37,7 +37,7 @@ class Driver:
         for name in ("valid", "clear", "word", "begin", "side"):
             getattr(dut, f"config_bus__{name}").value = 0
         self._side = 0
-        sources = {"tokens": token_layout(), "scalars": scalar_layout(), "vector0": beat, "vector1": beat}
+        sources = {"tokens": token_layout(), "scalars": scalar_layout(self.config), "vector0": beat, "vector1": beat}
         self.sources = {
             name: Source(dut, name, layout, idle=self._idle, seed=self._seed) for name, layout in sources.items()
         }

@@ -64,10 +64,10 @@ class Memory:
             )
             if valid and ready:
                 assert payload.address % bus == 0
-                granule = min(4096, granule_bytes(class_of(payload.address), self.config))
+                granule = min(4096, granule_bytes(class_of(payload.address, self.config), self.config))
                 assert payload.address // granule == (payload.address + payload.beats * bus - 1) // granule
                 assert 1 <= payload.beats <= 16
-                place = place_of(payload.address)
+                place = place_of(payload.address, self.config)
                 self.bursts.append(deque((payload.tag.slot, place + k * bus) for k in range(payload.beats)))
 
 
@@ -80,7 +80,8 @@ def launch(
     The access unit takes words now and then. It is busy with nests for a while after each ``run``; an earlier launch
     is over after ``wait`` cycles. ``classes``: the mapping classes of launch block and program.
     """
-    block = [in_class(at, classes[1]), 0x1240, 77, flags, *arguments] + [0] * (config.arguments - len(arguments))
+    block = [in_class(at, classes[1], config), 0x1240, 77, flags, *arguments]
+    block += [0] * (config.arguments - len(arguments))
     contents = bytearray(at + len(raw))
     contents[: 8 * len(block)] = b"".join(word.to_bytes(8, "little") for word in block)
     contents[at:] = raw
@@ -104,7 +105,7 @@ def launch(
 
     async def watch(ctx):
         bus = dut.config_bus
-        ctx.set(dut.launch.payload, in_class(0, classes[0]))
+        ctx.set(dut.launch.payload, in_class(0, classes[0], config))
         ctx.set(dut.launch.valid, 1)
         for _ in range(20_000):
             _, _, ready, valid, word, clear, run, done, illegal = await ctx.tick().sample(

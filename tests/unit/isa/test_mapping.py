@@ -11,11 +11,10 @@ from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
 from daedal.cosim.emulator import EmulatorTarget
-from daedal.hw.config import ADDRESS_BITS, MAX_BURST, MEMORY_BITS, PRESETS, SMALLEST_GRANULE, Config
+from daedal.hw.config import MAX_BURST, PRESETS, SMALLEST_GRANULE, Config
 from daedal.hw.isa.mapping import (
     CLASSES,
     PLAIN,
-    Address,
     class_of,
     granule_bytes,
     in_class,
@@ -30,6 +29,7 @@ SHAPES = {
     "two banks": replace(Config(), ports=2, banks=2, page_bytes=512),
     "one bank": replace(Config(), ports=1, banks=1, page_bytes=64),
     "sixteen banks": replace(Config(), ports=4, banks=16, page_bytes=1024),
+    "32 bits": replace(Config(), address_bits=32),
     "page of a granule": replace(Config(), ports=1, banks=8, page_bytes=64),
 }
 SUPERBLOCKS = (0, 1, 6, 0x155)
@@ -40,19 +40,19 @@ each_class = pytest.mark.parametrize("mapping", range(CLASSES))
 def _random_addresses(config: Config, count: int = 400) -> Iterator[int]:
     rng = np.random.default_rng(3)
     for _ in range(count):
-        yield int(rng.integers(1 << ADDRESS_BITS)) >> int(rng.integers(3)) * 7
+        yield int(rng.integers(1 << config.address_bits)) >> int(rng.integers(3)) * 7
     for mapping in range(CLASSES):
-        yield in_class(0, mapping)
-        yield in_class((1 << MEMORY_BITS) - 1, mapping)
+        yield in_class(0, mapping, config)
+        yield in_class((1 << config.place_bits) - 1, mapping, config)
 
 
 @each_shape
 @each_class
 def test_a_bijection_in_every_superblock(config: Config, mapping: int) -> None:
     size = config.superblock_bytes
-    for number in (*SUPERBLOCKS, (1 << MEMORY_BITS) // size - 1):
+    for number in (*SUPERBLOCKS, (1 << config.place_bits) // size - 1):
         start = number * size
-        mapped = [memory_address(in_class(place, mapping), config) for place in range(start, start + size, 8)]
+        mapped = [memory_address(in_class(place, mapping, config), config) for place in range(start, start + size, 8)]
         assert sorted(mapped) == list(range(start, start + size, 8))
 
 
@@ -61,18 +61,18 @@ def test_a_bijection_in_every_superblock(config: Config, mapping: int) -> None:
 def test_a_granule_stays_together_in_one_bank(config: Config, mapping: int) -> None:
     granule = granule_bytes(mapping, config)
     for place in (0, 5 * granule, config.superblock_bytes - granule, 0x123 * config.superblock_bytes + granule):
-        start = memory_address(in_class(place, mapping), config)
+        start = memory_address(in_class(place, mapping, config), config)
         assert start % granule == 0
         for offset in (1, granule // 2, granule - 1):
-            assert memory_address(in_class(place + offset, mapping), config) == start + offset
+            assert memory_address(in_class(place + offset, mapping, config), config) == start + offset
 
 
 @each_shape
 @pytest.mark.parametrize("mapping", [c for c in range(CLASSES) if c != PLAIN])
 def test_rows_at_any_power_of_two_take_all_banks_in_turn(config: Config, mapping: int) -> None:
-    pitch, first = granule_bytes(mapping, config), 5 << 30
+    pitch, first = granule_bytes(mapping, config), 1 << (config.place_bits - 1)
     while pitch < 1 << 24:
-        rows = [memory_address(in_class(first + n * pitch, mapping), config) for n in range(4 * config.banks)]
+        rows = [memory_address(in_class(first + n * pitch, mapping, config), config) for n in range(4 * config.banks)]
         banks = [row // config.page_bytes % config.banks for row in rows]
         for turn in range(0, len(banks), config.banks):
             assert sorted(banks[turn : turn + config.banks]) == list(range(config.banks)), f"pitch {pitch}"
@@ -81,15 +81,15 @@ def test_rows_at_any_power_of_two_take_all_banks_in_turn(config: Config, mapping
 
 def test_plain_addresses_are_those_of_memory() -> None:
     for config in SHAPES.values():
-        for address in (0, 4096, 0x12345678, (1 << MEMORY_BITS) - 1):
+        for address in (0, 4096, 0x12345678, (1 << config.place_bits) - 1):
             assert memory_address(address, config) == address
 
 
 @each_shape
 @each_class
 def test_numpy_is_python(config: Config, mapping: int) -> None:
-    places = np.array([place_of(address) for address in _random_addresses(config)], np.uint64)
-    expected = [memory_address(in_class(int(place), mapping), config) for place in places]
+    places = np.array([place_of(address, config) for address in _random_addresses(config)], np.uint64)
+    expected = [memory_address(in_class(int(place), mapping, config), config) for place in places]
     assert memory_addresses(places, mapping, config).tolist() == expected
 
 
@@ -106,12 +106,12 @@ class _Maps(wiring.Component):
     def __init__(self, config: Config) -> None:
         self._config = config
         self.line_bytes = config.bus_bytes
-        line = range((1 << ADDRESS_BITS) // config.bus_bytes)
+        line = range((1 << config.address_bits) // config.bus_bytes)
         super().__init__(
             {
-                "address": In(ADDRESS_BITS),
-                "memory": Out(ADDRESS_BITS),
-                "back": Out(ADDRESS_BITS),
+                "address": In(config.address_bits),
+                "memory": Out(config.address_bits),
+                "back": Out(config.address_bits),
                 "port": Out(range(config.ports)),
                 "line": In(line),
                 "mapped_line": Out(line),
@@ -127,7 +127,7 @@ class _Maps(wiring.Component):
             self.back.eq(program_value(self.memory, self._config)),
             self.port.eq(port_of(self.memory, self._config)),
             self.mapped_line.eq(memory_line(self.line, self._config)),
-            self.mask.eq(burst_mask(line_class(self.line), self._config, most)),
+            self.mask.eq(burst_mask(line_class(self.line, self._config), self._config, most)),
         ]
         unused = Signal()
         m.d.sync += unused.eq(1)
@@ -142,14 +142,14 @@ def test_rtl_is_python(config: Config) -> None:
         for address in _random_addresses(config, 150):
             ctx.set(dut.address, address)
             ctx.set(dut.line, address // config.bus_bytes)
-            memory, fields = memory_address(address, config), Address.from_bits(address)
-            assert (fields.place, fields.mapping) == (place_of(address), class_of(address))
-            assert ctx.get(dut.memory) == in_class(memory, class_of(address))
+            memory = memory_address(address, config)
+            assert place_of(address, config) + (class_of(address, config) << config.place_bits) == address
+            assert ctx.get(dut.memory) == in_class(memory, class_of(address, config), config)
             assert ctx.get(dut.back) == address, "not the inverse"
             assert ctx.get(dut.port) == memory // config.page_bytes % config.ports
-            mapped = in_class(memory, class_of(address)) // config.bus_bytes
+            mapped = in_class(memory, class_of(address, config), config) // config.bus_bytes
             assert ctx.get(dut.mapped_line) == mapped
-            lines = granule_bytes(class_of(address), config) // config.bus_bytes
+            lines = granule_bytes(class_of(address, config), config) // config.bus_bytes
             assert ctx.get(dut.mask) == min(MAX_BURST, lines) - 1
             checked.append(address)
 
@@ -162,11 +162,11 @@ def test_rtl_is_python(config: Config) -> None:
 
 def test_what_is_not_there_is_refused() -> None:
     with pytest.raises(ValueError, match=r"mapping must be from 0 to 7, not 8"):
-        in_class(0, 8)
+        in_class(0, 8, Config())
     with pytest.raises(ValueError, match=r"mapping must be from 0 to 7, not -1"):
         granule_bytes(-1, Config())
     with pytest.raises(ValueError, match=r"place must be from 0 to 0x1fffffffff, not 0x2000000000"):
-        in_class(1 << MEMORY_BITS, 1)
+        in_class(1 << 37, 1, Config())
 
 
 def test_classes_have_the_granules_that_rows_want() -> None:

@@ -62,8 +62,8 @@ class Bench:
         config, rng = self.config, self.random
         bus = config.bus_bytes
         if address is None:
-            address = in_class(rng.randrange(SIZE // bus) * bus, rng.randrange(CLASSES))
-        granule = granule_bytes(class_of(address), config)
+            address = in_class(rng.randrange(SIZE // bus) * bus, rng.randrange(CLASSES), config)
+        granule = granule_bytes(class_of(address, config), config)
         most = min(16, (granule - address % granule) // bus)
         beats = rng.randint(1, most) if beats is None else beats
         assert beats <= most
@@ -188,7 +188,8 @@ async def full_rate_of_long_bursts(dut, mapping):
     beats = min(16, granule // bench.config.bus_bytes)
     bench.fast(latency=min(20, bench.config.ports * bench.config.port_outstanding * beats // 4))
     await start(dut)
-    requests = [bench.request(address=in_class(n * granule % SIZE, mapping), beats=beats) for n in range(640 // beats)]
+    places = [in_class(n * granule % SIZE, mapping, bench.config) for n in range(640 // beats)]
+    requests = [bench.request(address=place, beats=beats) for place in places]
     assert await rate(dut, requests, bench) >= 0.97
 
 
@@ -200,7 +201,8 @@ async def full_rate_of_single_lines(dut, mapping):
     bench.fast(latency=bench.config.ports * bench.config.port_outstanding // 4)
     await start(dut)
     bus, granule = bench.config.bus_bytes, granule_bytes(mapping, bench.config)
-    requests = [bench.request(address=in_class(n * granule % SIZE + bus, mapping), beats=1) for n in range(640)]
+    places = [in_class(n * granule % SIZE + bus, mapping, bench.config) for n in range(640)]
+    requests = [bench.request(address=place, beats=1) for place in places]
     if bench.config.ports > 1:
         assert await rate(dut, requests, bench) >= 0.97
     else:
@@ -288,7 +290,7 @@ async def errors_stick(dut, mapping):
     bench.slaves()
     await start(dut)
     bus, granule = bench.config.bus_bytes, granule_bytes(mapping, bench.config)
-    good, first = in_class(granule, mapping), in_class(SIZE - 3 * granule, mapping)
+    good, first = (in_class(place, mapping, bench.config) for place in (granule, SIZE - 3 * granule))
     bad = memory_address(first + bus, bench.config)
     for target in bench.targets:
         target.bytes[bad : bad + bus] = bytes(bus)  # what the slave returns with an error

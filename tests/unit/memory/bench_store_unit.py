@@ -23,7 +23,7 @@ class Bench:
     def __init__(self, dut: Any, *, idle: float = 0.0, pause: float = 0.0, slave: bool = True) -> None:
         self.dut, self.config, self.random = dut, bench_config(), random.Random(5)
         layout = beat_layout(self.config)
-        self.addresses = Source(dut, "addresses", store_address_layout(), idle=idle)
+        self.addresses = Source(dut, "addresses", store_address_layout(self.config), idle=idle)
         self.data = Source(dut, "data", layout, idle=idle)
         self.stream = Source(dut, "stream_data", layout, idle=idle)
         self.target = Target(SIZE, seed=9)
@@ -128,7 +128,7 @@ async def any_row_anywhere(dut, idle, pause):
         address = bench.random.choice((address, address, address + 4, address - 4, bench.somewhere(size)))
         address = max(0, min(address, SIZE - size))
         mapping = bench.random.choice((mapping, mapping, mapping, bench.random.randrange(CLASSES)))
-        rows.append((in_class(address, mapping), size))
+        rows.append((in_class(address, mapping, bench.config), size))
         address += size
     await bench.send(rows, streams=0.3)
     await bench.finish()
@@ -174,7 +174,7 @@ async def long_aligned_rows_at_full_rate(dut, mapping):
     await start(dut)
     size, bus = 256, bench.config.bus_bytes
     count = 3 * lines_held(bench.config) * bus // size
-    task = bench.send([(in_class(n * size % SIZE, mapping), size) for n in range(count)])
+    task = bench.send([(in_class(n * size % SIZE, mapping, bench.config), size) for n in range(count)])
     cycles = await count_cycles(dut, task)
     assert bench.beats / cycles >= 0.97, f"{bench.beats} beats in {cycles} cycles"
     dut.flush.value = 1
@@ -257,7 +257,7 @@ async def a_memory_error_is_a_fault(dut, mapping):
     """Its address is the program's, whatever the mapping class."""
     bench = Bench(dut)
     await start(dut)
-    bus, first = bench.config.bus_bytes, in_class(0x940, mapping)
+    bus, first = bench.config.bus_bytes, in_class(0x940, mapping, bench.config)
     bench.target.bad = {memory_address(first + bus, bench.config)}
     await bench.send([(0, 3 * bus), (first, 2 * bus)])
     dut.flush.value = 1

@@ -6,7 +6,7 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
-from daedal.hw.config import ADDRESS_BITS, Config
+from daedal.hw.config import Config
 from daedal.hw.isa.mapping import CLASSES, in_class
 from daedal.hw.memory.address_map import memory_value, program_value
 from tests.unit.harness import CONFIGS
@@ -15,14 +15,14 @@ from tests.unit.harness import CONFIGS
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
 def test_there_and_back(config: Config) -> None:
     rng, m = random.Random(1), Module()
-    address, there, back = (Signal(ADDRESS_BITS, name=name) for name in ("address", "there", "back"))
+    address, there, back = (Signal(config.address_bits, name=name) for name in ("address", "there", "back"))
     m.d.comb += [there.eq(memory_value(address, config)), back.eq(program_value(there, config))]
     moved = set()
 
     async def bench(ctx):
         for mapping in range(CLASSES):
             for _ in range(200):
-                value = in_class(rng.getrandbits(rng.choice((16, 24, 36))), mapping)
+                value = in_class(rng.getrandbits(rng.choice((16, 24, config.place_bits - 1))), mapping, config)
                 ctx.set(address, value)
                 await ctx.delay(1e-9)
                 assert ctx.get(back) == value

@@ -3,6 +3,7 @@
 
 import pytest
 
+from daedal.hw.config import Config
 from daedal.hw.interfaces import store_address_layout
 from daedal.hw.queues.queue import Queue
 from tests.unit.harness import run_cocotb
@@ -11,7 +12,7 @@ from tests.unit.harness import run_cocotb
 @pytest.mark.rtl
 @pytest.mark.parametrize("depth", [2, 3, 16, 40])
 def test_queue(depth):
-    queue = Queue(store_address_layout(), depth=depth)
+    queue = Queue(store_address_layout(Config()), depth=depth)
     run_cocotb(queue, "queue", "tests.unit.queues.bench_queue", parameters={"depth": depth})
 
 
