@@ -56,12 +56,16 @@ def _alone(cls: Any, config: Config) -> wiring.Component:
     return component
 
 
-def _queue(layout: str, depth: str) -> Callable[[Any, Config], wiring.Component]:
-    """Makes a Queue for ``hw.interfaces.<layout>()`` with as many entries as ``depth`` of Config says."""
+def _queue(layout: str, depth: str, *, sized: bool = True) -> Callable[[Any, Config], wiring.Component]:
+    """Makes a Queue for ``hw.interfaces.<layout>()`` with as many entries as ``depth`` of Config says.
+
+    A layout that is not ``sized`` is the same for every configuration, and takes none.
+    """
 
     def make(cls: Any, config: Config) -> wiring.Component:
         interfaces = import_module("daedal.hw.interfaces")
-        component: wiring.Component = cls(getattr(interfaces, layout)(), depth=getattr(config, depth))
+        shape = getattr(interfaces, layout)(*([config] if sized else []))
+        component: wiring.Component = cls(shape, depth=getattr(config, depth))
         return component
 
     return make
@@ -84,7 +88,7 @@ def _unit(name: str, source: str, *kinds: str, make: Callable[[Any, Config], wir
 UNITS = (
     _unit("lane", "execute_unit.lane:Lane", DSP, make=_alone),
     _unit("reciprocal", "execute_unit.float_reciprocal:Reciprocal", make=_alone),
-    _unit("token queue", "queues.queue:Queue", make=_queue("token_layout", "token_depth")),
+    _unit("token queue", "queues.queue:Queue", make=_queue("token_layout", "token_depth", sized=False)),
     _unit("scalar queue", "queues.queue:Queue", make=_queue("scalar_layout", "scalar_depth")),
     _unit("store address queue", "queues.queue:Queue",
           make=_queue("store_address_layout", "store_address_depth")),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from daedal.driver.allocator import TABLE_ALIGNMENT, Allocator
 from daedal.driver.layout import row_mapping, row_pitch
 from daedal.hw.config import Config
-from daedal.hw.isa.mapping import class_of
+from daedal.hw.isa.mapping import PLAIN, class_of
 
 UPLOAD_CHUNK = 1 << 24
 """Most bytes of padded rows that are made at a time."""
@@ -21,13 +21,17 @@ UPLOAD_CHUNK = 1 << 24
 
 @dataclass(frozen=True)
 class Table:
-    """A table in device memory: ``rows`` rows of ``dim`` elements, ``pitch`` bytes apart."""
+    """A table in device memory: ``rows`` rows of ``dim`` elements, ``pitch`` bytes apart.
+
+    ``mapping`` is its mapping class, which is in the highest bits of ``address`` as well.
+    """
 
     address: int
     rows: int
     dim: int
     pitch: int
     dtype: str
+    mapping: int = PLAIN
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ class TableStore(Mapping[str, Table]):
         state = _state(source)
         held = next((key for key, origin in self._origins.items() if origin.is_of(source)), None)
         same = held is not None and self._origins[held].state == state
-        if held is not None and same and mapping in (None, self._mapping(self._tables[held])):
+        if held is not None and same and mapping in (None, self._tables[held].mapping):
             return self._tables[held]
         array = _array(source)
         key = held or self._free_name(name)
@@ -109,9 +113,6 @@ class TableStore(Mapping[str, Table]):
         self._allocator.free(self._tables.pop(name).address)
         del self._origins[name]
 
-    def _mapping(self, table: Table) -> int:
-        return class_of(table.address, self._config)
-
     def _free_name(self, name: str) -> str:
         key, number = name, 1
         while key in self._origins and self._origins[key].alive:
@@ -123,7 +124,7 @@ class TableStore(Mapping[str, Table]):
         rows, dim = array.shape
         pitch = row_pitch(dim * array.itemsize, self._config)
         present = self._tables.get(name)
-        keeps = present is not None and mapping in (None, self._mapping(present))
+        keeps = present is not None and mapping in (None, present.mapping)
         if present is None or not keeps or (present.rows, present.pitch) != (rows, pitch):
             if present is not None:
                 self.drop(name)
@@ -131,7 +132,7 @@ class TableStore(Mapping[str, Table]):
             address = self._allocator.allocate(rows * pitch, TABLE_ALIGNMENT, mapping=mapping, what=f"table {name!r}")
         else:
             address = present.address
-        self._tables[name] = Table(address, rows, dim, pitch, str(array.dtype))
+        self._tables[name] = Table(address, rows, dim, pitch, str(array.dtype), class_of(address, self._config))
         self._upload(self._tables[name], array)
         self.uploads += 1
         self.changes += 1

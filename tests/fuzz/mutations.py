@@ -340,7 +340,8 @@ def bad_queue(m: Mutation) -> bool:
 
 def no_step(m: Mutation) -> bool:
     """A level that does not count on."""
-    return m.number((LevelField.STEP,), lambda _: 0)
+    held = 1 << m.config.address_bits  # of which a register holds 0
+    return m.number((LevelField.STEP,), lambda _: m.dice.pick([0, held]))
 
 
 def bad_word(m: Mutation) -> bool:

@@ -161,7 +161,7 @@ def test_levels_cut_what_is_not_given(tmp_path: Path) -> None:
         ("row_groups = 0", "x.toml: row_groups must be from 1 to 256, not 0"),
         ('ports = "8"', "x.toml: ports must be from 1 to 16, not '8'"),
         ("ports = true", "x.toml: ports must be a whole number, not True"),
-        ("prots = 8", "x.toml: a field must be one of base, alus, .*, not 'prots'"),
+        ("prots = 8", "x.toml: a field must be one of base, address_bits, alus, .*, not 'prots'"),
         ("alus = 2", "x.toml: alus must be a list with one entry per level, not 2"),
         ("alus = [2, 2]", "x.toml: alus must have 4 entries"),
         ("base = [1]", r"x.toml: base must be one of ddr3, .*, not \[1\]"),

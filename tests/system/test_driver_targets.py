@@ -18,7 +18,7 @@ CONFIG = PRESETS["edge"]
 SOURCE, TARGET, COUNT, SIZE, PITCH = range(5)
 """Launch arguments of the copy program: two addresses, the number of rows, their size and pitch in bytes."""
 
-FOR_EVER = (1 << 39) - 1
+FOR_EVER = (1 << 31) - 1
 """The largest upper bound."""
 
 

@@ -1,6 +1,7 @@
 """The emulator, open on some memory, with a bench to place data and programs."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -9,11 +10,12 @@ from daedal.hw.config import Config
 from tests.unit.emulator.programs import Bench
 
 MEMORY_BYTES = 1 << 24
+NARROW = replace(Config.preset("ddr3"), name="narrow", address_bits=32)
 
 
-@pytest.fixture(params=["ddr3", "edge"])
+@pytest.fixture(params=["ddr3", "edge", "narrow"])
 def config(request: pytest.FixtureRequest) -> Config:
-    return Config.preset(request.param)
+    return NARROW if request.param == "narrow" else Config.preset(request.param)
 
 
 @pytest.fixture

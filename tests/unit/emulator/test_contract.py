@@ -1,5 +1,6 @@
 """The emulator's access unit against the reference interpreter of the event contract, on random programs."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tests.fuzz.judge import as_entry
 from tests.unit.emulator.programs import Bench, Record, level, load, run_nest
 from tests.unit.emulator.random_programs import DATA, Generator, data
 
+NARROW = replace(Config.preset("ddr3"), name="narrow", address_bits=32)
 WIDE = Config(
     name="wide", bus_bytes=64, lanes=16, levels=6, registers=7, sequential_loads=(4, 0, 1, 2, 2, 0),
     random_loads=(0, 4, 2, 1, 2, 0), alus=(4, 0, 1, 2, 4, 3), shifters=(False, True, True, False, True, True),
@@ -52,7 +54,7 @@ def compare(bench: Bench, raw: bytes, arguments: list[int]) -> tuple[Record, lis
     return record, traces
 
 
-@pytest.fixture(params=[Config(), Config.preset("ddr3"), WIDE], ids=["plain", "ddr3", "wide"])
+@pytest.fixture(params=[Config(), Config.preset("ddr3"), WIDE, NARROW], ids=["plain", "ddr3", "wide", "narrow"])
 def config(request: pytest.FixtureRequest) -> Config:
     chosen: Config = request.param
     return chosen
@@ -94,7 +96,7 @@ def test_address_bits_below_an_elements_size_do_not_count(bench: Bench, size: in
     ]  # fmt: skip
     _, (trace,) = compare(bench, Program(bench.config.hash, body).to_bytes(), [])
     words = [bytes(range(size * n, size * n + size)) for n in range(3)]
-    assert trace.scalars == [int.from_bytes(word, "little") % (1 << 40) for word in words]
+    assert trace.scalars == [int.from_bytes(word, "little") % (1 << bench.config.address_bits) for word in words]
 
 
 def test_a_product_takes_the_low_bits_of_its_operands(bench: Bench) -> None:
@@ -108,4 +110,4 @@ def test_a_product_takes_the_low_bits_of_its_operands(bench: Bench) -> None:
         run_nest(),
     ]  # fmt: skip
     _, (trace,) = compare(bench, Program(bench.config.hash, body).to_bytes(), [])
-    assert trace.scalars == [(a % (1 << 32)) * (b % (1 << 24)) % (1 << 40)]
+    assert trace.scalars == [(a % (1 << 32)) * (b % (1 << 24)) % (1 << bench.config.address_bits)]

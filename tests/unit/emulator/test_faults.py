@@ -12,6 +12,7 @@ from daedal.hw.isa.execute import KEEP, Mode, OperandKind, VectorOp
 from daedal.hw.isa.launch import Cause, Queue, State
 from daedal.hw.isa.program import Program, Word, pack, unpack
 from daedal.hw.isa.program_words import (
+    VALUE_BITS,
     AluOp,
     CallbackField,
     CheckMode,
@@ -124,9 +125,10 @@ def test_framing(bench: Bench, field: StepField, index: int, queue: Queue, size:
     (StepField.FETCH_BASE, 0), (StepField.STORE_BASE, 1), (LevelField.LOAD0_BASE, 0),
 ])  # fmt: skip
 def test_memory_error(bench: Bench, field: Any, index: int) -> None:
-    record = run_changed(bench, setting(field, index, value=1 << 36))
+    beyond = bench.config.place_bits - 1
+    record = run_changed(bench, setting(field, index, value=1 << beyond))
     assert record.cause is Cause.MEMORY_ERROR
-    assert record.address >> 36 == 1
+    assert record.address >> beyond == 1
 
 
 ILLEGAL: dict[str, Callable[[Config], Word]] = {
@@ -147,6 +149,9 @@ ILLEGAL: dict[str, Callable[[Config], Word]] = {
     "operation": lambda config: Word.packed(LevelField.ALU0, 1, op=15),
     "register": lambda config: Word.packed(LevelField.CONTROL, 1, enable=1, lower=config.registers + 1),
     "activations in turn": lambda config: Word.packed(LevelField.CONTROL, config.contexts.index(0), interleave=1),
+    "a step of which a register holds nothing": lambda config: Word(
+        LevelField.STEP, 0, 0 if config.address_bits == VALUE_BITS else 1 << config.address_bits
+    ),
     "check mode": lambda config: Word.packed(LevelField.CHECK, 0, enable=1, mode=len(CheckMode)),
 }
 
@@ -270,7 +275,7 @@ def test_endless_pushing_hangs(bench: Bench, step: dict[str, int], queue: Queue)
     sizes += [Word(field, 0, 4) for field in (StepField.STORE_SIZE, StepField.FETCH_SIZE)]
     record = bench.run(
         [
-            *level(0), Word(LevelField.LOWER, 0), Word(LevelField.UPPER, 0, 1 << 38),
+            *level(0), Word(LevelField.LOWER, 0), Word(LevelField.UPPER, 0, 1 << 30),
             Word.packed(EventField.CONTROL, EventKind.ITER.value, count=1),
             Word.packed(StepField.CONTROL, 0, **step), *sizes, run_nest(),
         ]

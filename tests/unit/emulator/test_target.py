@@ -60,7 +60,7 @@ def test_wait_without_a_launch(bench: Bench) -> None:
 
 
 def test_a_long_launch_can_be_waited_for_in_parts_and_reset(bench: Bench) -> None:
-    nest = [*level(0), Word(LevelField.LOWER, 0), Word(LevelField.UPPER, 0, 1 << 38), run_nest()]
+    nest = [*level(0), Word(LevelField.LOWER, 0), Word(LevelField.UPPER, 0, (1 << 31) - 1), run_nest()]
     bench.queue(Program(bench.config.hash, nest).to_bytes())
     start = time.monotonic()
     assert not bench.target.wait(0.05)

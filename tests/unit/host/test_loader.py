@@ -269,7 +269,8 @@ def values(config: Config) -> list[tuple[Word, bool]]:
     loads = config.sequential_loads[1] + config.random_loads[1]
     listed = [
         (Word(LevelField.STEP, 1, 0), False),
-        (Word(LevelField.STEP, 1, 1 << 39), True),
+        (Word(LevelField.STEP, 1, 1 << (config.address_bits - 1)), True),
+        (Word(LevelField.STEP, 1, 1 << 39), config.address_bits == 40),
         (Word.packed(LevelField.CHECK, 1, enable=1, load=loads - 1), True),
         (Word.packed(LevelField.CHECK, 1, enable=1, load=loads), loads == 4),
         (Word.packed(LevelField.CHECK, 1, load=loads, mode=3, limit=7), True),
