@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SEED = int(os.environ.get("SEED", "1"))
 """Seed of all random tests; ``SEED=7 make test`` runs them with other data."""
 
+os.environ.setdefault("DAEDAL_OPTIMIZE", "1")
+"""Most tests run a model for less time than its compilation takes."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in its background
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -46,6 +46,26 @@ def test_every_part_is_in_the_key(monkeypatch):
     assert sorted(answer(path) for path in paths) == [42, 42, 42, 43]
 
 
+def test_models_are_optimized_as_the_environment_says(cache, monkeypatch):
+    harness = {"run.cpp": '#include "Vmodel.h"\nextern "C" int answer() { Vmodel model; return 42; }\n'}
+
+    def build():
+        return build_verilated("m", "module m(input a); endmodule", harness, top="m", ours=False)
+
+    monkeypatch.delenv("DAEDAL_OPTIMIZE", raising=False)
+    usual = build()
+    monkeypatch.setenv("DAEDAL_OPTIMIZE", "2")
+    assert build() == usual
+    monkeypatch.setenv("DAEDAL_OPTIMIZE", "1")
+    quick = build()
+    assert quick != usual
+    assert answer(quick) == answer(usual) == 42
+    assert ["OPT_FAST=-O1" in path.with_suffix(".log").read_text() for path in cache.glob("*.model")].count(True) == 1
+    monkeypatch.setenv("DAEDAL_OPTIMIZE", "3")
+    with pytest.raises(BuildError, match="DAEDAL_OPTIMIZE must be one of 1, 2, not '3'"):
+        build()
+
+
 def test_undeclared_header_is_not_found(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "b.h").write_text(FILES["b.h"])
