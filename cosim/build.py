@@ -26,8 +26,11 @@ COMPILE_FLAGS = ("-std=c++17", "-march=native", "-ffp-contract=off", "-fPIC")
 """Flags of every C++ build; contraction is off because results are compared bit for bit."""
 
 OPTIMIZE = {"1": "-O1 -fno-semantic-interposition", "2": "-O2 -fno-semantic-interposition"}
-"""Optimisation of the model's code that runs in every cycle, by ``DAEDAL_OPTIMIZE``: on the core, 1 compiles in less than
-half the time and runs a sixth slower, which is right for models that run for seconds, such as those of tests."""
+"""Optimisation of the model's code that runs in every cycle, by ``DAEDAL_OPTIMIZE``.
+
+On the core, 1 compiles in less than half the time and runs a sixth slower, which is right for models that run for
+seconds, such as those of tests.
+"""
 
 MAKE_OPTIONS = (
     "OPT_SLOW=-O0", "OPT_GLOBAL=-O2",
@@ -53,7 +56,7 @@ def cache_directory() -> Path:
 
 
 def optimization() -> str:
-    """The compiler's options for what a model does in every cycle, as ``DAEDAL_OPTIMIZE`` wants it: 1, or 2 (default)."""
+    """The compiler's options for what a model does in every cycle: those of ``DAEDAL_OPTIMIZE``, 1 or 2 (default)."""
     chosen = os.environ.get("DAEDAL_OPTIMIZE") or "2"
     if chosen not in OPTIMIZE:
         raise BuildError(f"DAEDAL_OPTIMIZE must be one of {', '.join(OPTIMIZE)}, not {chosen!r}")
@@ -172,7 +175,8 @@ def _make(folder: str, options: str = "") -> list[str]:
     """
     root = find_verilator().root
     place = [] if root is None else [f"VERILATOR_ROOT={root}"]
-    return ["make", "-C", folder, "-f", "Vmodel.mk", f"-j{JOBS}", *place, f"OPT_FAST={optimization()}{options}", *MAKE_OPTIONS]
+    fast = f"OPT_FAST={optimization()}{options}"
+    return ["make", "-C", folder, "-f", "Vmodel.mk", f"-j{JOBS}", *place, fast, *MAKE_OPTIONS]
 
 
 Runner = Callable[..., None]

@@ -50,8 +50,7 @@ class _ResolvedBus(wiring.Signature):
 class Activation(wiring.Component):
     """Two stages: read the operands from the parent's registers; compare the bounds.
 
-    One parent bundle per cycle. Members: ``words``; ``i``, the parent's bundles; ``o``, taken by ``open``, or by
-    ``gate`` in a cycle with ``take``, which comes late.
+    One parent bundle per cycle. Members: ``words``; ``i``, the parent's bundles; ``o``, taken by ``open``.
     """
 
     def __init__(self, config: Config, level: int) -> None:
@@ -62,8 +61,6 @@ class Activation(wiring.Component):
                 "i": In(stream.Signature(bundle_layout(config))),
                 "o": Out(ActivationBus(config, self._slots)),
                 "open": In(1),
-                "gate": In(1),
-                "take": In(1),
             }
         )
         self._config = config
@@ -71,13 +68,12 @@ class Activation(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         resolved = _ResolvedBus(self._config, self._slots).create(path=("resolved",))
-        open_, move_out, move_in = Signal(), Signal(), Signal()
+        move_out, move_in = Signal(), Signal()
         left = Signal(self._config.address_bits + 1)  # negative: the bounds are in the wrong order
         m.d.comb += [
             left.eq(resolved.upper.as_signed() - resolved.lower.as_signed()),
-            open_.eq(~self.o.valid | self.open),
-            move_out.eq(open_ | (self.gate & self.take)),
-            move_in.eq((~resolved.valid | open_) | (self.gate & self.take)),
+            move_out.eq(~self.o.valid | self.open),
+            move_in.eq(~resolved.valid | move_out),
             self.i.ready.eq(move_in),
         ]
         resolve = self._resolve(m, resolved)

@@ -19,13 +19,13 @@ class Iterator(wiring.Component):
     Members
     -------
     words : ``In(LevelWords(config, level))``
-    i, open, gate : ``In(ActivationBus(config, sequential loads))``, ``Out(1)``, ``Out(1)``
-        Activations, taken by ``open``, or by ``gate`` in a cycle with ``take``; both depend on registers only.
+    i, open : ``In(ActivationBus(config, sequential loads))``, ``Out(1)``
+        Activations, taken by ``open``.
     o : ``Out(WorkBus(config))``
         Iterations, with the induction register written; bundles that only pass have ``work`` 0.
     addresses : ``Out(address_bits).array(sequential loads)``
         Byte address of each sequential load, valid with ``o``.
-    idle, take : ``In(1)``
+    ready : ``In(1)``
         ``o`` is taken.
     fault_value : ``Out(64)``
         The upper bound of the activation that was poisoned with BOUNDS_ORDER.
@@ -37,11 +37,9 @@ class Iterator(wiring.Component):
                 "words": In(LevelWords(config, level)),
                 "i": In(ActivationBus(config, config.sequential_loads[level])),
                 "open": Out(1),
-                "gate": Out(1),
                 "o": Out(WorkBus(config)),
                 "addresses": Out(config.address_bits).array(config.sequential_loads[level]),
-                "idle": In(1),
-                "take": In(1),
+                "ready": In(1),
                 "fault_value": Out(64),
             }
         )
@@ -52,16 +50,12 @@ class Iterator(wiring.Component):
         m.submodules.counter = counter = _Counter(self._config, self._level)
         connect(m, flipped(self.words), counter.words)
         connect(m, flipped(self.i), counter.i)
-        move = Signal()
         m.d.comb += [
             self.open.eq(counter.open),
-            self.gate.eq(counter.gate),
-            counter.idle.eq(~self.o.valid | self.idle),
-            counter.take.eq(self.take),
-            move.eq(counter.idle | self.take),
+            counter.ready.eq(~self.o.valid | self.ready),
             self.fault_value.eq(counter.fault_value),
         ]
-        with m.If(move):
+        with m.If(counter.ready):
             m.d.sync += self.o.valid.eq(counter.o.valid)
             with m.If(counter.o.valid):
                 m.d.sync += [*assign(self.o, counter.o), *self._addresses(counter)]
@@ -85,11 +79,9 @@ class _Counter(wiring.Component):
                 "words": In(LevelWords(config, level)),
                 "i": In(ActivationBus(config, slots)),
                 "open": Out(1),
-                "gate": Out(1),
                 "o": Out(WorkBus(config)),
                 "starts": Out(config.address_bits).array(slots),
-                "idle": In(1),
-                "take": In(1),
+                "ready": In(1),
                 "fault_value": Out(64),
             }
         )
@@ -103,9 +95,8 @@ class _Counter(wiring.Component):
         first, last, dead = Signal(), Signal(), Signal()
         load = Signal()
         m.d.comb += [
-            load.eq(~held.valid | ((self.idle | self.take) & last)),
-            self.open.eq((~held.valid | (self.idle & last)) & ~dead),
-            self.gate.eq(last & ~dead),
+            load.eq(~held.valid | (self.ready & last)),
+            self.open.eq(load & ~dead),
         ]
         with m.If(load):
             m.d.sync += [
@@ -117,7 +108,7 @@ class _Counter(wiring.Component):
             ]
             with m.If(self.i.valid & self.i.order & ~dead):
                 m.d.sync += [dead.eq(1), self.fault_value.eq(self.i.upper.as_signed())]
-        with m.Elif(self.idle | self.take):
+        with m.Elif(self.ready):
             m.d.sync += [
                 held.lower.eq(held.lower + self.words.step),
                 left.eq(left - self.words.step),

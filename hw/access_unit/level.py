@@ -109,9 +109,7 @@ class Level(wiring.Component):
             *assign(loads.i, iterator.o),
             loads.running.eq(self.running),
             loads.free.eq(free),
-            iterator.idle.eq(loads.idle),
-            iterator.take.eq(loads.take),
-            activation.take.eq(loads.take),
+            iterator.ready.eq(loads.ready),
         ]
         self._busy.append(loads.busy)
         fields = activation.o.signature.members
@@ -119,7 +117,6 @@ class Level(wiring.Component):
             m.d.comb += [
                 *assign(iterator.i, activation.o, fields),
                 activation.open.eq(iterator.open),
-                activation.gate.eq(iterator.gate),
                 take.eq(loads.take),
                 self.order_value.eq(iterator.fault_value),
             ]
@@ -133,7 +130,6 @@ class Level(wiring.Component):
             ]
         m.d.comb += [
             activation.open.eq(Mux(in_turn, turns.ready, iterator.open)),
-            activation.gate.eq(iterator.gate & ~in_turn),
             take.eq(loads.take | turns.take),
             self.order_value.eq(Mux(in_turn, turns.fault_value, iterator.fault_value)),
         ]
@@ -225,7 +221,8 @@ class Level(wiring.Component):
             *(queue.i.payload.registers[n].eq(register) for n, register in enumerate(bus.registers)),
             free.eq(credits.free),
             credits.take.eq(take),
-            credits.give.eq(self.o.valid & self.o.ready),
             self.ended.eq(bus.valid & bus.flags.last & (bus.flags.cause == Cause.NONE)),
             self.found.eq(bus.valid & bus.flags.replaced[self._level]),
         ]
+        # A cycle later than it could be: that the next level takes a bundle is known late in the cycle.
+        m.d.sync += credits.give.eq(self.o.valid & self.o.ready)

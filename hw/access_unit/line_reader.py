@@ -1,6 +1,6 @@
 """The reading side of a sequential load's buffer."""
 
-from amaranth.hdl import Const, Elaboratable, Module, Signal, Value
+from amaranth.hdl import Const, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -21,14 +21,14 @@ class LineReader(wiring.Component):
     -------
     running : ``In(1)``
         A nest runs; without, all lines are forgotten.
-    load, target : ``In(1)``, ``In(line_bits)``
-        The line wanted from the next cycle on, which is then in ``wanted``, until it is taken.
-    need : ``In(1)``
-        A line is wanted.
+    entering, target : ``In(1)``, ``In(line_bits)``
+        Whether the next iteration wants a line, and which. From the cycle after ``ready`` on it is in ``wanted``.
+    ready : ``In(1)``
+        The next iteration comes, if there is one. Known late: it depends on all readers' ``hit``.
     hit : ``Out(1)``
-        It is at hand, or none is wanted.
+        The wanted line is at hand, or none is wanted. A register.
     take : ``In(1)``
-        It is used (only with ``hit``).
+        The present iteration leaves (only with ``hit``, and with ``ready``).
     present : ``Out(8 * bus_bytes)``
         In the cycle after that: the line.
     miss : ``Out(1)``
@@ -48,11 +48,11 @@ class LineReader(wiring.Component):
         super().__init__(
             {
                 "running": In(1),
-                "load": In(1),
+                "entering": In(1),
+                "ready": In(1),
                 "target": In(line_bits(config)),
                 "wanted": Out(line_bits(config)),
-                "need": In(1),
-                "hit": Out(1),
+                "hit": Out(1, init=1),
                 "take": In(1),
                 "present": Out(bits),
                 "miss": Out(1),
@@ -68,9 +68,11 @@ class LineReader(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         full = Signal(3)  # the present line, the next one, the one at the memory's output
-        second, skip, pop = Signal(), Signal(), Signal()
-        self._lookup(m, full, second, skip)
-        m.d.comb += pop.eq((self.take & self.need & second) | skip)
+        need, second, skip, pop = Signal(), Signal(), Signal(), Signal()
+        with m.If(self.ready):
+            m.d.sync += need.eq(self.entering)
+        self._lookup(m, full, need, second, skip)
+        m.d.comb += pop.eq((self.take & need & second) | skip)
         self._advance(m, full, pop)
         with m.If(self.restart):
             m.d.sync += self.read_line.eq(self.start)
@@ -78,10 +80,10 @@ class LineReader(wiring.Component):
             m.d.sync += full.eq(0)
         return m
 
-    def _lookup(self, m: Module, full: Signal, second: Signal, skip: Signal) -> None:
+    def _lookup(self, m: Module, full: Signal, need: Signal, second: Signal, skip: Signal) -> None:
         """Where the wanted line is: ``ahead`` lines after the present one, or elsewhere if ``far``.
 
-        ``second``: it is the next one, and at hand.
+        ``need``: one is wanted; ``second``: it is the next one, and at hand.
         """
         ahead, far = Signal(range(self._config.lookahead_lines)), Signal()
         same, following = Signal(), Signal()  # ahead is 0, 1
@@ -89,9 +91,12 @@ class LineReader(wiring.Component):
         m.d.comb += [
             apart.eq(self.target - self.wanted),
             second.eq(following & full[0] & full[1]),
-            self.hit.eq(~self.need | (same & full[0]) | second),
         ]
-        with m.If(self.load):
+        usable = self.running & ~self.restart
+        comes = usable & self._at_hand(full, need & second, apart == 0, apart == 1)
+        stays = usable & self._at_hand(full, skip, same, Mux(skip, ahead == 2, following))
+        m.d.sync += self.hit.eq(Mux(self.ready, ~self.entering | comes, ~need | stays))
+        with m.If(self.ready & self.entering):
             m.d.sync += [
                 self.wanted.eq(self.target),
                 ahead.eq(apart),
@@ -104,16 +109,22 @@ class LineReader(wiring.Component):
             m.d.sync += [ahead.eq(later), far.eq(0), same.eq(~later), following.eq(later)]
         with m.Elif(skip):
             m.d.sync += [ahead.eq(ahead - 1), following.eq(ahead == 2)]
-        self._decide(m, ahead, far, full, skip)
+        self._decide(m, ahead, far, full, need, skip)
 
-    def _decide(self, m: Module, ahead: Signal, far: Signal, full: Signal, skip: Signal) -> None:
+    def _at_hand(self, full: Signal, pop: Value, same: Value, following: Value) -> Value:
+        """Whether, after a cycle with ``pop`` or not, a line is there: the ``same`` as now or the ``following`` one."""
+        moved = ~full[0] | pop
+        present, later = Mux(moved, full[1], full[0]), Mux(moved | ~full[1], full[2], full[1])
+        return present & (same | (following & later))
+
+    def _decide(self, m: Module, ahead: Signal, far: Signal, full: Signal, need: Signal, skip: Signal) -> None:
         """A line that is not at hand: wait for it, skip towards it, or restart. A decision takes two cycles."""
         decide, coming = Signal(), Signal()
         asked = Signal.like(self.read_line)  # lines asked for, from the present one on
         held = full[0] + full[1] + full[2]
         beyond: Value = ahead[1:].any() if len(ahead) > 1 else Const(0)  # more than one line ahead
         m.d.sync += [
-            decide.eq(self.need & ~self.hit & ~decide & ~self.restart & self.running),
+            decide.eq(need & ~self.hit & ~decide & ~self.restart & self.running),
             asked.eq(self.progress.line - self.read_line + held),
         ]
         m.d.comb += [

@@ -1,5 +1,7 @@
 """The sequential loads of a level."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -16,6 +18,7 @@ from daedal.hw.access_unit.element import Element, word_of
 from daedal.hw.access_unit.level_words import LevelWords
 from daedal.hw.access_unit.line_fetcher import LineFetcher
 from daedal.hw.access_unit.line_reader import LineReader
+from daedal.hw.access_unit.spare import Spare
 from daedal.hw.config import Config
 from daedal.hw.isa.program_words import Source
 
@@ -34,8 +37,8 @@ class SequentialLoads(wiring.Component):
         A nest runs.
     i, addresses : ``In(WorkBus(config))``, ``In(address_bits).array(slots)``
         Iterations and the addresses of their elements.
-    idle : ``Out(1)``
-        ``i`` is taken: so it is in a cycle with ``take``. A register's value.
+    ready : ``Out(1)``
+        ``i`` is taken; depends on registers only.
     free : ``In(1)``
         The stages that follow can take an iteration.
     take : ``Out(1)``
@@ -56,7 +59,7 @@ class SequentialLoads(wiring.Component):
                 "running": In(1),
                 "i": In(WorkBus(config)),
                 "addresses": In(config.address_bits).array(slots),
-                "idle": Out(1),
+                "ready": Out(1),
                 "free": In(1),
                 "take": Out(1),
                 "o": Out(WorkBus(config)),
@@ -76,42 +79,52 @@ class SequentialLoads(wiring.Component):
         waiting, found = (WorkBus(self._config).create(path=(name,)) for name in ("waiting", "found"))
         m.d.comb += [
             self.take.eq(waiting.valid & self.free & Cat(*(reader.hit for reader in readers)).all()),
-            self.idle.eq(~waiting.valid),
-            ready.eq(self.idle | self.take),
+            ready.eq(~waiting.valid | self.take),
         ]
+        bus, addresses = self._spare(m, ready) if self._slots else (self.i, [])
+        if not self._slots:
+            m.d.comb += self.ready.eq(ready)
         with m.If(ready):
-            m.d.sync += waiting.valid.eq(self.i.valid)
-            with m.If(self.i.valid):
-                m.d.sync += assign(waiting, self.i)
+            m.d.sync += waiting.valid.eq(bus.valid)
+            with m.If(bus.valid):
+                m.d.sync += assign(waiting, bus)
         m.d.sync += found.valid.eq(self.take)
         with m.If(self.take):
             m.d.sync += assign(found, waiting)
         register(m, self.o, found)
         for slot, (reader, fetcher) in enumerate(zip(readers, fetchers, strict=True)):
             m.submodules[f"reader{slot}"], m.submodules[f"fetcher{slot}"] = reader, fetcher
-            self._attach(m, slot, ready, reader, fetcher)
-            self._extract(m, slot, reader)
+            self._attach(m, slot, reader, fetcher)
+            m.d.comb += [
+                reader.ready.eq(ready),
+                reader.entering.eq(bus.valid & bus.work & getattr(self.words, f"load{slot}").enable),
+                reader.target.eq(addresses[slot][exact_log2(self._config.bus_bytes) :]),
+            ]
+            self._extract(m, slot, reader, addresses[slot])
             if slot % 2 == 0:
                 self._join(m, slot, readers, fetchers)
         m.d.comb += self.busy.eq(Cat(*(fetcher.busy for fetcher in fetchers)).any())
         return m
 
-    def _attach(self, m: Module, slot: int, ready: Signal, reader: LineReader, fetcher: LineFetcher) -> None:
+    def _spare(self, m: Module, ready: Signal) -> tuple[Any, list[Value]]:
+        """Iterations and their addresses, taken by ``ready``, which comes late."""
+        m.submodules.spare = spare = Spare(self._config, self._slots)
+        m.d.comb += [spare.i.valid.eq(self.i.valid), *assign(spare.i, self.i)]
+        m.d.comb += [to.eq(of) for to, of in zip(spare.addresses, self.addresses, strict=True)]
+        m.d.comb += [self.ready.eq(spare.ready), spare.take.eq(ready)]
+        return spare.o, list(spare.o_addresses)
+
+    def _attach(self, m: Module, slot: int, reader: LineReader, fetcher: LineFetcher) -> None:
         """What does not depend on the other slots."""
-        control = getattr(self.words, f"load{slot}")
         connect(m, fetcher.request, flipped(self.requests[slot]))
         connect(m, flipped(self.returns), fetcher.returns)
         m.d.comb += [
             reader.running.eq(self.running),
-            reader.load.eq(ready & self.i.valid & self.i.work & control.enable),
-            reader.target.eq(self.addresses[slot][exact_log2(self._config.bus_bytes) :]),
             reader.take.eq(self.take),
             reader.data.eq(self.returns.data),
             fetcher.running.eq(self.running),
             fetcher.limit.eq(getattr(self.words, f"load{slot}_limit")),
         ]
-        with m.If(ready):
-            m.d.sync += reader.need.eq(reader.load)
 
     def _join(self, m: Module, slot: int, readers: list[LineReader], fetchers: list[LineFetcher]) -> None:
         """Restarts of slots ``slot`` and, if there is one, ``slot + 1``, and which fetcher fills which buffer."""
@@ -156,14 +169,14 @@ class SequentialLoads(wiring.Component):
             & (apart[exact_log2(self._config.bus_bytes) :] == 0)
         )
 
-    def _extract(self, m: Module, slot: int, reader: LineReader) -> None:
+    def _extract(self, m: Module, slot: int, reader: LineReader, address: Value) -> None:
         """The element, a cycle after the iteration was taken: then its line is the reader's present one."""
         control = getattr(self.words, f"load{slot}")
         m.submodules[f"element{slot}"] = element = Element()
         bits = exact_log2(self._config.bus_bytes)
         offset, taken = Signal(bits, name=f"offset{slot}"), Signal(bits, name=f"taken_offset{slot}")
-        with m.If(reader.load):
-            m.d.sync += offset.eq(self.addresses[slot])
+        with m.If(reader.ready & reader.entering):
+            m.d.sync += offset.eq(address)
         m.d.sync += [taken.eq(offset), self.values[slot].eq(element.value)]
         m.d.comb += [
             element.word.eq(word_of(reader.present, taken)),
