@@ -60,21 +60,19 @@ def make_phy(platform: Any, clocks: Any, clock_hz: float) -> Any:
 
 
 CONFIG = replace(
-    Config.preset("minimum"), name="ecpix5", bus_bytes=16, registers=3, sequential_loads=(2, 2), random_loads=(0, 0),
-    alus=(0, 0), vector_beats=64, reorder_beats=64, token_depth=16, lookahead_lines=8, lookahead_burst=4,
-    port_requests=4, port_outstanding=4, write_burst=8, write_batch=120,
+    Config.preset("minimum"), name="ecpix5", bus_bytes=16, lanes=4, ports=4, registers=3, sequential_loads=(2, 2),
+    random_loads=(0, 0), alus=(0, 0), register_beats=32, store_beats=64, vector_registers=4, vector_beats=128,
+    reorder_beats=128, token_depth=64, store_address_depth=16, lookahead_lines=16, lookahead_burst=4, port_requests=8,
+    port_outstanding=8, write_burst=8, write_batch=248, banks=8, page_bytes=2048,
 )  # fmt: skip
-"""One lane and one port, two levels without arithmetic: gathers, sums, means, maxima, weighted sums.
-
-It is what comes to a configuration file so far; ``docs/ecpix5-four-lanes.toml`` is the next one to try.
-"""
+"""Four lanes and four ports, two levels without arithmetic: gathers, sums, means, maxima, weighted sums."""
 
 BOARD = Board(
     name="ecpix5",
     title="LambdaConcept ECPIX-5, LFE5UM5G-85F with DDR3",
     config=CONFIG,
     clock_hz=75e6,
-    core_hz=50e6,
+    core_hz=60e6,
     baud=3_000_000,
     platform=lambda: lambdaconcept_ecpix5.Platform(device="85F", toolchain="trellis"),
     clocks=Clocks,

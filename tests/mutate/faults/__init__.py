@@ -8,13 +8,26 @@ from tests.mutate.faults import (
     isa,
     neutral,
     rtl_access,
+    rtl_boards,
     rtl_execute,
     rtl_host,
     rtl_memory,
     rtl_queues,
 )
 
-AREAS = (rtl_queues, rtl_access, rtl_execute, rtl_memory, rtl_host, isa, emulator, compiler, driver, neutral)
+AREAS = (
+    rtl_queues,
+    rtl_access,
+    rtl_execute,
+    rtl_memory,
+    rtl_host,
+    rtl_boards,
+    isa,
+    emulator,
+    compiler,
+    driver,
+    neutral,
+)
 
 FAULTS: list[Fault] = [fault for area in AREAS for fault in area.FAULTS]
 """All faults, in the order in which they are planted."""

@@ -1,0 +1,34 @@
+"""Faults of what stands between a board's serial line and its bus."""
+
+from tests.mutate.fault import area
+
+LINK = "hw/boards/host_link.py"
+
+LINES = "tests/system/test_link_rtl.py"
+
+plant = area("rtl_boards", LINES)
+
+FAULTS = [
+    plant("frame-overwritten", "missing check", LINK, "free.eq(~self.pending[slot])", "free.eq(1)",
+          "a bridge can change a frame that waits"),
+    plant("crc-not-looked-at", "missing check", LINK,
+          "If((store.read_word == crc.value) & (head[16:32] == following)", "If((head[16:32] == following)",
+          "frames with a wrong checksum are done"),
+    plant("done-twice", "missing check", LINK, "(store.read_word == crc.value) & (head[16:32] == following)",
+          "(store.read_word == crc.value)", "a frame that was sent again is done again"),
+    plant("all-first-bytes", "lost strobe", LINK, "If(first, self.bus.sel.eq(lanes_first))", "If(first)",
+          "a frame's first word is written whole"),
+    plant("all-last-bytes", "lost strobe", LINK, "If(left == 1, self.bus.sel.eq(lanes_last))", "If(left == 1)",
+          "a frame's last word is written whole"),
+    plant("bridge-writes", "missing check", LINK,
+          "store.write.eq(ours & (bridge.adr[:offset_bits] < SLOTS * SLOT_WORDS))",
+          "store.write.eq(1)", "writes to any address change frames"),
+    plant("address-not-summed", "missing term", LINK, "crc.word.eq(bridge.adr << 2), crc.take.eq(1)",
+          "crc.word.eq(bridge.adr << 2), crc.take.eq(0)", "what was read where is not in the checksum of reads"),
+    plant("answer-at-once", "missing check", LINK, "answer.eq(slave.stb & (slave.ack | slave.err))",
+          "answer.eq(slave.stb & ~answer)", "the bus is not waited for"),
+    plant("asked-twice", "missing term", LINK, "If(~slave.stb & ~answer,", "If(~slave.stb,",
+          "an access begins again while it is answered"),
+    plant("old-word", "wrong condition", LINK, "If(slave.stb, master.dat_r.eq(slave.dat_r))",
+          "If(~slave.stb, master.dat_r.eq(slave.dat_r))", "reads give the word of another cycle"),
+]  # fmt: skip
