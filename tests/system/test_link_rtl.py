@@ -13,7 +13,7 @@ from daedal.driver.link.frames import Piece
 from daedal.driver.link.uartbone import READ, WRITE, UartBridge, command
 from daedal.driver.link.words import swapped
 from daedal.errors import LinkLost
-from daedal.hw.isa.link import LINK_BASE, MOST_DATA, REGISTERS, SLOT_WORDS, LinkRegister
+from daedal.hw.isa.link import LINK_BASE, LINK_BYTES, MOST_DATA, REGISTERS, SLOT_WORDS, SLOTS, LinkRegister
 from tests.system.link_peer import Faults, GateModel, UartModel
 from tests.system.link_rtl import DESIGN, MEMORY_BASE, MEMORY_BYTES, open_line
 
@@ -79,13 +79,14 @@ def test_frames_good_and_bad(line: SimulatedLine, seed: int) -> None:
 
 @pytest.mark.parametrize("count", [0, MOST_DATA, MOST_DATA + 1, 255])
 def test_frames_of_any_length(line: SimulatedLine, count: int) -> None:
-    """One that says that it has more data than a slot is refused, with a CRC of what is there."""
+    """One that says that it has more data than a slot is refused, with a CRC of what is there: of the slot's first word
+    as well, which is 0, or of the head alone.
+    """
     both = Both(line)
     words = [7 * n for n in range(min(count, MOST_DATA))] + [MEMORY_BASE, count | 0xFF00 | 1 << 16]
     body = struct.pack(f"<{len(words)}I", *words)
-    both.say(
-        sent((LINK_BASE + 4 * (SLOT_WORDS - 1 - len(words) + SLOT_WORDS), body + struct.pack("<I", zlib.crc32(body))))
-    )
+    crc = zlib.crc32({MOST_DATA + 1: bytes(4) + body, 255: body[-4:]}.get(count, body))
+    both.say(sent((LINK_BASE + 4 * (SLOT_WORDS - 1 - len(words) + SLOT_WORDS), body + struct.pack("<I", crc))))
     assert both.gate.sequence == (count <= MOST_DATA)
     both.read(MEMORY_BASE, 10)
     both.read(LINK_BASE + REGISTERS, len(LinkRegister))
@@ -100,6 +101,17 @@ def test_commands_of_every_kind(line: SimulatedLine, seed: int) -> None:
         at = rng.choice(places) + 4 * rng.randrange(64)
         both.say(command(kind, at, count) + (rng.randbytes(4 * count) if kind in (1, 3) else b""))
     assert both.gate.written == []
+
+
+@pytest.mark.parametrize("base", [MEMORY_BASE, LINK_BASE + 4 * SLOTS * SLOT_WORDS, LINK_BASE - LINK_BYTES])
+def test_a_frame_that_is_written_elsewhere_is_none(line: SimulatedLine, base: int) -> None:
+    both = Both(line)
+    where, data = Piece(MEMORY_BASE, b"abcd", 15, 15).frame(1)
+    both.say(sent((where - LINK_BASE + base, data)))
+    both.read(LINK_BASE + REGISTERS, len(LinkRegister))
+    assert (both.gate.sequence, both.gate.refused) == (0, 0)
+    both.say(sent((where, data)))
+    assert both.read(MEMORY_BASE, 1) == b"abcd"
 
 
 def test_noise(line: SimulatedLine, seed: int) -> None:

@@ -20,6 +20,8 @@ FAULTS = [
           "a frame's first word is written whole"),
     plant("all-last-bytes", "lost strobe", LINK, "If(left == 1, self.bus.sel.eq(lanes_last))", "If(left == 1)",
           "a frame's last word is written whole"),
+    plant("longer-than-there-is", "missing check", LINK, "If(store.read_word[0:8] > MOST_DATA, NextState(\"REFUSE\"))",
+          "If(0, NextState(\"REFUSE\"))", "frames that cannot be as long as they say are looked at"),
     plant("bridge-writes", "missing check", LINK,
           "store.write.eq(ours & (bridge.adr[:offset_bits] < SLOTS * SLOT_WORDS))",
           "store.write.eq(1)", "writes to any address change frames"),
@@ -27,8 +29,6 @@ FAULTS = [
           "crc.word.eq(bridge.adr << 2), crc.take.eq(0)", "what was read where is not in the checksum of reads"),
     plant("answer-at-once", "missing check", LINK, "answer.eq(slave.stb & (slave.ack | slave.err))",
           "answer.eq(slave.stb & ~answer)", "the bus is not waited for"),
-    plant("asked-twice", "missing term", LINK, "If(~slave.stb & ~answer,", "If(~slave.stb,",
-          "an access begins again while it is answered"),
     plant("old-word", "wrong condition", LINK, "If(slave.stb, master.dat_r.eq(slave.dat_r))",
           "If(~slave.stb, master.dat_r.eq(slave.dat_r))", "reads give the word of another cycle"),
 ]  # fmt: skip
