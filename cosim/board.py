@@ -38,8 +38,11 @@ def generated_board(board: str, config: Config) -> tuple[str, dict[str, Any]]:
     from daedal.hw.boards import find_board
     from daedal.hw.boards.generate import generate
 
-    find_board(board)
-    digest = sha256(f"{board} litex {metadata.version('litex')} litedram {metadata.version('litedram')}".encode())
+    found = find_board(board)
+    clocks = f"{found.clock_hz} {found.core_hz}"
+    digest = sha256(
+        f"{board} {clocks} litex {metadata.version('litex')} litedram {metadata.version('litedram')}".encode()
+    )
     digest.update(core_verilog(config).encode())
     for source in sorted((Path(__file__).resolve().parents[1] / "hw").rglob("*.py")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())

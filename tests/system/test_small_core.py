@@ -1,5 +1,7 @@
 """The cores of ecpix5 and ulx3s, small ones: what they run, on the emulator, on RTL, and in the boards' own designs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -59,4 +61,14 @@ def test_on_rtl(board: str, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("board", BOARDS)
 def test_in_the_boards_design(board: str, rng: np.random.Generator) -> None:
     with daedal.Device.open("board-sim", config=find_board(board).config, board=board) as device:
+        check(device, rng)
+
+
+@pytest.mark.rtl
+@pytest.mark.slow
+def test_in_a_clock_domain_of_its_own(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with ``--core-mhz``: channels of memory and registers cross."""
+    board = find_board("ulx3s")
+    monkeypatch.setattr("daedal.hw.boards.ulx3s.BOARD", replace(board, core_hz=board.clock_hz / 2))
+    with daedal.Device.open("board-sim", config=board.config, board="ulx3s") as device:
         check(device, rng)
