@@ -28,7 +28,7 @@ COMPILE_FLAGS = ("-std=c++17", "-march=native", "-ffp-contract=off", "-fPIC")
 OPTIMIZE = {"1": "-O1 -fno-semantic-interposition", "2": "-O2 -fno-semantic-interposition"}
 """Optimisation of the model's code that runs in every cycle, by ``DAEDAL_OPTIMIZE``.
 
-On the core, 1 compiles in less than half the time and runs a fifth slower, which is right for models that run for
+Models of the core are built in a third less time with 1, and run a fifth slower, which is right for those that run for
 seconds, such as those of tests.
 """
 

@@ -81,9 +81,7 @@ class SequentialLoads(wiring.Component):
             self.take.eq(waiting.valid & self.free & Cat(*(reader.hit for reader in readers)).all()),
             ready.eq(~waiting.valid | self.take),
         ]
-        bus, addresses = self._spare(m, ready) if self._slots else (self.i, [])
-        if not self._slots:
-            m.d.comb += self.ready.eq(ready)
+        bus = self._spare(m, ready) if self._slots else self._straight(m, ready)
         with m.If(ready):
             m.d.sync += waiting.valid.eq(bus.valid)
             with m.If(bus.valid):
@@ -94,32 +92,34 @@ class SequentialLoads(wiring.Component):
         register(m, self.o, found)
         for slot, (reader, fetcher) in enumerate(zip(readers, fetchers, strict=True)):
             m.submodules[f"reader{slot}"], m.submodules[f"fetcher{slot}"] = reader, fetcher
-            self._attach(m, slot, reader, fetcher)
-            m.d.comb += [
-                reader.ready.eq(ready),
-                reader.entering.eq(bus.valid & bus.work & getattr(self.words, f"load{slot}").enable),
-                reader.target.eq(addresses[slot][exact_log2(self._config.bus_bytes) :]),
-            ]
-            self._extract(m, slot, reader, addresses[slot])
+            m.d.comb += reader.ready.eq(ready)
+            self._attach(m, slot, bus, reader, fetcher)
+            self._extract(m, slot, reader, bus.addresses[slot])
             if slot % 2 == 0:
                 self._join(m, slot, readers, fetchers)
         m.d.comb += self.busy.eq(Cat(*(fetcher.busy for fetcher in fetchers)).any())
         return m
 
-    def _spare(self, m: Module, ready: Signal) -> tuple[Any, list[Value]]:
+    def _spare(self, m: Module, ready: Signal) -> Any:
         """Iterations and their addresses, taken by ``ready``, which comes late."""
         m.submodules.spare = spare = Spare(self._config, self._slots)
-        m.d.comb += [spare.i.valid.eq(self.i.valid), *assign(spare.i, self.i)]
-        m.d.comb += [to.eq(of) for to, of in zip(spare.addresses, self.addresses, strict=True)]
+        m.d.comb += [spare.i.valid.eq(self.i.valid), *assign(spare.i, self.i), *assign(spare.i, self, ("addresses",))]
         m.d.comb += [self.ready.eq(spare.ready), spare.take.eq(ready)]
-        return spare.o, list(spare.o_addresses)
+        return spare.o
 
-    def _attach(self, m: Module, slot: int, reader: LineReader, fetcher: LineFetcher) -> None:
-        """What does not depend on the other slots."""
+    def _straight(self, m: Module, ready: Signal) -> Any:
+        """Iterations without loads: nothing about them is known late."""
+        m.d.comb += self.ready.eq(ready)
+        return self.i
+
+    def _attach(self, m: Module, slot: int, bus: Any, reader: LineReader, fetcher: LineFetcher) -> None:
+        """What does not depend on the other slots; iterations come on ``bus``."""
         connect(m, fetcher.request, flipped(self.requests[slot]))
         connect(m, flipped(self.returns), fetcher.returns)
         m.d.comb += [
             reader.running.eq(self.running),
+            reader.entering.eq(bus.valid & bus.work & getattr(self.words, f"load{slot}").enable),
+            reader.target.eq(bus.addresses[slot][exact_log2(self._config.bus_bytes) :]),
             reader.take.eq(self.take),
             reader.data.eq(self.returns.data),
             fetcher.running.eq(self.running),

@@ -1,13 +1,20 @@
 """A second place for iterations that wait for their lines."""
 
-from typing import Any
-
-from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Elaboratable, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import WORK_FIELDS, WorkBus
+from daedal.hw.access_unit.bundles import WORK_FIELDS, WorkBus, assign
 from daedal.hw.config import Config
+
+
+class AddressedBus(wiring.Signature):
+    """A ``WorkBus`` with ``addresses``, those of an iteration's elements, one for each sequential load."""
+
+    def __init__(self, config: Config, slots: int) -> None:
+        super().__init__(
+            {**dict(WorkBus(config).members), "addresses": Out(config.address_bits).array(slots)},
+        )
 
 
 class Spare(wiring.Component):
@@ -17,11 +24,10 @@ class Spare(wiring.Component):
 
     Members
     -------
-    i, addresses : ``In(WorkBus(config))``, ``In(address_bits).array(slots)``
-        Iterations and the addresses of their elements.
+    i, o : ``In(AddressedBus(config, slots))``, ``Out`` of the same
+        Iterations.
     ready : ``Out(1)``
         ``i`` is taken; a register's value.
-    o, o_addresses : the same, on the other side.
     take : ``In(1)``
         ``o`` is taken.
     """
@@ -29,37 +35,23 @@ class Spare(wiring.Component):
     def __init__(self, config: Config, slots: int) -> None:
         super().__init__(
             {
-                "i": In(WorkBus(config)),
-                "addresses": In(config.address_bits).array(slots),
+                "i": In(AddressedBus(config, slots)),
                 "ready": Out(1),
-                "o": Out(WorkBus(config)),
-                "o_addresses": Out(config.address_bits).array(slots),
+                "o": Out(AddressedBus(config, slots)),
                 "take": In(1),
             }
         )
-        self._config = config
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        kept = WorkBus(self._config).create(path=("kept",))
-        kept_addresses = [
-            Signal(self._config.address_bits, name=f"kept_address{n}") for n in range(len(self.addresses))
-        ]
+        kept = self.i.signature.create(path=("kept",))
+        fields = (*WORK_FIELDS, "addresses")
         m.d.comb += [self.ready.eq(~kept.valid), self.o.valid.eq(kept.valid | self.i.valid)]
         m.d.sync += kept.valid.eq(self.o.valid & ~self.take)
-        sources = [*_parts(self.i), *self.addresses]
-        places = [*_parts(kept), *kept_addresses]
-        for to, place, source in zip([*_parts(self.o), *self.o_addresses], places, sources, strict=True):
-            m.d.comb += to.eq(Mux(kept.valid, place, source))
-            with m.If(self.i.valid & ~kept.valid):
-                m.d.sync += place.eq(source)
+        with m.If(kept.valid):
+            m.d.comb += assign(self.o, kept, fields)
+        with m.Else():
+            m.d.comb += assign(self.o, self.i, fields)
+            with m.If(self.i.valid):
+                m.d.sync += assign(kept, self.i, fields)
         return m
-
-
-def _parts(bus: Any) -> list[Value]:
-    """The signals of a ``WorkBus`` but ``valid``."""
-    parts: list[Value] = []
-    for name in WORK_FIELDS:
-        member = getattr(bus, name)
-        parts += [Value.cast(part) for part in (member if isinstance(member, list) else [member])]
-    return parts

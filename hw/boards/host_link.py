@@ -147,7 +147,7 @@ class FrameEngine(LiteXModule):
         fsm.act("FETCH", NextState("COPY"))
         fsm.act("COPY",
             self.bus.cyc.eq(1), self.bus.stb.eq(1), self.bus.we.eq(1),
-            If(self.bus.ack | self.bus.err,
+            If(self.bus.ack,
                 NextValue(place, place + 1), NextValue(address, address + 1),
                 NextValue(left, left - 1), NextValue(first, 0),
                 If(left == 1, NextState("ACCEPT")).Else(NextState("FETCH")),
@@ -160,6 +160,7 @@ class FrameEngine(LiteXModule):
 class RegisteredBus(LiteXModule):
     """A wishbone of registers only between ``master`` and ``slave``: two cycles more for each access.
 
+    An error of the slave is answered as an access that is done; what it means is for the registers behind to say.
     A board's bus is long: on the ECPIX-5 the way from an access to the word that it reads took 15 ns, so that nothing
     else belongs in that cycle.
     """
@@ -245,7 +246,7 @@ class LinkGate(LiteXModule):
         )  # fmt: skip
         fsm.act("FETCH",
             reads.cyc.eq(1), reads.stb.eq(1),
-            If(reads.ack | reads.err, NextValue(word, reads.dat_r), NextState("ADDRESS")),
+            If(reads.ack, NextValue(word, reads.dat_r), NextState("ADDRESS")),
         )  # fmt: skip
         fsm.act("ADDRESS", crc.word.eq(bridge.adr << 2), crc.take.eq(1), NextState("WORD"))
         fsm.act("WORD", crc.word.eq(word), crc.take.eq(1), NextState("ANSWER"))

@@ -19,7 +19,7 @@ SOURCE, TARGET, COUNT, SIZE, PITCH = range(5)
 """Launch arguments of the copy program: two addresses, the number of rows, their size and pitch in bytes."""
 
 FOR_EVER = (1 << 31) - 1
-"""The largest upper bound."""
+"""The largest upper bound of machines with 32 bits."""
 
 
 def copy_program(config: Config = CONFIG) -> bytes:

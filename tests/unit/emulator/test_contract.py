@@ -1,6 +1,5 @@
 """The emulator's access unit against the reference interpreter of the event contract, on random programs."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,10 @@ from daedal.hw.isa.program import Program, Word, pack
 from daedal.hw.isa.program_words import AluOp, Destination, EventField, LevelField, Source, StepField
 from daedal.hw.isa.registers import Control, Register
 from tests.fuzz.judge import as_entry
+from tests.unit.emulator.conftest import NARROW
 from tests.unit.emulator.programs import Bench, Record, level, load, run_nest
 from tests.unit.emulator.random_programs import DATA, Generator, data
 
-NARROW = replace(Config.preset("ddr3"), name="narrow", address_bits=32)
 WIDE = Config(
     name="wide", bus_bytes=64, lanes=16, levels=6, registers=7, sequential_loads=(4, 0, 1, 2, 2, 0),
     random_loads=(0, 4, 2, 1, 2, 0), alus=(4, 0, 1, 2, 4, 3), shifters=(False, True, True, False, True, True),
