@@ -15,6 +15,7 @@ __all__ = [
     "BuildFailed",
     "ClockTooSlow",
     "ConfigMismatch",
+    "CountMismatch",
     "DaedalError",
     "DesignTooLarge",
     "DeviceClosed",
@@ -146,6 +147,13 @@ class DeviceHang(DaedalError):
 
     The message names the queue or unit that blocked. Reset the device (or open it again); if the program came
     from the compiler, this is a defect of Daedal's and worth a report with the program attached.
+    """
+
+
+class CountMismatch(DaedalError):
+    """A machine's counters and those of the simulation around it disagree.
+
+    A defect of one of them, and worth a report with the program attached.
     """
 
 

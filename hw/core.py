@@ -148,7 +148,7 @@ class Core(wiring.Component):
         rows = []
         for n, source in enumerate((vectors.vector0, vectors.vector1, vectors.stream)):
             row = beat_stream(self.config).create(path=(f"row{n}",))
-            mine = vectors.sides[n] == controller.execute_side
+            mine = vectors.sides[n] != controller.execute_other
             m.d.comb += [
                 row.valid.eq(source.valid & mine), row.payload.eq(source.payload), source.ready.eq(row.ready & mine)
             ]  # fmt: skip
@@ -262,11 +262,11 @@ class Core(wiring.Component):
                 & ~Cat(*self.left).any()
                 & self.execute_idle
             ),
-            controller.executed.eq(
-                self.all_sent
-                & ~pending.bit_select(present, 1)
-                & ~waits
-                & self.fabric.idle.bit_select(present, 1)
-                & ~self.store.taking
-            ),
         ]
+        m.d.sync += controller.executed.eq(
+            self.all_sent
+            & ~pending.bit_select(present, 1)
+            & ~waits
+            & self.fabric.idle.bit_select(present, 1)
+            & ~self.store.taking
+        )

@@ -103,7 +103,8 @@ class RowSplit(wiring.Component):
 class RowFetch(wiring.Component):
     """Issues row fetches: reserves slots for each chunk, then asks for its lines.
 
-    One chunk per cycle when nothing blocks; the first one is asked for 3 cycles after its row came.
+    One chunk per cycle when nothing blocks; the first one is asked for 4 cycles after its row came. Chunks wait in a
+    queue of two for their slots: whether there are enough is known late, and would decide at once if a row is taken.
 
     Members
     -------
@@ -137,25 +138,27 @@ class RowFetch(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.split = split = RowSplit(self._config)
+        m.submodules.chunks = chunks = Queue(chunk_layout(self._config), depth=2)
         m.submodules.out = out = Queue(read_request_layout(self._config), depth=2)
         connect(m, flipped(self.rows), split.i)
+        connect(m, split.o, chunks.i)
         connect(m, out.o, flipped(self.requests))
-        chunk, request = split.o.payload, out.i.payload
+        chunk, request = chunks.o.payload, out.i.payload
         m.d.comb += [
-            self.reserve.valid.eq(split.o.valid & out.i.ready & ~self.halt),
+            self.reserve.valid.eq(chunks.o.valid & out.i.ready & ~self.halt),
             self.reserve.payload.queue.eq(chunk.queue),
             self.reserve.payload.beats.eq(chunk.beats),
             out.i.valid.eq(self.reserve.valid & self.reserve.ready),
-            split.o.ready.eq(out.i.valid),
+            chunks.o.ready.eq(out.i.valid),
             request.address.eq(Cat(Const(0, exact_log2(self._config.bus_bytes)), chunk.line)),
             request.beats.eq(chunk.beats),
             request.tag.slot.eq(self.slot),
             request.tag.shift.eq(chunk.shift),
             request.tag.last_bytes.eq(chunk.last_bytes),
             request.tag.row_last.eq(chunk.row_last),
-            self.no_port.eq(split.o.valid & ~out.i.ready),
-            self.no_slot.eq(split.o.valid & out.i.ready & ~self.reserve.ready),
-            self.empty.eq(split.empty & (out.level == 0)),
+            self.no_port.eq(chunks.o.valid & ~out.i.ready),
+            self.no_slot.eq(chunks.o.valid & out.i.ready & ~self.reserve.ready),
+            self.empty.eq(split.empty & (chunks.level == 0) & (out.level == 0)),
         ]
         client_of_chunk = Signal(Client)
         m.d.comb += request.tag.client.eq(client_of_chunk)

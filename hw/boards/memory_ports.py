@@ -193,5 +193,11 @@ class MemoryPorts(LiteXModule):
                 source, sink, domains = (inner, outer, ("sys", domain))
             crossing = stream.ClockDomainCrossing(source.description, *domains)
             self.add_module(f"{name}_{channel}_crossing", crossing)
-            self.comb += [source.connect(crossing.sink), crossing.source.connect(sink)]
+            self.comb += source.connect(crossing.sink)
+            if channel == "w":  # the port's room for lines would go on to the crossing's memory in the same cycle
+                buffer = stream.Buffer(source.description, pipe_valid=True, pipe_ready=True)
+                self.add_module(f"{name}_{channel}_buffer", buffer)
+                self.comb += [crossing.source.connect(buffer.sink), buffer.source.connect(sink)]
+            else:
+                self.comb += crossing.source.connect(sink)
         return near

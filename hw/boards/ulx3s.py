@@ -50,7 +50,7 @@ BOARD = Board(
     title="Radiona ULX3S, LFE5U-85F with SDRAM",
     config=CONFIG,
     clock_hz=50e6,
-    core_hz=25e6,
+    core_hz=50e6,
     baud=1_000_000,
     platform=lambda: radiona_ulx3s.Platform(device="LFE5U-85F", revision="2.0", toolchain="trellis"),
     clocks=Clocks,

@@ -39,8 +39,11 @@ class Controller(wiring.Component):
         Of the present launch.
     execute_side : ``Out(1)``, flip : ``Out(1)``
         Of the launch that the execute unit is at; the strobe says that it goes on to the next one.
+    execute_other : ``Out(1)``
+        The other side, from a register of its own, for the rows: their way through the execute unit is long.
     executed : ``In(1)``
-        All that the present launch is to write has been taken by the store unit, and nothing else of it is left.
+        All that the present launch is to write has been taken by the store unit, and nothing else of it is left; as it
+        was a cycle ago.
     stored : ``In(1)``
         The store unit is idle: all is acknowledged.
     line : ``In(1)``
@@ -96,6 +99,7 @@ class Controller(wiring.Component):
     take: Out(1)
     side: Out(1)
     execute_side: Out(1)
+    execute_other: Out(1, init=1)
     flip: Out(1)
     executed: In(1)
     stored: In(1)
@@ -205,7 +209,7 @@ class Controller(wiring.Component):
             m.d.sync += self._timer.eq(0)
         with m.Elif(self._timer == QUIET_CYCLES):
             m.d.comb += self.flip.eq(~self.fault & ~self.reset_request)
-            m.d.sync += [self._timer.eq(0), self.execute_side.eq(~self.side)]
+            m.d.sync += [self._timer.eq(0), self.execute_side.eq(~self.side), self.execute_other.eq(self.side)]
             m.next = "DRAIN"
         self._interruptions(m)
 
@@ -233,7 +237,8 @@ class Controller(wiring.Component):
             m.next = "SETTLE"
             with m.If(self._resetting):
                 m.d.comb += [self.reset_done.eq(1), self.clear_fault.eq(1)]
-                m.d.sync += [self.faulted.eq(0), self._resetting.eq(0), self.execute_side.eq(0)]
+                m.d.sync += [self.faulted.eq(0), self._resetting.eq(0)]
+                m.d.sync += [self.execute_side.eq(0), self.execute_other.eq(1)]
                 m.next = "IDLE"
 
     def _record(self, m: Module) -> None:

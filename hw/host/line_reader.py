@@ -172,7 +172,9 @@ class LineReader(wiring.Component):
             self.words.payload.eq(present.word_select(lane if words else 0, 8 * WORD_BYTES)),
             pop.eq(self.words.valid & self.words.ready & ((lane == (1 << words) - 1) if words else 1)),
             to_present.eq(~full[0] | pop),
-            to_following.eq(~full[1] | to_present),
+            # The place behind is filled in the cycle after it was left, so that ``ready`` does not reach the buffer.
+            # That is as quick, unless each line is one word.
+            to_following.eq(~full[:2].all() if words else ~full[1] | to_present),
             fetch.eq(~full[2] | to_following),
             port.en.eq(fetch),
             port.addr.eq(position),
@@ -181,7 +183,7 @@ class LineReader(wiring.Component):
             with m.If(self.words.valid & self.words.ready):
                 m.d.sync += lane.eq(lane + 1)
         with m.If(to_present):
-            m.d.sync += [present.eq(following), full[0].eq(full[1])]
+            m.d.sync += [present.eq(following), full[0].eq(full[1]), full[1].eq(0)]
         with m.If(to_following):
             m.d.sync += [following.eq(port.data), full[1].eq(full[2])]
         with m.If(fetch):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.hdl import Elaboratable, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
@@ -34,6 +34,9 @@ from daedal.hw.state_names import name_states
 
 SPECULATIVE_BURSTS = 2
 """Bursts of a program that are read before its length is known."""
+
+JUDGE_CYCLES = 2
+"""Words that can be taken after one whose value is wrong, before that is known."""
 
 
 def level_fields(config: Config, level: int) -> list[LevelField]:
@@ -177,9 +180,12 @@ class Loader(wiring.Component):
         m.submodules.arguments = arguments = Memory(shape=VALUE_BITS, depth=self._config.arguments, init=[])
         connect(m, flipped(self.returns), reader.returns)
         self._count, self._length, self._started = Signal(16), Signal(16), Signal()
-        self._program, self._judged, self._fence = Signal(self._config.address_bits), Signal(), Signal()
+        self._program, self._fence = Signal(self._config.address_bits), Signal()
+        self._waited = Signal(range(JUDGE_CYCLES + 1))
         self._word, self._legal, self._in_program = Signal(ProgramWord), Signal(), Signal()
-        self._bad_value, self._counted, self._clear = Signal(), Signal(), Signal()
+        self._bad_value, self._clear = Signal(), Signal()
+        self._counted = Signal(JUDGE_CYCLES)
+        """Whether a word was counted a cycle ago, and so on: those behind the one whose value is judged now."""
         m.d.comb += [
             self.requests.valid.eq(reader.requests.valid),
             self.requests.payload.eq(reader.requests.payload),
@@ -267,8 +273,11 @@ class Loader(wiring.Component):
     def _program_states(self, m: Module) -> None:
         word, taken = self._word, Signal()
         stream_ = self._reader.words
-        m.d.sync += self._counted.eq(0)
+        counted, judged = Signal(), Signal()
+        m.d.comb += judged.eq(self._waited == JUDGE_CYCLES)
+        m.d.sync += [self._counted.eq(Cat(counted, self._counted)), self._waited.eq(Mux(judged, 0, self._waited + 1))]
         with m.State("PROGRAM"):
+            m.d.sync += self._waited.eq(0)
             m.d.comb += [
                 stream_.ready.eq(self.room),
                 taken.eq(stream_.valid & stream_.ready & ~self._bad_value),
@@ -278,28 +287,32 @@ class Loader(wiring.Component):
                 with m.If(~self._legal | self._misplaced()):
                     m.next = "REFUSED"
                 with m.Else():
-                    m.d.sync += [self._count.eq(self._count + 1), self._counted.eq(1)]
+                    m.d.comb += counted.eq(1)
+                    m.d.sync += self._count.eq(self._count + 1)
                     with m.If(word.unit == Unit.CONTROL):
                         self._control_word(m)
             self._refuse_value(m)
+        # In these three states the values of the words before are still to be judged.
         with m.State("SETTLE"):
-            # The value of the last configuration word is judged in the first cycle here.
-            m.d.sync += self._judged.eq(1)
-            with m.If(self._judged & ~(self._fence & self.wait)):
-                m.d.comb += self.run.eq(1)
-                m.d.sync += [self.nest.eq(self.nest + 1), self._started.eq(1), self._judged.eq(0)]
-                m.next = "CLEAR"
+            with m.If(judged):
+                with m.If(self._fence & self.wait):
+                    m.d.sync += self._waited.eq(self._waited)
+                with m.Else():
+                    m.d.comb += self.run.eq(1)
+                    m.d.sync += [self.nest.eq(self.nest + 1), self._started.eq(1)]
+                    m.next = "CLEAR"
             self._refuse_value(m)
         with m.State("CLEAR"):
             m.next = "PROGRAM"
         with m.State("ENDED"):
-            m.d.comb += self._reader.stop.eq(1)
-            m.next = "IDLE"
+            m.d.comb += [self._reader.stop.eq(1), self.done.eq(judged)]
+            with m.If(judged):
+                m.next = "IDLE"
             self._refuse_value(m)
         with m.State("REFUSED"):
-            # The value of the word before is still to be judged.
             m.d.comb += self._reader.stop.eq(1)
-            m.next = "ILLEGAL"
+            with m.If(judged):
+                m.next = "ILLEGAL"
             self._refuse_value(m)
         with m.State("ILLEGAL"):
             m.d.comb += [self._reader.stop.eq(1), self.illegal.eq(self.nests_done)]
@@ -312,13 +325,13 @@ class Loader(wiring.Component):
             with m.Case(ControlField.RUN.value):
                 m.next = "SETTLE"
             with m.Case(ControlField.END.value):
-                m.d.comb += self.done.eq(1)
                 m.next = "ENDED"
 
     def _refuse_value(self, m: Module) -> None:
-        """The word taken two cycles ago has a value that the machine cannot work with."""
+        """The word taken three cycles ago has a value that the machine cannot work with."""
         with m.If(self._bad_value):
-            m.d.sync += self._count.eq(self._count - 1 - self._counted)
+            behind = sum(self._counted[k] for k in range(JUDGE_CYCLES))
+            m.d.sync += self._count.eq(self._count - 1 - behind)
             m.next = "ILLEGAL"
 
     def _lines(self, words: Value) -> Value:
@@ -363,11 +376,11 @@ class Loader(wiring.Component):
             bus.clear.eq(self.begin | self._clear),
             bus.begin.eq(self.begin),
         ]
+        m.d.sync += self._bad_value.eq(bus.valid & ~self._values.legal)
         m.d.comb += bus.side.eq(self.side)
         m.d.comb += [
             self._values.early.unit.eq(late.unit),
             self._values.early.index.eq(late.index),
             self._values.early.field.eq(late.field),
             self._values.value.eq(bus.word.value),
-            self._bad_value.eq(bus.valid & ~self._values.legal),
         ]

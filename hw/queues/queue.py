@@ -106,7 +106,7 @@ class _DistributedStorage(wiring.Component):
             past.eq(self.write & move if self._bypass else 0),  # in a queue of two the memory is empty then
             pointers.write.eq(self.write & ~past),
             pointers.fetch.eq(pointers.available & move),
-            write.en.eq(pointers.write),
+            write.en.eq(self.write),  # what goes past is written as well, and not counted: the place is free
             write.addr.eq(pointers.write_address),
             write.data.eq(self.payload),
             read.addr.eq(pointers.read_address),

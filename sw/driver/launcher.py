@@ -14,7 +14,7 @@ from daedal.driver.allocator import Allocator
 from daedal.driver.record import RECORD_BYTES, Record, fault_exception
 from daedal.driver.registers import Registers
 from daedal.driver.target import Counting, Target
-from daedal.errors import DaedalError, DeviceClosed, DeviceHang, LaunchCancelled
+from daedal.errors import CountMismatch, DaedalError, DeviceClosed, DeviceHang, LaunchCancelled
 from daedal.hw.config import Config
 from daedal.hw.isa.launch import (
     LAUNCH_ALIGNMENT,
@@ -47,11 +47,7 @@ POLL_SECONDS = 0.003
 
 
 class LaunchTimeout(TimeoutError):
-    """A launch did not end in the time that it was given; it goes on."""
-
-
-class CountMismatch(DaedalError):
-    """The machine's counters and the test bench's own disagree: a defect of one of them."""
+    """A launch did not end in the time that it was given; it goes on, and nothing is wrong with it."""
 
 
 class Region(NamedTuple):

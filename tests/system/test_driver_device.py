@@ -8,7 +8,7 @@ import pytest
 import daedal
 from daedal.driver.allocator import Allocator
 from daedal.driver.device import Device
-from daedal.driver.launcher import CountMismatch, Launcher
+from daedal.driver.launcher import Launcher
 from daedal.driver.layout import row_pitch
 from daedal.driver.record import Stats
 from daedal.driver.registers import Registers
@@ -337,7 +337,7 @@ def test_counters_that_disagree(dev, target, name, difference):
     target.counted_values = {"CYCLES": 100, "LINES_READ": 50, "BYTES_WRITTEN": 8}
     assert dev.run(PROGRAM).counters[Counter.CYCLES] == 100
     target.counted_values[name] += difference
-    with pytest.raises(CountMismatch, match=f"counter {name}"):
+    with pytest.raises(daedal.CountMismatch, match=f"counter {name}"):
         dev.run(PROGRAM)
 
 

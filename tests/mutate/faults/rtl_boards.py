@@ -5,6 +5,7 @@ from tests.mutate.fault import area
 LINK = "hw/boards/host_link.py"
 
 LINES = "tests/system/test_link_rtl.py"
+REFRESHES = "tests/unit/boards/test_refresh.py"
 
 plant = area("rtl_boards", LINES)
 
@@ -31,4 +32,7 @@ FAULTS = [
           "answer.eq(slave.stb & ~answer)", "the bus is not waited for"),
     plant("old-word", "wrong condition", LINK, "If(slave.stb, master.dat_r.eq(slave.dat_r))",
           "If(~slave.stb, master.dat_r.eq(slave.dat_r))", "reads give the word of another cycle"),
+    plant("refresh-without-end", "lost strobe", "hw/boards/refresh.py", "if a is not inner.cmd.ready]",
+          "if a is not inner.cmd.ready and a is not inner.cmd.last]", "the memory stays with its first refresh",
+          REFRESHES),
 ]  # fmt: skip
