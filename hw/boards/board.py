@@ -21,15 +21,12 @@ class Dram:
         Width of its data bus.
     phy
         Makes LiteDRAM's PHY: of ``(platform, clocks, clock_hz)``.
-    far
-        With a register stage in front of it (``late_phy.py``): a cycle more for each read, and a higher clock.
     """
 
     module: Any
     rate: str
     data_bits: int
     phy: Callable[[Any, Any, float], Any]
-    far: bool = False
 
 
 @dataclass(frozen=True)

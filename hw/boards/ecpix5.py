@@ -76,7 +76,7 @@ BOARD = Board(
     baud=3_000_000,
     platform=lambda: lambdaconcept_ecpix5.Platform(device="85F", toolchain="trellis"),
     clocks=Clocks,
-    memory=Dram(module=MT41K256M16, rate="1:2", data_bits=16, phy=make_phy, far=True),
+    memory=Dram(module=MT41K256M16, rate="1:2", data_bits=16, phy=make_phy),
     flow="ecp5",
     part=("--um5g-85k", "--package", "CABGA554", "--speed", "8"),
     ethernet=lambda platform: LiteEthPHYRGMII(platform.request("eth_clocks"), platform.request("eth"), rx_delay=0),

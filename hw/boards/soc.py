@@ -13,7 +13,6 @@ from litex.soc.interconnect import axi, wishbone
 from daedal.errors import InvalidConfig
 from daedal.hw.boards.core_module import REGISTER_BYTES, DaedalCore
 from daedal.hw.boards.host_link import LinkGate, SerialLink
-from daedal.hw.boards.late_phy import LatePhy
 from daedal.hw.boards.memory_ports import MemoryPorts
 from daedal.hw.boards.refresh import LateRefresher
 from daedal.hw.config import Config
@@ -108,8 +107,6 @@ class System(SoCMini):
         The module that makes the clock domains.
     phy, module
         LiteDRAM's PHY and SDRAM module; or None and an OnChipMemory.
-    far
-        A register stage in front of the PHY.
     config
         The core's configuration.
     clock_hz, core_hz
@@ -122,7 +119,7 @@ class System(SoCMini):
 
     def __init__(
         self, platform: Any, clocks: Any, *, phy: Any, module: Any, config: Config, clock_hz: float, core_hz: float,
-        baud: int, design: int, far: bool = False,
+        baud: int, design: int,
     ) -> None:  # fmt: skip
         self.crg = clocks
         super().__init__(
@@ -140,8 +137,6 @@ class System(SoCMini):
             _add_core(self, config, module, memory_bytes=memory_bytes, **place)
         else:
             self.ddrphy = phy
-            if far:
-                self.late_phy = phy = LatePhy(phy)
             settings = ControllerSettings(refresh_cls=LateRefresher)
             self.add_sdram("sdram", phy=phy, module=module, l2_cache_size=0, controller_settings=settings)
             add_daedal(self, config, **place)

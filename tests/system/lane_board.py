@@ -39,7 +39,6 @@ def lane_board() -> tuple[str, dict[str, Any]]:
 
     from daedal.hw.boards.generate import _plain, _quiet_litex
     from daedal.hw.boards.host_link import SerialLink
-    from daedal.hw.boards.late_phy import LatePhy
     from daedal.hw.boards.simulated import PINS, SimulatedClocks, SimulatedPlatform, simulated_memory
     from daedal.hw.boards.soc import sdram_description
 
@@ -91,8 +90,7 @@ def lane_board() -> tuple[str, dict[str, Any]]:
             self.bus.add_master("link", self.link.bus)
             model, module = simulated_memory(MT41K256M16, CLOCK_HZ, 16, MEMORY_BYTES)
             self.ddrphy = LanePhy(model)
-            self.late_phy = LatePhy(self.ddrphy)
-            self.add_sdram("sdram", phy=self.late_phy, module=module, l2_cache_size=0)
+            self.add_sdram("sdram", phy=self.ddrphy, module=module, l2_cache_size=0)
 
     with _quiet_litex():
         soc = Board()
