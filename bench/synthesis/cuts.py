@@ -17,6 +17,7 @@ from bench.report import say
 from daedal.hw.boards import find_board
 from daedal.hw.boards.bitstream import synthesise
 from daedal.hw.boards.flows import NETLIST
+from daedal.hw.boards.netlist import top_module
 from daedal.hw.boards.reports import SYSTEM, unit_of
 from daedal.hw.config import Config
 from daedal.measure.table import column, markdown
@@ -69,8 +70,7 @@ def cuts() -> list[Cut]:
 
 def counts(netlist: Path) -> Row:
     """What a netlist for iCE40 takes, with the units' LUTs (``units``)."""
-    modules = json.loads(netlist.read_text(encoding="utf-8"))["modules"]
-    top = next(each for each in modules.values() if "top" in each["attributes"])
+    top = top_module(json.loads(netlist.read_text(encoding="utf-8")))
     kinds: Counter[str] = Counter()
     luts: Counter[str] = Counter()
     core_ff = 0

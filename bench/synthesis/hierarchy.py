@@ -13,10 +13,9 @@ from typing import Any
 import click
 from amaranth.back import verilog
 
-from bench.report import WIDTH, say
+from bench.report import WIDTH, save_rows, say
 from bench.synthesis import tools
 from bench.synthesis.units import UNITS
-from daedal.files import write_json
 from daedal.hw.config import PRESETS, Config
 from daedal.measure.table import column, show
 
@@ -90,11 +89,7 @@ def main(unit: str, preset: str, least: int, json_file: Path | None) -> None:
     except tools.ToolFailed as error:
         raise click.ClickException(str(error)) from None
     if json_file is not None:
-        document = {"schema": 1, "config": preset, "unit": unit, "tools": tools.versions(), "rows": rows}
-        try:
-            write_json(json_file, document)
-        except OSError as error:
-            raise click.ClickException(f"{json_file} cannot be written: {error.strerror}") from None
+        save_rows(json_file, rows, config=preset, unit=unit, tools=tools.versions())
     show(f"{unit} ({preset}): LUTs by module", COLUMNS, [row for row in rows if row["lut"] >= least], width=WIDTH)
 
 

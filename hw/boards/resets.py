@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from daedal.files import write_whole
+from daedal.hw.boards.netlist import top_module
 
 LEAST_FLIP_FLOPS = 1000
 """Flip-flops from which on a reset is worth it."""
@@ -25,7 +26,7 @@ def promote_resets(netlist: Path) -> dict[str, int]:
     Logic that uses such a reset as well stays where it is: only a flip-flop's reset pin is reached from that network.
     """
     design = json.loads(netlist.read_text(encoding="utf-8"))
-    module = next(each for each in design["modules"].values() if "top" in each["attributes"])
+    module = top_module(design)
     cells: dict[str, Any] = module["cells"]
     pins = [cell["connections"] for cell in cells.values() if cell["type"] == FLIP_FLOP]
     pins = [each for each in pins if isinstance(each.get(PIN, ["0"])[0], int)]  # others have a constant

@@ -10,6 +10,8 @@ import json
 import os
 from pathlib import Path
 
+from daedal.hw.boards.netlist import top_module
+
 ROWS = tuple(y for y in range(2, 94) if y not in (10, 22, 34, 46, 58, 70, 82))
 COLUMNS = range(2, 125)
 CELLS = tuple(f"SLICE{part}.K{cell}" for part in "ABCD" for cell in (0, 1))
@@ -31,7 +33,7 @@ LOGIC_CELLS = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4}
 def keep_rows_free(netlist: Path, to: Path) -> int:
     """Write Yosys' netlist (JSON) for nextpnr; returns how many logic cells do nothing in it."""
     design = json.loads(netlist.read_text(encoding="utf-8"))
-    cells = next(each for each in design["modules"].values() if "top" in each["attributes"])["cells"]
+    cells = top_module(design)["cells"]
     rows = rows_to_keep(sum(LOGIC_CELLS.get(cell["type"], 0) for cell in cells.values()))
     if not rows:
         os.link(netlist, to)

@@ -86,10 +86,15 @@ def test_command(tmp_path: Path) -> None:
     assert [row["end"] for row in json.loads(result.read_text())["rows"]] == ["unit.b"]
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"modules": {}}', '{"modules": 3}'])
+OTHER = json.dumps({"modules": {"ice40": module({"a": cell("LUT4", A=2, B=3, Z=4) | {"type": "SB_LUT4"}})}})
+NO_CELLS = '{"modules": {"all": {"attributes": {"top": "1"}}}}'
+NO_PINS = '{"modules": {"all": {"attributes": {"top": "1"}, "netnames": {}, "cells": {"a": {"type": "TRELLIS_FF"}}}}}'
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"modules": {}}', '{"modules": 3}', OTHER, NO_CELLS, NO_PINS])
 def test_what_is_no_netlist_is_refused(tmp_path: Path, text: str) -> None:
     netlist = tmp_path / "netlist.json"
     netlist.write_text(text)
     refused = CliRunner().invoke(main, [str(netlist)])
     assert refused.exit_code == 1
-    assert "must be a netlist as Yosys writes it" in refused.output
+    assert "must be a netlist for ECP5 as Yosys writes it" in refused.output
