@@ -213,9 +213,7 @@ class Core(wiring.Component):
             controller.loader_side.eq(loader.side),
             controller.ahead.eq(self.ahead),
             controller.program_done.eq(loader.done),
-            controller.stored.eq(self.store.idle),
             controller.line.eq(self.store.line),
-            controller.quiet.eq(self.fabric.idle.all() & self.store.quiet & ~self.merge.o.valid),
             controller.answered.eq(self.fabric.beat | self.store.acknowledged),
             controller.waiting.eq(self.launches.o.valid | (self.launches.level != 0)),
             controller.reset_request.eq(port.reset_request),
@@ -231,6 +229,8 @@ class Core(wiring.Component):
             self.soft_reset.eq(controller.soft_reset),
             self.hold.eq(controller.hold | controller.soft_reset),
             loader.nests_done.eq(access.done),
+            controller.stored.eq(self.store.idle),
+            controller.quiet.eq(self.fabric.idle.all() & self.store.quiet & ~self.merge.o.valid),
         ]
         for unit in (access, self.execute):
             connect(m, loader.config_bus, unit.config_bus)

@@ -52,11 +52,10 @@ def catch_faults(m: Module, core: "Core") -> None:
         m.d.comb += found.cause.eq(Cause.MEMORY_SILENT)
     with m.Else():
         m.d.comb += any_fault.eq(0)
-    fault_now, record_lost = Signal(), Signal()
+    record_lost = Signal()
     m.d.comb += record_lost.eq(controller.record_phase & core.store.fault.valid)
     m.d.comb += controller.record_error.eq(record_lost)
-    m.d.comb += fault_now.eq(any_fault & (controller.running | record_lost) & ~caught)
-    keep_fault(m, core, fault_now, found, caught)
+    keep_fault(m, core, any_fault & (controller.running | record_lost), found, caught)
     m.d.comb += [controller.fault.eq(caught), core.port.cause.eq(core.fault.cause)]
     present = controller.side
     m.d.comb += [
@@ -66,12 +65,17 @@ def catch_faults(m: Module, core: "Core") -> None:
     ]
 
 
-def keep_fault(m: Module, core: "Core", fault_now: Value, found: Signal, caught: Signal) -> None:
-    """Keep it, with the nest; and the first warning, whose value is the record's unless there is a fault."""
+def keep_fault(m: Module, core: "Core", any_fault: Value, found: Signal, caught: Signal) -> None:
+    """Keep it, with the nest; and the first warning, whose value is the record's unless there is a fault.
+
+    A cycle after it was found: what tells of it comes late in a cycle, and what keeps it is large.
+    """
     controller, access = core.controller, core.access
     nests = Array(Signal(NEST_BITS, name=f"nest{side}") for side in range(2))
     warned = [Signal(name=f"warned{side}") for side in range(2)]
     early_value, early_warning = Signal(64), Signal()
+    late, late_found, late_nest = Signal(), Signal.like(found), Signal(NEST_BITS)
+    m.d.sync += [late.eq(any_fault), late_found.eq(found), late_nest.eq(nests[controller.side])]
     with m.If(access.begins):
         m.d.sync += nests[access.side].eq(access.number)
     with m.If(access.warning & ~Array(warned)[access.side]):
@@ -88,8 +92,8 @@ def keep_fault(m: Module, core: "Core", fault_now: Value, found: Signal, caught:
                 m.d.sync += early_value.eq(0)
     with m.If(core.soft_reset):  # the next launch begins on the present side
         m.d.sync += early_value.eq(0)
-    with m.If(fault_now):
-        m.d.sync += [caught.eq(1), core.fault.eq(found), core.fault_nest.eq(nests[controller.side])]
+    with m.If(late & ~caught):
+        m.d.sync += [caught.eq(1), core.fault.eq(late_found), core.fault_nest.eq(late_nest)]
     with m.If(controller.take | controller.clear_fault):
         m.d.sync += [caught.eq(0), core.fault.eq(0), core.fault_nest.eq(0)]
         with m.If(controller.cancel):  # a cancelled launch's record tells of no fault, but the machine has one

@@ -43,7 +43,7 @@ class Alu(wiring.Component):
         read, worked = (WorkBus(self._config).create(path=(name,)) for name in ("read", "worked"))
         bits = self._config.address_bits
         a, b, simple, result = (Signal(bits, name=name) for name in ("a", "b", "simple", "result"))
-        m.d.comb += [multiplier.a.eq(a), multiplier.b.eq(b), multiplier.enable.eq(1)]
+        m.d.comb += [multiplier.a.eq(a), multiplier.b.eq(b)]
         register(m, read, self.i)
         register(m, worked, read)
         sources = [

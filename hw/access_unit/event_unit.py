@@ -83,7 +83,6 @@ class EventUnit(wiring.Component):
             connect(m, flipped(self.config_bus), unit.config_bus)
         connect(m, flipped(self.i), sequencer.i)
         m.d.comb += [
-            pipeline.enable.eq(~self.halt),
             pipeline.valid.eq(sequencer.o.valid & issue.room),
             pipeline.i.eq(sequencer.o.payload),
             sequencer.o.ready.eq(issue.room & ~self.halt),

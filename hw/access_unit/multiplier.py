@@ -15,14 +15,11 @@ SUMMANDS = 3
 class Multiplier(wiring.Component):
     """``a * b`` modulo ``1 << bits``, both unsigned, as three summands one cycle later.
 
-    The summands are given separately since they are added together with something else. ``enable``: the
-    register takes new products.
+    The summands are given separately since they are added together with something else.
     """
 
     def __init__(self, bits: int) -> None:
-        super().__init__(
-            {"a": In(INDEX_BITS), "b": In(PITCH_BITS), "enable": In(1), "summands": Out(bits).array(SUMMANDS)}
-        )
+        super().__init__({"a": In(INDEX_BITS), "b": In(PITCH_BITS), "summands": Out(bits).array(SUMMANDS)})
         self._bits = bits
 
     def elaborate(self, platform: object) -> Elaboratable:
@@ -31,13 +28,12 @@ class Multiplier(wiring.Component):
         low_b, high_b = self.b[:HALF], self.b[HALF:]
         low, cross0, cross1 = Signal(2 * HALF), Signal(2 * HALF), Signal(2 * HALF)
         high = Signal(self._bits - 2 * HALF)
-        with m.If(self.enable):
-            m.d.sync += [
-                low.eq(low_a * low_b),
-                cross0.eq(high_a * low_b),
-                cross1.eq(low_a * high_b),
-                high.eq(high_a[: len(high)] * high_b),
-            ]
+        m.d.sync += [
+            low.eq(low_a * low_b),
+            cross0.eq(high_a * low_b),
+            cross1.eq(low_a * high_b),
+            high.eq(high_a[: len(high)] * high_b),
+        ]
         m.d.comb += [
             self.summands[0].eq(low | (high << 2 * HALF)),
             self.summands[1].eq(cross0 << HALF),

@@ -67,8 +67,6 @@ class StepPipeline(wiring.Component):
     Members
     -------
     config_bus : ``In(ConfigBus())``
-    enable : ``In(1)``
-        Without, all stages stand still.
     valid, i : ``In(1)``, ``In(step_layout(config))``
         A step.
     o_valid, o : ``Out(1)``, ``Out(resolved_layout(config))``
@@ -80,7 +78,6 @@ class StepPipeline(wiring.Component):
         super().__init__(
             {
                 "config_bus": In(ConfigBus()),
-                "enable": In(1),
                 "valid": In(1),
                 "i": In(step_layout(config)),
                 "o_valid": Out(1),
@@ -97,16 +94,14 @@ class StepPipeline(wiring.Component):
         valid = Signal(STAGES - 1)
         m.d.comb += [
             steps.number.eq(self.i.number),
-            steps.enable.eq(self.enable),
             self.empty.eq(~valid.any() & ~self.o_valid),
         ]
         read, taken = (Signal(step_layout(self._config), name=name) for name in ("read", "taken"))
-        with m.If(self.enable):
-            m.d.sync += Cat(valid, self.o_valid).eq(Cat(self.valid, valid))
+        m.d.sync += Cat(valid, self.o_valid).eq(Cat(self.valid, valid))
         for number, (sooner, later) in enumerate(((self.i, read), (read, taken))):
-            with m.If(self.enable & Cat(self.valid, valid)[number]):
+            with m.If(Cat(self.valid, valid)[number]):
                 m.d.sync += later.eq(sooner)
-        move = self.enable & valid[0]
+        move = valid[0]
         control = Signal(StepControl)
         with m.If(move):
             m.d.sync += control.eq(steps.words.control)
@@ -115,7 +110,7 @@ class StepPipeline(wiring.Component):
         }
         carried = self._carry(m, valid, taken, control, operands)
         addresses = {row: self._address(m, row, operands) for row in ROWS}
-        with m.If(self.enable & valid[-1]):
+        with m.If(valid[-1]):
             m.d.sync += self._judge(carried, addresses)
         return m
 
@@ -139,7 +134,7 @@ class StepPipeline(wiring.Component):
     def _carry(self, m: Module, valid: Signal, taken: Any, control: Any, operands: dict[StepField, Value]) -> Any:
         stages = [Signal(_carried(self._config), name=f"carried{n}") for n in range(3)]
         first = stages[0]
-        with m.If(self.enable & valid[1]):
+        with m.If(valid[1]):
             for name in ("scalar", "token", "store_size", "fetch_size"):
                 m.d.sync += first[name].eq(operands[StepField[name.upper()]])
             for name in ("level", "registers", "cause", "context"):
@@ -147,7 +142,7 @@ class StepPipeline(wiring.Component):
             for name in ("scalar_enable", "store_enable", "token_enable", "fetch_enable", "stream", "queue"):
                 m.d.sync += first[name].eq(control[name])
         for number, (sooner, later) in enumerate(pairwise(stages), 2):
-            with m.If(self.enable & valid[number]):
+            with m.If(valid[number]):
                 m.d.sync += later.eq(sooner)
         return stages[-1]
 
@@ -156,16 +151,14 @@ class StepPipeline(wiring.Component):
         bases = [Signal(self._config.address_bits, name=f"{row}_base{n}") for n in range(2)]
         low, high = (Signal(self._config.address_bits, name=f"{row}_{part}") for part in ("low", "high"))
         base, index, pitch = (operands[StepField[f"{row}_{part}".upper()]] for part in ("base", "index", "pitch"))
-        m.d.comb += product.enable.eq(self.enable)
-        with m.If(self.enable):
-            m.d.sync += [
-                product.a.eq(index),
-                product.b.eq(pitch),
-                bases[0].eq(base),
-                bases[1].eq(bases[0]),
-                low.eq(bases[1] + product.summands[0]),
-                high.eq(product.summands[1] + product.summands[2]),
-            ]
+        m.d.sync += [
+            product.a.eq(index),
+            product.b.eq(pitch),
+            bases[0].eq(base),
+            bases[1].eq(bases[0]),
+            low.eq(bases[1] + product.summands[0]),
+            high.eq(product.summands[1] + product.summands[2]),
+        ]
         return (low + high)[: self._config.address_bits]
 
     def _judge(self, carried: Any, addresses: dict[str, Value]) -> list[Any]:

@@ -47,14 +47,12 @@ class StepWords(wiring.Signature):
 class StepStore(wiring.Component):
     """Memories with the words of all steps.
 
-    Members: ``config_bus``; ``number`` of a step; ``words``: its words, a cycle with ``enable`` later. No step is done
-    in the cycle in which one of its words is written.
+    Members: ``config_bus``; ``number`` of a step; ``words``: its words, a cycle later. No step is done in the cycle in
+    which one of its words is written.
     """
 
     def __init__(self, config: Config) -> None:
-        super().__init__(
-            {"config_bus": In(ConfigBus()), "number": In(STEP_BITS), "enable": In(1), "words": Out(StepWords(config))}
-        )
+        super().__init__({"config_bus": In(ConfigBus()), "number": In(STEP_BITS), "words": Out(StepWords(config))})
         self._config = config
 
     def elaborate(self, platform: object) -> Elaboratable:
@@ -69,7 +67,6 @@ class StepStore(wiring.Component):
                 write.en.eq(self.config_bus.valid & mine),
                 write.addr.eq(word.index),
                 Value.cast(write.data).eq(word.value),
-                read.en.eq(self.enable),
                 read.addr.eq(self.number),
                 Value.cast(getattr(self.words, name)).eq(Value.cast(read.data)),
             ]

@@ -174,30 +174,34 @@ class MemoryPorts(LiteXModule):
     def __init__(self, core: Any, crossbar: Any, *, memory_bytes: int) -> None:
         width = 8 * core.config.bus_bytes
         for k, bus in enumerate(core.reads):
-            near = self._cross(bus, core.clock_domain, f"read{k}", ("ar",), ("r",))
+            near = self._near(bus, core.clock_domain, f"read{k}", ("ar",), ("r",))
             port = crossbar.get_port(mode="read", data_width=width)
             self.add_module(f"read{k}", ReadPort(near, port, memory_bytes=memory_bytes))
-        near = self._cross(core.write, core.clock_domain, "write", ("aw", "w"), ("b",))
+        near = self._near(core.write, core.clock_domain, "write", ("aw", "w"), ("b",))
         port = crossbar.get_port(mode="write", data_width=width)
         self.add_module("write", WritePort(near, port, memory_bytes=memory_bytes))
 
-    def _cross(self, bus: Any, domain: str, name: str, there: tuple[str, ...], back: tuple[str, ...]) -> Any:
-        """The interface ``bus`` of another clock domain as one of ``sys``; channels go ``there`` and come ``back``."""
-        if domain == "sys":
-            return bus
+    def _near(self, bus: Any, domain: str, name: str, there: tuple[str, ...], back: tuple[str, ...]) -> Any:
+        """The interface ``bus`` of clock domain ``domain`` as one of ``sys``; channels go ``there`` and come ``back``.
+
+        What is written goes through registers in both directions: the port's room for lines would go on to the core's
+        queues, or the crossing's memory, in the same cycle.
+        """
         near = type(bus)(data_width=bus.data_width, address_width=bus.address_width, id_width=bus.id_width)
         for channel in there + back:
-            outer, inner = getattr(bus, channel), getattr(near, channel)
-            source, sink, domains = (outer, inner, (domain, "sys"))
+            source, sink, domains = getattr(bus, channel), getattr(near, channel), (domain, "sys")
             if channel in back:
-                source, sink, domains = (inner, outer, ("sys", domain))
-            crossing = stream.ClockDomainCrossing(source.description, *domains)
-            self.add_module(f"{name}_{channel}_crossing", crossing)
-            self.comb += source.connect(crossing.sink)
-            if channel == "w":  # the port's room for lines would go on to the crossing's memory in the same cycle
-                buffer = stream.Buffer(source.description, pipe_valid=True, pipe_ready=True)
+                source, sink, domains = sink, source, ("sys", domain)
+            description = source.description
+            if domain != "sys":
+                crossing = stream.ClockDomainCrossing(description, *domains)
+                self.add_module(f"{name}_{channel}_crossing", crossing)
+                self.comb += source.connect(crossing.sink)
+                source = crossing.source
+            if channel in ("aw", "w"):
+                buffer = stream.Buffer(description, pipe_valid=True, pipe_ready=True)
                 self.add_module(f"{name}_{channel}_buffer", buffer)
-                self.comb += [crossing.source.connect(buffer.sink), buffer.source.connect(sink)]
-            else:
-                self.comb += crossing.source.connect(sink)
+                self.comb += source.connect(buffer.sink)
+                source = buffer.source
+            self.comb += source.connect(sink)
         return near

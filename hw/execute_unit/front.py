@@ -1,6 +1,6 @@
 """From tokens to decoded instructions."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Module, Mux
 from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -14,6 +14,7 @@ from daedal.hw.interfaces import ConfigBus, token_layout
 from daedal.hw.isa.execute import Instruction
 from daedal.hw.isa.launch import Queue
 from daedal.hw.isa.program_words import VALUE_BITS
+from daedal.hw.queues.queue import Queue as Fifo
 
 
 class Front(wiring.Component):
@@ -28,7 +29,8 @@ class Front(wiring.Component):
     halt : ``In(1)``
         Take no more tokens.
     o : ``Out(stream.Signature(decoded_layout(config)))``
-        Instructions, registered. Nothing comes after a faulty one, nor that one itself.
+        Instructions, from a queue of two: that one is taken is known late in a cycle, and goes no further. Nothing
+        comes after a faulty one, nor that one itself.
     empty : ``Out(1)``
         Nothing is held.
     faulty : ``Out(1)``; queue : ``Out(Queue)``; value : ``Out(40)``
@@ -59,23 +61,26 @@ class Front(wiring.Component):
         connect(m, flipped(self.config_bus), fetch.config_bus)
         connect(m, flipped(self.config_bus), lengths.config_bus)
         connect(m, flipped(self.tokens), fetch.tokens)
-        held, present = Signal(), self.o.payload
-        self._decode(m, fetch, lengths, held)
+        m.submodules.decoded = decoded = Fifo(decoded_layout(self.config), depth=2)
+        self._decode(m, fetch, lengths, decoded)
+        held, present = decoded.o.valid, decoded.o.payload
         m.d.comb += [
             fetch.side.eq(self.side),
             fetch.halt.eq(self.halt),
             lengths.side.eq(self.side),
             lengths.fault_index.eq(present.length),
-            self.empty.eq(fetch.empty & ~held),
+            self.empty.eq(fetch.empty & (decoded.level == 0)),
             self.faulty.eq(held & Cat(present.bad_token, present.illegal, present.bad_length).any()),
             self.o.valid.eq(held & ~self.faulty),
+            self.o.payload.eq(present),
+            decoded.o.ready.eq(self.o.ready & ~self.faulty),
             self.queue.eq(Mux(present.bad_token, Queue.TOKEN, Queue.NONE)),
             self.value.eq(Mux(present.bad_token | present.illegal, present.position, lengths.fault_value)),
         ]
         return m
 
-    def _decode(self, m: Module, fetch: Fetch, lengths: LengthTable, held: Signal) -> None:
-        """Decode what is fetched into the register of the output."""
+    def _decode(self, m: Module, fetch: Fetch, lengths: LengthTable, decoded: Fifo) -> None:
+        """Decode what is fetched."""
         m.submodules.decode = decode = Decode(self.config)
         m.d.comb += [
             decode.i.eq(fetch.o.payload),
@@ -83,7 +88,7 @@ class Front(wiring.Component):
             lengths.index.eq(Instruction(fetch.o.payload.code).length),
             decode.row.eq(lengths.row),
             decode.bad_length.eq(lengths.bad),
-            fetch.o.ready.eq(~held | (self.o.ready & self.o.valid)),
+            decoded.i.payload.eq(decode.o),
+            decoded.i.valid.eq(fetch.o.valid),
+            fetch.o.ready.eq(decoded.i.ready),
         ]
-        with m.If(fetch.o.ready):
-            m.d.sync += [held.eq(fetch.o.valid), self.o.payload.eq(decode.o)]

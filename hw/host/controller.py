@@ -17,6 +17,10 @@ QUIET_CYCLES = 8
 """
 
 
+PHASES = {"open": {"RUN"}, "draining": {"DRAIN"}, "record_phase": {"RECORD", "RECORD_WRITTEN"}}
+"""Output -> the states in which it is 1."""
+
+
 class Controller(wiring.Component):
     """Decides when a launch is over, has its record written, and brings the machine back after a fault.
 
@@ -45,11 +49,11 @@ class Controller(wiring.Component):
         All that the present launch is to write has been taken by the store unit, and nothing else of it is left; as it
         was a cycle ago.
     stored : ``In(1)``
-        The store unit is idle: all is acknowledged.
+        The store unit is idle: all is acknowledged; as it was a cycle ago.
     line : ``In(1)``
         A line is being written: the counters are not yet swept.
     quiet : ``In(1)``
-        No memory transaction is in flight: units can be reset.
+        No memory transaction is in flight: units can be reset; as it was a cycle ago.
     answered : ``In(1)``
         Memory gave a line or acknowledged a burst in this cycle.
     fault : ``In(1)``
@@ -166,12 +170,13 @@ class Controller(wiring.Component):
                 with m.If(self.reset_request):
                     self._quiesce(m, resetting=1)
         name_states(fsm, "ControllerState")
-        m.d.comb += [
-            self.open.eq(fsm.ongoing("RUN")),
-            self.draining.eq(fsm.ongoing("DRAIN")),
-            self.running.eq(self.open | self.draining),
-        ]
+        m.d.comb += self.running.eq(self.open | self.draining)
         return m
+
+    def _go(self, m: Module, state: str) -> None:
+        """The next state. What many units must know of it is in registers of its own."""
+        m.next = state
+        m.d.sync += [getattr(self, phase).eq(state in states) for phase, states in PHASES.items()]
 
     def _present_states(self, m: Module) -> None:
         with m.State("IDLE"):
@@ -181,7 +186,7 @@ class Controller(wiring.Component):
             with m.Elif(self.ahead):
                 m.d.comb += self.take.eq(1)
                 m.d.sync += self.side.eq(self.loader_side)
-                m.next = "RUN"
+                self._go(m, "RUN")
         with m.State("RUN"):
             self._run(m)
         with m.State("DRAIN"):
@@ -193,7 +198,7 @@ class Controller(wiring.Component):
 
     def _quiesce(self, m: Module, *, resetting: int) -> None:
         m.d.sync += [self._resetting.eq(resetting), self._timer.eq(0)]
-        m.next = "QUIESCE"
+        self._go(m, "QUIESCE")
 
     def _interruptions(self, m: Module) -> None:
         """Faults and resets, which end every phase of a launch."""
@@ -210,7 +215,7 @@ class Controller(wiring.Component):
         with m.Elif(self._timer == QUIET_CYCLES):
             m.d.comb += self.flip.eq(~self.fault & ~self.reset_request)
             m.d.sync += [self._timer.eq(0), self.execute_side.eq(~self.side), self.execute_other.eq(self.side)]
-            m.next = "DRAIN"
+            self._go(m, "DRAIN")
         self._interruptions(m)
 
     def _wait_quiet(self, m: Module) -> None:
@@ -225,38 +230,38 @@ class Controller(wiring.Component):
                 m.d.sync += self._timer.eq(0)
             with m.Elif(~self._resetting & (self._timer == self._config.watchdog)):
                 m.d.comb += self.ended.eq(1)
-                m.next = "FAULTED"
+                self._go(m, "FAULTED")
         with m.Elif(self._timer >= QUIET_CYCLES):
             m.d.sync += self._timer.eq(0)
-            m.next = "RESET_UNITS"
+            self._go(m, "RESET_UNITS")
 
     def _reset_units(self, m: Module) -> None:
         m.d.comb += [self.soft_reset.eq(1), self.halt.eq(1), self.hold.eq(1)]
         with m.If(self._timer == 3):
             m.d.sync += self._timer.eq(0)
-            m.next = "SETTLE"
+            self._go(m, "SETTLE")
             with m.If(self._resetting):
                 m.d.comb += [self.reset_done.eq(1), self.clear_fault.eq(1)]
                 m.d.sync += [self.faulted.eq(0), self._resetting.eq(0)]
                 m.d.sync += [self.execute_side.eq(0), self.execute_other.eq(1)]
-                m.next = "IDLE"
+                self._go(m, "IDLE")
 
     def _record(self, m: Module) -> None:
         with m.If(self.has_record & ~self._lost):
             m.d.comb += self.record_start.eq(1)
-            m.next = "RECORD"
+            self._go(m, "RECORD")
         with m.Else():
             self._end(m)
 
     def _record_states(self, m: Module) -> None:
         with m.State("RECORD"):
-            m.d.comb += [self.record_phase.eq(1), self.hold.eq(self.faulted)]
+            m.d.comb += self.hold.eq(self.faulted)
             with m.If(self.record_done):
                 m.d.sync += self._timer.eq(0)
-                m.next = "RECORD_WRITTEN"
+                self._go(m, "RECORD_WRITTEN")
             self._record_interruptions(m)
         with m.State("RECORD_WRITTEN"):
-            m.d.comb += [self.record_phase.eq(1), self.hold.eq(self.faulted)]
+            m.d.comb += self.hold.eq(self.faulted)
             with m.If(~self.stored):
                 m.d.sync += self._timer.eq(0)
             with m.If(self._timer == QUIET_CYCLES):
@@ -273,9 +278,9 @@ class Controller(wiring.Component):
 
     def _end(self, m: Module) -> None:
         m.d.comb += self.ended.eq(1)
-        m.next = "IDLE"
+        self._go(m, "IDLE")
         with m.If(self.faulted):
-            m.next = "CANCEL"
+            self._go(m, "CANCEL")
 
     def _cancel_states(self, m: Module) -> None:
         """After a fault, queued launches get a record and nothing else."""
@@ -284,14 +289,14 @@ class Controller(wiring.Component):
             m.d.sync += self.state.eq(State.CANCELLED)
             with m.If(self.begin):
                 m.d.comb += self.take.eq(1)
-                m.next = "CANCELLING"
+                self._go(m, "CANCELLING")
             with m.Elif(self.reset_request):
                 self._quiesce(m, resetting=1)
             with m.Elif(~self.waiting):
-                m.next = "FAULTED"
+                self._go(m, "FAULTED")
         with m.State("CANCELLING"):
             m.d.comb += [self.cancel.eq(1), self.hold.eq(1), self.cancelling.eq(1)]
             m.d.sync += self.side.eq(self.loader_side)
             with m.If(self.program_done):
                 m.d.sync += self._timer.eq(0)
-                m.next = "SETTLE"
+                self._go(m, "SETTLE")

@@ -275,7 +275,7 @@ class Loader(wiring.Component):
         stream_ = self._reader.words
         counted, judged = Signal(), Signal()
         m.d.comb += judged.eq(self._waited == JUDGE_CYCLES)
-        m.d.sync += [self._counted.eq(Cat(counted, self._counted)), self._waited.eq(Mux(judged, 0, self._waited + 1))]
+        m.d.sync += [self._counted.eq(Cat(counted, self._counted)), self._waited.eq(self._waited + ~judged)]
         with m.State("PROGRAM"):
             m.d.sync += self._waited.eq(0)
             m.d.comb += [
@@ -294,13 +294,10 @@ class Loader(wiring.Component):
             self._refuse_value(m)
         # In these three states the values of the words before are still to be judged.
         with m.State("SETTLE"):
-            with m.If(judged):
-                with m.If(self._fence & self.wait):
-                    m.d.sync += self._waited.eq(self._waited)
-                with m.Else():
-                    m.d.comb += self.run.eq(1)
-                    m.d.sync += [self.nest.eq(self.nest + 1), self._started.eq(1)]
-                    m.next = "CLEAR"
+            with m.If(judged & ~(self._fence & self.wait)):
+                m.d.comb += self.run.eq(1)
+                m.d.sync += [self.nest.eq(self.nest + 1), self._started.eq(1)]
+                m.next = "CLEAR"
             self._refuse_value(m)
         with m.State("CLEAR"):
             m.next = "PROGRAM"

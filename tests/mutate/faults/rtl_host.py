@@ -8,7 +8,7 @@ COUNTERS = "tests/unit/host/test_counters.py"
 CORE = f"tests/unit/core/test_core.py::test_core[odd-full-rate] {SLOW}"
 STATISTICS = "tests/unit/host/test_statistics.py"
 CONTROLLER = "tests/unit/host/test_controller.py"
-WARNING = "tests/unit/core/test_first_warning.py"
+WARNING = "tests/unit/core/test_keep_fault.py"
 CORE_WIDE = f"tests/unit/core/test_core.py::test_core[edge-full-rate] {SLOW}"
 WATCHDOG = "tests/unit/host/test_watchdog.py"
 HASTY = f"tests/system/test_rtl_watchdog.py {SLOW}"
@@ -80,7 +80,7 @@ FAULTS = [
     plant("record-order", "swapped operands", HERE + "record_writer.py", "beat.eq((beat >> (8 * WORD_BYTES)) |",
           "beat.eq((beat >> (4 * WORD_BYTES)) |", "words of a record overlap in their beat",
           CORE_WIDE),
-    plant("does-not-cancel", "lost strobe", HERE + "controller.py", "m.next = \"CANCEL\"", "m.next = \"IDLE\"",
+    plant("does-not-cancel", "lost strobe", HERE + "controller.py", "self._go(m, \"CANCEL\")", "self._go(m, \"IDLE\")",
           "launches that wait behind a fault are run", FAULTS_OF_CORE, CORE),
     plant("drains-too-soon", "missing check", HERE + "controller.py", "with m.If(~self.executed):", "with m.If(0):",
           "a launch drains while its rows are on their way to the store unit", CORE),
@@ -112,7 +112,12 @@ FAULTS = [
     plant("early-warning-stays", "lost strobe", "hw/core_faults.py",
           "with m.If(core.soft_reset):  # the next launch begins on the present side", "with m.If(0):",
           "the first record after a reset has a warning of before", WARNING),
-    plant("nest-not-told", "lost strobe", "hw/core_faults.py", "core.fault_nest.eq(nests[controller.side])",
+    plant("second-fault", "missing check", "hw/core_faults.py", "with m.If(late & ~caught):", "with m.If(late):",
+          "a record tells of a fault that came after the first", WARNING),
+    plant("record-over-too-soon", "wrong constant", HERE + "controller.py", "{\"RECORD\", \"RECORD_WRITTEN\"}",
+          "{\"RECORD\"}", "the store unit goes on to the next launch before the record is written", CORE,
+          FAULTS_OF_CORE),
+    plant("nest-not-told", "lost strobe", "hw/core_faults.py", "core.fault_nest.eq(late_nest)",
           "core.fault_nest.eq(0)", "a fault's record says nest 0", FAULTS_OF_CORE, KEPT),
     plant("warning-lost", "missing term", "hw/core_faults.py",
           "with m.If(access.warning & ~Array(warned)[access.side]):",

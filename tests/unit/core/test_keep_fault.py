@@ -1,4 +1,4 @@
-"""The first value that a launch replaced is in its record, whenever the launch before it ends."""
+"""The first fault of a launch, or else the first value that it replaced, is in its record."""
 
 from types import SimpleNamespace
 
@@ -27,8 +27,9 @@ def parts() -> tuple[SimpleNamespace, Module]:
                                warned_value=Signal(64)),
         loader=SimpleNamespace(begin=Signal(), side=Signal()),
     )  # fmt: skip
+    core.any_fault, core.found, core.caught = Signal(), Signal(fault_layout(CONFIG)), Signal()
     m = Module()
-    keep_fault(m, core, Signal(), Signal(fault_layout(CONFIG)), Signal())
+    keep_fault(m, core, core.any_fault, core.found, core.caught)
     return core, m
 
 
@@ -80,6 +81,35 @@ def test_a_reset_forgets_what_came_early() -> None:
         await strobe(ctx, core.loader.begin)
         await strobe(ctx, core.controller.take)
         assert ctx.get(core.fault.value) == 0
+
+    sim = Simulator(m)
+    sim.add_clock(1e-6)
+    sim.add_testbench(bench)
+    sim.run()
+
+
+@pytest.mark.parametrize("gap", [1, 2, 5])
+def test_the_first_fault_is_kept(gap: int) -> None:
+    """With the nest that ran when it was found; neither a fault ``gap`` cycles later, nor the next nest, nor a warning
+    takes its place, and the next launch begins without it.
+    """
+    core, m = parts()
+
+    async def bench(ctx):
+        for now in range(gap + 3):
+            ctx.set(core.access.begins, now in (0, 1, 2))
+            ctx.set(core.access.number, 7 + now)
+            ctx.set(core.any_fault, now in (1, 1 + gap))
+            ctx.set(core.found.value, 100 + now)
+            ctx.set(core.access.warning, now == 2)
+            ctx.set(core.access.warned_value, 77)
+            await ctx.tick()
+        ctx.set(core.any_fault, 0)
+        await ctx.tick().repeat(2)
+        assert (ctx.get(core.caught), ctx.get(core.fault.value), ctx.get(core.fault_nest)) == (1, 101, 7)
+        ctx.set(core.controller.take, 1)
+        await ctx.tick()
+        assert (ctx.get(core.caught), ctx.get(core.fault.value), ctx.get(core.fault_nest)) == (0, 0, 0)
 
     sim = Simulator(m)
     sim.add_clock(1e-6)
