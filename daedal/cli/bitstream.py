@@ -15,12 +15,12 @@ from daedal.hw.config import Config
 @config_option("The core instead of the board's own.", default=None)
 @click.option("--core-mhz", type=float, metavar="MHZ", help="The core's clock instead of the board's own.")
 @click.option("--etherbone", is_flag=True, help="With a bridge to the network as well.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Where the placement starts.")
+@click.option("--seed", type=int, help="Where the placement starts, instead of where the board's own core closes.")
 @click.option("--no-route", is_flag=True, help="Place only: a report with estimated clocks, no configuration file.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="FOLDER", help="Instead of build/NAME.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(
-    board: str, config: Config | None, core_mhz: float | None, etherbone: bool, seed: int, no_route: bool,
+    board: str, config: Config | None, core_mhz: float | None, etherbone: bool, seed: int | None, no_route: bool,
     output: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Make a board's configuration file, and a report on it.

@@ -25,7 +25,7 @@ DONE = "seconds"
 
 
 def build(
-    board: str, config: Config | None = None, *, folder: Path, route: bool = True, seed: int = 1,
+    board: str, config: Config | None = None, *, folder: Path, route: bool = True, seed: int | None = None,
     core_hz: float | None = None, etherbone: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """Make ``folder/BOARD.bit`` (or the family's suffix), ``folder/board.json`` and ``folder/report.json``.
@@ -45,7 +45,7 @@ def build(
         Otherwise the design is synthesised and placed only: there is a report, with the clocks that nextpnr estimates,
         but no configuration file.
     seed
-        Where the placement starts.
+        Where the placement starts, if not where the board's own does.
     core_hz
         The core's clock, if not the board's own.
     etherbone
@@ -58,7 +58,7 @@ def build(
     slower than the board needs: the report, with ``closed`` false, is written then, but no configuration file.
     """
     found = find_board(board)
-    flow = FLOWS[found.flow]
+    flow, seed = FLOWS[found.flow], found.seed if seed is None else seed
     versions = {program: tools.version(program) for program in (YOSYS, flow.route, flow.pack[0])}
     start = time.monotonic()
     design = generate(board, config, core_hz=core_hz, etherbone=etherbone)

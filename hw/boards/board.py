@@ -73,6 +73,8 @@ class Board:
         The tools that make the configuration file: a name in ``flows.FLOWS``.
     part
         Options of nextpnr that name the part.
+    seed
+        Where the placement starts unless another place is asked for: one with which the board's own core closes.
     ethernet
         Makes LiteEth's PHY, of ``(platform,)``, for a board that can be reached over Etherbone; else None.
     """
@@ -88,4 +90,5 @@ class Board:
     memory: Dram | OnChip
     flow: str
     part: tuple[str, ...]
+    seed: int = 1
     ethernet: Callable[[Any], Any] | None = None

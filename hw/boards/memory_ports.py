@@ -65,9 +65,10 @@ class ReadPort(LiteXModule):
 class WritePort(LiteXModule):
     """Bursts of an AXI4 write master as commands and data of a LiteDRAM port of the same width and clock domain.
 
-    A command goes with its line; lines wait in a queue until LiteDRAM takes them. A burst is acknowledged when its last
-    line was taken: a read of any port that comes later sees it. Bursts outside of the memory are dropped and
-    acknowledged with DECERR. One line per cycle.
+    A line waits in a queue until LiteDRAM takes it. It is there two cycles after its command was made, one after that
+    was offered to LiteDRAM, and a cycle passes until the port knows that it was taken: so the queue can be near the
+    memory's pins, far from the core. A burst is acknowledged when its last line was taken: a read of any port that
+    comes later sees it. Bursts outside of the memory are dropped and acknowledged with DECERR. One line per cycle.
 
     Parameters are those of :class:`ReadPort`; ``outstanding`` is the lines that wait, and the bursts not acknowledged.
     """
@@ -78,28 +79,25 @@ class WritePort(LiteXModule):
         layout = [("data", port.data_width), ("we", port.data_width // 8), ("final", 1)]
         self.lines = lines = stream.SyncFIFO(layout, outstanding)
         self.answers = answers = stream.SyncFIFO([("outside", 1)], outstanding)
-        room = Signal(max=outstanding + 1, reset=outstanding)
-        ready, begun, over, written = Signal(), Signal(), Signal(), Signal()
+        room, space = (Signal(max=outstanding + 1, reset=outstanding) for _ in range(2))  # for bursts, for lines
+        ready, begun, over = Signal(), Signal(), Signal()
+        given, taken, written = Signal(), Signal(), Signal()
         self.comb += [
             ready.eq(beats.valid & bus.w.valid & (room != 0)),
-            commands.sink.valid.eq(ready & ~beats.outside & lines.sink.ready),
+            commands.sink.valid.eq(ready & ~beats.outside & (space != 0)),
             commands.sink.we.eq(1),
             commands.sink.addr.eq(beats.line),
             commands.sink.last.eq(beats.final),
             # A line outside of the memory waits until all before it are written, so that answers keep their order.
             beats.ready.eq(
-                ready & Mux(beats.outside, ~lines.source.valid, commands.sink.ready & lines.sink.ready)
+                ready & Mux(beats.outside, space == outstanding, commands.sink.ready & (space != 0))
             ),
             bus.w.ready.eq(beats.ready),
-            lines.sink.valid.eq(beats.ready & ~beats.outside),
-            lines.sink.data.eq(bus.w.data),
-            lines.sink.we.eq(bus.w.strb),
-            lines.sink.final.eq(beats.final),
+            given.eq(beats.ready & ~beats.outside),
             port.wdata.valid.eq(lines.source.valid),
             port.wdata.data.eq(lines.source.data),
             port.wdata.we.eq(lines.source.we),
             lines.source.ready.eq(port.wdata.ready),
-            written.eq(lines.source.valid & port.wdata.ready & lines.source.final),
             answers.sink.valid.eq(written | (beats.ready & beats.outside & beats.final)),
             answers.sink.outside.eq(~written),
             bus.b.valid.eq(answers.source.valid),
@@ -108,7 +106,16 @@ class WritePort(LiteXModule):
             begun.eq(beats.ready & beats.final),
             over.eq(bus.b.valid & bus.b.ready),
         ]  # fmt: skip
-        self.sync += If(begun & ~over, room.eq(room - 1)).Elif(over & ~begun, room.eq(room + 1))
+        self.sync += [
+            lines.sink.valid.eq(given),
+            lines.sink.data.eq(bus.w.data),
+            lines.sink.we.eq(bus.w.strb),
+            lines.sink.final.eq(beats.final),
+            taken.eq(lines.source.valid & port.wdata.ready),
+            written.eq(lines.source.valid & port.wdata.ready & lines.source.final),
+            If(begun & ~over, room.eq(room - 1)).Elif(over & ~begun, room.eq(room + 1)),
+            If(given & ~taken, space.eq(space - 1)).Elif(taken & ~given, space.eq(space + 1)),
+        ]
 
 
 class Commands(stream.Buffer):
