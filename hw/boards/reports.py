@@ -18,6 +18,9 @@ CORE_DEPTH, UNITS_SHOWN = 3, 5
 SYSTEM = "system"
 """What is not of the core, among the units."""
 
+BETWEEN = "core: between units"
+"""What joins the core's units, and is in none."""
+
 
 def make(description: dict[str, Any], flow: Flow, work: Path, run: str, *, routed: bool) -> dict[str, Any]:
     """The report on a placed or routed design.
@@ -126,10 +129,12 @@ def units(cells: Path) -> dict[str, int]:
 
 
 def unit_of(cell: str) -> str:
-    """The unit of a cell: the first parts of its name inside of the core, or ``system``."""
+    """The unit of a cell: the first parts of its name inside of the core, ``BETWEEN``, or ``system``."""
     parts = cell.split(".")
     if not parts[0].startswith("daedal_core") or len(parts) < CORE_DEPTH:
         return SYSTEM
+    if len(parts) == CORE_DEPTH:  # a signal of the core itself
+        return BETWEEN
     return "core: " + plain(".".join(parts[2:CORE_DEPTH]))
 
 

@@ -100,10 +100,10 @@ def test_logic_is_counted_by_unit(work: Path) -> None:
     assert reports.units(work / "logic.txt") == {"core: access": 2, "core: execute": 1, "system": 1}
 
 
-def test_cells_of_one_signal_are_one_unit(work: Path) -> None:
+def test_signals_between_units_are_counted_together(work: Path) -> None:
     cells = "".join(f"board/daedal_core.core.word_TRELLIS_FF_Q_{n}_DI_LUT4_Z\n" for n in range(3))
     (work / "logic.txt").write_text(cells + "board/daedal_core.core.$signal$3_LUT4_C\n")
-    assert reports.units(work / "logic.txt") == {"core: word": 3, "core: $signal$3": 1}
+    assert reports.units(work / "logic.txt") == {"core: between units": 4}
 
 
 def test_what_does_not_fit_is_named_with_its_largest_units(work: Path) -> None:
