@@ -60,4 +60,5 @@ BOARD = Board(
     ),
     flow="ecp5",
     part=("--85k", "--package", "CABGA381", "--speed", "6"),
+    seed=2,
 )  # fmt: skip
