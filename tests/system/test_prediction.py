@@ -25,7 +25,7 @@ STATS = Stats(cycles=60_000, launches=1, lines_read=900, lines_written=100)
 @pytest.mark.parametrize(
     ("board", "mega_bytes"),
     [
-        ("ecpix5", 520),  # 16 bits, 130 MHz, both edges
+        ("ecpix5", 600),  # 16 bits, 150 MHz, both edges
         ("ulx3s", 100),  # 16 bits, 50 MHz
         ("tangnano20k", 108),  # 32 bits, 27 MHz
     ],
