@@ -5,6 +5,7 @@ from tests.mutate.fault import area
 LINK = "hw/boards/host_link.py"
 
 LINES = "tests/system/test_link_rtl.py"
+PORTS = "tests/unit/boards/test_memory_ports.py"
 REFRESHES = "tests/unit/boards/test_refresh.py"
 
 plant = area("rtl_boards", LINES)
@@ -35,4 +36,9 @@ FAULTS = [
     plant("refresh-without-end", "lost strobe", "hw/boards/refresh.py", "if a is not inner.cmd.ready]",
           "if a is not inner.cmd.ready and a is not inner.cmd.last]", "the memory stays with its first refresh",
           REFRESHES),
+    plant("outside-before-its-turn", "missing check", "hw/boards/memory_ports.py", "space == outstanding,", "1,",
+          "a line outside of the memory is answered before those in front of it are written", PORTS),
+    plant("lines-without-room", "off by one", "hw/boards/memory_ports.py",
+          "If(given & ~taken, space.eq(space - 1))", "If(given & ~taken, space.eq(space - (space != 1)))",
+          "more lines are sent to LiteDRAM than wait there for room", PORTS),
 ]  # fmt: skip
