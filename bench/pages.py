@@ -1,6 +1,7 @@
 """Puts results of ``daedal bench`` into the pages: ``python -m bench.pages FILE …``.
 
-The suite ``sweep`` goes into ``README.md``, workloads and the suite ``oracle`` into ``docs/bench.md``, with pictures.
+The suite ``sweep`` goes into ``README.md``, workloads and the suite ``oracle`` into ``docs/bench.md``, with pictures
+of the first placement.
 """
 
 from collections.abc import Iterable
@@ -79,7 +80,7 @@ def main(files: tuple[Path, ...]) -> None:
         README.write_text(insert(README.read_text(encoding="utf-8"), SWEEP_BEGIN, text), encoding="utf-8")
     texts = [text for document in documents if (text := figures(document))]
     rows = [row for document in documents for suite, found in document["results"].items()
-            if suite not in (SWEEP, ORACLE) for row in found]  # fmt: skip
+            if suite not in (SWEEP, ORACLE) for row in found if row["placement"] == 0]  # fmt: skip
     if rows:
         write_pictures(PICTURES, rows)
         shown = (("roofline.svg", "Operations per cycle by operations per byte"), ("stalls.svg", "Stalled cycles"))

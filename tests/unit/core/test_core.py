@@ -3,8 +3,12 @@
 
 import pytest
 
+from daedal.hw.config import Config
 from daedal.hw.core import Core
-from tests.unit.harness import CONFIGS, run_cocotb
+from tests.unit.harness import ODD, run_cocotb
+
+CONFIGS = [Config.preset("ddr3"), Config.preset("minimum"), ODD]
+"""A large machine, the smallest and an odd one."""
 
 
 @pytest.mark.rtl
