@@ -48,9 +48,9 @@ class _Traced(NamedTuple):
 class Executable:
     """A module for one device: call it with the module's inputs.
 
-    Made by ``daedal.compile``. It serves every batch size, bag length and index. Tensors of other types or numbers of
-    dimensions than the example inputs lead to another trace of the module when it meets them, and these, like bags of
-    about one row, to other programs.
+    Made by ``daedal.compile``. It serves every batch size, bag length and index. Inputs of other kinds than the
+    examples (types, numbers of dimensions, layouts, other numbers) lead to another trace of the module when it meets
+    them, and these, like bags of about one row, to other programs.
     ``stats`` are the figures of the last call, summed over its launches. ``bounds`` is what an index outside its
     table does, ``opt`` the optimisation level that was asked for.
     """
@@ -210,16 +210,20 @@ class Executable:
             return self._interpret(inputs, work)
 
     def _interpret(self, inputs: Sequence[Any], work: Work) -> Any:
-        self._current = {}
         check_inputs(self._graph, inputs)
+        before, self._current = self._current, {}
         try:
             return self._schedule.run(inputs, work)
         except AssertionError as error:
+            self._current = before
             reason = str(error).strip().splitlines()
             raise OtherInputs(
                 f"the inputs must be as the program was exported for: {reason[0] if reason else error!r}; "
                 "export it with dynamic shapes"
             ) from error
+        except BaseException:
+            self._current = self._current or before
+            raise
 
     def _kernel(self, calls: Sequence[Call], operation: Bag | Lookup | BagList, takes_turns: bool) -> Kernel:
         key = operation, takes_turns
@@ -237,7 +241,7 @@ class Executable:
 
     def _dry_run(self, call: Call, request: Request) -> Tensor:
         self._kernel([call], request.operation, request.takes_turns)
-        return torch.zeros(request.shape, dtype=torch.float32)
+        return torch.zeros(request.shape, dtype=torch.float32, device="cpu")
 
     def _start(self, call: Call, request: Request) -> tuple[Tensor, Pending]:
         """Submit one operation; the tensor that its result will be in."""
@@ -288,7 +292,9 @@ class Executable:
             if kernel is None:
                 values |= {member.node: self._dry_run(member.call, member.request) for member in plan.members}
             else:
-                zeros = {result.node: torch.zeros(result.shape, dtype=torch.float32) for result in plan.results}
+                zeros = {
+                    result.node: torch.zeros(result.shape, dtype=torch.float32, device="cpu") for result in plan.results
+                }
                 values |= _with_parts(plan, zeros, lambda: None)
         return values
 
@@ -339,6 +345,10 @@ class Executable:
 
         DaedalError names the levels and nodes that there are.
         """
+        if not self._current:
+            raise DaedalError(
+                "there is no program to show: the last call left everything to PyTorch, as explain() says"
+            )
         node = next(iter(self._current)) if node is None else node
         if node not in self._current:
             raise DaedalError(f"node must be one of {', '.join(self._current)}, not {node!r}")

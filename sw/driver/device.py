@@ -1,9 +1,10 @@
 """A device: one machine with its memory, its resident tables and programs, and its launches."""
 
+import gc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, SupportsIndex
 
 from daedal.driver.allocator import Allocator
 from daedal.driver.arena import Arena
@@ -86,6 +87,9 @@ class Device:
         if not isinstance(memory, str):
             raise ValueError(f"memory must be a memory model as text, such as 'ideal', not {memory!r}")
         least, most = max(1 << 16, 2 * shape.superblock_bytes), 1 << shape.place_bits
+        if isinstance(memory_bytes, bool) or not isinstance(memory_bytes, SupportsIndex):
+            raise ValueError(f"memory_bytes must be a whole number, not {memory_bytes!r}")
+        memory_bytes = memory_bytes.__index__()
         if not least <= memory_bytes <= most:
             raise ValueError(f"memory_bytes must be from {least} to {most}, not {memory_bytes!r}")
         opened = open_target(target, shape, memory=memory, memory_bytes=memory_bytes, wave=wave, board=board)
@@ -196,8 +200,9 @@ class Device:
         self._tables.drop(name)
 
     def _drop_dead_tables(self) -> bool:
-        """Launches in work may still read them."""
+        """Launches in work may still read them. Modules and what is compiled of them hang together in cycles."""
         self._launcher.wait_all()
+        gc.collect()
         return self._tables.drop_dead()
 
     def _write_table(self, address: int, data: memoryview) -> None:

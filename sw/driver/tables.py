@@ -70,6 +70,9 @@ class TableStore(Mapping[str, Table]):
         self.changes = 0
         """Uploads and drops: while this stays, so do all tables."""
 
+    def __repr__(self) -> str:
+        return repr(self._tables)
+
     def __getitem__(self, name: str) -> Table:
         return self._tables[name]
 

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterator
 from threading import Barrier, Thread
+from typing import Any
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, fx, nn
 from torch.nn import functional
 
 import daedal
+from daedal.compiler.frontends import pooled_lookups
 from daedal.compiler.frontends.guards import with_guards
 
 
@@ -46,8 +48,8 @@ def test_a_program_exported_with_a_view(device: daedal.Device) -> None:
 
 
 def test_a_graph_without_checks_gets_its_own() -> None:
-    program = torch.export.export(LookedUp(), (torch.randn(5, 2), torch.randint(5, (4,))))
-    graph = with_guards(program.module(check_guards=False), kinds=True)
+    examples = torch.randn(5, 2), torch.randint(5, (4,))
+    graph = with_guards(torch.export.export(LookedUp(), examples).module(check_guards=False), examples)
     assert graph(torch.ones(5, 2), torch.tensor([1, 2, 3, 4])).shape == (4, 2)
     with pytest.raises(AssertionError, match=r"must be torch\.int64 with 1 dimensions, not torch\.int64 with 2"):
         graph(torch.ones(5, 2), torch.tensor([[1, 2], [3, 4]]))
@@ -106,6 +108,99 @@ def test_other_kinds_of_tensors_lead_to_another_trace(device: daedal.Device) -> 
             for scale in (torch.ones(1), torch.ones(1, dtype=torch.float64)):
                 batch = torch.randint(10, shape, dtype=dtype), scale
                 assert torch.equal(executable(*batch), module(*batch))
+
+
+class Branching(nn.Module):
+    """Does what Python sees of its second input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bag = nn.EmbeddingBag(50, 8, mode="sum")
+
+    def forward(self, indices: Tensor, x: Any = None) -> tuple[Tensor, Any]:
+        rows = self.bag(indices)
+        if x is None:
+            return rows, None
+        if isinstance(x, Tensor):
+            return rows * (1 if x.is_contiguous() else 2), rows * 3 if x.requires_grad else rows
+        return indices * x, torch.zeros(1) * x
+
+
+INPUTS = [
+    None, 2, 2.0, True, 1.0, 0.0, -0.0, 0, False, torch.zeros(4, 4), torch.zeros(5, 4).t(), torch.ones(1),
+    torch.ones(2, requires_grad=True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("first", range(len(INPUTS)))
+def test_other_kinds_of_inputs_lead_to_another_trace(device: daedal.Device, first: int) -> None:
+    module, indices = Branching(), torch.randint(50, (4, 3))
+    executable = daedal.compile(module, (indices, INPUTS[first]), device=device)
+    with torch.no_grad():
+        for x in INPUTS:
+            for ours, theirs in zip(executable(indices, x), module(indices, x), strict=True):
+                assert type(ours) is type(theirs)
+                if theirs is not None:
+                    assert (ours.dtype, ours.tolist()) == (theirs.dtype, theirs.tolist()), x
+                    assert torch.equal(ours.signbit(), theirs.signbit()), x
+
+
+@pytest.mark.parametrize("kind", [nn.Embedding, nn.EmbeddingBag])
+def test_a_forward_that_was_replaced(device: daedal.Device, kind: type[nn.Module]) -> None:
+    module, indices = kind(10, 4), torch.tensor([[1, 2]])
+    plain = module.forward
+    module.forward = lambda indices: plain(indices) * 2
+    assert torch.equal(daedal.compile(module, indices, device=device)(indices), module(indices))
+
+
+def test_hooks_of_all_modules(device: daedal.Device) -> None:
+    module, indices = nn.Embedding(10, 4), torch.tensor([[1, 2]])
+    twice = lambda module, inputs, output: output * 2 if type(module) is nn.Embedding else None  # noqa: E731
+    hook = nn.modules.module.register_module_forward_hook(twice)
+    try:
+        assert torch.equal(daedal.compile(module, indices, device=device)(indices), module(indices))
+    finally:
+        hook.remove()
+
+
+class Pooled(nn.Module):
+    def forward(self, table: Tensor, indices: Tensor) -> Tensor:
+        return functional.embedding(indices, table).sum(1)
+
+
+class Segments(nn.Module):
+    def forward(self, rows: Tensor, lengths: Tensor) -> Tensor:
+        return torch.segment_reduce(rows, "sum", lengths=lengths)
+
+
+@pytest.mark.parametrize(
+    ("module", "inputs"),
+    [
+        (Added(), (torch.randn(3, 4), torch.tensor([0, 2, 0]))),
+        (Pooled(), (torch.randn(9, 4), torch.tensor([[0, 2, 8] * 7]))),
+        (Segments(), (torch.randn(5, 4), torch.tensor([2, 0, 3]))),
+        (LookedUp(), (torch.randn(9, 4), torch.tensor([0, 2]))),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",
+)
+def test_where_new_tensors_are_on_another_device(device: daedal.Device, module: nn.Module, inputs) -> None:
+    wanted = module(*inputs)
+    pooled_lookups._is_so.cache_clear()
+    torch.set_default_device("meta")
+    try:
+        found = daedal.compile(module, inputs, device=device)(*inputs)
+    finally:
+        torch.set_default_device(None)
+    assert torch.equal(found, wanted)
+
+
+def test_the_programs_of_the_last_call_stay_if_the_next_is_refused(device: daedal.Device) -> None:
+    executable = daedal.compile(nn.EmbeddingBag(10, 4, mode="sum"), torch.tensor([[1, 2]]), device=device)
+    program, text = executable.program, executable.ir("scf")
+    with pytest.raises(daedal.DaedalError):
+        executable(torch.tensor([[1.0, 2.0]]))
+    assert program
+    assert (executable.program, executable.ir("scf")) == (program, text)
 
 
 def test_traces_are_kept(device: daedal.Device, monkeypatch: pytest.MonkeyPatch) -> None:

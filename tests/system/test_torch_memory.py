@@ -124,6 +124,45 @@ def negated(*shape):
     return view
 
 
+@pytest.mark.parametrize("add", ["scatter_add", "amax", "expand_as"])
+def test_one_destination_for_all_rows(device, add):
+    """An index of one number, expanded to all rows and columns."""
+
+    def layer(index, rows):
+        wide = index.expand_as(rows) if add == "expand_as" else index.expand(5, 4)
+        zeros = torch.zeros(3, 4)
+        if add == "amax":
+            return zeros.scatter_reduce(0, wide, rows, "amax", include_self=False)
+        return zeros.scatter_add(0, wide, rows)
+
+    check(device, layer, torch.tensor([[2]]), torch.randn(5, 4))
+
+
+@pytest.mark.parametrize("compiles", [daedal.compile, None], ids=["compile", "torch.compile"])
+def test_zeros_that_go_into_a_tensor_that_is_there(device, compiles):
+    """What is added to is not made for it: others see it."""
+
+    class Into(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("sums", torch.ones(3, 4))
+
+        def forward(self, index, rows):
+            torch.zeros(3, 4, out=self.sums).index_add_(0, index, rows)
+            return self.sums.clone(), functional.embedding(index, rows)
+
+    module, inputs = Into(), (torch.tensor([0, 1]), torch.randn(2, 4))
+    with torch.no_grad():
+        want = module(*inputs)[0]
+        module.sums.fill_(7)
+        if compiles is None:
+            compiled = torch.compile(module, backend="daedal", options={"device": device})
+        else:
+            compiled = daedal.compile(module, inputs, device=device)
+        assert torch.equal(compiled(*inputs)[0], want)
+    assert torch.equal(module.sums, want)
+
+
 def test_views_whose_signs_are_still_to_be_changed(device):
     def bag(table, weights):
         return functional.embedding_bag(INDICES, table, OFFSETS, per_sample_weights=weights, mode="sum")
@@ -148,6 +187,9 @@ def test_memory_of_tables_that_are_gone_is_used_again():
     with daedal.Device.open("emulator", memory_bytes=1 << 20) as device:
         for number in range(20):
             assert device.bind_table(f"table{number}", torch.randn(2000, 16)).rows == 2000
+        for _ in range(20):  # what is compiled of a module hangs together with it in cycles
+            module = nn.EmbeddingBag(2000, 16, mode="sum")
+            assert daedal.compile(module, (INDICES, OFFSETS), device=device)(INDICES, OFFSETS).shape == (4, 16)
         held = [torch.randn(2000, 16) for _ in range(20)]
         with pytest.raises(OutOfDeviceMemory):
             [device.bind_table(f"held{number}", table) for number, table in enumerate(held)]

@@ -22,11 +22,13 @@ def adds_in_order() -> bool:
 
 
 def _is_in_order(entries: int, columns: int, generator: torch.Generator) -> bool:
-    weights = torch.randn(entries, generator=generator)
-    rows = torch.randn(entries, columns, generator=generator)
+    weights = torch.randn(entries, generator=generator, device="cpu")
+    rows = torch.randn(entries, columns, generator=generator, device="cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch calls its CSR support new
-        matrix = torch.sparse_csr_tensor(torch.tensor([0, entries]), torch.arange(entries), weights, (1, entries))
+        matrix = torch.sparse_csr_tensor(
+            torch.tensor([0, entries], device="cpu"), torch.arange(entries, device="cpu"), weights, (1, entries)
+        )
         found = torch.sparse.mm(matrix, rows)[0].numpy()
     total = np.zeros(columns, np.float32)
     for weight, row in zip(weights.numpy(), rows.numpy(), strict=True):

@@ -155,7 +155,7 @@ def segment_request(call: SegmentCall, base: Any, table: Any, indices: Any, weig
     if call.wraps and indices is not None:
         indices = _wrapped(indices, len(table))
     if indices is None:
-        indices = torch.arange(count) if order is None else order
+        indices = torch.arange(count, device="cpu") if order is None else order
     elif order is not None:
         indices = indices[order]
     buffers = {"indices": indices.detach().contiguous(), "offsets": offsets}

@@ -100,11 +100,11 @@ def _is_so(length: int, width: int) -> bool:
     """Ask PyTorch itself, of which there are others than the one whose rule this is."""
     random = torch.Generator().manual_seed(length)
     with torch.no_grad():
-        rows = torch.randn(8, length, width, generator=random, dtype=torch.float32)
-        rows *= torch.exp2(torch.randint(-8, 8, rows.shape, generator=random).to(torch.float32))
-        total = torch.zeros(8, width, dtype=torch.float32)
+        rows = torch.randn(8, length, width, generator=random, dtype=torch.float32, device="cpu")
+        rows *= torch.exp2(torch.randint(-8, 8, rows.shape, generator=random, device="cpu").to(torch.float32))
+        total = torch.zeros(8, width, dtype=torch.float32, device="cpu")
         for first in range(0, length, BLOCK):
-            block = torch.zeros(8, width, dtype=torch.float32)
+            block = torch.zeros(8, width, dtype=torch.float32, device="cpu")
             for row in range(first, min(first + BLOCK, length)):
                 block = block + rows[:, row]
             total = total + block

@@ -223,8 +223,8 @@ def _column(index: fx.Node, rows: Any) -> fx.Node | None:
     if not isinstance(source, fx.Node) or not is_integers(source, 2):
         return None
     column, wide = example_of(source), example_of(index)
-    known = column.shape[1] == 1 and wide.shape[1] == example_of(rows).shape[1]
-    return source if known else None
+    is_column = column.shape[1] == 1 and column.shape[0] == wide.shape[0]
+    return source if is_column and wide.shape[1] == example_of(rows).shape[1] else None
 
 
 def plain_fills(graph: fx.Graph) -> None:
@@ -237,7 +237,7 @@ def plain_fills(graph: fx.Graph) -> None:
             is_plain = not {"dtype", "layout", "device", "requires_grad"} & node.kwargs.keys()
             if is_plain and _is_floats(example_of(node)):
                 with graph.inserting_before(node):
-                    filled = graph.call_function(make, (_sizes(node),), {"dtype": torch.float32})
+                    filled = graph.call_function(make, (_sizes(node),), {"dtype": torch.float32, "device": "cpu"})
                 filled.meta = dict(node.meta)
                 node.replace_all_uses_with(filled)
                 graph.erase_node(node)
@@ -260,7 +260,7 @@ def _reason(node: fx.Node, base: Any, values: Mapping[str, Any], rows: Any) -> s
         return "the index must have 1 or 2 dimensions, not 0"
     if values.get("alpha", 1) != 1:
         return f"alpha must be 1, not {values['alpha']!r}"
-    if not isinstance(base, fx.Node) or name_of(base) not in _ZEROS:
+    if not isinstance(base, fx.Node) or name_of(base) not in _ZEROS or writes_out(base):
         return "it must start from zeros made for it, by torch.zeros, zeros_like or new_zeros"
     if may_change([base], base, node):
         return "what it starts from is changed in place elsewhere"

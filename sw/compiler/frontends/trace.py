@@ -34,8 +34,8 @@ def trace(module: nn.Module | ExportedProgram, example_inputs: Sequence[Any]) ->
     with PyTorch's reason, for a module that cannot be traced.
     """
     if isinstance(module, ExportedProgram):
-        return with_guards(module.module(), kinds=False)
-    if type(module) in OPERATIONS and not (module._forward_hooks or module._forward_pre_hooks):
+        return with_guards(module.module())
+    if type(module) in OPERATIONS and _is_plain(module):
         return _symbolic(module, example_inputs)
     if isinstance(module, fx.GraphModule) and not any(isinstance(part, OPERATIONS) for part in module.modules()):
         return module
@@ -47,6 +47,12 @@ def trace(module: nn.Module | ExportedProgram, example_inputs: Sequence[Any]) ->
         except Exception:
             first = ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
             raise UnsupportedOperation(f"{type(module).__name__} cannot be traced: {first}") from error
+
+
+def _is_plain(module: nn.Module) -> bool:
+    """Whether a call of the module is its type's ``forward``, and nothing else."""
+    hooks = module._forward_hooks or module._forward_pre_hooks or nn.modules.module._has_any_global_hook()
+    return not hooks and "forward" not in module.__dict__
 
 
 def _export(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
@@ -65,7 +71,7 @@ def _export(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
     with torch.no_grad(), warnings.catch_warnings(), _quiet("torch._export.non_strict_utils"):
         warnings.simplefilter("ignore")
         program = torch.export.export(module, own_tensors(tuple(example_inputs)), dynamic_shapes=sizes)
-        return with_guards(program.module(), kinds=True)
+        return with_guards(program.module(), example_inputs)
 
 
 @contextmanager
@@ -81,6 +87,8 @@ def _quiet(name: str) -> Iterator[None]:
 
 
 def _symbolic(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
+    if "forward" in module.__dict__:
+        raise ValueError("its forward was replaced, which fx does not see")
     fixed = {} if type(module) in OPERATIONS else _fixed(module, example_inputs)
     graph = _Tracer().trace(module, fixed or None)
     return fx.GraphModule(module, graph, type(module).__name__)

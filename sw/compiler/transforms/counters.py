@@ -18,8 +18,9 @@ def _is_increment(value: SSAValue, counter: SSAValue) -> bool:
 
 
 def _yielded(block: Block | None, position: int) -> SSAValue | None:
+    """What ``block`` yields there; None if it yields nothing, which xDSL lets pass for an ``scf.if`` with results."""
     last = None if block is None else block.last_op
-    return last.operands[position] if isinstance(last, scf.YieldOp) else None
+    return last.operands[position] if isinstance(last, scf.YieldOp) and position < len(last.operands) else None
 
 
 def first_of(op: Operation) -> tuple[scf.ForOp, int] | None:
