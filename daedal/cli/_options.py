@@ -1,9 +1,11 @@
 """Options and files that several subcommands have in common."""
 
+import errno
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
 import click
 
@@ -28,6 +30,19 @@ class InputError(DaedalError):
     status = 2
 
 
+class OutputFile(click.Path):
+    """A file to write, ``-`` for the standard output; that it cannot be is said before the run, not after it."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, dir_okay=False, writable=True, allow_dash=True)
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        path: Path = super().convert(value, parameter, context)  # type: ignore[assignment]
+        if str(path) != "-" and not path.absolute().parent.is_dir():
+            self.fail(f"the folder of {str(path)!r} must exist: make it first", parameter, context)
+        return path
+
+
 def config_option(text: str, *, default: str | None = "ddr3") -> Callable[[F], F]:
     """The option ``--config``: a preset's name or a file; the command gets a ``Config``, or None without a default.
 
@@ -47,21 +62,39 @@ def config_option(text: str, *, default: str | None = "ddr3") -> Callable[[F], F
 def read_bytes(path: str) -> bytes:
     """The bytes of a file, or of the standard input for ``-``; FileError if it cannot be read."""
     try:
-        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        return _binary(sys.stdin).read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}") from error
+        raise FileError(f"{source_name(path)} cannot be read: {error.strerror}") from error
 
 
 def write_bytes(path: str, data: bytes) -> None:
     """Write a file, or the standard output for ``-``; FileError if it cannot be written."""
-    try:
+    with writing(path):
         if path == "-":
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
+            stream = _binary(sys.stdout)
+            stream.write(data)
+            stream.flush()
         else:
             write_whole(Path(path), data)
+
+
+@contextmanager
+def writing(path: str = "-") -> Iterator[None]:
+    """While a file is written, or printed to the standard output for ``-``: FileError if it cannot be."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # whoever read has seen enough: no error to speak of
     except OSError as error:
-        raise FileError(f"{path} cannot be written: {error.strerror}") from error
+        name = "standard output" if path == "-" else path
+        raise FileError(f"{name} cannot be written: {error.strerror}") from error
+
+
+def _binary(stream: TextIO | None) -> BinaryIO:
+    """The bytes of a standard stream; OSError if it was closed when Python started, which then has None."""
+    if stream is None:
+        raise OSError(errno.EBADF, "it is closed")
+    return stream.buffer
 
 
 def source_name(path: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from daedal.cli._options import FileError, config_option
+from daedal.cli._options import config_option, writing
 from daedal.hw.config import Config
 
 if TYPE_CHECKING:
@@ -112,16 +112,16 @@ def command(
         raise click.BadParameter(str(error)) from None
     order = measured.Order(machines, tuple(distributions), placements, seed, data, quick, not no_host)
     results = _run(list(suites) or list(measured.DEFAULT), order, json_file)
-    _show(results, order)
+    with writing():
+        _show(results, order)
     rows = [row for found in results.values() for row in found]
     if pictures is not None:
         from daedal.measure.pictures import write_pictures
 
-        try:
-            for path in write_pictures(pictures, rows):
-                click.echo(f"picture: {path}")
-        except OSError as error:
-            raise FileError(f"{pictures} cannot be written: {error.strerror}") from error
+        with writing(str(pictures)):
+            paths = write_pictures(pictures, rows)
+        with writing():
+            click.echo("".join(f"picture: {path}\n" for path in paths), nl=False)
     wrong = [row for row in rows if measured.is_broken(row)]
     for row in wrong:
         click.echo(f"{row['workload']} on {row['memory']}: {row['verdict']}", err=True)
@@ -149,10 +149,8 @@ def _run(suites: Sequence[str], order: "Order", json_file: Path | None) -> "dict
             for row in run(suite, order, say):
                 results[suite].append(row)
                 if json_file is not None:
-                    try:
+                    with writing(str(json_file)):
                         save(json_file, about, results)
-                    except OSError as error:
-                        raise FileError(f"{json_file} cannot be written: {error.strerror}") from error
     return results
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from daedal.cli._options import config_option
+from daedal.cli._options import config_option, writing
 from daedal.hw.config import Config
 
 
@@ -17,7 +17,8 @@ from daedal.hw.config import Config
 @click.option("--etherbone", is_flag=True, help="With a bridge to the network as well.")
 @click.option("--seed", type=int, help="Where the placement starts, instead of where the board's own core closes.")
 @click.option("--no-route", is_flag=True, help="Place only: a report with estimated clocks, no configuration file.")
-@click.option("--output", type=click.Path(path_type=Path), metavar="FOLDER", help="Instead of build/NAME.")
+@click.option("--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
+              help="Instead of build/NAME.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(
     board: str, config: Config | None, core_mhz: float | None, etherbone: bool, seed: int | None, no_route: bool,
@@ -34,7 +35,8 @@ def command(
         board, config, folder=output or Path("build") / board, route=not no_route, seed=seed,
         core_hz=None if core_mhz is None else core_mhz * 1e6, etherbone=etherbone,
     )  # fmt: skip
-    click.echo(json.dumps(report, indent=1) if as_json else _table(report))
+    with writing():
+        click.echo(json.dumps(report, indent=1) if as_json else _table(report))
 
 
 def _table(report: dict[str, Any]) -> str:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daedal.cli._options import FileError, InputError, config_option, read_bytes, source_name, write_bytes
+from daedal.cli._options import FileError, InputError, config_option, write_bytes
+from daedal.cli._text import DEFAULT_BOUNDS, text_kernel
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import Config
 
@@ -51,8 +52,7 @@ def _sizes(context: click.Context, parameter: click.Parameter, given: Sequence[s
 @click.option(
     "--bounds",
     type=click.Choice(["fatal", "warn", "ignore", "none"]),
-    default="fatal",
-    show_default=True,
+    show_default=DEFAULT_BOUNDS,
     help="What an index outside its array does.",
 )
 @click.option("-O", "--opt", type=click.IntRange(0, 3), default=3, show_default=True, help="The optimisation level.")
@@ -64,7 +64,7 @@ def command(
     config: Config,
     name: str | None,
     sizes: dict[str, int],
-    bounds: str,
+    bounds: str | None,
     opt: int,
     output: str,
     as_json: bool,
@@ -80,11 +80,13 @@ def command(
     `daedal disasm` writes, bin the bytes of the program.
     """  # noqa: D301 (click keeps the lines below \b as they are)
     if source.endswith(".py"):
+        bounds = bounds or DEFAULT_BOUNDS
         name, kernel, fixed = _python_kernel(source, name, sizes, config, bounds, opt)
     else:
         if name is not None or sizes:
             raise click.BadParameter("--function and --shape are for Python files: text says all of itself")
-        name, kernel, fixed = _text_kernel(source, config, bounds, opt)
+        name, kernel, bounds = text_kernel(source, config, bounds, opt)
+        fixed = {}
     if kernel.lacking:
         click.echo(f"{name} is at {kernel.optimisation}", err=True)
     data = _level(kernel, level)
@@ -210,27 +212,6 @@ def _fixed(function: "KernelFunction", sizes: dict[str, int]) -> dict[str, int]:
             "all else is free"
         )
     return {size: sizes[size] for size in wanted}
-
-
-def _text_kernel(source: str, config: Config, bounds: str, opt: int) -> "tuple[str, Kernel, dict[str, int]]":
-    from xdsl.parser import Parser
-    from xdsl.utils.exceptions import ParseError, VerifyException
-
-    from daedal.compiler.codegen.program import only_function
-    from daedal.compiler.context import make_context
-    from daedal.compiler.pipeline import compile_emb, compile_scf
-
-    name = source_name(source)
-    try:
-        text = read_bytes(source).decode("utf-8")
-        module = Parser(make_context(), text, name).parse_module()
-        module.verify()
-    except (ParseError, VerifyException, UnicodeDecodeError, RecursionError) as error:
-        raise UnsupportedOperation(f"{name} cannot be read: {error}") from error
-    function = only_function(module)
-    is_emb = any(op.name.startswith("emb.") for op in module.walk())
-    kernel = compile_emb(module, config, bounds, opt) if is_emb else compile_scf(text, config, opt)
-    return function.sym_name.data, kernel, {}
 
 
 def _level(kernel: "Kernel", level: str) -> bytes:

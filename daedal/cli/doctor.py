@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from daedal.cli._options import write_bytes
+from daedal.cli._options import write_bytes, writing
 
 if TYPE_CHECKING:
     from daedal.doctor import Finding
@@ -30,7 +30,8 @@ def command(context: click.Context, json_path: str | None) -> None:
 
     findings = examine()
     if json_path is None:
-        _print_table(findings)
+        with writing():
+            _print_table(findings)
     else:
         document = {
             "schema": SCHEMA,

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import click
 
-from daedal.cli._options import FileError, config_option, write_bytes
+from daedal.cli._options import FileError, OutputFile, config_option, write_bytes
 from daedal.cli.bench import Workloads, check_memory
 from daedal.hw.config import Config
 
 
 @click.command()
 @click.argument("workload", type=Workloads(), default="rm2", metavar="[WORKLOAD]")
-@click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE", help="The page.")
+@click.option("-o", "--output", default="report.html", show_default=True, type=OutputFile(), help="The page.")
 @click.option("--memory", default="ideal", show_default=True, callback=check_memory, help="Memory model and options.")
 @config_option("The machine; left out, the preset whose bus is as wide as the memory's.", default=None)
 @click.option("--distribution", default="uniform", show_default=True,
@@ -29,7 +29,7 @@ from daedal.hw.config import Config
 def command(
     context: click.Context,
     workload: str,
-    output: str,
+    output: Path,
     memory: str,
     config: Config | None,
     distribution: str,
@@ -67,7 +67,7 @@ def command(
     setting = Setting(machine, memory, placement, seed, data)
     with Console(stderr=True).status(f"running {workload} with a waveform (the model is built the first time)"):
         text, run = report(short, OWN if chosen.source else distribution, setting, others)
-    write_bytes(output, text.encode())
+    write_bytes(str(output), text.encode())
     if run.row["verdict"]:
         click.echo(f"{workload}: {run.row['verdict']}", err=True)
     context.exit(1 if run.row["verdict"] else 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daedal.cli._options import config_option, write_bytes
+from daedal.cli._options import OutputFile, config_option, write_bytes, writing
 from daedal.driver.target import TARGETS
 from daedal.hw.config import Config
 from daedal.workloads import WORKLOADS
@@ -20,16 +20,6 @@ SCHEMA = 1
 
 FILE_WIDTH = 140
 """Columns of the table where there is no terminal to fit."""
-
-FILE = click.Path(path_type=Path, dir_okay=False, writable=True)
-"""A file to write."""
-
-
-def _in_a_folder(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
-    """The path, if its folder is there: better said before the run than after it."""
-    if path is not None and str(path) != "-" and not path.absolute().parent.is_dir():
-        raise click.BadParameter(f"the folder of {str(path)!r} must exist: make it first")
-    return path
 
 
 @click.command()
@@ -45,11 +35,10 @@ def _in_a_folder(context: click.Context, parameter: click.Parameter, path: Path 
 @click.option(
     "--json",
     "json_path",
-    type=FILE,
-    callback=_in_a_folder,
+    type=OutputFile(),
     help="Write the results to this file; - is standard output, the table goes to the standard error then.",
 )
-@click.option("--wave", type=FILE, callback=_in_a_folder, help="Write a waveform (VCD) and views of it; slow.")
+@click.option("--wave", type=OutputFile(), help="Write a waveform (VCD) and views of it; slow.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -70,7 +59,8 @@ def command(
     options = {"target": target, "config": config, "memory": memory, "wave": wave and str(wave)}
     results = _run(list(workloads) or list(WORKLOADS), options)
     aside = str(json_path) == "-"
-    _print_table(results, aside=aside)
+    with writing():
+        _print_table(results, aside=aside)
     if target == "verilator":
         from daedal.cosim.memory_spec import MemorySpec
 

@@ -46,7 +46,10 @@ def save(path: Path, about: Row, results: Mapping[str, Sequence[Row]]) -> None:
 
 def load(path: Path) -> dict[str, Any]:
     """The document in a file; ValueError if it is of another form."""
-    document: Any = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        document: Any = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError(f"{path} must be a result of `daedal bench`, not nested so deeply") from error
     if not _is_result(document):
         raise ValueError(f"{path} must be a result of `daedal bench` with schema {SCHEMA}")
     found: dict[str, Any] = document

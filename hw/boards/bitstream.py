@@ -96,7 +96,10 @@ def _prepare(folder: Path, design: Generated, flow: Flow, versions: dict[str, st
     script = flow.script(design.description["top"], SOURCE)
     depends = (design.verilog, json.dumps(design.constraints), script, _text(flow.finish), repr(versions))
     work = folder / f"work-{tools.key(*depends)}"
-    work.mkdir(parents=True, exist_ok=True)
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BuildFailed(f"{folder} must be a folder to write to, or a new one: {error.strerror}") from error
     for name, text in {SOURCE: design.verilog, "synthesis.ys": script, **design.constraints}.items():
         write_whole(work / name, text.encode())
     return work

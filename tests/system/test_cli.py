@@ -106,3 +106,36 @@ def test_terminated_it_ends_what_it_has_started(tmp_path: Path) -> None:
     process.terminate()
     assert process.wait(30) == 128 + signal.SIGTERM
     assert not Path(f"/proc/{started[0]}").exists()
+
+
+CLOSED = "daedal: standard output cannot be written: it is closed\n"
+EMPTY = "daedal: standard input cannot be read: it is closed\n"
+FULL = "daedal: standard output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("asm empty.s --config edge -o - >&-", CLOSED),
+        ("asm empty.s --config edge -o - >/dev/full", FULL),
+        ("asm - -o - <&-", EMPTY),
+        ("disasm - <&-", EMPTY),
+        ("compile - <&-", EMPTY),
+        ("doctor >/dev/full", FULL),
+    ],
+)
+def test_closed_and_full_standard_streams_are_one_line(line: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "empty.s").write_text("control 0 run = 0\n")
+    command = ["sh", "-c", f"{sys.executable} -m daedal {line}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error_to_speak_of() -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m daedal doctor --json | exec true; echo ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.stdout, done.stderr) == ("1\n", "")

@@ -46,7 +46,8 @@ def sums(out: f32[N], x: f32[N, D]):
 """
 EMB = """
 func.func @bag(%table: tensor<?x64xf32>, %indices: tensor<?xi64>, %offsets: tensor<?xi64>) -> tensor<?x64xf32> {
-  %0 = emb.bag "sum" %table, %indices, %offsets : tensor<?x64xf32>, tensor<?xi64>, tensor<?xi64> -> tensor<?x64xf32>
+  %0 = emb.bag "sum" %table[%indices] offsets %offsets
+    : tensor<?x64xf32>, tensor<?xi64> offsets tensor<?xi64> -> tensor<?x64xf32>
   func.return %0 : tensor<?x64xf32>
 }
 """
@@ -219,6 +220,77 @@ def test_text_of_embedding_operations(run) -> None:
     assert "emb.bag" in run("-", "--emit", "emb", stdin=emb).stdout
     without = run("-", "--emit", "scf", "--bounds", "none", stdin=emb).stdout
     assert "check.bounds" not in without and "check.bounds" in run("-", "--emit", "scf", stdin=emb).stdout
+
+
+def test_bounds_are_refused_where_the_text_has_its_checks(run) -> None:
+    scf = run("pooled.py", "--shape", "D=64", "--emit", "scf").stdout
+    assert "--bounds is for Python files and text of emb" in failed(run("-", "--bounds", "none", stdin=scf), 2)
+    found = [json.loads(run("-", "--json", *more, stdin=text).stdout)["bounds"]
+             for text, more in ((scf, ()), (EMB, ()), (EMB, ("--bounds", "warn")))]  # fmt: skip
+    assert found == [None, "fatal", "warn"]
+
+
+QUOTES = [
+    ("\n" + '"' + "a" * 40 + "\n", 2),
+    ('// it "is\n"sum" "a\\"b\\\\" "\\41" / "' + "a" * 100_000, 2),
+    ('"' + "a" * 40 + '\\q"', 1),
+]
+
+
+@pytest.mark.parametrize(("text", "line"), QUOTES, ids=["open", "after others", "wrong escape"])
+def test_strings_without_an_end(run, text: str, line: int) -> None:
+    wanted = f'daedal: text.mlir cannot be read: line {line}: what a " begins must end with a " in the same line'
+    Path("text.mlir").write_text(text)
+    assert failed(run("text.mlir")).startswith(wanted)
+
+
+def test_quotes_in_comments(run) -> None:
+    wanted = run("-", stdin=EMB)
+    assert wanted.exit_code == 0
+    assert run("-", stdin=f'// it "is\n{EMB}// "so').stdout == wanted.stdout
+
+
+ORDERS = {
+    "in a loop": ("%D = arith", "%out_element =", "a value must be defined before it is used in `scf.for %d"),
+    "beside": ("%c1 = arith", "%0 = arith", "%c1 must be defined before it is used in `%0 = arith.addi %P, %c1"),
+}
+
+
+@pytest.mark.parametrize("case", ORDERS)
+def test_values_used_before_their_definition(run, case: str) -> None:
+    moved, behind, message = ORDERS[case]
+    lines = run("pooled.py", "--shape", "D=64", "--emit", "scf").stdout.splitlines()
+    line = lines.pop(next(i for i, each in enumerate(lines) if moved in each))
+    lines.insert(next(i for i, each in enumerate(lines) if behind in each) + 1, line)
+    said = failed(run("-", stdin="\n".join(lines)))
+    assert said.startswith(f"daedal: standard input cannot be read: {message}") and said.count("\n") == 1
+
+
+COUNTED = """
+func.func @k(%i: memref<?xi64>, %out: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %i, %c0 : memref<?xi64>
+  %z = scf.for %p = %c0 to %n step %c1 iter_args(%count = %c0) -> (index) {
+    %x = memref.load %i[%p] : memref<?xi64>
+    %v = arith.index_cast %x : i64 to index
+    %k = arith.cmpi ne, %v, %c0 : index
+    %1 = scf.if %k -> (index) {
+      %m = arith.addi %count, %c1 : index
+      scf.yield %m : index
+    } else {
+    }
+    scf.yield %1 : index
+  }
+  func.return
+}
+"""
+
+
+def test_a_branch_that_yields_nothing(run) -> None:
+    assert "loop %p: a value carried from one iteration to the next must be a counter" in failed(
+        run("-", stdin=COUNTED)
+    )
 
 
 def test_json(run) -> None:

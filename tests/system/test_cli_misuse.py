@@ -36,6 +36,13 @@ REFUSED = [
     (["report", "--json", "list.json"], 1, "must be a result of `daedal bench`"),
     (["report", "--json", "rows.json"], 1, "must be a result of `daedal bench`"),
     (["report", "--json", "text.json"], 1, "text.json cannot be used: Expecting value"),
+    (["report", "--json", "deep.json"], 1, "must be a result of `daedal bench`, not nested so deeply"),
+    (["report", "-o", "."], 2, "File '.' is a directory"),
+    (["report", "-o", "none/page.html"], 2, "the folder of 'none/page.html' must exist: make it first"),
+    (["tune", "--json", "."], 2, "File '.' is a directory"),
+    (["tune", "--json", "none/x.json"], 2, "the folder of 'none/x.json' must exist: make it first"),
+    (["bitstream", "--board", "ecpix5", "--output", "k.py"], 2, "'k.py' is a file"),
+    (["bitstream", "--board", "ecpix5", "--output", "k.py/x"], 1, "k.py/x must be a folder to write to, or a new one"),
 ]
 
 
@@ -45,6 +52,7 @@ REFUSED = [
 def test_refused(line: list[str], status: int, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     texts = {"k.py": KERNEL, "list.json": "[1]", "rows.json": '{"schema": 1, "results": [1]}', "text.json": "nothing"}
+    texts["deep.json"] = "[" * 100_000
     for name, text in texts.items():
         Path(name).write_text(text, encoding="utf-8")
     result = CliRunner().invoke(cli, line)

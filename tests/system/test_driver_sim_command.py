@@ -1,5 +1,6 @@
 """``daedal sim``, on results that are made up."""
 
+import errno
 import json
 
 import pytest
@@ -116,6 +117,16 @@ def test_a_full_disk_is_one_line(run):
     assert result.exit_code == 1
     assert "/dev/full" in result.stderr
     assert "No space left" in result.stderr
+
+
+def test_a_table_on_a_full_disk_is_one_line(run, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("daedal.cli.sim._print_table", full)
+    result = run("gather", "--target", "emulator")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "daedal: standard output cannot be written: No space left on device\n" in result.stderr
 
 
 def test_wrong_memory_is_a_wrong_command_line():

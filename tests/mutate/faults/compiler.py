@@ -21,6 +21,8 @@ ORDER = "tests/system/test_torch_order.py"
 NUMBERS = "tests/system/test_kernel_numbers.py"
 PREPARED = "tests/system/test_compiler_prepared.py"
 BOUNDS = "tests/system/test_bounds.py -k 'not rtl'"
+MEMORY = "tests/system/test_torch_memory.py"
+MODULES = "tests/system/test_module_corners.py"
 
 OWN_IR = (
     "clamp_counts", "convert_scf_to_slc", "convert_slc_to_slcv", "convert_slcv_to_dlc", "elide_initialization",
@@ -208,8 +210,14 @@ FAULTS = [
           "is_fused=matrix.layout is torch.sparse_csr",
           "products of sparse matrices round as those of the other layout", GRAPHS),
     plant("not-from-zeros", "missing check", F + "segments.py",
-          "if not isinstance(base, fx.Node) or name_of(base) not in _ZEROS:", "if False:",
+          "if not isinstance(base, fx.Node) or name_of(base) not in _ZEROS or writes_out(base):", "if False:",
           "what a sum by destination is added to is ignored", GRAPHS),
+    plant("zeros-out", "missing check", F + "segments.py", " or writes_out(base):", ":",
+          "sums into zeros that went into a buffer do not reach it", MEMORY),
+    plant("one-key", "missing check", F + "segments.py", " and column.shape[0] == wide.shape[0]", "",
+          "one destination, expanded to all rows, is that of the first row only", MEMORY),
+    plant("sign-of-zero", "missing case", F + "guards.py", "math.copysign(1, value)", "1.0",
+          "0.0 is taken for -0.0, which a trace knew", MODULES),
     plant("old-tables", "missing check", HERE + "prepared.py", 'attrgetter("_version", "shape")', 'attrgetter("shape")',
           "a changed table is not uploaded for a launch that was made ready", PREPARED),
 ]  # fmt: skip

@@ -90,4 +90,6 @@ FAULTS = [
           ALLOCATOR),
     plant("arena-keeps", "lost strobe", HERE + "arena.py", "            self._addresses.append(address)\n", "",
           "buffers of a run are not given back"),
+    plant("cycles", "missing case", HERE + "device.py", "        gc.collect()\n", "",
+          "tables that hang in reference cycles only keep their memory", MEMORY),
 ]  # fmt: skip
