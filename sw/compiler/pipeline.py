@@ -8,14 +8,14 @@ from xdsl.context import Context
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, IndexType, MemRefType, ModuleOp
 from xdsl.ir import Block, SSAValue
-from xdsl.parser import Parser
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.codegen.program import generate, only_function
 from daedal.compiler.context import load_pass, make_context
 from daedal.compiler.dialects import slcv
 from daedal.compiler.kernel import BEST, BufferSpec, Kernel
+from daedal.compiler.text import read_module
 from daedal.compiler.transforms.addresses import buffer_name
 from daedal.compiler.transforms.convert_slc_to_slcv import ConvertSlcToSlcv
 from daedal.compiler.transforms.convert_slcv_to_dlc import ConvertSlcvToDlc
@@ -73,11 +73,7 @@ def compile_scf(text: str, config: Config, opt: int = BEST) -> Kernel:
     not fit.
     """
     context = make_context()
-    try:
-        module = Parser(context, text).parse_module()
-        module.verify()
-    except (ParseError, VerifyException, RecursionError) as error:
-        raise UnsupportedOperation(f"the loops cannot be read: {error}") from error
+    module = read_module(text, "the loops")
     return _first_that_fits(lambda level: _finish(context, module.clone(), config, {"scf": text}, {}, level), opt)
 
 

@@ -128,6 +128,12 @@ def test_what_cannot_be_interpreted_is_refused() -> None:
         )
 
 
+@pytest.mark.parametrize("read", [lambda text: compile_scf(text, CONFIG), lambda text: interpret(text, {})])
+def test_text_that_the_parser_would_not_come_to_an_end_with(read) -> None:
+    with pytest.raises(daedal.UnsupportedOperation, match='cannot be read: line 2: what a " begins must end'):
+        read('// a "\n"' + "a" * 40 + "\n")
+
+
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [

@@ -18,14 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.func import FuncOp
-from xdsl.parser import Parser
-from xdsl.utils.exceptions import ParseError, VerifyException
 
-from daedal.compiler.context import make_context
 from daedal.compiler.dialects import dlc, emb
 from daedal.compiler.interpret.loops import Loops
 from daedal.compiler.interpret.queues import Queues
 from daedal.compiler.interpret.tensors import Tensors
+from daedal.compiler.text import read_module
 from daedal.errors import UnsupportedOperation
 
 __all__ = ["interpret"]
@@ -39,11 +37,7 @@ def interpret(
     Raises UnsupportedOperation for text that cannot be read, names of buffers and numbers that are missing, and
     operations that have no meaning here; IndexOutOfRange and InvalidOffsets for what a check finds.
     """
-    try:
-        module = Parser(make_context(), text).parse_module()
-        module.verify()
-    except (ParseError, VerifyException) as error:
-        raise UnsupportedOperation(f"the text cannot be read: {error}") from error
+    module = read_module(text, "the text")
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp) and not op.is_declaration]
     if len(functions) != 1:
         raise UnsupportedOperation(f"the text must have one function with a body, not {len(functions)}")
