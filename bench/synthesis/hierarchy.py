@@ -16,7 +16,9 @@ from amaranth.back import verilog
 from bench.report import WIDTH, save_rows, say
 from bench.synthesis import tools
 from bench.synthesis.units import UNITS
+from daedal.errors import DaedalError
 from daedal.hw.config import PRESETS, Config
+from daedal.hw.config_file import find_config
 from daedal.measure.table import column, show
 
 Row = dict[str, Any]
@@ -74,23 +76,28 @@ def measure(unit: str, config: Config, folder: Path) -> list[Row]:
     return list(rows_of({name.lstrip("\\"): Counter(each["num_cells_by_type"]) for name, each in found.items()}))
 
 
+def _config(context: click.Context, parameter: click.Parameter, value: str) -> Config:
+    try:
+        return find_config(value)
+    except DaedalError as error:
+        raise click.BadParameter(str(error)) from None
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--unit", type=click.Choice([unit.name for unit in UNITS]), default="core", show_default=True)
-@click.option("--config", "preset", type=click.Choice(list(PRESETS)), default="ddr3", show_default=True)
+@click.option("--config", default="ddr3", show_default=True, callback=_config, metavar=f"[{'|'.join(PRESETS)}|FILE]")
 @click.option("--least", default=400, show_default=True, type=click.IntRange(0), help="LUTs of a module that is shown.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Result file, all modules.")
-def main(unit: str, preset: str, least: int, json_file: Path | None) -> None:
+def main(unit: str, config: Config, least: int, json_file: Path | None) -> None:
     """Map each module of a unit by itself and say what it takes; minutes for the core."""
-    say(f"hierarchy: {unit} ({preset})")
+    say(f"hierarchy: {unit} ({config.name})")
     try:
-        rows = measure(
-            unit, Config.preset(preset), Path("build/bench/hierarchy") / f"{unit.replace(' ', '_')}-{preset}"
-        )
+        rows = measure(unit, config, Path("build/bench/hierarchy") / f"{unit.replace(' ', '_')}-{config.hash:08x}")
     except tools.ToolFailed as error:
         raise click.ClickException(str(error)) from None
     if json_file is not None:
-        save_rows(json_file, rows, config=preset, unit=unit, tools=tools.versions())
-    show(f"{unit} ({preset}): LUTs by module", COLUMNS, [row for row in rows if row["lut"] >= least], width=WIDTH)
+        save_rows(json_file, rows, config=config.name, unit=unit, tools=tools.versions())
+    show(f"{unit} ({config.name}): LUTs by module", COLUMNS, [row for row in rows if row["lut"] >= least], width=WIDTH)
 
 
 if __name__ == "__main__":
