@@ -5,15 +5,12 @@ import pytest
 
 from daedal.hw.config import Config
 from daedal.hw.core import Core
-from tests.unit.harness import ODD, run_cocotb
-
-CONFIGS = [Config.preset("ddr3"), Config.preset("minimum"), ODD]
-"""A large machine, the smallest and an odd one."""
+from tests.unit.harness import CONFIGS, run_cocotb
 
 
 @pytest.mark.rtl
 @pytest.mark.slow
 @pytest.mark.parametrize("pause", [0.0, 0.4], ids=["full-rate", "back-pressure"])
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+@pytest.mark.parametrize("config", [*CONFIGS, Config.preset("minimum")], ids=lambda config: config.name)
 def test_core(config, pause):
     run_cocotb(Core(config), "core", "tests.unit.core.bench_core", parameters={"config": config, "pause": pause})
