@@ -37,7 +37,7 @@ class OutputFile(click.Path):
         super().__init__(path_type=Path, dir_okay=False, writable=True, allow_dash=True)
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
-        path: Path = super().convert(value, parameter, context)  # type: ignore[assignment]
+        path = Path(str(super().convert(value, parameter, context)))
         if str(path) != "-" and not path.absolute().parent.is_dir():
             self.fail(f"the folder of {str(path)!r} must exist: make it first", parameter, context)
         return path

@@ -28,7 +28,7 @@ def text_kernel(source: str, config: Config, bounds: str | None, opt: int) -> "t
         text = read_bytes(source).decode("utf-8")
     except UnicodeDecodeError as error:
         raise UnsupportedOperation(f"{name} cannot be read: {error}") from error
-    module = read_module(text, name, name=name)
+    module = read_module(text, name)
     function = only_function(module).sym_name.data
     if any(op.name.startswith("emb.") for op in module.walk()):
         bounds = bounds or DEFAULT_BOUNDS

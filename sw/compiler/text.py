@@ -14,13 +14,11 @@ QUOTED = re.compile(r'(?:[^"/]+|//[^\n]*|/|"(?:[^"\\\n\v\f]|\\["nt\\]|\\[0-9A-Fa
 """Text up to the first quote that begins no string as xDSL knows them; comments may have any."""
 
 
-def read_module(text: str, what: str, *, name: str | None = None) -> ModuleOp:
-    """The verified module that ``text`` is. UnsupportedOperation, which calls it ``what``, says what is wrong and
-    where; ``name`` is the file's.
-    """
+def read_module(text: str, what: str) -> ModuleOp:
+    """The verified module that ``text`` is. UnsupportedOperation, which calls it ``what``, says what is wrong."""
     try:
         _check_quotes(text)
-        module = Parser(make_context(), text, name or "<unknown>").parse_module()
+        module = Parser(make_context(), text, what).parse_module()
         _check_order(module)
         module.verify()
     except (ParseError, VerifyException, RecursionError, UnsupportedOperation) as error:

@@ -155,7 +155,10 @@ def test_a_forward_that_was_replaced(device: daedal.Device, kind: type[nn.Module
 
 def test_hooks_of_all_modules(device: daedal.Device) -> None:
     module, indices = nn.Embedding(10, 4), torch.tensor([[1, 2]])
-    twice = lambda module, inputs, output: output * 2 if type(module) is nn.Embedding else None  # noqa: E731
+
+    def twice(module: nn.Module, inputs: Any, output: Any) -> Any:
+        return output * 2 if type(module) is nn.Embedding else None
+
     hook = nn.modules.module.register_module_forward_hook(twice)
     try:
         assert torch.equal(daedal.compile(module, indices, device=device)(indices), module(indices))
@@ -201,6 +204,18 @@ def test_the_programs_of_the_last_call_stay_if_the_next_is_refused(device: daeda
         executable(torch.tensor([[1.0, 2.0]]))
     assert program
     assert (executable.program, executable.ir("scf")) == (program, text)
+
+
+def test_there_is_no_program_to_show_of_what_was_left_to_pytorch(device: daedal.Device) -> None:
+    class Scattered(nn.Module):
+        def forward(self, index: Tensor, rows: Tensor) -> Tensor:
+            return torch.zeros(3, 4).scatter_add(0, index, rows)
+
+    index, rows = torch.tensor([[2, 0, 1, 2], [0, 0, 1, 1]]), torch.randn(2, 4)
+    executable = daedal.compile(Scattered(), (index, rows), device=device)
+    assert torch.equal(executable(index, rows), Scattered()(index, rows))
+    with pytest.raises(daedal.DaedalError, match="the last call left everything to PyTorch"):
+        executable.ir("scf")
 
 
 def test_traces_are_kept(device: daedal.Device, monkeypatch: pytest.MonkeyPatch) -> None:
