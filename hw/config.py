@@ -69,6 +69,9 @@ class Config:
         ALU operations of each level, at most 4.
     shifters
         Whether each level's ALUs can shift (costly in LUTs).
+    serial
+        Whether each level does one thing at a time: some ten cycles for an iteration instead of one, and a fifth of the
+        LUTs. For levels of which iterations are rare, such as the outermost; left out, none is.
     contexts
         Activations that each level can run side by side, a row of each in turn: 0, 2, 4 or 8; in one level at most.
         Left out, none can.
@@ -142,6 +145,7 @@ class Config:
     random_loads: tuple[int, ...] = (1, 1, 0, 0)
     alus: tuple[int, ...] = (2, 2, 1, 1)
     shifters: tuple[bool, ...] = (True, False, False, False)
+    serial: tuple[bool, ...] = ()
     contexts: tuple[int, ...] = ()
     context_ahead: int = 2
     arguments: int = 32
@@ -183,11 +187,13 @@ class Config:
                 raise ValueError(f"{name} must be a power of two, not {value!r}")
         for name, low, high in _PER_LEVEL:
             values = getattr(self, name)
-            if name == "contexts" and values in ((), []):
+            if name in ("contexts", "serial") and values in ((), []):
                 values = (0,) * self.levels
             if not isinstance(values, tuple | list) or len(values) != self.levels:
                 raise ValueError(f"{name} must have {self.levels} entries (one per level), not {values!r}")
-            kind = bool if name == "shifters" else int  # equal machines have equal hashes, so a field has one type
+            kind = (
+                bool if name in ("shifters", "serial") else int
+            )  # equal machines have equal hashes, so a field has one type
             entries = [int(value) if kind is bool and isinstance(value, bool) else value for value in values]
             self._set(name, tuple(kind(_number(f"{name} of a level", value, low, high)) for value in entries))
         self._check_relations()
@@ -242,6 +248,8 @@ class Config:
             raise ValueError(
                 f"register_beats must be at least the contexts, {self.context_count}, not {self.register_beats!r}"
             )
+        if self.serial[level]:
+            raise ValueError(f"serial must be false for level {level}, since it has contexts")
         if not self.sequential_loads[level]:
             raise ValueError(f"sequential_loads of level {level} must be at least 1, since it has contexts")
 
@@ -351,9 +359,9 @@ _POWERS_OF_TWO = (
     "page_bytes",
 )
 _PER_LEVEL = (("sequential_loads", 0, 4), ("random_loads", 0, 4), ("alus", 0, 4), ("shifters", 0, 1),
-              ("contexts", 0, MAX_CONTEXTS))  # fmt: skip
+              ("serial", 0, 1), ("contexts", 0, MAX_CONTEXTS))  # fmt: skip
 
-_DDR3 = Config(contexts=(0, 0, 8, 0), scalars=16, kept_beats=256, token_depth=512, lookahead_lines=128,
+_DDR3 = Config(serial=(True, False, False, True), contexts=(0, 0, 8, 0), scalars=16, kept_beats=256, token_depth=512, lookahead_lines=128,
                port_requests=64, row_groups=32)  # fmt: skip
 PRESETS = {
     "ddr3": _DDR3,

@@ -92,7 +92,11 @@ def context_lines(config: Config) -> int:
 
 
 def load_units(config: Config, level: int) -> int:
-    """Units of a level that read memory: its load slots, and again the sequential ones if it has contexts."""
+    """Units of a level that read memory: its load slots, and again the sequential ones if it has contexts; one for all
+    slots of a serial level.
+    """
+    if config.serial[level]:
+        return min(1, config.sequential_loads[level] + config.random_loads[level])
     again = config.sequential_loads[level] if config.contexts[level] else 0
     return config.sequential_loads[level] + config.random_loads[level] + again
 

@@ -12,6 +12,7 @@ from daedal.hw.access_unit.level import Level
 from daedal.hw.access_unit.load_port import LoadPort
 from daedal.hw.access_unit.lookups import Lookups
 from daedal.hw.access_unit.nest_queue import DEPTH, NEST_BITS, NestQueue
+from daedal.hw.access_unit.serial_level import SerialLevel
 from daedal.hw.config import Config
 from daedal.hw.interfaces import (
     ConfigBus,
@@ -111,7 +112,10 @@ class AccessUnit(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        levels = [Level(self._config, level) for level in range(self._config.levels)]
+        levels: list[Level | SerialLevel] = [
+            (SerialLevel if is_serial else Level)(self._config, level)
+            for level, is_serial in enumerate(self._config.serial)
+        ]
         m.submodules.events = events = EventUnit(self._config)
         m.submodules.loads = loads = LoadPort(self._config, sum(len(level.requests) for level in levels))
         m.submodules.lookups = lookups = Lookups(self._config)
@@ -137,7 +141,7 @@ class AccessUnit(wiring.Component):
         m.d.comb += self.quiet.eq(~self.pending.any() & ~Cat(level.busy for level in levels).any())
         return m
 
-    def _attach(self, m: Module, queue: NestQueue, unit: Level | EventUnit, mine: Value) -> None:
+    def _attach(self, m: Module, queue: NestQueue, unit: Level | SerialLevel | EventUnit, mine: Value) -> None:
         """A unit gets its words and its nests from a queue."""
         bus, ours = self.config_bus, queue.config_bus
         m.d.comb += [
@@ -146,7 +150,9 @@ class AccessUnit(wiring.Component):
         ]  # fmt: skip
         connect(m, queue.held, unit.config_bus)
 
-    def _run_level(self, m: Module, level: Level, nests: NestQueue, outer: Level | None) -> None:
+    def _run_level(
+        self, m: Module, level: Level | SerialLevel, nests: NestQueue, outer: Level | SerialLevel | None
+    ) -> None:
         """The level takes a nest's bundles from its start to the last one, and ends with its own last one.
 
         It keeps its words until its requests are handed out, and the value that its check found until the event
@@ -173,7 +179,9 @@ class AccessUnit(wiring.Component):
             nests.done.eq(ended & ~asks & ~(found & (nests.begun != self._over))),
         ]
 
-    def _connect_loads(self, m: Module, levels: list[Level], nests: list[NestQueue], loads: LoadPort) -> None:
+    def _connect_loads(
+        self, m: Module, levels: list[Level | SerialLevel], nests: list[NestQueue], loads: LoadPort
+    ) -> None:
         connect(m, flipped(self.returns), loads.returns)
         requests: list[Any] = [(r, queue) for level, queue in zip(levels, nests, strict=True) for r in level.requests]
         for (request, queue), unit in zip(requests, loads.units, strict=True):
@@ -217,7 +225,9 @@ class AccessUnit(wiring.Component):
         ]
         connect(m, merge.o, flipped(self.requests))
 
-    def _run_events(self, m: Module, last: Level, events: EventUnit, lookups: Lookups, nests: NestQueue) -> None:
+    def _run_events(
+        self, m: Module, last: Level | SerialLevel, events: EventUnit, lookups: Lookups, nests: NestQueue
+    ) -> None:
         """Through with a nest when its last bundle has left and nothing of it waits any more."""
         takes, ended = Signal(), Signal()
         flags, taken = events.i.payload.flags, events.i.valid & events.i.ready

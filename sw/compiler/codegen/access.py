@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.codegen.arguments import ArgumentTable
 from daedal.compiler.codegen.interleaving import allowed, pays
-from daedal.compiler.codegen.levels import Level, read_levels, slot_of
+from daedal.compiler.codegen.levels import Level, place_levels, read_levels, slot_of
 from daedal.compiler.codegen.registers import allocate
 from daedal.compiler.dialects import dlc, slc
 from daedal.compiler.transforms.rows import constant_of
@@ -79,7 +79,7 @@ class NestCode:
 
     def _levels(self) -> tuple[list[Level], int | None]:
         """The loops on levels, and the one of these that interleaves its activations."""
-        levels = read_levels(self.root, self.config)
+        levels = place_levels(self.root, self.config)
         level = self.config.context_level if self.interleaves else None
         if level is None or level < len(levels) - 1 or not (pays(self.root, self.config) and allowed(levels)):
             return levels, None

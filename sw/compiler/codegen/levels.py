@@ -35,6 +35,27 @@ class Level:
         return loop_name(self.loop)
 
 
+def place_levels(root: slc.ForOp, config: Config) -> list[Level]:
+    """The levels of a nest, outermost first, on those levels of the machine that suit it best.
+
+    Inner loops have more iterations, so serial levels are rather for outer ones. Raises UnsupportedOperation, as
+    ``read_levels``, if the nest does not fit anywhere.
+    """
+    if not any(config.serial):
+        return read_levels(root, config)
+    found = []
+    for first in range(config.levels):
+        with suppress(UnsupportedOperation):
+            found.append(read_levels(root, config, first))
+    if not found:
+        return read_levels(root, config)  # says what is missing
+
+    def cost(levels: list[Level]) -> tuple[list[bool], int]:
+        return [config.serial[level.number] for level in reversed(levels)], levels[0].number
+
+    return min(found, key=cost)
+
+
 def read_levels(root: slc.ForOp, config: Config, first: int = 0, *, may_pad: bool = True) -> list[Level]:
     """The levels of a nest, outermost first, from level ``first`` of the machine on.
 

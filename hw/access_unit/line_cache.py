@@ -1,0 +1,157 @@
+"""A few lines of each array that a serial level loads from, and those that come next."""
+
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
+from amaranth.lib import memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from daedal.hw.access_unit.bundles import LoadReturns, line_bits, load_request_layout, returned
+from daedal.hw.config import Config
+from daedal.hw.memory_style import BLOCK_RAM, DISTRIBUTED_RAM
+
+LINES = 4
+"""Places for the lines of each load slot, a power of two: a line's place is low bits of its number."""
+
+LINE_BITS = 2
+
+
+class LineCache(wiring.Component):
+    """Finds one line at a time, and asks memory for it if it is not there; then for the lines after it.
+
+    Each load slot has places for ``LINES`` lines. Slots 2k and 2k+1 look into each other's places too, so that no line
+    of an array that both read is read twice. A line that is there takes 2 cycles.
+
+    Members
+    -------
+    running : ``In(1)``
+        A nest runs; without, all lines are forgotten and none is asked for.
+    ask, slot, line : ``In(1)``, ``In(range(max(2, slots)))``, ``In(line_bits(config))``
+        This line is wanted for this slot; taken if ``free``.
+    free : ``Out(1)``
+    ahead, end : ``In(1)``, ``In(address_bits)``
+        When the line is there: whether those after it will be wanted, and the byte address after the array; lines from
+        there on are not asked for ahead.
+    there : ``Out(1)``
+        Strobe: the line that was asked for is there.
+    data : ``Out(8 * bus_bytes)``
+        The line, from the next cycle on, until another one is there.
+    request : ``Out(stream.Signature(load_request_layout(config)))``
+    returns : ``In(LoadReturns(config))``
+    busy : ``Out(1)``
+        Lines are on their way.
+    """
+
+    def __init__(self, config: Config, unit: int, slots: int) -> None:
+        super().__init__(
+            {
+                "running": In(1),
+                "ask": In(1),
+                "slot": In(range(max(2, slots))),
+                "line": In(line_bits(config)),
+                "free": Out(1),
+                "ahead": In(1),
+                "end": In(config.address_bits),
+                "there": Out(1),
+                "data": Out(8 * config.bus_bytes),
+                "request": Out(stream.Signature(load_request_layout(config))),
+                "returns": In(LoadReturns(config)),
+                "busy": Out(1),
+            }
+        )
+        self._config, self._unit, self._slots = config, unit, slots
+        self._places = LINES << ceil_log2(slots)
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        self._line = Signal(line_bits(self._config) + 1)
+        """The line that is looked for; one past the last address is no line."""
+        self._slot = Signal.like(self.slot)
+        self._wanted, self._more = Signal(), Signal(range(LINES))
+        """It was asked for; so many lines from this one on are to come ahead of use."""
+        self._valid, self._flying = Signal(self._places), Signal(self._places)
+        self._issue = Signal()
+        """It is asked for."""
+        known, here = self._look_up(m)
+        beyond, end = Signal(), Signal.like(self.end)
+        own_flies = self._flying.bit_select(self._place(self._slot), 1)
+        may = self.running & ~self.request.valid & ~self.ask & ~known & ~own_flies
+        m.d.comb += [
+            self.free.eq(~self._wanted & ~self.request.valid),
+            self.there.eq(self._wanted & ~self.request.valid & here),
+            beyond.eq(Cat(Const(0, len(end) - len(self.line)), self._line) >= end),
+            self._issue.eq(may & (self._wanted | ((self._more != 0) & ~beyond))),
+            self.busy.eq(self._flying.any()),
+        ]
+        with m.If(self.ask & self.free):
+            m.d.sync += [self._line.eq(self.line), self._slot.eq(self.slot), self._wanted.eq(1), self._more.eq(0)]
+        with m.Elif(self.there):
+            m.d.sync += [self._line.eq(self._line + 1), self._wanted.eq(0), end.eq(self.end)]
+            m.d.sync += self._more.eq(Mux(self.ahead, LINES - 1, 0))
+        with m.Elif(~self._wanted & (self._more != 0) & ~self.request.valid & (known | beyond | own_flies)):
+            m.d.sync += [self._line.eq(self._line + 1), self._more.eq(Mux(known & ~beyond, self._more - 1, 0))]
+        self._send(m)
+        return m
+
+    def _place(self, slot: Value) -> Value:
+        """The place of the line that is looked for, among those of ``slot``."""
+        return Cat(self._line[:LINE_BITS], slot)[: ceil_log2(self._places)]
+
+    def _look_up(self, m: Module) -> tuple[Value, Value]:
+        """Whether one of the places has, or awaits, the line; and whether it is there. Reads it if it is."""
+        m.submodules.lines = lines = memory.Memory(
+            shape=8 * self._config.bus_bytes, depth=self._places, init=[], attrs=BLOCK_RAM
+        )
+        write, read = lines.write_port(), lines.read_port(domain="sync")
+        mine, entry = returned(m, self._config, self.returns, self._unit)
+        place = entry[: ceil_log2(self._places)]
+        known, here = [], []
+        for odd in range(min(2, self._slots)):
+            slot = Cat(Const(odd, 1), self._slot[1:])
+            tag = self._tag(m, odd)
+            same = Signal(name=f"same{odd}")
+            m.d.comb += same.eq((tag == self._line) & self._valid.bit_select(self._place(slot), 1))
+            known.append(same)
+            here.append(same & ~self._flying.bit_select(self._place(slot), 1))
+        m.d.comb += [
+            write.en.eq(mine),
+            write.addr.eq(place),
+            write.data.eq(self.returns.data),
+            read.en.eq(self.there),
+            read.addr.eq(self._place(Cat(known[1] if len(known) > 1 else Const(0, 1), self._slot[1:]))),
+            self.data.eq(read.data),
+        ]
+        with m.If(mine):
+            m.d.sync += self._flying.bit_select(place, 1).eq(0)
+        return Cat(known).any(), Cat(here).any()
+
+    def _tag(self, m: Module, odd: int) -> Value:
+        """The number of the line that is, or will be, in the place among those of even, or odd, slots."""
+        m.submodules[f"tags{odd}"] = tags = memory.Memory(
+            shape=len(self._line), depth=self._places, init=[], attrs=DISTRIBUTED_RAM
+        )
+        write, read = tags.write_port(), tags.read_port(domain="comb")
+        place = Cat(self._line[:LINE_BITS], self._slot[1:])
+        m.d.comb += [
+            write.en.eq(self._issue & (self._slot[0] == odd)), write.addr.eq(place), write.data.eq(self._line),
+            read.addr.eq(place),
+        ]  # fmt: skip
+        return read.data
+
+    def _send(self, m: Module) -> None:
+        request = self.request.payload
+        m.d.comb += [
+            request.line.eq(self._line),
+            request.beats.eq(1),
+            request.slot.unit.eq(self._unit),
+            request.slot.entry.eq(self._place(self._slot)),
+        ]
+        with m.If(self.request.ready):
+            m.d.sync += self.request.valid.eq(0)
+        with m.If(~self.running):
+            m.d.sync += [self._valid.eq(0), self._wanted.eq(0), self._more.eq(0)]
+        with m.Elif(self._issue):
+            m.d.sync += [
+                self.request.valid.eq(1),
+                self._valid.bit_select(self._place(self._slot), 1).eq(1),
+                self._flying.bit_select(self._place(self._slot), 1).eq(1),
+            ]

@@ -1,0 +1,399 @@
+"""A loop level that does one thing at a time."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from daedal.hw.access_unit.bundles import LoadReturns, Outcome, activation_flags, load_request_layout
+from daedal.hw.access_unit.level_words import loads_of
+from daedal.hw.access_unit.serial_alu import SerialAlu, Work, work_of
+from daedal.hw.access_unit.serial_load import SerialLoad
+from daedal.hw.access_unit.serial_operand import SerialOperand
+from daedal.hw.access_unit.serial_registers import SerialRegisters
+from daedal.hw.access_unit.serial_words import SerialWordStore
+from daedal.hw.config import Config
+from daedal.hw.interfaces import ConfigBus, bundle_layout, flags_layout, load_units
+from daedal.hw.isa.launch import Cause
+from daedal.hw.isa.program_words import AluControl, AluOp, CheckKind, CheckMode, LoadControl, Predicate, Sense
+from daedal.hw.spread import spread
+
+
+class SerialLevel(wiring.Component):
+    """What ``Level`` does, with one adder and one way to its registers: an iteration takes cycles, and few LUTs.
+
+    Two cycles for an activation and one more at its end, three for an iteration, eight for each load whose line is at
+    hand, four for each ALU operation (five for a product, as many more as places for a shift), two for the count. A
+    bundle that only passes takes one cycle, and passes through combinationally.
+
+    Members: as in ``Level``; all loads, of both kinds, share one entry of ``requests``.
+    """
+
+    def __init__(self, config: Config, level: int) -> None:
+        bundles = stream.Signature(bundle_layout(config))
+        super().__init__(
+            {
+                "config_bus": In(ConfigBus()),
+                "running": In(1),
+                "i": In(bundles),
+                "o": Out(bundles),
+                "requests": Out(stream.Signature(load_request_layout(config))).array(load_units(config, level)),
+                "returns": In(LoadReturns(config)),
+                "ended": Out(1),
+                "found": Out(1),
+                "order_value": Out(64),
+                "check_value": Out(64),
+                "busy": Out(1),
+            }
+        )
+        self._config, self._level = config, level
+        self._unit = sum(load_units(config, outer) for outer in range(level))
+        self._loads, self._alus = loads_of(config, level), config.alus[level]
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.words = store = SerialWordStore(self._config, self._level)
+        m.submodules.registers = self._registers = registers = SerialRegisters(self._config, self._level)
+        m.submodules.read = self._read = read = SerialOperand(self._config, self._level)
+        m.submodules.alu = self._alu = alu = SerialAlu(self._config, multiplies=self._alus > 0)
+        self._words = store.words
+        self._declare()
+        connect(m, flipped(self.config_bus), store.config_bus)
+        connect(m, store.words, read.words)
+        m.d.comb += [
+            store.place.eq(read.place),
+            read.constant.eq(store.constant),
+            registers.chosen.eq(read.chosen),
+            registers.parents.eq(read.parents),
+            read.register.eq(registers.operand),
+            read.slot.eq(self._slot),
+            read.operation.eq(self._operation),
+            alu.a.eq(self._a),
+            alu.b.eq(self._b),
+            alu.work.eq(self._work),
+            registers.target.eq(self._target),
+            registers.value.eq(alu.result),
+            *(to.eq(of) for to, of in zip(registers.parent, self.i.payload.registers, strict=True)),
+        ]
+        self._count_on(m)
+        if self._loads:
+            self._connect_load(m)
+        with m.FSM():
+            self._activation(m)
+            self._hand_on(m)
+            if self._loads:
+                self._load_one(m)
+                self._each_load(m)
+            if self._alus:
+                self._operate(m)
+            self._tally(m)
+        self._bundle(m)
+        self._flags(m)
+        return m
+
+    def _declare(self) -> None:
+        """The level's own registers."""
+        bits = self._config.address_bits
+        self._a, self._b, self._upper = Signal(bits), Signal(bits), Signal(bits)
+        self._induction, self._following = Signal(bits), Signal(bits)
+        self._work, self._target = Signal(Work), Signal.like(self._registers.target)
+        self._kind = Outcome(*(Signal(name=name) for name in Outcome._fields))
+        self._first, self._last = Signal(), Signal()
+        self._count = Signal(bits)
+        self._slot, self._operation = Signal(range(max(2, self._loads + 1))), Signal(range(max(2, self._alus + 1)))
+        self._passes, self._out, self._pops = Signal(), Signal(), Signal()
+        self._wish = self._read.wish
+        # What the check has found: a fault, a value that was replaced, in this iteration; anything, in this nest.
+        self._bad, self._replaced, self._found = Signal(), Signal(), Signal()
+
+    def _do(self, m: Module, **work: Any) -> None:
+        """What the ALU is to do in the next cycle."""
+        m.d.sync += [getattr(self._work, name).eq(work.get(name, 0)) for name, _ in data.Layout.cast(Work)]
+
+    def _count_on(self, m: Module) -> None:
+        """The induction variable of the next iteration, and whether there is one."""
+        bits = self._config.address_bits
+        following = Signal(bits + 2)
+        m.d.comb += following.eq(self._induction.as_signed() + self._words.step)
+        m.d.comb += self._following.eq(following)
+        self._is_last = following.as_signed() >= self._upper.as_signed()
+
+    # ------------------------------------------------------------------ activations
+
+    def _activation(self, m: Module) -> None:
+        flags, wish = self.i.payload.flags, self._wish
+        active = self._words.control.enable & flags.live & (flags.cause == Cause.NONE)
+        with m.State("WAIT"):
+            m.d.comb += self._passes.eq(~active)
+            m.d.sync += [self._b.eq(self._read.operand), self._induction.eq(self._read.operand)]
+            with m.If(self.i.valid & active):
+                m.d.comb += wish.upper.eq(1)
+                m.next = "UPPER"
+            with m.Else():
+                m.d.comb += wish.lower.eq(1)
+        with m.State("UPPER"):
+            m.d.sync += [self._a.eq(self._read.operand), self._upper.eq(self._read.operand)]
+            self._do(m, minus=1)
+            m.next = "BOUNDS"
+        with m.State("BOUNDS"):
+            negative, equal = self._alu.total[-1], self._alu.equal
+            m.d.sync += [
+                self._kind.order.eq(negative), self._kind.empty.eq(equal), self._kind.run.eq(~negative & ~equal),
+                self._first.eq(1), self._last.eq(1), self._count.eq(0), self._bad.eq(0), self._replaced.eq(0),
+                self._target.eq(self._words.count.destination),
+            ]  # fmt: skip
+            self._do(m)
+            with m.If(negative):
+                m.next = "OUT"
+            with m.Elif(equal):
+                m.next = "EMPTY"
+            with m.Else():
+                m.next = "START"
+        with m.State("EMPTY"):
+            m.d.comb += self._registers.write.eq(self._words.count.enable)
+            m.next = "OUT"
+
+    def _after_loads(self, m: Module) -> None:
+        """On to ALU operations, if there are any, or further."""
+        if self._alus:
+            with m.If(self._any_operation()):
+                m.next = "OPERATION"
+            with m.Else():
+                self._after_operations(m)
+        else:
+            self._after_operations(m)
+
+    def _after_operations(self, m: Module) -> None:
+        m.d.comb += self._wish.predicate.eq(1)
+        with m.If(self._words.count.enable):
+            m.next = "TEST"
+        with m.Else():
+            m.next = "OUT"
+
+    # ------------------------------------------------------------------ loads
+
+    def _connect_load(self, m: Module) -> None:
+        """The way to memory, and the word of the load whose turn it is."""
+        self._load_word = load = Signal(LoadControl)
+        m.submodules.load = self._load = unit = SerialLoad(self._config, self._unit, self._loads)
+        connect(m, unit.request, flipped(self.requests[0]))
+        connect(m, flipped(self.returns), unit.returns)
+        self._walks = Value.cast(load.index) == 0
+        self._high, self._judges = Signal(), Signal()
+        m.d.comb += [
+            load.as_value().eq(self._chosen(self._slot, "load", self._loads)),
+            unit.running.eq(self.running),
+            unit.slot.eq(self._slot),
+            unit.address.eq(self._alu.total),
+            unit.ahead.eq(self._walks),
+            unit.end.eq(self._read.operand),
+            unit.size.eq(load.size),
+            unit.is_signed.eq(load.is_signed),
+            self.busy.eq(unit.busy),
+        ]
+
+    def _load_one(self, m: Module) -> None:
+        wish, read, load, unit, check = self._wish, self._read, self._load_word, self._load, self._words.check
+        with m.State("INDEX"):
+            m.d.sync += self._b.eq(Mux(self._walks, self._induction, read.operand) << load.size)
+            with m.If(load.enable):
+                m.d.comb += wish.base.eq(1)
+                m.next = "BASE"
+            with m.Else():  # the check may look at a load that is not done, which has the value 0
+                m.d.comb += wish.limit.eq(1)
+                m.next = "ELEMENT"
+        with m.State("BASE"):
+            m.d.sync += self._a.eq(read.operand)
+            self._do(m, add=1)
+            m.next = "PROBE"
+        with m.State("PROBE"):
+            m.d.comb += [unit.ask.eq(1), wish.end.eq(1)]
+            with m.If(unit.free):
+                m.next = "LOOK"
+        with m.State("LOOK"):
+            m.d.comb += wish.end.eq(1)
+            with m.If(unit.there):
+                m.next = "LINE"
+        with m.State("LINE"):
+            m.d.comb += wish.limit.eq(1)
+            m.next = "ELEMENT"
+        with m.State("ELEMENT"):
+            value, ours = unit.value & spread(load.enable, 64), check.enable & (check.load == self._slot)
+            m.d.sync += [
+                self._a.eq(value), self._high.eq(value[self._config.address_bits - 1 :].any()),
+                self._b.eq(read.operand), self._judges.eq(ours), self._slot.eq(self._slot + 1),
+                self._target.eq(Mux(load.enable, Value.cast(load.destination), 0)),
+            ]  # fmt: skip
+            with m.If(ours & ~self._found):
+                m.d.sync += self.check_value.eq(value)
+            self._do(m, minus=1, pass_a=1)
+            m.next = "JUDGE"
+        self._judge(m)
+
+    def _each_load(self, m: Module) -> None:
+        """Whether there is another load; behind a fault only those that the fault's record has."""
+        check, sequential = self._words.check, self._config.sequential_loads[self._level]
+        pending = Cat(
+            getattr(self._words, f"load{slot}").enable | (check.enable & (check.load == slot))
+            for slot in range(self._loads)
+        )
+        counted = Mux(self._bad, (1 << sequential) - 1, (1 << self._loads) - 1)
+        left = (pending & counted) >> self._slot
+        with m.State("NEXT"):
+            with m.If(left[0]):
+                m.d.comb += self._wish.index.eq(1)
+                m.next = "INDEX"
+            with m.Elif(left.any()):
+                m.d.sync += self._slot.eq(self._slot + 1)
+            with m.Elif(self._bad):
+                m.next = "OUT"
+            with m.Else():
+                self._after_loads(m)
+
+    def _judge(self, m: Module) -> None:
+        """Write what was loaded; 0 a cycle later in place of a value that the check replaces."""
+        fatal = self._words.check.mode == CheckMode.FATAL
+        outside = self._judges & (self._high | ~self._alu.total[-1])
+        with m.State("JUDGE"):
+            m.d.comb += self._registers.write.eq(1)
+            self._do(m)
+            m.next = "NEXT"
+            with m.If(outside):
+                m.d.sync += self._found.eq(1)
+                with m.If(fatal):
+                    m.d.sync += self._bad.eq(1)
+                with m.Else():
+                    m.d.sync += self._replaced.eq(1)
+                    m.next = "REPLACE"
+        with m.State("REPLACE"):
+            m.d.comb += self._registers.write.eq(1)
+            m.next = "NEXT"
+
+    # ------------------------------------------------------------------ arithmetic
+
+    def _any_operation(self) -> Value:
+        words = (getattr(self._words, f"alu{number}") for number in range(self._alus))
+        return Cat(word.op != AluOp.NONE for word in words).any()
+
+    def _operate(self, m: Module) -> None:
+        wish, alu = self._wish, AluControl(self._chosen(self._operation, "alu", self._alus))
+        shifts = Signal(6)
+        with m.State("OPERATION"):
+            with m.If(self._operation == self._alus):
+                self._after_operations(m)
+            with m.Elif(alu.op == AluOp.NONE):
+                m.d.sync += self._operation.eq(self._operation + 1)
+            with m.Else():
+                m.d.comb += wish.a.eq(1)
+                m.next = "FIRST"
+        with m.State("FIRST"):
+            m.d.sync += self._a.eq(self._read.operand)
+            m.d.comb += wish.b.eq(1)
+            m.next = "SECOND"
+        with m.State("SECOND"):
+            m.d.sync += [
+                self._b.eq(self._read.operand), shifts.eq(self._read.operand),
+                self._target.eq(alu.destination),
+            ]  # fmt: skip
+            self._do(m, **work_of(Value.cast(alu.op)))
+            m.next = "WORK"
+        left = Value.cast(alu.op) == AluOp.SHIFT_LEFT
+        with m.State("WORK"):  # a product takes a cycle, a shift one for each place
+            m.next = "WRITE"
+            if self._config.shifters[self._level]:
+                with m.If(self._work.pass_a & (shifts != 0)):
+                    m.d.sync += [self._a.eq(Mux(left, self._a << 1, self._a >> 1)), shifts.eq(shifts - 1)]
+                    m.next = "WORK"
+        with m.State("WRITE"):
+            m.d.comb += self._registers.write.eq(1)
+            m.d.sync += self._operation.eq(self._operation + 1)
+            m.next = "OPERATION"
+
+    def _tally(self, m: Module) -> None:
+        """Count the iterations whose predicate holds."""
+        count, holds = self._words.count, Signal()
+        with m.State("TEST"):
+            always = count.predicate == Predicate.ALWAYS
+            m.d.sync += [
+                holds.eq(always | (self._read.operand.any() ^ (count.sense == Sense.ZERO))),
+                self._a.eq(self._count), self._b.eq(0), self._target.eq(count.destination),
+            ]  # fmt: skip
+            self._do(m, add=1)
+            m.next = "COUNT"
+        with m.State("COUNT"):
+            m.d.comb += [self._alu.carry.eq(holds), self._registers.write.eq(1)]
+            m.d.sync += self._count.eq(self._alu.total)
+            m.next = "OUT"
+
+    # ------------------------------------------------------------------ bundles
+
+    def _hand_on(self, m: Module) -> None:
+        with m.State("START"):
+            m.d.comb += self._registers.clear.eq(1)
+            m.d.sync += [
+                self._a.eq(self._induction), self._target.eq(self._words.control.induction),
+                self._last.eq(self._is_last), self._slot.eq(0), self._operation.eq(0), self._replaced.eq(0),
+            ]  # fmt: skip
+            self._do(m, pass_a=1)
+            m.next = "INDUCTION"
+        with m.State("INDUCTION"):
+            m.d.comb += self._registers.write.eq(1)
+            if self._loads:
+                m.next = "NEXT"
+            else:
+                self._after_loads(m)
+        with m.State("OUT"):
+            m.d.comb += self._out.eq(1)
+            with m.If(self.o.ready):
+                m.d.sync += [self._induction.eq(self._following), self._first.eq(0)]
+                m.next = "START"
+                with m.If(self._last):
+                    m.next = "POP"
+                with m.If(self._bad | self._kind.order):
+                    m.next = "DEAD"
+        with m.State("POP"):
+            m.d.comb += [self._pops.eq(1), self._registers.clear.eq(1), self._wish.lower.eq(1)]
+            m.next = "WAIT"
+        with m.State("DEAD"):
+            pass
+
+    def _bundle(self, m: Module) -> None:
+        """What leaves, and when the parent's bundle has been used."""
+        taken, flags = Signal(), self.o.payload.flags
+        m.d.comb += [
+            self.o.valid.eq(self._out | (self._passes & self.i.valid)),
+            self.i.ready.eq(self._pops | (self._passes & self.o.ready)),
+            taken.eq(self.o.valid & self.o.ready),
+            self.ended.eq(taken & flags.last & (flags.cause == Cause.NONE)),
+            self.found.eq(taken & flags.replaced[self._level] & ~self._passes),
+            *(to.eq(of) for to, of in zip(self.o.payload.registers, self._registers.view, strict=True)),
+        ]
+
+    def _flags(self, m: Module) -> None:
+        parent, check = self.i.payload.flags, self._words.check
+        flags = Signal(flags_layout(self._config))
+        wrong = Mux(Value.cast(check.kind) == CheckKind.INDEX, Cause.INDEX, Cause.OFFSET)
+        m.d.comb += [
+            *activation_flags(flags, parent, self._level, self._kind, self._first, self._last),
+            flags.last.eq(parent.last & self._last),
+            flags.context.eq(parent.context),
+        ]
+        with m.If(self._bad):
+            m.d.comb += [flags.live.eq(0), flags.cause.eq(wrong), flags.fault_level.eq(self._level)]
+        with m.If(self._replaced):
+            m.d.comb += flags.replaced[self._level].eq(1)
+        m.d.comb += [
+            self.o.payload.flags.eq(Mux(self._passes, parent, flags)),
+            self.order_value.eq(self._upper.as_signed()),
+        ]
+        with m.If(self.config_bus.clear):  # between nests
+            m.d.sync += self._found.eq(0)
+
+    def _chosen(self, number: Value, name: str, count: int) -> Value:
+        """The word of the load, or operation, ``number``."""
+        words = [Value.cast(getattr(self._words, f"{name}{n}")) for n in range(count)]
+        result: Value = Value.cast(0)
+        for n, word in enumerate(words):
+            result = result | Mux(number == n, word, 0)
+        return result
