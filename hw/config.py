@@ -361,8 +361,8 @@ _POWERS_OF_TWO = (
 _PER_LEVEL = (("sequential_loads", 0, 4), ("random_loads", 0, 4), ("alus", 0, 4), ("shifters", 0, 1),
               ("serial", 0, 1), ("contexts", 0, MAX_CONTEXTS))  # fmt: skip
 
-_DDR3 = Config(serial=(True, False, False, True), contexts=(0, 0, 8, 0), scalars=16, kept_beats=256, token_depth=512, lookahead_lines=128,
-               port_requests=64, row_groups=32)  # fmt: skip
+_DDR3 = Config(serial=(True, False, False, True), contexts=(0, 0, 8, 0), scalars=16, kept_beats=256, token_depth=512,
+               lookahead_lines=128, port_requests=64, row_groups=32)  # fmt: skip
 PRESETS = {
     "ddr3": _DDR3,
     "edge": replace(
@@ -376,8 +376,8 @@ PRESETS = {
     ),
     "minimum": Config(
         name="minimum", bus_bytes=8, lanes=1, ports=1, levels=2, address_bits=32, registers=4, sequential_loads=(1, 1),
-        random_loads=(1, 1), alus=(2, 1), shifters=(False, False), arguments=16, steps=2, callbacks=4,
-        instructions=6, lengths=2, vector_registers=3, register_beats=4, vector_beats=32, reorder_beats=32,
+        random_loads=(1, 1), alus=(2, 1), shifters=(False, False), serial=(True, True), arguments=16, steps=2,
+        callbacks=4, instructions=6, lengths=2, vector_registers=3, register_beats=4, vector_beats=32, reorder_beats=32,
         token_depth=2, scalar_depth=2, store_address_depth=2, store_beats=8, lookahead_lines=2, lookahead_burst=1,
         random_outstanding=2, port_requests=2, port_outstanding=2, write_burst=1, write_batch=8,
     ),

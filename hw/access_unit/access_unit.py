@@ -29,6 +29,8 @@ from daedal.hw.isa.program_words import CheckMode, Unit
 from daedal.hw.queues.merge import Merge
 from daedal.hw.queues.vector_queues import reserve_layout
 
+AnyLevel = Level | SerialLevel
+
 
 class AccessUnit(wiring.Component):
     """Runs loop nests, one after the other: levels one behind the other, then the event unit.
@@ -112,7 +114,7 @@ class AccessUnit(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        levels: list[Level | SerialLevel] = [
+        levels: list[AnyLevel] = [
             (SerialLevel if is_serial else Level)(self._config, level)
             for level, is_serial in enumerate(self._config.serial)
         ]
@@ -141,7 +143,7 @@ class AccessUnit(wiring.Component):
         m.d.comb += self.quiet.eq(~self.pending.any() & ~Cat(level.busy for level in levels).any())
         return m
 
-    def _attach(self, m: Module, queue: NestQueue, unit: Level | SerialLevel | EventUnit, mine: Value) -> None:
+    def _attach(self, m: Module, queue: NestQueue, unit: AnyLevel | EventUnit, mine: Value) -> None:
         """A unit gets its words and its nests from a queue."""
         bus, ours = self.config_bus, queue.config_bus
         m.d.comb += [
@@ -150,9 +152,7 @@ class AccessUnit(wiring.Component):
         ]  # fmt: skip
         connect(m, queue.held, unit.config_bus)
 
-    def _run_level(
-        self, m: Module, level: Level | SerialLevel, nests: NestQueue, outer: Level | SerialLevel | None
-    ) -> None:
+    def _run_level(self, m: Module, level: AnyLevel, nests: NestQueue, outer: AnyLevel | None) -> None:
         """The level takes a nest's bundles from its start to the last one, and ends with its own last one.
 
         It keeps its words until its requests are handed out, and the value that its check found until the event
@@ -179,9 +179,7 @@ class AccessUnit(wiring.Component):
             nests.done.eq(ended & ~asks & ~(found & (nests.begun != self._over))),
         ]
 
-    def _connect_loads(
-        self, m: Module, levels: list[Level | SerialLevel], nests: list[NestQueue], loads: LoadPort
-    ) -> None:
+    def _connect_loads(self, m: Module, levels: list[AnyLevel], nests: list[NestQueue], loads: LoadPort) -> None:
         connect(m, flipped(self.returns), loads.returns)
         requests: list[Any] = [(r, queue) for level, queue in zip(levels, nests, strict=True) for r in level.requests]
         for (request, queue), unit in zip(requests, loads.units, strict=True):
@@ -225,9 +223,7 @@ class AccessUnit(wiring.Component):
         ]
         connect(m, merge.o, flipped(self.requests))
 
-    def _run_events(
-        self, m: Module, last: Level | SerialLevel, events: EventUnit, lookups: Lookups, nests: NestQueue
-    ) -> None:
+    def _run_events(self, m: Module, last: AnyLevel, events: EventUnit, lookups: Lookups, nests: NestQueue) -> None:
         """Through with a nest when its last bundle has left and nothing of it waits any more."""
         takes, ended = Signal(), Signal()
         flags, taken = events.i.payload.flags, events.i.valid & events.i.ready

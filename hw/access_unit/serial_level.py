@@ -17,14 +17,13 @@ from daedal.hw.config import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout, flags_layout, load_units
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program_words import AluControl, AluOp, CheckKind, CheckMode, LoadControl, Predicate, Sense
-from daedal.hw.spread import spread
 
 
 class SerialLevel(wiring.Component):
     """What ``Level`` does, with one adder and one way to its registers: an iteration takes cycles, and few LUTs.
 
     Two cycles for an activation and one more at its end, three for an iteration, eight for each load whose line is at
-    hand, four for each ALU operation (five for a product, as many more as places for a shift), two for the count. A
+    hand, four for each ALU operation (five for a product, as many more as places for a shift), three for the count. A
     bundle that only passes takes one cycle, and passes through combinationally.
 
     Members: as in ``Level``; all loads, of both kinds, share one entry of ``requests``.
@@ -68,6 +67,8 @@ class SerialLevel(wiring.Component):
             registers.parents.eq(read.parents),
             read.register.eq(registers.operand),
             read.slot.eq(self._slot),
+            read.induction.eq(self._induction),
+            read.count.eq(self._count),
             read.operation.eq(self._operation),
             alu.a.eq(self._a),
             alu.b.eq(self._b),
@@ -88,6 +89,8 @@ class SerialLevel(wiring.Component):
             if self._alus:
                 self._operate(m)
             self._tally(m)
+        with m.If(self._takes):
+            m.d.sync += self._b.eq(read.operand << self._size)
         self._bundle(m)
         self._flags(m)
         return m
@@ -102,6 +105,8 @@ class SerialLevel(wiring.Component):
         self._first, self._last = Signal(), Signal()
         self._count = Signal(bits)
         self._slot, self._operation = Signal(range(max(2, self._loads + 1))), Signal(range(max(2, self._alus + 1)))
+        self._takes, self._size = Signal(), Signal(2)
+        """``b`` takes the operand, shifted by ``size``."""
         self._passes, self._out, self._pops = Signal(), Signal(), Signal()
         self._wish = self._read.wish
         # What the check has found: a fault, a value that was replaced, in this iteration; anything, in this nest.
@@ -126,7 +131,8 @@ class SerialLevel(wiring.Component):
         active = self._words.control.enable & flags.live & (flags.cause == Cause.NONE)
         with m.State("WAIT"):
             m.d.comb += self._passes.eq(~active)
-            m.d.sync += [self._b.eq(self._read.operand), self._induction.eq(self._read.operand)]
+            m.d.sync += self._induction.eq(self._read.operand)
+            m.d.comb += self._takes.eq(1)
             with m.If(self.i.valid & active):
                 m.d.comb += wish.upper.eq(1)
                 m.next = "UPPER"
@@ -149,6 +155,7 @@ class SerialLevel(wiring.Component):
             with m.Elif(equal):
                 m.next = "EMPTY"
             with m.Else():
+                m.d.comb += wish.induction.eq(1)
                 m.next = "START"
         with m.State("EMPTY"):
             m.d.comb += self._registers.write.eq(self._words.count.enable)
@@ -196,13 +203,13 @@ class SerialLevel(wiring.Component):
     def _load_one(self, m: Module) -> None:
         wish, read, load, unit, check = self._wish, self._read, self._load_word, self._load, self._words.check
         with m.State("INDEX"):
-            m.d.sync += self._b.eq(Mux(self._walks, self._induction, read.operand) << load.size)
+            m.d.comb += [self._takes.eq(1), self._size.eq(load.size)]
             with m.If(load.enable):
                 m.d.comb += wish.base.eq(1)
                 m.next = "BASE"
             with m.Else():  # the check may look at a load that is not done, which has the value 0
                 m.d.comb += wish.limit.eq(1)
-                m.next = "ELEMENT"
+                m.next = "ABSENT"
         with m.State("BASE"):
             m.d.sync += self._a.eq(read.operand)
             self._do(m, add=1)
@@ -219,14 +226,23 @@ class SerialLevel(wiring.Component):
             m.d.comb += wish.limit.eq(1)
             m.next = "ELEMENT"
         with m.State("ELEMENT"):
-            value, ours = unit.value & spread(load.enable, 64), check.enable & (check.load == self._slot)
+            ours = check.enable & (check.load == self._slot)
+            m.d.comb += self._takes.eq(1)
             m.d.sync += [
-                self._a.eq(value), self._high.eq(value[self._config.address_bits - 1 :].any()),
-                self._b.eq(read.operand), self._judges.eq(ours), self._slot.eq(self._slot + 1),
-                self._target.eq(Mux(load.enable, Value.cast(load.destination), 0)),
+                self._a.eq(unit.value), self._high.eq(unit.value[self._config.address_bits - 1 :].any()),
+                self._judges.eq(ours), self._slot.eq(self._slot + 1), self._target.eq(load.destination),
             ]  # fmt: skip
             with m.If(ours & ~self._found):
-                m.d.sync += self.check_value.eq(value)
+                m.d.sync += self.check_value.eq(unit.value)
+            self._do(m, minus=1, pass_a=1)
+            m.next = "JUDGE"
+        with m.State("ABSENT"):
+            m.d.comb += self._takes.eq(1)
+            m.d.sync += [
+                self._a.eq(0), self._high.eq(0), self._judges.eq(1), self._slot.eq(self._slot + 1), self._target.eq(0),
+            ]  # fmt: skip
+            with m.If(~self._found):
+                m.d.sync += self.check_value.eq(0)
             self._do(m, minus=1, pass_a=1)
             m.next = "JUDGE"
         self._judge(m)
@@ -292,10 +308,8 @@ class SerialLevel(wiring.Component):
             m.d.comb += wish.b.eq(1)
             m.next = "SECOND"
         with m.State("SECOND"):
-            m.d.sync += [
-                self._b.eq(self._read.operand), shifts.eq(self._read.operand),
-                self._target.eq(alu.destination),
-            ]  # fmt: skip
+            m.d.comb += self._takes.eq(1)
+            m.d.sync += [shifts.eq(self._read.operand), self._target.eq(alu.destination)]
             self._do(m, **work_of(Value.cast(alu.op)))
             m.next = "WORK"
         left = Value.cast(alu.op) == AluOp.SHIFT_LEFT
@@ -315,10 +329,11 @@ class SerialLevel(wiring.Component):
         count, holds = self._words.count, Signal()
         with m.State("TEST"):
             always = count.predicate == Predicate.ALWAYS
-            m.d.sync += [
-                holds.eq(always | (self._read.operand.any() ^ (count.sense == Sense.ZERO))),
-                self._a.eq(self._count), self._b.eq(0), self._target.eq(count.destination),
-            ]  # fmt: skip
+            m.d.sync += holds.eq(always | (self._read.operand.any() ^ (count.sense == Sense.ZERO)))
+            m.d.comb += self._wish.count.eq(1)
+            m.next = "TALLY"
+        with m.State("TALLY"):
+            m.d.sync += [self._a.eq(self._read.operand), self._b.eq(0), self._target.eq(count.destination)]
             self._do(m, add=1)
             m.next = "COUNT"
         with m.State("COUNT"):
@@ -332,7 +347,7 @@ class SerialLevel(wiring.Component):
         with m.State("START"):
             m.d.comb += self._registers.clear.eq(1)
             m.d.sync += [
-                self._a.eq(self._induction), self._target.eq(self._words.control.induction),
+                self._a.eq(self._read.operand), self._target.eq(self._words.control.induction),
                 self._last.eq(self._is_last), self._slot.eq(0), self._operation.eq(0), self._replaced.eq(0),
             ]  # fmt: skip
             self._do(m, pass_a=1)
@@ -347,6 +362,7 @@ class SerialLevel(wiring.Component):
             m.d.comb += self._out.eq(1)
             with m.If(self.o.ready):
                 m.d.sync += [self._induction.eq(self._following), self._first.eq(0)]
+                m.d.comb += self._wish.induction.eq(1)
                 m.next = "START"
                 with m.If(self._last):
                     m.next = "POP"

@@ -14,12 +14,13 @@ from daedal.hw.spread import spread
 class Wish(data.Struct):
     """What is to be read in the next cycle: one of these, or nothing.
 
-    The bounds; a load's index, base, the end of its array; the check's limit; an ALU operation's operands; the count's
-    predicate. An index or predicate that names no register reads as 0.
+    The bounds; the induction variable; a load's index, base, the end of its array; the check's limit; an ALU
+    operation's operands; the count's predicate, which reads as 0 if it names no register; the count.
     """
 
     lower: 1
     upper: 1
+    induction: 1
     index: 1
     base: 1
     end: 1
@@ -27,6 +28,7 @@ class Wish(data.Struct):
     a: 1
     b: 1
     predicate: 1
+    count: 1
 
 
 class SerialOperand(wiring.Component):
@@ -43,6 +45,8 @@ class SerialOperand(wiring.Component):
         The constant at this place of ``constant_fields``.
     chosen, parents, register : ``Out(registers)``, ``Out(1)``, ``In(address_bits)``
         As ``chosen``, ``parents`` and ``operand`` of ``SerialRegisters``.
+    induction, count : ``In(address_bits)``
+        The induction variable and the count so far.
     operand : ``Out(address_bits)``
     """
 
@@ -58,6 +62,8 @@ class SerialOperand(wiring.Component):
                 "chosen": Out(config.registers),
                 "parents": Out(1),
                 "register": In(config.address_bits),
+                "induction": In(config.address_bits),
+                "count": In(config.address_bits),
                 "operand": Out(config.address_bits),
             }
         )
@@ -90,8 +96,9 @@ class SerialOperand(wiring.Component):
         return m
 
     def _choose(self, m: Module, choices: list[tuple[Value, Value | None, str]]) -> None:
+        wish = self.wish
         source, place, constant = Signal(3), Signal.like(self.place, name="next_place"), Signal()
-        held = Signal()
+        held, induction, count = Signal(), Signal(), Signal()
         sources: Value = Value.cast(0)
         places: Value = Value.cast(0)
         for wanted, named, field in choices:
@@ -100,13 +107,19 @@ class SerialOperand(wiring.Component):
         m.d.comb += [
             source.eq(sources),
             place.eq(places),
-            constant.eq(~source.any() & ~self.wish.index & ~self.wish.predicate),
+            constant.eq(~source.any() & ~(wish.induction | wish.index | wish.predicate | wish.count)),
         ]
         sequential = self.slot < self._config.sequential_loads[self._level]
         m.d.sync += [
             self.place.eq(place),
             held.eq(constant),
+            induction.eq(wish.induction | (wish.index & ~source.any())),
+            count.eq(wish.count),
             self.chosen.eq(Cat(names(source, number) for number in range(self._config.registers))),
-            self.parents.eq(self.wish.lower | self.wish.upper | self.wish.limit | (self.wish.base & sequential)),
+            self.parents.eq(wish.lower | wish.upper | wish.limit | (wish.base & sequential)),
         ]
-        m.d.comb += self.operand.eq((self.constant & spread(held, len(self.constant))) | self.register)
+        others = ((self.constant, held), (self.induction, induction), (self.count, count))
+        operand: Value = self.register
+        for value, is_read in others:
+            operand = operand | (value & spread(is_read, len(value)))
+        m.d.comb += self.operand.eq(operand)

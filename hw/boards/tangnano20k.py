@@ -51,7 +51,7 @@ BOARD = Board(
     title="Sipeed Tang Nano 20K, GW2AR-18 with SDRAM",
     config=Config(
         name="tangnano20k", bus_bytes=8, lanes=1, ports=1, levels=2, address_bits=32, registers=4,
-        sequential_loads=(1, 1), random_loads=(1, 1), alus=(2, 1), shifters=(False, False),
+        sequential_loads=(1, 1), random_loads=(1, 1), alus=(2, 1), shifters=(False, False), serial=(True, True),
         arguments=16, steps=2, callbacks=4,
         instructions=6, lengths=2, vector_registers=3, register_beats=16, vector_beats=32, reorder_beats=32,
         token_depth=8, scalar_depth=2, store_address_depth=8, store_beats=32, lookahead_lines=4, lookahead_burst=2,

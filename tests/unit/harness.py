@@ -15,7 +15,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,14 @@ ODD = Config(
     contexts=(0, 2), scalars=9, kept_beats=11, address_bits=33,
 )  # fmt: skip
 """A configuration with as little as possible in common with the presets."""
+
+SERIAL = replace(
+    ODD, name="serial", bus_bytes=32, lanes=1, levels=3, registers=5, sequential_loads=(1, 3, 0),
+    random_loads=(3, 1, 1),
+    alus=(4, 0, 2), shifters=(True, False, True), serial=(True, True, True), contexts=(0, 0, 0), address_bits=36,
+    page_bytes=256, random_outstanding=2,
+)  # fmt: skip
+"""A configuration whose levels do one thing at a time, with all kinds of loads."""
 
 CONFIGS = [Config.preset("ddr3"), Config.preset("edge"), ODD]
 """What units are tested with: ``@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)``."""

@@ -11,7 +11,7 @@ from tests.unit.access_unit.directed import DIRECTED
 from tests.unit.access_unit.machine import Behaviour, Machine, Sent
 from tests.unit.access_unit.model import Model
 from tests.unit.access_unit.programs import Case, random_case, reader
-from tests.unit.harness import CONFIGS, ODD
+from tests.unit.harness import CONFIGS, ODD, SERIAL
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
@@ -65,7 +65,7 @@ def run_case(config: Config, case: Case, behaviour: Behaviour, seed: int) -> Non
 @pytest.mark.parametrize("faulty", [False, True], ids=["clean", "faulty"])
 @pytest.mark.parametrize(
     ("config", "behaviour"),
-    [(config, behaviour) for config in (CONFIGS[0], ODD) for behaviour in BEHAVIOURS] + [(CONFIGS[1], "mixed")],
+    [(config, behaviour) for config in (CONFIGS[0], ODD, SERIAL) for behaviour in BEHAVIOURS] + [(CONFIGS[1], "mixed")],
     ids=lambda value: getattr(value, "name", value),
 )
 def test_random_programs_do_what_the_contract_says(config: Config, behaviour: str, faulty: bool) -> None:
@@ -80,7 +80,7 @@ def test_random_programs_do_what_the_contract_says(config: Config, behaviour: st
 @pytest.mark.parametrize(
     ("config", "name"),
     [
-        (config, name) for config in (ODD, CONFIGS[0]) for name, directed in DIRECTED.items()
+        (config, name) for config in (ODD, SERIAL, CONFIGS[0]) for name, directed in DIRECTED.items()
         if "interleave" not in directed.text or config.contexts[1]
     ],
     ids=lambda value: getattr(value, "name", value),
