@@ -59,6 +59,7 @@ def random_config(rng: np.random.Generator) -> Config:
         sequential_loads=sequential, random_loads=tuple(below(0, 4 - n) for n in sequential),
         alus=tuple(below(0, 4) for _ in range(levels)), shifters=tuple(bool(below(0, 1)) for _ in range(levels)),
         contexts=tuple(contexts if level == interleaves else 0 for level in range(levels)), arguments=below(16, 32),
+        serial=tuple(level != interleaves and bool(below(0, 1)) for level in range(levels)),
         steps=below(2, 32), callbacks=below(2, 64), instructions=below(4, 64),
         lengths=below(1, 4), vector_registers=below(2, 16), register_beats=register_beats,
         store_beats=4 * register_beats, vector_beats=1 << below(5, 8), reorder_beats=below(32, 256),
