@@ -13,12 +13,14 @@ from daedal.hw.access_unit.activation import Activation
 from daedal.hw.access_unit.contexts import Contexts
 from daedal.hw.access_unit.event_select import EventSelect
 from daedal.hw.access_unit.issue import Issue
+from daedal.hw.access_unit.line_cache import LineCache
 from daedal.hw.access_unit.line_fetcher import LineFetcher
 from daedal.hw.access_unit.load_port import LoadPort
 from daedal.hw.access_unit.random_load import RandomLoad
 from daedal.hw.access_unit.row_fetch import RowFetch, RowSplit
 from daedal.hw.access_unit.sequencer import Sequencer
 from daedal.hw.access_unit.sequential_loads import SequentialLoads
+from daedal.hw.access_unit.serial_level import SerialLevel
 from daedal.hw.execute_unit import issue as lanes
 from daedal.hw.execute_unit.dispatch import Dispatch
 from daedal.hw.execute_unit.divide_steps import DivideSteps
@@ -97,6 +99,12 @@ def _stops_or_learns(m: Module, unit: Any) -> Value:
     return unit.stop | unit.start | _changes(m, unit.lines)
 
 
+def _words_before_bundles(m: Module, unit: Any) -> None:
+    """A nest's words have come when its bundles do."""
+    bus = unit.config_bus
+    m.d.comb += Assume(~unit.i.valid | ~(bus.valid | bus.clear))
+
+
 def _same_address(m: Module, unit: Any) -> None:
     m.d.comb += Assume(unit.address == AnyConst(len(unit.address)))
 
@@ -152,6 +160,9 @@ def _decoded(m: Module, unit: Any) -> None:
     ]
 
 
+SERIAL = narrow(**{**vars(TINY), "serial": (True, True)})
+"""The same with serial levels."""
+
 KEEPS = narrow(**{**vars(TINY), "kept_beats": 3})
 """The same with room to keep rows."""
 
@@ -174,6 +185,8 @@ CASES = (
     Case("sequential-loads", lambda: SequentialLoads(TINY, 0, 0), 12, 3, {"free": ("requests0",)}),
     Case("random-load", lambda: RandomLoad(TINY, 1, 1, 0), 12, 3),
     Case("contexts", lambda: Contexts(IN_TURN, 0, 0), 14, 3),
+    Case("line-cache", lambda: LineCache(TINY, 0, 2), 12, 3),
+    Case("serial-level", lambda: SerialLevel(SERIAL, 1), 17, 0, {"surroundings": _words_before_bundles}),
     Case("load-port", lambda: LoadPort(TINY, 3), 10, 3, {"free": ("units0", "units1", "units2")}),
     Case("read-port", lambda: ReadPort(TINY), 10),
     Case("read-port-groups", lambda: ReadPort(GROUPED), 10, abstract=False),
