@@ -142,7 +142,7 @@ class ReorderQueue(wiring.Component):
         m.submodules.account = account = _Account(slots)
         drain, following = Signal(range(2 * slots)), Signal(range(2 * slots), init=1)  # top bit: the round
         full, move, deliver = Signal(), Signal(), Signal()
-        beat, is_full = self._memory(m, drain, Mux(deliver, following, drain)[:-1])
+        beat, is_full = self._memory(m, drain, following, deliver)
         m.d.comb += [
             full.eq(is_full & self.swept),
             move.eq(~self.o.valid | self.o.ready),
@@ -162,8 +162,8 @@ class ReorderQueue(wiring.Component):
             m.d.sync += [self.o.valid.eq(full), Cat(self.o.payload, self.side).eq(beat)]
         return m
 
-    def _memory(self, m: Module, drain: Signal, next_slot: Value) -> tuple[Value, Value]:
-        """The beat of slot ``drain``, which was ``next_slot`` a cycle ago, and whether it is there."""
+    def _memory(self, m: Module, drain: Signal, following: Signal, deliver: Signal) -> tuple[Value, Value]:
+        """The beat of slot ``drain``, and whether it is there. After ``deliver`` it is that of ``following``."""
         slots, beat = self._config.vector_beats, self.returns.beat
         m.submodules.store = store = memory.Memory(
             shape=beat_layout(self._config).size + 2, depth=slots, init=[], attrs=BLOCK_RAM
@@ -178,11 +178,12 @@ class ReorderQueue(wiring.Component):
             write.data.eq(
                 Cat(beat.data, beat.bytes, beat.last, beat.side, self.swept & ~(round_ ^ (write.addr < place)))
             ),
-            read.addr.eq(next_slot),
+            read.addr.eq(Mux(deliver, following, drain)),
             read.en.eq(1),
         ]
-        # What is read while it is written is anything.
-        m.d.sync += [sweep.eq(sweep + ~self.swept), clash.eq(write.en & (write.addr == read.addr))]
+        # What is read while it is written is anything. ``deliver`` comes late: both comparisons are there before.
+        same = Mux(deliver, write.addr == following[:-1], write.addr == place)
+        m.d.sync += [sweep.eq(sweep + ~self.swept), clash.eq(write.en & same)]
         return read.data[:-1], (read.data[-1] != round_) & ~clash
 
 
