@@ -12,6 +12,7 @@ from daedal.hw.core_records import join_statistics, write_records
 from daedal.hw.execute_unit.execute_unit import ExecuteUnit
 from daedal.hw.host.control_port import ControlPort
 from daedal.hw.host.controller import Controller
+from daedal.hw.host.fault_words import FaultWords
 from daedal.hw.host.loader import Loader
 from daedal.hw.host.record_writer import RecordWriter
 from daedal.hw.host.statistics import Statistics
@@ -101,6 +102,7 @@ class Core(wiring.Component):
         m.submodules.port = self.port = ControlPort(config)
         m.submodules.controller = self.controller = Controller(config)
         m.submodules.watchdog = self.watchdog = Watchdog(config)
+        m.submodules.words = self.words = FaultWords(config)
         m.submodules.statistics = self.statistics = Statistics(config)
         m.submodules.launches = ResetInserter(self.controller.forget)(
             launches := Queue(config.address_bits, depth=config.launches)

@@ -67,21 +67,16 @@ def write_records(m: Module, core: "Core") -> None:
         head.queue.eq(core.fault.queue),
         head.launch.eq(launch),
     ]
-    number = writer.number
-    m.d.comb += statistics.number.eq(number - RecordWord.COUNTERS.value)
-    late = Signal(64)
-    with m.Switch(number):
-        with m.Case(RecordWord.HEAD.value):
-            m.d.sync += late.eq(head)
-        with m.Case(RecordWord.VALUE.value):
-            m.d.sync += late.eq(core.fault.value)
-        with m.Case(RecordWord.ADDRESS.value):
-            m.d.sync += late.eq(core.fault.address)
-        for k in range(core.config.registers):
-            with m.Case(RecordWord.REGISTER0.value + k):
-                m.d.sync += late.eq(core.fault.registers[k])
-        with m.Default():
-            m.d.sync += late.eq(Mux(number >= RecordWord.COUNTERS.value, statistics.value, 0))
+    number, late = writer.number, Signal(64)
+    m.d.comb += [
+        statistics.ask.eq(writer.ask),
+        statistics.number.eq(number - RecordWord.COUNTERS.value),
+        core.words.asked.eq(number),
+    ]
+    with m.If(number == RecordWord.HEAD.value):
+        m.d.sync += late.eq(head)
+    with m.Else():
+        m.d.sync += late.eq(Mux(number >= RecordWord.COUNTERS.value, statistics.value, core.words.told))
     m.d.comb += writer.word.eq(late)
 
 

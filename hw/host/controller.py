@@ -10,7 +10,7 @@ from daedal.hw.isa.launch import State
 from daedal.hw.state_names import name_states
 
 SETTLE_CYCLES = 80
-"""Cycles after the last event until all counters are swept (``CounterBank``: twice its 32 turns) and more."""
+"""Cycles after the last event until all counters are swept (``CounterBank``: 40 turns) and more."""
 
 QUIET_CYCLES = 8
 """Cycles for which everything must be idle, so that what is on its way between two units is not overlooked.

@@ -19,7 +19,7 @@ class RecordWriter(wiring.Component):
     Members
     -------
     start : ``In(1)``, ``address`` : ``In(address_bits)``
-    number : ``Out``
+    ask : ``Out(1)``, number : ``Out``
         The word wanted now; ``word`` must hold it two cycles later.
     word : ``In(64)``
     done : ``Out(1)``
@@ -33,6 +33,7 @@ class RecordWriter(wiring.Component):
             {
                 "start": In(1),
                 "address": In(config.address_bits),
+                "ask": Out(1),
                 "number": Out(range(RECORD_WORDS + 1)),
                 "word": In(8 * WORD_BYTES),
                 "done": Out(1),
@@ -65,6 +66,7 @@ class RecordWriter(wiring.Component):
                 with m.If(address.ready):
                     m.next = "ASK"
             with m.State("ASK"):
+                m.d.comb += self.ask.eq(1)
                 m.next = "WAIT"
             with m.State("WAIT"):
                 m.next = "TAKE"

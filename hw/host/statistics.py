@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-from amaranth import Array, Module, Mux, Signal, Value
+from amaranth import Module, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -71,14 +71,15 @@ class Statistics(wiring.Component):
         Of the present launch.
     stop : ``In(1)``
         The present launch does not count any more.
-    number : ``In``, ``value`` : ``Out(40)``
-        The counter wanted, of the present launch; a cycle later its value.
+    ask : ``In(1)``, number : ``In``, ``value`` : ``Out(40)``
+        In the cycle after the strobe the value of the counter ``number`` of the present launch; at most every third
+        cycle.
     """
 
     def __init__(self, config: Config) -> None:
         self._config = config
         strobes = ("flip", "forget", "rung", "take", "acknowledged", "drained", "begin", "begin_side", "cancel",
-                   "side", "stop")  # fmt: skip
+                   "side", "stop", "ask")  # fmt: skip
         super().__init__(
             {
                 **{f"count_{c.name.lower()}": In(range(self._step(c) + 1)) for c in COUNTED},
@@ -99,8 +100,7 @@ class Statistics(wiring.Component):
         m = Module()
         late = Signal.like(self.number)
         m.d.sync += late.eq(self.number)
-        totals = [self._bank(m, side) for side in range(2)]
-        m.d.comb += self.value.eq(Array(totals)[self.side])
+        m.d.comb += self.value.eq(self._total(m))
         cycles, marks = self._cycles(m), self._marks(m)
         with m.Switch(late):
             with m.Case(Counter.CYCLES.value):
@@ -110,20 +110,22 @@ class Statistics(wiring.Component):
                     m.d.comb += self.value.eq(kept)
         return m
 
-    def _bank(self, m: Module, side: int) -> Value:
-        """The counters of one side; returns the total of the one that is wanted."""
-        m.submodules[f"bank{side}"] = bank = CounterBank([self._step(counter) for counter in COUNTED])
-        counts = Signal(name=f"counts{side}")
+    def _total(self, m: Module) -> Value:
+        """The total that was asked for."""
+        m.submodules.bank = bank = CounterBank([self._step(counter) for counter in COUNTED])
+        counts = Signal(2)
         for k, counter in enumerate(COUNTED):
-            mine = getattr(self, f"side_{stage_of(counter).value}") == side
-            count = getattr(self, f"count_{counter.name.lower()}")
-            m.d.comb += getattr(bank, f"increment{k}").eq(Mux(mine, count, 0))
-        begins = self.begin & (self.begin_side == side)
-        with m.If(self.stop & (self.side == side)):
-            m.d.sync += counts.eq(0)
-        with m.If(begins):
-            m.d.sync += counts.eq(~self.cancel)
-        m.d.comb += [bank.enable.eq(counts), bank.clear.eq(begins)]
+            m.d.comb += [
+                getattr(bank, f"increment{k}").eq(getattr(self, f"count_{counter.name.lower()}")),
+                getattr(bank, f"side{k}").eq(getattr(self, f"side_{stage_of(counter).value}")),
+            ]
+        for side in range(2):
+            with m.If(self.stop & (self.side == side)):
+                m.d.sync += counts[side].eq(0)
+            with m.If(self.begin & (self.begin_side == side)):
+                m.d.comb += bank.clear[side].eq(1)
+                m.d.sync += counts[side].eq(~self.cancel)
+        m.d.comb += [bank.enable.eq(counts), bank.ask.eq(self.ask), bank.asked_side.eq(self.side)]
         with m.Switch(self.number):
             for k, counter in enumerate(COUNTED):
                 with m.Case(counter.value):
@@ -132,14 +134,16 @@ class Statistics(wiring.Component):
 
     def _cycles(self, m: Module) -> Value:
         """CYCLES of the present launch, from its doorbell or the last acknowledgement of the one before."""
-        elapsed, since, cycles, written = Signal(TOTAL_BITS), Signal(TOTAL_BITS), Signal(TOTAL_BITS), Signal()
+        now, last, start, cycles = (Signal(TOTAL_BITS, name=name) for name in ("now", "last", "start", "cycles"))
+        written = Signal()
         over = self.acknowledged | (self.drained & ~written)
-        m.d.sync += [
-            since.eq(Mux(self.rung | over, 1, since + 1)),
-            elapsed.eq(Mux(self.take, since + 1, elapsed + 1)),
-        ]
+        m.d.sync += now.eq(now + 1)
+        with m.If(self.rung | over):
+            m.d.sync += last.eq(now)
+        with m.If(self.take):
+            m.d.sync += start.eq(last)
         with m.If(over):
-            m.d.sync += cycles.eq(elapsed)
+            m.d.sync += cycles.eq(now - start)
         with m.If(self.acknowledged):
             m.d.sync += written.eq(1)
         with m.If(self.take):

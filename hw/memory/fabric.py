@@ -1,16 +1,25 @@
 """The read fabric: from one stream of requests over the memory ports to the shared return bus."""
 
-from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
-from amaranth.utils import ceil_log2
+from amaranth.utils import ceil_log2, exact_log2
 
 from daedal.hw.config import Config
 from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
 from daedal.hw.memory.address_map import memory_value, port_of, program_value
-from daedal.hw.memory.axi import ReadMaster, is_error
-from daedal.hw.memory.read_port import ReadPort, port_beat_layout
-from daedal.hw.memory.request_queue import most_waiting
+from daedal.hw.memory.axi import ReadMaster
+from daedal.hw.memory.port_layouts import (
+    burst_layout,
+    is_numbered,
+    memo_layout,
+    most_open,
+    port_beat_layout,
+    port_request_layout,
+)
+from daedal.hw.memory.read_port import ReadPort
+from daedal.hw.memory.request_numbers import RequestNumbers
+from daedal.hw.queues.up_down import up_down
 
 
 class ReadFabric(wiring.Component):
@@ -18,8 +27,9 @@ class ReadFabric(wiring.Component):
 
     Takes one request per cycle and returns one line per cycle in all. A request is on its port three cycles
     after it was taken if the port is idle; a beat is on the return bus two cycles after its handshake. A port
-    whose queue is full stops the requests behind one for it, of whatever port. An error response is recorded;
-    the beat is delivered all the same.
+    whose queue is full stops the requests behind one for it, of whatever port. After a reset ports with groups of
+    requests take none for rows until they have swept their memories (``RowGroups``). An error response is recorded; the
+    beat is delivered all the same.
 
     Members
     -------
@@ -73,58 +83,95 @@ class ReadFabric(wiring.Component):
             connect(m, getattr(steer, f"o{number}"), port.requests)
             connect(m, port.bus, flipped(getattr(self, f"read{number}")))
             connect(m, port.beats, getattr(collect, f"i{number}"))
-            m.d.comb += port.hold.eq(self.hold)
+            m.d.comb += [port.hold.eq(self.hold), getattr(collect, f"memo{number}").eq(port.memo)]
         m.d.comb += [
             align.i.eq(collect.o),
             align.valid.eq(collect.valid),
             self.beat.eq(align.returns.valid),
         ]
         connect(m, align.returns, flipped(self.returns))
+        self._remember(m, steer, collect, align)
         self._account(m, align.burst_end)
-        side = align.i.tag.side
-        news = ~self.error | ((side == self.older) & (self.error_side != self.older))
-        failed = Signal(config.address_bits)
-        m.d.comb += self.error_address.eq(program_value(failed, config))
-        with m.If(align.valid & is_error(align.i.response) & news):
-            m.d.sync += [self.error.eq(1), self.error_side.eq(side), failed.eq(align.i.address)]
+        self._report(m, align)
         return m
+
+    def _remember(self, m: Module, steer: "_Steer", collect: "_Collect", align: "_Align") -> None:
+        """What a beat is for, in the cycle in which ``align`` has it."""
+        if not is_numbered(self._config):
+            m.d.sync += align.burst.eq(collect.memo)
+            return
+        m.submodules.numbers = numbers = RequestNumbers(self._config)
+        last = Signal.like(numbers.wanted)
+        m.d.sync += last.eq(collect.memo.number)
+        m.d.comb += [
+            numbers.burst.eq(steer.burst),
+            numbers.take.eq(steer.gone),
+            steer.number.eq(numbers.number),
+            numbers.wanted.eq(collect.memo.number),
+            align.burst.eq(numbers.found),
+            numbers.free.eq(align.valid & align.i.last),
+            numbers.freed.eq(last),
+        ]
 
     def _account(self, m: Module, burst_end: Value) -> None:
         """Count requests that have been taken and whose last beat has not been returned."""
-        config = self._config
-        most = config.ports * (most_waiting(config) + config.port_outstanding) + 4
         taken, new, old = self.requests.valid & self.requests.ready, self.requests.payload.tag, self.returns.beat
         for side in range(2):
-            open_ = Signal(range(most + 1), name=f"open{side}")
-            m.d.sync += open_.eq(open_ + (taken & (new.side == side)) - (burst_end & (old.side == side)))
+            open_ = Signal(range(most_open(self._config) + 1), name=f"open{side}")
+            up_down(m, open_, up=taken & (new.side == side), down=burst_end & (old.side == side))
             m.d.comb += self.idle[side].eq(open_ == 0)
+
+    def _report(self, m: Module, align: "_Align") -> None:
+        config = self._config
+        side, line = align.burst.tag.side, Signal.like(align.burst.line)
+        news = ~self.error | ((side == self.older) & (self.error_side != self.older))
+        m.d.comb += self.error_address.eq(program_value(Cat(Const(0, exact_log2(config.bus_bytes)), line), config))
+        with m.If(align.valid & align.i.error & news):
+            m.d.sync += [self.error.eq(1), self.error_side.eq(side), line.eq(align.burst.line)]
 
 
 class _Steer(wiring.Component):
-    """One request register in front of the ports, which have memory addresses below the mapping class.
+    """One request register in front of the ports.
 
-    Members: ``i`` requests, ``o0``… one stream for each port.
+    Members: ``i`` requests, ``o0``… one stream for each port; ``burst``: what is to be remembered of the request, which
+    has ``number`` and is ``gone`` to a port in this cycle.
     """
 
     def __init__(self, config: Config) -> None:
-        requests = stream.Signature(read_request_layout(config))
-        super().__init__({"i": In(requests), **{f"o{n}": Out(requests) for n in range(config.ports)}})
+        ports = {f"o{n}": Out(stream.Signature(port_request_layout(config))) for n in range(config.ports)}
+        number = {"number": In(ceil_log2(most_open(config)))} if is_numbered(config) else {}
+        super().__init__({"i": In(stream.Signature(read_request_layout(config))), **ports, **number,
+                          "burst": Out(burst_layout(config)), "gone": Out(1)})  # fmt: skip
         self._config = config
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        outputs = [getattr(self, f"o{n}") for n in range(self._config.ports)]
-        request = Signal.like(self.i.payload)
+        config, new, tag = self._config, self.i.payload, self.burst.tag
+        outputs = [getattr(self, f"o{n}") for n in range(config.ports)]
+        request, address = Signal(port_request_layout(config)), Signal(config.address_bits)
         chosen, ready = Signal(len(outputs)), Signal(len(outputs))  # one-hot; nothing held: 0
-        m.d.comb += self.i.ready.eq(~chosen.any() | (chosen & ready).any())
+        m.d.comb += [
+            address.eq(memory_value(new.address, config)),
+            self.gone.eq((chosen & ready).any()),
+            self.i.ready.eq(~chosen.any() | self.gone),
+            request.line.eq(self.burst.line),
+        ]
         for number, output in enumerate(outputs):
             m.d.comb += [output.payload.eq(request), output.valid.eq(chosen[number]), ready[number].eq(output.ready)]
+        if is_numbered(config):
+            is_load = (tag.client == Client.LOAD) | (tag.client == Client.LOADER)
+            m.d.comb += [request.number.eq(self.number), request.load.eq(is_load)]
+        else:
+            m.d.comb += request.tag.eq(tag)
+        beats = Signal.like(new.beats)
+        m.d.comb += request.beats.eq(beats)
         with m.If(self.i.ready):
-            address = Signal(self._config.address_bits)
-            port = port_of(address, self._config)
-            m.d.comb += address.eq(memory_value(self.i.payload.address, self._config))
-            m.d.sync += [request.eq(self.i.payload), request.address.eq(address)]
-            m.d.sync += [chosen[n].eq(self.i.valid & (port == n)) for n in range(len(outputs))]
+            m.d.sync += [
+                beats.eq(new.beats),
+                tag.eq(new.tag),
+                self.burst.line.eq(address[exact_log2(config.bus_bytes) :]),
+            ]
+            m.d.sync += [chosen[n].eq(self.i.valid & (port_of(address, config) == n)) for n in range(len(outputs))]
         return m
 
 
@@ -134,29 +181,35 @@ class _Collect(wiring.Component):
     The port is chosen a cycle ahead from those that wait, or stays the same, so that no ``ready`` depends on a
     ``valid`` of the same cycle. With beats waiting at some port there is one in every cycle.
 
-    Members: ``i0``… streams from the ports, ``o`` (``port_beat_layout``) in cycles with ``valid``.
+    Members: ``i0``… streams from the ports, ``o`` (``port_beat_layout``) in cycles with ``valid``; ``memo0``… from the
+    ports, ``memo`` a cycle before ``o``.
     """
 
     def __init__(self, config: Config) -> None:
-        layout = port_beat_layout(config)
-        inputs = {f"i{n}": In(stream.Signature(layout)) for n in range(config.ports)}
-        super().__init__({**inputs, "o": Out(layout), "valid": Out(1)})
+        beat, memo = port_beat_layout(config), memo_layout(config)
+        inputs = {f"i{n}": In(stream.Signature(beat)) for n in range(config.ports)}
+        memos = {f"memo{n}": In(memo) for n in range(config.ports)}
+        super().__init__({**inputs, **memos, "o": Out(beat), "memo": Out(memo), "valid": Out(1)})
         self._ports = config.ports
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         inputs = [getattr(self, f"i{n}") for n in range(self._ports)]
+        memos = [getattr(self, f"memo{n}") for n in range(self._ports)]
         grant = Signal(self._ports, init=1)
-        waiting = Signal(self._ports)
-        m.d.comb += waiting.eq(Cat(i.valid for i in inputs) & ~grant)
+        waiting, behind = Signal(self._ports), Signal(self._ports)
+        m.d.comb += [
+            waiting.eq(Cat(i.valid for i in inputs) & ~grant),
+            behind.eq(waiting & Cat(grant[:n].any() for n in range(self._ports))),
+            Value.cast(self.memo).eq(_granted(grant, memos)),
+        ]
         for number, i in enumerate(inputs):
             m.d.comb += i.ready.eq(grant[number])
-            with m.If(grant[number] & waiting.any()):
-                m.d.sync += grant.eq(_next_in_turn(waiting, number))
-        selected = [Mux(grant[n], Value.cast(i.payload), 0) for n, i in enumerate(inputs)]
+        with m.If(waiting.any()):
+            m.d.sync += grant.eq(Mux(behind.any(), _first(behind), _first(waiting)))
         m.d.sync += [
             self.valid.eq((Cat(i.valid for i in inputs) & grant).any()),
-            Value.cast(self.o).eq(_or_tree(selected)),
+            Value.cast(self.o).eq(_granted(grant, [i.payload for i in inputs])),
         ]
         return m
 
@@ -164,13 +217,15 @@ class _Collect(wiring.Component):
 class _Align(wiring.Component):
     """Rotates a beat so that element 0 is at byte 0 and says what it is.
 
-    Members: ``i`` in cycles with ``valid``, ``returns`` one cycle later, with ``burst_end`` if it ends a burst.
+    Members: ``i`` of ``burst`` in cycles with ``valid``, ``returns`` one cycle later, with ``burst_end`` if it ends a
+    burst.
     """
 
     def __init__(self, config: Config) -> None:
         super().__init__(
             {
                 "i": In(port_beat_layout(config)),
+                "burst": In(burst_layout(config)),
                 "valid": In(1),
                 "returns": Out(ReturnBus(config)),
                 "burst_end": Out(1),
@@ -180,9 +235,9 @@ class _Align(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        tag, beat, row_end = self.i.tag, self.returns.beat, Signal()
+        tag, beat, row_end = self.burst.tag, self.returns.beat, Signal()
         slot = Signal(ceil_log2(self._config.vector_beats))
-        m.d.comb += [row_end.eq(self.i.last & tag.row_last), slot.eq(tag.slot + self.i.number)]
+        m.d.comb += [row_end.eq(self.i.last & tag.row_last), slot.eq(tag.slot + self.i.place)]
         is_load = (tag.client == Client.LOAD) | (tag.client == Client.LOADER)
         m.d.sync += [
             self.returns.valid.eq(self.valid),
@@ -199,15 +254,19 @@ class _Align(wiring.Component):
     def _rotated(self) -> Value:
         """The data rotated down by whole elements, in log2(line_elements) steps."""
         value: Value = self.i.data
-        for step in range(2, len(self.i.tag.shift)):
-            value = Mux(self.i.tag.shift[step], value.rotate_right(8 << step), value)
+        for step in range(2, len(self.burst.tag.shift)):
+            value = Mux(self.burst.tag.shift[step], value.rotate_right(8 << step), value)
         return value
 
 
-def _next_in_turn(waiting: Value, after: int) -> Value:
-    """One-hot choice among ``waiting``: the first one after position ``after``, cyclically."""
-    turned = waiting.rotate_right(after + 1)
-    return (turned & (-turned)[: len(waiting)]).rotate_left(after + 1)
+def _first(waiting: Value) -> Value:
+    """One-hot choice of the first one among ``waiting``."""
+    return Cat(bit & ~waiting[:n].any() if n else bit for n, bit in enumerate(waiting))
+
+
+def _granted(grant: Value, values: list[Value]) -> Value:
+    """The value whose bit of ``grant`` is on."""
+    return _or_tree([Mux(grant[n], Value.cast(value), 0) for n, value in enumerate(values)])
 
 
 def _or_tree(values: list[Value]) -> Value:

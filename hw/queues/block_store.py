@@ -30,8 +30,6 @@ class BlockStore(wiring.Component):
         It is read in this cycle: offer the next one.
     o : ``Out(stream.Signature(width))``
         What has been read.
-    empty : ``Out(1)``
-        Nothing read is held.
     """
 
     def __init__(self, width: int, *, depth: int) -> None:
@@ -44,7 +42,6 @@ class BlockStore(wiring.Component):
                 "read_address": In(range(depth)),
                 "fetch": Out(1),
                 "o": Out(stream.Signature(width)),
-                "empty": Out(1),
             }
         )
         self._depth = depth
@@ -64,7 +61,6 @@ class BlockStore(wiring.Component):
             move.eq(~self.o.valid | self.o.ready),
             read.en.eq(~fetched | move),
             self.fetch.eq(self.available & read.en),
-            self.empty.eq(~fetched & ~self.o.valid),
         ]
         with m.If(read.en):
             m.d.sync += fetched.eq(self.available)

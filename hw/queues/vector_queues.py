@@ -1,14 +1,13 @@
 """The vector queues: reorder buffers whose slots are reserved in order, filled in any order, drained in order."""
 
-from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.config import MAX_BURST, Config
 from daedal.hw.interfaces import Client, ReturnBus, beat_layout, beat_stream, slot_bits
 from daedal.hw.isa.program_words import FetchQueue
-from daedal.hw.memory_style import DISTRIBUTED_RAM
-from daedal.hw.queues.block_store import BlockStore
+from daedal.hw.memory_style import BLOCK_RAM
 
 CLIENTS = (Client.VECTOR0, Client.VECTOR1, Client.STREAM)
 """Clients of the return bus that have a queue, in the order of ``FetchQueue``."""
@@ -109,8 +108,10 @@ class VectorQueues(wiring.Component):
 class ReorderQueue(wiring.Component):
     """One of the queues.
 
-    A slot is full when its bit in a small memory has the phase of the present round through the slots; the phase
-    of a returning beat follows from the slot: those before the next one to drain are a round ahead.
+    Beside each beat in memory is a bit: a slot is full when its bit is the opposite of the round through the slots in
+    which it is to be drained (0 or 1, alternating). So a bit is written once, with the returning beat, and never
+    cleared. The beat's round follows from its slot: those before the next one to drain are a round ahead. The next slot
+    to drain is read in every cycle, until its bit says that it is full. Memories survive a reset, hence the sweep.
 
     Members: with ``reserve``, ``beats`` slots from ``slot`` on are reserved; allowed only if ``fits``.
     ``drained``: a slot has become free. The others as in ``VectorQueues``.
@@ -138,35 +139,52 @@ class ReorderQueue(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         slots = self._config.vector_beats
-        beat = self.returns.beat
-        drain = Signal(range(2 * slots))  # its top bit tells odd rounds from even ones
-        m.submodules.store = store = BlockStore(beat_layout(self._config).size + 1, depth=slots)
-        m.submodules.marks = marks = _FullMarks(slots)
         m.submodules.account = account = _Account(slots)
+        drain, following = Signal(range(2 * slots)), Signal(range(2 * slots), init=1)  # top bit: the round
+        full, move, deliver = Signal(), Signal(), Signal()
+        beat, is_full = self._memory(m, drain, following, deliver)
         m.d.comb += [
-            store.write.eq(self.returns.valid & (beat.client == self._client)),
-            store.write_address.eq(beat.slot),
-            store.payload.eq(Cat(beat.data, beat.bytes, beat.last, beat.side)),
-            store.read_address.eq(drain),
-            store.available.eq(marks.full),
-            marks.write.eq(store.write),
-            marks.slot.eq(beat.slot),
-            marks.drain.eq(drain),
+            full.eq(is_full & self.swept),
+            move.eq(~self.o.valid | self.o.ready),
+            deliver.eq(full & move),
             account.reserved.eq(Mux(self.reserve, self.beats, 0)),
-            account.drained.eq(store.fetch),
+            account.drained.eq(self.drained),
             account.clear.eq(self.clear),
-            self.drained.eq(store.fetch),
-            self.fits.eq((self.beats <= account.free) & marks.swept),
-            self.swept.eq(marks.swept),
+            self.fits.eq((self.beats <= account.free) & self.swept),
             self.slot.eq(account.slot),
             self.mark.eq(account.mark),
-            self.empty.eq(account.empty & store.empty),
-            Cat(self.o.payload, self.side).eq(store.o.payload),
-            self.o.valid.eq(store.o.valid),
-            store.o.ready.eq(self.o.ready),
+            self.empty.eq(account.empty & ~self.o.valid),
         ]
-        m.d.sync += drain.eq(drain + store.fetch)
+        m.d.sync += self.drained.eq(deliver)  # a cycle late: it comes out of the block RAM
+        with m.If(deliver):
+            m.d.sync += [drain.eq(following), following.eq(following + 1)]
+        with m.If(move):
+            m.d.sync += [self.o.valid.eq(full), Cat(self.o.payload, self.side).eq(beat)]
         return m
+
+    def _memory(self, m: Module, drain: Signal, following: Signal, deliver: Signal) -> tuple[Value, Value]:
+        """The beat of slot ``drain``, and whether it is there. After ``deliver`` it is that of ``following``."""
+        slots, beat = self._config.vector_beats, self.returns.beat
+        m.submodules.store = store = memory.Memory(
+            shape=beat_layout(self._config).size + 2, depth=slots, init=[], attrs=BLOCK_RAM
+        )
+        write, read = store.write_port(), store.read_port()
+        sweep, clash, place, round_ = Signal(range(2 * slots)), Signal(), drain[:-1], drain[-1]
+        m.d.comb += [
+            self.swept.eq(sweep[-1]),
+            write.en.eq((self.returns.valid & (beat.client == self._client)) | ~self.swept),
+            write.addr.eq(Mux(self.swept, beat.slot, sweep)),
+            # Slots before the next one to drain have been drained in this round: they are filled for the next.
+            write.data.eq(
+                Cat(beat.data, beat.bytes, beat.last, beat.side, self.swept & ~(round_ ^ (write.addr < place)))
+            ),
+            read.addr.eq(Mux(deliver, following, drain)),
+            read.en.eq(1),
+        ]
+        # What is read while it is written is anything. ``deliver`` comes late: both comparisons are there before.
+        same = Mux(deliver, write.addr == following[:-1], write.addr == place)
+        m.d.sync += [sweep.eq(sweep + ~self.swept), clash.eq(write.en & same)]
+        return read.data[:-1], (read.data[-1] != round_) & ~clash
 
 
 class _Account(wiring.Component):
@@ -188,53 +206,12 @@ class _Account(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        held = Signal(range(self._slots + 1))
-        m.d.comb += self.empty.eq(held == 0)
+        least = Signal(range(self._slots + 1), init=self._slots)  # that were free
+        m.d.comb += [self.empty.eq(self.free == self._slots), self.mark.eq(self._slots - least)]
         m.d.sync += [
             self.slot.eq(self.slot + self.reserved),
             self.free.eq(self.free - self.reserved + self.drained),
-            held.eq(held + self.reserved - self.drained),
         ]
-        with m.If(self.clear | (held > self.mark)):
-            m.d.sync += self.mark.eq(held)
-        return m
-
-
-class _FullMarks(wiring.Component):
-    """Which slots are full: one bit for each, in distributed memory.
-
-    A slot is full when its bit is the opposite of the round in which it is to be drained (0 or 1, alternating).
-    So a bit is written once, by the returning beat, and never cleared. Memories survive a reset, hence the sweep.
-
-    Members: ``slot`` becomes full in cycles with ``write``. ``drain``: the next slot to drain, with the round as
-    its top bit; ``full`` tells whether it can be. ``swept``: all bits have been set to "not full" since reset.
-    """
-
-    def __init__(self, slots: int) -> None:
-        super().__init__(
-            {
-                "write": In(1),
-                "slot": In(range(slots)),
-                "drain": In(range(2 * slots)),
-                "full": Out(1),
-                "swept": Out(1),
-            }
-        )
-        self._slots = slots
-
-    def elaborate(self, platform: object) -> Elaboratable:
-        m = Module()
-        m.submodules.memory = bits = memory.Memory(shape=1, depth=self._slots, init=[], attrs=DISTRIBUTED_RAM)
-        write, read = bits.write_port(), bits.read_port(domain="comb")
-        sweep, drain, round_ = Signal(range(2 * self._slots)), self.drain[:-1], self.drain[-1]
-        m.d.comb += [
-            self.swept.eq(sweep[-1]),
-            write.en.eq(self.write | ~self.swept),
-            write.addr.eq(Mux(self.swept, self.slot, sweep)),
-            # Slots before the next one to drain have been drained in this round: they are filled for the next.
-            write.data.eq(self.swept & ~(round_ ^ (self.slot < drain))),
-            read.addr.eq(drain),
-            self.full.eq((read.data != round_) & self.swept),
-        ]
-        m.d.sync += sweep.eq(sweep + ~self.swept)
+        with m.If(self.clear | (self.free < least)):
+            m.d.sync += least.eq(self.free)
         return m

@@ -113,8 +113,7 @@ class Asks(Elaboratable):
         m.submodules.unit = unit = self.unit
         bus, request = unit.bus, unit.requests.payload
         with m.If(unit.requests.valid):
-            m.d.comb += Assume(legal_burst(request.address[LINE_BITS:], request.beats))
-            m.d.comb += Assume(~request.address[:LINE_BITS].any())
+            m.d.comb += Assume(legal_burst(request.line, request.beats))
         owed = Signal(3)
         m.d.sync += owed.eq(owed + (unit.requests.valid & unit.requests.ready) - (bus.arvalid & bus.arready))
         offered = Signal()

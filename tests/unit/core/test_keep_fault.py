@@ -8,18 +8,22 @@ from amaranth.sim import Simulator
 
 from daedal.hw.access_unit.nest_queue import NEST_BITS
 from daedal.hw.config import PRESETS
-from daedal.hw.core_faults import keep_fault
-from daedal.hw.interfaces import fault_layout
+from daedal.hw.core_faults import found_layout, keep_fault
+from daedal.hw.host.fault_words import FaultWords
+from daedal.hw.isa.launch import RecordWord
 
 CONFIG = PRESETS["edge"]
 TAKE = 10
+WORD = 100
+"""The words that a fault's source has are this and their numbers."""
 
 
 def parts() -> tuple[SimpleNamespace, Module]:
     """What ``keep_fault`` sees of the core, and a module with its logic."""
     core = SimpleNamespace(
         config=CONFIG,
-        fault=Signal(fault_layout(CONFIG)),
+        words=FaultWords(CONFIG),
+        fault=Signal(found_layout()),
         fault_nest=Signal(NEST_BITS),
         soft_reset=Signal(),
         controller=SimpleNamespace(take=Signal(), side=Signal(), cancel=Signal(), clear_fault=Signal()),
@@ -27,10 +31,19 @@ def parts() -> tuple[SimpleNamespace, Module]:
                                warned_value=Signal(64)),
         loader=SimpleNamespace(begin=Signal(), side=Signal()),
     )  # fmt: skip
-    core.any_fault, core.found, core.caught = Signal(), Signal(fault_layout(CONFIG)), Signal()
+    core.any_fault, core.found, core.caught = Signal(), Signal(found_layout()), Signal()
     m = Module()
+    m.submodules.words = core.words
+    m.d.comb += core.words.word.eq(WORD + core.words.number)
     keep_fault(m, core, core.any_fault, core.found, core.caught)
     return core, m
+
+
+def told(ctx, core: SimpleNamespace, number: int = RecordWord.VALUE.value) -> int:
+    """This word of the present launch's record."""
+    ctx.set(core.words.asked, number)
+    value: int = ctx.get(core.words.told)
+    return value
 
 
 @pytest.mark.parametrize("cycle", range(TAKE - 3, TAKE + 4))
@@ -51,7 +64,7 @@ def test_a_warning_in_any_cycle(cycle: int, second: int | None) -> None:
             await ctx.tick()
             ctx.set(core.loader.side, 1)
             ctx.set(core.controller.side, now >= TAKE)
-        assert ctx.get(core.fault.value) == 77
+        assert told(ctx, core) == 77
 
     sim = Simulator(m)
     sim.add_clock(1e-6)
@@ -74,13 +87,13 @@ def test_a_reset_forgets_what_came_early() -> None:
         await strobe(ctx, core.access.warning)
         await strobe(ctx, core.controller.take)
         ctx.set(core.controller.side, 1)
-        assert ctx.get(core.fault.value) == 77
+        assert told(ctx, core) == 77
         await strobe(ctx, core.soft_reset)
         ctx.set(core.controller.side, 0)
         ctx.set(core.loader.side, 1)
         await strobe(ctx, core.loader.begin)
         await strobe(ctx, core.controller.take)
-        assert ctx.get(core.fault.value) == 0
+        assert told(ctx, core) == 0
 
     sim = Simulator(m)
     sim.add_clock(1e-6)
@@ -100,16 +113,22 @@ def test_the_first_fault_is_kept(gap: int) -> None:
             ctx.set(core.access.begins, now in (0, 1, 2))
             ctx.set(core.access.number, 7 + now)
             ctx.set(core.any_fault, now in (1, 1 + gap))
-            ctx.set(core.found.value, 100 + now)
+            ctx.set(core.found.level, now)
             ctx.set(core.access.warning, now == 2)
             ctx.set(core.access.warned_value, 77)
             await ctx.tick()
         ctx.set(core.any_fault, 0)
-        await ctx.tick().repeat(2)
-        assert (ctx.get(core.caught), ctx.get(core.fault.value), ctx.get(core.fault_nest)) == (1, 101, 7)
+        await ctx.tick().repeat(core.words.copy_cycles)
+        assert (ctx.get(core.caught), ctx.get(core.fault.level), ctx.get(core.fault_nest)) == (1, 1, 7)
+        last = RecordWord.REGISTER0.value + CONFIG.registers - 1
+        for number in range(RecordWord.VALUE.value, last + 1):
+            assert told(ctx, core, number) == WORD + number
         ctx.set(core.controller.take, 1)
         await ctx.tick()
-        assert (ctx.get(core.caught), ctx.get(core.fault.value), ctx.get(core.fault_nest)) == (0, 0, 0)
+        ctx.set(core.controller.side, 1)
+        assert (ctx.get(core.caught), ctx.get(core.fault.level), ctx.get(core.fault_nest)) == (0, 0, 0)
+        assert not any(told(ctx, core, number) for number in range(RecordWord.ADDRESS.value, last + 1))
+        assert told(ctx, core) == 0, "neither the fault's value, nor a warning that came after it"
 
     sim = Simulator(m)
     sim.add_clock(1e-6)

@@ -92,11 +92,13 @@ def test_every_launch_has_its_own_counts(seed):
                 "flip": cycle == plan.flip, "stop": plan.stop <= cycle <= plan.end, "acknowledged": acknowledged,
             }.items():  # fmt: skip
                 ctx.set(getattr(dut, name), int(value))
-            if plan.stop < cycle <= plan.end:
-                asked = (cycle - plan.stop) // 2
+            if plan.stop <= cycle <= plan.end:
+                asked, wait = divmod(cycle - plan.stop, 3)
                 ctx.set(dut.number, min(asked, len(Counter) - 1))
+                ctx.set(dut.ask, wait == 0)
                 await ctx.tick()
-                if asked < len(Counter):
+                ctx.set(dut.ask, 0)
+                if asked < len(Counter) and wait == 0:
                     found[present][Counter(asked)] = ctx.get(dut.value)
             else:
                 await ctx.tick()
@@ -140,7 +142,9 @@ def test_a_cancelled_launch_counts_nothing(side):
             await ctx.tick().repeat(SETTLE_CYCLES)
             for counter in COUNTED:
                 ctx.set(dut.number, counter.value)
-                await ctx.tick().repeat(2)
+                ctx.set(dut.ask, 1)
+                await ctx.tick()
+                ctx.set(dut.ask, 0)
                 found[cancel, counter] = ctx.get(dut.value)
 
     simulator = Simulator(dut)

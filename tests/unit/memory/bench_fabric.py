@@ -12,10 +12,20 @@ from daedal.hw.interfaces import Client, read_request_layout, return_layout, slo
 from daedal.hw.isa.mapping import CLASSES, PLAIN, class_of, granule_bytes, in_class, memory_address
 from tests.unit.harness import bench_config
 from tests.unit.memories import FastReadPort, Target, read_slave
-from tests.unit.streams import Source, count_cycles, decode, start
+from tests.unit.streams import Source, count_cycles, decode
+from tests.unit.streams import start as reset
 
 SIZE = 1 << 16
 BEAT = ("side", "client", "slot", "data", "bytes", "last")
+
+
+async def start(dut: Any) -> None:
+    """Reset, and wait until ports with groups take requests for rows."""
+    await reset(dut)
+    config = bench_config()
+    if config.row_groups > 1:
+        for _ in range(1 << (max(config.port_requests, config.row_groups) - 1).bit_length()):
+            await RisingEdge(dut.clk)
 
 
 def port_of(address: int, config: Config) -> int:
