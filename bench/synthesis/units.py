@@ -76,7 +76,7 @@ def _level(number: int) -> Unit:
         component: wiring.Component = cls(config, number)
         return component
 
-    return Unit(f"level {number}", "access_unit.level:Level", make, large=True,
+    return Unit(f"level {number}", "access_unit.access_unit:make_level", make, large=True,
                 exists=lambda config: number < config.levels)  # fmt: skip
 
 

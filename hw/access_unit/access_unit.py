@@ -32,6 +32,11 @@ from daedal.hw.queues.vector_queues import reserve_layout
 AnyLevel = Level | SerialLevel
 
 
+def make_level(config: Config, level: int) -> AnyLevel:
+    """Level ``level``, of the kind that ``config`` says."""
+    return (SerialLevel if config.serial[level] else Level)(config, level)
+
+
 class AccessUnit(wiring.Component):
     """Runs loop nests, one after the other: levels one behind the other, then the event unit.
 
@@ -114,10 +119,7 @@ class AccessUnit(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        levels: list[AnyLevel] = [
-            (SerialLevel if is_serial else Level)(self._config, level)
-            for level, is_serial in enumerate(self._config.serial)
-        ]
+        levels = [make_level(self._config, level) for level in range(self._config.levels)]
         m.submodules.events = events = EventUnit(self._config)
         m.submodules.loads = loads = LoadPort(self._config, sum(len(level.requests) for level in levels))
         m.submodules.lookups = lookups = Lookups(self._config)
