@@ -120,7 +120,7 @@ class ExecuteUnit(wiring.Component):
             self._keep(m)
         m.d.comb += [
             stop.eq(self.halt | self.fault.valid),
-            front.side.eq(self.side), dispatch.launch.eq(self.launch), store.clear.eq(self.launch),
+            front.side.eq(self.side), front.launch.eq(self.launch), store.clear.eq(self.launch),
             front.halt.eq(stop), issue.halt.eq(stop), store.halt.eq(stop),
             store.issuing.eq(issue.busy),
             dispatch.held.eq(store.held), dispatch.held_register.eq(store.register),
