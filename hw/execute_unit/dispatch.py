@@ -152,7 +152,7 @@ class Dispatch(wiring.Component):
             self.fix_count.eq(divide.fix_count),
             here.eq(lanes & enough & free & self.issue.ready & ~self._injects),
             self.issue.valid.eq(free & Mux(divides, divide.o.valid, lanes & enough)),
-            self.issue.payload.eq(Mux(divides, divide.o.payload, self._row)),
+            self.issue.payload.eq(Mux(kinds[Kind.DIVIDE], divide.o.payload, self._row)),
             self.scalars.ready.eq(Mux(divides, divide.count.ready, here & scalar)),
             self.i.ready.eq(kinds[Kind.NOTHING] | (self.store.valid & self.store.ready) | here | self._divide.done),
             self.no_scalar.eq((lanes & scalar & ~self.scalars.valid) | self._divide.waits),

@@ -26,9 +26,9 @@ class Hazards(wiring.Component):
     issued : ``In(1)``; destination; wait : ``In(range(READ_AFTER_WRITE))``
         The last beat of a row is issued that goes to ``destination``; ``wait`` is READ_AFTER_WRITE - n, at
         least 0.
-    ends : ``In(1)``
-        The same, or a row is held that would be issued to its end in this cycle if nothing kept it back: sooner known,
-        and enough for the questions, which count only if it is.
+    ends : ``In(1)``; ends_to, ends_wait, ends_to_scalar
+        A row with results is held, and these are its own: the questions count only if it is issued to its end in this
+        cycle, which is known later.
     issued_context; issued_long : ``In(1)``
         Its context; whether it has more beats than a context owns.
     context; long : ``In(1)``
@@ -50,6 +50,9 @@ class Hazards(wiring.Component):
             {
                 "issued": In(1),
                 "ends": In(1),
+                "ends_to": In(register),
+                "ends_wait": In(range(READ_AFTER_WRITE)),
+                "ends_to_scalar": In(1),
                 "destination": In(register),
                 "wait": In(range(READ_AFTER_WRITE)),
                 "issued_context": In(context_bits(config)),
@@ -69,10 +72,10 @@ class Hazards(wiring.Component):
         scalars = self._count(m, "scalar_left", self.config.scalars, self.issued & self.to_scalar)
 
         apart = self._behind_long(m)
-        now = self.ends & self.wait.any()
+        now = self.ends & self.ends_wait.any()
 
         def waits(number: Signal, scalar: Signal) -> Value:
-            same = now & (self.to_scalar == scalar) & (self.destination == number)
+            same = now & (self.ends_to_scalar == scalar) & (self.ends_to == number)
             return same | Mux(scalar, scalars.bit_select(number, 1), vectors.bit_select(number, 1) | apart)
 
         m.d.comb += [
@@ -101,10 +104,9 @@ class Hazards(wiring.Component):
         if self.config.context_count == 1:
             return Const(0)
         m.d.sync += left.eq(Mux(left == 0, 0, left - 1))
-        long = ~self.to_scalar & self.issued_long
-        with m.If(self.issued & long):
+        with m.If(self.issued & ~self.to_scalar & self.issued_long):
             m.d.sync += left.eq(READ_AFTER_WRITE - 1)
-        return ((self.ends & long) | left[1:].any()) & (self.context != 0)
+        return ((self.ends & ~self.ends_to_scalar & self.issued_long) | left[1:].any()) & (self.context != 0)
 
     def _accumulates(self, m: Module) -> Value:
         """Whether ``c`` was the destination too shortly before: a place for this and each of the ``LOOP`` - 2 cycles
@@ -112,9 +114,10 @@ class Hazards(wiring.Component):
         """
         ours, waits = self._place(self.c, self.c_scalar, self.context), []
         recent = [self.issued, self._place(self.destination, self.to_scalar, self.issued_context), self.wait]
+        ending = [self.ends, self._place(self.ends_to, self.ends_to_scalar, self.issued_context), self.ends_wait]
         for age in range(1, LOOP):
-            valid, destination, wait = before = recent
-            valid = self.ends if age == 1 else valid
+            before = recent
+            valid, destination, wait = ending if age == 1 else before
             recent = [Signal.like(value, name=f"{name}{age}") for name, value in zip(NAMES, before, strict=True)]
             m.d.sync += [to.eq(of) for to, of in zip(recent, before, strict=True)]
             contexts = len(Value.cast(self.context))

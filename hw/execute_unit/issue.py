@@ -99,6 +99,8 @@ class Issue(wiring.Component):
         # A row that has waited is taken in a cycle in which nothing is issued.
         m.d.sync += [fired.eq(self.fire), waited.eq(conflicts)]
         unwritten, waits = row.kept & ~self.kept.valid, Signal()
+        beyond, looked, unknown = Signal(), Signal(), Signal()
+        m.d.sync += [beyond.eq(self._beyond()), looked.eq(self.busy)]
         m.d.comb += [
             conflicts.eq(self._conflicts(m)),
             crowded.eq(self._crowded(m)),
@@ -106,8 +108,10 @@ class Issue(wiring.Component):
             waits.eq(crowded | unwritten),
             self.hazard.eq(~self.combining & Mux(self.active, waits, self.i.valid & (conflicts | waited))),
             self.no_room.eq(self.active & first & ~self.halt & row.keeps & ~self.fits),
-            self.bad_index.eq(self.active & ~self.halt & self.present.indexed & self._beyond()),
-            ready.eq(self.active & ~self.combining & ~waits & ~self.halt & ~self.bad_index & ~self.no_room),
+            # The element is looked at a cycle before it is used.
+            self.bad_index.eq(self.active & ~self.halt & row.indexed & looked & beyond),
+            unknown.eq(row.indexed & (~looked | beyond)),
+            ready.eq(self.active & ~self.combining & ~waits & ~self.halt & ~unknown & ~self.no_room),
             self.fire.eq(ready & ~self.starved),
             self.busy.eq(self.active & ~(self.fire & last)),
             self.i.ready.eq(~self.busy & ~conflicts),
@@ -136,7 +140,9 @@ class Issue(wiring.Component):
         m.d.comb += [
             writes.eq(present.copies.as_value().any() & ~present.reduces),
             hazards.issued.eq(self.finished | (self.active & ~self.busy & writes)),
-            hazards.ends.eq(self.finished | (self.active & writes)),
+            # The scalar that a tree ends with is named by nobody before the next cycle.
+            hazards.ends.eq(self.active & writes), hazards.ends_to.eq(present.destination),
+            hazards.ends_wait.eq(present.row.wait), hazards.ends_to_scalar.eq(present.to_scalar),
             hazards.to_scalar.eq(present.to_scalar | self.finished),
             hazards.a_scalar.eq(a_scalar), hazards.b_scalar.eq(b_scalar), hazards.c_scalar.eq(row.c_scalar),
             hazards.index.eq(row.index),
