@@ -123,10 +123,11 @@ class FloatProduct(wiring.Component):
     def _round(self, m: Module, exact: Value, last: Signal) -> Signal:
         """``exact`` rounded to a multiple of ``2**last``, ties to even."""
         bits = PRODUCT_BITS + 1
-        above, below, odd, rounded = Signal(6), Signal(bits), Signal(), Signal(bits)
+        below, odd, rounded = Signal(bits), Signal(), Signal(bits)
+        # In eights and ones, of which few signals tell.
+        eights, ones = last[3:], last[:3]
         m.d.comb += [
-            above.eq(bits - last),
-            below.eq(Const((1 << bits) - 1, bits) >> above),
+            below.eq(Cat((eights > n // 8) | ((eights == n // 8) & (ones > n % 8)) for n in range(bits))),
             odd.eq(exact.bit_select(last, 1) & (last != 0)),
             rounded.eq((exact + (below >> 1) + odd) & ~below),
         ]
