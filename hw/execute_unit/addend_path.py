@@ -9,7 +9,6 @@ from daedal.hw.config import Config
 from daedal.hw.execute_unit.float_format import register
 from daedal.hw.execute_unit.records import Copies, register_place
 from daedal.hw.execute_unit.schedule import ADDEND, LOOP, RESULT, SELECT
-from daedal.hw.spread import spread
 
 
 class AddendPath(wiring.Component):
@@ -73,19 +72,23 @@ class AddendPath(wiring.Component):
         fired, addresses = self._results(m)
         reads = _ages(m, self.c_address, "c", ADDEND - 2)
         used = register(m, self.c_used, "used", cycles=ADDEND - 2)
-        fix = register(m, self.fix, "fix", cycles=ADDEND - 2)
-        b = register(m, self.b, "b_late", cycles=ADDEND - 1 - SELECT)
+        fix = register(m, self.fix, "fix", cycles=SELECT)
+        late_fix = register(m, fix, "fix_late", cycles=ADDEND - 2 - SELECT)
         at_once, soon = self._forwards(m, fired, addresses, reads[1])
         m.d.comb += self.read_address.eq(reads[ADDEND - 2])
-        # Which one it is, is known a cycle before: one AND and OR is left.
-        sources = ((b, fix), (self.result, ~fix & used & soon), (self.read_data, ~fix & used & ~soon))
-        kept: Value = Value.cast(0)
-        for n, (source, wanted) in enumerate(sources):
-            kept = kept | (source & spread(register(m, wanted, f"wanted{n}"), len(self.c)))
-        constant = register(m, Cat(self.extreme, self.negative), "constant", cycles=ADDEND)
-        constant = Cat(Const(0, 23), constant[0].replicate(8), constant[1]).replicate(len(self.c) // 32)
-        m.d.comb += self.c.eq(Mux(at_once, self.result, register(m, kept, "kept") | constant))
+        # One of the two is zero. What is not wanted is known before, and is kept out by the registers' resets.
+        wanted = register(m, used & ~late_fix, "wanted")
+        kept = register(m, Mux(wanted, Mux(register(m, soon, "wants_result"), self.result, self.read_data), 0), "kept")
+        m.d.comb += self.c.eq(Mux(at_once, self.result, kept | self._constant(m, fix)))
         return m
+
+    def _constant(self, m: Module, fix: Value) -> Value:
+        """Operand b if that is the addend, else an infinity or a zero; when ``c`` is wanted."""
+        extreme, negative = register(m, Cat(self.extreme, self.negative), "constant", cycles=SELECT)
+        constant = Cat(Const(0, 23), extreme.replicate(8), negative).replicate(len(self.c) // 32)
+        chosen = register(m, Mux(fix, self.b, constant), "b_or_constant")
+        late: Value = register(m, chosen, "b_late", cycles=ADDEND - 1 - SELECT)
+        return late
 
     def _results(self, m: Module) -> tuple[list[Value], list[Value]]:
         """Carry the destination beside the beat; return validity and address by age."""

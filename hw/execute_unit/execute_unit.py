@@ -1,12 +1,13 @@
 """The execute unit."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.config import Config
 from daedal.hw.execute_unit.dispatch import Dispatch
+from daedal.hw.execute_unit.float_format import register
 from daedal.hw.execute_unit.front import Front
 from daedal.hw.execute_unit.issue import Issue
 from daedal.hw.execute_unit.iterative_unit import IterativeUnit
@@ -100,7 +101,7 @@ class ExecuteUnit(wiring.Component):
         m.submodules.issue = self._issue = issue = Issue(self.config)
         m.submodules.path = self._path = path = VectorPath(self.config)
         m.submodules.store = self._store = store = StorePort(self.config)
-        self._stop = stop = Signal()
+        self._stop, self._misframed = stop, misframed = Signal(), Signal(3)
         connect(m, flipped(self.config_bus), front.config_bus)
         connect(m, flipped(self.tokens), front.tokens)
         connect(m, front.o, dispatch.i)
@@ -119,8 +120,8 @@ class ExecuteUnit(wiring.Component):
         if self.config.kept_beats:
             self._keep(m)
         m.d.comb += [
-            stop.eq(self.halt | self.fault.valid),
-            front.side.eq(self.side), dispatch.launch.eq(self.launch), store.clear.eq(self.launch),
+            stop.eq(self.halt | self.fault.valid | misframed.any()),
+            front.side.eq(self.side), front.launch.eq(self.launch), store.clear.eq(self.launch),
             front.halt.eq(stop), issue.halt.eq(stop), store.halt.eq(stop),
             store.issuing.eq(issue.busy),
             dispatch.held.eq(store.held), dispatch.held_register.eq(store.register),
@@ -181,18 +182,26 @@ class ExecuteUnit(wiring.Component):
         ]  # fmt: skip
 
     def _catch_faults(self, m: Module) -> None:
-        """Keep the first fault. An instruction waits for earlier ones, which may still find a row wrong."""
-        issue, front, fault = self._issue, self._front, self.fault.fault
-        queue = issue.misframed0 | issue.misframed1
-        misframed = queue | issue.misframed_kept
-        with m.If(~self._stop & (misframed | issue.bad_index | issue.no_room | (front.faulty & ~issue.active))):
+        """Keep the first fault. An instruction waits for earlier ones, which may still find a row wrong.
+
+        That a row is wrong comes late in its cycle: the unit stops in the next one, and says why.
+        """
+        issue, front, fault, late = self._issue, self._front, self.fault.fault, self._misframed
+        found = Cat(issue.misframed0, issue.misframed1, issue.misframed_kept)
+        m.d.sync += late.eq(Mux(self._stop, 0, found))
+        length: Value = elements(self.config, issue.present.row)
+        length = Mux(late.any(), register(m, length, "length_before"), length)
+        others = issue.bad_index | issue.no_room | (front.faulty & ~issue.active)
+        queue = late[0] | late[1]
+        misframed = queue | late[2]
+        with m.If(~self.halt & ~self.fault.valid & (misframed | others)):
             m.d.sync += [
                 self.fault.valid.eq(1),
                 fault.cause.eq(Mux(misframed, Cause.FRAMING, Cause.PROGRAM)),
-                fault.queue.eq(Mux(issue.misframed0, Queue.VECTOR0, Mux(misframed, Queue.VECTOR1, front.queue))),
-                fault.value.eq(Mux(misframed | issue.no_room, elements(self.config, issue.present.row), front.value)),
+                fault.queue.eq(Mux(late[0], Queue.VECTOR0, Mux(misframed, Queue.VECTOR1, front.queue))),
+                fault.value.eq(Mux(misframed | issue.no_room, length, front.value)),
             ]
-            with m.If((issue.misframed_kept & ~queue) | issue.no_room):
+            with m.If((late[2] & ~queue) | (issue.no_room & ~misframed)):
                 m.d.sync += fault.queue.eq(Queue.NONE)
             with m.If(issue.bad_index):
                 m.d.sync += [fault.queue.eq(Queue.NONE), fault.value.eq(issue.element)]

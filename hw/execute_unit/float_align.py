@@ -1,6 +1,6 @@
 """Where the addend joins a lane: it is aligned to the product and added, in a fixed frame."""
 
-from amaranth import Cat, Const, Module, Mux, Signal, signed
+from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -13,6 +13,8 @@ FRAME_BITS = 76
 HIGH_BITS = 25
 LOW_BITS = FRAME_BITS - HIGH_BITS
 FINE_BITS = SIGNIFICAND_BITS + 15
+PLACES = 5
+"""Places in the frame, 16 bits apart, for an addend shifted by less than 16."""
 
 SumSignature = wiring.Signature(
     {
@@ -53,7 +55,7 @@ class FloatAlign(wiring.Component):
     negate : ``In(1)``
         Subtract the addend.
     ignore : ``In(1)``
-        Add a zero of the product's sign instead, which changes nothing.
+        ``addend`` is +0.0, and is added with the product's sign, so that it changes nothing.
     sign : ``Out(1)``
         Sign of what is added, in the same cycle.
     o : ``Out(SumSignature)``
@@ -71,75 +73,81 @@ class FloatAlign(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        addend = Float32(Mux(self.ignore, 0, self.addend))
+        addend = Float32(self.addend)
         m.d.comb += self.sign.eq(Mux(self.ignore, self.product.sign, addend.sign ^ self.negate))
-        fine, coarse, exponent = self._shift_finely(m, addend)
-        high, low, lost = self._shift_coarsely(m, fine, coarse)
+        fine, sixteens, exponent = self._shift_finely(m, addend)
+        opposed = register(m, self.product.sign ^ self.sign, "opposed")
+        frame, any_high, lost = self._shift_coarsely(m, fine, sixteens)
         m.d.comb += [
             self.o.exponent.eq(register(m, exponent, "exponent")),
-            self.o.upper.eq(register(m, high.any() | (exponent < HIGH_BITS), "upper")),
+            self.o.upper.eq(register(m, any_high | (exponent < HIGH_BITS), "upper")),
             self.o.sticky.eq(register(m, lost, "sticky")),
+            self.o.opposed.eq(register(m, opposed, "subtracted")),
         ]
-        self._add(m, high, low)
+        self._add(m, frame ^ spread(opposed, FRAME_BITS), register(m, ~any_high, "nothing_above"))
         return m
 
-    def _shift_finely(self, m: Module, addend: Float32) -> tuple[Signal, Signal, Signal]:
-        """Register the addend shifted right by 0 to 15, the sixteens that remain, the frame's exponent."""
+    def _shift_finely(self, m: Module, addend: Float32) -> tuple[Signal, list[Signal], Signal]:
+        """Register the addend shifted right by 0 to 15, the sixteens that remain, the frame's exponent.
+
+        The sixteens have a register for each number of them, of which none is set if there are too many.
+        """
         # A subnormal's exponent counts as 1: that difference does not wait for the hidden bit.
         distance, shift = Signal(signed(11)), Signal(7)
-        at_top, fine, base = Signal(), Signal(FINE_BITS), self.product.exponent
+        at_top, base = distance[-1], self.product.exponent
         m.d.comb += [
             distance.eq(Mux(addend.hidden(), base - addend.exponent, base - 1)),
-            at_top.eq(distance[-1] | self.product.zero),
             shift[:4].eq(Mux(at_top, 0, distance[:4])),
             shift[4:].eq(Mux(at_top, 0, Mux(distance[7:].any(), 7, distance[4:7]))),
-            fine.eq(Cat(Const(0, 15), addend.significand()) >> shift[:4]),
         ]
+        fine: Value = addend.significand()
+        for digit in range(4):
+            # From the right end of its place, by what it is shifted less than 15; the smallest steps come first.
+            step = Const(0, 1 << digit)
+            shifted = Signal(len(fine) + len(step), name=f"shifted_{1 << digit}")
+            m.d.comb += shifted.eq(Mux(shift[digit], Cat(fine, step), Cat(step, fine)))
+            fine = shifted
         exponent = Mux(at_top, addend.effective_exponent(), base)
         return (
             register(m, fine, "fine"),
-            register(m, shift[4:], "coarse"),
+            [register(m, shift[4:] == number, f"sixteens{number}") for number in range(PLACES)],
             register(m, exponent, "frame_exponent", shape=9),
         )
 
-    def _shift_coarsely(self, m: Module, fine: Signal, coarse: Signal) -> tuple[Signal, Signal, Signal]:
-        """Place the addend in the frame: its high part, its low part, whether anything fell out."""
-        high, low, lost = Signal(HIGH_BITS), Signal(LOW_BITS), Signal()
-        with m.Switch(coarse):
-            for sixteens in range(5):
-                place = FRAME_BITS - FINE_BITS - 16 * sixteens
-                frame = Cat(Const(0, max(place, 0)), fine[max(-place, 0) :], Const(0, FRAME_BITS))
-                with m.Case(sixteens):
-                    m.d.comb += Cat(low, high).eq(frame[:FRAME_BITS])
-                    m.d.comb += lost.eq(fine[: max(-place, 0)].any())
-            with m.Default():
-                m.d.comb += lost.eq(fine.any())
-        return high, low, lost
+    def _shift_coarsely(self, m: Module, fine: Signal, sixteens: list[Signal]) -> tuple[Value, Signal, Signal]:
+        """Place the addend in the frame; say whether any bit is in its high part, and whether any fell out."""
+        frame, any_high, lost = Const(0, FRAME_BITS), Signal(), Signal()
+        high, fallen = Const(0, 1), fine.any() & ~Cat(*sixteens).any()
+        for number, here in enumerate(sixteens):
+            place = FRAME_BITS - FINE_BITS - 16 * number
+            bits = fine & spread(here, FINE_BITS)
+            placed = Cat(Const(0, max(place, 0)), bits[max(-place, 0) :], Const(0, FRAME_BITS))[:FRAME_BITS]
+            frame = frame | placed
+            high = high | (here & fine[max(LOW_BITS - place, 0) :].any())
+            fallen = fallen | (here & fine[: max(-place, 0)].any())
+        m.d.comb += [any_high.eq(high), lost.eq(fallen)]
+        return frame, any_high, lost
 
-    def _add(self, m: Module, high: Signal, low: Signal) -> None:
+    def _add(self, m: Module, frame: Value, nothing_above: Signal) -> None:
         """Register two sums, then choose the one that is the magnitude.
 
         With opposite signs, ``first = product + ~addend`` is one less than the difference, which is right
         when a lost part has to be taken off too, and its complement is the negated difference. ``second`` is
-        the difference itself. A negative one means that nothing was lost. The product has no high part.
+        the difference itself, with its top bit set unless it is negative. A negative one means that nothing was lost.
+        The product has no high part, nor then has ``second``.
         """
-        product_sign = register(m, self.product.sign, "product_sign")
-        sign, product = register(m, self.sign, "addend_sign"), Signal(LOW_BITS)
+        product_sign, product = register(m, self.product.sign, "product_sign"), Signal(LOW_BITS)
         m.d.comb += product.eq(register(m, self.product.significand, "product") << 2)
-        opposed = product_sign ^ sign
-        first = register(m, product + (low ^ spread(opposed, LOW_BITS)), "first")
-        second = register(m, product - low, "second", shape=LOW_BITS + 1)
-        above = register(m, high ^ spread(opposed, HIGH_BITS), "above")
-        nothing_above = register(m, ~high.any(), "nothing_above")
-
-        subtracted = register(m, opposed, "subtracted")
-        m.d.comb += self.o.opposed.eq(subtracted)
-        positive = nothing_above & ~second[LOW_BITS]
+        first = register(m, (product + frame)[:FRAME_BITS], "first")
+        # With a carry from below.
+        second = register(m, (Cat(1, product) + Cat(1, frame[:LOW_BITS]))[1:], "second", shape=LOW_BITS + 1)
+        subtracted = self.o.opposed
+        positive = nothing_above & second[LOW_BITS]
         negated = subtracted & ~positive
         difference = subtracted & positive & ~self.o.sticky
-        flip = spread(negated, LOW_BITS)
+        flip = spread(negated, FRAME_BITS)
         m.d.comb += [
-            self.o.low.eq(Mux(difference, second[:LOW_BITS], first[:LOW_BITS] ^ flip)),
-            self.o.high.eq(Mux(subtracted & positive, 0, (above + first[LOW_BITS]) ^ flip[:HIGH_BITS])),
+            self.o.low.eq(Mux(difference, second[:LOW_BITS], first[:LOW_BITS] ^ flip[:LOW_BITS])),
+            self.o.high.eq(Mux(subtracted & positive, 0, first[LOW_BITS:] ^ flip[LOW_BITS:])),
             self.o.sign.eq(register(m, product_sign, "sign_if_positive") ^ negated),
         ]

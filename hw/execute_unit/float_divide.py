@@ -24,12 +24,12 @@ the smallest normal number, where the first quotient is normal; its reciprocal i
 
 from typing import Protocol
 
-from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.execute_unit.float_format import HALF, SMALLEST_SUBNORMAL, Float32
+from daedal.hw.execute_unit.float_format import FRACTION_BITS, HALF, SMALLEST_SUBNORMAL, Float32
 from daedal.hw.execute_unit.lane_op import LaneOp
 
 COUNT_BITS = 24
@@ -46,12 +46,15 @@ class DivideFixup(wiring.Component):
     """Operands of the third pass of a division by a count; combinational, about four levels of logic.
 
     A quotient that is infinite or NaN, or a zero that left no remainder, is the result already (the dividend
-    was infinite, NaN or zero) and is moved. A remainder of exactly half the count under a subnormal
+    was infinite, NaN or zero). The remainder is then a NaN or a zero, too, so that MAX keeps ``c``, the quotient, of
+    which every bit is right. A remainder of exactly half the count under a subnormal
     or zero quotient is a tie: the remainder times a rounded reciprocal would miss it, half the smallest
     subnormal does not, and the lane rounds it to even. Everything else is ``fma(r, y, q)``.
 
     Members
     -------
+    fix : ``In(1)``; given : ``In(LaneOp)``
+        Whether this is a third pass; the operation if it is not. The operands are then those of the next two.
     remainder, quotient : ``In(32)``
         Results of the second and the first pass. The quotient is needed here and as the lane's late ``c``.
     reciprocal : ``In(32)``
@@ -59,11 +62,13 @@ class DivideFixup(wiring.Component):
     count : ``In(24)``
         The divisor, at least 1.
     op : ``Out(LaneOp)``
-        Operation of the third pass, ``FMA`` or ``MOVE``.
+        Operation of the third pass, ``FMA`` or ``MAX``.
     a, b : ``Out(32)``
         Its operands.
     """
 
+    fix: In(1)
+    given: In(LaneOp)
     remainder: In(32)
     quotient: In(32)
     reciprocal: In(32)
@@ -79,15 +84,10 @@ class DivideFixup(wiring.Component):
         m.d.comb += [
             done.eq(quotient.exponent.all() | (quotient.is_zero() & remainder.is_zero())),
             tie.eq(~quotient.hidden() & ~self.count[0] & (self.remainder[:31] == self.count[1:])),
-            self.op.eq(Mux(done, LaneOp.MOVE, LaneOp.FMA)),
-            self.a.eq(
-                Mux(
-                    done,
-                    self.quotient,
-                    Mux(tie, Cat(Const(SMALLEST_SUBNORMAL, 31), remainder.sign), self.remainder),
-                )
-            ),
-            self.b.eq(Mux(tie, HALF, self.reciprocal)),
+            Value.cast(self.op).eq(Mux(self.fix, Mux(done, LaneOp.MAX, LaneOp.FMA), Value.cast(self.given))),
+            # Half a count is subnormal: its exponent stays.
+            self.a.eq(Cat(Mux(self.fix & tie, SMALLEST_SUBNORMAL, remainder.fraction), self.remainder[FRACTION_BITS:])),
+            self.b.eq(Mux(self.fix, Mux(tie, HALF, self.reciprocal), self.quotient)),
         ]
         return m
 
@@ -97,7 +97,7 @@ def fix_up(remainder: int, quotient: int, reciprocal: int, count: int) -> tuple[
     sign, magnitude = remainder & 1 << 31, remainder & ~(1 << 31)
     exponent = quotient >> 23 & 0xFF
     if exponent == 0xFF or (quotient << 1 & 0xFFFFFFFF == 0 and magnitude == 0):
-        return LaneOp.MOVE, quotient, reciprocal
+        return LaneOp.MAX, remainder, reciprocal
     if exponent == 0 and count % 2 == 0 and magnitude == count // 2:
         return LaneOp.FMA, sign | SMALLEST_SUBNORMAL, HALF
     return LaneOp.FMA, remainder, reciprocal

@@ -7,9 +7,10 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.execute_unit.float_align import FRAME_BITS, HIGH_BITS, LOW_BITS, SumSignature
 from daedal.hw.execute_unit.float_format import SIGNIFICAND_BITS, register
-from daedal.hw.execute_unit.float_shift import leading_zeros, shift_left
+from daedal.hw.execute_unit.float_shift import DIGIT, leading_zeros
 
 WINDOW_BITS = 52
+ROUNDED_BITS = SIGNIFICAND_BITS + 1
 LIMIT_BITS = 6
 
 UnroundedSignature = wiring.Signature(
@@ -59,8 +60,11 @@ class FloatNormalize(wiring.Component):
         below_top, sign = register(m, below_top, "below_top"), register(m, self.i.sign, "sign")
         places = Signal(LIMIT_BITS)
         m.d.comb += places.eq(Mux(zeros < limit, zeros, limit))
-        self._shift(m, window, sticky, places, below_top)
-        kept = sign & (window.any() | sticky | ~register(m, self.i.opposed, "opposed"))
+        # The count is at most WINDOW_BITS - 1, or 63 for a window of zeros.
+        nothing = zeros[3:].all() & ~sticky
+        m.d.comb += self.o.exponent.eq(register(m, Mux(nothing, 0, below_top - places), "exponent_out", shape=9))
+        self._shift(m, window, sticky, places)
+        kept = sign & (~nothing | ~register(m, self.i.opposed, "opposed"))
         m.d.comb += self.o.sign.eq(register(m, kept, "sign_out"))
         return m
 
@@ -76,17 +80,24 @@ class FloatNormalize(wiring.Component):
         ]
         return window, sticky
 
-    def _shift(self, m: Module, window: Signal, sticky: Signal, places: Value, below_top: Signal) -> None:
-        """Register the shifted number, its exponent, and what decides its rounding."""
-        shifted, rest = Signal(WINDOW_BITS), WINDOW_BITS - SIGNIFICAND_BITS - 1
-        exponent = Signal(9)
+    def _shift(self, m: Module, window: Value, sticky: Value, places: Signal) -> None:
+        """Register the shifted significand and what decides its rounding.
+
+        The largest steps come first. Of a step's outcome only as many bits are kept as later ones can still bring to
+        the significand or to the guard bit; whether any other is set is all that matters of them.
+        """
+        for low in reversed(range(0, LIMIT_BITS, DIGIT)):
+            rest = len(window) - ROUNDED_BITS - (1 << low) + 1
+            stage, lost = Signal(len(window) - rest, name=f"shifted_by_{1 << low}"), Signal(name=f"lost_{1 << low}")
+            with m.Switch(places[low : low + DIGIT]):
+                for times in range(1 << DIGIT):
+                    step = times << low
+                    with m.Case(times):
+                        m.d.comb += stage.eq(Cat(Const(0, max(step - rest, 0)), window[max(rest - step, 0) :]))
+                        m.d.comb += lost.eq(window[: max(rest - step, 0)].any())
+            window, sticky = stage, sticky | lost
         m.d.comb += [
-            shifted.eq(shift_left(m, window, places, "shifted_by")),
-            exponent.eq(Mux(window.any() | sticky, below_top - places, 0)),
-        ]
-        m.d.comb += [
-            self.o.exponent.eq(register(m, exponent, "exponent_out")),
-            self.o.significand.eq(register(m, shifted[rest + 1 :], "significand_out")),
-            self.o.guard.eq(register(m, shifted[rest], "guard_out")),
-            self.o.sticky.eq(register(m, shifted[:rest].any() | sticky, "sticky_out")),
+            self.o.significand.eq(register(m, window[1:], "significand_out")),
+            self.o.guard.eq(register(m, window[0], "guard_out")),
+            self.o.sticky.eq(register(m, sticky, "sticky_out")),
         ]

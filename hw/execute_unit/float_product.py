@@ -5,19 +5,21 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.execute_unit.float_format import ONE, SIGNIFICAND_BITS, Float32, register
+from daedal.hw.execute_unit.float_format import SIGNIFICAND_BITS, Float32, register
 from daedal.hw.execute_unit.float_shift import leading_zeros
 
 PRODUCT_BITS = 2 * SIGNIFICAND_BITS
 ADDEND_TOP = 100
 """Sum of the two exponent fields at which the top of the addend's place has exponent field 0."""
 
+NO_EXPONENT = -512
+"""Exponent of a product that is zero: less than that of any addend."""
+
 ProductSignature = wiring.Signature(
     {
         "sign": Out(1),
         "exponent": Out(signed(10)),
         "significand": Out(PRODUCT_BITS + 1),
-        "zero": Out(1),
         "infinite": Out(1),
         "nan": Out(1),
     }
@@ -26,7 +28,7 @@ ProductSignature = wiring.Signature(
 
 Its magnitude is ``significand * 2**(exponent - 200)`` with ``exponent = ea + eb - ADDEND_TOP`` (exponent
 fields, 1 for subnormals), not normalised. ``exponent`` is the exponent field of an addend that lies as far
-to the left of the product as the adder's frame reaches. ``zero`` says that a factor was zero.
+to the left of the product as the adder's frame reaches. It is ``NO_EXPONENT`` if a factor was zero.
 """
 
 
@@ -40,28 +42,30 @@ class FloatProduct(wiring.Component):
     -------
     a, b : ``In(32)``
         Factors.
-    ignore_b : ``In(1)``
-        Multiply by 1 instead of ``b``.
     negate : ``In(1)``
         Change the product's sign.
     rounds : ``In(1)``
         Round the product; one that overflows is infinite.
     o : ``Out(ProductSignature)``
         The product.
+    a_zero, a_nan, b_zero : ``Out(1)``
+        What the factors were, in the same cycle as ``o``.
     """
 
     a: In(32)
     b: In(32)
-    ignore_b: In(1)
     negate: In(1)
     rounds: In(1)
     o: Out(ProductSignature)
+    a_zero: Out(1)
+    a_nan: Out(1)
+    b_zero: Out(1)
 
     latency = 4
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        a, b = Float32(self.a), Float32(Mux(self.ignore_b, ONE, self.b))
+        a, b = Float32(self.a), Float32(self.b)
         self._classify(m, a, b)
         exponents = register(m, a.effective_exponent() + b.effective_exponent(), "exponents")
         top, least = self._last_bits(m, a, b, exponents)
@@ -73,11 +77,11 @@ class FloatProduct(wiring.Component):
         rounded = self._round(m, register(m, exact, "unrounded"), last)
 
         exponents = register(m, exponents, "exponents_rounded", cycles=2)
-        overflow = register(m, rounds, "rounds_late") & self._overflows(exponents, rounded)
+        base = Mux(self._zero, NO_EXPONENT, exponents - ADDEND_TOP)
         m.d.comb += [
             self.o.significand.eq(register(m, rounded, "significand")),
-            self.o.exponent.eq(register(m, exponents - ADDEND_TOP, "exponent", shape=signed(10))),
-            self.o.infinite.eq(register(m, self._infinite | overflow, "infinite_or_overflow")),
+            self.o.exponent.eq(register(m, base, "exponent", shape=signed(10))),
+            self.o.infinite.eq(self._overflows(m, register(m, rounds, "rounds_late"), exponents)),
         ]
         return m
 
@@ -85,9 +89,11 @@ class FloatProduct(wiring.Component):
         """Signs, zeros, infinities and NaNs, which pass beside the product."""
         zero, infinite = a.is_zero() | b.is_zero(), a.is_infinite() | b.is_infinite()
         nan = a.is_nan() | b.is_nan() | (zero & infinite)
-        self._infinite = register(m, infinite, "infinite", cycles=self.latency - 1)
-        flags = register(m, Cat(a.sign ^ b.sign ^ self.negate, zero, nan), "flags", cycles=self.latency)
-        m.d.comb += Cat(self.o.sign, self.o.zero, self.o.nan).eq(flags)
+        late = register(m, Cat(zero, infinite), "zero_infinite", cycles=self.latency - 1)
+        self._zero, self._infinite = late[0], late[1]
+        flags = Cat(a.sign ^ b.sign ^ self.negate, nan, a.is_zero(), a.is_nan(), b.is_zero())
+        outputs = Cat(self.o.sign, self.o.nan, self.a_zero, self.a_nan, self.b_zero)
+        m.d.comb += outputs.eq(register(m, flags, "flags", cycles=self.latency))
 
     def _last_bits(self, m: Module, a: Float32, b: Float32, exponents: Value) -> tuple[Signal, Signal]:
         """Two bounds for the place of the last bit of the rounded product, two cycles after the operands.
@@ -117,19 +123,23 @@ class FloatProduct(wiring.Component):
     def _round(self, m: Module, exact: Value, last: Signal) -> Signal:
         """``exact`` rounded to a multiple of ``2**last``, ties to even."""
         bits = PRODUCT_BITS + 1
-        above, below, odd, rounded = Signal(6), Signal(bits), Signal(), Signal(bits)
+        below, odd, rounded = Signal(bits), Signal(), Signal(bits)
+        # In eights and ones, of which few signals tell.
+        eights, ones = last[3:], last[:3]
         m.d.comb += [
-            above.eq(bits - last),
-            below.eq(Const((1 << bits) - 1, bits) >> above),
+            below.eq(Cat((eights > n // 8) | ((eights == n // 8) & (ones > n % 8)) for n in range(bits))),
             odd.eq(exact.bit_select(last, 1) & (last != 0)),
             rounded.eq((exact + (below >> 1) + odd) & ~below),
         ]
         return rounded
 
-    @staticmethod
-    def _overflows(exponents: Value, rounded: Value) -> Value:
-        """Whether the rounded product is 2**128 or more; its top bit, 2**48, is set only by tiny products.
+    def _overflows(self, m: Module, rounds: Value, exponents: Value) -> Value:
+        """Whether the product is infinite, or rounded to 2**128 or more, a cycle after ``exponents``.
 
-        Two significands give at most (2**24 - 1)**2, which rounds to less than 2**48 when 24 bits are kept.
+        Two significands give at most (2**24 - 1)**2, which rounds to less than 2**48 when 24 bits are kept: the top
+        bit, 2**48, is set only by tiny products.
         """
-        return (exponents >= 382) | ((exponents == 381) & rounded[47])
+        infinite = register(m, self._infinite | (rounds & (exponents >= 382)), "infinite_or_overflow")
+        at_limit = register(m, rounds & (exponents == 381), "at_limit")
+        # The bit comes late out of the adder, so it is looked at behind its register.
+        return infinite | (at_limit & self.o.significand[PRODUCT_BITS - 1])

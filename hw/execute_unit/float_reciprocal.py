@@ -83,11 +83,12 @@ class Reciprocal(wiring.Component):
         """
         self._quotient = quotient = Signal(COUNT_BITS + 1)
         remainder = Signal(COUNT_BITS, init=1 << FRACTION_BITS)
+        difference = Signal(COUNT_BITS + 2)
         doubled, fits, step = Signal(COUNT_BITS + 1), Signal(), Signal(range(COUNT_BITS + 1))
-        m.d.comb += [doubled.eq(remainder << 1), fits.eq(doubled >= self._divisor)]
+        m.d.comb += [doubled.eq(remainder << 1), difference.eq(doubled - self._divisor), fits.eq(~difference[-1])]
         with m.State("DIVIDE"):
             m.d.sync += [
-                remainder.eq(Mux(fits, doubled - self._divisor, doubled)),
+                remainder.eq(Mux(fits, difference, doubled)),
                 quotient.eq(Cat(fits, quotient[:COUNT_BITS])),
                 step.eq(step + 1),
             ]
@@ -97,11 +98,12 @@ class Reciprocal(wiring.Component):
 
     def _answer(self, m: Module) -> None:
         """Round and pack; the exponent field below is that of a reciprocal in (1/2, 1) units."""
-        rounded, exponent, value_exponent = Signal(COUNT_BITS + 1), Signal(8), Signal(8)
+        rounded, exponent, value_exponent = Signal(COUNT_BITS + 8), Signal(8), Signal(8)
+        # One adder: the quotient has a bit more than the fraction, to which 1 is added.
         m.d.comb += [
-            rounded.eq((self._quotient + 1) >> 1),
+            rounded.eq(Cat(Const(1, COUNT_BITS), exponent) + self._quotient),
             value_exponent.eq(EXPONENT_BIAS + COUNT_BITS - 1 - self._places),
             exponent.eq(EXPONENT_BIAS - COUNT_BITS - 1 + self._places),
-            self.o.payload.reciprocal.eq(Cat(Const(0, FRACTION_BITS), exponent) + rounded),
+            self.o.payload.reciprocal.eq(rounded >> 1),
             self.o.payload.value.eq(Cat(self._divisor[:FRACTION_BITS], value_exponent)),
         ]

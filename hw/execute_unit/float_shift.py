@@ -4,24 +4,10 @@ Four-way choices map onto few levels of logic, and no intermediate value is wide
 simulation needs no more than 64-bit words.
 """
 
-from amaranth import Cat, Const, Module, Signal, Value
+from amaranth import Cat, Module, Signal, Value
 
 DIGIT = 2
 """Bits of a shift amount or of a count that one four-way choice handles."""
-
-
-def shift_left(m: Module, value: Value, places: Value, name: str) -> Value:
-    """``value`` shifted left by ``places`` in its own width; the largest steps come first."""
-    width = len(value)
-    for low in reversed(range(0, len(places), DIGIT)):
-        digit, stage = places[low : low + DIGIT], Signal(width, name=f"{name}_{1 << low}")
-        with m.Switch(digit):
-            for times in range(1 << len(digit)):
-                step = min(times << low, width)
-                with m.Case(times):
-                    m.d.comb += stage.eq(Cat(Const(0, step), value[: width - step]))
-        value = stage
-    return value
 
 
 def first_set(m: Module, flags: list[Value], choices: list[Value], name: str) -> tuple[Signal, Signal]:

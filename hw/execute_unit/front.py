@@ -1,6 +1,6 @@
 """From tokens to decoded instructions."""
 
-from amaranth import Cat, Module, Mux
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -10,11 +10,15 @@ from daedal.hw.execute_unit.decode import Decode
 from daedal.hw.execute_unit.fetch import Fetch
 from daedal.hw.execute_unit.length_table import LengthTable
 from daedal.hw.execute_unit.records import decoded_layout
+from daedal.hw.execute_unit.resolve import Resolve
 from daedal.hw.interfaces import ConfigBus, token_layout
 from daedal.hw.isa.execute import Instruction
 from daedal.hw.isa.launch import Queue
 from daedal.hw.isa.program_words import VALUE_BITS
 from daedal.hw.queues.queue import Queue as Fifo
+
+AHEAD = 8
+"""Instructions that can wait, decoded, to be dispatched."""
 
 
 class Front(wiring.Component):
@@ -28,8 +32,10 @@ class Front(wiring.Component):
         Callbacks to run.
     halt : ``In(1)``
         Take no more tokens.
+    launch : ``In(1)``
+        As in ``Resolve``.
     o : ``Out(stream.Signature(decoded_layout(config)))``
-        Instructions, from a queue of two: that one is taken is known late in a cycle, and goes no further. Nothing
+        Instructions, from a queue: that one is taken is known late in a cycle, and goes no further. Nothing
         comes after a faulty one, nor that one itself.
     empty : ``Out(1)``
         Nothing is held.
@@ -46,6 +52,7 @@ class Front(wiring.Component):
                 "side": In(1),
                 "tokens": In(stream.Signature(token_layout())),
                 "halt": In(1),
+                "launch": In(1),
                 "o": Out(stream.Signature(decoded_layout(config))),
                 "empty": Out(1),
                 "faulty": Out(1),
@@ -61,15 +68,24 @@ class Front(wiring.Component):
         connect(m, flipped(self.config_bus), fetch.config_bus)
         connect(m, flipped(self.config_bus), lengths.config_bus)
         connect(m, flipped(self.tokens), fetch.tokens)
-        m.submodules.decoded = decoded = Fifo(decoded_layout(self.config), depth=2)
-        self._decode(m, fetch, lengths, decoded)
+        m.submodules.decoded = decoded = Fifo(decoded_layout(self.config), depth=AHEAD)
+        m.submodules.resolve = resolve = Resolve(self.config)
+        self._decode(m, fetch, lengths, resolve)
+        room = Signal()
+        # Three may come before it is known that one has come.
+        m.d.sync += room.eq(decoded.level <= AHEAD - 4)
         held, present = decoded.o.valid, decoded.o.payload
         m.d.comb += [
             fetch.side.eq(self.side),
             fetch.halt.eq(self.halt),
             lengths.side.eq(self.side),
             lengths.fault_index.eq(present.length),
-            self.empty.eq(fetch.empty & (decoded.level == 0)),
+            fetch.o.ready.eq(room),
+            resolve.launch.eq(self.launch),
+            resolve.valid.eq(fetch.o.valid & room),
+            decoded.i.payload.eq(resolve.o),
+            decoded.i.valid.eq(resolve.o_valid),
+            self.empty.eq(fetch.empty & ~resolve.o_valid & (decoded.level == 0)),
             self.faulty.eq(held & Cat(present.bad_token, present.illegal, present.bad_length).any()),
             self.o.valid.eq(held & ~self.faulty),
             self.o.payload.eq(present),
@@ -79,7 +95,7 @@ class Front(wiring.Component):
         ]
         return m
 
-    def _decode(self, m: Module, fetch: Fetch, lengths: LengthTable, decoded: Fifo) -> None:
+    def _decode(self, m: Module, fetch: Fetch, lengths: LengthTable, resolve: Resolve) -> None:
         """Decode what is fetched."""
         m.submodules.decode = decode = Decode(self.config)
         m.d.comb += [
@@ -88,7 +104,5 @@ class Front(wiring.Component):
             lengths.index.eq(Instruction(fetch.o.payload.code).length),
             decode.row.eq(lengths.row),
             decode.bad_length.eq(lengths.bad),
-            decoded.i.payload.eq(decode.o),
-            decoded.i.valid.eq(fetch.o.valid),
-            fetch.o.ready.eq(decoded.i.ready),
+            resolve.i.eq(decode.o),
         ]

@@ -1,6 +1,6 @@
 """Which vector registers still wait for results."""
 
-from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -12,7 +12,7 @@ from daedal.hw.interfaces import context_bits
 
 
 class Hazards(wiring.Component):
-    """Tells whether a row that starts now would find its results beat by beat.
+    """Tells whether a row that starts in the next cycle would find its results beat by beat.
 
     A row of n beats was issued in n cycles at least, so what starts k cycles after its last beat follows each
     beat by k + n - 1 cycles or more. An operand ``a`` or ``b`` must follow by ``READ_AFTER_WRITE`` cycles, in
@@ -26,8 +26,13 @@ class Hazards(wiring.Component):
     issued : ``In(1)``; destination; wait : ``In(range(READ_AFTER_WRITE))``
         The last beat of a row is issued that goes to ``destination``; ``wait`` is READ_AFTER_WRITE - n, at
         least 0.
+    ends : ``In(1)``; ends_to, ends_wait, ends_to_scalar
+        A row with results is held, and these are its own: the questions count only if it is issued to its end in this
+        cycle, which is known later.
+    issued_context; issued_long : ``In(1)``
+        Its context; whether it has more beats than a context owns.
     context; long : ``In(1)``
-        Of the row that is issued, and of the one that would start; whether it has more beats than a context owns.
+        The same of the row that would start.
     a, b, c
         Register numbers to ask for.
     to_scalar, a_scalar, b_scalar, c_scalar : ``In(1)``
@@ -35,7 +40,7 @@ class Hazards(wiring.Component):
     index : ``In``
         A scalar register more.
     a_waits, b_waits, c_waits, index_waits : ``Out(1)``
-        An operand in that register must not be used by a row that starts in this cycle.
+        An operand in that register must not be used by a row that starts in the next cycle.
     """
 
     def __init__(self, config: Config) -> None:
@@ -44,8 +49,14 @@ class Hazards(wiring.Component):
         super().__init__(
             {
                 "issued": In(1),
+                "ends": In(1),
+                "ends_to": In(register),
+                "ends_wait": In(range(READ_AFTER_WRITE)),
+                "ends_to_scalar": In(1),
                 "destination": In(register),
                 "wait": In(range(READ_AFTER_WRITE)),
+                "issued_context": In(context_bits(config)),
+                "issued_long": In(1),
                 "context": In(context_bits(config)),
                 "long": In(1),
                 "index": In(range(config.scalars)),
@@ -61,48 +72,54 @@ class Hazards(wiring.Component):
         scalars = self._count(m, "scalar_left", self.config.scalars, self.issued & self.to_scalar)
 
         apart = self._behind_long(m)
+        now = self.ends & self.ends_wait.any()
 
         def waits(number: Signal, scalar: Signal) -> Value:
-            return Mux(scalar, scalars.bit_select(number, 1), vectors.bit_select(number, 1) | apart)
+            same = now & (self.ends_to_scalar == scalar) & (self.ends_to == number)
+            return same | Mux(scalar, scalars.bit_select(number, 1), vectors.bit_select(number, 1) | apart)
 
         m.d.comb += [
             self.a_waits.eq(waits(self.a, self.a_scalar)),
             self.b_waits.eq(waits(self.b, self.b_scalar)),
             self.c_waits.eq(self._accumulates(m) | (~self.c_scalar & apart)),
-            self.index_waits.eq(scalars.bit_select(self.index, 1)),
+            self.index_waits.eq(waits(self.index, Const(1))),
         ]
         return m
 
     def _count(self, m: Module, name: str, registers: int, issued: Value) -> Signal:
-        """Which registers still wait, each with a count of the cycles that are left."""
+        """Which registers still wait in the next cycle, each with a count of the cycles that are left."""
         waits = Signal(registers, name=f"{name}_waits")
         for n in range(registers):
             left = Signal(range(READ_AFTER_WRITE), name=f"{name}{n}")
             with m.If(issued & (self.destination == n)):
                 m.d.sync += left.eq(self.wait)
-            with m.Elif(waits[n]):
+            with m.Elif(left.any()):
                 m.d.sync += left.eq(left - 1)
-            m.d.comb += waits[n].eq(left != 0)
+            m.d.comb += waits[n].eq(left[1:].any())
         return waits
 
     def _behind_long(self, m: Module) -> Value:
         """Whether a row of another context than 0 must wait for the end of a long one."""
         left = Signal(range(READ_AFTER_WRITE), name="long_left")
         if self.config.context_count == 1:
-            return left.any()
+            return Const(0)
         m.d.sync += left.eq(Mux(left == 0, 0, left - 1))
-        with m.If(self.issued & ~self.to_scalar & self.long):
+        with m.If(self.issued & ~self.to_scalar & self.issued_long):
             m.d.sync += left.eq(READ_AFTER_WRITE - 1)
-        return left.any() & (self.context != 0)
+        return ((self.ends & ~self.ends_to_scalar & self.issued_long) | left[1:].any()) & (self.context != 0)
 
     def _accumulates(self, m: Module) -> Value:
-        """Whether ``c`` was the destination too shortly ago: a place for each of the last ``LOOP`` - 1 cycles."""
-        ours, waits = self._place(self.c, self.c_scalar), []
-        before = [self.issued, self._place(self.destination, self.to_scalar), self.wait]
+        """Whether ``c`` was the destination too shortly before: a place for this and each of the ``LOOP`` - 2 cycles
+        before it.
+        """
+        ours, waits = self._place(self.c, self.c_scalar, self.context), []
+        recent = [self.issued, self._place(self.destination, self.to_scalar, self.issued_context), self.wait]
+        ending = [self.ends, self._place(self.ends_to, self.ends_to_scalar, self.issued_context), self.ends_wait]
         for age in range(1, LOOP):
+            before = recent
+            valid, destination, wait = ending if age == 1 else before
             recent = [Signal.like(value, name=f"{name}{age}") for name, value in zip(NAMES, before, strict=True)]
             m.d.sync += [to.eq(of) for to, of in zip(recent, before, strict=True)]
-            valid, destination, wait = before = recent
             contexts = len(Value.cast(self.context))
             differs = Signal.like(ours, name=f"differs{age}")
             m.d.comb += differs.eq(destination ^ ours)
@@ -110,9 +127,10 @@ class Hazards(wiring.Component):
             waits.append(valid & same & (wait >= READ_AFTER_WRITE - LOOP + age))
         return Cat(*waits).any()
 
-    def _place(self, number: Value, scalar: Value) -> Value:
+    @staticmethod
+    def _place(number: Value, scalar: Value, context: Value) -> Value:
         """A number that tells this register from any other."""
-        return Cat(Mux(scalar, 0, self.context), number, scalar)
+        return Cat(Mux(scalar, 0, context), number, scalar)
 
 
 NAMES = ("issued", "destination", "wait")

@@ -22,8 +22,8 @@ STATES = (
 class Issue(wiring.Component):
     """Takes rows and issues each as beats, one per cycle, in order.
 
-    Before its first beat a row waits for the results it reads; before each beat for the beats it pops. The
-    next row is taken with the last beat, so rows follow each other without a gap.
+    A row is taken when its first beat will find the results it reads; before each beat it waits for the beats it pops.
+    The next row is taken with the last beat, so rows follow each other without a gap.
 
     Members
     -------
@@ -63,7 +63,7 @@ class Issue(wiring.Component):
     bad_index, no_room : ``Out(1)``
         There is no element ``element``; no room to keep the row. The row is never issued.
     hazard, starved : ``Out(1)``
-        A row waits in this cycle for results; for a vector queue.
+        A row waits in this cycle for results, taken or not; for a vector queue.
     starved0 : ``Out(1)``
         It is vector queue 0 that it waits for, perhaps not only that.
     """
@@ -94,22 +94,27 @@ class Issue(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         first, last, ready = Signal(), self.last, Signal()
-        done, conflicts, crowded, row = Signal(), Signal(), Signal(), self.present
-        fired = Signal()
-        m.d.sync += fired.eq(self.fire)
-        unwritten = row.kept & ~self.kept.valid
+        conflicts, crowded, row = Signal(), Signal(), self.present
+        fired, waited = Signal(), Signal()
+        # A row that has waited is taken in a cycle in which nothing is issued.
+        m.d.sync += [fired.eq(self.fire), waited.eq(conflicts)]
+        unwritten, waits = row.kept & ~self.kept.valid, Signal()
+        beyond, looked, unknown = Signal(), Signal(), Signal()
+        m.d.sync += [beyond.eq(self._beyond()), looked.eq(self.busy)]
         m.d.comb += [
-            conflicts.eq(first & self._conflicts(m, done)),
+            conflicts.eq(self._conflicts(m)),
             crowded.eq(self._crowded(m)),
             self.flows.eq(self.active & fired & ~first & ~crowded & ~(last & row.reduces)),
-            self.hazard.eq(self.active & ~self.combining & (conflicts | crowded | unwritten)),
+            waits.eq(crowded | unwritten),
+            self.hazard.eq(~self.combining & Mux(self.active, waits, self.i.valid & (conflicts | waited))),
             self.no_room.eq(self.active & first & ~self.halt & row.keeps & ~self.fits),
-            self.bad_index.eq(self.active & ~conflicts & ~self.halt & self.present.indexed & self._beyond()),
-            ready.eq(self.active & ~self.combining & ~self.hazard & ~self.halt & ~self.bad_index & ~self.no_room),
+            # The element is looked at a cycle before it is used.
+            self.bad_index.eq(self.active & ~self.halt & row.indexed & looked & beyond),
+            unknown.eq(row.indexed & (~looked | beyond)),
+            ready.eq(self.active & ~self.combining & ~waits & ~self.halt & ~unknown & ~self.no_room),
             self.fire.eq(ready & ~self.starved),
-            done.eq(self.fire & last),
-            self.busy.eq(self.active & ~done),
-            self.i.ready.eq(~self.busy),
+            self.busy.eq(self.active & ~(self.fire & last)),
+            self.i.ready.eq(~self.busy & ~conflicts),
         ]
         self._pop(m, ready, last)
         with m.If(self.fire):
@@ -118,34 +123,39 @@ class Issue(wiring.Component):
                 first.eq(0),
                 last.eq(self.beat + 1 == self.present.row.last_beat),
             ]
-        with m.If(self.i.ready):
+        with m.If(~self.busy):
             m.d.sync += [
-                self.active.eq(self.i.valid), self.present.eq(self.i.payload),
+                self.active.eq(self.i.valid & ~conflicts), self.present.eq(self.i.payload),
                 self.beat.eq(0), first.eq(1), last.eq(self.i.payload.row.last_beat == 0),
             ]  # fmt: skip
         return m
 
-    def _conflicts(self, m: Module, done: Signal) -> Signal:
-        """Whether results are missing that the row needs."""
+    def _conflicts(self, m: Module) -> Signal:
+        """Whether results would be missing that the next row needs, if the present one ends in this cycle."""
         m.submodules.hazards = hazards = Hazards(self.config)
-        row = self.present
-        conflicts = Signal()
+        row, present = self.i.payload, self.present
+        conflicts, writes = Signal(), Signal()
         a_register, b_register = (one.kind == OperandKind.REGISTER for one in (row.a, row.b))
         a_scalar, b_scalar = (one.kind == OperandKind.SCALAR_REGISTER for one in (row.a, row.b))
         m.d.comb += [
-            hazards.issued.eq(self.finished | (done & row.copies.as_value().any() & ~row.reduces)),
-            hazards.to_scalar.eq(row.to_scalar | self.finished),
+            writes.eq(present.copies.as_value().any() & ~present.reduces),
+            hazards.issued.eq(self.finished | (self.active & ~self.busy & writes)),
+            # The scalar that a tree ends with is named by nobody before the next cycle.
+            hazards.ends.eq(self.active & writes), hazards.ends_to.eq(present.destination),
+            hazards.ends_wait.eq(present.row.wait), hazards.ends_to_scalar.eq(present.to_scalar),
+            hazards.to_scalar.eq(present.to_scalar | self.finished),
             hazards.a_scalar.eq(a_scalar), hazards.b_scalar.eq(b_scalar), hazards.c_scalar.eq(row.c_scalar),
             hazards.index.eq(row.index),
-            hazards.destination.eq(Mux(self.finished, self.target, row.destination)),
-            hazards.wait.eq(Mux(self.finished, READ_AFTER_WRITE - 1, row.row.wait)),
+            hazards.destination.eq(Mux(self.finished, self.target, present.destination)),
+            hazards.wait.eq(Mux(self.finished, READ_AFTER_WRITE - 1, present.row.wait)),
+            hazards.issued_context.eq(present.context), hazards.issued_long.eq(is_long(self.config, present.row)),
             hazards.a.eq(row.a.register), hazards.b.eq(row.b.register), hazards.c.eq(row.c),
             hazards.context.eq(row.context), hazards.long.eq(is_long(self.config, row.row)),
             conflicts.eq(
                 ((a_register | a_scalar) & ~row.a.zero & hazards.a_waits)
                 | ((b_register | b_scalar) & ~row.b.zero & hazards.b_waits)
                 | (row.c_used & ~row.reduces & hazards.c_waits)
-                | (row.indexed & (hazards.index_waits | self.flying))
+                | (row.indexed & (hazards.index_waits | self.flying | self.active | self.combining))
             ),
         ]  # fmt: skip
         return conflicts
@@ -170,7 +180,7 @@ class Issue(wiring.Component):
         """Pop what the row needs, and check that it is what the row expects."""
         row = self.present
         needs = Signal(2)
-        with m.If(self.i.ready):
+        with m.If(~self.busy):
             for n in range(2):
                 operands = (self.i.payload.a, self.i.payload.b)
                 uses = [(one.kind == OperandKind.QUEUE) & (one.queue == n) for one in operands]

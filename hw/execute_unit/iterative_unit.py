@@ -70,7 +70,7 @@ class IterativeUnit(wiring.Component):
         self._guard, self._sticky, self._sign = Signal(), Signal(), Signal()
         self._divisor, self._remainder = Signal(ROOT_BITS), Signal(ROOT_BITS + 2)
         self._loaded, self._computed, self._step = Signal(), Signal(), Signal(range(ROOT_BITS))
-        self._result, self._normalizes = Signal(WORD_BITS), Signal()
+        self._result, self._takes_b = Signal(WORD_BITS), Signal()
         inverse = self.i.payload.op == IterativeOp.RECIPROCAL
         # One adder for all that happens to the exponent; what is not said leaves it as it is.
         self._base, self._change = Signal.like(self._exponent), Signal.like(self._exponent)
@@ -78,13 +78,14 @@ class IterativeUnit(wiring.Component):
         m.d.comb += [
             self.o.payload.eq(self._result),
             self._base.eq(self._exponent),
-            self._operand.eq(Mux(self._is(IterativeOp.DIVIDE) & ~self._normalizes, self._b, self._a)),
+            self._operand.eq(Mux(self._takes_b, self._b, self._a)),
         ]
         m.d.sync += self._exponent.eq(self._base + self._change)
         with m.FSM() as fsm:
             with m.State("READY"):
                 m.d.comb += self.i.ready.eq(1)
                 m.d.sync += [
+                    self._takes_b.eq(inverse | (self.i.payload.op == IterativeOp.DIVIDE)),
                     self._op.eq(Mux(inverse, IterativeOp.DIVIDE, self.i.payload.op)),
                     self._a.as_value().eq(Mux(inverse, ONE, self.i.payload.a)),
                     self._b.as_value().eq(Mux(inverse, self.i.payload.a, self.i.payload.b)),
@@ -113,6 +114,7 @@ class IterativeUnit(wiring.Component):
         special, answer = self._special()
         with m.State("LOAD"):
             m.d.sync += [
+                self._takes_b.eq(0),
                 self._sign.eq(a.sign ^ (b.sign & divides)),
                 self._result.eq(answer),
                 self._guard.eq(0), self._sticky.eq(0), self._computed.eq(0), self._step.eq(0),
@@ -156,7 +158,6 @@ class IterativeUnit(wiring.Component):
         word, exponent = self._word, self._exponent
         base, change = self._base, self._change
         with m.State("NORMALIZE"):
-            m.d.comb += self._normalizes.eq(1)
             with m.If(~word[-8:].any()):
                 m.d.sync += word.eq(word << 8)
                 m.d.comb += change.eq(-8)

@@ -1,12 +1,12 @@
 """One binary32 lane of the execute unit."""
 
-from amaranth import Module, Signal, Value
+from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect
 
 from daedal.hw.execute_unit.float_align import FloatAlign
-from daedal.hw.execute_unit.float_format import register
+from daedal.hw.execute_unit.float_format import ONE, register
 from daedal.hw.execute_unit.float_normalize import FloatNormalize
 from daedal.hw.execute_unit.float_product import FloatProduct
 from daedal.hw.execute_unit.float_round import FloatRound
@@ -34,7 +34,7 @@ class Lane(wiring.Component):
     a, b : ``In(32)``
         Factors, with ``op``.
     c : ``In(32)``
-        Addend or accumulator, ``join`` cycles after ``op``.
+        Addend or accumulator, ``join`` cycles after ``op``; +0.0 for MUL.
     o : ``Out(32)``
         Result, ``latency`` cycles after ``op``.
     """
@@ -47,7 +47,7 @@ class Lane(wiring.Component):
     c: In(32)
     o: Out(32)
 
-    join = FloatProduct.latency
+    join = 1 + FloatProduct.latency
     latency = join + FloatAlign.latency + FloatNormalize.latency + FloatRound.latency
 
     def elaborate(self, platform: object) -> Elaboratable:
@@ -59,26 +59,27 @@ class Lane(wiring.Component):
         connect(m, product.o, align.product)
         connect(m, align.o, normalize.i)
         connect(m, normalize.o, rounding.i)
-        control = register(m, self._decode(m), "control", cycles=self.join, shape=SpecialControl)
+        op, negate = register(m, Value.cast(self.op), "op_now"), Cat(self.negate_product, self.negate_addend)
+        negate_product, negate_addend = register(m, negate, "negate")
+        # A multiplication by 1 goes the way of all products.
         m.d.comb += [
-            product.a.eq(self.a),
-            product.b.eq(self.b),
-            product.negate.eq(self.negate_product),
-            product.ignore_b.eq(self.op == LaneOp.ADD),
-            product.rounds.eq(self.op == LaneOp.MUL_ADD),
+            product.a.eq(register(m, self.a, "factor_a")),
+            product.b.eq(register(m, Mux(self.op == LaneOp.ADD, ONE, self.b), "factor_b")),
+            product.negate.eq(negate_product),
+            product.rounds.eq(op == LaneOp.MUL_ADD),
             align.addend.eq(self.c),
-            align.ignore.eq(control.ignores_addend),
-            align.negate.eq(register(m, self.negate_addend, "negate_addend_late", cycles=self.join)),
+            align.negate.eq(register(m, negate_addend, "negate_addend_late", cycles=FloatProduct.latency)),
             self.o.eq(rounding.o),
         ]
-        self._specials(m, product, align, rounding, control)
+        late = register(m, op, "op_late", cycles=FloatProduct.latency - 1)
+        m.d.comb += align.ignore.eq(register(m, late == LaneOp.MUL, "ignores_addend"))
+        self._specials(m, product, align, rounding, register(m, self._decode(m, late), "control", shape=SpecialControl))
         return m
 
-    def _decode(self, m: Module) -> SpecialControl:
+    def _decode(self, m: Module, op: Value) -> SpecialControl:
         """What the operation means to the special results."""
-        control, op = Signal(SpecialControl), Value.cast(self.op)
+        control = Signal(SpecialControl)
         m.d.comb += [
-            control.ignores_addend.eq(op == LaneOp.MUL),
             control.passes.eq(op.matches(LaneOp.MOVE, LaneOp.ABS, LaneOp.SELECT, *COMPARISONS)),
             control.absolute.eq(op == LaneOp.ABS),
             control.compares.eq(op.matches(*COMPARISONS)),
@@ -86,7 +87,6 @@ class Lane(wiring.Component):
             control.equals.eq(op == LaneOp.EQUAL),
             control.tells.eq(op.matches(LaneOp.GREATER, LaneOp.LESS, LaneOp.EQUAL)),
             control.selects.eq(op == LaneOp.SELECT),
-            control.chosen.eq(self.b[:31].any()),
         ]
         return control
 
@@ -102,9 +102,12 @@ class Lane(wiring.Component):
         m.submodules.special = special = FloatSpecial()
         wait = FloatNormalize.latency
         m.d.comb += [
-            special.a.eq(register(m, self.a, "a_late", cycles=self.join)),
+            special.a.eq(register(m, product.a, "a_late", cycles=FloatProduct.latency)),
             special.c.eq(self.c),
             special.control.eq(control),
+            special.a_zero.eq(product.a_zero),
+            special.a_nan.eq(product.a_nan),
+            special.b_zero.eq(product.b_zero),
             special.addend_sign.eq(align.sign),
             special.product_sign.eq(product.o.sign),
             special.product_nan.eq(product.o.nan),

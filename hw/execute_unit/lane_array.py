@@ -1,6 +1,6 @@
 """All lanes, and the last step of a division in front of them."""
 
-from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth import Module, Signal
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -52,9 +52,9 @@ class LaneArray(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         fix = register(m, self.fix, "fix_now", cycles=SELECT)
-        op = register(m, Value.cast(self.op), "op_now", cycles=SELECT)
-        negate_product = register(m, self.negate_product, "negate_product_now", cycles=SELECT + 1)
-        negate_addend = register(m, self.negate_addend, "negate_addend_now", cycles=SELECT + 1)
+        op = register(m, self.op, "op_now", cycles=SELECT, shape=LaneOp)
+        negate_product = register(m, self.negate_product, "negate_product_now", cycles=SELECT)
+        negate_addend = register(m, self.negate_addend, "negate_addend_now", cycles=SELECT)
         for n in range(self.config.lanes):
             m.submodules[f"lane{n}"] = lane = Lane()
             m.d.comb += [
@@ -71,11 +71,13 @@ class LaneArray(wiring.Component):
         m.submodules[f"fixup{n}"] = fixup = DivideFixup()
         a, b = self.a.word_select(n, 32), self.b.word_select(n, 32)
         m.d.comb += [
+            fixup.fix.eq(fix),
+            fixup.given.eq(op),
             fixup.remainder.eq(a),
             fixup.quotient.eq(b),
             fixup.reciprocal.eq(self.reciprocal),
             fixup.count.eq(self.count),
+            lane.a.eq(fixup.a),
+            lane.b.eq(fixup.b),
+            lane.op.eq(fixup.op),
         ]
-        choice = Mux(fix, Cat(fixup.a, fixup.b, Value.cast(fixup.op)), Cat(a, b, op))
-        chosen = register(m, choice, f"operands{n}")
-        m.d.comb += [lane.a.eq(chosen[:32]), lane.b.eq(chosen[32:64]), Value.cast(lane.op).eq(chosen[64:])]

@@ -21,7 +21,7 @@ class LaneOp(enum.Enum, shape=4):
     ADD = 4
     """``a + c`` (``a`` is negated under ``negate_product``); ``b`` is ignored."""
     MUL = 5
-    """``p`` rounded once; ``c`` is ignored."""
+    """``p`` rounded once; ``c`` is to be +0.0, and is ignored."""
     FMA = 6
     """``p + c`` with one rounding."""
     MUL_ADD = 7

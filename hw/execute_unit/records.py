@@ -30,9 +30,10 @@ def row_layout(config: Config) -> data.StructLayout:
     )
 
 
-def elements(config: Config, row: data.View) -> object:
+def elements(config: Config, row: data.View) -> Value:
     """The number of elements of ``row`` (a view of ``row_layout``)."""
-    return row.last_beat * config.lanes + row.tail_bytes // ELEMENT_BYTES
+    number: Value = row.last_beat * config.lanes + row.tail_bytes // ELEMENT_BYTES
+    return number
 
 
 def register_number(config: Config) -> range:

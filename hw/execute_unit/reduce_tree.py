@@ -84,13 +84,13 @@ class ReduceTree(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         beats, lanes = partial_beats(self.config), exact_log2(self.config.lanes)
-        here, waited = Signal(), Signal(range(PATIENCE + 1))
+        here, waited, enough = Signal(), Signal(range(PATIENCE + 1)), Signal()
         present, beat, last = Signal(self._step_layout()), Signal(range(max(beats // 2, 1))), Signal()
         following = Signal.like(present)
         o, away = self.o, present.distance[lanes:]
         op = Value.cast(self.op)
         m.d.comb += [
-            self.due.eq(here & ~(self.wait & (waited != PATIENCE))),
+            self.due.eq(here & ~(self.wait & ~enough)),
             last.eq(beat == present.last),
             self.finished.eq(self.due & last & present.distance[0]),
             self.finished_area.eq(present.area),
@@ -110,9 +110,9 @@ class ReduceTree(wiring.Component):
                 following.extreme.eq(op.matches(LaneOp.MAX, LaneOp.MIN)), following.least.eq(op == LaneOp.MIN),
             ]  # fmt: skip
         with m.If(self.due):
-            m.d.sync += [beat.eq(Mux(last, 0, beat + 1)), waited.eq(0)]
+            m.d.sync += [beat.eq(Mux(last, 0, beat + 1)), waited.eq(0), enough.eq(0)]
         with m.Elif(here):
-            m.d.sync += waited.eq(waited + 1)
+            m.d.sync += [waited.eq(waited + 1), enough.eq(waited == PATIENCE - 1)]
         self._delay(m, here, present, following, goes_on=~here | (self.due & last))
         return m
 

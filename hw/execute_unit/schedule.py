@@ -6,7 +6,7 @@ age                   what
 0                     issue: rows are popped, addresses of ``a`` and ``b`` go to the registers
 1                     block RAM of ``a`` and ``b`` delivers
 ``SELECT``            operands ``a``, ``b`` are chosen and registered
-``LANE``              they enter the lanes
+                      … and enter the lanes (``LANE``)
 ``ADDEND - 2``        the address of ``c`` goes to the registers
 ``ADDEND``            ``c`` enters the lanes, from a register or straight from a result
 ``RESULT``            the result leaves the lanes and is written; stores read
@@ -16,7 +16,7 @@ age                   what
 from daedal.hw.execute_unit.lane import Lane
 
 SELECT = 2
-LANE = SELECT + 1
+LANE = SELECT
 ADDEND = LANE + Lane.join
 RESULT = LANE + Lane.latency
 

@@ -36,7 +36,8 @@ class StorePort(wiring.Component):
     reduced : ``In(scalars)``
         These scalar registers wait for a reduction.
     held : ``Out(1)``; register, context
-        A row waits that does not start in this cycle: its register must not be written by rows issued next.
+        A row waits that does not start in this cycle, if nothing is ``issuing``: its register must not be written by
+        rows issued next.
     stored : ``Out(scalars)``
         Scalar registers of which the same is true.
     reading : ``Out(1)``
@@ -87,18 +88,24 @@ class StorePort(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         waiting, follows, start, row_ends = Signal(), Signal(), Signal(), Signal()
+        may_start = Signal()
         row = Signal(store_layout(self.config))
         self._empty, self._follows = Signal(init=1), Signal(init=1)
         i = self._ahead(m)
         m.d.comb += [
-            start.eq(waiting & ~(follows & self.issuing) & row_ends & ~self.full & ~self.halt & ~self._reduces(row)),
-            self.held.eq(waiting & ~start & ~row.scalar),
+            may_start.eq(waiting & row_ends & ~self.full & ~self.halt & ~self._reduces(row)),
+            start.eq(may_start & ~(follows & self.issuing)),
+            # A row is taken only in cycles without ``issuing``, which is known late.
+            self.held.eq(waiting & ~may_start & ~row.scalar),
             self.long.eq(waiting & is_long(self.config, row.row)),
             self.register.eq(row.register),
             self.context.eq(row.context),
-            i.ready.eq(~waiting | start),
+            # Nor does a row come when the one before it starts with the end of what is issued.
+            i.ready.eq(~waiting | (may_start & ~follows)),
         ]
         m.d.sync += follows.eq(follows & self.issuing)
+        with m.If(start):
+            m.d.sync += waiting.eq(0)
         with m.If(i.ready):
             m.d.sync += [waiting.eq(i.valid), row.eq(i.payload), follows.eq(self.issuing & self._follows)]
         if self.config.scalars:

@@ -74,7 +74,8 @@ class Bench {
             top->b = put->b;
         }
         if (now >= JOIN) {
-            top->c = pipe[(now - JOIN) % DEPTH].operation.c;
+            const Operation &joined = pipe[(now - JOIN) % DEPTH].operation;
+            top->c = joined.op == OP_MUL ? 0 : joined.c; // what a multiplication is to be given
         }
         top->clk = 0;
         top->eval();

@@ -6,7 +6,7 @@ from enum import IntEnum
 from functools import cache
 from pathlib import Path
 
-from amaranth import Module, Mux, Shape
+from amaranth import Module, Shape
 from amaranth.back import verilog
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
@@ -48,8 +48,8 @@ class DividingLane(wiring.Component):
         m.submodules.fixup = fixup = DivideFixup()
         m.d.comb += [
             fixup.remainder.eq(self.a), fixup.quotient.eq(self.b), fixup.count.eq(self.count),
-            fixup.reciprocal.eq(self.reciprocal), lane.op.eq(Mux(self.divide, fixup.op, self.op)),
-            lane.a.eq(Mux(self.divide, fixup.a, self.a)), lane.b.eq(Mux(self.divide, fixup.b, self.b)),
+            fixup.fix.eq(self.divide), fixup.given.eq(self.op),
+            fixup.reciprocal.eq(self.reciprocal), lane.op.eq(fixup.op), lane.a.eq(fixup.a), lane.b.eq(fixup.b),
             lane.negate_product.eq(self.negate_product), lane.negate_addend.eq(self.negate_addend),
             lane.c.eq(self.c), self.o.eq(lane.o),
         ]  # fmt: skip

@@ -38,4 +38,4 @@ def test_hard_operands(seed, kind):
 
 
 def test_accumulator_joins_late():
-    assert (Lane.join, Lane.latency) == (4, 9)
+    assert (Lane.join, Lane.latency) == (5, 10)
