@@ -61,9 +61,9 @@ def make_phy(platform: Any, clocks: Any, clock_hz: float) -> Any:
 
 CONFIG = replace(
     Config.preset("minimum"), name="ecpix5", bus_bytes=16, lanes=4, ports=4, registers=3, sequential_loads=(2, 2),
-    random_loads=(0, 0), alus=(0, 0), register_beats=32, store_beats=64, vector_registers=4, vector_beats=128,
-    reorder_beats=128, token_depth=64, store_address_depth=16, lookahead_lines=16, lookahead_burst=4, port_requests=8,
-    port_outstanding=8, write_burst=8, write_batch=248, banks=8, page_bytes=2048,
+    random_loads=(0, 0), alus=(0, 0), serial=(False, False), register_beats=32, store_beats=64, vector_registers=4,
+    vector_beats=128, reorder_beats=128, token_depth=64, store_address_depth=16, lookahead_lines=16,
+    lookahead_burst=4, port_requests=8, port_outstanding=8, write_burst=8, write_batch=248, banks=8, page_bytes=2048,
 )  # fmt: skip
 """Four lanes and four ports, two levels without arithmetic: gathers, sums, means, maxima, weighted sums."""
 

@@ -39,11 +39,13 @@ class Clocks(LiteXModule):
 
 
 CONFIG = replace(
-    Config.preset("minimum"), name="ulx3s", bus_bytes=8, lanes=2, registers=3, sequential_loads=(2, 2),
-    random_loads=(0, 0), alus=(0, 0), vector_beats=64, reorder_beats=64, token_depth=16, lookahead_lines=8,
+    Config.preset("edge"), name="ulx3s", bus_bytes=8, lanes=2, ports=1, address_bits=32, serial=(True,) * 4,
+    contexts=(), register_beats=64, store_beats=128, vector_beats=64, reorder_beats=64, lookahead_lines=8,
     lookahead_burst=4, port_requests=4, port_outstanding=4, banks=4, page_bytes=1024, write_burst=8, write_batch=488,
 )  # fmt: skip
-"""Two lanes and one port, two levels without arithmetic: gathers, sums, means, maxima, weighted sums."""
+"""Two lanes and one port, and all that ``edge`` can do but for bags in turn. A line takes the memory four cycles, so
+serial levels hold up no row of three lines or more.
+"""
 
 BOARD = Board(
     name="ulx3s",
