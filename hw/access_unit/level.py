@@ -2,27 +2,30 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.access_unit import alu, contexts, count
+from daedal.hw.access_unit import alu, contexts, count, extract
 from daedal.hw.access_unit.activation import Activation
-from daedal.hw.access_unit.bundles import LoadReturns, WorkBus, assign, load_request_layout
+from daedal.hw.access_unit.activation_store import ActivationStore
+from daedal.hw.access_unit.bundles import LoadReturns, assign, load_request_layout
 from daedal.hw.access_unit.commit import Commit
 from daedal.hw.access_unit.contexts import Contexts
 from daedal.hw.access_unit.credits import Credits, depth_for
+from daedal.hw.access_unit.extract import Extract
 from daedal.hw.access_unit.iterator import Iterator
 from daedal.hw.access_unit.level_words import LevelWordStore, loads_of
 from daedal.hw.access_unit.random_load import RandomLoad
 from daedal.hw.access_unit.sequential_loads import SequentialLoads
+from daedal.hw.access_unit.turns import TURN_FIELDS, TurnBus
 from daedal.hw.config import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout, load_units, random_entries
 from daedal.hw.isa.launch import Cause
 from daedal.hw.queues.queue import Queue
 
 COMMIT_STAGES = 2
-LOOKUP_STAGES = 2
+LOOKUP_STAGES = 1
 
 
 class Level(wiring.Component):
@@ -90,51 +93,80 @@ class Level(wiring.Component):
 
     def _lookup_stages(self) -> int:
         """Registers from the start of an iteration to the first commit."""
-        return contexts.STAGES + 1 if self._config.contexts[self._level] else LOOKUP_STAGES
+        lookup = contexts.STAGES + 1 if self._config.contexts[self._level] else LOOKUP_STAGES
+        return lookup + extract.STAGES
 
     def _sequential(self, m: Module, words: Any, activation: Activation) -> tuple[Any, Signal, Signal]:
         """Iterations, lookup and commit; returns the bus and the credits (``free``, ``take``) of its segment."""
         free, take = Signal(name="sequential_free"), Signal(name="sequential_take")
         m.submodules.iterator = iterator = Iterator(self._config, self._level)
         m.submodules.loads = loads = SequentialLoads(self._config, self._level, self._first_unit)
+        m.submodules.store = store = ActivationStore(self._config, self._level)
+        m.submodules.extract = elements = Extract(self._config, self._level)
         slots = range(self._config.sequential_loads[self._level])
-        connect(m, words, iterator.words)
-        connect(m, words, loads.words)
+        for unit in (iterator, loads, elements):
+            connect(m, words, unit.words)
         connect(m, flipped(self.returns), loads.returns)
         for slot in slots:
             connect(m, loads.requests[slot], flipped(self.requests[slot]))
             m.d.comb += loads.addresses[slot].eq(iterator.addresses[slot])
-        m.d.comb += [
-            loads.i.valid.eq(iterator.o.valid),
-            *assign(loads.i, iterator.o),
-            loads.running.eq(self.running),
-            loads.free.eq(free),
-            iterator.ready.eq(loads.ready),
-        ]
         self._busy.append(loads.busy)
         fields = activation.o.signature.members
-        if not self._config.contexts[self._level]:
-            m.d.comb += [
-                *assign(iterator.i, activation.o, fields),
-                activation.open.eq(iterator.open),
-                take.eq(loads.take),
-                self.order_value.eq(iterator.fault_value),
-            ]
-            return self._commit(m, words, loads.o, loads.values, slots), free, take
-        m.submodules.contexts = turns = self._contexts(m, words, free)
-        in_turn = words.control.interleave
-        for unit, wanted in ((iterator, ~in_turn), (turns, in_turn)):
-            m.d.comb += [
-                *assign(unit.i, activation.o, fields),
-                unit.i.valid.eq(activation.o.valid & wanted),
-            ]
         m.d.comb += [
-            activation.open.eq(Mux(in_turn, turns.ready, iterator.open)),
-            take.eq(loads.take | turns.take),
-            self.order_value.eq(Mux(in_turn, turns.fault_value, iterator.fault_value)),
+            *assign(iterator.i, activation.o, fields),
+            *assign(store.i, activation.o, fields),
+            store.write.eq(activation.o.valid & activation.open),
+            iterator.entry.eq(store.write_entry),
+            *assign(loads.i, iterator.o, ("valid", *TURN_FIELDS)),
+            loads.running.eq(self.running),
+            loads.free.eq(free),
+            *assign(store.turn, elements.o, ("valid", *TURN_FIELDS)),
+            self.order_value.eq(iterator.fault_value),
         ]
-        bus, values = self._either(m, in_turn, turns, loads)
-        return self._commit(m, words, bus, values, slots), free, take
+        if self._config.contexts[self._level]:
+            self._in_turn(m, words, activation, iterator, loads, store, elements, free, take)
+        else:
+            m.d.comb += [
+                *assign(elements, loads, ("found", "offsets")),
+                *assign(elements.i, loads.o, ("valid", *TURN_FIELDS)),
+                activation.open.eq(iterator.open),
+                store.write_entry.eq(store.next_entry),
+                iterator.ready.eq(loads.ready),
+                take.eq(loads.take),
+            ]
+        return self._commit(m, words, store.o, elements.values, slots, induction=True), free, take
+
+    def _in_turn(self, m: Module, words: Any, activation: Activation, iterator: Iterator, loads: SequentialLoads,
+                 store: ActivationStore, elements: Extract, free: Signal, take: Signal) -> None:  # fmt: skip
+        """Activations in turn, beside the plain way; the program says which of the two works."""
+        in_turn, plain = Signal(), Signal()
+        m.d.sync += [in_turn.eq(words.control.interleave), plain.eq(~words.control.interleave)]
+        m.submodules.contexts = turns = self._contexts(m, words, free)
+        m.d.comb += [
+            *assign(turns.i, activation.o, activation.o.signature.members),
+            iterator.in_turn.eq(in_turn),
+            iterator.i.valid.eq(activation.o.valid & (plain | turns.room)),
+            activation.open.eq(iterator.open & (plain | turns.room)),
+            store.write_entry.eq(Mux(in_turn, turns.entry, store.next_entry)),
+            turns.enter.eq(store.write & in_turn),
+            *assign(turns.bounds, iterator.o, TURN_FIELDS),
+            *assign(turns, iterator, ("addresses",)),
+            turns.bounds.valid.eq(iterator.o.valid & in_turn),
+            loads.i.valid.eq(iterator.o.valid & plain),
+            iterator.ready.eq(loads.ready | in_turn),
+            take.eq(loads.take | turns.take),
+        ]
+        either = TurnBus(self._config, self._level).create(path=("either",))
+        m.d.sync += [
+            to.eq(Mux(in_turn, turned, straight))
+            for to, turned, straight in [
+                *((getattr(either, name), getattr(turns.o, name), getattr(loads.o, name))
+                  for name in ("valid", *TURN_FIELDS)),
+                *zip(elements.found, turns.found, loads.found, strict=True),
+                *zip(elements.offsets, turns.offsets, loads.offsets, strict=True),
+            ]
+        ]  # fmt: skip
+        m.d.comb += [assign(each, either, ("valid", *TURN_FIELDS)) for each in (elements.i, turns.leaves)]
 
     def _contexts(self, m: Module, words: Any, free: Signal) -> Contexts:
         """Activations in turn, beside the iterator and its loads."""
@@ -148,21 +180,9 @@ class Level(wiring.Component):
         self._busy.append(turns.busy)
         return turns
 
-    def _either(self, m: Module, in_turn: Value, turns: Contexts, loads: SequentialLoads) -> tuple[Any, list[Any]]:
-        """The output of the one that works, registered."""
-        bus = WorkBus(self._config).create(path=("either",))
-        values = [Signal(64, name=f"either_value{n}") for n in range(len(loads.values))]
-        m.d.sync += bus.valid.eq(Mux(in_turn, turns.o.valid, loads.o.valid))
-        with m.If(in_turn & turns.o.valid):
-            m.d.sync += assign(bus, turns.o)
-        with m.Elif(loads.o.valid):
-            m.d.sync += assign(bus, loads.o)
-        for value, turned, plain in zip(values, turns.values, loads.values, strict=True):
-            m.d.sync += value.eq(Mux(in_turn, turned, plain))
-        return bus, values
-
-    def _commit(self, m: Module, words: Any, bus: Any, values: list[Any], slots: range) -> Any:
-        commit = Commit(self._config, self._level, slots)
+    def _commit(self, m: Module, words: Any, bus: Any, values: list[Any], slots: range, *,
+                induction: bool = False) -> Any:  # fmt: skip
+        commit = Commit(self._config, self._level, slots, induction=induction)
         m.submodules[f"commit{slots.start}" if slots else "commit_plain"] = commit
         connect(m, words, commit.words)
         m.d.comb += [commit.i.valid.eq(bus.valid), *assign(commit.i, bus)]

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from daedal.hw.access_unit.bundles import assign, names
 from daedal.hw.spread import spread
+
+ONE = Const(1)
 
 
 def operand(m: Module, name: str, source: Any, constant: Value, registers: Sequence[Value]) -> Value:
@@ -30,6 +32,27 @@ def chosen(m: Module, name: str, source: Any, choices: Sequence[Value], *, first
     for number, choice in enumerate(choices):
         m.d.sync += bits[number].eq(Value.cast(source) == number + first)
         result = result | (choice & spread(bits[number], len(choice)))
+    return result
+
+
+def ladder(m: Module, name: str, choices: Sequence[Value], marks: Sequence[Value], move: Value = ONE) -> Value:
+    """The one of ``choices`` that the one of ``marks`` says which is 1; 0 if none is.
+
+    The marks are of the cycle before, which had ``move``. Decoded there into one bit for each pair of choices, and one
+    more, they need one LUT of four inputs for a bit of each pair: the first pair's tells the second's what to choose
+    when it has nothing to give itself, and so on.
+    """
+    none, odd = Signal(name=f"{name}_none"), Signal(name=f"{name}_odd")
+    pairs = [Signal(name=f"{name}_pair{number}") for number in range(1, (len(choices) + 1) // 2)]
+    with m.If(move):
+        m.d.sync += [none.eq(~Cat(marks[:2]).any()), odd.eq(Cat(marks[1::2]).any())]
+        m.d.sync += [pair.eq(Cat(marks[2 * n : 2 * n + 2]).any()) for n, pair in enumerate(pairs, 1)]
+    width = max(len(choice) for choice in choices)
+    result = Mux(none, spread(odd, width), Mux(odd, choices[1] if len(choices) > 1 else 0, choices[0]))
+    for number, pair in enumerate(pairs, 1):
+        even_choice, *odd_choice = choices[2 * number : 2 * number + 2]
+        chosen = (odd_choice[0] & result) | (even_choice & ~result) if odd_choice else even_choice
+        result = Mux(pair, chosen, result)
     return result
 
 
