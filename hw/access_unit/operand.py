@@ -5,7 +5,7 @@ from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from daedal.hw.access_unit.bundles import assign, names
+from daedal.hw.access_unit.bundles import RESULT_FIELDS, assign, names
 from daedal.hw.spread import spread
 
 ONE = Const(1)
@@ -64,10 +64,13 @@ def targets(m: Module, name: str, destination: Any, registers: int) -> Signal:
 
 
 def write(m: Module, later: Any, bus: Any, bits: Value, value: Value) -> None:
-    """``later`` (both a ``WorkBus``) is ``bus`` a cycle later, with ``value`` in the registers that ``bits`` marks."""
+    """``later`` (both a ``WorkBus``) is ``bus`` a cycle later, with ``value`` in the registers that ``bits`` marks.
+
+    Without what only loads need.
+    """
     m.d.sync += later.valid.eq(bus.valid)
     with m.If(bus.valid):
-        m.d.sync += assign(later, bus)
+        m.d.sync += assign(later, bus, RESULT_FIELDS)
         m.d.sync += [
             to.eq(Mux(bit, value, of)) for to, of, bit in zip(later.registers, bus.registers, bits, strict=True)
         ]

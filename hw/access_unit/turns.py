@@ -1,6 +1,6 @@
 """What flows through a level before an activation's registers are needed: whose turn it is."""
 
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 from amaranth.utils import ceil_log2
 
@@ -14,6 +14,24 @@ LEAST_ENTRIES = 16
 def activation_entries(config: Config, level: int) -> int:
     """Activations that level ``level`` keeps."""
     return max(LEAST_ENTRIES, context_entries(config)) if config.contexts[level] else LEAST_ENTRIES
+
+
+def bounds_layout(config: Config, level: int) -> data.StructLayout:
+    """What the iterator needs of an activation: ``left`` is upper - lower, ``single`` that it makes one turn only,
+    ``ends`` that it is the nest's last; the others as in ``TurnBus`` and ``ActivationBus``.
+    """
+    return data.StructLayout(
+        {
+            "entry": ceil_log2(activation_entries(config, level)),
+            "work": 1,
+            "single": 1,
+            "ends": 1,
+            "context": context_bits(config),
+            "lower": config.address_bits,
+            "left": config.address_bits + 1,
+            "starts": data.ArrayLayout(config.address_bits, config.sequential_loads[level]),
+        }
+    )
 
 
 class TurnBus(wiring.Signature):

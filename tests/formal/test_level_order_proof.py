@@ -180,11 +180,11 @@ def prove(monkeypatch: pytest.MonkeyPatch, config: Config, depth: int, fault: st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("config", "depth"), [(PLAIN, 21), (IN_TURN, 25)], ids=["plain", "in turn"])
+@pytest.mark.parametrize(("config", "depth"), [(PLAIN, 24), (IN_TURN, 27)], ids=["plain", "in turn"])
 def test_events_leave_in_the_contracts_order(monkeypatch, config, depth):
     assert prove(monkeypatch, config, depth)
 
 
 @pytest.mark.parametrize("fault", ["order", "flag"])
 def test_the_proof_can_fail(monkeypatch, fault):
-    assert not prove(monkeypatch, PLAIN, 18, fault).holds
+    assert not prove(monkeypatch, PLAIN, 22, fault).holds
