@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import assign
+from daedal.hw.access_unit.bundles import assign, names
 from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.access_unit.operand import operand
+from daedal.hw.access_unit.operand import ladder
 from daedal.hw.config import Config
 from daedal.hw.interfaces import bundle_layout, flags_layout
 from daedal.hw.isa.launch import Cause
@@ -50,7 +50,10 @@ class _ResolvedBus(wiring.Signature):
 class Activation(wiring.Component):
     """Two stages: read the operands from the parent's registers; compare the bounds.
 
-    One parent bundle per cycle. Members: ``words``; ``i``, the parent's bundles; ``o``, taken by ``open``.
+    Operands that are registers are read one per cycle, through one multiplexer for all of them; constants cost nothing.
+    So an activation takes as many cycles as it has such operands, at least one; a bundle that only passes takes one.
+
+    Members: ``words``; ``i``, the parent's bundles; ``o``, taken by ``open``.
     """
 
     def __init__(self, config: Config, level: int) -> None:
@@ -68,41 +71,70 @@ class Activation(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         resolved = _ResolvedBus(self._config, self._slots).create(path=("resolved",))
-        move_out, move_in = Signal(), Signal()
+        move_out, move_in, active, complete = Signal(), Signal(), Signal(), Signal()
         left = Signal(self._config.address_bits + 1)  # negative: the bounds are in the wrong order
+        flags = self.i.payload.flags
         m.d.comb += [
+            active.eq(self.words.control.enable & flags.live & (flags.cause == Cause.NONE)),
             left.eq(resolved.upper.as_signed() - resolved.lower.as_signed()),
             move_out.eq(~self.o.valid | self.open),
             move_in.eq(~resolved.valid | move_out),
-            self.i.ready.eq(move_in),
+            self.i.ready.eq(move_in & complete),
         ]
-        resolve = self._resolve(m, resolved)
+        more = self._read(m, resolved, self.i.valid & active, move_in)
+        m.d.comb += complete.eq(~active | ~more)
         with m.If(move_in):
-            m.d.sync += resolved.valid.eq(self.i.valid)
+            m.d.sync += resolved.valid.eq(self.i.valid & complete)
             with m.If(self.i.valid):
-                m.d.sync += resolve
+                m.d.sync += [
+                    resolved.flags.eq(flags),
+                    resolved.active.eq(active),
+                    *(to.eq(self.i.payload.registers[n]) for n, to in enumerate(resolved.registers)),
+                ]
         with m.If(move_out):
             m.d.sync += self.o.valid.eq(resolved.valid)
             with m.If(resolved.valid):
                 m.d.sync += self._compute(resolved, left)
         return m
 
-    def _resolve(self, m: Module, resolved: Any) -> list[Any]:
-        words, parent = self.words, self.i.payload
-        registers = [parent.registers[n] for n in range(self._config.registers)]
-        flags = parent.flags
-        statements = [
-            resolved.flags.eq(flags),
-            resolved.active.eq(words.control.enable & flags.live & (flags.cause == Cause.NONE)),
-            resolved.lower.eq(operand(m, "lower", words.control.lower, words.lower, registers)),
-            resolved.upper.eq(operand(m, "upper", words.control.upper, words.upper, registers)),
-            resolved.limit.eq(operand(m, "limit", words.check.limit, words.check_limit, registers)),
-            *(to.eq(of) for to, of in zip(resolved.registers, registers, strict=True)),
+    def _operands(self, resolved: Any) -> list[tuple[Any, Value, Signal]]:
+        """Source, constant and place of each."""
+        words = self.words
+        operands = [
+            (words.control.lower, words.lower, resolved.lower),
+            (words.control.upper, words.upper, resolved.upper),
+            (words.check.limit, words.check_limit, resolved.limit),
         ]
-        for slot in range(self._slots):
-            control, base = getattr(words, f"load{slot}"), getattr(words, f"load{slot}_base")
-            statements.append(resolved.starts[slot].eq(operand(m, f"base{slot}", control.base, base, registers)))
-        return statements
+        for slot, start in enumerate(resolved.starts):
+            operands.append((getattr(words, f"load{slot}").base, getattr(words, f"load{slot}_base"), start))
+        return operands
+
+    def _read(self, m: Module, resolved: Any, reads: Value, move: Value) -> Value:
+        """While it ``reads``, read an operand with each ``move``; whether others are left after it.
+
+        ``present`` and ``rest`` mark the operand whose turn it is and those after it.
+        """
+        operands = self._operands(resolved)
+        registers = range(self._config.registers)
+        wanted, present, rest = (Signal(len(operands), name=name) for name in ("wanted", "present", "rest"))
+        todo, following = Signal(len(operands)), Signal(len(operands))
+        sources = [Signal(self._config.registers, name=f"source{n}") for n in range(len(operands))]
+        turns = move | ~reads
+        m.d.comb += [
+            todo.eq(Mux(reads & rest.any(), rest, wanted)),
+            following.eq(Cat(bit & ~todo[:n].any() for n, bit in enumerate(todo))),
+        ]
+        marks = [Cat(source[n] & bit for source, bit in zip(sources, following, strict=True)).any() for n in registers]
+        value = ladder(m, "operand", [self.i.payload.registers[n] for n in registers], marks, turns)
+        with m.If(turns):
+            m.d.sync += [present.eq(following), rest.eq(todo & ~following)]
+        for number, (source, constant, place) in enumerate(operands):
+            is_constant = ~wanted[number]
+            m.d.sync += wanted[number].eq(Value.cast(source) != 0)
+            m.d.sync += Cat(sources[number]).eq(Cat(names(source, n) for n in registers))
+            with m.If(is_constant | (reads & move & present[number])):
+                m.d.sync += place.eq(Mux(is_constant, constant, value))
+        return rest.any()
 
     def _compute(self, resolved: Any, left: Signal) -> list[Any]:
         return [

@@ -1,10 +1,13 @@
 """One ALU operation of a level."""
 
+from itertools import pairwise
+from typing import Any
+
 from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import WorkBus, register
+from daedal.hw.access_unit.bundles import RESULT_FIELDS, WorkBus, register
 from daedal.hw.access_unit.multiplier import Multiplier
 from daedal.hw.access_unit.operand import operand, targets, write
 from daedal.hw.config import Config
@@ -21,8 +24,8 @@ COARSE = 8
 class Alu(wiring.Component):
     """Reads two operands, works on them, and writes the destination register: one stage each.
 
-    Only work bundles are changed. Members: ``control``, ``constant_a``, ``constant_b``: the operation; ``i``,
-    ``o``: ``WorkBus(config)``, 3 cycles apart.
+    Only work bundles are changed. Members: ``control``, ``constant_a``, ``constant_b``: the operation of the bundle
+    that comes a cycle later; ``i``, ``o``: ``WorkBus(config)``, 3 cycles apart.
     """
 
     def __init__(self, config: Config, *, shifter: bool) -> None:
@@ -44,37 +47,40 @@ class Alu(wiring.Component):
         bits = self._config.address_bits
         a, b, simple, result = (Signal(bits, name=name) for name in ("a", "b", "simple", "result"))
         m.d.comb += [multiplier.a.eq(a), multiplier.b.eq(b)]
-        register(m, read, self.i)
-        register(m, worked, read)
+        register(m, read, self.i, RESULT_FIELDS)
+        register(m, worked, read, RESULT_FIELDS)
+        controls = [self.control, *(Signal(AluControl, name=f"control{stage}") for stage in range(STAGES))]
+        for sooner, later in pairwise(controls):
+            m.d.sync += later.eq(sooner)
         sources = [
             operand(m, "a", self.control.a, self.constant_a, self.i.registers),
             operand(m, "b", self.control.b, self.constant_b, self.i.registers),
         ]
         with m.If(self.i.valid):
             m.d.sync += [to.eq(source) for to, source in zip((a, b), sources, strict=True)]
-        worked_out = self._simple(m, a, b)
+        worked_out = self._simple(m, controls[1].op, a, b)
         with m.If(read.valid):
             m.d.sync += simple.eq(worked_out)
         product = sum(multiplier.summands[1:], multiplier.summands[0])
-        multiplies = Signal()
-        m.d.sync += multiplies.eq(self.control.op == AluOp.MUL)
+        multiplies, changes = Signal(), Signal()
+        m.d.sync += [multiplies.eq(controls[2].op == AluOp.MUL), changes.eq(controls[2].op != AluOp.NONE)]
         m.d.comb += result.eq(simple | (product & spread(multiplies, bits)))
         if self._shifter:
-            self._shift(m, a, b, result)
-        works = worked.work & (self.control.op != AluOp.NONE)
-        to = targets(m, "alu", self.control.destination, self._config.registers)
+            self._shift(m, controls[2].op, controls[3].op, a, b, result)
+        works = worked.work & changes
+        to = targets(m, "alu", controls[2].destination, self._config.registers)
         write(m, self.o, worked, to & spread(works, len(to)), result)
         return m
 
-    def _simple(self, m: Module, a: Signal, b: Signal) -> Value:
+    def _simple(self, m: Module, op: Any, a: Signal, b: Signal) -> Value:
         """All but products and shifts, with one adder: ``a - b`` also tells which one is less; 0 for a product."""
-        is_op = {op: Signal(name=f"is_{op.name.lower()}") for op in AluOp}
+        is_op = {one: Signal(name=f"is_{one.name.lower()}") for one in AluOp}
         minus, sums, selects, logic = Signal(), Signal(), Signal(), Signal(2)
         m.d.sync += [
-            *(bit.eq(self.control.op == op) for op, bit in is_op.items()),
-            minus.eq(Value.cast(self.control.op).matches(AluOp.SUB, AluOp.MIN, AluOp.MAX, AluOp.LESS)),
-            sums.eq(Value.cast(self.control.op).matches(AluOp.ADD, AluOp.SUB)),
-            selects.eq(Value.cast(self.control.op).matches(AluOp.MIN, AluOp.MAX)),
+            *(bit.eq(op == one) for one, bit in is_op.items()),
+            minus.eq(Value.cast(op).matches(AluOp.SUB, AluOp.MIN, AluOp.MAX, AluOp.LESS)),
+            sums.eq(Value.cast(op).matches(AluOp.ADD, AluOp.SUB)),
+            selects.eq(Value.cast(op).matches(AluOp.MIN, AluOp.MAX)),
         ]
         bits = self._config.address_bits
         other = Cat(b, b[-1]) ^ spread(minus, bits + 1)
@@ -88,18 +94,17 @@ class Alu(wiring.Component):
         truth = (is_op[AluOp.EQUAL] & equal) | (is_op[AluOp.NOT_EQUAL] & ~equal) | (is_op[AluOp.LESS] & less)
         return (both & spread(logic.any(), bits)) | (total[:bits] & spread(sums, bits)) | truth
 
-    def _shift(self, m: Module, a: Signal, b: Signal, result: Signal) -> None:
-        """Shift left by way of reversal, so that one shifter does both directions."""
-        left = self.control.op == AluOp.SHIFT_LEFT
+    def _shift(self, m: Module, first_op: Any, op: Any, a: Signal, b: Signal, result: Signal) -> None:
+        """Shift left by way of reversal, so that one shifter does both directions; its operation in each stage."""
         fine, coarse = Signal(self._config.address_bits), Signal(3)
-        source = Mux(left, a[::-1], a)
+        source = Mux(first_op == AluOp.SHIFT_LEFT, a[::-1], a)
         m.d.sync += [fine.eq(source >> b[:3]), coarse.eq(b[3:6])]
         shifted = Signal(self._config.address_bits)
         with m.Switch(coarse):
             for amount in range(COARSE):
                 with m.Case(amount):
                     m.d.comb += shifted.eq(fine >> COARSE * amount)
-        with m.If(left):
+        with m.If(op == AluOp.SHIFT_LEFT):
             m.d.comb += result.eq(shifted[::-1])
-        with m.Elif(self.control.op == AluOp.SHIFT_RIGHT):
+        with m.Elif(op == AluOp.SHIFT_RIGHT):
             m.d.comb += result.eq(shifted)

@@ -39,6 +39,10 @@ WORK_FIELDS = ("registers", "flags", "work", "empty", "induction", "limit")
 """What a ``WorkBus`` carries beside ``valid``."""
 
 
+RESULT_FIELDS = ("registers", "flags", "work", "empty")
+"""The same where there is no load any more."""
+
+
 def assign(target: Any, source: Any, fields: Iterable[str] = WORK_FIELDS) -> list[Assign]:
     """Statements that copy the members ``fields`` of one interface to another; arrays element by element."""
     statements = []
@@ -49,14 +53,14 @@ def assign(target: Any, source: Any, fields: Iterable[str] = WORK_FIELDS) -> lis
     return statements
 
 
-def register(m: Module, later: Any, bus: Any) -> None:
+def register(m: Module, later: Any, bus: Any, fields: Iterable[str] = WORK_FIELDS) -> None:
     """``later`` is ``bus`` (both a ``WorkBus``) a cycle later; it keeps what it has while nothing comes.
 
     That spares the simulator, and the chip, moving what nobody looks at.
     """
     m.d.sync += later.valid.eq(bus.valid)
     with m.If(bus.valid):
-        m.d.sync += assign(later, bus)
+        m.d.sync += assign(later, bus, fields)
 
 
 def delayed(m: Module, bus: Any, cycles: int = 1) -> Any:

@@ -2,22 +2,22 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.access_unit.bundles import WorkBus, assign, register
 from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.access_unit.operand import targets
+from daedal.hw.access_unit.operand import ladder, targets
 from daedal.hw.config import Config
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program_words import CheckKind, CheckMode, Destination
-from daedal.hw.spread import spread
 
 
 class Commit(wiring.Component):
     """Writes the elements of load slots ``slots`` into their registers, in slot order, and checks one of them.
 
+    With ``induction`` it writes the induction variable before.
     One iteration per cycle, latency 2 cycles. An element outside its bounds poisons the bundle, and nothing comes
     after that one; in the modes WARN and IGNORE its register becomes 0 instead, and the bundle says so.
 
@@ -30,7 +30,7 @@ class Commit(wiring.Component):
         The first element in this nest that failed the check.
     """
 
-    def __init__(self, config: Config, level: int, slots: range) -> None:
+    def __init__(self, config: Config, level: int, slots: range, *, induction: bool) -> None:
         super().__init__(
             {
                 "words": In(LevelWords(config, level)),
@@ -40,7 +40,7 @@ class Commit(wiring.Component):
                 "fault_value": Out(64),
             }
         )
-        self._config, self._level, self._slots = config, level, slots
+        self._config, self._level, self._slots, self._induction = config, level, slots, induction
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
@@ -84,28 +84,27 @@ class Commit(wiring.Component):
         return m
 
     def _registers(self, m: Module, written: WorkBus, replaced: Value) -> list[object]:
-        """Each register is what it was or the value of the last slot that writes it; 0 if that one is ``replaced``.
+        """Each register is what it was or the last of what is written to it; 0 if that one is ``replaced``.
 
-        Which one is known a cycle before, a bit for each: one AND and OR is left.
+        Which one is known a cycle before.
         """
-        statements = []
         values = [Signal(self._config.address_bits, name=f"written_value{slot}") for slot in self._slots]
         for value, loaded in zip(values, self.values, strict=True):
             with m.If(self.i.valid):
                 m.d.sync += value.eq(loaded)
         writes = [self._writes(m, slot) for slot in self._slots]
-        checked = [replaced & (self.words.check.load == slot) for slot in self._slots]
+        checked: list[Value] = [replaced & (self.words.check.load == slot) for slot in self._slots]
+        if self._induction:
+            values, checked = [written.induction, *values], [Const(0), *checked]
+            induction = self.words.control.induction
+            writes = [targets(m, "induction", induction, self._config.registers), *writes]
+        statements = []
         for number, (to, of) in enumerate(zip(self.o.registers, written.registers, strict=True)):
-            keep, takes = Signal(name=f"keep{number}"), Signal(len(values), name=f"takes{number}")
-            with m.If(self.i.valid):
-                m.d.sync += keep.eq(~(self.i.work & Cat(bits[number] for bits in writes).any()))
-            result: Value = of & spread(keep, self._config.address_bits)
-            for place, value in enumerate(values):
+            marks: list[Value] = [~(self.i.work & Cat(bits[number] for bits in writes).any())]
+            for place in range(len(values)):
                 later = Cat(bits[number] for bits in writes[place + 1 :]).any()
-                with m.If(self.i.valid):
-                    m.d.sync += takes[place].eq(self.i.work & writes[place][number] & ~later & ~checked[place])
-                result = result | (value & spread(takes[place], self._config.address_bits))
-            statements.append(to.eq(result))
+                marks.append(self.i.work & writes[place][number] & ~later & ~checked[place])
+            statements.append(to.eq(ladder(m, f"register{number}", [of, *values], marks, self.i.valid)))
         return statements
 
     def _writes(self, m: Module, slot: int) -> Signal:

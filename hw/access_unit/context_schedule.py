@@ -38,6 +38,9 @@ class ContextSchedule(wiring.Component):
         A bit for each entry: its activation has, or had, a context.
     take, next_last : ``In(1)``
         The bundle leaves; the activation's next bundle is its last.
+    leave, leave_entry : ``In(1)``, ``In``
+        The activation in that entry has made its last bundle, and what is kept of it may be overwritten from the next
+        cycle but one on.
     """
 
     def __init__(self, config: Config) -> None:
@@ -46,6 +49,8 @@ class ContextSchedule(wiring.Component):
             {
                 "running": In(1),
                 **{name: In(1) for name in ("enter", "enter_single", "enter_final", "take", "next_last")},
+                "leave": In(1),
+                "leave_entry": In(entry),
                 "room": Out(1),
                 "enter_entry": Out(entry),
                 "placed": Out(context_entries(config)),
@@ -82,8 +87,8 @@ class ContextSchedule(wiring.Component):
                 m.d.sync += [first[number].eq(0), last[number].eq(self.next_last)]
         with m.If(self.take):
             m.d.sync += self.valid.eq(0)
-            with m.If(self.last):
-                m.d.sync += used.bit_select(self.entry, 1).eq(0)
+        with m.If(self.leave):
+            m.d.sync += used.bit_select(self.leave_entry, 1).eq(0)
         with m.If(pop):
             m.d.sync += self.placed.bit_select(head, 1).eq(1)
         with m.If(self.enter):

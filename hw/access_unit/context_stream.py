@@ -22,8 +22,9 @@ class ContextStream(wiring.Component):
     -------
     enable, size
         Of the load: it is done; log2 of the element's bytes.
-    enter, enter_entry, enter_first, enter_end : ``In``
-        An activation with iterations comes: the address of its first element and the one after the last element.
+    enter, enter_last, enter_entry, address : ``In``
+        An activation with iterations comes: the address of its first element, then, with ``enter_last``, the one after
+        its last element.
     placed : ``In``
         Entries whose activation runs; others fill half of their places only, so that they do not crowd these out.
     entry, first, last, take : ``In``
@@ -48,9 +49,9 @@ class ContextStream(wiring.Component):
                 "enable": In(1),
                 "size": In(2),
                 "enter": In(1),
+                "enter_last": In(1),
                 "enter_entry": In(entry),
-                "enter_first": In(config.address_bits),
-                "enter_end": In(config.address_bits),
+                "address": In(config.address_bits),
                 "placed": In(context_entries(config)),
                 "entry": In(entry),
                 "first": In(1),
@@ -70,6 +71,7 @@ class ContextStream(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
+        self._begins, self._ends = self.enter & ~self.enter_last, self.enter & self.enter_last
         go, chosen, consume = Signal(), Signal(range(self._entries)), Signal()
         place_bits = exact_log2(self._lines)
         mine, place = returned(m, self._config, self.returns, self._unit)
@@ -130,7 +132,7 @@ class ContextStream(wiring.Component):
         present, following, read = Signal(width), Signal(width + 1), Signal(width)
         took = self.take & self.enable
         (first,) = self._ring(
-            m, "first_offset", width, self.enter, self.enter_entry, self.enter_first[:width], self.entry
+            m, "first_offset", width, self._begins, self.enter_entry, self.address[:width], self.entry
         )
         (later,) = self._ring(m, "offset", width, took, self.entry, following[:width], self.entry)
         m.d.comb += [
@@ -181,16 +183,17 @@ class ContextStream(wiring.Component):
             ]
         with m.If(consume):
             m.d.sync += room.bit_select(self.entry, 1).eq(1)
-        with m.If(self.enter & self.enable):
+        with m.If(self._ends & self.enable):
             m.d.sync += [bits.bit_select(self.enter_entry, 1).eq(1) for bits in (more, fresh, room, some_room)]
 
     def _next_line(self, m: Module, go: Signal, chosen: Signal, fresh: Value, bus_bits: int) -> tuple[Signal, Signal]:
         """The line that the chosen entry asks for, and whether that is its last one."""
         bits = line_bits(self._config)
         present, following, is_last = Signal(bits), Signal(bits), Signal()
-        (first,) = self._ring(m, "first", bits, self.enter, self.enter_entry, self.enter_first[bus_bits:], chosen)
-        (end,) = self._ring(m, "end", bits, self.enter, self.enter_entry, self.enter_end[bus_bits:], chosen)
-        (even,) = self._ring(m, "even", 1, self.enter, self.enter_entry, self.enter_end[:bus_bits] == 0, chosen)
+        line, entry = self.address[bus_bits:], self.enter_entry
+        (first,) = self._ring(m, "first", bits, self._begins, entry, line, chosen)
+        (end,) = self._ring(m, "end", bits, self._ends, entry, line, chosen)
+        (even,) = self._ring(m, "even", 1, self._ends, entry, self.address[:bus_bits] == 0, chosen)
         (next_line,) = self._ring(m, "next", bits, go, chosen, following, chosen)
         m.d.comb += [
             present.eq(Mux(fresh, first, next_line)),

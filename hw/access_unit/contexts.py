@@ -5,31 +5,22 @@ from typing import Any
 from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.activation import ActivationBus
-from daedal.hw.access_unit.bundles import (
-    LoadReturns,
-    Outcome,
-    WorkBus,
-    activation_flags,
-    delayed,
-    load_request_layout,
-    register,
-)
+from daedal.hw.access_unit.bundles import LoadReturns, assign, load_request_layout
 from daedal.hw.access_unit.context_schedule import ContextSchedule
 from daedal.hw.access_unit.context_stream import ContextStream
-from daedal.hw.access_unit.element import Element, word_of
+from daedal.hw.access_unit.element import WORD_BYTES, word_of
 from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.access_unit.operand import targets
+from daedal.hw.access_unit.turns import TURN_FIELDS, TurnBus
 from daedal.hw.config import Config
 from daedal.hw.interfaces import context_entries
 from daedal.hw.isa.launch import Cause
+from daedal.hw.memory_style import DISTRIBUTED_RAM
 
-STAGES = 4
+STAGES = 2
 """Registers between an iteration's start and the output."""
-
-STATIC = ("registers", "flags", "limit", "run", "empty", "order")
-"""What an entry keeps of its activation unchanged; ``left`` and ``lower`` count."""
 
 
 class Contexts(wiring.Component):
@@ -44,37 +35,50 @@ class Contexts(wiring.Component):
     words : ``In(LevelWords(config, level))``
     running : ``In(1)``
         A nest runs.
-    i, ready : ``In(ActivationBus(config, slots))``, ``Out(1)``
-        Activations, taken by ``ready``.
+    i, enter : ``In(ActivationBus(config, slots))``, ``In(1)``
+        An activation enters; needs ``room``.
+    room, entry : ``Out(1)``, ``Out``
+        The next activation has an entry, and which.
+    leaves : ``In(TurnBus(config, level))``
+        Turns, a cycle before what is kept of their activation is used last.
+    bounds, addresses : ``In(TurnBus(config, level))``, ``In(address_bits).array(slots)``
+        A cycle later or more: the turn for an activation's lower bound, then that for its upper one, and the addresses
+        of the elements there.
     free : ``In(1)``
         The stages that follow can take an iteration.
     take : ``Out(1)``
         An iteration enters these stages: its elements are there.
-    o, values : ``Out(WorkBus(config))``, ``Out(64).array(slots)``
-        Iterations and their elements, extended to 64 bits.
+    o : ``Out(TurnBus(config, level))``
+        Iterations.
+    found, offsets : ``Out(64).array(slots)``, ``Out(3).array(slots)``
+        The word that each element is in, and its byte there.
     requests : ``Out(stream of load_request_layout).array(slots)``
     returns : ``In(LoadReturns(config))``
-    fault_value : ``Out(64)``
-        The upper bound of an activation whose bounds are in the wrong order.
     busy : ``Out(1)``
         Lines are on their way.
     """
 
     def __init__(self, config: Config, level: int, first_unit: int) -> None:
         self._slots = slots = config.sequential_loads[level]
+        turns = TurnBus(config, level)
         super().__init__(
             {
                 "words": In(LevelWords(config, level)),
                 "running": In(1),
                 "i": In(ActivationBus(config, slots)),
-                "ready": Out(1),
+                "enter": In(1),
+                "room": Out(1),
+                "entry": Out(turns.members["entry"].shape),
+                "leaves": In(turns),
+                "bounds": In(turns),
+                "addresses": In(config.address_bits).array(slots),
                 "free": In(1),
                 "take": Out(1),
-                "o": Out(WorkBus(config)),
-                "values": Out(64).array(slots),
+                "o": Out(turns),
+                "found": Out(8 * WORD_BYTES).array(slots),
+                "offsets": Out(exact_log2(WORD_BYTES)).array(slots),
                 "requests": Out(stream.Signature(load_request_layout(config))).array(slots),
                 "returns": In(LoadReturns(config)),
-                "fault_value": Out(64),
                 "busy": Out(1),
             }
         )
@@ -84,41 +88,34 @@ class Contexts(wiring.Component):
         m = Module()
         m.submodules.schedule = schedule = ContextSchedule(self._config)
         streams = [ContextStream(self._config, self._first_unit + slot) for slot in range(self._slots)]
-        enter, dead, room = Signal(), Signal(), Signal()
         m.d.comb += [
             schedule.running.eq(self.running),
-            schedule.enter.eq(enter),
+            schedule.enter.eq(self.enter),
             schedule.enter_single.eq(~self.i.run | (self.i.left == 1)),
             schedule.enter_final.eq(self.i.flags.last | (self.i.flags.cause != Cause.NONE)),
-            room.eq(schedule.room & self.running & Cat(stream.clean for stream in streams).all()),
-            enter.eq(self.i.valid & room),
-            self.ready.eq(room),
+            self.room.eq(schedule.room & self.running & Cat(stream.clean for stream in streams).all()),
+            self.entry.eq(schedule.enter_entry),
+            schedule.leave.eq(self.leaves.valid & self.leaves.last),
+            schedule.leave_entry.eq(self.leaves.entry),
         ]
-        kept = self._keep(m, schedule, enter)
-        self._start(m, schedule, streams, kept, dead)
-        self._streams(m, schedule, streams, enter, kept["run0"])
+        kept = self._keep(m, schedule)
+        self._start(m, schedule, streams, kept)
+        self._streams(m, schedule, streams, kept["run"])
         return m
 
-    def _keep(self, m: Module, schedule: ContextSchedule, enter: Signal) -> dict[str, Any]:
-        """A memory for each member of the activation, by entry; those that count are written back."""
+    def _keep(self, m: Module, schedule: ContextSchedule) -> dict[str, Any]:
+        """Memories, by entry, of what the schedule needs to know of an activation; counters are written back."""
         kept: dict[str, Any] = {}
-        members = [(name, getattr(self.i, name)) for name in STATIC]
-        flat = [
-            (f"{name}{n}", value)
-            for name, member in members
-            for n, value in enumerate(member if isinstance(member, list) else [member])
-        ]
-        for name, value in flat:
-            ring = self._memory(m, name, len(Value.cast(value)))
+        static = {"run": self.i.run, "bad": self.i.order | (self.i.flags.cause != Cause.NONE)}
+        for name, value in static.items():
+            ring = self._memory(m, name, len(value))
             write, read = ring.write_port(), ring.read_port(domain="comb")
             m.d.comb += [
-                write.en.eq(enter), write.addr.eq(schedule.enter_entry), write.data.eq(value),
+                write.en.eq(self.enter), write.addr.eq(schedule.enter_entry), write.data.eq(value),
                 read.addr.eq(schedule.entry),
             ]  # fmt: skip
             kept[name] = read.data
-        # An activation whose bounds are in the wrong order has no use for the lower one.
-        lower = Mux(self.i.order, self.i.upper, self.i.lower)
-        counted = {"lower": (lower, 1), "left": (self.i.left, -1)}
+        counted = {"lower": (self.i.lower, 1), "left": (self.i.left, -1)}
         for name, (value, change) in counted.items():
             # Two writers: activations that enter, and iterations that leave; so two memories and a bit that tells.
             first, later = self._memory(m, f"first_{name}", len(value)), self._memory(m, name, len(value))
@@ -126,7 +123,7 @@ class Contexts(wiring.Component):
             read, read_again = first.read_port(domain="comb"), later.read_port(domain="comb")
             present = Signal(len(value), name=f"present_{name}")
             m.d.comb += [
-                write.en.eq(enter), write.addr.eq(schedule.enter_entry), write.data.eq(value),
+                write.en.eq(self.enter), write.addr.eq(schedule.enter_entry), write.data.eq(value),
                 read.addr.eq(schedule.entry), read_again.addr.eq(schedule.entry),
                 present.eq(Mux(schedule.first, read.data, read_again.data)),
                 again.en.eq(self.take), again.addr.eq(schedule.entry), again.data.eq(present + change),
@@ -135,78 +132,56 @@ class Contexts(wiring.Component):
         return kept
 
     def _memory(self, m: Module, name: str, width: int) -> memory.Memory:
-        m.submodules[f"{name}_ring"] = ring = memory.Memory(shape=width, depth=context_entries(self._config), init=[])
+        m.submodules[f"{name}_ring"] = ring = memory.Memory(
+            shape=width, depth=context_entries(self._config), init=[], attrs=DISTRIBUTED_RAM
+        )
         return ring
 
-    def _start(self, m: Module, schedule: ContextSchedule, streams: list[ContextStream], kept: dict[str, Any],
-               dead: Signal) -> None:  # fmt: skip
-        """The iteration whose turn it is: its registers, and whether its lines are there."""
-        hit, flags = Signal(), self.i.flags.shape()(kept["flags0"])
-        run, empty, order = (kept[f"{name}0"] for name in ("run", "empty", "order"))
+    def _start(self, m: Module, schedule: ContextSchedule, streams: list[ContextStream], kept: dict[str, Any]) -> None:
+        """The iteration whose turn it is, if its lines are there; nothing comes after a poisoned one."""
+        hit, dead = Signal(), Signal()
         m.d.comb += [
-            hit.eq(Cat(*(~run | stream.hit for stream in streams)).all()),
+            hit.eq(Cat(*(~kept["run"] | stream.hit for stream in streams)).all()),
             self.take.eq(schedule.valid & hit & self.free & ~dead),
             schedule.take.eq(self.take),
             # Two iterations are left: the next one is the last.
             schedule.next_last.eq(kept["left"] == 2),
         ]
-        bad = order | (flags.cause != Cause.NONE)
-        with m.If(self.take & bad):
+        with m.If(self.take & kept["bad"]):
             m.d.sync += [dead.eq(1)]
-        with m.If(self.take & order):
-            m.d.sync += self.fault_value.eq(kept["lower"].as_signed())
-        started = WorkBus(self._config).create(path=("started",))
-        kind = Outcome(run, empty, order)
-        first, last = schedule.first, schedule.last
-        bits = targets(m, "induction", self.words.control.induction, self._config.registers)
-        m.d.sync += started.valid.eq(self.take)
+        started = TurnBus(self._config, self._level).create(path=("started",))
+        m.d.sync += [started.valid.eq(self.take), self.o.valid.eq(started.valid)]
         with m.If(self.take):
             m.d.sync += [
-                *(
-                    to.eq(Mux(run & bit, kept["lower"], kept[f"registers{n}"]))
-                    for n, (to, bit) in enumerate(zip(started.registers, bits, strict=True))
-                ),
-                started.work.eq(run),
-                started.empty.eq(empty),
+                started.work.eq(kept["run"]),
                 started.induction.eq(kept["lower"]),
-                started.limit.eq(kept["limit0"]),
-                *activation_flags(started.flags, flags, self._level, kind, first, last),
-                started.flags.last.eq(schedule.final),
-                started.flags.context.eq(schedule.context),
+                *assign(started, schedule, ("entry", "first", "last", "final", "context")),
             ]
-        register(m, self.o, delayed(m, started, STAGES - 2))
+        with m.If(started.valid):
+            m.d.sync += assign(self.o, started, TURN_FIELDS)
 
-    def _streams(self, m: Module, schedule: ContextSchedule, streams: list[ContextStream], enter: Signal,
-                 run: Value) -> None:  # fmt: skip
+    def _streams(self, m: Module, schedule: ContextSchedule, streams: list[ContextStream], run: Value) -> None:
         """Where the elements of an activation are, and which line holds the one whose turn it is."""
+        bounds = self.bounds
         for slot, lines in enumerate(streams):
             m.submodules[f"stream{slot}"] = lines
             control = getattr(self.words, f"load{slot}")
-            start = Cat(*(self.i.starts[slot][n] & (control.size <= n) for n in range(3)), self.i.starts[slot][3:])
+            address = self.addresses[slot]
             connect(m, lines.request, flipped(self.requests[slot]))
             connect(m, flipped(self.returns), lines.returns)
             m.d.comb += [
                 lines.enable.eq(control.enable),
                 lines.size.eq(control.size),
-                lines.enter.eq(enter & self.i.run),
-                lines.enter_entry.eq(schedule.enter_entry),
-                lines.enter_first.eq(start + (self.i.lower << control.size)),
-                lines.enter_end.eq(start + (self.i.upper << control.size)),
+                lines.enter.eq(bounds.valid & bounds.work),
+                lines.enter_last.eq(bounds.last),
+                lines.enter_entry.eq(bounds.entry),
+                lines.address.eq(Cat(*(address[n] & (control.size <= n) for n in range(3)), address[3:])),
                 lines.placed.eq(schedule.placed),
                 lines.entry.eq(schedule.entry),
                 lines.first.eq(schedule.first),
                 lines.last.eq(schedule.last),
                 lines.take.eq(self.take & run),
+                self.found[slot].eq(word_of(lines.line, lines.offset)),
+                self.offsets[slot].eq(lines.offset),
             ]
-            self._extract(m, slot, control, lines)
         m.d.comb += self.busy.eq(Cat(*(lines.busy for lines in streams)).any())
-
-    def _extract(self, m: Module, slot: int, control: Any, lines: ContextStream) -> None:
-        """First the word, in the next cycle the element."""
-        m.submodules[f"element{slot}"] = element = Element()
-        m.d.sync += [
-            element.word.eq(word_of(lines.line, lines.offset)),
-            element.offset.eq(lines.offset),
-            self.values[slot].eq(element.value),
-        ]
-        m.d.comb += [element.size.eq(control.size), element.is_signed.eq(control.is_signed)]

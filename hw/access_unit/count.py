@@ -4,7 +4,7 @@ from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import WorkBus, register
+from daedal.hw.access_unit.bundles import RESULT_FIELDS, WorkBus, register
 from daedal.hw.access_unit.operand import chosen, targets, write
 from daedal.hw.config import Config
 from daedal.hw.isa.program_words import CountControl, Predicate, Sense
@@ -30,7 +30,7 @@ class Count(wiring.Component):
         holds, total = Signal(), Signal(self._config.address_bits)
         count = self._counted(m, judged, total)
         predicate = chosen(m, "predicate", self.control.predicate, [one.any() for one in self.i.registers], first=1)
-        register(m, judged, self.i)
+        register(m, judged, self.i, RESULT_FIELDS)
         with m.If(self.i.valid):
             m.d.sync += holds.eq(
                 (self.control.predicate == Predicate.ALWAYS) | (predicate ^ (self.control.sense == Sense.ZERO))

@@ -1,13 +1,12 @@
 """Turns the activations of a level into iterations."""
 
 from amaranth.hdl import Elaboratable, Module, Mux, Signal
-from amaranth.lib import wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.access_unit.activation import ActivationBus
-from daedal.hw.access_unit.bundles import WorkBus, activation_flags, assign
+from daedal.hw.access_unit.bundles import assign
 from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.access_unit.operand import targets
+from daedal.hw.access_unit.turns import TURN_FIELDS, TurnBus, bounds_layout
 from daedal.hw.config import Config
 
 
@@ -16,31 +15,32 @@ class Iterator(wiring.Component):
 
     One iteration per cycle, also across activations. Latency from activation to iteration: 2 cycles.
 
+    Of activations that run ``in_turn`` it makes no iterations, but two turns for the addresses of their first element
+    and of the one after the last: for the lower and for the upper bound; one turn for those without iterations.
+
     Members
     -------
     words : ``In(LevelWords(config, level))``
-    i, open : ``In(ActivationBus(config, sequential loads))``, ``Out(1)``
-        Activations, taken by ``open``.
-    o : ``Out(WorkBus(config))``
-        Iterations, with the induction register written; bundles that only pass have ``work`` 0.
+    in_turn : ``In(1)``
+    i : ``In(stream.Signature(bounds_layout(config, level)))``
+        Activations.
+    o : ``Out(TurnBus(config, level))``
+        Iterations; bundles that only pass have ``work`` 0.
     addresses : ``Out(address_bits).array(sequential loads)``
         Byte address of each sequential load, valid with ``o``.
     ready : ``In(1)``
         ``o`` is taken.
-    fault_value : ``Out(64)``
-        The upper bound of the activation that was poisoned with BOUNDS_ORDER.
     """
 
     def __init__(self, config: Config, level: int) -> None:
         super().__init__(
             {
                 "words": In(LevelWords(config, level)),
-                "i": In(ActivationBus(config, config.sequential_loads[level])),
-                "open": Out(1),
-                "o": Out(WorkBus(config)),
+                "in_turn": In(1),
+                "i": In(stream.Signature(bounds_layout(config, level))),
+                "o": Out(TurnBus(config, level)),
                 "addresses": Out(config.address_bits).array(config.sequential_loads[level]),
                 "ready": In(1),
-                "fault_value": Out(64),
             }
         )
         self._config, self._level = config, level
@@ -51,14 +51,13 @@ class Iterator(wiring.Component):
         connect(m, flipped(self.words), counter.words)
         connect(m, flipped(self.i), counter.i)
         m.d.comb += [
-            self.open.eq(counter.open),
+            counter.in_turn.eq(self.in_turn),
             counter.ready.eq(~self.o.valid | self.ready),
-            self.fault_value.eq(counter.fault_value),
         ]
         with m.If(counter.ready):
             m.d.sync += self.o.valid.eq(counter.o.valid)
             with m.If(counter.o.valid):
-                m.d.sync += [*assign(self.o, counter.o), *self._addresses(counter)]
+                m.d.sync += [*assign(self.o, counter.o, TURN_FIELDS), *self._addresses(counter)]
         return m
 
     def _addresses(self, counter: "_Counter") -> list[object]:
@@ -77,63 +76,46 @@ class _Counter(wiring.Component):
         super().__init__(
             {
                 "words": In(LevelWords(config, level)),
-                "i": In(ActivationBus(config, slots)),
-                "open": Out(1),
-                "o": Out(WorkBus(config)),
+                "in_turn": In(1),
+                "i": In(stream.Signature(bounds_layout(config, level))),
+                "o": Out(TurnBus(config, level)),
                 "starts": Out(config.address_bits).array(slots),
                 "ready": In(1),
-                "fault_value": Out(64),
             }
         )
-        self.fields = tuple(name for name in ActivationBus(config, slots).members if name != "valid")
         self._config, self._level = config, level
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        held = ActivationBus(self._config, len(self.starts)).create(path=("held",))
+        o, new = self.o, self.i.payload
         left = Signal(self._config.address_bits + 1)
-        first, last, dead = Signal(), Signal(), Signal()
-        load = Signal()
+        ends, last, load = Signal(), Signal(), Signal()
+        turns = self.in_turn if self._config.contexts[self._level] else 0
         m.d.comb += [
-            load.eq(~held.valid | (self.ready & last)),
-            self.open.eq(load & ~dead),
+            load.eq(~o.valid | (self.ready & last)),
+            self.i.ready.eq(load),
+            o.last.eq(last),
+            o.final.eq(ends & last),
         ]
         with m.If(load):
             m.d.sync += [
-                held.valid.eq(self.i.valid & ~dead),
-                *assign(held, self.i, self.fields),
-                left.eq(self.i.left),
-                first.eq(1),
-                last.eq(~self.i.run | (self.i.left <= self.words.step)),
+                o.valid.eq(self.i.valid),
+                o.entry.eq(new.entry),
+                o.work.eq(new.work),
+                o.first.eq(1),
+                o.context.eq(new.context),
+                o.induction.eq(new.lower),
+                ends.eq(new.ends),
+                *(to.eq(new.starts[n]) for n, to in enumerate(self.starts)),
+                left.eq(new.left),
+                last.eq(new.single),
             ]
-            with m.If(self.i.valid & self.i.order & ~dead):
-                m.d.sync += [dead.eq(1), self.fault_value.eq(self.i.upper.as_signed())]
         with m.Elif(self.ready):
             m.d.sync += [
-                held.lower.eq(held.lower + self.words.step),
+                # Activations in turn: on to the upper bound.
+                o.induction.eq(o.induction + Mux(turns, left, self.words.step)),
                 left.eq(left - self.words.step),
-                first.eq(0),
-                last.eq(left <= self.words.two_steps),
+                o.first.eq(0),
+                last.eq((left <= self.words.two_steps) | turns),
             ]
-        m.d.comb += self._output(m, held, first, last)
         return m
-
-    def _output(self, m: Module, held: "ActivationBus", first: Signal, last: Signal) -> list[object]:
-        flags = held.flags
-        bits = targets(m, "induction", self.words.control.induction, self._config.registers)
-        registers = [
-            to.eq(Mux(held.run & bit, held.lower, of))
-            for to, of, bit in zip(self.o.registers, held.registers, bits, strict=True)
-        ]
-        return [
-            *registers,
-            *(to.eq(of) for to, of in zip(self.starts, held.starts, strict=True)),
-            self.o.valid.eq(held.valid),
-            self.o.work.eq(held.run),
-            self.o.empty.eq(held.empty),
-            self.o.induction.eq(held.lower),
-            self.o.limit.eq(held.limit),
-            *activation_flags(self.o.flags, flags, self._level, held, first, last),
-            self.o.flags.last.eq(flags.last & last),
-            self.o.flags.context.eq(flags.context),
-        ]

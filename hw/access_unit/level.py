@@ -2,33 +2,45 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.access_unit import alu, contexts, count
+from daedal.hw.access_unit import contexts, count, extract
 from daedal.hw.access_unit.activation import Activation
-from daedal.hw.access_unit.bundles import LoadReturns, WorkBus, assign, load_request_layout
+from daedal.hw.access_unit.activation_store import ActivationStore
+from daedal.hw.access_unit.bundles import LoadReturns, assign, load_request_layout
 from daedal.hw.access_unit.commit import Commit
 from daedal.hw.access_unit.contexts import Contexts
 from daedal.hw.access_unit.credits import Credits, depth_for
+from daedal.hw.access_unit.extract import Extract
 from daedal.hw.access_unit.iterator import Iterator
 from daedal.hw.access_unit.level_words import LevelWordStore, loads_of
+from daedal.hw.access_unit.operations import Operations
 from daedal.hw.access_unit.random_load import RandomLoad
 from daedal.hw.access_unit.sequential_loads import SequentialLoads
+from daedal.hw.access_unit.turns import LEAST_ENTRIES, TURN_FIELDS, TurnBus, bounds_layout
 from daedal.hw.config import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout, load_units, random_entries
 from daedal.hw.isa.launch import Cause
 from daedal.hw.queues.queue import Queue
 
 COMMIT_STAGES = 2
-LOOKUP_STAGES = 2
+LOOKUP_STAGES = 1
+
+WAITING = LEAST_ENTRIES // 2
+"""Activations that wait for the iterator; as many may be in the stages from there to where what is kept is used."""
+
+UNSEEN = 2
+"""Of these, those that ``room`` does not know of: this cycle's and that of the cycle before."""
 
 
 class Level(wiring.Component):
     """Turns each live bundle of its parent into an activation: a bundle per iteration.
 
-    One bundle per cycle, also across activations and with loads, as long as these find their lines in time.
+    One bundle per cycle, also across activations and with loads, as long as these find their lines in time. But an
+    activation takes a cycle for each of its operands that is a register (``Activation``), and with two ALU operations
+    or more an iteration takes as many cycles (``Operations``).
     Segments that run freely, each into a queue with credits: sequential loads up to each random load, and from
     the last load through check, ALU operations and count.
 
@@ -79,6 +91,8 @@ class Level(wiring.Component):
         connect(m, store.words, activation.words)
         connect(m, flipped(self.i), activation.i)
         self._busy = []
+        self._start, self._start_nearer = Signal(name="start"), Signal(name="start_nearer")
+        """Of the last segment: an iteration may start, in turn or after a random load; or the plain way."""
         bus, free, take = self._sequential(m, store.words, activation)
         for slot in range(self._config.sequential_loads[self._level], loads_of(self._config, self._level)):
             bus, free, take = self._random(m, slot, store.words, bus, free, take)
@@ -90,56 +104,107 @@ class Level(wiring.Component):
 
     def _lookup_stages(self) -> int:
         """Registers from the start of an iteration to the first commit."""
-        return contexts.STAGES + 1 if self._config.contexts[self._level] else LOOKUP_STAGES
+        lookup = contexts.STAGES + 1 if self._config.contexts[self._level] else LOOKUP_STAGES
+        return lookup + extract.STAGES
 
     def _sequential(self, m: Module, words: Any, activation: Activation) -> tuple[Any, Signal, Signal]:
         """Iterations, lookup and commit; returns the bus and the credits (``free``, ``take``) of its segment."""
         free, take = Signal(name="sequential_free"), Signal(name="sequential_take")
         m.submodules.iterator = iterator = Iterator(self._config, self._level)
         m.submodules.loads = loads = SequentialLoads(self._config, self._level, self._first_unit)
+        m.submodules.store = store = ActivationStore(self._config, self._level)
+        m.submodules.extract = elements = Extract(self._config, self._level)
         slots = range(self._config.sequential_loads[self._level])
-        connect(m, words, iterator.words)
-        connect(m, words, loads.words)
+        is_last = not self._config.random_loads[self._level]
+        start = self._start if is_last else Const(1)
+        plain_start = self._start_nearer if is_last and self._config.contexts[self._level] else start
+        for unit in (iterator, loads, elements):
+            connect(m, words, unit.words)
         connect(m, flipped(self.returns), loads.returns)
         for slot in slots:
             connect(m, loads.requests[slot], flipped(self.requests[slot]))
             m.d.comb += loads.addresses[slot].eq(iterator.addresses[slot])
-        m.d.comb += [
-            loads.i.valid.eq(iterator.o.valid),
-            *assign(loads.i, iterator.o),
-            loads.running.eq(self.running),
-            loads.free.eq(free),
-            iterator.ready.eq(loads.ready),
-        ]
         self._busy.append(loads.busy)
-        fields = activation.o.signature.members
-        if not self._config.contexts[self._level]:
-            m.d.comb += [
-                *assign(iterator.i, activation.o, fields),
-                activation.open.eq(iterator.open),
-                take.eq(loads.take),
-                self.order_value.eq(iterator.fault_value),
-            ]
-            return self._commit(m, words, loads.o, loads.values, slots), free, take
-        m.submodules.contexts = turns = self._contexts(m, words, free)
-        in_turn = words.control.interleave
-        for unit, wanted in ((iterator, ~in_turn), (turns, in_turn)):
-            m.d.comb += [
-                *assign(unit.i, activation.o, fields),
-                unit.i.valid.eq(activation.o.valid & wanted),
-            ]
         m.d.comb += [
-            activation.open.eq(Mux(in_turn, turns.ready, iterator.open)),
-            take.eq(loads.take | turns.take),
-            self.order_value.eq(Mux(in_turn, turns.fault_value, iterator.fault_value)),
+            *assign(loads.i, iterator.o, TURN_FIELDS),
+            loads.running.eq(self.running),
+            loads.free.eq(free & plain_start),
+            *assign(store.turn, elements.o, ("valid", *TURN_FIELDS)),
+            self.order_value.eq(store.order_value),
         ]
-        bus, values = self._either(m, in_turn, turns, loads)
-        return self._commit(m, words, bus, values, slots), free, take
+        in_turn, plain = Signal(), Signal()
+        turns = self._contexts(m, words, free & start) if self._config.contexts[self._level] else None
+        self._enter(m, words, activation, store, iterator, in_turn, plain & store.ordered, turns)
+        if turns is not None:
+            m.d.sync += [in_turn.eq(words.control.interleave), plain.eq(~words.control.interleave)]
+            m.d.comb += take.eq(loads.take | turns.take)
+            self._in_turn(m, in_turn, plain, iterator, loads, turns, elements)
+        else:
+            m.d.comb += [
+                plain.eq(1),
+                *assign(elements, loads, ("found", "offsets")),
+                *assign(elements.i, loads.o, ("valid", *TURN_FIELDS)),
+                loads.i.valid.eq(iterator.o.valid),
+                iterator.ready.eq(loads.ready),
+                take.eq(loads.take),
+            ]
+        return self._commit(m, words, store.o, elements.values, slots, induction=True), free, take
 
-    def _contexts(self, m: Module, words: Any, free: Signal) -> Contexts:
+    def _enter(self, m: Module, words: Any, activation: Activation, store: ActivationStore, iterator: Iterator,
+               in_turn: Signal, stop: Value, turns: Contexts | None) -> None:  # fmt: skip
+        """Activations are kept, and go by way of a queue to the iterator.
+
+        The queue has room for as many as come before ``room`` knows of them, so that what is known late of iterations
+        does not reach activations.
+        """
+        m.submodules.waiting = waiting = Queue(bounds_layout(self._config, self._level), depth=LEAST_ENTRIES)
+        new, bounds, room = activation.o, waiting.i.payload, Signal()
+        connect(m, waiting.o, iterator.i)
+        m.d.sync += room.eq(waiting.level <= WAITING - UNSEEN)
+        m.d.comb += [
+            *assign(store.i, new, new.signature.members),
+            activation.open.eq(room & ~stop & (~in_turn | turns.room if turns else 1)),
+            store.write.eq(new.valid & activation.open),
+            store.write_entry.eq(Mux(in_turn, turns.entry, store.next_entry) if turns else store.next_entry),
+            waiting.i.valid.eq(store.write),
+            bounds.entry.eq(store.write_entry),
+            bounds.work.eq(new.run),
+            bounds.single.eq(~new.run | ((new.left <= words.step) & ~in_turn)),
+            bounds.ends.eq(new.flags.last),
+            bounds.context.eq(new.flags.context),
+            *assign(bounds, new, ("lower", "left")),
+            *(bounds.starts[n].eq(start) for n, start in enumerate(new.starts)),
+        ]
+        if turns:
+            m.d.comb += [*assign(turns.i, new, new.signature.members), turns.enter.eq(store.write & in_turn)]
+
+    def _in_turn(self, m: Module, in_turn: Signal, plain: Signal, iterator: Iterator, loads: SequentialLoads,
+                 turns: Contexts, elements: Extract) -> None:  # fmt: skip
+        """Activations in turn, beside the plain way; the program says which of the two works."""
+        m.d.comb += [
+            iterator.in_turn.eq(in_turn),
+            *assign(turns.bounds, iterator.o, TURN_FIELDS),
+            *assign(turns, iterator, ("addresses",)),
+            turns.bounds.valid.eq(iterator.o.valid & in_turn),
+            loads.i.valid.eq(iterator.o.valid & plain),
+            iterator.ready.eq(loads.ready | in_turn),
+        ]
+        either = TurnBus(self._config, self._level).create(path=("either",))
+        m.d.sync += [
+            to.eq(Mux(plain, straight, turned))
+            for to, turned, straight in [
+                *((getattr(either, name), getattr(turns.o, name), getattr(loads.o, name))
+                  for name in ("valid", *TURN_FIELDS)),
+                *zip(elements.found, turns.found, loads.found, strict=True),
+                *zip(elements.offsets, turns.offsets, loads.offsets, strict=True),
+            ]
+        ]  # fmt: skip
+        m.d.comb += [assign(each, either, ("valid", *TURN_FIELDS)) for each in (elements.i, turns.leaves)]
+
+    def _contexts(self, m: Module, words: Any, free: Value) -> Contexts:
         """Activations in turn, beside the iterator and its loads."""
         first = loads_of(self._config, self._level)
-        turns = Contexts(self._config, self._level, self._first_unit + first)
+        m.submodules.contexts = turns = Contexts(self._config, self._level, self._first_unit + first)
         connect(m, words, turns.words)
         connect(m, flipped(self.returns), turns.returns)
         for slot, requests in enumerate(turns.requests):
@@ -148,21 +213,9 @@ class Level(wiring.Component):
         self._busy.append(turns.busy)
         return turns
 
-    def _either(self, m: Module, in_turn: Value, turns: Contexts, loads: SequentialLoads) -> tuple[Any, list[Any]]:
-        """The output of the one that works, registered."""
-        bus = WorkBus(self._config).create(path=("either",))
-        values = [Signal(64, name=f"either_value{n}") for n in range(len(loads.values))]
-        m.d.sync += bus.valid.eq(Mux(in_turn, turns.o.valid, loads.o.valid))
-        with m.If(in_turn & turns.o.valid):
-            m.d.sync += assign(bus, turns.o)
-        with m.Elif(loads.o.valid):
-            m.d.sync += assign(bus, loads.o)
-        for value, turned, plain in zip(values, turns.values, loads.values, strict=True):
-            m.d.sync += value.eq(Mux(in_turn, turned, plain))
-        return bus, values
-
-    def _commit(self, m: Module, words: Any, bus: Any, values: list[Any], slots: range) -> Any:
-        commit = Commit(self._config, self._level, slots)
+    def _commit(self, m: Module, words: Any, bus: Any, values: list[Any], slots: range, *,
+                induction: bool = False) -> Any:  # fmt: skip
+        commit = Commit(self._config, self._level, slots, induction=induction)
         m.submodules[f"commit{slots.start}" if slots else "commit_plain"] = commit
         connect(m, words, commit.words)
         m.d.comb += [commit.i.valid.eq(bus.valid), *assign(commit.i, bus)]
@@ -188,7 +241,7 @@ class Level(wiring.Component):
             free.eq(credits.free),
             credits.take.eq(take),
             credits.give.eq(load.left),
-            load.free.eq(next_free),
+            load.free.eq(next_free & (self._start if slot == loads_of(self._config, self._level) - 1 else 1)),
             next_take.eq(load.left),
         ]
         self._busy.append(load.busy)
@@ -196,17 +249,18 @@ class Level(wiring.Component):
 
     def _compute(self, m: Module, words: Any, bus: Any, stages: int) -> tuple[Any, int]:
         """ALU operations and count; returns the bus and the registers of the segment so far."""
-        for number in range(self._config.alus[self._level]):
-            unit = alu.Alu(self._config, shifter=bool(self._config.shifters[self._level]))
-            m.submodules[f"alu{number}"] = unit
+        if self._config.alus[self._level]:
+            m.submodules.operations = operations = Operations(self._config, self._level, stages)
+            connect(m, words, operations.words)
             m.d.comb += [
-                unit.control.eq(getattr(words, f"alu{number}")),
-                unit.constant_a.eq(getattr(words, f"alu{number}_a")),
-                unit.constant_b.eq(getattr(words, f"alu{number}_b")),
-                unit.i.valid.eq(bus.valid),
-                *assign(unit.i, bus),
+                self._start.eq(operations.start),
+                self._start_nearer.eq(operations.start_nearer),
+                operations.i.valid.eq(bus.valid),
+                *assign(operations.i, bus),
             ]
-            bus, stages = unit.o, stages + alu.STAGES
+            bus, stages = operations.o, stages + operations.stages
+        else:
+            m.d.comb += [self._start.eq(1), self._start_nearer.eq(1)]
         m.submodules.count = counter = count.Count(self._config, self._level)
         m.d.comb += [counter.control.eq(words.count), counter.i.valid.eq(bus.valid), *assign(counter.i, bus)]
         return counter.o, stages + count.STAGES

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from daedal.hw.access_unit.bundles import assign, names
+from daedal.hw.access_unit.bundles import RESULT_FIELDS, assign, names
 from daedal.hw.spread import spread
+
+ONE = Const(1)
 
 
 def operand(m: Module, name: str, source: Any, constant: Value, registers: Sequence[Value]) -> Value:
@@ -33,6 +35,27 @@ def chosen(m: Module, name: str, source: Any, choices: Sequence[Value], *, first
     return result
 
 
+def ladder(m: Module, name: str, choices: Sequence[Value], marks: Sequence[Value], move: Value = ONE) -> Value:
+    """The one of ``choices`` that the one of ``marks`` says which is 1; 0 if none is.
+
+    The marks are of the cycle before, which had ``move``. Decoded there into one bit for each pair of choices, and one
+    more, they need one LUT of four inputs for a bit of each pair: the first pair's tells the second's what to choose
+    when it has nothing to give itself, and so on.
+    """
+    none, odd = Signal(name=f"{name}_none"), Signal(name=f"{name}_odd")
+    pairs = [Signal(name=f"{name}_pair{number}") for number in range(1, (len(choices) + 1) // 2)]
+    with m.If(move):
+        m.d.sync += [none.eq(~Cat(marks[:2]).any()), odd.eq(Cat(marks[1::2]).any())]
+        m.d.sync += [pair.eq(Cat(marks[2 * n : 2 * n + 2]).any()) for n, pair in enumerate(pairs, 1)]
+    width = max(len(choice) for choice in choices)
+    result = Mux(none, spread(odd, width), Mux(odd, choices[1] if len(choices) > 1 else 0, choices[0]))
+    for number, pair in enumerate(pairs, 1):
+        even_choice, *odd_choice = choices[2 * number : 2 * number + 2]
+        chosen = (odd_choice[0] & result) | (even_choice & ~result) if odd_choice else even_choice
+        result = Mux(pair, chosen, result)
+    return result
+
+
 def targets(m: Module, name: str, destination: Any, registers: int) -> Signal:
     """A bit for each stream register: whether ``destination``, a held program word, names it; a cycle late."""
     bits = Signal(registers, name=f"{name}_targets")
@@ -41,10 +64,13 @@ def targets(m: Module, name: str, destination: Any, registers: int) -> Signal:
 
 
 def write(m: Module, later: Any, bus: Any, bits: Value, value: Value) -> None:
-    """``later`` (both a ``WorkBus``) is ``bus`` a cycle later, with ``value`` in the registers that ``bits`` marks."""
+    """``later`` (both a ``WorkBus``) is ``bus`` a cycle later, with ``value`` in the registers that ``bits`` marks.
+
+    Without what only loads need.
+    """
     m.d.sync += later.valid.eq(bus.valid)
     with m.If(bus.valid):
-        m.d.sync += assign(later, bus)
+        m.d.sync += assign(later, bus, RESULT_FIELDS)
         m.d.sync += [
             to.eq(Mux(bit, value, of)) for to, of, bit in zip(later.registers, bus.registers, bits, strict=True)
         ]

@@ -7,26 +7,21 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.access_unit.bundles import (
-    LoadReturns,
-    WorkBus,
-    assign,
-    load_request_layout,
-    register,
-)
-from daedal.hw.access_unit.element import Element, word_of
+from daedal.hw.access_unit.bundles import LoadReturns, assign, load_request_layout
+from daedal.hw.access_unit.element import WORD_BYTES, word_of
 from daedal.hw.access_unit.level_words import LevelWords
 from daedal.hw.access_unit.line_fetcher import LineFetcher
 from daedal.hw.access_unit.line_reader import LineReader
 from daedal.hw.access_unit.spare import Spare
+from daedal.hw.access_unit.turns import TURN_FIELDS, TurnBus
 from daedal.hw.config import Config
 from daedal.hw.isa.program_words import Source
 
 
 class SequentialLoads(wiring.Component):
-    """Looks the elements of one iteration up in the buffers of all slots; waits until all are there.
+    """Looks the words with an iteration's elements up in the buffers of all slots; waits until all are there.
 
-    One iteration per cycle while the lines are there; latency 3 cycles. Slots 2k and 2k+1 share the lines
+    One iteration per cycle while the lines are there; latency 2 cycles. Slots 2k and 2k+1 share the lines
     they read if they read the same array (constant bases less than a line apart, the lower one first; equal limit
     and size): then each line is read from memory once.
 
@@ -35,7 +30,7 @@ class SequentialLoads(wiring.Component):
     words : ``In(LevelWords(config, level))``
     running : ``In(1)``
         A nest runs.
-    i, addresses : ``In(WorkBus(config))``, ``In(address_bits).array(slots)``
+    i, addresses : ``In(TurnBus(config, level))``, ``In(address_bits).array(slots)``
         Iterations and the addresses of their elements.
     ready : ``Out(1)``
         ``i`` is taken; depends on registers only.
@@ -43,8 +38,10 @@ class SequentialLoads(wiring.Component):
         The stages that follow can take an iteration.
     take : ``Out(1)``
         An iteration enters these stages: its elements are there.
-    o, values : ``Out(WorkBus(config))``, ``Out(64).array(slots)``
-        Iterations and their elements, extended to 64 bits.
+    o : ``Out(TurnBus(config, level))``
+        Iterations.
+    found, offsets : ``Out(64).array(slots)``, ``Out(3).array(slots)``
+        The word that each element is in, and its byte there.
     requests : ``Out(stream of load_request_layout).array(slots)``
     returns : ``In(LoadReturns(config))``
     busy : ``Out(1)``
@@ -57,26 +54,27 @@ class SequentialLoads(wiring.Component):
             {
                 "words": In(LevelWords(config, level)),
                 "running": In(1),
-                "i": In(WorkBus(config)),
+                "i": In(TurnBus(config, level)),
                 "addresses": In(config.address_bits).array(slots),
                 "ready": Out(1),
                 "free": In(1),
                 "take": Out(1),
-                "o": Out(WorkBus(config)),
-                "values": Out(64).array(slots),
+                "o": Out(TurnBus(config, level)),
+                "found": Out(8 * WORD_BYTES).array(slots),
+                "offsets": Out(exact_log2(WORD_BYTES)).array(slots),
                 "requests": Out(stream.Signature(load_request_layout(config))).array(slots),
                 "returns": In(LoadReturns(config)),
                 "busy": Out(1),
             }
         )
-        self._config, self._slots, self._first_unit = config, slots, first_unit
+        self._config, self._level, self._slots, self._first_unit = config, level, slots, first_unit
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         readers = [LineReader(self._config) for _ in range(self._slots)]
         fetchers = [LineFetcher(self._config, self._first_unit + k) for k in range(self._slots)]
         ready = Signal()
-        waiting, found = (WorkBus(self._config).create(path=(name,)) for name in ("waiting", "found"))
+        waiting = TurnBus(self._config, self._level).create(path=("waiting",))
         m.d.comb += [
             self.take.eq(waiting.valid & self.free & Cat(*(reader.hit for reader in readers)).all()),
             ready.eq(~waiting.valid | self.take),
@@ -85,11 +83,10 @@ class SequentialLoads(wiring.Component):
         with m.If(ready):
             m.d.sync += waiting.valid.eq(bus.valid)
             with m.If(bus.valid):
-                m.d.sync += assign(waiting, bus)
-        m.d.sync += found.valid.eq(self.take)
+                m.d.sync += assign(waiting, bus, TURN_FIELDS)
+        m.d.sync += self.o.valid.eq(self.take)
         with m.If(self.take):
-            m.d.sync += assign(found, waiting)
-        register(m, self.o, found)
+            m.d.sync += assign(self.o, waiting, TURN_FIELDS)
         for slot, (reader, fetcher) in enumerate(zip(readers, fetchers, strict=True)):
             m.submodules[f"reader{slot}"], m.submodules[f"fetcher{slot}"] = reader, fetcher
             m.d.comb += reader.ready.eq(ready)
@@ -102,9 +99,14 @@ class SequentialLoads(wiring.Component):
 
     def _spare(self, m: Module, ready: Signal) -> Any:
         """Iterations and their addresses, taken by ``ready``, which comes late."""
-        m.submodules.spare = spare = Spare(self._config, self._slots)
-        m.d.comb += [spare.i.valid.eq(self.i.valid), *assign(spare.i, self.i), *assign(spare.i, self, ("addresses",))]
-        m.d.comb += [self.ready.eq(spare.ready), spare.take.eq(ready)]
+        m.submodules.spare = spare = Spare(self._config, self._level)
+        m.d.comb += [
+            spare.i.valid.eq(self.i.valid),
+            *assign(spare.i, self.i, TURN_FIELDS),
+            *assign(spare.i, self, ("addresses",)),
+            self.ready.eq(spare.ready),
+            spare.take.eq(ready),
+        ]
         return spare.o
 
     def _straight(self, m: Module, ready: Signal) -> Any:
@@ -170,17 +172,10 @@ class SequentialLoads(wiring.Component):
         )
 
     def _extract(self, m: Module, slot: int, reader: LineReader, address: Value) -> None:
-        """The element, a cycle after the iteration was taken: then its line is the reader's present one."""
-        control = getattr(self.words, f"load{slot}")
-        m.submodules[f"element{slot}"] = element = Element()
+        """The word, a cycle after the iteration was taken: then its line is the reader's present one."""
         bits = exact_log2(self._config.bus_bytes)
         offset, taken = Signal(bits, name=f"offset{slot}"), Signal(bits, name=f"taken_offset{slot}")
         with m.If(reader.ready & reader.entering):
             m.d.sync += offset.eq(address)
-        m.d.sync += [taken.eq(offset), self.values[slot].eq(element.value)]
-        m.d.comb += [
-            element.word.eq(word_of(reader.present, taken)),
-            element.offset.eq(taken),
-            element.size.eq(control.size),
-            element.is_signed.eq(control.is_signed),
-        ]
+        m.d.sync += taken.eq(offset)
+        m.d.comb += [self.found[slot].eq(word_of(reader.present, taken)), self.offsets[slot].eq(taken)]

@@ -4,17 +4,17 @@ from amaranth.hdl import Elaboratable, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import WORK_FIELDS, WorkBus, assign
+from daedal.hw.access_unit.bundles import assign
+from daedal.hw.access_unit.turns import TURN_FIELDS, TurnBus
 from daedal.hw.config import Config
 
 
 class AddressedBus(wiring.Signature):
-    """A ``WorkBus`` with ``addresses``, those of an iteration's elements, one for each sequential load."""
+    """A ``TurnBus`` with ``addresses``, those of an iteration's elements, one for each sequential load."""
 
-    def __init__(self, config: Config, slots: int) -> None:
-        super().__init__(
-            {**dict(WorkBus(config).members), "addresses": Out(config.address_bits).array(slots)},
-        )
+    def __init__(self, config: Config, level: int) -> None:
+        addresses = Out(config.address_bits).array(config.sequential_loads[level])
+        super().__init__({**dict(TurnBus(config, level).members), "addresses": addresses})
 
 
 class Spare(wiring.Component):
@@ -24,7 +24,7 @@ class Spare(wiring.Component):
 
     Members
     -------
-    i, o : ``In(AddressedBus(config, slots))``, ``Out`` of the same
+    i, o : ``In(AddressedBus(config, level))``, ``Out`` of the same
         Iterations.
     ready : ``Out(1)``
         ``i`` is taken; a register's value.
@@ -32,12 +32,12 @@ class Spare(wiring.Component):
         ``o`` is taken.
     """
 
-    def __init__(self, config: Config, slots: int) -> None:
+    def __init__(self, config: Config, level: int) -> None:
         super().__init__(
             {
-                "i": In(AddressedBus(config, slots)),
+                "i": In(AddressedBus(config, level)),
                 "ready": Out(1),
-                "o": Out(AddressedBus(config, slots)),
+                "o": Out(AddressedBus(config, level)),
                 "take": In(1),
             }
         )
@@ -45,7 +45,7 @@ class Spare(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         kept = self.i.signature.create(path=("kept",))
-        fields = (*WORK_FIELDS, "addresses")
+        fields = (*TURN_FIELDS, "addresses")
         m.d.comb += [self.ready.eq(~kept.valid), self.o.valid.eq(kept.valid | self.i.valid)]
         m.d.sync += kept.valid.eq(self.o.valid & ~self.take)
         with m.If(kept.valid):

@@ -212,7 +212,7 @@ def prove(monkeypatch: pytest.MonkeyPatch, config: Config, depth: int, fault: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("config", "depth"), [(PLAIN, 21), (IN_TURN, 25), (SERIAL, 21)], ids=["plain", "in turn", "serial"]
+    ("config", "depth"), [(PLAIN, 24), (IN_TURN, 27), (SERIAL, 21)], ids=["plain", "in turn", "serial"]
 )
 def test_events_leave_in_the_contracts_order(monkeypatch, config, depth):
     assert prove(monkeypatch, config, depth)
@@ -220,4 +220,4 @@ def test_events_leave_in_the_contracts_order(monkeypatch, config, depth):
 
 @pytest.mark.parametrize(("config", "fault"), [(PLAIN, "order"), (PLAIN, "flag"), (SERIAL, "flag")])
 def test_the_proof_can_fail(monkeypatch, config, fault):
-    assert not prove(monkeypatch, config, 18, fault).holds
+    assert not prove(monkeypatch, config, 22, fault).holds

@@ -81,7 +81,8 @@ def run(config: Config, bag: int, bags: int, latency: int = 20, *, at_end: bool 
 @pytest.mark.parametrize("config", CONFIGS[:2], ids=lambda config: config.name)
 @pytest.mark.parametrize(("bag", "bags"), [(1, 500), (2, 250), (32, 16)])
 def test_a_bundle_per_cycle_whatever_the_length_of_bags(config: Config, bag: int, bags: int) -> None:
-    assert run(config, bag, bags).cycles <= 1.01 * bag * bags + START_UP
+    # Both of a bag's bounds are registers, which a level reads one per cycle.
+    assert run(config, bag, bags).cycles <= 1.01 * max(bag, 2) * bags + START_UP
 
 
 def test_a_row_per_cycle_beside_the_loads() -> None:
