@@ -22,9 +22,10 @@ from daedal.hw.isa.program_words import AluControl, AluOp, CheckKind, CheckMode,
 class SerialLevel(wiring.Component):
     """What ``Level`` does, with one adder and one way to its registers: an iteration takes cycles, and few LUTs.
 
-    Two cycles for an activation and one more at its end, three for an iteration, eight for each load whose line is at
-    hand, four for each ALU operation (five for a product, as many more as places for a shift), three for the count. A
-    bundle that only passes takes one cycle, and passes through combinationally.
+    Four cycles for an activation; three for an iteration, one more and eight for each load if it has loads whose lines
+    are at hand, one more and five for each ALU operation (and as many as places for a shift), three for the count. The
+    parent's bundle is used until the activation ends, so a serial level around this one waits. A bundle that only
+    passes takes one cycle, and passes through combinationally.
 
     Members: as in ``Level``; all loads, of both kinds, share one entry of ``requests``.
     """

@@ -9,13 +9,15 @@ from daedal.hw.isa.program_words import (
     CheckKind,
     ControlField,
     EventField,
+    EventKind,
     LevelField,
     Source,
     StepField,
+    event_index,
 )
 from tests.unit.access_unit.machine import Behaviour, Machine, Sent
 from tests.unit.access_unit.test_access_unit import compare, model_of
-from tests.unit.harness import CONFIGS
+from tests.unit.harness import CONFIGS, SERIAL
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
@@ -34,28 +36,34 @@ def image_of(bag: int, bags: int) -> bytearray:
 
 
 def bags_program(config: Config, bag: int, bags: int, *, at_end: bool, fetch: bool) -> Program:
-    """Bags of rows: a token and a row fetch for each index, and a store at the end of each bag if ``at_end``."""
+    """Bags of rows: a token and a row fetch for each index, and a store at the end of each bag if ``at_end``.
+
+    On the first levels that are pipelined, if there are any.
+    """
+    outer = config.serial.index(False) if not all(config.serial) else 0
+    inner = outer + 1
     offsets = [
         word
         for slot in (0, 1)
         for word in (
-            Word.packed(LevelField[f"LOAD{slot}"], 0, enable=1, size=2, destination=Source(slot + 1)),
-            Word(LevelField[f"LOAD{slot}_BASE"], 0, OFFSETS + slot * ELEMENT),
-            Word(LevelField[f"LOAD{slot}_LIMIT"], 0, OFFSETS + (bags + 1) * ELEMENT),
+            Word.packed(LevelField[f"LOAD{slot}"], outer, enable=1, size=2, destination=Source(slot + 1)),
+            Word(LevelField[f"LOAD{slot}_BASE"], outer, OFFSETS + slot * ELEMENT),
+            Word(LevelField[f"LOAD{slot}_LIMIT"], outer, OFFSETS + (bags + 1) * ELEMENT),
         )
     ]
     return Program(config.hash, [
-        Word.packed(LevelField.CONTROL, 0, enable=1),
-        Word(LevelField.LOWER, 0, 0), Word(LevelField.UPPER, 0, bags), Word(LevelField.STEP, 0, 1),
+        Word.packed(LevelField.CONTROL, outer, enable=1),
+        Word(LevelField.LOWER, outer, 0), Word(LevelField.UPPER, outer, bags), Word(LevelField.STEP, outer, 1),
         *offsets,
-        Word.packed(LevelField.CONTROL, 1, enable=1, lower=Source.R0, upper=Source.R1),
-        Word(LevelField.STEP, 1, 1),
-        Word.packed(LevelField.LOAD0, 1, enable=1, size=2, is_signed=1, destination=Source.R2),
-        Word(LevelField.LOAD0_BASE, 1, INDICES), Word(LevelField.LOAD0_LIMIT, 1, INDICES + bag * bags * ELEMENT),
-        Word.packed(LevelField.CHECK, 1, enable=1, load=0, kind=CheckKind.INDEX),
-        Word(LevelField.CHECK_LIMIT, 1, bag * bags),
-        Word.packed(EventField.CONTROL, 5, first=0, count=1),
-        *([Word.packed(EventField.CONTROL, 6, first=1, count=1)] if at_end else []),
+        Word.packed(LevelField.CONTROL, inner, enable=1, lower=Source.R0, upper=Source.R1),
+        Word(LevelField.STEP, inner, 1),
+        Word.packed(LevelField.LOAD0, inner, enable=1, size=2, is_signed=1, destination=Source.R2),
+        Word(LevelField.LOAD0_BASE, inner, INDICES),
+        Word(LevelField.LOAD0_LIMIT, inner, INDICES + bag * bags * ELEMENT),
+        Word.packed(LevelField.CHECK, inner, enable=1, load=0, kind=CheckKind.INDEX),
+        Word(LevelField.CHECK_LIMIT, inner, bag * bags),
+        Word.packed(EventField.CONTROL, event_index(inner, EventKind.ITER), first=0, count=1),
+        *([Word.packed(EventField.CONTROL, event_index(inner, EventKind.END), first=1, count=1)] if at_end else []),
         Word.packed(StepField.CONTROL, 0, fetch_enable=fetch, token_enable=1, fetch_index=Source.R2),
         Word(StepField.FETCH_BASE, 0, TABLE), Word(StepField.FETCH_PITCH, 0, 64), Word(StepField.FETCH_SIZE, 0, 64),
         Word(StepField.TOKEN, 0, 1), Word(StepField.TOKEN, 1, 2),
@@ -97,7 +105,14 @@ def test_prefetch_hides_a_slow_memory() -> None:
     assert run(CONFIGS[0], 4, 250, latency=150).cycles <= 1.01 * 1000 + 3 * START_UP
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+def test_serial_levels_take_as_many_cycles_as_they_say() -> None:
+    """Four for an activation, and for an iteration four and eight for each load; one level works at a time."""
+    bag, bags = 4, 60
+    outer, inner = 4 + 2 * 8, 4 + (4 + 8) * bag
+    assert run(SERIAL, bag, bags, latency=2).cycles <= 1.01 * (outer + inner) * bags + START_UP
+
+
+@pytest.mark.parametrize("config", [*CONFIGS, SERIAL], ids=lambda config: config.name)
 def test_every_line_of_the_arrays_is_read_once_and_none_after_them(config: Config) -> None:
     bag, bags = 3, 60
     lines = run(config, bag, bags).load_lines
