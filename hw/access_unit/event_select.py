@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config import Config
-from daedal.hw.interfaces import ConfigBus, bundle_layout
+from daedal.hw.interfaces import ConfigBus, bundle_layout, context_bits, flags_layout
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program_words import EventControl, EventField, EventKind, Predicate, Sense, Unit, event_index
 
@@ -45,8 +45,11 @@ def run_layout(config: Config) -> data.StructLayout:
 
 
 def judged_layout(config: Config) -> data.StructLayout:
-    """A bundle, the ``run`` of its first event with steps, and whether it has ``some`` or is ``poisoned``."""
-    return data.StructLayout({"bundle": bundle_layout(config), "run": run_layout(config), "some": 1, "poisoned": 1})
+    """Of a bundle without its registers: the ``run`` of its first event with steps, and whether it has ``some`` or is
+    ``poisoned``.
+    """
+    flags = {"cause": Cause, "fault_level": 3, "context": context_bits(config)}
+    return data.StructLayout(flags | {"run": run_layout(config), "some": 1, "poisoned": 1})
 
 
 class EventWords(wiring.Component):
@@ -107,13 +110,13 @@ class RunSelect(wiring.Component):
 class EventSelect(wiring.Component):
     """Judges each bundle: which of its events have steps and hold, and the steps of the first of these.
 
-    One bundle per cycle, latency 3 cycles.
+    One bundle per cycle, 3 cycles latency; nothing in it waits.
 
     Members
     -------
     words : ``In(EventControl).array(3 * levels)``
-    i : ``In(stream.Signature(bundle_layout(config)))``
-    o : ``Out(stream.Signature(judged_layout(config)))``
+    valid, i : ``In(1)``, ``In(bundle_layout(config))``
+    o_valid, o : ``Out(1)``, ``Out(judged_layout(config))``
     empty : ``Out(1)``
         No bundle inside.
     """
@@ -122,8 +125,10 @@ class EventSelect(wiring.Component):
         super().__init__(
             {
                 "words": In(EventControl).array(3 * config.levels),
-                "i": In(stream.Signature(bundle_layout(config))),
-                "o": Out(stream.Signature(judged_layout(config))),
+                "valid": In(1),
+                "i": In(bundle_layout(config)),
+                "o_valid": Out(1),
+                "o": Out(judged_layout(config)),
                 "empty": Out(1),
             }
         )
@@ -133,30 +138,25 @@ class EventSelect(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         valid = Signal(2)
-        seen, marked_bundle = (Signal(bundle_layout(self._config), name=n) for n in ("seen", "marked_bundle"))
+        seen, judged = (Signal(flags_layout(self._config), name=name) for name in ("seen", "judged"))
         nonzero, marked = Signal(self._config.registers), Signal(len(self._events))
         m.submodules.select = select = RunSelect(self._config)
-        move = Signal()
-        bundle = self.i.payload
         m.d.comb += [
-            move.eq(~self.o.valid | self.o.ready),
-            self.i.ready.eq(move),
-            self.empty.eq(~valid.any() & ~self.o.valid),
+            self.empty.eq(~valid.any() & ~self.o_valid),
             select.marked.eq(marked),
             *(to.eq(of) for to, of in zip(select.words, self.words, strict=True)),
         ]
-        with m.If(move):
-            m.d.sync += [
-                Cat(valid, self.o.valid).eq(Cat(self.i.valid, valid)),
-                seen.eq(bundle),
-                nonzero.eq(Cat(bundle.registers[n].any() for n in range(self._config.registers))),
-                marked_bundle.eq(seen),
-                marked.eq(self._marks(seen, nonzero)),
-                self.o.payload.bundle.eq(marked_bundle),
-                self.o.payload.run.eq(select.run),
-                self.o.payload.some.eq(marked.any()),
-                self.o.payload.poisoned.eq(marked_bundle.flags.cause != Cause.NONE),
-            ]
+        m.d.sync += [
+            Cat(valid, self.o_valid).eq(Cat(self.valid, valid)),
+            seen.eq(self.i.flags),
+            nonzero.eq(Cat(self.i.registers[n].any() for n in range(self._config.registers))),
+            judged.eq(seen),
+            marked.eq(self._marks(seen, nonzero)),
+            *(self.o[name].eq(judged[name]) for name in ("cause", "fault_level", "context")),
+            self.o.run.eq(select.run),
+            self.o.some.eq(marked.any()),
+            self.o.poisoned.eq(judged.cause != Cause.NONE),
+        ]
         return m
 
     def _marks(self, seen: data.View, nonzero: Signal) -> Value:
@@ -164,6 +164,6 @@ class EventSelect(wiring.Component):
         for event, word in zip(self._events, self.words, strict=True):
             named = Array([nonzero[0], *nonzero])[Value.cast(word.predicate)]
             holds = (word.predicate == Predicate.ALWAYS) | (named ^ (word.sense == Sense.ZERO))
-            clean = seen.flags.cause == Cause.NONE
-            marks.append(event.flag(seen.flags) & (word.count != 0) & holds & clean)
+            clean = seen.cause == Cause.NONE
+            marks.append(event.flag(seen) & (word.count != 0) & holds & clean)
         return Cat(marks)

@@ -1,9 +1,10 @@
 """The event unit: from bundles to tokens, scalars, store addresses and row fetches."""
 
-from amaranth.hdl import Elaboratable, Module, Value
+from amaranth.hdl import Elaboratable, Module, Mux, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from daedal.hw.access_unit.bundle_store import BundleStore
 from daedal.hw.access_unit.issue import Issue
 from daedal.hw.access_unit.replacements import Replacements
 from daedal.hw.access_unit.row_fetch import RowFetch
@@ -82,10 +83,17 @@ class EventUnit(wiring.Component):
         for unit in (sequencer, pipeline):
             connect(m, flipped(self.config_bus), unit.config_bus)
         connect(m, flipped(self.i), sequencer.i)
+        m.submodules.bundles = bundles = BundleStore(self._config)
         m.d.comb += [
+            bundles.write.eq(self.i.valid & self.i.ready),
+            bundles.registers.eq(self.i.payload.registers),
+            bundles.entry.eq(Mux(issue.stopped, issue.entry, sequencer.o.payload.entry)),
+            pipeline.registers.eq(bundles.kept),
+            issue.registers.eq(bundles.kept),
             pipeline.valid.eq(sequencer.o.valid & issue.room),
             pipeline.i.eq(sequencer.o.payload),
-            sequencer.o.ready.eq(issue.room & ~self.halt),
+            sequencer.o.ready.eq(issue.room),
+            sequencer.stop.eq(issue.stopped),
             issue.valid.eq(pipeline.o_valid),
             issue.i.eq(pipeline.o),
         ]

@@ -3,9 +3,10 @@
 from typing import Any
 
 from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from daedal.hw.access_unit.bundle_store import entry_bits
 from daedal.hw.access_unit.row_fetch import row_layout
 from daedal.hw.access_unit.step_pipeline import STAGES, resolved_layout
 from daedal.hw.config import Config
@@ -44,6 +45,10 @@ class Issue(wiring.Component):
         ``fault.fault.level``, a cycle later.
     halt : ``In(1)``
         Do no further step.
+    stopped, entry : ``Out(1)``, ``Out(entry_bits(config))``
+        A step was faulty, and its entry.
+    registers : ``In(ArrayLayout(address_bits, registers))``
+        Those of ``entry``, a cycle later.
     fault : ``Out(FaultPort(config))``
     empty : ``Out(1)``
         All that was enqueued has been taken, and there was no fault.
@@ -68,6 +73,9 @@ class Issue(wiring.Component):
                 "order_values": In(64).array(config.levels),
                 "check_value": In(64),
                 "halt": In(1),
+                "stopped": Out(1),
+                "entry": Out(entry_bits(config)),
+                "registers": In(data.ArrayLayout(config.address_bits, config.registers)),
                 "fault": Out(FaultPort(config)),
                 "empty": Out(1),
                 **{name: Out(1) for name in strobes},
@@ -77,7 +85,7 @@ class Issue(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        step, faulty, stopped, go, idle = self.i, Signal(), Signal(), Signal(), Signal()
+        step, stopped, faulty, go, idle = self.i, self.stopped, Signal(), Signal(), Signal()
         queues = self._queues(m, idle)
         wanted = self._wanted(m, step, faulty)
         m.d.comb += [
@@ -95,6 +103,7 @@ class Issue(wiring.Component):
         settled = Signal()  # the check's value is that of the fault's level
         m.d.sync += settled.eq(stopped)
         fault = self.fault.fault
+        m.d.comb += fault.registers.eq(self.registers)
         with m.If(settled & idle & self.rows_empty & ~self.fault.valid):
             m.d.sync += self.fault.valid.eq(1)
             with m.If(poisoned & (fault.cause == Cause.BOUNDS_ORDER)):
@@ -115,12 +124,12 @@ class Issue(wiring.Component):
         m.d.comb += idle.eq(Cat(queue.level != 0 for queue in queues.values()).any() == 0)
         return queues
 
-    def _rooms(self, m: Module, queues: dict[str, Any], stopped: Signal) -> None:
+    def _rooms(self, m: Module, queues: dict[str, Any], stopped: Any) -> None:
         """``room`` in a register: a queue that has it now has a place for each step that comes without knowing."""
         full = [Signal(name=f"{name}_is_full") for name in OUTPUTS]
         for flag, name in zip(full, OUTPUTS, strict=True):
             m.d.comb += flag.eq(queues[name].level > LANDING - 1 - IN_FLIGHT)
-        m.d.sync += self.room.eq(~Cat(full).any() & ~stopped)
+        m.d.sync += self.room.eq(~Cat(full).any() & ~stopped & ~self.halt)
         for number, name in enumerate(OUTPUTS[:-1]):
             m.d.sync += getattr(self, f"{name}_full").eq(full[number] & ~Cat(full[:number]).any())
 
@@ -168,5 +177,5 @@ class Issue(wiring.Component):
             fault.queue.eq(Mux(clean, Mux(store_bad, QueueName.STORE_ADDRESS, queue), QueueName.NONE)),
             fault.value.eq(Mux(store_bad, step.store.size, step.fetch.size)),
             fault.address.eq(Mux(clean, Mux(store_bad, step.store.address, step.fetch.address), 0)),
-            fault.registers.eq(step.registers),
+            self.entry.eq(step.entry),
         ]

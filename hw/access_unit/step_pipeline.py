@@ -8,6 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
+from daedal.hw.access_unit.bundle_store import entry_bits
 from daedal.hw.access_unit.bundles import names
 from daedal.hw.access_unit.multiplier import Multiplier
 from daedal.hw.access_unit.sequencer import step_layout
@@ -28,7 +29,7 @@ OPERANDS = [field for field in StepField if field is not StepField.CONTROL]
 def resolved_layout(config: Config) -> data.StructLayout:
     """A step with its operands: what it enqueues, and where its rows are.
 
-    ``store_bad``, ``fetch_bad``: the row is misaligned. ``cause``, ``level``, ``context``, ``registers``: as in
+    ``store_bad``, ``fetch_bad``: the row is misaligned. ``cause``, ``level``, ``context``, ``entry``: as in
     ``step_layout``.
     """
     row = {"address": config.address_bits, "size": SIZE_BITS, "enable": 1, "bad": 1}
@@ -45,7 +46,7 @@ def resolved_layout(config: Config) -> data.StructLayout:
             "fetch": data.StructLayout(row),
             "level": 3,
             "cause": Cause,
-            "registers": data.ArrayLayout(config.address_bits, config.registers),
+            "entry": entry_bits(config),
         }
     )
 
@@ -69,6 +70,8 @@ class StepPipeline(wiring.Component):
     config_bus : ``In(ConfigBus())``
     valid, i : ``In(1)``, ``In(step_layout(config))``
         A step.
+    registers : ``In(ArrayLayout(address_bits, registers))``
+        Those of the step's entry, a cycle after it came.
     o_valid, o : ``Out(1)``, ``Out(resolved_layout(config))``
     empty : ``Out(1)``
         No step inside.
@@ -80,6 +83,7 @@ class StepPipeline(wiring.Component):
                 "config_bus": In(ConfigBus()),
                 "valid": In(1),
                 "i": In(step_layout(config)),
+                "registers": In(data.ArrayLayout(config.address_bits, config.registers)),
                 "o_valid": Out(1),
                 "o": Out(resolved_layout(config)),
                 "empty": Out(1),
@@ -102,11 +106,11 @@ class StepPipeline(wiring.Component):
             with m.If(Cat(self.valid, valid)[number]):
                 m.d.sync += later.eq(sooner)
         move = valid[0]
-        control = Signal(StepControl)
+        control, registers = Signal(StepControl), Signal.like(self.registers)
         with m.If(move):
-            m.d.sync += control.eq(steps.words.control)
+            m.d.sync += [control.eq(steps.words.control), registers.eq(self.registers)]
         operands: dict[StepField, Value] = {
-            field: self._operand(m, field, move, steps.words, taken) for field in OPERANDS
+            field: self._operand(m, field, move, steps.words, registers) for field in OPERANDS
         }
         carried = self._carry(m, valid, taken, control, operands)
         addresses = {row: self._address(m, row, operands) for row in ROWS}
@@ -114,7 +118,7 @@ class StepPipeline(wiring.Component):
             m.d.sync += self._judge(carried, addresses)
         return m
 
-    def _operand(self, m: Module, field: StepField, move: Value, words: Any, taken: Any) -> Value:
+    def _operand(self, m: Module, field: StepField, move: Value, words: Any, registers: Any) -> Value:
         """The constant, or the register that the step's CONTROL names: decoded in one cycle, ANDs and ORs in the next.
 
         A constant is 0 where a register is chosen, by the flip-flops' own reset.
@@ -128,7 +132,7 @@ class StepPipeline(wiring.Component):
             m.d.sync += constant.eq(0)
         result: Any = constant
         for number, bit in enumerate(bits):
-            result = result | (taken.registers[number][: len(word)] & spread(bit, len(word)))
+            result = result | (registers[number][: len(word)] & spread(bit, len(word)))
         return result
 
     def _carry(self, m: Module, valid: Signal, taken: Any, control: Any, operands: dict[StepField, Value]) -> Any:
@@ -137,7 +141,7 @@ class StepPipeline(wiring.Component):
         with m.If(valid[1]):
             for name in ("scalar", "token", "store_size", "fetch_size"):
                 m.d.sync += first[name].eq(operands[StepField[name.upper()]])
-            for name in ("level", "registers", "cause", "context"):
+            for name in ("level", "entry", "cause", "context"):
                 m.d.sync += first[name].eq(taken[name])
             for name in ("scalar_enable", "store_enable", "token_enable", "fetch_enable", "stream", "queue"):
                 m.d.sync += first[name].eq(control[name])
@@ -165,7 +169,7 @@ class StepPipeline(wiring.Component):
         """The last stage: the addresses' final sums and what is wrong with their low bits."""
         out = self.o
         carries = ("scalar_enable", "scalar", "token_enable", "token", "stream", "queue", "level", "cause", "context",
-                 "registers")  # fmt: skip
+                 "entry")  # fmt: skip
         statements = [out[name].eq(carried[name]) for name in carries]
         for row, address in addresses.items():
             size = carried[f"{row}_size"]

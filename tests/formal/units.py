@@ -11,7 +11,6 @@ from amaranth.lib import data, wiring
 
 from daedal.hw.access_unit.activation import Activation
 from daedal.hw.access_unit.contexts import Contexts
-from daedal.hw.access_unit.event_select import EventSelect
 from daedal.hw.access_unit.issue import Issue
 from daedal.hw.access_unit.line_cache import LineCache
 from daedal.hw.access_unit.line_fetcher import LineFetcher
@@ -176,7 +175,6 @@ CASES = (
     Case("packer", lambda: Packer(TINY), 8, 3),
     Case("row-split", lambda: RowSplit(TINY), 10, 3),
     Case("row-fetch", lambda: RowFetch(TINY), 12, 0, {"excused": {"reserve": _halts}}),
-    Case("event-select", lambda: EventSelect(TINY), 10, 3),
     Case("sequencer", lambda: Sequencer(TINY), 12, 3),
     Case("issue", lambda: Issue(TINY), 10, 3),
     Case("activation", lambda: Activation(TINY, 0), 8, 3),
