@@ -81,7 +81,7 @@ class SerialLevel(wiring.Component):
         self._count_on(m)
         if self._loads:
             self._connect_load(m)
-        with m.FSM():
+        with m.FSM() as fsm:
             self._activation(m)
             self._hand_on(m)
             if self._loads:
@@ -90,6 +90,7 @@ class SerialLevel(wiring.Component):
             if self._alus:
                 self._operate(m)
             self._tally(m)
+        fsm.state.attrs["fsm_encoding"] = "one-hot"
         with m.If(self._takes):
             m.d.sync += self._b.eq(read.operand << self._size)
         self._bundle(m)
@@ -183,14 +184,14 @@ class SerialLevel(wiring.Component):
 
     def _connect_load(self, m: Module) -> None:
         """The way to memory, and the word of the load whose turn it is."""
-        self._load_word = load = Signal(LoadControl)
+        self._load_word = load = Signal(LoadControl)  # a cycle late: the slot changes two cycles before it is read
         m.submodules.load = self._load = unit = SerialLoad(self._config, self._unit, self._loads)
         connect(m, unit.request, flipped(self.requests[0]))
         connect(m, flipped(self.returns), unit.returns)
         self._walks = Value.cast(load.index) == 0
         self._high, self._judges = Signal(), Signal()
+        m.d.sync += load.as_value().eq(self._chosen(self._slot, "load", self._loads))
         m.d.comb += [
-            load.as_value().eq(self._chosen(self._slot, "load", self._loads)),
             unit.running.eq(self.running),
             unit.slot.eq(self._slot),
             unit.address.eq(self._alu.total),
