@@ -9,6 +9,7 @@ from daedal.hw.access_unit.issue import Issue
 from daedal.hw.access_unit.replacements import Replacements
 from daedal.hw.access_unit.row_fetch import RowFetch
 from daedal.hw.access_unit.sequencer import Sequencer
+from daedal.hw.access_unit.serial_steps import SerialSteps
 from daedal.hw.access_unit.step_pipeline import StepPipeline
 from daedal.hw.config import Config
 from daedal.hw.interfaces import (
@@ -30,6 +31,8 @@ STROBES = ("row", "token", "stall_scalar_full", "stall_store_address_full", "sta
 
 class EventUnit(wiring.Component):
     """Does the steps of all events of all bundles, in order: a step per cycle, a bundle without steps per cycle.
+
+    If all levels are serial, steps take as long as ``SerialSteps`` says.
 
     Members
     -------
@@ -77,7 +80,8 @@ class EventUnit(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.sequencer = sequencer = Sequencer(self._config)
-        m.submodules.pipeline = pipeline = StepPipeline(self._config)
+        is_serial = all(self._config.serial)
+        m.submodules.pipeline = pipeline = (SerialSteps if is_serial else StepPipeline)(self._config)
         m.submodules.issue = issue = Issue(self._config)
         m.submodules.rows = rows = RowFetch(self._config)
         for unit in (sequencer, pipeline):
@@ -87,12 +91,12 @@ class EventUnit(wiring.Component):
         m.d.comb += [
             bundles.write.eq(self.i.valid & self.i.ready),
             bundles.registers.eq(self.i.payload.registers),
-            bundles.entry.eq(Mux(issue.stopped, issue.entry, sequencer.o.payload.entry)),
+            bundles.entry.eq(Mux(issue.stopped, issue.entry, pipeline.entry)),
             pipeline.registers.eq(bundles.kept),
             issue.registers.eq(bundles.kept),
-            pipeline.valid.eq(sequencer.o.valid & issue.room),
+            pipeline.valid.eq(sequencer.o.valid & sequencer.o.ready),
             pipeline.i.eq(sequencer.o.payload),
-            sequencer.o.ready.eq(issue.room),
+            sequencer.o.ready.eq(issue.room & pipeline.ready),
             sequencer.stop.eq(issue.stopped),
             issue.valid.eq(pipeline.o_valid),
             issue.i.eq(pipeline.o),

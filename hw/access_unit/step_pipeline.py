@@ -70,8 +70,10 @@ class StepPipeline(wiring.Component):
     config_bus : ``In(ConfigBus())``
     valid, i : ``In(1)``, ``In(step_layout(config))``
         A step.
-    registers : ``In(ArrayLayout(address_bits, registers))``
-        Those of the step's entry, a cycle after it came.
+    ready : ``Out(1)``
+        A step can come: always.
+    entry, registers : ``Out(entry_bits(config))``, ``In(ArrayLayout(address_bits, registers))``
+        The step's entry, and what it keeps, a cycle later.
     o_valid, o : ``Out(1)``, ``Out(resolved_layout(config))``
     empty : ``Out(1)``
         No step inside.
@@ -83,6 +85,8 @@ class StepPipeline(wiring.Component):
                 "config_bus": In(ConfigBus()),
                 "valid": In(1),
                 "i": In(step_layout(config)),
+                "ready": Out(1),
+                "entry": Out(entry_bits(config)),
                 "registers": In(data.ArrayLayout(config.address_bits, config.registers)),
                 "o_valid": Out(1),
                 "o": Out(resolved_layout(config)),
@@ -98,6 +102,8 @@ class StepPipeline(wiring.Component):
         valid = Signal(STAGES - 1)
         m.d.comb += [
             steps.number.eq(self.i.number),
+            self.ready.eq(1),
+            self.entry.eq(self.i.entry),
             self.empty.eq(~valid.any() & ~self.o_valid),
         ]
         read, taken = (Signal(step_layout(self._config), name=name) for name in ("read", "taken"))
@@ -173,14 +179,19 @@ class StepPipeline(wiring.Component):
         statements = [out[name].eq(carried[name]) for name in carries]
         for row, address in addresses.items():
             size = carried[f"{row}_size"]
-            element_bits, bus_bits = exact_log2(ELEMENT_BYTES), exact_log2(self._config.bus_bytes)
-            odd = (size == 0) | size[:element_bits].any() | address[:element_bits].any()
-            offset = address[:bus_bits]
-            across = offset.any() & (offset + size > self._config.bus_bytes)
             statements += [
                 out[row].address.eq(address),
                 out[row].size.eq(size),
                 out[row].enable.eq(carried[f"{row}_enable"]),
-                out[row].bad.eq(odd | across if row == "fetch" else odd),
+                out[row].bad.eq(is_misaligned(row, address, size, self._config)),
             ]
         return statements
+
+
+def is_misaligned(row: str, address: Value, size: Value, config: Config) -> Value:
+    """Whether nothing can be stored, or fetched, at this address."""
+    element_bits, bus_bits = exact_log2(ELEMENT_BYTES), exact_log2(config.bus_bytes)
+    odd = (size == 0) | size[:element_bits].any() | address[:element_bits].any()
+    offset = address[:bus_bits]
+    across = offset.any() & (offset + size > config.bus_bytes)
+    return odd | across if row == "fetch" else odd
