@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from daedal.hw.config import Config
-from daedal.hw.memory_style import BLOCK_RAM, DISTRIBUTED_RAM
+from daedal.hw.memory_style import BLOCK_RAM
 
 UNSETTLED = 10
 """Entries behind the free ones that may still be wanted: by steps on their way, and by a fault of one of these."""
@@ -51,9 +51,8 @@ class BundleStore(wiring.Component):
         m = Module()
         depth = bundle_entries(self._config)
         m.submodules.bundles = bundles = memory.Memory(
-            shape=len(self.registers.as_value()), depth=depth, init=[],
-            attrs=DISTRIBUTED_RAM if all(self._config.serial) else BLOCK_RAM,
-        )  # fmt: skip
+            shape=len(self.registers.as_value()), depth=depth, init=[], attrs=BLOCK_RAM
+        )
         write, read = bundles.write_port(), bundles.read_port(domain="sync")
         tail = Signal(range(depth))
         with m.If(self.write):

@@ -98,11 +98,9 @@ class LineCache(wiring.Component):
 
     def _look_up(self, m: Module) -> tuple[Value, Value]:
         """Whether one of the places has, or awaits, the line; and whether it is there. Reads it if it is."""
-        narrow = self._config.bus_bytes <= 8  # as block RAM they would fill a fraction of two
         m.submodules.lines = lines = memory.Memory(
-            shape=8 * self._config.bus_bytes, depth=self._places, init=[],
-            attrs=DISTRIBUTED_RAM if narrow else BLOCK_RAM,
-        )  # fmt: skip
+            shape=8 * self._config.bus_bytes, depth=self._places, init=[], attrs=BLOCK_RAM
+        )
         write, read = lines.write_port(), lines.read_port(domain="sync")
         mine, entry = returned(m, self._config, self.returns, self._unit)
         place = entry[: ceil_log2(self._places)]
