@@ -5,6 +5,7 @@ from tests.mutate.fault import SLOW, area
 QUEUE, BLOCK, VECTOR = "hw/queues/queue.py", "hw/queues/block_store.py", "hw/queues/vector_queues.py"
 POINTERS = "hw/queues/ring_pointers.py"
 CUTTER, PACKER, MERGE = "hw/queues/cutter.py", "hw/queues/packer.py", "hw/queues/merge.py"
+SKID = "hw/queues/skid.py"
 
 SHALLOW = "tests/unit/queues/test_queue.py::test_queue[3]"
 SMALLEST = "tests/unit/queues/test_queue.py::test_queue[2]"
@@ -94,4 +95,11 @@ FAULTS = [
     plant("merge-loses-second", "dropped ready", MERGE, "self.second.ready.eq(~self.first.valid)",
           "self.second.ready.eq(1)", "a request is lost when both come in one cycle",
           RECORDS),
+    plant("choice-loses-second", "dropped ready", MERGE, "self.second.ready.eq(self.o.ready & ~self.first.valid)",
+          "self.second.ready.eq(self.o.ready)", "a request is lost when the loader has one in the same cycle",
+          RECORDS),
+    plant("skid-keeps-nothing", "lost strobe", SKID, "full.eq((full | self.i.valid) & ~move)", "full.eq(0)",
+          "what comes while the output waits is lost", QUEUE_PROOF),
+    plant("skid-without-second", "throughput", SKID, "self.i.ready.eq(~full)", "self.i.ready.eq(~full & ~self.o.valid)",
+          "every other cycle goes by in front of the ports", QUEUE_PROOF),
 ]  # fmt: skip
