@@ -28,7 +28,7 @@ from daedal.hw.memory.axi import Described, LiteSlave, ReadMaster, WriteMaster
 from daedal.hw.memory.fabric import ReadFabric
 from daedal.hw.memory.store_unit import StoreUnit
 from daedal.hw.queues.cutter import Cutter
-from daedal.hw.queues.merge import Merge
+from daedal.hw.queues.merge import Choice
 from daedal.hw.queues.packer import Packer
 from daedal.hw.queues.queue import Queue
 from daedal.hw.queues.vector_queues import VectorQueues
@@ -98,7 +98,7 @@ class Core(wiring.Component):
         self.fabric = unit("fabric", ReadFabric(config))
         self.loader = unit("loader", Loader(config))
         self.writer = unit("writer", RecordWriter(config))
-        self.merge = unit("merge", Merge(read_request_layout(config)))
+        m.submodules.merge = self.merge = Choice(read_request_layout(config))
         m.submodules.port = self.port = ControlPort(config)
         m.submodules.controller = self.controller = Controller(config)
         m.submodules.watchdog = self.watchdog = Watchdog(config)
@@ -179,7 +179,9 @@ class Core(wiring.Component):
         connect(m, self.loader.requests, self.merge.first)
         connect(m, self.access.requests, self.merge.second)
         connect(m, self.merge.o, self.fabric.requests)
-        m.d.comb += [self.fabric.older.eq(self.controller.side), self.fabric.hold.eq(self.store.hold)]
+        m.d.comb += self.fabric.older.eq(self.controller.side)
+        # A cycle late: it decides late what all ports do, and a burst more or less makes no difference.
+        m.d.sync += self.fabric.hold.eq(self.store.hold)
         for unit in (self.loader, self.access, self.vectors):
             m.d.comb += [
                 unit.returns.valid.eq(self.fabric.returns.valid),
@@ -210,7 +212,6 @@ class Core(wiring.Component):
             self.execute.launch.eq(controller.flip),
             self.store.halt.eq(self.halt),
             self.store.mixed.eq(port.mixed),
-            self.store.flush.eq(~controller.open | self.all_sent),
             controller.begin.eq(loader.begin),
             controller.loader_side.eq(loader.side),
             controller.ahead.eq(self.ahead),
@@ -231,6 +232,7 @@ class Core(wiring.Component):
             self.soft_reset.eq(controller.soft_reset),
             self.hold.eq(controller.hold | controller.soft_reset),
             loader.nests_done.eq(access.done),
+            self.store.flush.eq(~controller.open | self.all_sent),
             controller.stored.eq(self.store.idle),
             controller.quiet.eq(self.fabric.idle.all() & self.store.quiet & ~self.merge.o.valid),
         ]

@@ -86,7 +86,7 @@ def catch_faults(m: Module, core: "Core") -> None:
         core.watchdog.running.eq(controller.running),
         core.watchdog.outstanding.eq(~core.fabric.idle.bit_select(present, 1) | ~core.store.quiet),
     ]
-    m.d.sync += core.watchdog.progress.eq(_progress(core))
+    m.d.sync += core.watchdog.progress.eq(_progress(m, core))
 
 
 def found_layout() -> data.StructLayout:
@@ -148,7 +148,7 @@ def keep_fault(m: Module, core: "Core", any_fault: Value, found: Signal, caught:
     ]
 
 
-def _progress(core: "Core") -> Value:
+def _progress(m: Module, core: "Core") -> Value:
     """Something of the present launch moved, or something that it may wait for.
 
     That is: lines of the next launch, whose look-ahead goes before the present one's rows and is bounded, and the sweep
@@ -160,12 +160,14 @@ def _progress(core: "Core") -> Value:
         stream_.valid & stream_.ready
         for stream_ in (core.token, core.scalar, core.address, *core.rows, core.rows_to_store)
     ]
+    late = Signal(len(moved))  # as it was a cycle ago: that a row or a scalar is taken is known late in a cycle
+    m.d.sync += late.eq(Cat(moved))
     sent = [access.bundle, *(q.i.valid & q.i.ready for q in (core.tokens, core.scalars, core.addresses))]
     asked = core.merge.o.valid & core.merge.o.ready & (core.merge.o.payload.tag.side == present)
     returned, sweeping = core.fabric.returns.valid, ~core.vectors.swept
     return (
         Cat(asked, returned, sweeping, core.store.acknowledged, core.store.line).any()
-        | ((controller.execute_side == present) & Cat(*moved, core.execute.lane_beat).any())
+        | ((controller.execute_side == present) & Cat(late, core.execute.lane_beat).any())
         | ((access.side == present) & Cat(*sent).any())
         | ((core.loader.side == present) & core.loader.config_bus.valid)
     )

@@ -36,7 +36,7 @@ class LineReader(wiring.Component):
     stop : ``In(1)``
         Hand out and ask for nothing more until ``start``; what is in flight is dropped as it comes.
     idle : ``Out(1)``
-        Nothing in flight.
+        Nothing in flight, and no request waits.
     requests, returns : as in the access unit, for ``Client.LOADER``
     """
 
@@ -69,6 +69,8 @@ class LineReader(wiring.Component):
         """Lines asked for."""
         self._taken = Signal(16)
         """Lines read from the buffer, whose places are free again."""
+        self._wanted = Signal(range(size + 1))
+        """Lines asked for in this cycle: from the next one on their request is in a register, so they are in flight."""
         self._flying = Signal(range(BURSTS * size + 1))
         self._first_burst = Signal()
         self._running = Signal()
@@ -104,16 +106,15 @@ class LineReader(wiring.Component):
         with m.If(self.start):
             m.d.sync += self._base.eq(self.address)
             m.d.sync += mask.eq(burst_mask(self.address[self._config.place_bits :], self._config, size))
-        place = position[: exact_log2(size)]
+        place, ask, free = position[: exact_log2(size)], Signal(), Signal()
         m.d.comb += [
             left.eq(Mux(self.lines > self._asked, self.lines - self._asked, 0)),
             position.eq(self._position(self._asked)),
             room.eq((~place & mask) + 1),
             beats.eq(Mux(left < room, left, room)),
-            request.address.eq(self._base + (self._asked << exact_log2(self._config.bus_bytes))),
-            request.beats.eq(beats),
+            free.eq(~self.requests.valid | self.requests.ready),
+            self._wanted.eq(Mux(ask, beats, 0)),
             request.tag.client.eq(Client.LOADER),
-            request.tag.slot.eq(position[exact_log2(size) :]),
             request.tag.last_bytes.eq(self._config.bus_bytes),
         ]
         # A burst buffer is free again once its lines are taken: at most BURSTS - 1 whole bursts ahead.
@@ -122,23 +123,29 @@ class LineReader(wiring.Component):
         m.d.comb += [
             ahead.eq(self._asked - self._taken),
             alone.eq((place == 0) | (self._flying == 0)),
-            self.requests.valid.eq(self._running & (left != 0) & (ahead <= (BURSTS - 2) * size) & alone),
+            ask.eq(self._running & (left != 0) & (ahead <= (BURSTS - 2) * size) & alone & free),
         ]
-        with m.If(self.requests.valid & self.requests.ready):
+        with m.If(ask):
             m.d.sync += self._asked.eq(self._asked + beats)
+        with m.If(free):
+            m.d.sync += [
+                self.requests.valid.eq(ask),
+                request.address.eq(self._base + (self._asked << exact_log2(self._config.bus_bytes))),
+                request.beats.eq(beats),
+                request.tag.slot.eq(position[exact_log2(size) :]),
+            ]
 
     def _fill(self, m: Module, port: Any) -> None:
         size, beat = self.burst_lines, self.returns.beat
-        mine, asked = Signal(), Signal(range(size + 1))
+        mine = Signal()
         number = beat.slot[: exact_log2(BURSTS)]
         filled = Signal(range(size + 1))
         m.d.comb += [
             mine.eq(self.returns.valid & (beat.client == Client.LOADER)),
-            asked.eq(Mux(self.requests.valid & self.requests.ready, self.requests.payload.beats, 0)),
             port.en.eq(mine),
             port.data.eq(beat.data),
         ]
-        m.d.sync += self._flying.eq(self._flying + asked - mine)
+        m.d.sync += self._flying.eq(self._flying + self._wanted - mine)
         with m.Switch(number):
             for k in range(BURSTS):
                 with m.Case(k):

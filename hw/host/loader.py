@@ -58,28 +58,33 @@ def _aligned(address: Value) -> Value:
 
 
 class WordCheck(wiring.Component):
-    """Whether a program word names something that the machine has.
+    """What can be said of a program word wherever in the program it is.
 
     Members
     -------
     word : ``In(ProgramWord)``
-    started : ``In(1)``
-        A nest has run: words for the execute unit are illegal by now.
     legal : ``Out(1)``
+        It names something that the machine has, and is neither CONFIG with another hash nor a LENGTH that cannot be.
+    executes : ``Out(1)``
+        It is for the execute unit: illegal once a nest has run.
+    is_config, is_length, is_end : ``Out(1)``
+        Which control word it is.
     """
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        super().__init__({"word": In(ProgramWord), "started": In(1), "legal": Out(1)})
+        outputs = ("legal", "executes", "is_config", "is_length", "is_end")
+        super().__init__({"word": In(ProgramWord), **{name: Out(1) for name in outputs}})
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         config, word = self._config, self.word
-        argument_fits = Signal()
+        argument_fits, bad_value = Signal(), Signal()
         m.d.comb += argument_fits.eq(~word.substitute | (word.argument < config.arguments))
+        self._control(m, bad_value)
 
         def allow(condition: Value) -> None:
-            m.d.comb += self.legal.eq(condition & argument_fits)
+            m.d.comb += self.legal.eq(condition & argument_fits & ~bad_value)
 
         with m.Switch(word.unit):
             with m.Case(Unit.CONTROL):
@@ -96,12 +101,29 @@ class WordCheck(wiring.Component):
             with m.Case(Unit.STEP):
                 allow((word.index < config.steps) & (word.field <= StepField.FETCH_SIZE.value))
             with m.Case(Unit.LENGTH):
-                allow((word.index < config.lengths) & (word.field == LengthField.ELEMENTS.value) & ~self.started)
+                allow((word.index < config.lengths) & (word.field == LengthField.ELEMENTS.value))
             with m.Case(Unit.CALLBACK):
-                allow((word.index < config.callbacks) & (word.field == CallbackField.START.value) & ~self.started)
+                allow((word.index < config.callbacks) & (word.field == CallbackField.START.value))
             with m.Case(Unit.INSTRUCTION):
-                allow((word.index < config.instructions) & (word.field == InstructionField.CODE.value) & ~self.started)
+                allow((word.index < config.instructions) & (word.field == InstructionField.CODE.value))
         return m
+
+    def _control(self, m: Module, bad_value: Signal) -> None:
+        """Which control word it is, and whether its value cannot be."""
+        word, control = self.word, self.word.unit == Unit.CONTROL
+        is_config, is_length = self.is_config, self.is_length
+        m.d.comb += [
+            self.executes.eq(
+                (word.unit == Unit.LENGTH) | (word.unit == Unit.CALLBACK) | (word.unit == Unit.INSTRUCTION)
+            ),
+            is_config.eq(control & (word.field == ControlField.CONFIG.value)),
+            is_length.eq(control & (word.field == ControlField.LENGTH.value)),
+            self.is_end.eq(control & (word.field == ControlField.END.value)),
+            bad_value.eq(
+                (is_config & ((word.value != self._config.hash) | word.substitute))
+                | (is_length & ((word.value < 3) | (word.value >= 1 << 15) | word.substitute))
+            ),
+        ]
 
 
 class Loader(wiring.Component):
@@ -175,7 +197,7 @@ class Loader(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.reader = self._reader = reader = LineReader(self._config)
-        m.submodules.check = check = WordCheck(self._config)
+        m.submodules.check = self._check = WordCheck(self._config)
         m.submodules.values = self._values = ValueCheck(self._config)
         m.submodules.arguments = arguments = Memory(shape=VALUE_BITS, depth=self._config.arguments, init=[])
         connect(m, flipped(self.returns), reader.returns)
@@ -183,6 +205,8 @@ class Loader(wiring.Component):
         self._program, self._fence = Signal(self._config.address_bits), Signal()
         self._waited = Signal(range(JUDGE_CYCLES + 1))
         self._word, self._legal, self._in_program = Signal(ProgramWord), Signal(), Signal()
+        self._valid, self._take = Signal(), Signal()
+        """There is a word; it is taken, if there is one."""
         self._bad_value, self._clear = Signal(), Signal()
         self._counted = Signal(JUDGE_CYCLES)
         """Whether a word was counted a cycle ago, and so on: those behind the one whose value is judged now."""
@@ -191,15 +215,12 @@ class Loader(wiring.Component):
             self.requests.payload.eq(reader.requests.payload),
             self.requests.payload.tag.side.eq(self.side),
             reader.requests.ready.eq(self.requests.ready),
-            self._word.eq(reader.words.payload),
-            check.word.eq(self._word),
-            check.started.eq(self._started),
-            self._legal.eq(check.legal),
             self.word_number.eq(self._count),
             self.program.eq(self._program),
         ]
         with m.If(self.halt):
             m.d.comb += reader.stop.eq(1)
+        self._words(m)
         self._substitute(m, arguments.read_port(domain="sync"))
         with m.FSM() as fsm:
             self._launch_states(m, arguments.write_port())
@@ -207,6 +228,31 @@ class Loader(wiring.Component):
         name_states(fsm, "LoaderState")
         m.d.comb += self._clear.eq(fsm.ongoing("CLEAR"))
         return m
+
+    def _words(self, m: Module) -> None:
+        """A register between reader and states, with what can be said of a word before its turn has come."""
+        reader, check, present = self._reader, self._check, Signal()
+        good, executes, is_config, is_length, is_end = (Signal(name=name) for name in (
+            "good", "executes", "is_config", "is_length", "is_end"
+        ))  # fmt: skip
+        m.d.comb += [
+            check.word.eq(reader.words.payload),
+            reader.words.ready.eq(~present | self._take),
+            self._valid.eq(present & ~reader.stop),
+            self._legal.eq(good & ~(executes & self._started)),
+        ]
+        with m.If(reader.stop):
+            m.d.sync += present.eq(0)
+        with m.Elif(reader.words.ready):
+            m.d.sync += [
+                present.eq(reader.words.valid), self._word.eq(reader.words.payload),
+                good.eq(check.legal), executes.eq(check.executes),
+                is_config.eq(check.is_config), is_length.eq(check.is_length), is_end.eq(check.is_end),
+            ]  # fmt: skip
+        count = self._count
+        wrong_end = (count > 1) & (is_end != (count == self._length - 1))
+        self._misplaced = (is_config != (count == 0)) | (is_length != (count == 1)) | wrong_end
+        """CONFIG, LENGTH or END where they must not be, or anything else where they must."""
 
     def _launch_states(self, m: Module, argument: Any) -> None:
         reader, config = self._reader, self._config
@@ -223,24 +269,24 @@ class Loader(wiring.Component):
             with m.If(reader.start):
                 m.next = "BLOCK"
         with m.State("BLOCK"):
-            word = reader.words
+            word = self._word.as_value()
             m.d.comb += [
-                word.ready.eq(1),
+                self._take.eq(1),
                 argument.addr.eq(self._count - LAUNCH_HEADER_WORDS),
-                argument.data.eq(word.payload),
-                argument.en.eq(word.valid & (self._count >= LAUNCH_HEADER_WORDS)),
+                argument.data.eq(word),
+                argument.en.eq(self._valid & (self._count >= LAUNCH_HEADER_WORDS)),
             ]
-            with m.If(word.valid):
+            with m.If(self._valid):
                 m.d.sync += self._count.eq(self._count + 1)
                 with m.Switch(self._count):
                     with m.Case(LaunchWord.PROGRAM.value):
-                        m.d.sync += self._program.eq(word.payload)
+                        m.d.sync += self._program.eq(word)
                     with m.Case(LaunchWord.RECORD.value):
-                        m.d.sync += self.record.eq(word.payload)
+                        m.d.sync += self.record.eq(word)
                     with m.Case(LaunchWord.LAUNCH.value):
-                        m.d.sync += self.number.eq(word.payload)
+                        m.d.sync += self.number.eq(word)
                     with m.Case(LaunchWord.FLAGS.value):
-                        m.d.sync += self._fence.eq(LaunchFlags(word.payload).fence)
+                        m.d.sync += self._fence.eq(LaunchFlags(word).fence)
                 with m.If(self._count == launch_block_words(config.arguments) - 1):
                     m.next = "OPEN"
         with m.State("OPEN"):
@@ -272,19 +318,18 @@ class Loader(wiring.Component):
 
     def _program_states(self, m: Module) -> None:
         word, taken = self._word, Signal()
-        stream_ = self._reader.words
         counted, judged = Signal(), Signal()
         m.d.comb += judged.eq(self._waited == JUDGE_CYCLES)
         m.d.sync += [self._counted.eq(Cat(counted, self._counted)), self._waited.eq(self._waited + ~judged)]
         with m.State("PROGRAM"):
             m.d.sync += self._waited.eq(0)
             m.d.comb += [
-                stream_.ready.eq(self.room),
-                taken.eq(stream_.valid & stream_.ready & ~self._bad_value),
+                self._take.eq(self.room),
+                taken.eq(self._valid & self._take & ~self._bad_value),
                 self._in_program.eq(1),
             ]
             with m.If(taken):
-                with m.If(~self._legal | self._misplaced()):
+                with m.If(~self._legal | self._misplaced):
                     m.next = "REFUSED"
                 with m.Else():
                     m.d.comb += counted.eq(1)
@@ -336,20 +381,6 @@ class Loader(wiring.Component):
         per_line = self._config.bus_bytes // WORD_BYTES
         return (words + per_line - 1)[exact_log2(per_line) :]
 
-    def _misplaced(self) -> Value:
-        """CONFIG with another hash, LENGTH, or END where they must not be, or anything else where they
-        must.
-        """
-        word, count = self._word, self._count
-        control = word.unit == Unit.CONTROL
-        is_config = control & (word.field == ControlField.CONFIG.value)
-        is_length = control & (word.field == ControlField.LENGTH.value)
-        is_end = control & (word.field == ControlField.END.value)
-        bad_config = is_config & ((word.value != self._config.hash) | word.substitute)
-        bad_length = is_length & ((word.value < 3) | (word.value >= 1 << 15) | word.substitute)
-        wrong_end = (count > 1) & (is_end != (count == self._length - 1))
-        return (is_config != (count == 0)) | (is_length != (count == 1)) | bad_config | bad_length | wrong_end
-
     def _substitute(self, m: Module, argument: Any) -> None:
         """Two stages: the argument is read, then added."""
         word, taken, late = self._word, Signal(), Signal(ProgramWord)
@@ -357,9 +388,7 @@ class Loader(wiring.Component):
         m.d.comb += [
             argument.addr.eq(word.argument),
             argument.en.eq(1),
-            taken.eq(
-                self._in_program & self._reader.words.valid & self.room & self._legal & is_data & (self._count > 1)
-            ),
+            taken.eq(self._in_program & self._valid & self.room & self._legal & is_data & (self._count > 1)),
         ]
         delayed = Signal()
         m.d.sync += [late.eq(word), delayed.eq(taken)]

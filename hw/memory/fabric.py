@@ -1,7 +1,7 @@
 """The read fabric: from one stream of requests over the memory ports to the shared return bus."""
 
 from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2, exact_log2
 
@@ -19,6 +19,7 @@ from daedal.hw.memory.port_layouts import (
 )
 from daedal.hw.memory.read_port import ReadPort
 from daedal.hw.memory.request_numbers import RequestNumbers
+from daedal.hw.queues.skid import Skid
 from daedal.hw.queues.up_down import up_down
 
 
@@ -34,7 +35,7 @@ class ReadFabric(wiring.Component):
     Members
     -------
     requests : ``In(stream.Signature(read_request_layout(config)))``
-        Bursts to read.
+        Bursts to read; ``ready`` is a register.
     hold : ``In(1)``
         Begin no bursts for now, see ``ReadPort``.
     returns : ``Out(ReturnBus(config))``
@@ -131,7 +132,7 @@ class ReadFabric(wiring.Component):
 
 
 class _Steer(wiring.Component):
-    """One request register in front of the ports.
+    """One request register in front of the ports, and a second one so that ``i.ready`` is a register.
 
     Members: ``i`` requests, ``o0``… one stream for each port; ``burst``: what is to be remembered of the request, which
     has ``number`` and is ``gone`` to a port in this cycle.
@@ -146,32 +147,34 @@ class _Steer(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        config, new, tag = self._config, self.i.payload, self.burst.tag
+        config, new = self._config, self.i.payload
         outputs = [getattr(self, f"o{n}") for n in range(config.ports)]
+        steered = {"burst": burst_layout(config), "beats": new.beats.shape(), "load": 1, "chosen": len(outputs)}
+        m.submodules.skid = skid = Skid(data.StructLayout(steered))
+        ahead, held, ready = skid.i.payload, skid.o.payload, Signal(len(outputs))
         request, address = Signal(port_request_layout(config)), Signal(config.address_bits)
-        chosen, ready = Signal(len(outputs)), Signal(len(outputs))  # one-hot; nothing held: 0
         m.d.comb += [
             address.eq(memory_value(new.address, config)),
-            self.gone.eq((chosen & ready).any()),
-            self.i.ready.eq(~chosen.any() | self.gone),
-            request.line.eq(self.burst.line),
+            skid.i.valid.eq(self.i.valid),
+            self.i.ready.eq(skid.i.ready),
+            ahead.burst.line.eq(address[exact_log2(config.bus_bytes) :]),
+            ahead.burst.tag.eq(new.tag),
+            ahead.beats.eq(new.beats),
+            ahead.load.eq((new.tag.client == Client.LOAD) | (new.tag.client == Client.LOADER)),
+            # One-hot, and 0 with nothing: then none is chosen, whatever else the register has.
+            ahead.chosen.eq(Cat(self.i.valid & (port_of(address, config) == n) for n in range(len(outputs)))),
+            self.burst.eq(held.burst),
+            self.gone.eq((held.chosen & ready).any()),
+            skid.o.ready.eq(self.gone),
+            request.line.eq(held.burst.line),
+            request.beats.eq(held.beats),
         ]
-        for number, output in enumerate(outputs):
-            m.d.comb += [output.payload.eq(request), output.valid.eq(chosen[number]), ready[number].eq(output.ready)]
+        for n, output in enumerate(outputs):
+            m.d.comb += [output.payload.eq(request), output.valid.eq(held.chosen[n]), ready[n].eq(output.ready)]
         if is_numbered(config):
-            is_load = (tag.client == Client.LOAD) | (tag.client == Client.LOADER)
-            m.d.comb += [request.number.eq(self.number), request.load.eq(is_load)]
+            m.d.comb += [request.number.eq(self.number), request.load.eq(held.load)]
         else:
-            m.d.comb += request.tag.eq(tag)
-        beats = Signal.like(new.beats)
-        m.d.comb += request.beats.eq(beats)
-        with m.If(self.i.ready):
-            m.d.sync += [
-                beats.eq(new.beats),
-                tag.eq(new.tag),
-                self.burst.line.eq(address[exact_log2(config.bus_bytes) :]),
-            ]
-            m.d.sync += [chosen[n].eq(self.i.valid & (port_of(address, config) == n)) for n in range(len(outputs))]
+            m.d.comb += request.tag.eq(held.burst.tag)
         return m
 
 

@@ -115,7 +115,7 @@ class _Loads(wiring.Component):
         level = Signal(range(LOADS + 1))
         up_down(m, level, up=self.put, down=self.free)
         m.d.comb += [
-            self.room.eq(level != LOADS),
+            self.room.eq(~level[-1]),  # LOADS is a power of two
             self.place.eq(pointers.write_address),
             self.available.eq(pointers.available),
             self.next_place.eq(pointers.read_address),

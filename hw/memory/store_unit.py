@@ -23,7 +23,7 @@ class StoreUnit(wiring.Component):
     the same line, those that follow each other are written together. Lines are mapped before they are gathered, so
     bursts are of lines that follow each other in memory.
 
-    After a fault, and while ``halt`` is on, nothing more is taken and no burst is started.
+    After a fault, and while ``halt`` is on, no burst is started, and from the cycle after on nothing more is taken.
 
     Members
     -------
@@ -93,10 +93,11 @@ class StoreUnit(wiring.Component):
             line.eq(merger.line),
             line.line.eq(memory_line(merger.line.line, self._config)),
             line_valid.eq(merger.line_valid),
+            # A cycle late: much waits for it, up to the queue of store addresses.
+            rows.go.eq(batcher.room & ~self.halt & ~self.fault.valid),
         ]
         m.d.comb += [
             release.eq(self.flush & ~(self.addresses.valid | rows.active)),
-            rows.go.eq(batcher.room & ~self.halt & ~self.fault.valid),
             merger.piece.eq(rows.piece),
             merger.valid.eq(rows.valid),
             merger.release.eq(release),

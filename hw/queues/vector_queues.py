@@ -3,6 +3,7 @@
 from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import exact_log2
 
 from daedal.hw.config import MAX_BURST, Config
 from daedal.hw.interfaces import Client, ReturnBus, beat_layout, beat_stream, slot_bits
@@ -94,7 +95,7 @@ class VectorQueues(wiring.Component):
             with m.If(chosen):
                 m.d.comb += [fits.eq(queue.fits), self.slot.eq(queue.slot)]
         m.d.comb += [
-            self.reserve.ready.eq(fits & (wish.beats <= free)),
+            self.reserve.ready.eq(fits & has_room(free, wish.beats)),
             accept.eq(self.reserve.valid & self.reserve.ready),
             taken.eq(Mux(accept, wish.beats, 0)),
             self.occupied.eq(~Cat(queue.empty for queue in queues)),
@@ -150,7 +151,7 @@ class ReorderQueue(wiring.Component):
             account.reserved.eq(Mux(self.reserve, self.beats, 0)),
             account.drained.eq(self.drained),
             account.clear.eq(self.clear),
-            self.fits.eq((self.beats <= account.free) & self.swept),
+            self.fits.eq(has_room(account.free, self.beats) & self.swept),
             self.slot.eq(account.slot),
             self.mark.eq(account.mark),
             self.empty.eq(account.empty & ~self.o.valid),
@@ -215,3 +216,9 @@ class _Account(wiring.Component):
         with m.If(self.clear | (self.free < least)):
             m.d.sync += least.eq(self.free)
         return m
+
+
+def has_room(free: Value, beats: Value) -> Value:
+    """Whether ``beats``, at most MAX_BURST, are no more than ``free``; that there are many is known early."""
+    low = exact_log2(MAX_BURST)
+    return free[low:].any() | (beats <= free[:low])

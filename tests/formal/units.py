@@ -40,9 +40,10 @@ from daedal.hw.memory.store_unit import StoreUnit
 from daedal.hw.memory.write_batcher import WriteBatcher
 from daedal.hw.memory.write_port import WritePort
 from daedal.hw.queues.cutter import Cutter
-from daedal.hw.queues.merge import Merge
+from daedal.hw.queues.merge import Choice, Merge
 from daedal.hw.queues.packer import Packer
 from daedal.hw.queues.queue import Queue
+from daedal.hw.queues.skid import Skid
 from daedal.hw.queues.vector_queues import VectorQueues
 from tests.formal.narrow import GROUPED, IN_TURN, TINY, narrow
 from tests.formal.streams import Watch
@@ -93,9 +94,8 @@ def _asked_for(m: Module, unit: Any) -> None:
     m.d.comb += Assume(~unit.returns.valid | ~unit.idle)
 
 
-def _stops_or_learns(m: Module, unit: Any) -> Value:
-    """The length of a program becomes known while its second burst waits to be asked for."""
-    return unit.stop | unit.start | _changes(m, unit.lines)
+def _first_comes(m: Module, unit: Any) -> Value:
+    return unit.first.valid
 
 
 def _words_before_bundles(m: Module, unit: Any) -> None:
@@ -170,6 +170,8 @@ CASES = (
     Case("queue-shortest", lambda: Queue(2, depth=2), 8, 6),
     Case("queue-block", lambda: Queue(2, depth=40), 8, 6),
     Case("merge", lambda: Merge(2), 8, 3),
+    Case("choice", lambda: Choice(2), 8, 3, {"excused": {"o": _first_comes}}),
+    Case("skid", lambda: Skid(2), 8, 3),
     Case("vector-queues", lambda: VectorQueues(TINY), 14, 4),
     Case("cutter", lambda: Cutter(TINY), 8, 3),
     Case("packer", lambda: Packer(TINY), 8, 3),
@@ -208,7 +210,7 @@ CASES = (
     Case("store-port", lambda: StorePort(TINY), 22, 3),
     Case("execute-unit", lambda: ExecuteUnit(TINY), 24, 3, {"passed": 1}),
     Case("line-reader", lambda: LineReader(TINY), 16, 3,
-         {"surroundings": _asked_for, "excused": {"words": _stops, "requests": _stops_or_learns}}),
+         {"surroundings": _asked_for, "excused": {"words": _stops}}),
     Case("record-writer", lambda: RecordWriter(TINY), 12, 3, {"surroundings": _same_address, "passed": 1}),
     # A doorbell that finds no room is dropped, and the host is told.
     Case("control-port", lambda: ControlPort(TINY), 10, 3, {"free": ("doorbell",)}),

@@ -5,6 +5,7 @@ from tests.mutate.fault import SLOW, area
 QUEUE, BLOCK, VECTOR = "hw/queues/queue.py", "hw/queues/block_store.py", "hw/queues/vector_queues.py"
 POINTERS = "hw/queues/ring_pointers.py"
 CUTTER, PACKER, MERGE = "hw/queues/cutter.py", "hw/queues/packer.py", "hw/queues/merge.py"
+SKID = "hw/queues/skid.py"
 
 SHALLOW = "tests/unit/queues/test_queue.py::test_queue[3]"
 SMALLEST = "tests/unit/queues/test_queue.py::test_queue[2]"
@@ -49,16 +50,16 @@ FAULTS = [
     plant("queue-empty-too-soon", "missing term", VECTOR, "self.empty.eq(account.empty & ~self.o.valid)",
           "self.empty.eq(account.empty)", "a beat at a queue's output is not counted as held",
           REORDER, PROOF),
-    plant("reserve-too-many", "off by one", VECTOR, "(wish.beats <= free)", "(wish.beats <= free + 1)",
+    plant("reserve-too-many", "off by one", VECTOR, "has_room(free, wish.beats)", "has_room(free + 1, wish.beats)",
           "one more slot is given than the common budget has", REORDER, PROOF),
     plant("budget-leaks", "lost strobe", VECTOR, "sum((queue.drained for queue in queues), Const(0, 1))",
           "sum((queue.drained for queue in queues[:2]), Const(0, 1))", "the store stream's beats are not given back",
           REORDER, PROOF),
-    plant("slots-overlap", "off by one", VECTOR, "self.fits.eq((self.beats <= account.free) & self.swept)",
-          "self.fits.eq((self.beats <= account.free + 1) & self.swept)", "a queue gives a slot twice",
+    plant("slots-overlap", "off by one", VECTOR, "self.fits.eq(has_room(account.free, self.beats) & self.swept)",
+          "self.fits.eq(has_room(account.free + 1, self.beats) & self.swept)", "a queue gives a slot twice",
           REORDER, PROOF),
-    plant("before-the-sweep", "missing check", VECTOR, "(self.beats <= account.free) & self.swept",
-          "(self.beats <= account.free)", "slots are reserved before the marks were swept after reset",
+    plant("before-the-sweep", "missing check", VECTOR, "has_room(account.free, self.beats) & self.swept",
+          "has_room(account.free, self.beats)", "slots are reserved before the marks were swept after reset",
           REORDER, PROOF),
     plant("any-client", "missing check", VECTOR, "(self.returns.valid & (beat.client == self._client))",
           "self.returns.valid", "a queue takes the beats of all clients",
@@ -94,4 +95,11 @@ FAULTS = [
     plant("merge-loses-second", "dropped ready", MERGE, "self.second.ready.eq(~self.first.valid)",
           "self.second.ready.eq(1)", "a request is lost when both come in one cycle",
           RECORDS),
+    plant("choice-loses-second", "dropped ready", MERGE, "self.second.ready.eq(self.o.ready & ~self.first.valid)",
+          "self.second.ready.eq(self.o.ready)", "a request is lost when the loader has one in the same cycle",
+          RECORDS),
+    plant("skid-keeps-nothing", "lost strobe", SKID, "full.eq((full | self.i.valid) & ~move)", "full.eq(0)",
+          "what comes while the output waits is lost", QUEUE_PROOF),
+    plant("skid-without-second", "throughput", SKID, "self.i.ready.eq(~full)", "self.i.ready.eq(~full & ~self.o.valid)",
+          "every other cycle goes by in front of the ports", QUEUE_PROOF),
 ]  # fmt: skip

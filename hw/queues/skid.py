@@ -1,0 +1,37 @@
+"""A register with a second one behind it, so that its ``ready`` is a register."""
+
+from amaranth.hdl import Elaboratable, Module, Mux, Shape, ShapeLike, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+
+class Skid(wiring.Component):
+    """A queue of two in flip-flops: nothing of ``o`` reaches ``i`` in the same cycle, nor the other way round.
+
+    One payload per cycle, a cycle late. When ``o`` is not taken what comes then is kept, and ``i`` is not ready until
+    that has gone on. ``Queue`` of depth 2 does the same in distributed memory, and counts.
+
+    Members
+    -------
+    i, o : streams of ``shape``
+        While ``o`` is not valid its payload is what was at ``i`` in the cycle before.
+    """
+
+    def __init__(self, shape: ShapeLike) -> None:
+        signature = stream.Signature(shape)
+        super().__init__({"i": In(signature), "o": Out(signature)})
+        self._width = Shape.cast(shape).width
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        kept, full, move = Signal(self._width), Signal(), Signal()
+        m.d.comb += [move.eq(~self.o.valid | self.o.ready), self.i.ready.eq(~full)]
+        m.d.sync += full.eq((full | self.i.valid) & ~move)
+        with m.If(~full):  # whether it is needed or not: that comes late in a cycle
+            m.d.sync += kept.eq(Value.cast(self.i.payload))
+        with m.If(move):
+            m.d.sync += [
+                self.o.valid.eq(full | self.i.valid),
+                Value.cast(self.o.payload).eq(Mux(full, kept, Value.cast(self.i.payload))),
+            ]
+        return m
