@@ -20,8 +20,8 @@ class ActivationStore(wiring.Component):
     -------
     i, write, write_entry : ``In(ActivationBus(config, slots))``, ``In(1)``, ``In``
         An activation to be kept from the next cycle on.
-    ordered, order_value : ``Out(1)``, ``Out(64)``
-        There was one whose bounds are in the wrong order, and the upper bound of the first of these.
+    stops, order_value : ``Out(1)``, ``Out(64)``
+        There was one whose bounds are in the wrong order, or it comes now; the upper bound of the first of these.
     next_entry : ``Out``
         Entries in turn, for activations that end in the order in which they come.
     turn, o : ``In(TurnBus(config, level))``, ``Out(WorkBus(config))``
@@ -36,7 +36,7 @@ class ActivationStore(wiring.Component):
                 "write": In(1),
                 "write_entry": In(entry),
                 "next_entry": Out(entry),
-                "ordered": Out(1),
+                "stops": Out(1),
                 "order_value": Out(64),
                 "turn": In(TurnBus(config, level)),
                 "o": Out(WorkBus(config)),
@@ -48,8 +48,10 @@ class ActivationStore(wiring.Component):
         m = Module()
         with m.If(self.write):
             m.d.sync += self.next_entry.eq(self.next_entry + 1)
-        with m.If(self.write & self.i.order & ~self.ordered):
-            m.d.sync += [self.ordered.eq(1), self.order_value.eq(self.i.upper.as_signed())]
+        ordered = Signal()
+        m.d.comb += self.stops.eq(ordered | (self.write & self.i.order))
+        with m.If(self.write & self.i.order & ~ordered):
+            m.d.sync += [ordered.eq(1), self.order_value.eq(self.i.upper.as_signed())]
         flags = self.i.flags.shape()(self._kept(m, "flags", self.i.flags.as_value()))
         run, empty, order = (self._kept(m, name, getattr(self.i, name)) for name in ("run", "empty", "order"))
         turn = self.turn

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.access_unit.bundles import WorkBus, assign, register
 from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.access_unit.operand import ladder, targets
+from daedal.hw.access_unit.operand import chosen, ladder, targets
 from daedal.hw.config import Config
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program_words import CheckKind, CheckMode, Destination
@@ -54,13 +54,12 @@ class Commit(wiring.Component):
         ]
         m.d.sync += fatal.eq(self.words.check.mode == CheckMode.FATAL)
         register(m, written, self.i)
-        outside = Signal()
-        m.d.comb += outside.eq(self._outside(m, checked))
+        outside, ours = self._outside(m, checked)
         with m.If(self.i.valid):
-            m.d.sync += bad.eq(outside)
+            m.d.sync += bad.eq(self.i.work & ours & outside)
         m.d.sync += self.o.valid.eq(written.valid & ~dead)
         poisons = bad & fatal
-        registers = self._registers(m, written, outside & ~fatal)
+        registers = self._registers(m, written, outside)
         kind = Value.cast(self.words.check.kind)
         with m.If(written.valid):
             m.d.sync += [
@@ -83,8 +82,9 @@ class Commit(wiring.Component):
             m.d.sync += found.eq(0)
         return m
 
-    def _registers(self, m: Module, written: WorkBus, replaced: Value) -> list[object]:
-        """Each register is what it was or the last of what is written to it; 0 if that one is ``replaced``.
+    def _registers(self, m: Module, written: WorkBus, outside: Value) -> list[object]:
+        """Each register is what it was or the last of what is written to it; 0 if that one is ``outside`` its bounds
+        and the check replaces it.
 
         Which one is known a cycle before.
         """
@@ -93,7 +93,11 @@ class Commit(wiring.Component):
             with m.If(self.i.valid):
                 m.d.sync += value.eq(loaded)
         writes = [self._writes(m, slot) for slot in self._slots]
-        checked: list[Value] = [replaced & (self.words.check.load == slot) for slot in self._slots]
+        check, replaces = self.words.check, Signal(len(self._slots))
+        m.d.sync += replaces.eq(
+            Cat(check.enable & (check.mode != CheckMode.FATAL) & (check.load == slot) for slot in self._slots)
+        )
+        checked: list[Value] = [outside & bit for bit in replaces]
         if self._induction:
             values, checked = [written.induction, *values], [Const(0), *checked]
             induction = self.words.control.induction
@@ -113,13 +117,13 @@ class Commit(wiring.Component):
         destination = Mux(control.enable, Value.cast(control.destination), Destination.NONE)
         return targets(m, f"slot{slot}", destination, self._config.registers)
 
-    def _outside(self, m: Module, checked: Signal) -> Value:
-        """Whether the checked value is none of 0 … limit - 1; as an unsigned number it may have all 64 bits."""
-        check, limit = self.words.check, self.i.limit
+    def _outside(self, m: Module, checked: Signal) -> tuple[Value, Signal]:
+        """Whether the checked value is none of 0 … limit - 1, as an unsigned number it may have all 64 bits; and
+        whether one is checked. What program words say about that is decoded a cycle before.
+        """
+        check, limit, ours = self.words.check, self.i.limit, Signal()
         first = self._slots.start
-        for slot, value in zip(self._slots, self.values, strict=True):
-            with m.If(check.load == slot):
-                m.d.comb += checked.eq(value)
-        ours = (check.load >= first) & (check.load < self._slots.stop)
+        m.d.comb += checked.eq(chosen(m, "checked", check.load, self.values, first=first))
+        m.d.sync += ours.eq(check.enable & (check.load >= first) & (check.load < self._slots.stop))
         below = (checked[len(limit) :] == 0) & (checked[: len(limit)] < limit) & ~limit[-1]
-        return self.i.work & check.enable & ours & ~below
+        return ~below, ours

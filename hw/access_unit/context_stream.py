@@ -27,13 +27,15 @@ class ContextStream(wiring.Component):
         its last element.
     placed : ``In``
         Entries whose activation runs; others fill half of their places only, so that they do not crowd these out.
-    entry, first, last, take : ``In``
-        The entry whose turn it is, for its first, its last time; its iteration starts. An entry can start two cycles
-        after it last did, no sooner.
+    look, entry, first : ``In``
+        An iteration of that entry, or its first, is looked up: it is the one that starts next, unless another one is
+        looked up before. Not in the cycle in which one of the same entry starts.
     clean : ``Out(1)``
         Activations may come: not for ``context_entries(config)`` cycles after a reset.
     hit : ``Out(1)``
-        The line with that entry's element is here, or none is needed.
+        The line with the element of the iteration that is looked up is here, or none is needed.
+    take, taken_entry, last : ``In``
+        The iteration that was looked up last starts; its entry; it is its activation's last.
     line, offset : ``Out(8 * bus_bytes)``, ``Out``
         Line, and byte in it, of the element of the iteration that started two cycles ago.
     request : ``Out(stream.Signature(load_request_layout(config)))``
@@ -53,10 +55,12 @@ class ContextStream(wiring.Component):
                 "enter_entry": In(entry),
                 "address": In(config.address_bits),
                 "placed": In(context_entries(config)),
+                "look": In(1),
                 "entry": In(entry),
                 "first": In(1),
-                "last": In(1),
                 "take": In(1),
+                "taken_entry": In(entry),
+                "last": In(1),
                 "clean": Out(1),
                 "hit": Out(1),
                 "line": Out(8 * config.bus_bytes),
@@ -81,19 +85,21 @@ class ContextStream(wiring.Component):
         with m.If(~self.clean):
             m.d.sync += sweep.eq(sweep + 1)
         # Places that have been asked for and done with, counted from reset on, with one bit more than there are places.
-        head, tail = Signal(place_bits + 1), Signal(place_bits + 1)
-        heads = self._ring(m, "head", len(head), ~self.clean | consume, Mux(self.clean, self.entry, entry),
-                           Mux(self.clean, head + 1, 0), self.entry, chosen)  # fmt: skip
+        head, tail, present = Signal(place_bits + 1), Signal(place_bits + 1), Signal(place_bits + 1)
+        heads = self._ring(m, "head", len(head), ~self.clean | consume, Mux(self.clean, self.taken_entry, entry),
+                           Mux(self.clean, present + 1, 0), self.entry, chosen)  # fmt: skip
         (asked,) = self._ring(m, "tail", len(tail), ~self.clean | go, Mux(self.clean, chosen, entry),
                               Mux(self.clean, tail + 1, 0), chosen)  # fmt: skip
         m.d.comb += [head.eq(heads[0]), tail.eq(asked)]
+        with m.If(self.look):
+            m.d.sync += present.eq(head)
         held = Signal(place_bits + 1)
         m.d.comb += held.eq(tail + 1 - heads[1])
         self._ask(m, go, chosen, tail[:place_bits], held, consume)
         self._consume(m, consume)
         here = self._here(m, mine, place, entry)
         m.d.comb += self.hit.eq(~self.enable | (here.bit_select(head[:place_bits], 1) ^ head[-1]))
-        self._buffer(m, mine, place, Cat(head[:place_bits], self.entry))
+        self._buffer(m, mine, place, Cat(present[:place_bits], self.taken_entry))
         flying = Signal(range(self._entries * self._lines + 1))
         m.d.sync += flying.eq(flying + go - mine)
         m.d.comb += self.busy.eq(flying != 0)
@@ -134,16 +140,18 @@ class ContextStream(wiring.Component):
         (first,) = self._ring(
             m, "first_offset", width, self._begins, self.enter_entry, self.address[:width], self.entry
         )
-        (later,) = self._ring(m, "offset", width, took, self.entry, following[:width], self.entry)
+        (later,) = self._ring(m, "offset", width, took, self.taken_entry, following[:width], self.entry)
+        with m.If(self.look):
+            m.d.sync += present.eq(Mux(self.first, first, later))
         m.d.comb += [
-            present.eq(Mux(self.first, first, later)),
             following.eq(present + (Value.cast(1) << self.size)),
             consume.eq(took & (following[-1] | self.last)),
         ]
         m.d.sync += [read.eq(present), self.offset.eq(read)]
 
     def _ask(self, m: Module, go: Signal, chosen: Signal, tail: Value, held: Signal, consume: Signal) -> None:
-        """Choose an entry in one cycle, ask for its next line in the following one.
+        """Choose an entry in one cycle, ask for its next line in the following one, and find out what comes after that
+        in the third; until then that entry is not chosen again.
 
         ``held``: the places in use of the chosen one, with the line that is asked for.
         """
@@ -151,7 +159,6 @@ class ContextStream(wiring.Component):
             Signal(self._entries, name=name) for name in ("more", "fresh", "wants", "room", "some_room")
         )
         valid = Signal()
-        bus_bits = exact_log2(self._config.bus_bytes)
         waits = ((Value.cast(valid)) << chosen)[: self._entries]
         m.d.comb += wants.eq(more & (some_room | (room & self.placed)) & ~waits)
         after = wants & ~((Value.cast(2) << chosen) - 1)[: self._entries]
@@ -163,8 +170,10 @@ class ContextStream(wiring.Component):
                 m.d.sync += chosen.eq(later)
             with m.Else():
                 m.d.sync += chosen.eq(lowest)
-        present, is_last = self._next_line(m, go, chosen, fresh.bit_select(chosen, 1), bus_bits)
-        request = self.request.payload
+        request, asked = self.request.payload, Signal()
+        asking = request.slot.entry[exact_log2(self._lines) :][: exact_log2(self._entries)]
+        present, is_last = self._next_line(m, chosen, fresh.bit_select(chosen, 1), asked, asking)
+        m.d.sync += asked.eq(go)
         with m.If(~self.request.valid | self.request.ready):
             m.d.sync += [
                 self.request.valid.eq(valid),
@@ -176,31 +185,36 @@ class ContextStream(wiring.Component):
         # An entry that has no context yet gives back no place, so its half is not looked at again after this.
         with m.If(go):
             m.d.sync += [
-                more.bit_select(chosen, 1).eq(~is_last),
+                more.bit_select(chosen, 1).eq(0),
                 fresh.bit_select(chosen, 1).eq(0),
                 room.bit_select(chosen, 1).eq(held != self._lines),
                 some_room.bit_select(chosen, 1).eq(held < self._lines // 2),
             ]
+        with m.If(asked & ~is_last):
+            m.d.sync += more.bit_select(asking, 1).eq(1)
         with m.If(consume):
-            m.d.sync += room.bit_select(self.entry, 1).eq(1)
+            m.d.sync += room.bit_select(self.taken_entry, 1).eq(1)
         with m.If(self._ends & self.enable):
             m.d.sync += [bits.bit_select(self.enter_entry, 1).eq(1) for bits in (more, fresh, room, some_room)]
 
-    def _next_line(self, m: Module, go: Signal, chosen: Signal, fresh: Value, bus_bits: int) -> tuple[Signal, Signal]:
-        """The line that the chosen entry asks for, and whether that is its last one."""
-        bits = line_bits(self._config)
-        present, following, is_last = Signal(bits), Signal(bits), Signal()
+    def _next_line(
+        self, m: Module, chosen: Signal, fresh: Value, asked: Signal, asking: Value
+    ) -> tuple[Signal, Signal]:
+        """The line that the chosen entry asks for; and whether what entry ``asking`` has ``asked`` for is its last."""
+        bits, bus_bits = line_bits(self._config), exact_log2(self._config.bus_bytes)
+        chosen_line, following, is_last = Signal(bits), Signal(bits), Signal()
+        present = self.request.payload.line
         line, entry = self.address[bus_bits:], self.enter_entry
         (first,) = self._ring(m, "first", bits, self._begins, entry, line, chosen)
-        (end,) = self._ring(m, "end", bits, self._ends, entry, line, chosen)
-        (even,) = self._ring(m, "even", 1, self._ends, entry, self.address[:bus_bits] == 0, chosen)
-        (next_line,) = self._ring(m, "next", bits, go, chosen, following, chosen)
+        (end,) = self._ring(m, "end", bits, self._ends, entry, line, asking)
+        (even,) = self._ring(m, "even", 1, self._ends, entry, self.address[:bus_bits] == 0, asking)
+        (next_line,) = self._ring(m, "next", bits, asked, asking, following, chosen)
         m.d.comb += [
-            present.eq(Mux(fresh, first, next_line)),
+            chosen_line.eq(Mux(fresh, first, next_line)),
             following.eq(present + 1),
             is_last.eq(Mux(even, following, present) == end),
         ]
-        return present, is_last
+        return chosen_line, is_last
 
     def _ring(
         self, m: Module, name: str, width: int, enable: Value, entry: Value, data: Value, *read_entries: Value

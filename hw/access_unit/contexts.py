@@ -83,53 +83,59 @@ class Contexts(wiring.Component):
             }
         )
         self._config, self._level, self._first_unit = config, level, first_unit
+        self._dead = Signal(name="dead")
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.schedule = schedule = ContextSchedule(self._config)
         streams = [ContextStream(self._config, self._first_unit + slot) for slot in range(self._slots)]
+        turn = TurnBus(self._config, self._level).create(path=("turn",))
+        again = Signal()
         m.d.comb += [
-            schedule.running.eq(self.running),
+            schedule.running.eq(self.running & Cat(stream.clean for stream in streams).all()),
             schedule.enter.eq(self.enter),
             schedule.enter_single.eq(~self.i.run | (self.i.left == 1)),
             schedule.enter_final.eq(self.i.flags.last | (self.i.flags.cause != Cause.NONE)),
-            self.room.eq(schedule.room & self.running & Cat(stream.clean for stream in streams).all()),
+            self.room.eq(schedule.room),
             self.entry.eq(schedule.enter_entry),
             schedule.leave.eq(self.leaves.valid & self.leaves.last),
             schedule.leave_entry.eq(self.leaves.entry),
         ]
-        kept = self._keep(m, schedule)
-        self._start(m, schedule, streams, kept)
-        self._streams(m, schedule, streams, kept["run"])
+        run = self._kept(m, "run", self.i.run, schedule.entry)
+        bad = self._kept(m, "bad", self.i.order | (self.i.flags.cause != Cause.NONE), schedule.entry)
+        left, lower = (
+            self._counted(m, "left", self.i.left, -1, schedule.comes, schedule),
+            self._counted(m, "lower", self.i.lower, 1, self.take, turn),
+        )
+        # Two iterations are left: the next one is the last.
+        m.d.comb += schedule.next_last.eq(left == 2)
+        hit = Cat(*(stream.hit for stream in streams)).all()
+        self._look(m, schedule, turn, again, run, hit | (~run & ~again))
+        self._start(m, turn, lower, bad, schedule.move)
+        self._streams(m, schedule, streams, turn, again)
         return m
 
-    def _keep(self, m: Module, schedule: ContextSchedule) -> dict[str, Any]:
-        """Memories, by entry, of what the schedule needs to know of an activation; counters are written back."""
-        kept: dict[str, Any] = {}
-        static = {"run": self.i.run, "bad": self.i.order | (self.i.flags.cause != Cause.NONE)}
-        for name, value in static.items():
-            ring = self._memory(m, name, len(value))
-            write, read = ring.write_port(), ring.read_port(domain="comb")
-            m.d.comb += [
-                write.en.eq(self.enter), write.addr.eq(schedule.enter_entry), write.data.eq(value),
-                read.addr.eq(schedule.entry),
-            ]  # fmt: skip
-            kept[name] = read.data
-        counted = {"lower": (self.i.lower, 1), "left": (self.i.left, -1)}
-        for name, (value, change) in counted.items():
-            # Two writers: activations that enter, and iterations that leave; so two memories and a bit that tells.
-            first, later = self._memory(m, f"first_{name}", len(value)), self._memory(m, name, len(value))
-            write, again = first.write_port(), later.write_port()
-            read, read_again = first.read_port(domain="comb"), later.read_port(domain="comb")
-            present = Signal(len(value), name=f"present_{name}")
-            m.d.comb += [
-                write.en.eq(self.enter), write.addr.eq(schedule.enter_entry), write.data.eq(value),
-                read.addr.eq(schedule.entry), read_again.addr.eq(schedule.entry),
-                present.eq(Mux(schedule.first, read.data, read_again.data)),
-                again.en.eq(self.take), again.addr.eq(schedule.entry), again.data.eq(present + change),
-            ]  # fmt: skip
-            kept[name] = present
+    def _kept(self, m: Module, name: str, value: Value, entry: Value) -> Signal:
+        """``value`` of the activation in ``entry``, kept since that came."""
+        ring = self._memory(m, name, len(value))
+        write, read = ring.write_port(), ring.read_port(domain="comb")
+        m.d.comb += [write.en.eq(self.enter), write.addr.eq(self.entry), write.data.eq(value), read.addr.eq(entry)]
+        kept: Signal = read.data
         return kept
+
+    def _counted(self, m: Module, name: str, value: Value, change: int, counts: Value, turn: Any) -> Signal:
+        """The same of a counter, that of the activation whose ``turn`` it is, which ``counts``.
+
+        Two writers: activations that enter, and turns; so two memories and a bit that tells.
+        """
+        later, present = self._memory(m, name, len(value)), Signal(len(value), name=f"present_{name}")
+        write, read = later.write_port(), later.read_port(domain="comb")
+        m.d.comb += [
+            present.eq(Mux(turn.first, self._kept(m, f"first_{name}", value, turn.entry), read.data)),
+            read.addr.eq(turn.entry),
+            write.en.eq(counts), write.addr.eq(turn.entry), write.data.eq(present + change),
+        ]  # fmt: skip
+        return present
 
     def _memory(self, m: Module, name: str, width: int) -> memory.Memory:
         m.submodules[f"{name}_ring"] = ring = memory.Memory(
@@ -137,30 +143,52 @@ class Contexts(wiring.Component):
         )
         return ring
 
-    def _start(self, m: Module, schedule: ContextSchedule, streams: list[ContextStream], kept: dict[str, Any]) -> None:
-        """The iteration whose turn it is, if its lines are there; nothing comes after a poisoned one."""
-        hit, dead = Signal(), Signal()
+    def _look(self, m: Module, schedule: ContextSchedule, turn: Any, again: Signal, run: Value, hit: Value) -> None:
+        """Look up whether the lines of the turn that comes are here, and ``again`` those of one that waits for them.
+
+        So that is known when an iteration may start, and whose turn comes next is never known late. It is not looked
+        up while the same activation's turn before it waits, which has yet to go on to its next element.
+        """
+        stopped, at_hand = Signal(), Signal()
         m.d.comb += [
-            hit.eq(Cat(*(~kept["run"] | stream.hit for stream in streams)).all()),
-            self.take.eq(schedule.valid & hit & self.free & ~dead),
-            schedule.take.eq(self.take),
-            # Two iterations are left: the next one is the last.
-            schedule.next_last.eq(kept["left"] == 2),
+            again.eq(turn.valid & ~at_hand),
+            self.take.eq(at_hand & self.free & ~self._dead),
+            schedule.move.eq(schedule.valid & (~turn.valid | (self.take & (turn.context != schedule.context)))),
         ]
-        with m.If(self.take & kept["bad"]):
-            m.d.sync += [dead.eq(1)]
+        m.d.sync += stopped.eq(~self.running)
+        with m.If(schedule.move):
+            m.d.sync += [
+                turn.valid.eq(1),
+                at_hand.eq(hit),
+                turn.work.eq(run),
+                *assign(turn, schedule, ("entry", "first", "last", "final", "context")),
+            ]
+        with m.Elif(self.take):
+            m.d.sync += [turn.valid.eq(0), at_hand.eq(0)]
+        with m.Elif(again):
+            m.d.sync += at_hand.eq(hit)
+        with m.If(stopped):
+            m.d.sync += [turn.valid.eq(0), at_hand.eq(0)]
+
+    def _start(self, m: Module, turn: Any, lower: Value, bad: Value, move: Value) -> None:
+        """The iteration whose turn it is starts; nothing comes after a poisoned one."""
+        poisoned = Signal()
+        with m.If(move):
+            m.d.sync += poisoned.eq(bad)
+        with m.If(self.take & poisoned):
+            m.d.sync += [self._dead.eq(1)]
         started = TurnBus(self._config, self._level).create(path=("started",))
         m.d.sync += [started.valid.eq(self.take), self.o.valid.eq(started.valid)]
         with m.If(self.take):
             m.d.sync += [
-                started.work.eq(kept["run"]),
-                started.induction.eq(kept["lower"]),
-                *assign(started, schedule, ("entry", "first", "last", "final", "context")),
+                started.induction.eq(lower),
+                *assign(started, turn, ("entry", "work", "first", "last", "final", "context")),
             ]
         with m.If(started.valid):
             m.d.sync += assign(self.o, started, TURN_FIELDS)
 
-    def _streams(self, m: Module, schedule: ContextSchedule, streams: list[ContextStream], run: Value) -> None:
+    def _streams(self, m: Module, schedule: ContextSchedule, streams: list[ContextStream], turn: Any,
+                 again: Signal) -> None:  # fmt: skip
         """Where the elements of an activation are, and which line holds the one whose turn it is."""
         bounds = self.bounds
         for slot, lines in enumerate(streams):
@@ -177,10 +205,12 @@ class Contexts(wiring.Component):
                 lines.enter_entry.eq(bounds.entry),
                 lines.address.eq(Cat(*(address[n] & (control.size <= n) for n in range(3)), address[3:])),
                 lines.placed.eq(schedule.placed),
-                lines.entry.eq(schedule.entry),
-                lines.first.eq(schedule.first),
-                lines.last.eq(schedule.last),
-                lines.take.eq(self.take & run),
+                lines.look.eq(schedule.move | again),
+                lines.entry.eq(Mux(again, turn.entry, schedule.entry)),
+                lines.first.eq(Mux(again, turn.first, schedule.first)),
+                lines.taken_entry.eq(turn.entry),
+                lines.last.eq(turn.last),
+                lines.take.eq(self.take & turn.work),
                 self.found[slot].eq(word_of(lines.line, lines.offset)),
                 self.offsets[slot].eq(lines.offset),
             ]

@@ -30,13 +30,15 @@ class Element(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         half, quarter, byte = Signal(32), Signal(16), Signal(8)
-        is_byte, to_quarter, to_half, sign = self.size == 0, self.size < 2, self.size < 3, Signal()
+        is_byte, to_quarter, to_half, sign, top = self.size == 0, self.size < 2, self.size < 3, Signal(), Signal(3)
         # Offset bits below the element's size choose nothing, so the low part of each choice is the element.
         m.d.comb += [
             half.eq(self.word.word_select(self.offset[2] & to_half, 32)),
             quarter.eq(half.word_select(self.offset[1] & to_quarter, 16)),
             byte.eq(quarter.word_select(self.offset[0] & is_byte, 8)),
-            sign.eq(self.is_signed & Mux(is_byte, byte[-1], Mux(to_quarter, quarter[-1], half[-1]))),
+            # The sign is chosen beside all that, since most bits wait for it: in the element's last byte.
+            top.eq(self.offset | Cat(~is_byte, ~to_quarter, ~to_half)),
+            sign.eq(self.is_signed & Cat(self.word[7::8]).bit_select(top, 1)),
             self.value.eq(
                 Cat(
                     byte,

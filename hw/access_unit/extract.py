@@ -49,11 +49,8 @@ class Extract(wiring.Component):
         for slot, value in enumerate(self.values):
             control = getattr(self.words, f"load{slot}")
             m.submodules[f"element{slot}"] = element = Element()
-            m.d.comb += [
-                element.word.eq(self.found[slot]),
-                element.offset.eq(self.offsets[slot]),
-                element.size.eq(control.size),
-                element.is_signed.eq(control.is_signed),
-            ]
+            m.d.comb += [element.word.eq(self.found[slot]), element.offset.eq(self.offsets[slot])]
+            # Held program words, a cycle late: so they need not reach all this from where they are kept.
+            m.d.sync += [element.size.eq(control.size), element.is_signed.eq(control.is_signed)]
             m.d.sync += value.eq(element.value)
         return m

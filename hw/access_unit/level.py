@@ -20,6 +20,7 @@ from daedal.hw.access_unit.operations import Operations
 from daedal.hw.access_unit.random_load import RandomLoad
 from daedal.hw.access_unit.sequential_loads import SequentialLoads
 from daedal.hw.access_unit.turns import LEAST_ENTRIES, TURN_FIELDS, TurnBus, bounds_layout
+from daedal.hw.access_unit.waiting import Waiting
 from daedal.hw.config import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout, load_units, random_entries
 from daedal.hw.isa.launch import Cause
@@ -134,7 +135,7 @@ class Level(wiring.Component):
         ]
         in_turn, plain = Signal(), Signal()
         turns = self._contexts(m, words, free & start) if self._config.contexts[self._level] else None
-        self._enter(m, words, activation, store, iterator, in_turn, plain & store.ordered, turns)
+        self._enter(m, words, activation, store, iterator, in_turn, plain & store.stops, turns)
         if turns is not None:
             m.d.sync += [in_turn.eq(words.control.interleave), plain.eq(~words.control.interleave)]
             m.d.comb += take.eq(loads.take | turns.take)
@@ -157,16 +158,19 @@ class Level(wiring.Component):
         The queue has room for as many as come before ``room`` knows of them, so that what is known late of iterations
         does not reach activations.
         """
-        m.submodules.waiting = waiting = Queue(bounds_layout(self._config, self._level), depth=LEAST_ENTRIES)
-        new, bounds, room = activation.o, waiting.i.payload, Signal()
+        m.submodules.waiting = waiting = Waiting(bounds_layout(self._config, self._level), LEAST_ENTRIES)
+        new, bounds, room, stopped = activation.o, waiting.payload, Signal(), Signal()
         connect(m, waiting.o, iterator.i)
-        m.d.sync += room.eq(waiting.level <= WAITING - UNSEEN)
+        m.d.sync += [
+            room.eq(waiting.level <= WAITING - UNSEEN),
+            stopped.eq(stop),
+        ]
         m.d.comb += [
             *assign(store.i, new, new.signature.members),
-            activation.open.eq(room & ~stop & (~in_turn | turns.room if turns else 1)),
+            activation.open.eq(room & ~stopped & (~in_turn | turns.room if turns else 1)),
             store.write.eq(new.valid & activation.open),
             store.write_entry.eq(Mux(in_turn, turns.entry, store.next_entry) if turns else store.next_entry),
-            waiting.i.valid.eq(store.write),
+            waiting.write.eq(store.write),
             bounds.entry.eq(store.write_entry),
             bounds.work.eq(new.run),
             bounds.single.eq(~new.run | ((new.left <= words.step) & ~in_turn)),
@@ -187,7 +191,7 @@ class Level(wiring.Component):
             *assign(turns, iterator, ("addresses",)),
             turns.bounds.valid.eq(iterator.o.valid & in_turn),
             loads.i.valid.eq(iterator.o.valid & plain),
-            iterator.ready.eq(loads.ready | in_turn),
+            iterator.ready.eq(loads.ready),  # always, while activations run in turn
         ]
         either = TurnBus(self._config, self._level).create(path=("either",))
         m.d.sync += [

@@ -150,7 +150,7 @@ class LineReader(wiring.Component):
             there.eq(self.progress.active & (self.read_line != self.progress.line) & (got > position[:burst_bits])),
             to_present.eq(~full[0] | pop),
             to_next.eq(~full[1] | to_present),
-            fetch.eq(~full[2] | to_next),
+            fetch.eq(~full.all() | pop),  # not by way of the other two, which reach all bits of a line
             read.en.eq(fetch),
             read.addr.eq(position),
         ]

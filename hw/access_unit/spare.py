@@ -36,7 +36,7 @@ class Spare(wiring.Component):
         super().__init__(
             {
                 "i": In(AddressedBus(config, level)),
-                "ready": Out(1),
+                "ready": Out(1, init=1),
                 "o": Out(AddressedBus(config, level)),
                 "take": In(1),
             }
@@ -46,8 +46,9 @@ class Spare(wiring.Component):
         m = Module()
         kept = self.i.signature.create(path=("kept",))
         fields = (*TURN_FIELDS, "addresses")
-        m.d.comb += [self.ready.eq(~kept.valid), self.o.valid.eq(kept.valid | self.i.valid)]
-        m.d.sync += kept.valid.eq(self.o.valid & ~self.take)
+        m.d.comb += self.o.valid.eq(kept.valid | self.i.valid)
+        # A register of its own, since the one that chooses what is at the output has many readers.
+        m.d.sync += [kept.valid.eq(self.o.valid & ~self.take), self.ready.eq(~self.o.valid | self.take)]
         with m.If(kept.valid):
             m.d.comb += assign(self.o, kept, fields)
         with m.Else():
