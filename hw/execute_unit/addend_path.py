@@ -108,8 +108,7 @@ class AddendPath(wiring.Component):
         return [self.fire, *flying], addresses
 
     def _forwards(self, m: Module, fired: list[Value], addresses: list[Value], c: Value) -> tuple[Value, Value]:
-        """Whether ``c`` is the result LOOP cycles before it, a cycle before it is there, or the one before that, when it
-        is.
+        """Whether ``c`` is the result LOOP cycles before it, a cycle early, or the one before that, when it is there.
 
         The register file itself sees to one more cycle of distance, writing in the cycle of the read.
         """

@@ -90,31 +90,32 @@ class Dispatch(wiring.Component):
         return m
 
     def _send(self, m: Module, kinds: dict[Kind, Signal]) -> None:
-        divide, scalar = self._divide, self.i.payload.needs_scalar
+        divide, scalar, divides = self._divide, self.i.payload.needs_scalar, kinds[Kind.DIVIDE]
         rows = (kinds[Kind.LANES] | kinds[Kind.REDUCE] | kinds[Kind.STORE]) & ~self._blocked
-        divides = kinds[Kind.DIVIDE] & ~self._blocked
         here, enough = Signal(), ~scalar | self.scalars.valid
         m.d.comb += [
+            # A division gets its count even if it must wait.
             divide.active.eq(divides),
             divide.row.eq(self._row),
             divide.count.payload.eq(self.scalars.payload.value),
             divide.count.valid.eq(self.scalars.valid),
-            divide.o.ready.eq(self.o.ready & ~self._injects),
+            divide.o.ready.eq(self.o.ready & ~self._injects & ~self._blocked),
             self.fix_reciprocal.eq(divide.fix_reciprocal),
             self.fix_count.eq(divide.fix_count),
             here.eq(rows & enough & self.o.ready & ~self._injects),
-            self.o.valid.eq(Mux(divides, divide.o.valid, rows & enough)),
-            self._issue.eq(Mux(kinds[Kind.DIVIDE], divide.o.payload, self._row)),
-            self.o.payload.stores.eq(kinds[Kind.STORE]),
+            self.o.valid.eq((rows & enough) | (divide.o.valid & ~self._blocked)),
+            # What is no division, it leaves as it is.
+            self._issue.eq(divide.o.payload),
+            self.o.payload.stores.eq(self.i.payload.stores),
             self.scalars.ready.eq(Mux(divides, divide.count.ready, here & scalar)),
             self.i.ready.eq(kinds[Kind.NOTHING] | here | divide.done),
             self.no_scalar.eq((rows & scalar & ~self.scalars.valid) | divide.waits),
-            self.no_reciprocal.eq((divides & ~divide.o.valid & ~divide.waits) | self._blocked),
+            self.no_reciprocal.eq((divides & ~divide.o.valid & ~divide.waits) | (self._blocked & ~divide.waits)),
         ]
 
     def _reduce(self, m: Module, reduces: Signal) -> Value:
-        """A reduction goes to the lanes as a row to its partial results. What writes the register of the partial results
-        waits, as does a reduction that finds no place there: returns whether one does.
+        """A reduction goes to the lanes as a row to its partial results. Returns whether something waits for a place
+        there, or because it would write their register.
         """
         m.submodules.areas = areas = PartialAreas(self.config)
         row, o, long = self._row, self._issue, is_long(self.config, self._row.row)
@@ -132,9 +133,7 @@ class Dispatch(wiring.Component):
             m.d.comb += [
                 o.reduces.eq(1), o.area.eq(area), o.destination.eq(row.c), o.to_scalar.eq(0), o.c_used.eq(1),
             ]  # fmt: skip
-        return (~row.to_scalar & areas.any & (areas.present == row.destination)) | (
-            reduces & ~(looked & free)
-        )
+        return (~row.to_scalar & areas.any & (areas.present == row.destination)) | (reduces & ~(looked & free))
 
     def _wait_for_scalars(self, m: Module, kinds: dict[Kind, Signal], areas_wait: Value) -> None:
         """What names a scalar register waits for its result; a store does so elsewhere, but for the iterative unit's.
@@ -158,10 +157,9 @@ class Dispatch(wiring.Component):
         Until then instructions that name its register are ``blocked``, and others for the iterative unit.
         """
         row, o, register = self._row, self._issue, Signal(range(self.config.scalars))
-        m.d.comb += [
-            self._injects.eq(self.pending & self.result.valid),
-            self.result.ready.eq(self.pending & self.o.ready),
-        ]
+        # It takes a cycle to see that one is there.
+        m.d.sync += self._injects.eq(self.pending & self.result.valid & ~self.result.ready)
+        m.d.comb += self.result.ready.eq(self._injects & self.o.ready)
         with m.If(self._injects):
             m.d.comb += [
                 self.o.valid.eq(1), self.o.payload.stores.eq(0),

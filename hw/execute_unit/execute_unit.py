@@ -171,7 +171,8 @@ class ExecuteUnit(wiring.Component):
             issue.fits.eq(kept.fits), path.kept.eq(kept.o.payload.data),
         ]  # fmt: skip
         m.d.sync += [
-            kept.i.valid.eq(issue.fire & issue.present.keeps), kept.i.payload.last.eq(issue.last), kept.i.payload.bytes.eq(tail)
+            kept.i.valid.eq(issue.fire & issue.present.keeps),
+            kept.i.payload.last.eq(issue.last), kept.i.payload.bytes.eq(tail),
         ]  # fmt: skip
 
     def _reduce(self, m: Module) -> None:

@@ -122,18 +122,25 @@ class Hazards(wiring.Component):
         """Whether ``c`` was the destination too shortly before: a place for this and each of the ``LOOP`` - 2 cycles
         before it.
         """
+        rows = [(self.ends & (self.ends_wait >= _least(1)), self.ends_to, self.ends_to_scalar, self.issued_context)]
+        before = [self.issued, self.destination, self.to_scalar, self.issued_context, self.wait]
+        for age in range(2, LOOP):
+            now = [Signal.like(value, name=f"{name}{age}") for name, value in zip(NAMES, before, strict=True)]
+            m.d.sync += [to.eq(of) for to, of in zip(now[1:], before[1:], strict=True)]
+            # Whether it is too near yet is known before the next row asks.
+            m.d.sync += now[0].eq(before[0] & (before[4] >= _least(age)))
+            rows.append(tuple(now[:4]))
+            before = now
         waits = []
-        recent = [self.issued, self.destination, self.to_scalar, self.issued_context, self.wait]
-        ending = [self.ends, self.ends_to, self.ends_to_scalar, self.issued_context, self.ends_wait]
-        for age in range(1, LOOP):
-            before = recent
-            valid, destination, scalar, context, wait = ending if age == 1 else before
-            recent = [Signal.like(value, name=f"{name}{age}") for name, value in zip(NAMES, before, strict=True)]
-            m.d.sync += [to.eq(of) for to, of in zip(recent, before, strict=True)]
+        for near, destination, scalar, context in rows:
             same = (destination == self.c) & (scalar == self.c_scalar)
-            same &= (context == self.context) | self.c_scalar | self.long
-            waits.append(valid & same & (wait >= READ_AFTER_WRITE - LOOP + age))
+            waits.append(near & same & ((context == self.context) | self.c_scalar | self.long))
         return Cat(*waits).any()
 
 
-NAMES = ("issued", "destination", "scalar", "context", "wait")
+NAMES = ("near", "destination", "scalar", "context", "wait")
+
+
+def _least(age: int) -> int:
+    """The ``wait`` from which on a row is too near if its last beat was issued ``age`` - 1 cycles ago."""
+    return READ_AFTER_WRITE - LOOP + age

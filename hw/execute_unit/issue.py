@@ -14,8 +14,8 @@ from daedal.hw.interfaces import lane_beat_stream
 from daedal.hw.isa.execute import OperandKind
 
 STATES = (
-    "last", "busy", "active", "misframed0", "misframed1", "misframed_kept", "misframed", "bad_index", "no_room", "hazard", "starved",
-    "starved0",
+    "last", "busy", "active", "misframed0", "misframed1", "misframed_kept", "misframed", "bad_index", "no_room",
+    "hazard", "starved", "starved0",
 )  # fmt: skip
 
 

@@ -187,9 +187,9 @@ def decoded_layout(config: Config) -> data.StructLayout:
     """A decoded instruction. ``issue`` is complete but for empty registers and the scalar; a scalar register to which
     it writes is ``issue.target`` as well. ``scalars`` are all scalar registers that it names, a bit for each.
 
-    ``stores``: it is of kind STORE. ``extreme``: MAX or MIN. ``beyond_kept``: with ``issue.kept`` it does nothing unless more rows than this are kept.
-    ``bad_token``, ``illegal``, ``bad_length`` are the faults; ``position`` as in ``fetched_layout``; ``length`` is the
-    number of the length register.
+    ``stores``: it is of kind STORE. ``extreme``: MAX or MIN. ``beyond_kept``: with ``issue.kept`` it does nothing
+    unless more rows than this are kept. ``bad_token``, ``illegal``, ``bad_length`` are the faults; ``position`` as in
+    ``fetched_layout``; ``length`` is the number of the length register.
     """
     return data.StructLayout(
         {

@@ -89,11 +89,10 @@ class StorePort(wiring.Component):
         m = Module()
         waiting, follows, start, row_ends = Signal(), Signal(), Signal(), Signal()
         may_start = Signal()
-        row, following = Signal(store_layout(self.config)), Signal(store_layout(self.config))
+        row = Signal(store_layout(self.config))
         self._empty, self._follows = Signal(init=1), Signal(init=1)
         i = self._ahead(m)
         m.d.comb += [
-            following.eq(Mux(i.ready, i.payload, row)),
             may_start.eq(waiting & row_ends & ~self.full & ~self.halt & ~self._reduces(m, i, row)),
             start.eq(may_start & ~(follows & self.issuing)),
             # A row is taken only in cycles without ``issuing``, which is known late.
@@ -116,12 +115,12 @@ class StorePort(wiring.Component):
                 m.d.sync += self.stored.bit_select(place, 1).eq(0)
             with m.If(self.i.valid & self.i.ready & self.i.payload.scalar):
                 m.d.sync += self.stored.bit_select(self.i.payload.register, 1).eq(1)
-        self._reserve(m, start, waiting, row, following, waiting & i.ready)
+        self._reserve(m, start, waiting, row, i)
         self._deliver(m, *self._beats(m, start, waiting, row, row_ends))
         return m
 
     def _reduces(self, m: Module, i: stream.Interface, row: data.View) -> Value:
-        """Whether the row that waits is a scalar register for which there is a reduction, or was in the cycle before."""
+        """Whether the row that waits is a scalar register for which there was a reduction in the cycle before."""
         if not self.config.scalars:
             return Const(0)
         new, old = (one.scalar & self.reduced.bit_select(one.register, 1) for one in (i.payload, row))
@@ -166,22 +165,20 @@ class StorePort(wiring.Component):
             ]  # fmt: skip
         return i
 
-    def _reserve(
-        self, m: Module, start: Signal, waiting: Signal, row: data.View, following: data.View, follows: Value
-    ) -> None:
+    def _reserve(self, m: Module, start: Signal, waiting: Signal, row: data.View, i: stream.Interface) -> None:
         """Count the free entries of the queue; a row that starts takes its own at once.
 
-        Whether there is room for the row that waits is found out a cycle before, as if the present one started if
-        ``following`` takes its place in the next cycle.
+        Whether there is room for the row that waits is found out a cycle before; a row that comes while another one
+        waits takes its place, since that one starts.
         """
         free, room = Signal(range(self.config.store_beats + 1), init=self.config.store_beats), Signal()
-        popped, base, left = Signal(), Signal.like(free), Signal.like(free)
+        popped, left, new = Signal(), Signal.like(free), i.payload.row.last_beat
         # One adder: ~x is -x - 1.
-        m.d.comb += [base.eq(free + popped), left.eq(base + (~Cat(row.row.last_beat, Const(0, 1))).as_signed())]
+        m.d.comb += left.eq(free + (~Cat(row.row.last_beat, Const(0, 1))).as_signed())
         m.d.sync += [
             popped.eq(self.o.valid & self.o.ready),
-            free.eq(Mux(start, left, base)),
-            room.eq(Mux(follows, left, base) > following.row.last_beat),
+            free.eq(Mux(start, left + popped, free + popped)),
+            room.eq(Mux(i.ready, Mux(waiting, left > new, free > new), free > row.row.last_beat)),
         ]
         m.d.comb += [
             self.full.eq(waiting & ~room),
