@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from daedal.hw.config import Config
-from daedal.hw.execute_unit.hazards import Hazards
+from daedal.hw.execute_unit.hazards import NEAR, Hazards
 from daedal.hw.execute_unit.records import is_long, issue_layout, partial_beats
 from daedal.hw.execute_unit.schedule import LOOP, READ_AFTER_WRITE
 from daedal.hw.interfaces import lane_beat_stream
@@ -136,15 +136,19 @@ class Issue(wiring.Component):
         """Whether results would be missing that the next row needs, if the present one ends in this cycle."""
         m.submodules.hazards = hazards = Hazards(self.config)
         row, present = self.i.payload, self.present
-        conflicts, writes = Signal(), Signal()
+        conflicts, writes, waits, near = Signal(), Signal(), Signal(), Signal()
+        with m.If(~self.busy):
+            m.d.sync += [
+                writes.eq(row.copies.as_value().any() & ~row.reduces),
+                waits.eq(row.row.wait.any()), near.eq(row.row.wait >= NEAR),
+            ]  # fmt: skip
         a_register, b_register = (one.kind == OperandKind.REGISTER for one in (row.a, row.b))
         a_scalar, b_scalar = (one.kind == OperandKind.SCALAR_REGISTER for one in (row.a, row.b))
         m.d.comb += [
-            writes.eq(present.copies.as_value().any() & ~present.reduces),
             hazards.issued.eq(self.finished | (self.active & ~self.busy & writes)),
             # The scalar that a tree ends with is named by nobody before the next cycle.
             hazards.ends.eq(self.active & writes), hazards.ends_to.eq(present.destination),
-            hazards.ends_wait.eq(present.row.wait), hazards.ends_to_scalar.eq(present.to_scalar),
+            hazards.ends_waits.eq(waits), hazards.ends_near.eq(near), hazards.ends_to_scalar.eq(present.to_scalar),
             hazards.to_scalar.eq(present.to_scalar | self.finished),
             hazards.a_scalar.eq(a_scalar), hazards.b_scalar.eq(b_scalar), hazards.c_scalar.eq(row.c_scalar),
             hazards.index.eq(row.index),
