@@ -184,7 +184,7 @@ CASES = (
     Case("queue-distributed", lambda: Queue(2, depth=3), 8, 6),
     Case("queue-shortest", lambda: Queue(2, depth=2), 8, 6),
     Case("queue-block", lambda: Queue(2, depth=40), 8, 6),
-    Case("skid", lambda: Skid(2), 8, 3),
+    Case("skid", lambda: Skid(2), 12),
     Case("merge", lambda: Merge(2), 8, 3),
     Case("vector-queues", lambda: VectorQueues(TINY), 14, 4),
     Case("cutter", lambda: Cutter(TINY), 8, 3),
