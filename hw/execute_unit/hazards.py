@@ -26,9 +26,9 @@ class Hazards(wiring.Component):
     issued : ``In(1)``; destination; wait : ``In(range(READ_AFTER_WRITE))``
         The last beat of a row is issued that goes to ``destination``; ``wait`` is READ_AFTER_WRITE - n, at
         least 0.
-    ends : ``In(1)``; ends_to, ends_to_scalar; ends_waits, ends_near : ``In(1)``
-        A row with results is held, and these are its own: the questions count only if it is issued to its end in this
-        cycle, which is known later. Whether its ``wait`` is not 0, is at least ``NEAR``.
+    ends_to, ends_to_scalar; ends_waits, ends_near, ends_long : ``In(1)``
+        Of the row that is held: the questions count only if it is issued to its end in this cycle, which is known
+        later. It has results, and its ``wait`` is not 0; is at least ``NEAR``; it has more beats than a context owns.
     issued_context; issued_long : ``In(1)``
         Its context; whether it has more beats than a context owns.
     context; long : ``In(1)``
@@ -49,10 +49,10 @@ class Hazards(wiring.Component):
         super().__init__(
             {
                 "issued": In(1),
-                "ends": In(1),
                 "ends_to": In(register),
                 "ends_waits": In(1),
                 "ends_near": In(1),
+                "ends_long": In(1),
                 "ends_to_scalar": In(1),
                 "destination": In(register),
                 "wait": In(range(READ_AFTER_WRITE)),
@@ -80,7 +80,7 @@ class Hazards(wiring.Component):
         scalars = self._count(m, "scalar_left", self.config.scalars, self._issued & to_scalar)
 
         apart = self._behind_long(m)
-        now, before = self.ends & self.ends_waits, self._issued & self._wait[1:].any()
+        now, before = self.ends_waits, self._issued & self._wait[1:].any()
 
         def waits(number: Signal, scalar: Signal) -> Value:
             same = now & (self.ends_to_scalar == scalar) & (self.ends_to == number)
@@ -117,13 +117,13 @@ class Hazards(wiring.Component):
         m.d.sync += left.eq(Mux(left == 0, 0, left - 1))
         with m.If(self.issued & ~self.to_scalar & self.issued_long):
             m.d.sync += left.eq(READ_AFTER_WRITE - 1)
-        return ((self.ends & ~self.ends_to_scalar & self.issued_long) | left[1:].any()) & (self.context != 0)
+        return (self.ends_long | left[1:].any()) & (self.context != 0)
 
     def _accumulates(self, m: Module) -> Value:
         """Whether ``c`` was the destination too shortly before: a place for this and each of the ``LOOP`` - 2 cycles
         before it.
         """
-        rows = [(self.ends & self.ends_near, self.ends_to, self.ends_to_scalar, self.issued_context)]
+        rows = [(self.ends_near, self.ends_to, self.ends_to_scalar, self.issued_context)]
         before = [self.issued, self.destination, self.to_scalar, self.issued_context, self.wait]
         for age in range(2, LOOP):
             now = [Signal.like(value, name=f"{name}{age}") for name, value in zip(NAMES, before, strict=True)]

@@ -19,6 +19,11 @@ STATES = (
 )  # fmt: skip
 
 
+PRESENT = ("writes", "waits", "near", "long")
+"""What is registered of the row that is held: it has results; later rows may have to wait for them, also to add to
+them; and the row is a long one."""
+
+
 class Issue(wiring.Component):
     """Takes rows and issues each as beats, one per cycle, in order.
 
@@ -136,25 +141,27 @@ class Issue(wiring.Component):
         """Whether results would be missing that the next row needs, if the present one ends in this cycle."""
         m.submodules.hazards = hazards = Hazards(self.config)
         row, present = self.i.payload, self.present
-        conflicts, writes, waits, near = Signal(), Signal(), Signal(), Signal()
+        conflicts, writes, waits, near, long = (Signal(name=name) for name in ("conflicts", *PRESENT))
+        results = row.copies.as_value().any() & ~row.reduces
         with m.If(~self.busy):
             m.d.sync += [
-                writes.eq(row.copies.as_value().any() & ~row.reduces),
-                waits.eq(row.row.wait.any()), near.eq(row.row.wait >= NEAR),
+                writes.eq(results), waits.eq(results & row.row.wait.any()), near.eq(results & (row.row.wait >= NEAR)),
+                long.eq(results & is_long(self.config, row.row)),
             ]  # fmt: skip
         a_register, b_register = (one.kind == OperandKind.REGISTER for one in (row.a, row.b))
         a_scalar, b_scalar = (one.kind == OperandKind.SCALAR_REGISTER for one in (row.a, row.b))
         m.d.comb += [
             hazards.issued.eq(self.finished | (self.active & ~self.busy & writes)),
             # The scalar that a tree ends with is named by nobody before the next cycle.
-            hazards.ends.eq(self.active & writes), hazards.ends_to.eq(present.destination),
-            hazards.ends_waits.eq(waits), hazards.ends_near.eq(near), hazards.ends_to_scalar.eq(present.to_scalar),
+            hazards.ends_to.eq(present.destination), hazards.ends_waits.eq(self.active & waits),
+            hazards.ends_near.eq(self.active & near), hazards.ends_long.eq(self.active & long),
+            hazards.ends_to_scalar.eq(present.to_scalar),
             hazards.to_scalar.eq(present.to_scalar | self.finished),
             hazards.a_scalar.eq(a_scalar), hazards.b_scalar.eq(b_scalar), hazards.c_scalar.eq(row.c_scalar),
             hazards.index.eq(row.index),
             hazards.destination.eq(Mux(self.finished, self.target, present.destination)),
             hazards.wait.eq(Mux(self.finished, READ_AFTER_WRITE - 1, present.row.wait)),
-            hazards.issued_context.eq(present.context), hazards.issued_long.eq(is_long(self.config, present.row)),
+            hazards.issued_context.eq(present.context), hazards.issued_long.eq(long),
             hazards.a.eq(row.a.register), hazards.b.eq(row.b.register), hazards.c.eq(row.c),
             hazards.context.eq(row.context), hazards.long.eq(is_long(self.config, row.row)),
             conflicts.eq(

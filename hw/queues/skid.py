@@ -24,21 +24,15 @@ class Skid(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         i, o = Value.cast(self.i.payload), Value.cast(self.o.payload)
-        second, moves, half = Signal(), Signal(), len(i) // 2
-        kept, given = Signal(len(i), reset_less=True), Signal(len(i))
-        # The other way round, so that synthesis keeps it: each moves half of the payload, which come late and far.
-        absent, upper_moves = Signal(init=1), Signal()
+        second, moves = Signal(), Signal()
+        kept = Signal(len(i), reset_less=True)
         m.d.comb += [
             self.i.ready.eq(~second),
             self.empty.eq(~self.o.valid),
             moves.eq(~self.o.valid | self.o.ready),
-            upper_moves.eq(absent | self.o.ready),
-            given.eq(Mux(second, kept, i)),
         ]
-        with m.If(upper_moves):
-            m.d.sync += [absent.eq(~(self.i.valid | second)), o[half:].eq(given[half:])]
         with m.If(moves):
-            m.d.sync += [self.o.valid.eq(self.i.valid | second), o[:half].eq(given[:half]), second.eq(0)]
+            m.d.sync += [self.o.valid.eq(self.i.valid | second), o.eq(Mux(second, kept, i)), second.eq(0)]
         with m.Else():
             m.d.sync += second.eq(second | self.i.valid)
         with m.If(~second):
