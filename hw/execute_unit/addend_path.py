@@ -6,6 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config import Config
+from daedal.hw.copies import copies
 from daedal.hw.execute_unit.float_format import register
 from daedal.hw.execute_unit.records import Copies, register_place
 from daedal.hw.execute_unit.schedule import ADDEND, LOOP, RESULT, SELECT
@@ -79,7 +80,10 @@ class AddendPath(wiring.Component):
         # One of the two is zero. What is not wanted is known before, and is kept out by the registers' resets.
         wanted = register(m, used & ~late_fix, "wanted")
         kept = register(m, Mux(wanted, Mux(register(m, soon, "wants_result"), self.result, self.read_data), 0), "kept")
-        m.d.comb += self.c.eq(Mux(at_once, self.result, kept | self._constant(m, fix)))
+        other = kept | self._constant(m, fix)
+        for n, here in enumerate(copies(m, at_once, "at_once", self.config.lanes)):
+            given = (word.word_select(n, 32) for word in (self.result, other))
+            m.d.comb += self.c.word_select(n, 32).eq(Mux(here, *given))
         return m
 
     def _constant(self, m: Module, fix: Value) -> Value:
@@ -92,26 +96,26 @@ class AddendPath(wiring.Component):
 
     def _results(self, m: Module) -> tuple[list[Value], list[Value]]:
         """Carry the destination beside the beat; return validity and address by age."""
-        copies = register(m, self.copies, "copies", cycles=RESULT, shape=Copies)
+        written = register(m, self.copies, "copies", cycles=RESULT, shape=Copies)
         addresses = _ages(m, self.address, "address", RESULT)
         flying = Signal(RESULT)
         m.d.sync += flying.eq(Cat(self.fire, flying))
         m.d.comb += [
             self.flying.eq(flying.any()),
             self.write_address.eq(addresses[RESULT]),
-            self.write.as_value().eq(Mux(flying[-1], copies.as_value(), 0)),
+            self.write.as_value().eq(Mux(flying[-1], written.as_value(), 0)),
         ]
         return [self.fire, *flying], addresses
 
     def _forwards(self, m: Module, fired: list[Value], addresses: list[Value], c: Value) -> tuple[Value, Value]:
-        """Whether ``c`` is the result LOOP cycles before it, or the one before that, when these are there.
+        """Whether ``c`` is the result LOOP cycles before it, a cycle early, or the one before that, when it is there.
 
         The register file itself sees to one more cycle of distance, writing in the cycle of the read.
         """
         used = register(m, self.c_used, "used_first")
         found = [used & fired[1 + k] & (c == addresses[1 + k]) for k in (LOOP, LOOP + 1)]
         # Compared at age 1; the first is wanted at age ADDEND, the second two cycles earlier.
-        at_once = register(m, found[0], "at_once", cycles=ADDEND - 1)
+        at_once = register(m, found[0], "at_once_soon", cycles=ADDEND - 2)
         soon = register(m, found[1], "soon", cycles=ADDEND - 3)
         return at_once, soon
 

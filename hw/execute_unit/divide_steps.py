@@ -61,8 +61,11 @@ class DivideSteps(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.reciprocal = reciprocal = Reciprocal()
-        self._answer, self._taken = reciprocal.o.payload, Signal()
-        self._count = count = Signal(COUNT_BITS)
+        self._answer, self._taken, self._ends = reciprocal.o.payload, Signal(), Signal()
+        self._count, ended = Signal(COUNT_BITS), Signal()
+        m.d.sync += ended.eq(self._ends)
+        with m.If(ended):
+            m.d.sync += [self.fix_reciprocal.eq(self._answer.reciprocal), self.fix_count.eq(self._count)]
         zero = self.count.payload == 0
         m.d.comb += [
             self.o.payload.eq(self.row),
@@ -77,7 +80,7 @@ class DivideSteps(wiring.Component):
                     reciprocal.i.valid.eq(self.active & self.count.valid & ~zero),
                     self.count.ready.eq(self.active & (zero | reciprocal.i.ready)),
                 ]
-                m.d.sync += count.eq(self.count.payload)
+                m.d.sync += self._count.eq(self.count.payload)
                 with m.If(self.count.valid & self.count.ready):
                     with m.If(zero):
                         m.next = "MOVE"
@@ -124,15 +127,18 @@ class DivideSteps(wiring.Component):
                 m.next = "FIX"
 
     def _fix(self, m: Module) -> None:
-        """Last pass: r * y + q, or what the fix-up makes of it."""
+        """Last pass: r * y + q, or what the fix-up makes of it.
+
+        Its constants change a cycle after it is taken, when the last beat of the division before, which may have been
+        issued two cycles ago, is past the fix-up. The answer is still there then.
+        """
         o = self.o.payload
         with m.State("FIX"):
             m.d.comb += [
                 self.o.valid.eq(1), o.op.eq(LaneOp.FMA), o.fix.eq(1), *self._result(o.a), *self._result(o.b),
-                self.done.eq(self._taken),
+                self.done.eq(self._taken), self._ends.eq(self._taken),
             ]  # fmt: skip
             with m.If(self._taken):
-                m.d.sync += [self.fix_reciprocal.eq(self._answer.reciprocal), self.fix_count.eq(self._count)]
                 m.next = "COUNT"
 
     def _scalar(self, operand: data.View, value: Signal) -> list[object]:

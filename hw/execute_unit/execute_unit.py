@@ -9,6 +9,7 @@ from daedal.hw.config import Config
 from daedal.hw.execute_unit.dispatch import Dispatch
 from daedal.hw.execute_unit.float_format import register
 from daedal.hw.execute_unit.front import Front
+from daedal.hw.execute_unit.hand_over import HandOver
 from daedal.hw.execute_unit.issue import Issue
 from daedal.hw.execute_unit.iterative_unit import IterativeUnit
 from daedal.hw.execute_unit.kept_rows import KeptRows
@@ -101,13 +102,15 @@ class ExecuteUnit(wiring.Component):
         m.submodules.issue = self._issue = issue = Issue(self.config)
         m.submodules.path = self._path = path = VectorPath(self.config)
         m.submodules.store = self._store = store = StorePort(self.config)
-        self._stop, self._misframed = stop, misframed = Signal(), Signal(3)
+        self._stop, self._misframed = stop, misframed = Signal(), Signal()
         connect(m, flipped(self.config_bus), front.config_bus)
         connect(m, flipped(self.tokens), front.tokens)
         connect(m, front.o, dispatch.i)
         connect(m, flipped(self.scalars), dispatch.scalars)
-        connect(m, dispatch.issue, issue.i)
-        connect(m, dispatch.store, store.i)
+        m.submodules.hand_over = self._hand_over = hand_over = HandOver(self.config)
+        connect(m, dispatch.o, hand_over.i)
+        connect(m, hand_over.issue, issue.i)
+        connect(m, hand_over.store, store.i)
         connect(m, flipped(self.vector0), issue.vector0)
         connect(m, flipped(self.vector1), issue.vector1)
         connect(m, store.o, flipped(self.stores))
@@ -117,21 +120,23 @@ class ExecuteUnit(wiring.Component):
             m.submodules.iterative = iterative = IterativeUnit()
             connect(m, iterative.o, dispatch.result)
             m.d.comb += [iterative.i.payload.eq(path.request), iterative.i.valid.eq(path.request_valid)]
+        m.d.comb += issue.fits.eq(1)
         if self.config.kept_beats:
             self._keep(m)
         m.d.comb += [
-            stop.eq(self.halt | self.fault.valid | misframed.any()),
+            stop.eq(self.halt | self.fault.valid | misframed),
             front.side.eq(self.side), front.launch.eq(self.launch), store.clear.eq(self.launch),
             front.halt.eq(stop), issue.halt.eq(stop), store.halt.eq(stop),
             store.issuing.eq(issue.busy),
-            dispatch.held.eq(store.held), dispatch.held_register.eq(store.register),
-            dispatch.stored.eq(store.stored), dispatch.held_context.eq(store.context),
-            dispatch.reading.eq(store.reading), store.reduced.eq(dispatch.reduced),
-            dispatch.long.eq(store.long), dispatch.read_long.eq(store.read_long),
-            dispatch.read_register.eq(store.read_register),
+            hand_over.held.eq(store.held), hand_over.held_register.eq(store.register),
+            hand_over.stored.eq(store.stored), hand_over.held_context.eq(store.context),
+            hand_over.reading.eq(store.reading), store.reduced.eq(hand_over.reduced),
+            hand_over.long.eq(store.long), hand_over.read_long.eq(store.read_long),
+            hand_over.read_register.eq(store.read_register),
             self.mark_store_data.eq(store.mark),
             self.idle.eq(
-                front.empty & ~issue.active & ~path.flying & store.idle & ~dispatch.pending & ~dispatch.reducing
+                front.empty & hand_over.empty & ~issue.active & ~path.flying & store.idle & ~dispatch.pending
+                & ~dispatch.reducing
             ),
         ]  # fmt: skip
         self._join_path(m)
@@ -143,7 +148,7 @@ class ExecuteUnit(wiring.Component):
         issue, path, store = self._issue, self._path, self._store
         m.d.comb += [
             path.fire.eq(issue.fire), path.row.eq(issue.present), path.beat.eq(issue.beat), path.last.eq(issue.last),
-            issue.combining.eq(self._combining), path.combining.eq(self._combining),
+            issue.combining.eq(self._combining),
             issue.flying.eq(path.flying), issue.element.eq(path.element),
             path.vector0.eq(self.vector0.payload.data), path.vector1.eq(self.vector1.payload.data),
             path.fix_reciprocal.eq(self._dispatch.fix_reciprocal),
@@ -159,13 +164,15 @@ class ExecuteUnit(wiring.Component):
         tail = Mux(issue.last, issue.present.row.tail_bytes, self.config.lane_bytes)
         m.d.comb += [
             kept.clear.eq(self.launch),
-            kept.keep.eq(issue.fire & issue.present.keeps),
-            kept.last_beat.eq(issue.present.row.last_beat),
+            kept.take.eq(issue.i.valid & issue.i.ready),
+            kept.keeps.eq(issue.i.payload.keeps), kept.drops.eq(issue.i.payload.kept),
+            kept.last_beat.eq(issue.i.payload.row.last_beat),
             kept.i.payload.data.eq(path.popped),
             issue.fits.eq(kept.fits), path.kept.eq(kept.o.payload.data),
         ]  # fmt: skip
         m.d.sync += [
-            kept.i.valid.eq(kept.keep), kept.i.payload.last.eq(issue.last), kept.i.payload.bytes.eq(tail)
+            kept.i.valid.eq(issue.fire & issue.present.keeps),
+            kept.i.payload.last.eq(issue.last), kept.i.payload.bytes.eq(tail),
         ]  # fmt: skip
 
     def _reduce(self, m: Module) -> None:
@@ -176,9 +183,10 @@ class ExecuteUnit(wiring.Component):
             tree.start.eq(issue.fire & issue.last & row.reduces), tree.op.eq(row.op), tree.area.eq(row.area),
             tree.target.eq(row.target), tree.last_beat.eq(row.row.last_beat),
             tree.register.eq(dispatch.partial_register), tree.wait.eq(issue.flows),
-            self._combining.eq(tree.due), self._path.combine.eq(tree.o),
+            self._combining.eq(tree.due), self._path.combining.eq(tree.here), self._path.combine.eq(tree.o),
             dispatch.finished.eq(tree.finished), dispatch.finished_area.eq(tree.finished_area),
-            dispatch.target.eq(tree.o.target), issue.finished.eq(tree.finished), issue.target.eq(tree.o.target),
+            dispatch.target.eq(tree.o.target), self._hand_over.finished.eq(tree.finished),
+            self._hand_over.target.eq(tree.o.target), issue.finished.eq(tree.finished), issue.target.eq(tree.o.target),
         ]  # fmt: skip
 
     def _catch_faults(self, m: Module) -> None:
@@ -186,12 +194,13 @@ class ExecuteUnit(wiring.Component):
 
         That a row is wrong comes late in its cycle: the unit stops in the next one, and says why.
         """
-        issue, front, fault, late = self._issue, self._front, self.fault.fault, self._misframed
-        found = Cat(issue.misframed0, issue.misframed1, issue.misframed_kept)
-        m.d.sync += late.eq(Mux(self._stop, 0, found))
+        issue, front, fault, late = self._issue, self._front, self.fault.fault, Signal(3)
+        # Nothing is issued in a cycle with ``stop``.
+        m.d.sync += late.eq(Cat(issue.misframed0, issue.misframed1, issue.misframed_kept))
+        m.d.sync += self._misframed.eq(issue.misframed)
         length: Value = elements(self.config, issue.present.row)
-        length = Mux(late.any(), register(m, length, "length_before"), length)
-        others = issue.bad_index | issue.no_room | (front.faulty & ~issue.active)
+        length = Mux(self._misframed, register(m, length, "length_before"), length)
+        others = issue.bad_index | issue.no_room | (front.faulty & self._hand_over.empty & ~issue.active)
         queue = late[0] | late[1]
         misframed = queue | late[2]
         with m.If(~self.halt & ~self.fault.valid & (misframed | others)):
@@ -208,18 +217,20 @@ class ExecuteUnit(wiring.Component):
 
     def _count(self, m: Module) -> None:
         """Strobes, a cycle late. Dispatch counts as stalled only if the lanes have nothing left to do."""
-        issue, dispatch, store = self._issue, self._dispatch, self._store
-        runs = Signal()
-        m.d.comb += runs.eq(~self._stop & ~issue.active & ~self._combining)
-        full = dispatch.no_store & store.full
+        issue, dispatch, store, hand_over = self._issue, self._dispatch, self._store, self._hand_over
+        runs, sends = Signal(), Signal()
+        m.d.comb += [runs.eq(~self._stop & ~issue.active & ~self._combining), sends.eq(runs & hand_over.empty)]
+        full = hand_over.waits & store.full
         m.d.sync += [
             self.lane_beat.eq(issue.fire & ~issue.present.partial),
-            self.stall_token_empty.eq(~self._stop & self._front.empty & ~issue.active & ~self.tokens.valid),
+            self.stall_token_empty.eq(
+                ~self._stop & self._front.empty & hand_over.empty & ~issue.active & ~self.tokens.valid
+            ),
             self.stall_vector_empty.eq(issue.starved),
             self.awaits_vector0.eq(issue.starved0),
-            self.stall_scalar_empty.eq(runs & dispatch.no_scalar),
+            self.stall_scalar_empty.eq(sends & dispatch.no_scalar),
             self.stall_store_full.eq(runs & full),
             self.stall_hazard.eq(
-                (issue.hazard & ~self._stop) | (runs & ((dispatch.no_store & ~full) | dispatch.no_reciprocal))
+                (issue.hazard & ~self._stop) | (runs & hand_over.waits & ~full) | (sends & dispatch.no_reciprocal)
             ),
         ]

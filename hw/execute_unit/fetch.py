@@ -95,10 +95,11 @@ class InstructionMemory(wiring.Component):
             read.en.eq(self.enable & ~write.en),
             self.code.eq(read.data),
         ]
-        defined = sides(count)
+        defined, place = sides(count), Signal.like(self.address)
         with m.If(read.en):
-            known = Array(defined)[self.side].bit_select(self.address, 1)
-            m.d.sync += self.missing.eq((self.address >= count) | ~known)
+            m.d.sync += place.eq(self.address)
+        known = Array(defined)[self.side].bit_select(place, 1)
+        m.d.comb += self.missing.eq((place >= count) | ~known)
         note(m, self.config_bus, defined, write.en)
         return m
 
@@ -107,8 +108,8 @@ class Fetch(wiring.Component):
     """Turns tokens into the instructions of their callbacks.
 
     One instruction per cycle, also across callbacks; a token's first instruction is there three cycles after
-    the token. A token without a callback and a callback that runs into what was not written give one entry
-    that says so, in their place.
+    the token. A token without a callback gives one entry that says so, in its place, as does a callback that runs into
+    what was not written: what comes after that means nothing.
 
     Members
     -------
@@ -170,7 +171,8 @@ class Fetch(wiring.Component):
         m.d.comb += [
             advance.eq((~valid | o.ready) & ~code.busy),
             beyond.eq(code.missing),
-            ends.eq(Instruction(code.code).last | present.bad | beyond | ~valid),
+            # What comes behind a place without an instruction is of no interest: nothing goes on.
+            ends.eq(Instruction(code.code).last | present.bad | ~valid),
             following.eq(starts.payload),
             starts.ready.eq(advance & ends),
             code.address.eq(following.position),

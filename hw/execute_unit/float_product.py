@@ -12,6 +12,9 @@ PRODUCT_BITS = 2 * SIGNIFICAND_BITS
 ADDEND_TOP = 100
 """Sum of the two exponent fields at which the top of the addend's place has exponent field 0."""
 
+FACTOR_BITS = 18
+"""Bits of a factor that a multiplier takes."""
+
 NO_EXPONENT = -512
 """Exponent of a product that is zero: less than that of any addend."""
 
@@ -69,8 +72,7 @@ class FloatProduct(wiring.Component):
         self._classify(m, a, b)
         exponents = register(m, a.effective_exponent() + b.effective_exponent(), "exponents")
         top, least = self._last_bits(m, a, b, exponents)
-        factors = register(m, a.significand(), "factor_a"), register(m, b.significand(), "factor_b")
-        exact = register(m, factors[0] * factors[1], "exact", shape=PRODUCT_BITS)
+        exact = register(m, self._multiply(m, a.significand(), b.significand()), "exact", shape=PRODUCT_BITS)
 
         rounds = register(m, self.rounds, "rounds", cycles=2)
         last = self._last_bit(m, exact, top, least, rounds)
@@ -84,6 +86,15 @@ class FloatProduct(wiring.Component):
             self.o.infinite.eq(self._overflows(m, register(m, rounds, "rounds_late"), exponents)),
         ]
         return m
+
+    def _multiply(self, m: Module, a: Value, b: Value) -> Value:
+        """Their product, a cycle later: the sum of four that fit a multiplier each, which are registered."""
+        parts = [
+            register(m, x * y, f"part{n}")
+            for n, (x, y) in enumerate((x, y) for x in (a[:FACTOR_BITS], a[FACTOR_BITS:])
+                                       for y in (b[:FACTOR_BITS], b[FACTOR_BITS:]))
+        ]  # fmt: skip
+        return Cat(parts[0], parts[3]) + ((parts[1] + parts[2]) << FACTOR_BITS)
 
     def _classify(self, m: Module, a: Float32, b: Float32) -> None:
         """Signs, zeros, infinities and NaNs, which pass beside the product."""

@@ -1,6 +1,6 @@
 """From tokens to decoded instructions."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -9,7 +9,7 @@ from daedal.hw.config import Config
 from daedal.hw.execute_unit.decode import Decode
 from daedal.hw.execute_unit.fetch import Fetch
 from daedal.hw.execute_unit.length_table import LengthTable
-from daedal.hw.execute_unit.records import decoded_layout
+from daedal.hw.execute_unit.records import Kind, decoded_layout
 from daedal.hw.execute_unit.resolve import Resolve
 from daedal.hw.interfaces import ConfigBus, token_layout
 from daedal.hw.isa.execute import Instruction
@@ -35,8 +35,8 @@ class Front(wiring.Component):
     launch : ``In(1)``
         As in ``Resolve``.
     o : ``Out(stream.Signature(decoded_layout(config)))``
-        Instructions, from a queue: that one is taken is known late in a cycle, and goes no further. Nothing
-        comes after a faulty one, nor that one itself.
+        Instructions, from a queue: that one is taken is known late in a cycle, and goes no further. One of kind FAULT
+        is not to be taken.
     empty : ``Out(1)``
         Nothing is held.
     faulty : ``Out(1)``; queue : ``Out(Queue)``; value : ``Out(40)``
@@ -86,10 +86,10 @@ class Front(wiring.Component):
             decoded.i.payload.eq(resolve.o),
             decoded.i.valid.eq(resolve.o_valid),
             self.empty.eq(fetch.empty & ~resolve.o_valid & (decoded.level == 0)),
-            self.faulty.eq(held & Cat(present.bad_token, present.illegal, present.bad_length).any()),
-            self.o.valid.eq(held & ~self.faulty),
+            self.faulty.eq(held & (present.kind == Kind.FAULT)),
+            self.o.valid.eq(held),
             self.o.payload.eq(present),
-            decoded.o.ready.eq(self.o.ready & ~self.faulty),
+            decoded.o.ready.eq(self.o.ready),
             self.queue.eq(Mux(present.bad_token, Queue.TOKEN, Queue.NONE)),
             self.value.eq(Mux(present.bad_token | present.illegal, present.position, lengths.fault_value)),
         ]

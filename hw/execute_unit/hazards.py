@@ -26,9 +26,9 @@ class Hazards(wiring.Component):
     issued : ``In(1)``; destination; wait : ``In(range(READ_AFTER_WRITE))``
         The last beat of a row is issued that goes to ``destination``; ``wait`` is READ_AFTER_WRITE - n, at
         least 0.
-    ends : ``In(1)``; ends_to, ends_wait, ends_to_scalar
-        A row with results is held, and these are its own: the questions count only if it is issued to its end in this
-        cycle, which is known later.
+    ends_to, ends_to_scalar; ends_waits, ends_near, ends_long : ``In(1)``
+        Of the row that is held: the questions count only if it is issued to its end in this cycle, which is known
+        later. It has results, and its ``wait`` is not 0; is at least ``NEAR``; it has more beats than a context owns.
     issued_context; issued_long : ``In(1)``
         Its context; whether it has more beats than a context owns.
     context; long : ``In(1)``
@@ -49,9 +49,10 @@ class Hazards(wiring.Component):
         super().__init__(
             {
                 "issued": In(1),
-                "ends": In(1),
                 "ends_to": In(register),
-                "ends_wait": In(range(READ_AFTER_WRITE)),
+                "ends_waits": In(1),
+                "ends_near": In(1),
+                "ends_long": In(1),
                 "ends_to_scalar": In(1),
                 "destination": In(register),
                 "wait": In(range(READ_AFTER_WRITE)),
@@ -68,14 +69,22 @@ class Hazards(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        vectors = self._count(m, "left", self.config.vector_registers, self.issued & ~self.to_scalar)
-        scalars = self._count(m, "scalar_left", self.config.scalars, self.issued & self.to_scalar)
+        # That a row's last beat is issued comes late: it is counted from the next cycle on.
+        self._issued, self._to, self._wait = (Signal.like(one) for one in (self.issued, self.destination, self.wait))
+        to_scalar = Signal()
+        m.d.sync += [
+            self._issued.eq(self.issued & self.wait.any()), self._to.eq(self.destination), self._wait.eq(self.wait),
+            to_scalar.eq(self.to_scalar),
+        ]  # fmt: skip
+        vectors = self._count(m, "left", self.config.vector_registers, self._issued & ~to_scalar)
+        scalars = self._count(m, "scalar_left", self.config.scalars, self._issued & to_scalar)
 
         apart = self._behind_long(m)
-        now = self.ends & self.ends_wait.any()
+        now, before = self.ends_waits, self._issued & self._wait[1:].any()
 
         def waits(number: Signal, scalar: Signal) -> Value:
             same = now & (self.ends_to_scalar == scalar) & (self.ends_to == number)
+            same |= before & (to_scalar == scalar) & (self._to == number)
             return same | Mux(scalar, scalars.bit_select(number, 1), vectors.bit_select(number, 1) | apart)
 
         m.d.comb += [
@@ -87,15 +96,17 @@ class Hazards(wiring.Component):
         return m
 
     def _count(self, m: Module, name: str, registers: int, issued: Value) -> Signal:
-        """Which registers still wait in the next cycle, each with a count of the cycles that are left."""
+        """Which registers still wait in the next cycle, each with a count of the cycles that are left.
+
+        Only a long row waits for none, and none that came to its register before is missing then.
+        """
         waits = Signal(registers, name=f"{name}_waits")
         for n in range(registers):
-            left = Signal(range(READ_AFTER_WRITE), name=f"{name}{n}")
-            with m.If(issued & (self.destination == n)):
-                m.d.sync += left.eq(self.wait)
-            with m.Elif(left.any()):
-                m.d.sync += left.eq(left - 1)
-            m.d.comb += waits[n].eq(left[1:].any())
+            left, following = Signal(range(READ_AFTER_WRITE), name=f"{name}{n}"), Signal(range(READ_AFTER_WRITE))
+            here = issued & (self._to == n)
+            m.d.comb += following.eq(Mux(here, self._wait, left) - 1)
+            with m.If(here | waits[n]):
+                m.d.sync += [left.eq(following), waits[n].eq(following[1:].any())]
         return waits
 
     def _behind_long(self, m: Module) -> Value:
@@ -106,31 +117,35 @@ class Hazards(wiring.Component):
         m.d.sync += left.eq(Mux(left == 0, 0, left - 1))
         with m.If(self.issued & ~self.to_scalar & self.issued_long):
             m.d.sync += left.eq(READ_AFTER_WRITE - 1)
-        return ((self.ends & ~self.ends_to_scalar & self.issued_long) | left[1:].any()) & (self.context != 0)
+        return (self.ends_long | left[1:].any()) & (self.context != 0)
 
     def _accumulates(self, m: Module) -> Value:
         """Whether ``c`` was the destination too shortly before: a place for this and each of the ``LOOP`` - 2 cycles
         before it.
         """
-        ours, waits = self._place(self.c, self.c_scalar, self.context), []
-        recent = [self.issued, self._place(self.destination, self.to_scalar, self.issued_context), self.wait]
-        ending = [self.ends, self._place(self.ends_to, self.ends_to_scalar, self.issued_context), self.ends_wait]
-        for age in range(1, LOOP):
-            before = recent
-            valid, destination, wait = ending if age == 1 else before
-            recent = [Signal.like(value, name=f"{name}{age}") for name, value in zip(NAMES, before, strict=True)]
-            m.d.sync += [to.eq(of) for to, of in zip(recent, before, strict=True)]
-            contexts = len(Value.cast(self.context))
-            differs = Signal.like(ours, name=f"differs{age}")
-            m.d.comb += differs.eq(destination ^ ours)
-            same = ~differs[contexts:].any() & (~differs[:contexts].any() | self.long)
-            waits.append(valid & same & (wait >= READ_AFTER_WRITE - LOOP + age))
+        rows = [(self.ends_near, self.ends_to, self.ends_to_scalar, self.issued_context)]
+        before = [self.issued, self.destination, self.to_scalar, self.issued_context, self.wait]
+        for age in range(2, LOOP):
+            now = [Signal.like(value, name=f"{name}{age}") for name, value in zip(NAMES, before, strict=True)]
+            m.d.sync += [to.eq(of) for to, of in zip(now[1:], before[1:], strict=True)]
+            # Whether it is too near yet is known before the next row asks.
+            m.d.sync += now[0].eq(before[0] & (before[4] >= _least(age)))
+            rows.append(tuple(now[:4]))
+            before = now
+        waits = []
+        for near, destination, scalar, context in rows:
+            same = (destination == self.c) & (scalar == self.c_scalar)
+            waits.append(near & same & ((context == self.context) | self.c_scalar | self.long))
         return Cat(*waits).any()
 
-    @staticmethod
-    def _place(number: Value, scalar: Value, context: Value) -> Value:
-        """A number that tells this register from any other."""
-        return Cat(Mux(scalar, 0, context), number, scalar)
+
+NAMES = ("near", "destination", "scalar", "context", "wait")
 
 
-NAMES = ("issued", "destination", "wait")
+def _least(age: int) -> int:
+    """The ``wait`` from which on a row is too near if its last beat was issued ``age`` - 1 cycles ago."""
+    return READ_AFTER_WRITE - LOOP + age
+
+
+NEAR = _least(1)
+"""The ``wait`` from which on a row that ends keeps the next one from adding to its result."""

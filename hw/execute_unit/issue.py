@@ -7,16 +7,21 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from daedal.hw.config import Config
-from daedal.hw.execute_unit.hazards import Hazards
+from daedal.hw.execute_unit.hazards import NEAR, Hazards
 from daedal.hw.execute_unit.records import is_long, issue_layout, partial_beats
 from daedal.hw.execute_unit.schedule import LOOP, READ_AFTER_WRITE
 from daedal.hw.interfaces import lane_beat_stream
 from daedal.hw.isa.execute import OperandKind
 
 STATES = (
-    "last", "busy", "active", "misframed0", "misframed1", "misframed_kept", "bad_index", "no_room", "hazard", "starved",
-    "starved0",
+    "last", "busy", "active", "misframed0", "misframed1", "misframed_kept", "misframed", "bad_index", "no_room",
+    "hazard", "starved", "starved0",
 )  # fmt: skip
+
+
+PRESENT = ("writes", "waits", "near", "long")
+"""What is registered of the row that is held: it has results; later rows may have to wait for them, also to add to
+them; and the row is a long one."""
 
 
 class Issue(wiring.Component):
@@ -32,7 +37,7 @@ class Issue(wiring.Component):
     vector0, vector1 : ``In(lane_beat_stream(config))``
         Vector queues; both are popped in lockstep by a row that uses both.
     kept : ``In(lane_beat_stream(config))``; fits : ``In(1)``
-        Rows that are kept. Whether there is room for ``present`` among them.
+        Rows that are kept. Whether ``present``, the row that was taken last, needs no room among them, or has it.
     halt : ``In(1)``
         Issue nothing.
     combining : ``In(1)``
@@ -58,8 +63,8 @@ class Issue(wiring.Component):
         A row is held.
     misframed0, misframed1 : ``Out(1)``
         The beat popped from that queue in this cycle is not the one that its row needs.
-    misframed_kept : ``Out(1)``
-        The same of a beat that was kept.
+    misframed_kept : ``Out(1)``; misframed : ``Out(1)``
+        The same of a beat that was kept; of any.
     bad_index, no_room : ``Out(1)``
         There is no element ``element``; no room to keep the row. The row is never issued.
     hazard, starved : ``Out(1)``
@@ -94,29 +99,31 @@ class Issue(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         first, last, ready = Signal(), self.last, Signal()
-        conflicts, crowded, row = Signal(), Signal(), self.present
-        fired, waited = Signal(), Signal()
+        conflicts, crowded, row, missing = Signal(), Signal(), self.present, Signal()
+        goes_on, waited = Signal(), Signal()
         # A row that has waited is taken in a cycle in which nothing is issued.
-        m.d.sync += [fired.eq(self.fire), waited.eq(conflicts)]
+        m.d.sync += [goes_on.eq(self.fire & ~last), waited.eq(conflicts)]
         unwritten, waits = row.kept & ~self.kept.valid, Signal()
-        beyond, looked, unknown = Signal(), Signal(), Signal()
+        beyond, looked, unknown, able = Signal(), Signal(), Signal(), Signal()
         m.d.sync += [beyond.eq(self._beyond()), looked.eq(self.busy)]
         m.d.comb += [
             conflicts.eq(self._conflicts(m)),
             crowded.eq(self._crowded(m)),
-            self.flows.eq(self.active & fired & ~first & ~crowded & ~(last & row.reduces)),
+            self.flows.eq(goes_on & ~crowded & ~(last & row.reduces)),
             waits.eq(crowded | unwritten),
             self.hazard.eq(~self.combining & Mux(self.active, waits, self.i.valid & (conflicts | waited))),
-            self.no_room.eq(self.active & first & ~self.halt & row.keeps & ~self.fits),
+            self.no_room.eq(self.active & first & ~self.halt & ~self.fits),
             # The element is looked at a cycle before it is used.
             self.bad_index.eq(self.active & ~self.halt & row.indexed & looked & beyond),
             unknown.eq(row.indexed & (~looked | beyond)),
-            ready.eq(self.active & ~self.combining & ~waits & ~self.halt & ~unknown & ~self.no_room),
-            self.fire.eq(ready & ~self.starved),
+            # What comes late comes last: that a tree has a beat, and that a queue has none.
+            able.eq(self.active & ~waits & ~self.halt & ~unknown & ~(first & ~self.fits)),
+            ready.eq(able & ~self.combining),
+            self.fire.eq(able & ~self.combining & ~missing),
             self.busy.eq(self.active & ~(self.fire & last)),
             self.i.ready.eq(~self.busy & ~conflicts),
         ]
-        self._pop(m, ready, last)
+        self._pop(m, ready, last, missing)
         with m.If(self.fire):
             m.d.sync += [
                 self.beat.eq(self.beat + 1),
@@ -134,21 +141,27 @@ class Issue(wiring.Component):
         """Whether results would be missing that the next row needs, if the present one ends in this cycle."""
         m.submodules.hazards = hazards = Hazards(self.config)
         row, present = self.i.payload, self.present
-        conflicts, writes = Signal(), Signal()
+        conflicts, writes, waits, near, long = (Signal(name=name) for name in ("conflicts", *PRESENT))
+        results = row.copies.as_value().any() & ~row.reduces
+        with m.If(~self.busy):
+            m.d.sync += [
+                writes.eq(results), waits.eq(results & row.row.wait.any()), near.eq(results & (row.row.wait >= NEAR)),
+                long.eq(results & is_long(self.config, row.row)),
+            ]  # fmt: skip
         a_register, b_register = (one.kind == OperandKind.REGISTER for one in (row.a, row.b))
         a_scalar, b_scalar = (one.kind == OperandKind.SCALAR_REGISTER for one in (row.a, row.b))
         m.d.comb += [
-            writes.eq(present.copies.as_value().any() & ~present.reduces),
             hazards.issued.eq(self.finished | (self.active & ~self.busy & writes)),
             # The scalar that a tree ends with is named by nobody before the next cycle.
-            hazards.ends.eq(self.active & writes), hazards.ends_to.eq(present.destination),
-            hazards.ends_wait.eq(present.row.wait), hazards.ends_to_scalar.eq(present.to_scalar),
+            hazards.ends_to.eq(present.destination), hazards.ends_waits.eq(self.active & waits),
+            hazards.ends_near.eq(self.active & near), hazards.ends_long.eq(self.active & long),
+            hazards.ends_to_scalar.eq(present.to_scalar),
             hazards.to_scalar.eq(present.to_scalar | self.finished),
             hazards.a_scalar.eq(a_scalar), hazards.b_scalar.eq(b_scalar), hazards.c_scalar.eq(row.c_scalar),
             hazards.index.eq(row.index),
             hazards.destination.eq(Mux(self.finished, self.target, present.destination)),
             hazards.wait.eq(Mux(self.finished, READ_AFTER_WRITE - 1, present.row.wait)),
-            hazards.issued_context.eq(present.context), hazards.issued_long.eq(is_long(self.config, present.row)),
+            hazards.issued_context.eq(present.context), hazards.issued_long.eq(long),
             hazards.a.eq(row.a.register), hazards.b.eq(row.b.register), hazards.c.eq(row.c),
             hazards.context.eq(row.context), hazards.long.eq(is_long(self.config, row.row)),
             conflicts.eq(
@@ -165,10 +178,16 @@ class Issue(wiring.Component):
         around = partial_beats(self.config)
         if not self.config.scalars or around >= LOOP:
             return Const(0)
-        recent, count = Signal(LOOP - 1), Signal(range(LOOP))
-        m.d.sync += recent.eq(Cat(self.fire, recent))
+        # A register says it, so that it is there when the cycle begins.
+        recent, count = Signal(LOOP - 2), Signal(range(LOOP))
+        full, again = Signal(), Signal()
         m.d.comb += count.eq(sum(recent[1:], recent[0]))
-        return self.present.reduces & self.beat[exact_log2(around) :].any() & (count >= around)
+        m.d.sync += [recent.eq(Cat(self.fire, recent)), full.eq(Mux(self.fire, count >= around - 1, count >= around))]
+        with m.If(self.fire):
+            m.d.sync += again.eq((self.beat + 1)[exact_log2(around) :].any())
+        with m.If(~self.busy):
+            m.d.sync += again.eq(0)
+        return self.present.reduces & again & full
 
     def _beyond(self) -> Value:
         """Whether ``element`` is no element of a register, or not one of the context's."""
@@ -176,7 +195,7 @@ class Issue(wiring.Component):
         beyond_share = self.element[exact_log2(share) :].any() & (self.present.context != 0)
         return self.element[exact_log2(of_all) :].any() | beyond_share
 
-    def _pop(self, m: Module, ready: Signal, last: Signal) -> None:
+    def _pop(self, m: Module, ready: Signal, last: Signal, missing: Signal) -> None:
         """Pop what the row needs, and check that it is what the row expects."""
         row = self.present
         needs = Signal(2)
@@ -186,17 +205,22 @@ class Issue(wiring.Component):
                 uses = [(one.kind == OperandKind.QUEUE) & (one.queue == n) for one in operands]
                 m.d.sync += needs[n].eq((uses[0] & ~self.i.payload.kept) | uses[1])
         m.d.comb += [
+            missing.eq((needs[0] & ~self.vector0.valid) | (needs[1] & ~self.vector1.valid)),
             self.starved0.eq(ready & needs[0] & ~self.vector0.valid),
-            self.starved.eq(self.starved0 | (ready & needs[1] & ~self.vector1.valid)),
+            self.starved.eq(ready & missing),
         ]
         expected = Mux(last, row.row.tail_bytes, self.config.lane_bytes)
+        found = []
         for queue, wrong, pops in (
             (self.vector0, self.misframed0, needs[0]),
             (self.vector1, self.misframed1, needs[1]),
             (self.kept, self.misframed_kept, row.kept),
         ):
-            beat = queue.payload
+            beat, differs = queue.payload, Signal()
             m.d.comb += [
                 queue.ready.eq(self.fire & pops),
-                wrong.eq(queue.ready & ((beat.last != last) | (beat.bytes != expected))),
+                differs.eq(pops & ((beat.last != last) | (beat.bytes != expected))),
+                wrong.eq(self.fire & differs),
             ]
+            found.append(differs)
+        m.d.comb += self.misframed.eq(self.fire & Cat(*found).any())

@@ -13,6 +13,7 @@ from daedal.hw.execute_unit.float_format import (
     ONE,
     SIGNIFICAND_BITS,
     Float32,
+    register,
 )
 from daedal.hw.execute_unit.iterative_op import IterativeOp
 from daedal.hw.state_names import name_states
@@ -235,24 +236,27 @@ class IterativeUnit(wiring.Component):
                 m.next = "ROUND"
 
     def _round(self, m: Module) -> None:
-        """Round to nearest even: an integer by the guard bit, a float by the top bit below its significand."""
+        """Round to nearest even: an integer by the guard bit, a float by the top bit below its significand.
+
+        What decides it is registered: in the cycle before, word and exponent are the same.
+        """
         word, exponent, integer = self._word, self._exponent, self._is(IterativeOp.TO_INTEGER)
         rest, fraction = WORD_BITS - SIGNIFICAND_BITS, self._word[WORD_BITS - SIGNIFICAND_BITS : WORD_BITS - 1]
         lost = self._guard | self._sticky
         up, base, rounded = Signal(), Signal(WORD_BITS), Signal(WORD_BITS)
         # The top bit adds one to the exponent field, so that a subnormal number has field 0.
-        field = Mux(word[-1], (exponent + EXPONENT_BIAS)[:8], 0)
-        overflow = (exponent > EXPONENT_BIAS) & word[-1]
+        field = register(m, Mux(word[-1], (exponent + EXPONENT_BIAS)[:8], 0), "field", shape=8)
+        overflow = register(m, (exponent > EXPONENT_BIAS) & word[-1], "overflow")
         number = Mux(overflow | rounded[FRACTION_BITS:31].all(), INFINITY, rounded[:31])
         outside = Mux(self._sign, 1 << 31, (1 << 31) - 1)
+        m.d.sync += up.eq(
+            Mux(
+                integer,
+                self._guard & (self._sticky | word[0]),
+                word[rest - 1] & (word[: rest - 1].any() | lost | word[rest]),
+            )
+        )
         m.d.comb += [
-            up.eq(
-                Mux(
-                    integer,
-                    self._guard & (self._sticky | word[0]),
-                    word[rest - 1] & (word[: rest - 1].any() | lost | word[rest]),
-                )
-            ),
             base.eq(Mux(integer, word ^ self._sign.replicate(WORD_BITS), Cat(fraction, field))),
             rounded.eq(base + (up ^ (integer & self._sign))),
         ]

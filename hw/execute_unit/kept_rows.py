@@ -1,6 +1,6 @@
 """Rows that the execute unit keeps for a second reading."""
 
-from amaranth import Module, ResetInserter, Signal
+from amaranth import Cat, Module, ResetInserter, Signal
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -9,6 +9,7 @@ from daedal.hw.config import Config
 from daedal.hw.interfaces import lane_beat_stream
 from daedal.hw.queues.queue import Queue
 from daedal.hw.queues.up_down import up_down
+from daedal.hw.spread import spread
 
 
 class KeptRows(wiring.Component):
@@ -18,12 +19,12 @@ class KeptRows(wiring.Component):
     -------
     clear : ``In(1)``
         Keep nothing; not in a cycle in which a beat comes or goes.
-    keep : ``In(1)``
-        A beat to keep is issued in this cycle.
+    take : ``In(1)``; keeps, drops : ``In(1)``; last_beat : ``In(range(register_beats))``
+        A row with this last beat is the next to be issued, which is kept, or is one that was; not both.
+    fits : ``Out(1)``
+        The row that was taken last finds room when all before it are issued, or needs none.
     i : ``In(lane_beat_stream(config))``
-        That beat, a cycle later.
-    last_beat : ``In(range(register_beats))``; fits : ``Out(1)``
-        Whether a row with this last beat finds room; only before its first beat is issued.
+        The beats to keep.
     o : ``Out(lane_beat_stream(config))``
         The beats kept, in their order.
     """
@@ -33,9 +34,11 @@ class KeptRows(wiring.Component):
         super().__init__(
             {
                 "clear": In(1),
-                "keep": In(1),
-                "i": In(lane_beat_stream(config)),
+                "take": In(1),
+                "keeps": In(1),
+                "drops": In(1),
                 "last_beat": In(range(config.register_beats)),
+                "i": In(lane_beat_stream(config)),
                 "fits": Out(1),
                 "o": Out(lane_beat_stream(config)),
             }
@@ -45,11 +48,16 @@ class KeptRows(wiring.Component):
         m = Module()
         queue = Queue(self.i.payload.shape(), depth=self.config.kept_beats)
         m.submodules.queue = ResetInserter(self.clear)(queue)
+        # As if all rows that were taken were issued.
         held = Signal(range(self.config.kept_beats + 1))
         connect(m, flipped(self.i), queue.i)
         connect(m, queue.o, flipped(self.o))
-        m.d.comb += self.fits.eq(held + self.last_beat < self.config.kept_beats)
-        up_down(m, held, up=self.keep, down=self.o.valid & self.o.ready)
+        with m.If(self.take):
+            m.d.sync += self.fits.eq(~self.keeps | (held + self.last_beat < self.config.kept_beats))
+        # One adder: ~x is -x - 1.
+        beats = Cat(self.last_beat ^ spread(self.drops, len(self.last_beat)), self.drops).as_signed()
+        with m.If(self.take & (self.keeps | self.drops)):
+            m.d.sync += held.eq(held + beats + ~self.drops)
         with m.If(self.clear):
             m.d.sync += held.eq(0)
         return m

@@ -90,8 +90,9 @@ def issue_layout(config: Config) -> data.StructLayout:
 
     With ``indexed`` the scalar register ``index`` has the number of operand ``a``'s element, and the row waits for all
     results before it. ``reduces``: results go round ``area`` of the destination, and are added to from the second round
-    on; elements behind the last take no part; what comes of them is for scalar register ``target``. ``iterative``:
-    operands of this operation, which go to the iterative unit.
+    on; elements behind the last take no part; what comes of them is for scalar register ``target``, which of any other
+    row is its destination, if that is scalar. ``iterative``: operands of this operation, which go to the iterative
+    unit.
     """
     operand = operand_layout(config)
     return data.StructLayout(
@@ -165,6 +166,11 @@ def fetched_layout() -> data.StructLayout:
     )
 
 
+def sent_layout(config: Config) -> data.StructLayout:
+    """What Dispatch hands on: a row for the lanes, or one that ``stores`` operand ``a``."""
+    return data.StructLayout({"issue": issue_layout(config), "stores": 1})
+
+
 class Kind(enum.Enum, shape=3):
     """What the dispatcher does with an instruction."""
 
@@ -173,22 +179,27 @@ class Kind(enum.Enum, shape=3):
     STORE = 2
     DIVIDE = 3
     REDUCE = 4
+    FAULT = 5
+    """It never goes on: the machine does not have it."""
 
 
 def decoded_layout(config: Config) -> data.StructLayout:
-    """A decoded instruction. ``issue`` is complete but for empty registers and the scalar.
+    """A decoded instruction. ``issue`` is complete but for empty registers and the scalar; a scalar register to which
+    it writes is ``issue.target`` as well. ``scalars`` are all scalar registers that it names, a bit for each.
 
-    ``extreme``: MAX or MIN. ``beyond_kept``: with ``issue.kept`` it does nothing unless more rows than this are kept.
-    ``bad_token``, ``illegal``, ``bad_length`` are the faults; ``position`` as in ``fetched_layout``; ``length`` is the
-    number of the length register.
+    ``stores``: it is of kind STORE. ``extreme``: MAX or MIN. ``beyond_kept``: with ``issue.kept`` it does nothing
+    unless more rows than this are kept. ``bad_token``, ``illegal``, ``bad_length`` are the faults; ``position`` as in
+    ``fetched_layout``; ``length`` is the number of the length register.
     """
     return data.StructLayout(
         {
             "kind": Kind,
+            "stores": 1,
             "issue": issue_layout(config),
             "extreme": 1,
             "beyond_kept": 3,
             "needs_scalar": 1,
+            "scalars": config.scalars,
             "clear": 1,
             "rotate": 1,
             "rotate_scalars": 1,

@@ -57,8 +57,8 @@ class ReduceTree(wiring.Component):
         The vector register in which the areas are; stable while there are any.
     wait : ``In(1)``
         A beat is not due yet, if it has waited less than ``PATIENCE`` cycles.
-    due : ``Out(1)``; o : ``Out(combine_layout(config))``
-        A beat, which is issued in this cycle.
+    due, here : ``Out(1)``; o : ``Out(combine_layout(config))``
+        A beat, which is issued in this cycle; ``here`` says the same, from a register of its own.
     finished : ``Out(1)``; finished_area
         It is the last of its tree, which leaves this area.
     """
@@ -75,6 +75,7 @@ class ReduceTree(wiring.Component):
                 "register": In(register_number(config)),
                 "wait": In(1),
                 "due": Out(1),
+                "here": Out(1),
                 "o": Out(combine_layout(config)),
                 "finished": Out(1),
                 "finished_area": Out(partial_area(config)),
@@ -85,12 +86,15 @@ class ReduceTree(wiring.Component):
         m = Module()
         beats, lanes = partial_beats(self.config), exact_log2(self.config.lanes)
         here, waited, enough = Signal(), Signal(range(PATIENCE + 1)), Signal()
+        # The other way round, or synthesis would make one register of the two.
+        self._away = Signal(init=1)
         present, beat, last = Signal(self._step_layout()), Signal(range(max(beats // 2, 1))), Signal()
         following = Signal.like(present)
         o, away = self.o, present.distance[lanes:]
         op = Value.cast(self.op)
         m.d.comb += [
             self.due.eq(here & ~(self.wait & ~enough)),
+            self.here.eq(~self._away & ~(self.wait & ~enough)),
             last.eq(beat == present.last),
             self.finished.eq(self.due & last & present.distance[0]),
             self.finished_area.eq(present.area),
@@ -132,6 +136,7 @@ class ReduceTree(wiring.Component):
                 write.addr.eq(write.addr + 1),
                 waiting.eq(Cat(self.start | (self.due & ~present.distance[0]), waiting)),
                 here.eq(waiting[-1]),
+                self._away.eq(~waiting[-1]),
                 present.eq(read.data),
             ]
 

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config import Config
 from daedal.hw.execute_unit.records import Copies
+from daedal.hw.memory_style import BLOCK_RAM
 
 PORTS = ("a", "b", "c", "store")
 """Read ports; each has a copy of the registers of its own."""
@@ -46,15 +47,13 @@ class RegisterFile(wiring.Component):
         depth = self.config.vector_registers * self.config.register_beats
         enables = {"a": self.write.a, "b": self.write.b, "c": self.write.rest, "store": self.write.rest}
         for port in PORTS:
+            late = port in ("c", "store")
+            attributes = {"ram_style": "block"} if late else BLOCK_RAM
             m.submodules[port] = copy = memory.Memory(
-                shape=8 * self.config.lane_bytes, depth=depth, init=[], attrs={"ram_style": "block"}
+                shape=8 * self.config.lane_bytes, depth=depth, init=[], attrs=attributes
             )
             write = copy.write_port()
-            late = port in ("c", "store")
             read = copy.read_port(transparent_for=(write,) if late else ())
-            if not late:
-                # Nobody needs such a beat; that it is not read spares a bypass around the block RAM.
-                m.d.comb += read.en.eq(~(write.en & (read.addr == write.addr)))
             m.d.comb += [
                 write.en.eq(enables[port]),
                 write.addr.eq(self.write_address),

@@ -1,6 +1,6 @@
 """What instructions mean, given those before them: registers behind names that rotate, empty registers, kept rows."""
 
-from amaranth import Array, Const, Module, Mux, Signal, Value
+from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -98,24 +98,39 @@ class Resolve(wiring.Component):
         self._scalar_empty = Signal(self.config.scalars, init=~0)
         self._code = Signal(decoded_layout(self.config))
         m.d.comb += [names.launch.eq(self.launch), names.valid.eq(self.valid), names.i.eq(self.i)]
-        m.d.sync += [self.o_valid.eq(self.valid), self._code.eq(names.o)]
-        self._kind = self._what(m)
+        m.d.sync += [self.o_valid.eq(self.valid), self._code.eq(names.o), self._code.kind.eq(self._what(m))]
+        self._kind = self._code.kind
         self._complete(m)
+        self._name_scalars(m)
         return m
 
+    def _name_scalars(self, m: Module) -> None:
+        """A bit for each scalar register that the instruction names."""
+        row = self._code.issue
+        named = [
+            (row.a.register, row.a.kind == OperandKind.SCALAR_REGISTER),
+            (row.b.register, row.b.kind == OperandKind.SCALAR_REGISTER),
+            (row.c, row.c_scalar), (row.destination, row.to_scalar), (row.index, row.indexed),
+        ]  # fmt: skip
+        for n in range(self.config.scalars):
+            m.d.comb += self.o.scalars[n].eq(Cat((number == n) & scalar for number, scalar in named).any())
+        m.d.comb += [self.o.issue.target.eq(row.destination), self.o.stores.eq(self._kind == Kind.STORE)]
+
     def _what(self, m: Module) -> Signal:
-        """What to do with the instruction: nothing, if it is for a row that is kept and too few are."""
-        code, kind = self._code, Signal(Kind)
+        """What to do with the next instruction: nothing, if it is for a row that is kept and too few are."""
+        code, kind = self.i, Signal(Kind)
         m.d.comb += kind.eq(code.kind)
         if self.config.kept_beats:
             m.submodules.kept = kept = KeptCount(self.config)
-            taken = self.o_valid & (kind != Kind.NOTHING)
+            taken = self.valid & (code.kind != Kind.NOTHING) & ~(code.issue.kept & ~kept.enough)
             m.d.comb += [
                 kept.launch.eq(self.launch), kept.beyond.eq(code.beyond_kept),
                 kept.keep.eq(taken & code.issue.keeps), kept.drop.eq(taken & code.issue.kept),
             ]  # fmt: skip
             with m.If(code.issue.kept & ~kept.enough):
                 m.d.comb += kind.eq(Kind.NOTHING)
+        with m.If(code.bad_token | code.illegal | code.bad_length):
+            m.d.comb += kind.eq(Kind.FAULT)
         return kind
 
     def _complete(self, m: Module) -> None:

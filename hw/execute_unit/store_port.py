@@ -39,7 +39,7 @@ class StorePort(wiring.Component):
         A row waits that does not start in this cycle, if nothing is ``issuing``: its register must not be written by
         rows issued next.
     stored : ``Out(scalars)``
-        Scalar registers of which the same is true.
+        Scalar registers of which the same is true, or was in the cycle before.
     reading : ``Out(1)``
         A row from a vector register waits or is being read.
     long : ``Out(1)``
@@ -93,7 +93,7 @@ class StorePort(wiring.Component):
         self._empty, self._follows = Signal(init=1), Signal(init=1)
         i = self._ahead(m)
         m.d.comb += [
-            may_start.eq(waiting & row_ends & ~self.full & ~self.halt & ~self._reduces(row)),
+            may_start.eq(waiting & row_ends & ~self.full & ~self.halt & ~self._reduces(m, i, row)),
             start.eq(may_start & ~(follows & self.issuing)),
             # A row is taken only in cycles without ``issuing``, which is known late.
             self.held.eq(waiting & ~may_start & ~row.scalar),
@@ -109,17 +109,23 @@ class StorePort(wiring.Component):
         with m.If(i.ready):
             m.d.sync += [waiting.eq(i.valid), row.eq(i.payload), follows.eq(self.issuing & self._follows)]
         if self.config.scalars:
-            with m.If(start & row.scalar):
-                m.d.sync += self.stored.bit_select(row.register, 1).eq(0)
+            began, place = Signal(), register(m, row.register, "began_register")
+            m.d.sync += began.eq(start & row.scalar)
+            with m.If(began):
+                m.d.sync += self.stored.bit_select(place, 1).eq(0)
             with m.If(self.i.valid & self.i.ready & self.i.payload.scalar):
                 m.d.sync += self.stored.bit_select(self.i.payload.register, 1).eq(1)
-        self._reserve(m, start, waiting, row)
+        self._reserve(m, start, waiting, row, i)
         self._deliver(m, *self._beats(m, start, waiting, row, row_ends))
         return m
 
-    def _reduces(self, row: data.View) -> Value:
-        """Whether ``row`` is a scalar register that waits for a reduction."""
-        return row.scalar & self.reduced.bit_select(row.register, 1) if self.config.scalars else Const(0)
+    def _reduces(self, m: Module, i: stream.Interface, row: data.View) -> Value:
+        """Whether the row that waits is a scalar register for which there was a reduction in the cycle before."""
+        if not self.config.scalars:
+            return Const(0)
+        new, old = (one.scalar & self.reduced.bit_select(one.register, 1) for one in (i.payload, row))
+        reduces: Value = register(m, Mux(i.ready, new, old), "reduces")
+        return reduces
 
     def _ahead(self, m: Module) -> stream.Interface:
         """The rows, after scalars wait in a queue of their own; what comes behind these waits until it is empty.
@@ -159,14 +165,23 @@ class StorePort(wiring.Component):
             ]  # fmt: skip
         return i
 
-    def _reserve(self, m: Module, start: Signal, waiting: Signal, row: data.View) -> None:
-        """Count the free entries of the queue; a row that starts takes its own at once."""
-        free = Signal(range(self.config.store_beats + 1), init=self.config.store_beats)
-        popped = self.o.valid & self.o.ready
-        taken = Mux(start, row.row.last_beat + 1, 0)
-        m.d.sync += free.eq(free + popped - taken)
+    def _reserve(self, m: Module, start: Signal, waiting: Signal, row: data.View, i: stream.Interface) -> None:
+        """Count the free entries of the queue; a row that starts takes its own at once.
+
+        Whether there is room for the row that waits is found out a cycle before; a row that comes while another one
+        waits takes its place, since that one starts.
+        """
+        free, room = Signal(range(self.config.store_beats + 1), init=self.config.store_beats), Signal()
+        popped, left, new = Signal(), Signal.like(free), i.payload.row.last_beat
+        # One adder: ~x is -x - 1.
+        m.d.comb += left.eq(free + (~Cat(row.row.last_beat, Const(0, 1))).as_signed())
+        m.d.sync += [
+            popped.eq(self.o.valid & self.o.ready),
+            free.eq(Mux(start, left + popped, free + popped)),
+            room.eq(Mux(i.ready, Mux(waiting, left > new, free > new), free > row.row.last_beat)),
+        ]
         m.d.comb += [
-            self.full.eq(waiting & (free <= row.row.last_beat)),
+            self.full.eq(waiting & ~room),
             self.idle.eq(~waiting & self._empty & (free == self.config.store_beats)),
         ]
 
@@ -177,7 +192,6 @@ class StorePort(wiring.Component):
         active, beat, present = Signal(), Signal(range(self.config.register_beats)), Signal(row.shape())
         last, order = Signal(), Signal(self._order_layout())
         m.d.comb += [
-            last.eq(beat == present.row.last_beat),
             row_ends.eq(~active | last),
             self.reading.eq((waiting & ~row.scalar) | (active & ~last)),
             self.read_long.eq(active & ~last & is_long(self.config, present.row)),
@@ -187,9 +201,9 @@ class StorePort(wiring.Component):
             order.last.eq(last),
             order.bytes.eq(Mux(last, present.row.tail_bytes, self.config.lane_bytes)),
         ]
-        m.d.sync += beat.eq(beat + 1)
+        m.d.sync += [beat.eq(beat + 1), last.eq(beat + 1 == present.row.last_beat)]
         with m.If(row_ends):
-            m.d.sync += [active.eq(start), present.eq(row), beat.eq(0)]
+            m.d.sync += [active.eq(start), present.eq(row), beat.eq(0), last.eq(row.row.last_beat == 0)]
         return active, order
 
     def _place(self, row: data.View, beat: Signal) -> Value:

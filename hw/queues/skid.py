@@ -15,17 +15,19 @@ class Skid(wiring.Component):
     -------
     i, o : streams of ``shape``
         While ``o`` is not valid its payload is what was at ``i`` in the cycle before.
+    empty : ``Out(1)``
+        None is held.
     """
 
     def __init__(self, shape: ShapeLike) -> None:
         signature = stream.Signature(shape)
-        super().__init__({"i": In(signature), "o": Out(signature)})
+        super().__init__({"i": In(signature), "o": Out(signature), "empty": Out(1)})
         self._width = Shape.cast(shape).width
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         kept, full, move = Signal(self._width), Signal(), Signal()
-        m.d.comb += [move.eq(~self.o.valid | self.o.ready), self.i.ready.eq(~full)]
+        m.d.comb += [move.eq(~self.o.valid | self.o.ready), self.i.ready.eq(~full), self.empty.eq(~self.o.valid)]
         m.d.sync += full.eq((full | self.i.valid) & ~move)
         with m.If(~full):  # whether it is needed or not: that comes late in a cycle
             m.d.sync += kept.eq(Value.cast(self.i.payload))

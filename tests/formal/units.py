@@ -27,6 +27,7 @@ from daedal.hw.execute_unit.execute_unit import ExecuteUnit
 from daedal.hw.execute_unit.fetch import Fetch
 from daedal.hw.execute_unit.float_reciprocal import Reciprocal
 from daedal.hw.execute_unit.front import Front
+from daedal.hw.execute_unit.hand_over import HandOver
 from daedal.hw.execute_unit.records import Kind, issue_layout
 from daedal.hw.execute_unit.store_port import StorePort
 from daedal.hw.host.control_port import ControlPort
@@ -134,27 +135,39 @@ def _without_scalar(payload: Value) -> Value:
     return Cat(*(Value.cast(row[name]) for name, _ in issue_layout(TINY) if name != "scalar"))
 
 
+def _without_unused_sent_scalar(payload: Value) -> Value:
+    """The same with the bit behind it."""
+    return Cat(_without_unused_scalar(payload[:-1]), payload[-1])
+
+
 def _decoded(m: Module, unit: Any) -> None:
-    """What the decoder says agrees with itself, no launch begins in between, and a row or scalar can only begin to wait
-    for its store in the cycle after it was sent there.
-    """
-    code, store = unit.i.payload, unit.store
+    """What the decoder says agrees with itself."""
+    code = unit.i.payload
     m.d.comb += Assume(code.needs_scalar == _uses_scalar(code.issue))
     m.d.comb += Assume((code.kind != Kind.DIVIDE) | ~code.needs_scalar)
-    sent, sent_scalar, before = Signal(), Signal.like(unit.stored), Signal(2)
+
+
+def _sent_to_store(m: Module, unit: Any) -> None:
+    """A row or scalar can only begin to wait for its store in the cycle after it was sent there."""
+    store = unit.store
+    sent, sent_scalar, before = Signal(), Signal.like(unit.stored), Signal(3)
     stored_before = Signal.like(unit.stored)
-    same = Signal()
+    same, same_read = Signal(), Signal()
     m.d.sync += [
         sent.eq(store.valid & store.ready),
         sent_scalar.eq(Mux(store.valid & store.ready & store.payload.scalar, 1 << store.payload.register, 0)),
-        before.eq(Cat(unit.held, unit.reading)),
+        before.eq(Cat(unit.held, unit.reading, unit.long)),
         stored_before.eq(unit.stored),
     ]
-    m.d.comb += same.eq(~_changes(m, Cat(unit.held_register, unit.held_context)))
     m.d.comb += [
-        Assume(~unit.launch),
+        same.eq(~_changes(m, Cat(unit.held_register, unit.held_context))),
+        same_read.eq(~_changes(m, Cat(unit.read_register, unit.read_long))),
+    ]
+    m.d.comb += [
         Assume(~unit.held | sent | (before[0] & same)),
         Assume(~unit.reading | sent | before[1]),
+        Assume(~unit.long | sent | (before[2] & same)),
+        Assume(~unit.read_long | sent | same_read | before[2]),
         Assume((unit.stored & ~stored_before & ~sent_scalar) == 0),
     ]
 
@@ -169,9 +182,9 @@ CASES = (
     Case("queue-distributed", lambda: Queue(2, depth=3), 8, 6),
     Case("queue-shortest", lambda: Queue(2, depth=2), 8, 6),
     Case("queue-block", lambda: Queue(2, depth=40), 8, 6),
+    Case("skid", lambda: Skid(2), 12),
     Case("merge", lambda: Merge(2), 8, 3),
     Case("choice", lambda: Choice(2), 8, 3, {"excused": {"o": _first_comes}}),
-    Case("skid", lambda: Skid(2), 8, 3),
     Case("vector-queues", lambda: VectorQueues(TINY), 14, 4),
     Case("cutter", lambda: Cutter(TINY), 8, 3),
     Case("packer", lambda: Packer(TINY), 8, 3),
@@ -198,13 +211,14 @@ CASES = (
     Case("fetch", lambda: Fetch(TINY), 12, 3),
     Case("front", lambda: Front(TINY), 14, 3),
     Case("dispatch", lambda: Dispatch(TINY), 10, 0,
-         {"surroundings": _decoded, "unused": ("result",), "relevant": {"issue": _without_unused_scalar}}),
+         {"surroundings": _decoded, "unused": ("result",), "relevant": {"o": _without_unused_sent_scalar}}),
+    Case("hand-over", lambda: HandOver(TINY), 10, 0, {"surroundings": _sent_to_store}),
     Case("divide-steps", lambda: DivideSteps(TINY), 8, 0,
          {"surroundings": _same_row, "passed": 1, "relevant": {"o": _without_scalar}}),
     Case("reciprocal", lambda: Reciprocal(), 34, 3, {"passed": 1}),
     Case("lanes-issue", lambda: lanes.Issue(TINY), 10, 3),
     Case("dispatch-keeps", lambda: Dispatch(KEEPS), 10, 0,
-         {"surroundings": _decoded, "unused": ("result",), "relevant": {"issue": _without_unused_scalar}}),
+         {"surroundings": _decoded, "unused": ("result",), "relevant": {"o": _without_unused_sent_scalar}}),
     Case("lanes-issue-keeps", lambda: lanes.Issue(KEEPS), 10, 3),
     Case("execute-unit-keeps", lambda: ExecuteUnit(KEEPS), 24, 3, {"passed": 1}),
     Case("store-port", lambda: StorePort(TINY), 22, 3),

@@ -180,10 +180,13 @@ async def negative_zero_bags(dut):
 
 
 @cocotb.test()
-@cocotb.parametrize(in_place=[0, 1], beats=[1, 3])
+@cocotb.parametrize(in_place=[0, 1], beats=[1, 3, 0])
 async def divides(dut, in_place, beats):
-    """Sums divided by counts, 0 among them, from registers that may be empty, while rows are stored."""
+    """Sums divided by counts, 0 among them, from registers that may be empty, while rows are stored. 0: the longest,
+    which are still under way when the next division has its reciprocal.
+    """
     config = bench_config()
+    beats = beats or config.register_beats
     result = 0 if in_place else 2
     divide = {"op": VectorOp.DIVIDE_COUNT, "a": {"kind": REGISTER, "number": 0}, "destination": result,
               "clear": 1}  # fmt: skip
