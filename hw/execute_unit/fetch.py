@@ -12,6 +12,7 @@ from daedal.hw.execute_unit.records import POSITION_BITS, fetched_layout, start_
 from daedal.hw.interfaces import ConfigBus, token_layout
 from daedal.hw.isa.execute import INSTRUCTION_BITS, Instruction
 from daedal.hw.isa.program_words import Unit
+from daedal.hw.memory_style import DISTRIBUTED_RAM
 from daedal.hw.queues.queue import Queue
 
 
@@ -58,8 +59,9 @@ class InstructionMemory(wiring.Component):
     """The instructions; ``code`` is that at ``address`` in the last cycle with ``enable`` and without ``busy``.
 
     Members: ``config_bus`` (words of unit INSTRUCTION are taken; at its ``begin`` all of that side become undefined),
-    ``side`` of the launch that runs, ``address``, ``enable``, ``busy`` (a word is written), ``code``, ``missing``
-    (there is none: it was not written in this launch, or is past the end).
+    ``side`` of the launch that runs, ``address``, ``enable``, ``busy`` (a word is written), ``code``, ``last`` (of
+    ``code``, from a register: the next address depends on it), ``missing`` (there is none: it was not written in this
+    launch, or is past the end).
     """
 
     def __init__(self, config: Config) -> None:
@@ -72,6 +74,7 @@ class InstructionMemory(wiring.Component):
                 "enable": In(1),
                 "busy": Out(1),
                 "code": Out(INSTRUCTION_BITS),
+                "last": Out(1),
                 "missing": Out(1),
             }
         )
@@ -95,9 +98,17 @@ class InstructionMemory(wiring.Component):
             read.en.eq(self.enable & ~write.en),
             self.code.eq(read.data),
         ]
+        m.submodules.ends = ends = memory.Memory(shape=1, depth=2 << size, init=[], attrs=DISTRIBUTED_RAM)
+        write_end, read_end = ends.write_port(), ends.read_port(domain="comb")
+        m.d.comb += [
+            write_end.en.eq(write.en),
+            write_end.addr.eq(write.addr),
+            write_end.data.eq(Instruction(word.value[:INSTRUCTION_BITS]).last),
+            read_end.addr.eq(read.addr),
+        ]
         defined, place = sides(count), Signal.like(self.address)
         with m.If(read.en):
-            m.d.sync += place.eq(self.address)
+            m.d.sync += [place.eq(self.address), self.last.eq(read_end.data)]
         known = Array(defined)[self.side].bit_select(place, 1)
         m.d.comb += self.missing.eq((place >= count) | ~known)
         note(m, self.config_bus, defined, write.en)
@@ -172,7 +183,7 @@ class Fetch(wiring.Component):
             advance.eq((~valid | o.ready) & ~code.busy),
             beyond.eq(code.missing),
             # What comes behind a place without an instruction is of no interest: nothing goes on.
-            ends.eq(Instruction(code.code).last | present.bad | ~valid),
+            ends.eq(code.last | present.bad | ~valid),
             following.eq(starts.payload),
             starts.ready.eq(advance & ends),
             code.address.eq(following.position),

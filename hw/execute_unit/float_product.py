@@ -45,6 +45,8 @@ class FloatProduct(wiring.Component):
     -------
     a, b : ``In(32)``
         Factors.
+    a_hidden, b_hidden : ``In(1)``
+        Their hidden bits, which come from registers: multipliers start with the cycle.
     negate : ``In(1)``
         Change the product's sign.
     rounds : ``In(1)``
@@ -57,6 +59,8 @@ class FloatProduct(wiring.Component):
 
     a: In(32)
     b: In(32)
+    a_hidden: In(1)
+    b_hidden: In(1)
     negate: In(1)
     rounds: In(1)
     o: Out(ProductSignature)
@@ -70,9 +74,12 @@ class FloatProduct(wiring.Component):
         m = Module()
         a, b = Float32(self.a), Float32(self.b)
         self._classify(m, a, b)
-        exponents = register(m, a.effective_exponent() + b.effective_exponent(), "exponents")
-        top, least = self._last_bits(m, a, b, exponents)
-        exact = register(m, self._multiply(m, a.significand(), b.significand()), "exact", shape=PRODUCT_BITS)
+        a_scale = Cat(a.exponent[0] | ~self.a_hidden, a.exponent[1:])
+        b_scale = Cat(b.exponent[0] | ~self.b_hidden, b.exponent[1:])
+        exponents = register(m, a_scale + b_scale, "exponents")
+        significands = Cat(a.fraction, self.a_hidden), Cat(b.fraction, self.b_hidden)
+        top, least = self._last_bits(m, significands, exponents)
+        exact = register(m, self._multiply(m, *significands), "exact", shape=PRODUCT_BITS)
 
         rounds = register(m, self.rounds, "rounds", cycles=2)
         last = self._last_bit(m, exact, top, least, rounds)
@@ -106,7 +113,7 @@ class FloatProduct(wiring.Component):
         outputs = Cat(self.o.sign, self.o.nan, self.a_zero, self.a_nan, self.b_zero)
         m.d.comb += outputs.eq(register(m, flags, "flags", cycles=self.latency))
 
-    def _last_bits(self, m: Module, a: Float32, b: Float32, exponents: Value) -> tuple[Signal, Signal]:
+    def _last_bits(self, m: Module, significands: tuple[Value, Value], exponents: Value) -> tuple[Signal, Signal]:
         """Two bounds for the place of the last bit of the rounded product, two cycles after the operands.
 
         The first, ``top``, is the highest set bit of the smaller significand: 23, or less for a subnormal
@@ -114,7 +121,8 @@ class FloatProduct(wiring.Component):
         counts). The product's own highest bit is 23 or 24 above, so its last bit is at ``top`` or one above.
         The second is where the smallest subnormal lies: no last bit can be lower.
         """
-        narrow = register(m, Mux(a.hidden(), b.significand(), a.significand()), "narrow")
+        a, b = significands
+        narrow = register(m, Mux(self.a_hidden, b, a), "narrow")
         top, least, distance = Signal(5), Signal(6), Signal(signed(10))
         m.d.comb += top.eq(SIGNIFICAND_BITS - 1 - leading_zeros(m, Cat(Const(0, 40), narrow), "zeros"))
         nothing_left = PRODUCT_BITS + 1

@@ -6,7 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect
 
 from daedal.hw.execute_unit.float_align import FloatAlign
-from daedal.hw.execute_unit.float_format import ONE, register
+from daedal.hw.execute_unit.float_format import ONE, Float32, register
 from daedal.hw.execute_unit.float_normalize import FloatNormalize
 from daedal.hw.execute_unit.float_product import FloatProduct
 from daedal.hw.execute_unit.float_round import FloatRound
@@ -62,9 +62,12 @@ class Lane(wiring.Component):
         op, negate = register(m, Value.cast(self.op), "op_now"), Cat(self.negate_product, self.negate_addend)
         negate_product, negate_addend = register(m, negate, "negate")
         # A multiplication by 1 goes the way of all products.
+        is_add = self.op == LaneOp.ADD
         m.d.comb += [
             product.a.eq(register(m, self.a, "factor_a")),
-            product.b.eq(register(m, Mux(self.op == LaneOp.ADD, ONE, self.b), "factor_b")),
+            product.b.eq(register(m, Mux(is_add, ONE, self.b), "factor_b")),
+            product.a_hidden.eq(register(m, Float32(self.a).hidden(), "hidden_a")),
+            product.b_hidden.eq(register(m, is_add | Float32(self.b).hidden(), "hidden_b")),
             product.negate.eq(negate_product),
             product.rounds.eq(op == LaneOp.MUL_ADD),
             align.addend.eq(self.c),
