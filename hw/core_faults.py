@@ -160,15 +160,16 @@ def _progress(m: Module, core: "Core") -> Value:
         stream_.valid & stream_.ready
         for stream_ in (core.token, core.scalar, core.address, *core.rows, core.rows_to_store)
     ]
-    late = Signal(len(moved))  # as it was a cycle ago: that a row or a scalar is taken is known late in a cycle
-    m.d.sync += late.eq(Cat(moved))
     sent = [access.bundle, *(q.i.valid & q.i.ready for q in (core.tokens, core.scalars, core.addresses))]
+    # As it was a cycle ago: that something is taken or sent is known late in a cycle.
+    late_moved, late_sent = Signal(len(moved)), Signal(len(sent))
+    m.d.sync += [late_moved.eq(Cat(moved)), late_sent.eq(Cat(sent))]
     asked = core.merge.o.valid & core.merge.o.ready & (core.merge.o.payload.tag.side == present)
     returned, sweeping = core.fabric.returns.valid, ~core.vectors.swept
     return (
         Cat(asked, returned, sweeping, core.store.acknowledged, core.store.line).any()
-        | ((controller.execute_side == present) & Cat(late, core.execute.lane_beat).any())
-        | ((access.side == present) & Cat(*sent).any())
+        | ((controller.execute_side == present) & Cat(late_moved, core.execute.lane_beat).any())
+        | ((access.side == present) & late_sent.any())
         | ((core.loader.side == present) & core.loader.config_bus.valid)
     )
 

@@ -172,7 +172,6 @@ class LineReader(wiring.Component):
                 with m.Case(k):
                     m.d.comb += filled.eq(self._filled[k])
         m.d.comb += [
-            position.eq(self._position(self._taken)),
             first.eq(Mux((number == 0) & self._first_burst, self._offset, 0)),
             there.eq(self._running & (position[: exact_log2(size)] < filled + first) & (self._taken < self._asked)),
             self.words.valid.eq(full[0] & self._running & ~self.stop),
@@ -196,7 +195,7 @@ class LineReader(wiring.Component):
         with m.If(fetch):
             m.d.sync += full[2].eq(there)
         with m.If(fetch & there):
-            m.d.sync += self._taken.eq(self._taken + 1)
+            m.d.sync += [self._taken.eq(self._taken + 1), position.eq(position + 1)]
             with m.If(position[: exact_log2(size)] == size - 1):
                 m.d.sync += self._first_burst.eq(0)
                 with m.Switch(number):
@@ -206,4 +205,5 @@ class LineReader(wiring.Component):
         with m.If(self.start | self.stop):
             m.d.sync += [full.eq(0), lane.eq(0)]
         with m.If(self.start):
-            m.d.sync += self._first_burst.eq(1)
+            line = exact_log2(self._config.bus_bytes)
+            m.d.sync += [self._first_burst.eq(1), position.eq(self.address[line : line + exact_log2(size)])]
