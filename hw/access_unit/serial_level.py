@@ -1,5 +1,6 @@
 """A loop level that does one thing at a time."""
 
+from types import SimpleNamespace
 from typing import Any
 
 from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
@@ -10,13 +11,14 @@ from daedal.hw.access_unit.bundles import LoadReturns, Outcome, activation_flags
 from daedal.hw.access_unit.level_words import loads_of
 from daedal.hw.access_unit.serial_alu import SerialAlu, Work, work_of
 from daedal.hw.access_unit.serial_load import SerialLoad
-from daedal.hw.access_unit.serial_operand import SerialOperand
+from daedal.hw.access_unit.serial_operand import SerialOperand, Wish
 from daedal.hw.access_unit.serial_registers import SerialRegisters
 from daedal.hw.access_unit.serial_words import SerialWordStore
 from daedal.hw.config import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout, flags_layout, load_units
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program_words import AluControl, AluOp, CheckKind, CheckMode, LoadControl, Predicate, Sense
+from daedal.hw.state_names import name_states
 
 
 class SerialLevel(wiring.Component):
@@ -81,6 +83,7 @@ class SerialLevel(wiring.Component):
         self._count_on(m)
         if self._loads:
             self._connect_load(m)
+        m.d.comb += [self._read.wish[name].eq(signal) for name, signal in vars(self._wish).items()]
         with m.FSM() as fsm:
             self._activation(m)
             self._hand_on(m)
@@ -90,6 +93,7 @@ class SerialLevel(wiring.Component):
             if self._alus:
                 self._operate(m)
             self._tally(m)
+        name_states(fsm, "SerialLevelState")
         fsm.state.attrs["fsm_encoding"] = "one-hot"
         with m.If(self._takes):
             m.d.sync += self._b.eq(read.operand << self._size)
@@ -110,7 +114,8 @@ class SerialLevel(wiring.Component):
         self._takes, self._size = Signal(), Signal(2)
         """``b`` takes the operand, shifted by ``size``."""
         self._passes, self._out, self._pops = Signal(), Signal(), Signal()
-        self._wish = self._read.wish
+        # One signal each: Verilog of bits that no state of a level without loads or operations sets is odd.
+        self._wish = SimpleNamespace(**{name: Signal(name=f"wish_{name}") for name, _ in data.Layout.cast(Wish)})
         # What the check has found: a fault, a value that was replaced, in this iteration; anything, in this nest.
         self._bad, self._replaced, self._found = Signal(), Signal(), Signal()
 

@@ -18,6 +18,7 @@ from daedal.hw.isa.program import struct_width
 from daedal.hw.isa.program_words import StepControl, StepField, Unit
 from daedal.hw.memory_style import BLOCK_RAM
 from daedal.hw.spread import spread
+from daedal.hw.state_names import name_states
 
 FIELD_BITS = 4
 """Bits of a step's field; each step has a place for as many words."""
@@ -96,6 +97,7 @@ class SerialSteps(wiring.Component):
             with m.State("DONE"):
                 m.d.comb += self.o_valid.eq(1)
                 m.next = "IDLE"
+        name_states(fsm, "SerialStepsState")
         fsm.state.attrs["fsm_encoding"] = "one-hot"
         self._collect(m, field, fsm.ongoing("OPERAND"), operand, added)
         self._pass_on(m, held, control)

@@ -145,8 +145,9 @@ class FloatProduct(wiring.Component):
         below, odd, rounded = Signal(bits), Signal(), Signal(bits)
         # In eights and ones, of which few signals tell.
         eights, ones = last[3:], last[:3]
+        more = [ones > n for n in range(7)] + [Const(0)]
         m.d.comb += [
-            below.eq(Cat((eights > n // 8) | ((eights == n // 8) & (ones > n % 8)) for n in range(bits))),
+            below.eq(Cat((eights > n // 8) | ((eights == n // 8) & more[n % 8]) for n in range(bits))),
             odd.eq(exact.bit_select(last, 1) & (last != 0)),
             rounded.eq((exact + (below >> 1) + odd) & ~below),
         ]

@@ -114,7 +114,7 @@ class Spec(Elaboratable):
         m.d.comb += self.twice.eq(complete & (asked == 2))
 
 
-DEPTH = 14
+DEPTH = 15
 
 
 def prove(monkeypatch: pytest.MonkeyPatch, depth: int, fault: str = "") -> Result:
