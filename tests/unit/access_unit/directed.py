@@ -138,6 +138,11 @@ event 2 control first=1 count=1
         WARNING, calls((0, 0), (2, 4), (2, 0), (1, 2), (0, 2), (1, 2), (0, 2), (2, 0), (1, 3)),
         (0, 2, 2, 3), (4, -7, 10), replaced=2, warned=(1 << 64) - 7,
     ),
+    "warnings behind many rows": Directed(
+        WARNING.replace(f"load0_limit = {INDICES + 32}", f"load0_limit = {INDICES + 96}"),
+        calls((0, 0), *[(2, n % 10) for n in range(20)], *[(2, 0)] * 3, (2, 3), (1, 24), *[(0, 24), (1, 24)] * 2),
+        (0, 24, 24, 24), (*(n % 10 for n in range(20)), -7, 10, 12, 3), replaced=3, warned=(1 << 64) - 7,
+    ),
     "a warning of 64 bits": Directed(
         WARNING.replace("size=2 is_signed=1", "size=3 is_signed=1"),
         calls((0, 0), (2, 0), (1, 1), *[(0, 1), (1, 1)] * 2), (0, 1, 1, 1), wide=-(1 << 63) + (5 << 40) + 3,

@@ -21,6 +21,7 @@ BEHAVIOURS = {
     "ideal": Behaviour(refuse=0.0, port_busy=0.0, latency=(1, 1), return_idle=0.0),
     "refusing": Behaviour(refuse=0.7, port_busy=0.1, latency=(1, 60), return_idle=0.5),
     "jammed": Behaviour(refuse=0.0, port_busy=0.98, latency=(1, 1), return_idle=0.0),
+    "stuck": Behaviour(refuse=0.97, port_busy=0.0, latency=(1, 1), return_idle=0.0),
     "slow memory": Behaviour(refuse=0.05, port_busy=0.6, latency=(20, 90), return_idle=0.0),
 }
 
@@ -90,6 +91,14 @@ def test_directed_programs(config: Config, name: str) -> None:
     program, image = directed.program(config), directed.image()
     traces = run_contract(program.to_bytes(), config, reader(image))
     run_case(config, Case(program, [0] * config.arguments, image, traces), BEHAVIOURS["mixed"], 1)
+
+
+@pytest.mark.parametrize("config", [ODD, SERIAL], ids=lambda config: config.name)
+def test_the_first_warning_is_reported_though_nothing_leaves_for_long(config: Config) -> None:
+    directed = DIRECTED["warnings behind many rows"]
+    program, image = directed.program(config), directed.image()
+    traces = run_contract(program.to_bytes(), config, reader(image))
+    run_case(config, Case(program, [0] * config.arguments, image, traces), Behaviour(refuse=0.995, port_busy=0.0), 1)
 
 
 def test_nothing_is_sent_while_halted() -> None:

@@ -1,0 +1,87 @@
+"""Faults of the access unit's serial levels and of what they share with other levels."""
+
+from tests.mutate.fault import area
+
+HERE = "hw/access_unit/"
+TESTS = "tests/unit/access_unit/test_access_unit.py"
+DIRECTED = f"{TESTS} -k 'directed and serial'"
+RANDOM = f"{TESTS} -k 'serial and not directed'"
+PIPELINED = f"{TESTS} -k 'odd'"
+PACE = "tests/unit/access_unit/test_throughput.py"
+
+plant = area("rtl_serial", DIRECTED, RANDOM)
+
+FAULTS = [
+    plant("poisoned-runs", "missing check", HERE + "serial_level.py", "flags.live & (flags.cause == Cause.NONE)",
+          "flags.live", "a bundle with a fault becomes an activation"),
+    plant("empty-runs", "missing case", HERE + "serial_level.py", "with m.Elif(equal):", "with m.Elif(0):",
+          "an activation without iterations has one"),
+    plant("last-late", "off by one", HERE + "serial_level.py", "following.as_signed() >= self._upper.as_signed()",
+          "following.as_signed() > self._upper.as_signed()", "an activation has an iteration too many"),
+    plant("bounds-unsigned", "wrong sign extension", HERE + "serial_level.py",
+          "following.as_signed() >= self._upper.as_signed()", "following >= self._upper", "bounds are unsigned"),
+    plant("high-bits", "missing check", HERE + "serial_level.py",
+          "self._high.eq(unit.value[self._config.address_bits - 1 :].any())", "self._high.eq(0)",
+          "the check looks at the low bits of a loaded value"),
+    plant("limit-inclusive", "swapped operands", HERE + "serial_level.py", "(self._high | ~self._alu.total[-1])",
+          "(self._high | ~(self._alu.total[-1] | self._alu.equal))", "an index equal to the limit passes"),
+    plant("last-warning", "missing term", HERE + "serial_level.py", "with m.If(ours & ~self._found):",
+          "with m.If(ours):", "the record has the last value that was replaced"),
+    plant("not-replaced", "missing clip", HERE + "serial_level.py", 'm.next = "REPLACE"', 'm.next = "NEXT"',
+          "a value outside its bounds is not replaced by 0"),
+    plant("found-stays", "sticky bit", HERE + "serial_level.py", "self._replaced.eq(0),\n            ]  # fmt: skip\n"
+          "            self._do(m, pass_a=1)", "\n            ]  # fmt: skip\n            self._do(m, pass_a=1)",
+          "iterations after a replaced value say that they have one as well"),
+    plant("count-kept", "lost strobe", HERE + "serial_level.py", "self._count.eq(0), ", "",
+          "a count goes on from the activation before"),
+    plant("operation-skipped", "off by one", HERE + "serial_level.py",
+          "with m.If(self._operation == self._alus):", "with m.If(self._operation == self._alus - 1):",
+          "the last ALU operation is not done"),
+    plant("shift-short", "off by one", HERE + "serial_level.py", "self._work.pass_a & (shifts != 0)",
+          "self._work.pass_a & (shifts[1:] != 0)", "shifts by an odd number lack a place"),
+    plant("dead-goes-on", "wrong state", HERE + "serial_level.py", 'm.next = "DEAD"', 'm.next = "POP"',
+          "a level goes on after a fault"),
+    plant("passes-without-room", "dropped ready", HERE + "serial_level.py",
+          "self.i.ready.eq(self._pops | (self._passes & self.o.ready))", "self.i.ready.eq(self._pops | self._passes)",
+          "a bundle that passes a level that is off is lost when the next has no room"),
+    plant("parents-written", "swapped operands", HERE + "serial_registers.py",
+          "Mux(is_written & ~self.parents, written, parent)", "Mux(is_written, written, parent)",
+          "bounds and bases are read from what the iteration has written"),
+    plant("written-stays", "sticky bit", HERE + "serial_registers.py", "((is_written | writes) & ~self.clear)",
+          "(is_written | writes)", "what an iteration has written is there in the next"),
+    plant("base-of-iteration", "missing term", HERE + "serial_operand.py", " | (wish.base & sequential)", "",
+          "the base of a sequential load is that of this iteration"),
+    plant("min-max", "swapped operands", HERE + "serial_alu.py",
+          "takes[1].eq(work.both | Mux(less, work.greater, work.smaller))",
+          "takes[1].eq(work.both | Mux(less, work.smaller, work.greater))", "MIN and MAX give a, or both"),
+    plant("compare-unsigned", "wrong sign extension", HERE + "serial_alu.py", "other = Cat(b, b[-1]) ^",
+          "other = Cat(b, 0) ^", "b is unsigned"),
+    plant("line-of-others", "missing check", HERE + "line_cache.py",
+          "same.eq((tag == self._line) & self._valid.bit_select(self._place(slot), 1))",
+          "same.eq(self._valid.bit_select(self._place(slot), 1))", "any line in its place is the line"),
+    plant("line-in-flight", "missing term", HERE + "line_cache.py",
+          "here.append(same & ~self._flying.bit_select(self._place(slot), 1))", "here.append(same)",
+          "a line that was asked for counts as there"),
+    plant("lines-remembered", "sticky bit", HERE + "line_cache.py",
+          "m.d.sync += [self._valid.eq(0), self._wanted.eq(0)", "m.d.sync += [self._wanted.eq(0)",
+          "lines of the nest before are there in the next"),
+    plant("line-after-the-end", "missing term", HERE + "line_cache.py", "(self._more != 0) & ~beyond)",
+          "(self._more != 0))", "a line after the end of an array is read", PACE),
+    plant("no-look-ahead", "lost strobe", HERE + "line_cache.py", "Mux(self.ahead, LINES - 1, 0)", "0",
+          "a line is asked for when it is wanted", PACE),
+    plant("half-of-the-places", "wrong constant", HERE + "line_cache.py", "for odd in range(min(2, self._slots)):",
+          "for odd in range(1):", "odd slots look into even slots' places"),
+    plant("steps-store-size", "missing case", HERE + "serial_steps.py",
+          "is_size = (field == _STORE_SIZE) | (field == _FETCH_SIZE)", "is_size = field == _STORE_SIZE",
+          "a fetch's address is not added up"),
+    plant("steps-no-scalar", "wrong condition", HERE + "serial_steps.py",
+          "with m.If((field == _SCALAR) & ~control.store_enable):", "with m.If(field == _SCALAR):",
+          "a step with a scalar does not store"),
+    plant("steps-summand", "wrong constant", HERE + "serial_steps.py", "m.d.sync += added.eq(added << 1)",
+          "m.d.sync += added.eq(added << 2)", "part of a product is not added to the address"),
+    plant("steps-entry", "wrong condition", HERE + "serial_steps.py",
+          "self.entry.eq(Mux(self.ready, self.i.entry, held.entry))", "self.entry.eq(self.i.entry)",
+          "a step reads the registers of the bundle behind its own"),
+    plant("kept-elsewhere", "off by one", HERE + "bundle_store.py", "m.d.sync += tail.eq(tail + 1)",
+          "m.d.sync += tail.eq(tail + 2)", "bundles are kept in other entries than are read", DIRECTED, PIPELINED),
+]  # fmt: skip
