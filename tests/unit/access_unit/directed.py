@@ -139,9 +139,33 @@ event 2 control first=1 count=1
         (0, 2, 2, 3), (4, -7, 10), replaced=2, warned=(1 << 64) - 7,
     ),
     "warnings behind many rows": Directed(
-        WARNING.replace(f"load0_limit = {INDICES + 32}", f"load0_limit = {INDICES + 96}"),
-        calls((0, 0), *[(2, n % 10) for n in range(20)], *[(2, 0)] * 3, (2, 3), (1, 24), *[(0, 24), (1, 24)] * 2),
-        (0, 24, 24, 24), (*(n % 10 for n in range(20)), -7, 10, 12, 3), replaced=3, warned=(1 << 64) - 7,
+        BAGS.replace(f"load0_limit = {INDICES + 32}", f"load0_limit = {INDICES + 128}")
+        + "level 0 check enable=1 load=0 kind=offset mode=warn\nlevel 0 check_limit = 2",
+        tuple(
+            push for count in (24, 25, 26)
+            for push in calls((0, 0), *[(2, n % 10) for n in range(count)], (1, count))
+        ),
+        (0, 24, 25, 26), tuple(n % 10 for n in range(26)), replaced=2, warned=24,
+    ),
+    "a base that the iteration writes over": Directed(
+        f"""
+level 0 control enable=1
+level 0 lower = 0
+level 0 upper = 3
+level 0 step = 1
+level 0 load0 enable=1 size=2 destination=r2
+level 0 load0_base = {OFFSETS}
+level 0 load0_limit = {OFFSETS + 16}
+level 1 control enable=1
+level 1 lower = 0
+level 1 upper = 2
+level 1 step = 1
+level 1 load0 enable=1 size=2 is_signed=1 base=r2 destination=r2
+level 1 load0_limit = {INDICES + 32}
+event 5 control first=2 count=1
+{TOKENS}
+""",
+        calls((2, 7), (2, 8), (2, 8), (2, 9), (2, 2), (2, 3)), (INDICES, INDICES + 4, INDICES + 16), (7, 8, 9, 1, 2, 3),
     ),
     "a warning of 64 bits": Directed(
         WARNING.replace("size=2 is_signed=1", "size=3 is_signed=1"),

@@ -7,7 +7,7 @@ import pytest
 from daedal.hw.access_unit.access_unit import AccessUnit
 from daedal.hw.config import Config
 from daedal.hw.isa.contract import Fault, NestTrace, run_contract
-from tests.unit.access_unit.directed import DIRECTED
+from tests.unit.access_unit.directed import DIRECTED, INDICES
 from tests.unit.access_unit.machine import Behaviour, Machine, Sent
 from tests.unit.access_unit.model import Model
 from tests.unit.access_unit.programs import Case, random_case, reader
@@ -93,12 +93,25 @@ def test_directed_programs(config: Config, name: str) -> None:
     run_case(config, Case(program, [0] * config.arguments, image, traces), BEHAVIOURS["mixed"], 1)
 
 
-@pytest.mark.parametrize("config", [ODD, SERIAL], ids=lambda config: config.name)
+@pytest.mark.parametrize("config", [ODD, SERIAL, CONFIGS[0]], ids=lambda config: config.name)
 def test_the_first_warning_is_reported_though_nothing_leaves_for_long(config: Config) -> None:
     directed = DIRECTED["warnings behind many rows"]
     program, image = directed.program(config), directed.image()
     traces = run_contract(program.to_bytes(), config, reader(image))
-    run_case(config, Case(program, [0] * config.arguments, image, traces), Behaviour(refuse=0.995, port_busy=0.0), 1)
+    run_case(config, Case(program, [0] * config.arguments, image, traces), Behaviour(refuse=0.98, port_busy=0.0), 1)
+
+
+@pytest.mark.parametrize("config", [ODD, SERIAL, CONFIGS[0]], ids=lambda config: config.name)
+def test_lines_of_the_nest_before_are_read_again(config: Config) -> None:
+    directed = DIRECTED["bags, one of them empty"]
+    program, image = directed.program(config), directed.image()
+    machine = Machine(model_of(config), config, image, BEHAVIOURS["mixed"], 1)
+    machine.reset()
+    for _ in range(2):
+        traces = run_contract(program.to_bytes(), config, reader(image))
+        for sent, trace in zip(machine.run(program, [0] * config.arguments), traces, strict=True):
+            compare(sent, trace, config)
+        image[INDICES : INDICES + 32] = bytes(32)
 
 
 def test_nothing_is_sent_while_halted() -> None:
