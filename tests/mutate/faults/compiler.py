@@ -8,6 +8,7 @@ HERE = "sw/compiler/"
 T, C, F = HERE + "transforms/", HERE + "codegen/", HERE + "frontends/"
 
 LAYERS = "tests/system/test_compiler_layers.py"
+PLACEMENT = "tests/system/test_compiler_placement.py"
 LOOPS = "tests/system/test_compiler_loops.py"
 MAX = "tests/system/test_compiler_max.py"
 LISTS = "tests/system/test_compiler_lists.py"
@@ -220,4 +221,8 @@ FAULTS = [
           "0.0 is taken for -0.0, which a trace knew", MODULES),
     plant("old-tables", "missing check", HERE + "prepared.py", 'attrgetter("_version", "shape")', 'attrgetter("shape")',
           "a changed table is not uploaded for a launch that was made ready", PREPARED),
+    plant("inner-on-serial", "swapped operands", C + "levels.py",
+          "[config.serial[level.number] for level in reversed(levels)]",
+          "[not config.serial[level.number] for level in reversed(levels)]",
+          "inner loops are put on serial levels", PLACEMENT),
 ]  # fmt: skip

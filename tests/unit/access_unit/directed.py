@@ -156,7 +156,7 @@ level 0 step = 1
 level 0 load0 enable=1 size=2 destination=r2
 level 0 load0_base = {OFFSETS}
 level 0 load0_limit = {OFFSETS + 16}
-level 1 control enable=1
+level 1 control enable=1 induction=r2
 level 1 lower = 0
 level 1 upper = 2
 level 1 step = 1
