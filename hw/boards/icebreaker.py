@@ -54,7 +54,7 @@ BOARD = Board(
     title="1BitSquared iCEBreaker, iCE40UP5K",
     config=Config(
         name="icebreaker", bus_bytes=8, lanes=1, ports=1, levels=2, address_bits=32, registers=3,
-        sequential_loads=(1, 1), random_loads=(0, 0), alus=(0, 0), shifters=(False, False),
+        sequential_loads=(1, 1), random_loads=(0, 0), alus=(0, 0), shifters=(False, False), serial=(True, True),
         arguments=16, steps=2, callbacks=2,
         instructions=4, lengths=1, vector_registers=2, register_beats=4, vector_beats=32, reorder_beats=32,
         token_depth=2, scalar_depth=2, store_address_depth=2, store_beats=8, lookahead_lines=2, lookahead_burst=1,
