@@ -31,6 +31,7 @@ from daedal.hw.queues.cutter import Cutter
 from daedal.hw.queues.merge import Choice
 from daedal.hw.queues.packer import Packer
 from daedal.hw.queues.queue import Queue
+from daedal.hw.queues.skid import Skid
 from daedal.hw.queues.vector_queues import VectorQueues
 
 
@@ -69,6 +70,9 @@ class Core(wiring.Component):
         # A cycle late, from registers: they reach all units.
         self.soft_reset, self.halt, self.hold = Signal(), Signal(), Signal()
         self._make_units(m)
+        self.taken = Signal()
+        """A launch was taken in the cycle before: that comes late. It leaves its queue only now."""
+        m.d.sync += self.taken.eq(self.controller.take)
         self._join_queues(m)
         self._join_memory(m)
         self._join_host(m)
@@ -139,8 +143,12 @@ class Core(wiring.Component):
             ]
             self.left.append(queue.o.valid & (queue_side(queue) == controller.side))
         connect(m, token, execute.tokens)
-        connect(m, scalar, execute.scalars)
-        self.token, self.scalar = token, scalar
+        # That a scalar is taken is known late.
+        m.submodules.next_scalar = ResetInserter(self.soft_reset)(skid := Skid(scalar_layout(config)))
+        connect(m, scalar, skid.i)
+        connect(m, skid.o, execute.scalars)
+        self.left.append(~skid.empty & (here == controller.side))
+        self.token, self.scalar = token, skid.o
         m.d.comb += self.vectors.clear.eq(controller.flip)
         self._join_rows(m)
 
@@ -197,9 +205,9 @@ class Core(wiring.Component):
         connect(m, port.doorbell, self.launches.i)
         self._follow_launches(m)
         m.d.comb += [
-            loader.launch.valid.eq(self.launches.o.valid & ~self.hold & ~self.ahead),
+            loader.launch.valid.eq(self.launches.o.valid & ~self.taken & ~self.hold & ~self.ahead),
             loader.launch.payload.eq(self.launches.o.payload),
-            self.launches.o.ready.eq(controller.take),
+            self.launches.o.ready.eq(self.taken),
             loader.cancel.eq(controller.cancel),
             loader.halt.eq(self.halt),
             loader.room.eq(access.room),

@@ -133,7 +133,7 @@ def keep_fault(m: Module, core: "Core", any_fault: Value, found: Signal, caught:
     with m.If(late & ~caught):
         m.d.comb += words.copy.eq(1)
         m.d.sync += [caught.eq(1), core.fault.eq(late_found), core.fault_nest.eq(late_nest)]
-    with m.If(controller.take | controller.clear_fault):
+    with m.If(core.taken | controller.clear_fault):
         m.d.comb += words.forget.eq(1)
         m.d.sync += [caught.eq(0), core.fault.eq(0), core.fault_nest.eq(0)]
         with m.If(controller.cancel):  # a cancelled launch's record tells of no fault, but the machine has one

@@ -36,7 +36,7 @@ def write_records(m: Module, core: "Core") -> None:
         m.d.sync += opened.eq(0)
     with m.Elif(core.loader.opened & read):
         m.d.sync += opened.eq(1)
-    with m.If(controller.take | (controller.running & ~core.ahead) | controller.cancelling):
+    with m.If((controller.running & ~core.ahead) | controller.cancelling):
         m.d.sync += [
             record.eq(core.loader.record), launch.eq(core.loader.number),
             known.eq(opened | (core.loader.opened & read)),

@@ -33,11 +33,10 @@ class ConfigBus(wiring.Signature):
 def flags_layout(config: Config) -> data.StructLayout:
     """What a bundle carries beside its registers.
 
-    ``live``: deeper levels have an activation for this bundle. ``begin``, ``iteration``, ``end``: one bit per
-    level, the events that happen at it. ``last``: the nest's last bundle. ``cause`` is not NONE for a
-    poisoned bundle: the fault happened in level ``fault_level``; nothing follows it. ``replaced``: one bit per level
-    whose check put 0 in a value's place. ``context``: which of the
-    interleaved activations it belongs to.
+    ``live``: deeper levels have an activation for this bundle, which is not poisoned. ``begin``, ``iteration``,
+    ``end``: one bit per level, the events that happen at it. ``last``: the nest's last bundle. ``cause`` is not NONE
+    for a poisoned bundle: the fault happened in level ``fault_level``; nothing follows it. ``replaced``: one bit per
+    level whose check put 0 in a value's place. ``context``: which of the interleaved activations it belongs to.
     """
     return data.StructLayout(
         {

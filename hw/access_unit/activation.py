@@ -8,10 +8,9 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.access_unit.bundles import assign, names
 from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.access_unit.operand import ladder
+from daedal.hw.access_unit.operand import climb, rungs
 from daedal.hw.config import Config
 from daedal.hw.interfaces import bundle_layout, flags_layout
-from daedal.hw.isa.launch import Cause
 
 Members = dict[str, Any]
 
@@ -75,7 +74,7 @@ class Activation(wiring.Component):
         left = Signal(self._config.address_bits + 1)  # negative: the bounds are in the wrong order
         flags = self.i.payload.flags
         m.d.comb += [
-            active.eq(self.words.control.enable & flags.live & (flags.cause == Cause.NONE)),
+            active.eq(self.words.control.enable & flags.live),
             left.eq(resolved.upper.as_signed() - resolved.lower.as_signed()),
             move_out.eq(~self.o.valid | self.open),
             move_in.eq(~resolved.valid | move_out),
@@ -112,22 +111,27 @@ class Activation(wiring.Component):
     def _read(self, m: Module, resolved: Any, reads: Value, move: Value) -> Value:
         """While it ``reads``, read an operand with each ``move``; whether others are left after it.
 
-        ``present`` and ``rest`` mark the operand whose turn it is and those after it.
+        ``present`` and ``rest`` mark the operand whose turn it is and those after it, ``steps`` the register that it
+        is. That there is something to read comes late: it decides between those of an activation's first operand, which
+        are there from the words on, and those of the next one.
         """
         operands = self._operands(resolved)
         registers = range(self._config.registers)
         wanted, present, rest = (Signal(len(operands), name=name) for name in ("wanted", "present", "rest"))
-        todo, following = Signal(len(operands)), Signal(len(operands))
         sources = [Signal(self._config.registers, name=f"source{n}") for n in range(len(operands))]
-        turns = move | ~reads
-        m.d.comb += [
-            todo.eq(Mux(reads & rest.any(), rest, wanted)),
-            following.eq(Cat(bit & ~todo[:n].any() for n, bit in enumerate(todo))),
-        ]
-        marks = [Cat(source[n] & bit for source, bit in zip(sources, following, strict=True)).any() for n in registers]
-        value = ladder(m, "operand", [self.i.payload.registers[n] for n in registers], marks, turns)
-        with m.If(turns):
-            m.d.sync += [present.eq(following), rest.eq(todo & ~following)]
+
+        def turn(todo: Signal) -> Value:
+            """The state in which the first of those ``todo`` has its turn."""
+            now = Cat(bit & ~todo[:n].any() for n, bit in enumerate(todo))
+            marks = (Cat(source[n] & bit for source, bit in zip(sources, now, strict=True)).any() for n in registers)
+            return Cat(now, todo & ~now, rungs([*marks]))
+
+        first = Signal.like(turn(wanted))
+        steps = Signal(len(first) - 2 * len(operands))
+        m.d.sync += first.eq(turn(wanted))
+        with m.If(move | ~reads):
+            m.d.sync += Cat(present, rest, steps).eq(Mux(reads & rest.any(), turn(rest), first))
+        value = climb([self.i.payload.registers[n] for n in registers], steps)
         for number, (source, constant, place) in enumerate(operands):
             is_constant = ~wanted[number]
             m.d.sync += wanted[number].eq(Value.cast(source) != 0)

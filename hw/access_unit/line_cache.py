@@ -34,7 +34,7 @@ class LineCache(wiring.Component):
     there : ``Out(1)``
         Strobe: the line that was asked for is there.
     data : ``Out(8 * bus_bytes)``
-        The line, from the next cycle on, until another one is there.
+        The line, from the next cycle on, until another one is asked for.
     request : ``Out(stream.Signature(load_request_layout(config)))``
     returns : ``In(LoadReturns(config))``
     busy : ``Out(1)``
@@ -72,25 +72,52 @@ class LineCache(wiring.Component):
         self._issue = Signal()
         """It is asked for."""
         known, here = self._look_up(m)
-        beyond, end = Signal(), Signal.like(self.end)
-        own_flies = self._flying.bit_select(self._place(self._slot), 1)
-        may = self.running & ~self.request.valid & ~self.ask & ~known & ~own_flies
+        found, ahead, end = Signal(), Signal(), Signal.like(self.end)
         m.d.comb += [
-            self.free.eq(~self._wanted & ~self.request.valid),
+            self.free.eq(~self._wanted & ~self.request.valid & ~found),
             self.there.eq(self._wanted & ~self.request.valid & here),
-            beyond.eq(Cat(Const(0, len(end) - len(self.line)), self._line) >= end),
-            self._issue.eq(may & (self._wanted | ((self._more != 0) & ~beyond))),
             self.busy.eq(self._flying.any()),
         ]
+        m.d.sync += found.eq(self.there)
+        with m.If(self._wanted):
+            m.d.sync += [end.eq(self.end), ahead.eq(self.ahead)]
+        beyond = Cat(Const(0, len(end) - len(self.line)), self._line) >= end
+        goes_on, stops = self._decide(m, known, beyond, found)
         with m.If(self.ask & self.free):
             m.d.sync += [self._line.eq(self.line), self._slot.eq(self.slot), self._wanted.eq(1), self._more.eq(0)]
         with m.Elif(self.there):
-            m.d.sync += [self._line.eq(self._line + 1), self._wanted.eq(0), end.eq(self.end)]
-            m.d.sync += self._more.eq(Mux(self.ahead, LINES - 1, 0))
-        with m.Elif(~self._wanted & (self._more != 0) & ~self.request.valid & (known | beyond | own_flies)):
-            m.d.sync += [self._line.eq(self._line + 1), self._more.eq(Mux(known & ~beyond, self._more - 1, 0))]
+            m.d.sync += self._wanted.eq(0)
+        with m.Elif(found):
+            m.d.sync += [self._line.eq(self._line + 1), self._more.eq(Mux(ahead, LINES - 1, 0))]
+        with m.Elif(goes_on):
+            m.d.sync += [self._line.eq(self._line + 1), self._more.eq(self._more - 1)]
+        with m.Elif(stops):
+            m.d.sync += self._more.eq(0)
         self._send(m)
         return m
+
+    def _decide(self, m: Module, known: Value, beyond: Value, found: Signal) -> tuple[Value, Value]:
+        """Whether to ask for the line, from registers: a cycle after it was looked up.
+
+        Returns whether to look ahead for the next one in its place, or for none after it.
+        """
+        looked, is_known, is_beyond, own_flies = (Signal(name=n) for n in ("looked", "is_known", "is_beyond", "flies"))
+        idle, ahead, goes_on = Signal(), Signal(), Signal()
+        m.d.comb += [
+            idle.eq(looked & ~self.request.valid & ~self.ask),
+            ahead.eq(~self._wanted & (self._more != 0)),
+            goes_on.eq(idle & ahead & is_known & ~is_beyond),
+            self._issue.eq(
+                self.running & idle & ~is_known & ~own_flies & (self._wanted | (ahead & ~is_beyond))
+            ),
+        ]  # fmt: skip
+        m.d.sync += [
+            looked.eq(~((self.ask & self.free) | found | goes_on)),
+            is_known.eq(known),
+            is_beyond.eq(beyond),
+            own_flies.eq(self._flying.bit_select(self._place(self._slot), 1)),
+        ]
+        return goes_on, idle & ahead & (is_beyond | (own_flies & ~is_known))
 
     def _place(self, slot: Value) -> Value:
         """The place of the line that is looked for, among those of ``slot``."""
@@ -116,7 +143,7 @@ class LineCache(wiring.Component):
             write.en.eq(mine),
             write.addr.eq(place),
             write.data.eq(self.returns.data),
-            read.en.eq(self.there),
+            read.en.eq(self._wanted),
             read.addr.eq(self._place(Cat(known[1] if len(known) > 1 else Const(0, 1), self._slot[1:]))),
             self.data.eq(read.data),
         ]

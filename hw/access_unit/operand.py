@@ -38,15 +38,28 @@ def chosen(m: Module, name: str, source: Any, choices: Sequence[Value], *, first
 def ladder(m: Module, name: str, choices: Sequence[Value], marks: Sequence[Value], move: Value = ONE) -> Value:
     """The one of ``choices`` that the one of ``marks`` says which is 1; 0 if none is.
 
-    The marks are of the cycle before, which had ``move``. Decoded there into one bit for each pair of choices, and one
-    more, they need one LUT of four inputs for a bit of each pair: the first pair's tells the second's what to choose
-    when it has nothing to give itself, and so on.
+    The marks are of the cycle before, which had ``move``.
     """
-    none, odd = Signal(name=f"{name}_none"), Signal(name=f"{name}_odd")
-    pairs = [Signal(name=f"{name}_pair{number}") for number in range(1, (len(choices) + 1) // 2)]
+    steps = rungs(marks)
+    held = Signal.like(steps, name=f"{name}_rungs")
     with m.If(move):
-        m.d.sync += [none.eq(~Cat(marks[:2]).any()), odd.eq(Cat(marks[1::2]).any())]
-        m.d.sync += [pair.eq(Cat(marks[2 * n : 2 * n + 2]).any()) for n, pair in enumerate(pairs, 1)]
+        m.d.sync += held.eq(steps)
+    return climb(choices, held)
+
+
+def rungs(marks: Sequence[Value]) -> Value:
+    """What ``climb`` is to choose: whether none of the first pair, an odd one, and a bit for each other pair."""
+    pairs = [Cat(marks[n : n + 2]).any() for n in range(2, len(marks), 2)]
+    return Cat(~Cat(marks[:2]).any(), Cat(marks[1::2]).any(), *pairs)
+
+
+def climb(choices: Sequence[Value], steps: Value) -> Value:
+    """The one of ``choices`` that the marks of which ``steps`` are the ``rungs`` say.
+
+    One LUT of four inputs for a bit of each pair: the first pair's tells the second's what to choose when it has
+    nothing to give itself, and so on.
+    """
+    none, odd, *pairs = steps
     width = max(len(choice) for choice in choices)
     result = Mux(none, spread(odd, width), Mux(odd, choices[1] if len(choices) > 1 else 0, choices[0]))
     for number, pair in enumerate(pairs, 1):

@@ -11,6 +11,7 @@ from daedal.hw.interfaces import Client, read_request_layout, slot_bits
 from daedal.hw.isa.program_words import SIZE_BITS, FetchQueue
 from daedal.hw.memory.address_map import burst_mask, line_class
 from daedal.hw.queues.queue import Queue
+from daedal.hw.queues.skid import Skid
 from daedal.hw.queues.vector_queues import reserve_layout
 
 
@@ -59,10 +60,13 @@ class RowSplit(wiring.Component):
         row, left = Signal(chunk_layout(self._config)), Signal(SIZE_BITS - self._bus_bits + 1)
         beats, mask = Signal(range(MAX_BURST + 1)), Signal(exact_log2(self._most))
         self._size(m, row, left, mask, beats, last)
+        # That a row ends is known late, and would go on to the queue of rows.
+        m.submodules.next = self._next = following = Skid(row_layout(self._config))
+        connect(m, flipped(self.i), following.i)
         m.d.comb += [
             move.eq(~self.o.valid | self.o.ready),
-            self.i.ready.eq(~active | (move & last)),
-            self.empty.eq(~active & ~self.o.valid & ~self.i.valid),
+            following.o.ready.eq(~active | (move & last)),
+            self.empty.eq(~active & ~self.o.valid & ~self.i.valid & following.empty),
         ]
         with m.If(move):
             m.d.sync += [
@@ -74,8 +78,8 @@ class RowSplit(wiring.Component):
                 row.line.eq(row.line + beats),
                 left.eq(left - beats),
             ]
-        with m.If(self.i.ready):
-            m.d.sync += [active.eq(self.i.valid), *self._load(row, left, mask)]
+        with m.If(following.o.ready):
+            m.d.sync += [active.eq(following.o.valid), *self._load(row, left, mask)]
         return m
 
     def _size(self, m: Module, row: data.View, left: Signal, mask: Signal, beats: Signal, last: Signal) -> None:
@@ -88,7 +92,7 @@ class RowSplit(wiring.Component):
         ]
 
     def _load(self, row: data.View, left: Signal, mask: Signal) -> list[object]:
-        new = self.i.payload
+        new = self._next.o.payload
         below = (new.size - 1)[: self._bus_bits]
         return [
             row.queue.eq(new.queue),
@@ -103,7 +107,7 @@ class RowSplit(wiring.Component):
 class RowFetch(wiring.Component):
     """Issues row fetches: reserves slots for each chunk, then asks for its lines.
 
-    One chunk per cycle when nothing blocks; the first one is asked for 4 cycles after its row came. Chunks wait in a
+    One chunk per cycle when nothing blocks; the first one is asked for 5 cycles after its row came. Chunks wait in a
     queue of two for their slots: whether there are enough is known late, and would decide at once if a row is taken.
 
     Members

@@ -143,9 +143,11 @@ class SequentialLoads(wiring.Component):
         if slot + 1 == self._slots:
             return
         other, other_fetcher = readers[slot + 1], fetchers[slot + 1]
-        m.d.sync += shared.eq(self._same_array(slot))
+        # That the other one cannot go on is said a cycle late: nothing is taken meanwhile.
+        other_missed = Signal(name=f"missed{slot + 1}")
+        m.d.sync += [shared.eq(self._same_array(slot)), other_missed.eq(shared & other.miss & ~restart)]
         m.d.comb += [
-            restart.eq(reader.miss | (shared & other.miss)),
+            restart.eq(reader.miss | other_missed),
             other.restart.eq(Mux(shared, restart, other.miss)),
             other.start.eq(Mux(shared, reader.wanted, other.wanted)),
             other_fetcher.restart.eq(other.miss & ~shared),

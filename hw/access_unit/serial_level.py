@@ -135,7 +135,7 @@ class SerialLevel(wiring.Component):
 
     def _activation(self, m: Module) -> None:
         flags, wish = self.i.payload.flags, self._wish
-        active = self._words.control.enable & flags.live & (flags.cause == Cause.NONE)
+        active = self._words.control.enable & flags.live
         with m.State("WAIT"):
             m.d.comb += self._passes.eq(~active)
             m.d.sync += self._induction.eq(self._read.operand)

@@ -164,7 +164,7 @@ class ExecuteUnit(wiring.Component):
         tail = Mux(issue.last, issue.present.row.tail_bytes, self.config.lane_bytes)
         m.d.comb += [
             kept.clear.eq(self.launch),
-            kept.take.eq(issue.i.valid & issue.i.ready),
+            kept.free.eq(~issue.busy), kept.comes.eq(issue.i.valid), kept.taken.eq(issue.active),
             kept.keeps.eq(issue.i.payload.keeps), kept.drops.eq(issue.i.payload.kept),
             kept.last_beat.eq(issue.i.payload.row.last_beat),
             kept.i.payload.data.eq(path.popped),

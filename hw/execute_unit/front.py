@@ -16,6 +16,7 @@ from daedal.hw.isa.execute import Instruction
 from daedal.hw.isa.launch import Queue
 from daedal.hw.isa.program_words import VALUE_BITS
 from daedal.hw.queues.queue import Queue as Fifo
+from daedal.hw.queues.skid import Skid
 
 AHEAD = 8
 """Instructions that can wait, decoded, to be dispatched."""
@@ -72,9 +73,11 @@ class Front(wiring.Component):
         m.submodules.resolve = resolve = Resolve(self.config)
         self._decode(m, fetch, lengths, resolve)
         room = Signal()
+        m.submodules.next = following = Skid(decoded_layout(self.config))
+        connect(m, decoded.o, following.i)
         # Three may come before it is known that one has come.
         m.d.sync += room.eq(decoded.level <= AHEAD - 4)
-        held, present = decoded.o.valid, decoded.o.payload
+        held, present = following.o.valid, following.o.payload
         m.d.comb += [
             fetch.side.eq(self.side),
             fetch.halt.eq(self.halt),
@@ -85,11 +88,11 @@ class Front(wiring.Component):
             resolve.valid.eq(fetch.o.valid & room),
             decoded.i.payload.eq(resolve.o),
             decoded.i.valid.eq(resolve.o_valid),
-            self.empty.eq(fetch.empty & ~resolve.o_valid & (decoded.level == 0)),
+            self.empty.eq(fetch.empty & ~resolve.o_valid & (decoded.level == 0) & following.empty),
             self.faulty.eq(held & (present.kind == Kind.FAULT)),
             self.o.valid.eq(held),
             self.o.payload.eq(present),
-            decoded.o.ready.eq(self.o.ready),
+            following.o.ready.eq(self.o.ready),
             self.queue.eq(Mux(present.bad_token, Queue.TOKEN, Queue.NONE)),
             self.value.eq(Mux(present.bad_token | present.illegal, present.position, lengths.fault_value)),
         ]

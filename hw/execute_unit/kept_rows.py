@@ -1,6 +1,6 @@
 """Rows that the execute unit keeps for a second reading."""
 
-from amaranth import Cat, Module, ResetInserter, Signal
+from amaranth import Cat, Module, Mux, ResetInserter, Signal
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -19,8 +19,11 @@ class KeptRows(wiring.Component):
     -------
     clear : ``In(1)``
         Keep nothing; not in a cycle in which a beat comes or goes.
-    take : ``In(1)``; keeps, drops : ``In(1)``; last_beat : ``In(range(register_beats))``
-        A row with this last beat is the next to be issued, which is kept, or is one that was; not both.
+    free : ``In(1)``; comes, keeps, drops : ``In(1)``; last_beat : ``In(range(register_beats))``
+        A row may be taken that is to be issued next; if ``comes``, there is one, with this last beat, which is kept, or
+        is one that was; not both.
+    taken : ``In(1)``
+        It was taken when the lanes were ``free`` last: that is known late.
     fits : ``Out(1)``
         The row that was taken last finds room when all before it are issued, or needs none.
     i : ``In(lane_beat_stream(config))``
@@ -34,9 +37,11 @@ class KeptRows(wiring.Component):
         super().__init__(
             {
                 "clear": In(1),
-                "take": In(1),
+                "free": In(1),
+                "comes": In(1),
                 "keeps": In(1),
                 "drops": In(1),
+                "taken": In(1),
                 "last_beat": In(range(config.register_beats)),
                 "i": In(lane_beat_stream(config)),
                 "fits": Out(1),
@@ -48,18 +53,22 @@ class KeptRows(wiring.Component):
         m = Module()
         queue = Queue(self.i.payload.shape(), depth=self.config.kept_beats)
         m.submodules.queue = ResetInserter(self.clear)(queue)
-        # As if all rows that were taken were issued.
-        held = Signal(range(self.config.kept_beats + 1))
+        # As if all rows that were taken were issued: with the one that was last seen, and without it.
+        held, without = Signal(range(self.config.kept_beats + 1)), Signal(range(self.config.kept_beats + 1))
+        before = Mux(self.taken, held, without)
         connect(m, flipped(self.i), queue.i)
         connect(m, queue.o, flipped(self.o))
-        with m.If(self.take):
-            m.d.sync += self.fits.eq(~self.keeps | (held + self.last_beat < self.config.kept_beats))
         # One adder: ~x is -x - 1.
         beats = Cat(self.last_beat ^ spread(self.drops, len(self.last_beat)), self.drops).as_signed()
-        with m.If(self.take & (self.keeps | self.drops)):
-            m.d.sync += held.eq(held + beats + ~self.drops)
+        counts = self.comes & (self.keeps | self.drops)
+        with m.If(self.free):
+            m.d.sync += [
+                self.fits.eq(~self.keeps | (before + self.last_beat < self.config.kept_beats)),
+                without.eq(before),
+                held.eq(Mux(counts, before + beats + ~self.drops, before)),
+            ]
         with m.If(self.clear):
-            m.d.sync += held.eq(0)
+            m.d.sync += [held.eq(0), without.eq(0)]
         return m
 
 

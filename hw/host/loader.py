@@ -201,7 +201,7 @@ class Loader(wiring.Component):
         m.submodules.values = self._values = ValueCheck(self._config)
         m.submodules.arguments = arguments = Memory(shape=VALUE_BITS, depth=self._config.arguments, init=[])
         connect(m, flipped(self.returns), reader.returns)
-        self._count, self._length, self._started = Signal(16), Signal(16), Signal()
+        self._count, self._last, self._started = Signal(16), Signal(16), Signal()
         self._program, self._fence = Signal(self._config.address_bits), Signal()
         self._waited = Signal(range(JUDGE_CYCLES + 1))
         self._word, self._legal, self._in_program = Signal(ProgramWord), Signal(), Signal()
@@ -250,7 +250,7 @@ class Loader(wiring.Component):
                 is_config.eq(check.is_config), is_length.eq(check.is_length), is_end.eq(check.is_end),
             ]  # fmt: skip
         count = self._count
-        wrong_end = (count > 1) & (is_end != (count == self._length - 1))
+        wrong_end = (count > 1) & (is_end != (count == self._last))
         self._misplaced = (is_config != (count == 0)) | (is_length != (count == 1)) | wrong_end
         """CONFIG, LENGTH or END where they must not be, or anything else where they must."""
 
@@ -363,7 +363,7 @@ class Loader(wiring.Component):
         word = self._word
         with m.Switch(word.field):
             with m.Case(ControlField.LENGTH.value):
-                m.d.sync += [self._length.eq(word.value), self._reader.lines.eq(self._lines(word.value))]
+                m.d.sync += [self._last.eq(word.value - 1), self._reader.lines.eq(self._lines(word.value))]
             with m.Case(ControlField.RUN.value):
                 m.next = "SETTLE"
             with m.Case(ControlField.END.value):

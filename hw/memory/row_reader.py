@@ -2,13 +2,14 @@
 
 from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
 from daedal.hw.config import ELEMENT_BYTES, Config
 from daedal.hw.interfaces import beat_stream, store_address_layout
 from daedal.hw.isa.program_words import SIZE_BITS
 from daedal.hw.memory.store_layouts import line_bits, piece_layout
+from daedal.hw.queues.skid import Skid
 
 
 class RowReader(wiring.Component):
@@ -24,11 +25,11 @@ class RowReader(wiring.Component):
     data, stream_data : ``In(beat_stream(config))``
         Rows from the execute unit and from the store stream.
     go : ``In(1)``
-        Beats and addresses may be taken.
+        Rows may be begun and beats be taken.
     piece : ``Out(piece_layout(config))``, valid : ``Out(1)``
         A beat to store in this cycle.
     active : ``Out(1)``
-        A row is not complete.
+        A row is not complete, or its address was taken.
     misframed : ``Out(1)``
         A beat taken in the cycle before is not the one that the size calls for. It is not passed on.
     misframed_stream : ``Out(1)``, misframed_elements, misframed_address
@@ -57,6 +58,9 @@ class RowReader(wiring.Component):
         m = Module()
         config = self._config
         m.submodules.row = row = _Row(config)
+        # That a row ends is known late, and would go on to the queue of addresses.
+        m.submodules.next = following = Skid(store_address_layout(config))
+        connect(m, flipped(self.addresses), following.i)
         take, pause, fits = Signal(), Signal(), Signal()
         beat = Signal.like(self.data.payload)
         valid = Mux(row.stream, self.stream_data.valid, self.data.valid)
@@ -67,11 +71,11 @@ class RowReader(wiring.Component):
             self.stream_data.ready.eq(ready & row.stream),
             take.eq(ready & valid),
             fits.eq((beat.last == row.final) & (beat.bytes == row.beat_bytes)),
-            row.load.eq(self.addresses.valid & self.addresses.ready),
-            row.address.eq(self.addresses.payload),
+            row.load.eq(following.o.valid & following.o.ready),
+            row.address.eq(following.o.payload),
             row.step.eq(take),
-            self.addresses.ready.eq(self.go & (~row.active | (take & row.final))),
-            self.active.eq(row.active),
+            following.o.ready.eq(self.go & (~row.active | (take & row.final))),
+            self.active.eq(row.active | ~following.empty),
         ]
         words = (beat.bytes >> exact_log2(ELEMENT_BYTES))[: len(self.piece.words)]
         m.d.sync += [

@@ -9,6 +9,7 @@ from daedal.hw.config import MAX_BURST, Config
 from daedal.hw.interfaces import Client, ReturnBus, beat_layout, beat_stream, slot_bits
 from daedal.hw.isa.program_words import FetchQueue
 from daedal.hw.memory_style import BLOCK_RAM
+from daedal.hw.queues.skid import Skid
 
 CLIENTS = (Client.VECTOR0, Client.VECTOR1, Client.STREAM)
 """Clients of the return bus that have a queue, in the order of ``FetchQueue``."""
@@ -142,25 +143,29 @@ class ReorderQueue(wiring.Component):
         slots = self._config.vector_beats
         m.submodules.account = account = _Account(slots)
         drain, following = Signal(range(2 * slots)), Signal(range(2 * slots), init=1)  # top bit: the round
-        full, move, deliver = Signal(), Signal(), Signal()
+        full, deliver = Signal(), Signal()
+        # That a beat is taken is known late, and would decide which one is read next.
+        m.submodules.out = out = Skid(beat_layout(self._config).size + 1)
         beat, is_full = self._memory(m, drain, following, deliver)
         m.d.comb += [
             full.eq(is_full & self.swept),
-            move.eq(~self.o.valid | self.o.ready),
-            deliver.eq(full & move),
+            out.i.valid.eq(full),
+            out.i.payload.eq(beat),
+            deliver.eq(full & out.i.ready),
+            self.o.valid.eq(out.o.valid),
+            Cat(self.o.payload, self.side).eq(out.o.payload),
+            out.o.ready.eq(self.o.ready),
             account.reserved.eq(Mux(self.reserve, self.beats, 0)),
             account.drained.eq(self.drained),
             account.clear.eq(self.clear),
             self.fits.eq(has_room(account.free, self.beats) & self.swept),
             self.slot.eq(account.slot),
             self.mark.eq(account.mark),
-            self.empty.eq(account.empty & ~self.o.valid),
+            self.empty.eq(account.empty & out.empty),
         ]
         m.d.sync += self.drained.eq(deliver)  # a cycle late: it comes out of the block RAM
         with m.If(deliver):
             m.d.sync += [drain.eq(following), following.eq(following + 1)]
-        with m.If(move):
-            m.d.sync += [self.o.valid.eq(full), Cat(self.o.payload, self.side).eq(beat)]
         return m
 
     def _memory(self, m: Module, drain: Signal, following: Signal, deliver: Signal) -> tuple[Value, Value]:

@@ -47,7 +47,7 @@ FAULTS = [
           "the output of a block RAM does not wait", DEEP),
     plant("block-no-second-register", "throughput", BLOCK, "read.en.eq(~fetched | move)", "read.en.eq(move)",
           "a block RAM's output is only used when the register after it moves", DEEP, QUEUE_PROOF),
-    plant("queue-empty-too-soon", "missing term", VECTOR, "self.empty.eq(account.empty & ~self.o.valid)",
+    plant("queue-empty-too-soon", "missing term", VECTOR, "self.empty.eq(account.empty & out.empty)",
           "self.empty.eq(account.empty)", "a beat at a queue's output is not counted as held",
           REORDER, PROOF),
     plant("reserve-too-many", "off by one", VECTOR, "has_room(free, wish.beats)", "has_room(free + 1, wish.beats)",

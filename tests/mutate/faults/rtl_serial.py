@@ -12,8 +12,9 @@ PACE = "tests/unit/access_unit/test_throughput.py"
 plant = area("rtl_serial", DIRECTED, RANDOM)
 
 FAULTS = [
-    plant("poisoned-runs", "missing check", HERE + "serial_level.py", "flags.live & (flags.cause == Cause.NONE)",
-          "(flags.cause == Cause.NONE)", "a bundle that is not live becomes an activation"),
+    plant("poisoned-runs", "missing check", HERE + "serial_level.py",
+          "active = self._words.control.enable & flags.live", "active = self._words.control.enable",
+          "a bundle that is not live becomes an activation"),
     plant("empty-runs", "missing case", HERE + "serial_level.py", "with m.Elif(equal):", "with m.Elif(0):",
           "an activation without iterations has one"),
     plant("last-late", "off by one", HERE + "serial_level.py", "following.as_signed() >= self._upper.as_signed()",
@@ -63,9 +64,9 @@ FAULTS = [
     plant("lines-remembered", "sticky bit", HERE + "line_cache.py",
           "m.d.sync += [self._valid.eq(0), self._wanted.eq(0)", "m.d.sync += [self._wanted.eq(0)",
           "lines of the nest before are there in the next"),
-    plant("line-after-the-end", "missing term", HERE + "line_cache.py", "(self._more != 0) & ~beyond)",
-          "(self._more != 0))", "a line after the end of an array is read", PACE),
-    plant("no-look-ahead", "lost strobe", HERE + "line_cache.py", "Mux(self.ahead, LINES - 1, 0)", "0",
+    plant("line-after-the-end", "missing term", HERE + "line_cache.py", "(ahead & ~is_beyond))",
+          "ahead)", "a line after the end of an array is read", PACE),
+    plant("no-look-ahead", "lost strobe", HERE + "line_cache.py", "Mux(ahead, LINES - 1, 0)", "0",
           "a line is asked for when it is wanted", PACE),
     plant("half-of-the-places", "wrong constant", HERE + "line_cache.py", "for odd in range(min(2, self._slots)):",
           "for odd in range(1):", "odd slots look into even slots' places"),

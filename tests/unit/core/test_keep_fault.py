@@ -26,7 +26,8 @@ def parts() -> tuple[SimpleNamespace, Module]:
         fault=Signal(found_layout()),
         fault_nest=Signal(NEST_BITS),
         soft_reset=Signal(),
-        controller=SimpleNamespace(take=Signal(), side=Signal(), cancel=Signal(), clear_fault=Signal()),
+        taken=Signal(),
+        controller=SimpleNamespace(side=Signal(), cancel=Signal(), clear_fault=Signal()),
         access=SimpleNamespace(begins=Signal(), side=Signal(), number=Signal(8), warning=Signal(),
                                warned_value=Signal(64)),
         loader=SimpleNamespace(begin=Signal(), side=Signal()),
@@ -60,7 +61,7 @@ def test_a_warning_in_any_cycle(cycle: int, second: int | None) -> None:
             ctx.set(core.loader.begin, now == 0)
             ctx.set(core.access.warning, now == cycle or (second is not None and now == cycle + second))
             ctx.set(core.access.warned_value, 77 if now == cycle else 99)
-            ctx.set(core.controller.take, now == TAKE)
+            ctx.set(core.taken, now == TAKE + 1)
             await ctx.tick()
             ctx.set(core.loader.side, 1)
             ctx.set(core.controller.side, now >= TAKE)
@@ -85,14 +86,14 @@ def test_a_reset_forgets_what_came_early() -> None:
         ctx.set(core.access.side, 1)
         ctx.set(core.access.warned_value, 77)
         await strobe(ctx, core.access.warning)
-        await strobe(ctx, core.controller.take)
+        await strobe(ctx, core.taken)
         ctx.set(core.controller.side, 1)
         assert told(ctx, core) == 77
         await strobe(ctx, core.soft_reset)
         ctx.set(core.controller.side, 0)
         ctx.set(core.loader.side, 1)
         await strobe(ctx, core.loader.begin)
-        await strobe(ctx, core.controller.take)
+        await strobe(ctx, core.taken)
         assert told(ctx, core) == 0
 
     sim = Simulator(m)
@@ -123,7 +124,7 @@ def test_the_first_fault_is_kept(gap: int) -> None:
         last = RecordWord.REGISTER0.value + CONFIG.registers - 1
         for number in range(RecordWord.VALUE.value, last + 1):
             assert told(ctx, core, number) == WORD + number
-        ctx.set(core.controller.take, 1)
+        ctx.set(core.taken, 1)
         await ctx.tick()
         ctx.set(core.controller.side, 1)
         assert (ctx.get(core.caught), ctx.get(core.fault.level), ctx.get(core.fault_nest)) == (0, 0, 0)

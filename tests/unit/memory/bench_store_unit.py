@@ -233,7 +233,7 @@ async def a_wrong_length_is_a_fault(dut):
         for wrong in ({"bytes": bus, "last": 1}, {"bytes": bus - 4, "last": 0}, {"bytes": bus, "last": 0, "at": 1}):
             await reset(dut)
             source = (bench.data, bench.stream)[stream]
-            more = bench.addresses.start([{"address": 0x48, "size": 2 * bus, "stream": stream}] * 3)
+            more = bench.addresses.start([{"address": 0x48, "size": 2 * bus, "stream": stream}] * 6)
             beats = [{"data": 1, "bytes": bus, "last": 0}] * wrong.pop("at", 0) + [{"data": 2, **wrong}]
             await source.send(beats)
             for _ in range(4):
@@ -245,7 +245,7 @@ async def a_wrong_length_is_a_fault(dut):
             assert fault.value == 2 * bus // 4
             assert fault.address == 0x48 + (len(beats) - 1) * bus
             assert not dut.data__ready.value and not dut.stream_data__ready.value, "goes on after a fault"
-            assert not dut.addresses__ready.value
+            assert not dut.addresses__ready.value, "takes more addresses than wait inside"
             assert dut.quiet.value
             more.cancel()
             dut.addresses__valid.value = 0
