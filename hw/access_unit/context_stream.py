@@ -161,7 +161,7 @@ class ContextStream(wiring.Component):
         valid = Signal()
         waits = ((Value.cast(valid)) << chosen)[: self._entries]
         m.d.comb += wants.eq(more & (some_room | (room & self.placed)) & ~waits)
-        after = wants & ~((Value.cast(2) << chosen) - 1)[: self._entries]
+        after = wants & Cat(chosen < number for number in range(self._entries))
         later, lowest = first_of(m, after, "later"), first_of(m, wants, "lowest")
         m.d.comb += go.eq(valid & (~self.request.valid | self.request.ready))
         with m.If(~valid | go):

@@ -10,7 +10,6 @@ from daedal.hw.config import MAX_BURST, Config
 from daedal.hw.interfaces import Client, read_request_layout, slot_bits
 from daedal.hw.isa.program_words import SIZE_BITS, FetchQueue
 from daedal.hw.memory.address_map import burst_mask, line_class
-from daedal.hw.queues.queue import Queue
 from daedal.hw.queues.skid import Skid
 from daedal.hw.queues.vector_queues import reserve_layout
 
@@ -107,8 +106,8 @@ class RowSplit(wiring.Component):
 class RowFetch(wiring.Component):
     """Issues row fetches: reserves slots for each chunk, then asks for its lines.
 
-    One chunk per cycle when nothing blocks; the first one is asked for 5 cycles after its row came. Chunks wait in a
-    queue of two for their slots: whether there are enough is known late, and would decide at once if a row is taken.
+    One chunk per cycle when nothing blocks; the first one is asked for 5 cycles after its row came. Chunks wait
+    in a skid for their slots: whether there are enough is known late, and would decide at once if a row is taken.
 
     Members
     -------
@@ -142,8 +141,8 @@ class RowFetch(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.split = split = RowSplit(self._config)
-        m.submodules.chunks = chunks = Queue(chunk_layout(self._config), depth=2)
-        m.submodules.out = out = Queue(read_request_layout(self._config), depth=2)
+        m.submodules.chunks = chunks = Skid(chunk_layout(self._config))
+        m.submodules.out = out = Skid(read_request_layout(self._config))
         connect(m, flipped(self.rows), split.i)
         connect(m, split.o, chunks.i)
         connect(m, out.o, flipped(self.requests))
@@ -162,7 +161,7 @@ class RowFetch(wiring.Component):
             request.tag.row_last.eq(chunk.row_last),
             self.no_port.eq(chunks.o.valid & ~out.i.ready),
             self.no_slot.eq(chunks.o.valid & out.i.ready & ~self.reserve.ready),
-            self.empty.eq(split.empty & (chunks.level == 0) & (out.level == 0)),
+            self.empty.eq(split.empty & chunks.empty & out.empty),
         ]
         client_of_chunk = Signal(Client)
         m.d.comb += request.tag.client.eq(client_of_chunk)

@@ -1,12 +1,13 @@
 """A typed queue that remembers how full it has been."""
 
-from amaranth.hdl import Elaboratable, Module, Mux, Shape, ShapeLike, Signal, Value
+from amaranth.hdl import Elaboratable, Module, Shape, ShapeLike, Signal, Value
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.memory_style import DISTRIBUTED_RAM
 from daedal.hw.queues.block_store import BlockStore
 from daedal.hw.queues.ring_pointers import RingPointers
+from daedal.hw.queues.skid import Skid
 from daedal.hw.queues.up_down import up_down
 
 DISTRIBUTED_DEPTH = 32
@@ -62,11 +63,14 @@ class Queue(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.storage = storage = (
-            _BlockStorage(self._width, depth=self._depth)
-            if self._depth > DISTRIBUTED_DEPTH
-            else _DistributedStorage(self._width, depth=self._depth)
-        )
+        storage: _Pair | _DistributedStorage | _BlockStorage
+        if self._depth == 2:
+            storage = _Pair(self._width)
+        elif self._depth <= DISTRIBUTED_DEPTH:
+            storage = _DistributedStorage(self._width, depth=self._depth)
+        else:
+            storage = _BlockStorage(self._width, depth=self._depth)
+        m.submodules.storage = storage
         push, pop = self.i.valid & self.i.ready, self.o.valid & self.o.ready
         m.d.comb += [
             self.i.ready.eq(self.level != self._depth),
@@ -82,16 +86,29 @@ class Queue(wiring.Component):
         return m
 
 
-class _DistributedStorage(wiring.Component):
-    """A small memory with a register at its output; the writer makes sure that there is room.
+class _Pair(wiring.Component):
+    """Two registers, half the logic of a memory of two entries. The writer makes sure that there is room.
 
     Members: ``payload`` is stored in cycles with ``write``; ``o`` delivers.
     """
 
+    def __init__(self, width: int) -> None:
+        super().__init__({"write": In(1), "payload": In(width), "o": Out(stream.Signature(width))})
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.skid = skid = Skid(len(self.payload))
+        m.d.comb += [skid.i.valid.eq(self.write), skid.i.payload.eq(self.payload)]
+        connect(m, skid.o, flipped(self.o))
+        return m
+
+
+class _DistributedStorage(wiring.Component):
+    """The same in a small memory with a register at its output."""
+
     def __init__(self, width: int, *, depth: int) -> None:
         super().__init__({"write": In(1), "payload": In(width), "o": Out(stream.Signature(width))})
         self._depth = depth
-        self._bypass = depth == 2  # too few to be busy on the way through the memory
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
@@ -100,20 +117,18 @@ class _DistributedStorage(wiring.Component):
         )
         write, read = store.write_port(), store.read_port(domain="comb")
         m.submodules.pointers = pointers = RingPointers(self._depth)
-        move, past = Signal(), Signal()
+        move = Signal()
         m.d.comb += [
             move.eq(~self.o.valid | self.o.ready),
-            past.eq(self.write & move if self._bypass else 0),  # in a queue of two the memory is empty then
-            pointers.write.eq(self.write & ~past),
+            pointers.write.eq(self.write),
             pointers.fetch.eq(pointers.available & move),
-            write.en.eq(self.write),  # what goes past is written as well, and not counted: the place is free
+            write.en.eq(self.write),
             write.addr.eq(pointers.write_address),
             write.data.eq(self.payload),
             read.addr.eq(pointers.read_address),
         ]
-        fetched = Mux(pointers.available, read.data, self.payload) if self._bypass else read.data
         with m.If(move):
-            m.d.sync += [self.o.valid.eq(pointers.available | past), self.o.payload.eq(fetched)]
+            m.d.sync += [self.o.valid.eq(pointers.available), self.o.payload.eq(read.data)]
         return m
 
 

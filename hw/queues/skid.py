@@ -9,7 +9,7 @@ class Skid(wiring.Component):
     """A queue of two in flip-flops: nothing of ``o`` reaches ``i`` in the same cycle, nor the other way round.
 
     One payload per cycle, a cycle late. When ``o`` is not taken what comes then is kept, and ``i`` is not ready until
-    that has gone on. ``Queue`` of depth 2 does the same in distributed memory, and counts.
+    that has gone on. ``Queue`` of depth 2 is one that counts.
 
     Members
     -------

@@ -78,7 +78,6 @@ class VectorQueues(wiring.Component):
         queues = [ReorderQueue(self._config, client) for client in CLIENTS]
         wish = self.reserve.payload
         free = Signal(range(self._config.reorder_beats + 1), init=self._config.reorder_beats)
-        taken = Signal(range(MAX_BURST + 1))
         accept, fits = Signal(), Signal()
         for number, (queue, output) in enumerate(zip(queues, (self.vector0, self.vector1, self.stream), strict=True)):
             m.submodules[f"queue{number}"] = queue
@@ -98,12 +97,12 @@ class VectorQueues(wiring.Component):
         m.d.comb += [
             self.reserve.ready.eq(fits & has_room(free, wish.beats)),
             accept.eq(self.reserve.valid & self.reserve.ready),
-            taken.eq(Mux(accept, wish.beats, 0)),
             self.occupied.eq(~Cat(queue.empty for queue in queues)),
             self.empty.eq(self.occupied == 0),
             self.swept.eq(queues[0].swept),  # all of them are as deep
         ]
-        m.d.sync += free.eq(free - taken + sum((queue.drained for queue in queues), Const(0, 1)))
+        given_back = sum((queue.drained for queue in queues), Const(0, 1))
+        m.d.sync += free.eq(Mux(accept, free - wish.beats + given_back, free + given_back))
         return m
 
 
@@ -155,7 +154,8 @@ class ReorderQueue(wiring.Component):
             self.o.valid.eq(out.o.valid),
             Cat(self.o.payload, self.side).eq(out.o.payload),
             out.o.ready.eq(self.o.ready),
-            account.reserved.eq(Mux(self.reserve, self.beats, 0)),
+            account.reserve.eq(self.reserve),
+            account.beats.eq(self.beats),
             account.drained.eq(self.drained),
             account.clear.eq(self.clear),
             self.fits.eq(has_room(account.free, self.beats) & self.swept),
@@ -199,7 +199,8 @@ class _Account(wiring.Component):
     def __init__(self, slots: int) -> None:
         super().__init__(
             {
-                "reserved": In(range(MAX_BURST + 1)),
+                "reserve": In(1),
+                "beats": In(range(MAX_BURST + 1)),
                 "drained": In(1),
                 "slot": Out(range(slots)),
                 "free": Out(range(slots + 1), init=slots),
@@ -214,10 +215,10 @@ class _Account(wiring.Component):
         m = Module()
         least = Signal(range(self._slots + 1), init=self._slots)  # that were free
         m.d.comb += [self.empty.eq(self.free == self._slots), self.mark.eq(self._slots - least)]
-        m.d.sync += [
-            self.slot.eq(self.slot + self.reserved),
-            self.free.eq(self.free - self.reserved + self.drained),
-        ]
+        # That they are reserved comes late, after both sums.
+        with m.If(self.reserve):
+            m.d.sync += self.slot.eq(self.slot + self.beats)
+        m.d.sync += self.free.eq(Mux(self.reserve, self.free - self.beats + self.drained, self.free + self.drained))
         with m.If(self.clear | (self.free < least)):
             m.d.sync += least.eq(self.free)
         return m
