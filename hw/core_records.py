@@ -44,9 +44,9 @@ def write_records(m: Module, core: "Core") -> None:
     m.d.comb += [
         writer.start.eq(controller.record_start),
         writer.address.eq(record),
-        controller.record_done.eq(writer.done),
         controller.has_record.eq(known),
     ]
+    m.d.sync += controller.record_done.eq(writer.done)  # a cycle late: it comes by way of the store unit
     for source, kept, target in (
         (core.address, writer.store_address, store.addresses),
         (core.rows_to_store, writer.store_data, store.data),

@@ -181,10 +181,8 @@ class ContextSchedule(wiring.Component):
 
 def first_of(m: Module, wanted: Value, name: str) -> Signal:
     """The number of the lowest bit of ``wanted`` that is set; 0 if none is."""
-    number = Signal(range(len(wanted)), name=name)
-    for bit in reversed(range(len(wanted))):
-        with m.If(wanted[bit]):
-            m.d.comb += number.eq(bit)
+    number, lowest = Signal(range(len(wanted)), name=name), wanted & ~_above(wanted)
+    m.d.comb += number.eq(_any_of(lowest, [Const(bit) for bit in range(len(wanted))]))
     return number
 
 

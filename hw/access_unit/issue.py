@@ -19,11 +19,12 @@ from daedal.hw.queues.queue import Queue
 OUTPUTS = ("scalar", "store", "token", "fetch")
 
 
-LANDING = 16
-"""Entries of each output's queue: a distributed RAM has no fewer."""
+def landing(config: Config) -> tuple[int, int]:
+    """Entries of each output's queue, and steps that may still come after ``room`` has fallen.
 
-IN_FLIGHT = STAGES + 1
-"""Steps that may still come after ``room`` has fallen."""
+    A distributed RAM has no fewer than 16 entries; steps that come one at a time do with two registers.
+    """
+    return (2, 1) if all(config.serial) else (16, STAGES + 1)
 
 
 class Issue(wiring.Component):
@@ -119,16 +120,17 @@ class Issue(wiring.Component):
         outputs = (self.scalars, self.store_addresses, self.tokens, self.rows)
         queues = {}
         for (name, layout), output in zip(layouts.items(), outputs, strict=True):
-            m.submodules[f"{name}_queue"] = queues[name] = queue = Queue(layout, depth=LANDING)
+            m.submodules[f"{name}_queue"] = queues[name] = queue = Queue(layout, depth=landing(config)[0])
             connect(m, queue.o, flipped(output))
         m.d.comb += idle.eq(Cat(queue.level != 0 for queue in queues.values()).any() == 0)
         return queues
 
     def _rooms(self, m: Module, queues: dict[str, Any], stopped: Any) -> None:
         """``room`` in a register: a queue that has it now has a place for each step that comes without knowing."""
+        entries, in_flight = landing(self._config)
         full = [Signal(name=f"{name}_is_full") for name in OUTPUTS]
         for flag, name in zip(full, OUTPUTS, strict=True):
-            m.d.comb += flag.eq(queues[name].level > LANDING - 1 - IN_FLIGHT)
+            m.d.comb += flag.eq(queues[name].level > entries - 1 - in_flight)
         m.d.sync += self.room.eq(~Cat(full).any() & ~stopped & ~self.halt)
         for number, name in enumerate(OUTPUTS[:-1]):
             m.d.sync += getattr(self, f"{name}_full").eq(full[number] & ~Cat(full[:number]).any())

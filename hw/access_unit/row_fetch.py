@@ -58,7 +58,7 @@ class RowSplit(wiring.Component):
         active, last, move = Signal(), Signal(), Signal()
         row, left = Signal(chunk_layout(self._config)), Signal(SIZE_BITS - self._bus_bits + 1)
         beats, mask = Signal(range(MAX_BURST + 1)), Signal(exact_log2(self._most))
-        self._size(m, row, left, mask, beats, last)
+        room = self._size(m, row, left, mask, beats, last)
         # That a row ends is known late, and would go on to the queue of rows.
         m.submodules.next = self._next = following = Skid(row_layout(self._config))
         connect(m, flipped(self.i), following.i)
@@ -74,21 +74,23 @@ class RowSplit(wiring.Component):
                 self.o.payload.beats.eq(beats),
                 self.o.payload.row_last.eq(last),
                 self.o.payload.last_bytes.eq(Mux(last, row.last_bytes, self._config.bus_bytes)),
-                row.line.eq(row.line + beats),
-                left.eq(left - beats),
+                # If that is not the row's last one.
+                row.line.eq(row.line + room),
+                left.eq(left - room),
             ]
         with m.If(following.o.ready):
             m.d.sync += [active.eq(following.o.valid), *self._load(row, left, mask)]
         return m
 
-    def _size(self, m: Module, row: data.View, left: Signal, mask: Signal, beats: Signal, last: Signal) -> None:
-        """Lines of the next chunk: what is left, up to the end of a block of ``mask + 1`` lines."""
+    def _size(self, m: Module, row: data.View, left: Signal, mask: Signal, beats: Signal, last: Signal) -> Signal:
+        """Lines of the next chunk: what is left, up to the end of a block of ``mask + 1`` lines. Returns those to there."""
         room = Signal(range(MAX_BURST + 1))
         m.d.comb += [
             room.eq((~row.line[: len(mask)] & mask) + 1),
             last.eq(left <= room),
             beats.eq(Mux(last, left, room)),
         ]
+        return room
 
     def _load(self, row: data.View, left: Signal, mask: Signal) -> list[object]:
         new = self._next.o.payload

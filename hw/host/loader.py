@@ -299,7 +299,8 @@ class Loader(wiring.Component):
             with m.Elif(reader.idle):
                 m.next = "BEGIN_PROGRAM"
         with m.State("MISALIGNED"):
-            m.d.comb += [reader.stop.eq(1), self.misaligned.eq(~self.cancel)]
+            m.d.comb += reader.stop.eq(1)
+            m.d.sync += self.misaligned.eq(~self.cancel)
             with m.If(self.cancel):
                 m.d.comb += self.done.eq(1)
                 m.next = "IDLE"
@@ -357,7 +358,8 @@ class Loader(wiring.Component):
                 m.next = "ILLEGAL"
             self._refuse_value(m)
         with m.State("ILLEGAL"):
-            m.d.comb += [self._reader.stop.eq(1), self.illegal.eq(self.nests_done)]
+            m.d.comb += self._reader.stop.eq(1)
+            m.d.sync += self.illegal.eq(self.nests_done)
 
     def _control_word(self, m: Module) -> None:
         word = self._word

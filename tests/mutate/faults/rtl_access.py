@@ -71,7 +71,7 @@ FAULTS = [
           'wanted["token"].eq(clean & step.token_enable & ~wanted["store_bad"])',
           'wanted["token"].eq(clean & step.token_enable)',
           "the token of a step whose store is misaligned is sent"),
-    plant("no-room-left", "off by one", HERE + "issue.py", "level > LANDING - 1 - IN_FLIGHT", "level > LANDING - 1",
+    plant("no-room-left", "off by one", HERE + "issue.py", "level > entries - 1 - in_flight", "level > entries - 1",
           "steps on their way find no place in the queues"),
     plant("halt-ignored", "missing check", HERE + "access_unit.py", "loads.requests.valid & ~self.halt)",
           "loads.requests.valid)", "loads are asked for while the unit is halted",
