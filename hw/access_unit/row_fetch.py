@@ -83,7 +83,7 @@ class RowSplit(wiring.Component):
         return m
 
     def _size(self, m: Module, row: data.View, left: Signal, mask: Signal, beats: Signal, last: Signal) -> Signal:
-        """Lines of the next chunk: what is left, up to the end of a block of ``mask + 1`` lines. Returns those to there."""
+        """Lines of the next chunk: those left, or up to the end of a block of ``mask + 1`` lines, which is returned."""
         room = Signal(range(MAX_BURST + 1))
         m.d.comb += [
             room.eq((~row.line[: len(mask)] & mask) + 1),
