@@ -47,15 +47,17 @@ def write_records(m: Module, core: "Core") -> None:
         controller.has_record.eq(known),
     ]
     m.d.sync += controller.record_done.eq(writer.done)  # a cycle late: it comes by way of the store unit
+    phase, late = controller.record_phase, Signal()  # the payloads' selector has a register of its own
+    m.d.sync += late.eq(phase)
     for source, kept, target in (
         (core.address, writer.store_address, store.addresses),
         (core.rows_to_store, writer.store_data, store.data),
     ):
         m.d.comb += [
-            target.valid.eq(Mux(controller.record_phase, kept.valid, source.valid)),
-            target.payload.eq(Mux(controller.record_phase, kept.payload.as_value(), source.payload.as_value())),
-            kept.ready.eq(target.ready & controller.record_phase),
-            source.ready.eq(target.ready & ~controller.record_phase),
+            target.valid.eq(Mux(phase, kept.valid & late, source.valid & ~late)),
+            target.payload.eq(Mux(late, kept.payload.as_value(), source.payload.as_value())),
+            kept.ready.eq(target.ready & phase & late),
+            source.ready.eq(target.ready & ~phase & ~late),
         ]
     head = Signal(RecordHead)
     cancelled = controller.state == State.CANCELLED
