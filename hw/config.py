@@ -269,6 +269,11 @@ class Config:
         return self.bus_bytes // ELEMENT_BYTES
 
     @property
+    def is_serial(self) -> bool:
+        """All levels are serial: a machine of few LUTs at a slow clock, without registers that only serve the clock."""
+        return all(self.serial)
+
+    @property
     def context_level(self) -> int | None:
         """The level that can interleave activations, if there is one."""
         return next((level for level, contexts in enumerate(self.contexts) if contexts), None)

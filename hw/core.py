@@ -31,7 +31,7 @@ from daedal.hw.queues.cutter import Cutter
 from daedal.hw.queues.merge import Choice
 from daedal.hw.queues.packer import Packer
 from daedal.hw.queues.queue import Queue
-from daedal.hw.queues.skid import Skid
+from daedal.hw.queues.skid import parting
 from daedal.hw.queues.vector_queues import VectorQueues
 
 
@@ -144,11 +144,11 @@ class Core(wiring.Component):
             self.left.append(queue.o.valid & (queue_side(queue) == controller.side))
         connect(m, token, execute.tokens)
         # That a scalar is taken is known late.
-        m.submodules.next_scalar = ResetInserter(self.soft_reset)(skid := Skid(scalar_layout(config)))
-        connect(m, scalar, skid.i)
-        connect(m, skid.o, execute.scalars)
-        self.left.append(~skid.empty & (here == controller.side))
-        self.token, self.scalar = token, skid.o
+        m.submodules.next_scalar = ResetInserter(self.soft_reset)(following := parting(config, scalar_layout(config)))
+        connect(m, scalar, following.i)
+        connect(m, following.o, execute.scalars)
+        self.left.append(~following.empty & (here == controller.side))
+        self.token, self.scalar = token, following.o
         m.d.comb += self.vectors.clear.eq(controller.flip)
         self._join_rows(m)
 

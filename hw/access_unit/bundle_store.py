@@ -14,7 +14,7 @@ UNSETTLED = 10
 
 def bundle_entries(config: Config) -> int:
     """Entries of the store: enough for a bundle per cycle, unless all levels are serial."""
-    return 16 if all(config.serial) else 32
+    return 16 if config.is_serial else 32
 
 
 def entry_bits(config: Config) -> int:

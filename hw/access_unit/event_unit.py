@@ -80,8 +80,7 @@ class EventUnit(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.sequencer = sequencer = Sequencer(self._config)
-        is_serial = all(self._config.serial)
-        m.submodules.pipeline = pipeline = (SerialSteps if is_serial else StepPipeline)(self._config)
+        m.submodules.pipeline = pipeline = (SerialSteps if self._config.is_serial else StepPipeline)(self._config)
         m.submodules.issue = issue = Issue(self._config)
         m.submodules.rows = rows = RowFetch(self._config)
         for unit in (sequencer, pipeline):

@@ -24,7 +24,7 @@ def landing(config: Config) -> tuple[int, int]:
 
     A distributed RAM has no fewer than 16 entries; steps that come one at a time do with two registers.
     """
-    return (2, 1) if all(config.serial) else (16, STAGES + 1)
+    return (2, 1) if config.is_serial else (16, STAGES + 1)
 
 
 class Issue(wiring.Component):

@@ -10,7 +10,7 @@ from daedal.hw.config import MAX_BURST, Config
 from daedal.hw.interfaces import Client, read_request_layout, slot_bits
 from daedal.hw.isa.program_words import SIZE_BITS, FetchQueue
 from daedal.hw.memory.address_map import burst_mask, line_class
-from daedal.hw.queues.skid import Skid
+from daedal.hw.queues.skid import Skid, parting
 from daedal.hw.queues.vector_queues import reserve_layout
 
 
@@ -60,7 +60,7 @@ class RowSplit(wiring.Component):
         beats, mask = Signal(range(MAX_BURST + 1)), Signal(exact_log2(self._most))
         room = self._size(m, row, left, mask, beats, last)
         # That a row ends is known late, and would go on to the queue of rows.
-        m.submodules.next = self._next = following = Skid(row_layout(self._config))
+        m.submodules.next = self._next = following = parting(self._config, row_layout(self._config))
         connect(m, flipped(self.i), following.i)
         m.d.comb += [
             move.eq(~self.o.valid | self.o.ready),

@@ -16,7 +16,7 @@ from daedal.hw.isa.execute import Instruction
 from daedal.hw.isa.launch import Queue
 from daedal.hw.isa.program_words import VALUE_BITS
 from daedal.hw.queues.queue import Queue as Fifo
-from daedal.hw.queues.skid import Skid
+from daedal.hw.queues.skid import parting
 
 AHEAD = 8
 """Instructions that can wait, decoded, to be dispatched."""
@@ -73,7 +73,7 @@ class Front(wiring.Component):
         m.submodules.resolve = resolve = Resolve(self.config)
         self._decode(m, fetch, lengths, resolve)
         room = Signal()
-        m.submodules.next = following = Skid(decoded_layout(self.config))
+        m.submodules.next = following = parting(self.config, decoded_layout(self.config))
         connect(m, decoded.o, following.i)
         # Three may come before it is known that one has come.
         m.d.sync += room.eq(decoded.level <= AHEAD - 4)

@@ -9,7 +9,7 @@ from daedal.hw.config import ELEMENT_BYTES, Config
 from daedal.hw.interfaces import beat_stream, store_address_layout
 from daedal.hw.isa.program_words import SIZE_BITS
 from daedal.hw.memory.store_layouts import line_bits, piece_layout
-from daedal.hw.queues.skid import Skid
+from daedal.hw.queues.skid import parting
 
 
 class RowReader(wiring.Component):
@@ -59,7 +59,7 @@ class RowReader(wiring.Component):
         config = self._config
         m.submodules.row = row = _Row(config)
         # That a row ends is known late, and would go on to the queue of addresses.
-        m.submodules.next = following = Skid(store_address_layout(config))
+        m.submodules.next = following = parting(config, store_address_layout(config))
         connect(m, flipped(self.addresses), following.i)
         take, pause, fits = Signal(), Signal(), Signal()
         beat = Signal.like(self.data.payload)

@@ -1,8 +1,10 @@
-"""A register with a second one behind it, so that its ``ready`` is a register."""
+"""Registers between units: a register with a second one behind it, so that its ``ready`` is a register; or less."""
 
 from amaranth.hdl import Elaboratable, Module, Mux, Shape, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from daedal.hw.config import Config
 
 
 class Skid(wiring.Component):
@@ -37,3 +39,42 @@ class Skid(wiring.Component):
                 Value.cast(self.o.payload).eq(Mux(full, kept, Value.cast(self.i.payload))),
             ]
         return m
+
+
+class Single(wiring.Component):
+    """One register: ``i`` is ready if what it holds is taken in the same cycle.
+
+    Members: as in ``Skid``.
+    """
+
+    def __init__(self, shape: ShapeLike) -> None:
+        signature = stream.Signature(shape)
+        super().__init__({"i": In(signature), "o": Out(signature), "empty": Out(1)})
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.d.comb += [self.i.ready.eq(~self.o.valid | self.o.ready), self.empty.eq(~self.o.valid)]
+        with m.If(self.i.ready):
+            m.d.sync += [self.o.valid.eq(self.i.valid), Value.cast(self.o.payload).eq(Value.cast(self.i.payload))]
+        return m
+
+
+class Direct(wiring.Component):
+    """Nothing at all.
+
+    Members: as in ``Skid``.
+    """
+
+    def __init__(self, shape: ShapeLike) -> None:
+        signature = stream.Signature(shape)
+        super().__init__({"i": In(signature), "o": Out(signature), "empty": Out(1, init=1)})
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        connect(m, flipped(self.i), flipped(self.o))
+        return m
+
+
+def parting(config: Config, shape: ShapeLike) -> Skid | Direct:
+    """What cuts a way between two units whose ``ready`` is late, on machines that need it for their clock."""
+    return Direct(shape) if config.is_serial else Skid(shape)

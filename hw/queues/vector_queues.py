@@ -9,7 +9,7 @@ from daedal.hw.config import MAX_BURST, Config
 from daedal.hw.interfaces import Client, ReturnBus, beat_layout, beat_stream, slot_bits
 from daedal.hw.isa.program_words import FetchQueue
 from daedal.hw.memory_style import BLOCK_RAM
-from daedal.hw.queues.skid import Skid
+from daedal.hw.queues.skid import Single, Skid
 
 CLIENTS = (Client.VECTOR0, Client.VECTOR1, Client.STREAM)
 """Clients of the return bus that have a queue, in the order of ``FetchQueue``."""
@@ -144,7 +144,7 @@ class ReorderQueue(wiring.Component):
         drain, following = Signal(range(2 * slots)), Signal(range(2 * slots), init=1)  # top bit: the round
         full, deliver = Signal(), Signal()
         # That a beat is taken is known late, and would decide which one is read next.
-        m.submodules.out = out = Skid(beat_layout(self._config).size + 1)
+        m.submodules.out = out = (Single if self._config.is_serial else Skid)(beat_layout(self._config).size + 1)
         beat, is_full = self._memory(m, drain, following, deliver)
         m.d.comb += [
             full.eq(is_full & self.swept),

@@ -44,7 +44,7 @@ from daedal.hw.queues.cutter import Cutter
 from daedal.hw.queues.merge import Choice, Merge
 from daedal.hw.queues.packer import Packer
 from daedal.hw.queues.queue import Queue
-from daedal.hw.queues.skid import Skid
+from daedal.hw.queues.skid import Single, Skid
 from daedal.hw.queues.vector_queues import VectorQueues
 from tests.formal.narrow import GROUPED, IN_TURN, TINY, narrow
 from tests.formal.streams import Watch
@@ -183,6 +183,7 @@ CASES = (
     Case("queue-shortest", lambda: Queue(2, depth=2), 8, 6),
     Case("queue-block", lambda: Queue(2, depth=40), 8, 6),
     Case("skid", lambda: Skid(2), 12),
+    Case("single register", lambda: Single(2), 8),
     Case("merge", lambda: Merge(2), 8, 3),
     Case("choice", lambda: Choice(2), 8, 3, {"excused": {"o": _first_comes}}),
     Case("vector-queues", lambda: VectorQueues(TINY), 14, 4),
