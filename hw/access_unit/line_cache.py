@@ -87,7 +87,7 @@ class LineCache(wiring.Component):
             m.d.sync += [self._line.eq(self.line), self._slot.eq(self.slot), self._wanted.eq(1), self._more.eq(0)]
         with m.Elif(self.there):
             m.d.sync += self._wanted.eq(0)
-        with m.Elif(found):
+        with m.Elif(found & ~self.request.valid):  # which is so; it need not be known of memories to be proved
             m.d.sync += [self._line.eq(self._line + 1), self._more.eq(Mux(ahead, LINES - 1, 0))]
         with m.Elif(goes_on):
             m.d.sync += [self._line.eq(self._line + 1), self._more.eq(self._more - 1)]

@@ -107,7 +107,7 @@ class Spec(Elaboratable):
             m.submodules.waiting = waiting = Queue(bundle_layout(self.config), depth=2)
             connect(m, waiting.o, unit.i)
             bundles = waiting.i
-        started, parent = Signal(2), bundles.payload
+        started, parent = Signal(3), bundles.payload
         m.d.sync += started.eq(started << 1 | 1)
         known = Signal(5)
         came, complete, parents = self._parents(m, bundles, known)
@@ -212,7 +212,7 @@ def prove(monkeypatch: pytest.MonkeyPatch, config: Config, depth: int, fault: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("config", "depth"), [(PLAIN, 24), (IN_TURN, 27), (SERIAL, 21)], ids=["plain", "in turn", "serial"]
+    ("config", "depth"), [(PLAIN, 25), (IN_TURN, 28), (SERIAL, 22)], ids=["plain", "in turn", "serial"]
 )
 def test_events_leave_in_the_contracts_order(monkeypatch, config, depth):
     assert prove(monkeypatch, config, depth)

@@ -1,7 +1,7 @@
 """The store unit: every element that was asked for is written, with its value, and no other; later stores win."""
 
 import pytest
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.asserts import AnyConst
 from amaranth.hdl import Assert, Assume, Elaboratable
 from amaranth.utils import exact_log2
@@ -9,6 +9,7 @@ from amaranth.utils import exact_log2
 from daedal.hw.config import ELEMENT_BYTES
 from daedal.hw.memory import write_batcher
 from daedal.hw.memory.store_unit import StoreUnit
+from daedal.hw.queues.skid import Skid
 from tests.formal.narrow import TINY, narrow
 from tests.formal.prover import Result, examine
 from tests.formal.streams import StreamContract, channels, inputs
@@ -61,6 +62,14 @@ class Spec(Elaboratable):
         asked, wanted = Signal(COUNT), Signal(VALUE_BITS)
         begin, take = unit.addresses.valid & unit.addresses.ready, unit.data.valid & unit.data.ready
         size = address.size >> ELEMENT_BITS
+        # As in the unit, two addresses can wait behind the row that is written.
+        m.submodules.waiting = waiting = Skid(len(size) + PLACE_BITS + 2)
+        m.d.comb += [
+            waiting.i.valid.eq(begin),
+            waiting.i.payload.eq(Cat(address.address[ELEMENT_BITS:][: PLACE_BITS + 2], size)),
+            Assume(waiting.i.ready | ~begin),
+            waiting.o.ready.eq((left == 0) | (take & (left <= 2))),
+        ]
         m.d.comb += [
             Assume(~address.stream),
             Assume((address.size[:ELEMENT_BITS] == 0) & (size != 0) & (size <= 3)),
@@ -76,9 +85,9 @@ class Spec(Elaboratable):
             for n in range(2):
                 with m.If((count > n) & (place + n == chosen)):
                     m.d.sync += [asked.eq(asked + 1), wanted.eq(beat.data.word_select(n, 32)[:VALUE_BITS])]
-        with m.If(begin):
-            m.d.sync += [place.eq(address.address[ELEMENT_BITS:]), left.eq(size)]
-        return asked, wanted, left
+        with m.If(waiting.o.valid & waiting.o.ready):
+            m.d.sync += Cat(place, left).eq(Cat(waiting.o.payload[: PLACE_BITS + 2], waiting.o.payload[PLACE_BITS + 2 :]))
+        return asked, wanted, left | ~waiting.empty
 
     def _writes(self, m: Module, chosen: object, asked: Signal, wanted: Signal, left: Signal) -> None:
         """What memory sees of ``chosen``. With bursts of one line, lines follow their addresses one by one."""

@@ -200,7 +200,7 @@ CASES = (
     Case("random-load", lambda: RandomLoad(TINY, 1, 1, 0), 12, 3),
     Case("contexts", lambda: Contexts(IN_TURN, 0, 0), 14, 3),
     Case("line-cache", lambda: LineCache(TINY, 0, 2), 12, 3),
-    Case("serial-level", lambda: SerialLevel(SERIAL, 1), 18, 0, {"surroundings": _words_before_bundles}),
+    Case("serial-level", lambda: SerialLevel(SERIAL, 1), 21, 0, {"surroundings": _words_before_bundles}),
     Case("load-port", lambda: LoadPort(TINY, 3), 10, 3, {"free": ("units0", "units1", "units2")}),
     Case("read-port", lambda: ReadPort(TINY), 10),
     Case("read-port-groups", lambda: ReadPort(GROUPED), 10, abstract=False),
