@@ -86,7 +86,8 @@ class Spec(Elaboratable):
                 with m.If((count > n) & (place + n == chosen)):
                     m.d.sync += [asked.eq(asked + 1), wanted.eq(beat.data.word_select(n, 32)[:VALUE_BITS])]
         with m.If(waiting.o.valid & waiting.o.ready):
-            m.d.sync += Cat(place, left).eq(Cat(waiting.o.payload[: PLACE_BITS + 2], waiting.o.payload[PLACE_BITS + 2 :]))
+            row = waiting.o.payload
+            m.d.sync += [place.eq(row[: PLACE_BITS + 2]), left.eq(row[PLACE_BITS + 2 :])]
         return asked, wanted, left | ~waiting.empty
 
     def _writes(self, m: Module, chosen: object, asked: Signal, wanted: Signal, left: Signal) -> None:
