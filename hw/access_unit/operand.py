@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
 from daedal.hw.access_unit.bundles import RESULT_FIELDS, assign, names
 from daedal.hw.spread import spread
-
-ONE = Const(1)
 
 
 def operand(m: Module, name: str, source: Any, constant: Value, registers: Sequence[Value]) -> Value:
@@ -35,7 +33,7 @@ def chosen(m: Module, name: str, source: Any, choices: Sequence[Value], *, first
     return result
 
 
-def ladder(m: Module, name: str, choices: Sequence[Value], marks: Sequence[Value], move: Value = ONE) -> Value:
+def ladder(m: Module, name: str, choices: Sequence[Value], marks: Sequence[Value], move: Value) -> Value:
     """The one of ``choices`` that the one of ``marks`` says which is 1; 0 if none is.
 
     The marks are of the cycle before, which had ``move``.
