@@ -183,7 +183,7 @@ CASES = (
     Case("queue-shortest", lambda: Queue(2, depth=2), 8, 6),
     Case("queue-block", lambda: Queue(2, depth=40), 8, 6),
     Case("skid", lambda: Skid(2), 12),
-    Case("single register", lambda: Single(2), 8),
+    Case("single-register", lambda: Single(2), 8),
     Case("merge", lambda: Merge(2), 8, 3),
     Case("choice", lambda: Choice(2), 8, 3, {"excused": {"o": _first_comes}}),
     Case("vector-queues", lambda: VectorQueues(TINY), 14, 4),

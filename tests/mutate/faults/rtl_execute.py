@@ -124,6 +124,8 @@ FAULTS = [
     plant("kept-overflow", "off by one", HERE + "kept_rows.py", "before + self.last_beat < self.config.kept_beats",
           "before + self.last_beat <= self.config.kept_beats", "a row is kept though its last beat finds no room",
           FAULTED),
+    plant("kept-untaken", "missing term", HERE + "kept_rows.py", "before = Mux(self.taken, held, without)",
+          "before = held", "a row that was not taken at once is counted as kept more than once", FAULTED, RANDOM),
     plant("kept-for-ever", "sticky bit", HERE + "kept_rows.py", "ResetInserter(self.clear)(queue)", "queue",
           "rows that an earlier launch kept are still there", FAULTED),
     plant("kept-count-stays", "sticky bit", HERE + "kept_rows.py", "m.d.sync += rows.eq(0)",

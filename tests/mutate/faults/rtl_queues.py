@@ -101,4 +101,7 @@ FAULTS = [
           "what comes while the output waits is lost", QUEUE_PROOF),
     plant("skid-without-second", "throughput", SKID, "self.i.ready.eq(~full)", "self.i.ready.eq(~full & ~self.o.valid)",
           "every other cycle goes by in front of the ports", QUEUE_PROOF),
+    plant("single-overwritten", "dropped ready", SKID, "self.i.ready.eq(~self.o.valid | self.o.ready)",
+          "self.i.ready.eq(1)", "what waits in a single register is overwritten",
+          "tests/formal/test_stream_contract.py::test_streams_keep_the_contract[single-register]"),
 ]  # fmt: skip

@@ -237,6 +237,22 @@ event 1 control first=0 count=2
 {TOKENS}""",
         calls((0, 10), (1, 20), (0, 11), (1, 21), (0, 12), (1, 22)), (10, 11, 12, *[0] * 77, 20, 21, 22),
     ),
+    "neighbours in one array beyond its limit": Directed(
+        f"""
+level 0 control enable=1
+level 0 lower = 0
+level 0 upper = 18
+level 0 step = 1
+level 0 load0 enable=1 size=2 destination=r0
+level 0 load0_base = {OFFSETS}
+level 0 load0_limit = {OFFSETS + 64}
+level 0 load1 enable=1 size=2 destination=r1
+level 0 load1_base = {OFFSETS + 4}
+level 0 load1_limit = {OFFSETS + 64}
+event 1 control first=0 count=2
+{TOKENS}""",
+        calls(*((slot, 10 + n + slot) for n in range(18) for slot in (0, 1))), tuple(range(10, 29)),
+    ),
     "padding is a predicate": Directed(
         f"""
 level 0 control enable=1 induction=r0
