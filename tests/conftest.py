@@ -1,5 +1,6 @@
 """What every test gets: one seed, one PyTorch thread, and the options of `make unit`."""
 
+import gc
 import os
 import random
 import signal
@@ -17,6 +18,11 @@ SEED = int(os.environ.get("SEED", "1"))
 
 os.environ.setdefault("DAEDAL_OPTIMIZE", "1")
 """Most tests run a model for less time than its compilation takes."""
+
+gc.set_threshold(50_000, 20, 100)
+"""Looking for cycles of garbage after every 700 objects, as is usual, takes a third of the time in which a core becomes
+Verilog: designs are many objects that live long.
+"""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in its background
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -6,6 +6,7 @@ import re
 import statistics
 import time
 from collections.abc import Sequence
+from inspect import getsource
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from bench.synthesis import cells, tools
 from bench.synthesis.harness import Ring, pins
 from bench.synthesis.units import Unit
 from daedal.files import write_whole
+from daedal.hw.boards.resets import promote_resets
 from daedal.hw.config import Config
 
 FOLDER = Path("build/bench/synthesis")
@@ -49,7 +51,8 @@ def measure(unit: Unit, config: Config, *, seeds: Sequence[int], route: bool, ti
 
 def _folder(unit: Unit, config: Config, text: str) -> Path:
     """The folder of everything that depends on this Verilog, these scripts and these tools."""
-    parts = (text, tools.synthesis_script(), tools.ring_script(), repr(sorted(tools.versions().items())))
+    options = (*tools.placing(1, "", route=False), getsource(promote_resets))
+    parts = (text, tools.synthesis_script(), tools.ring_script(), repr(sorted(tools.versions().items())), *options)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     folder = FOLDER / f"{unit.name.replace(' ', '_')}-{config.name}-{key}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -107,6 +110,7 @@ def _make_ring(folder: Path, component: Any, text: str, timeout: float) -> None:
     (folder / "selector_map.v").write_text(tools.SELECTOR_MAP, encoding="utf-8")
     (folder / "ring.ys").write_text(tools.ring_script(), encoding="utf-8")
     tools.run(tools.YOSYS, ["ring.ys"], folder, "ring.log", timeout=timeout)
+    promote_resets(folder / "ring.json")  # as on the boards
 
 
 def _has_clock(text: str) -> bool:

