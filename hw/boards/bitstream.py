@@ -64,7 +64,7 @@ def build(
     design = generate(board, config, core_hz=core_hz, etherbone=etherbone)
     work = _prepare(folder, design, flow, versions)
     steps = {"generate": round(time.monotonic() - start, 1), "synthesise": _synthesise(work, flow)}
-    run = _route(work, design, flow, found.part, route, seed)
+    run = _route(work, design, flow, (*found.part, *found.placer), route, seed)
     steps["route" if route else "place"] = float((work / run / DONE).read_text())
     report = reports.make(design.description, flow, work, run, routed=route)
     packed = route and report["closed"]

