@@ -62,6 +62,6 @@ BOARD = Board(
     ),
     flow="ecp5",
     part=("--85k", "--package", "CABGA381", "--speed", "6"),
-    placer=("--placer-heap-timingweight", "30"),  # with ecpix5's it is as fast behind the placer, but is not routed
+    placer=("--placer-heap-timingweight", "30"),  # with ecpix5's the router does not get near an end
     seed=2,
 )  # fmt: skip
