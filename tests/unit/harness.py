@@ -28,18 +28,18 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Runner, Verilator
 
 from daedal.cosim import coverage
-from daedal.cosim.build import make_environment
+from daedal.cosim.build import NO_PRECOMPILED_HEADER, OPTIMIZE, QUICK_OPTIONS, make_environment
+from daedal.cosim.initial_words import loops_over_words
 from daedal.hw.config import Config
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "unit"
 PARAMETERS = "DAEDAL_PARAMETERS"
 
-# The wheel's makefiles expect clang's precompiled headers; g++ must be told to include the header itself.
-MAKE_FLAGS = "CFG_CXXFLAGS_PCH_I=-include CFG_GCH_IF_CLANG= OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O0"
+MAKE_VARIABLES = ("OPT_FAST=" + OPTIMIZE["1"], "OPT_SLOW=-O0", "OPT_GLOBAL=-O0", *NO_PRECOMPILED_HEADER)
+MAKE_FLAGS = " ".join(variable.replace(" ", "\\ ") for variable in MAKE_VARIABLES)
 BUILD_ARGS = [
-    "-Wno-fatal", "-Wno-WIDTH", "--x-assign", "0", "--x-initial", "0",
-    "-fno-merge-cond-motion",  # takes half of Verilator's time on the core
+    "-Wno-fatal", "-Wno-WIDTH", "--x-assign", "0", "--x-initial", "0", *QUICK_OPTIONS, "--output-groups", "1",
 ]  # fmt: skip
 
 ODD = Config(
@@ -101,7 +101,8 @@ def build(component: wiring.Component, name: str, *, waves: bool = False) -> tup
     _find_verilator()
     texts = _TEXTS.setdefault(component, {})
     if name not in texts:
-        texts[name] = verilog.convert(component, name=name, emit_src=coverage.is_wanted())
+        text = verilog.convert(component, name=name, emit_src=coverage.is_wanted())
+        texts[name] = loops_over_words(text)
     text = texts[name]
     versions = [metadata.version(package) for package in ("verilator", "cocotb")]
     key = json.dumps([text, versions, _build_args(), MAKE_FLAGS, waves])
