@@ -26,16 +26,20 @@ from daedal.errors import DaedalError
 COMPILE_FLAGS = ("-std=c++17", "-march=native", "-ffp-contract=off", "-fPIC")
 """Flags of every C++ build; contraction is off because results are compared bit for bit."""
 
-OPTIMIZE = {
-    level: f"-O{level} -fno-semantic-interposition --param sccvn-max-alias-queries-per-access={queries}"
-    for level, queries in {"1": 30, "2": 100}.items()
-}
+FEWER_QUERIES = "-fno-semantic-interposition --param sccvn-max-alias-queries-per-access="
+"""With as many as g++ makes by itself, 1000, it takes half of its time to compare loads with stores in functions that
+have thousands of them, for code that is not quicker.
+"""
+
+OPTIMIZE = {"1": f"-O1 {FEWER_QUERIES}30", "2": f"-O2 {FEWER_QUERIES}100"}
 """Optimisation of the model's code that runs in every cycle, by ``DAEDAL_OPTIMIZE``.
 
-Models of the core are built in half the time with 1, and run a fifth slower, which is right for those that run for
-seconds, such as those of tests. With as many queries as g++ makes by itself, 1000, it takes half of its time to compare
-loads with stores in functions that have thousands of them, for code that is not quicker.
+Models of the core are built in half the time with 1, and run a tenth slower, which is right for those that run for
+seconds, such as those of tests.
 """
+
+OPTIMIZE_LEAST = f"-Og {FEWER_QUERIES}30"
+"""The same for models that wait for Python in every cycle: two thirds of the time to build, a third slower."""
 
 NO_PRECOMPILED_HEADER = ("VK_PCH_I_FAST=", "VK_PCH_I_SLOW=", "CFG_CXXFLAGS_PCH=--version")
 """Keeps a model's makefile from precompiling its header, twice, for the few sources that a model has.

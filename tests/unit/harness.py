@@ -28,7 +28,7 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Runner, Verilator
 
 from daedal.cosim import coverage
-from daedal.cosim.build import NO_PRECOMPILED_HEADER, OPTIMIZE, QUICK_OPTIONS, make_environment
+from daedal.cosim.build import NO_PRECOMPILED_HEADER, OPTIMIZE_LEAST, QUICK_OPTIONS, make_environment
 from daedal.cosim.initial_words import loops_over_words
 from daedal.hw.config import Config
 
@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "unit"
 PARAMETERS = "DAEDAL_PARAMETERS"
 
-MAKE_VARIABLES = ("OPT_FAST=" + OPTIMIZE["1"], "OPT_SLOW=-O0", "OPT_GLOBAL=-O0", *NO_PRECOMPILED_HEADER)
+MAKE_VARIABLES = ("OPT_FAST=" + OPTIMIZE_LEAST, "OPT_SLOW=-O0", "OPT_GLOBAL=-O0", *NO_PRECOMPILED_HEADER)
 MAKE_FLAGS = " ".join(variable.replace(" ", "\\ ") for variable in MAKE_VARIABLES)
 BUILD_ARGS = [
     "-Wno-fatal", "-Wno-WIDTH", "--x-assign", "0", "--x-initial", "0", *QUICK_OPTIONS, "--output-groups", "1",
@@ -96,14 +96,13 @@ def bench_config() -> Config:
     return Config(**parameters()["config"])
 
 
-def build(component: wiring.Component, name: str, *, waves: bool = False) -> tuple[Runner, Path]:
-    """Compile ``component`` as Verilog module ``name``, or find it in the cache; return a runner and its folder."""
+def build(component: wiring.Component | str, name: str, *, waves: bool = False) -> tuple[Runner, Path]:
+    """Compile ``component`` as Verilog module ``name``, or find it in the cache; return a runner and its folder.
+
+    A component that is Verilog already is a text.
+    """
     _find_verilator()
-    texts = _TEXTS.setdefault(component, {})
-    if name not in texts:
-        text = verilog.convert(component, name=name, emit_src=coverage.is_wanted())
-        texts[name] = loops_over_words(text)
-    text = texts[name]
+    text = loops_over_words(component if isinstance(component, str) else _verilog(component, name))
     versions = [metadata.version(package) for package in ("verilator", "cocotb")]
     key = json.dumps([text, versions, _build_args(), MAKE_FLAGS, waves])
     folder = BUILD / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
@@ -113,8 +112,15 @@ def build(component: wiring.Component, name: str, *, waves: bool = False) -> tup
     return runner, folder
 
 
+def _verilog(component: wiring.Component, name: str) -> str:
+    texts = _TEXTS.setdefault(component, {})
+    if name not in texts:
+        texts[name] = verilog.convert(component, name=name, emit_src=coverage.is_wanted())
+    return texts[name]
+
+
 def run_cocotb(
-    component: wiring.Component,
+    component: wiring.Component | str,
     name: str,
     test_module: str,
     *,
