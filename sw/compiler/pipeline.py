@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from xdsl.context import Context
 from xdsl.dialects import memref
@@ -44,6 +45,18 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 """Level -> the passes that lead to it from the level before."""
 
 
+KEPT = 256
+"""Kernels that are kept for the next time: the same layer or loops on another device, or once more."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A module that is known by its text."""
+
+    text: str
+    module: ModuleOp = field(compare=False)
+
+
 def compile_emb(
     module: ModuleOp, config: Config, bounds: str = "fatal", opt: int = BEST, *, interleaves: bool = True
 ) -> Kernel:
@@ -52,9 +65,14 @@ def compile_emb(
 
     Raises UnsupportedOperation if it does not fit the configuration.
     """
-    context = make_context()
     _verify(module, "front end")
-    levels = {"emb": str(module)}
+    return _compile_emb(_Source(str(module), module), config, bounds, opt, interleaves)
+
+
+@lru_cache(maxsize=KEPT)
+def _compile_emb(source: _Source, config: Config, bounds: str, opt: int, interleaves: bool) -> Kernel:
+    context, module = make_context(), source.module.clone()
+    levels = {"emb": source.text}
     passes = _advance(context, module, "scf", config, bounds)
     levels["scf"] = str(module)
 
@@ -64,6 +82,7 @@ def compile_emb(
     return _first_that_fits(compile_at, opt)
 
 
+@lru_cache(maxsize=KEPT)
 def compile_scf(text: str, config: Config, opt: int = BEST) -> Kernel:
     """A kernel for the only function in ``text``, which works on memrefs with plain loops; ``opt`` as in
     ``daedal.compile``.
@@ -75,6 +94,12 @@ def compile_scf(text: str, config: Config, opt: int = BEST) -> Kernel:
     context = make_context()
     module = read_module(text, "the loops")
     return _first_that_fits(lambda level: _finish(context, module.clone(), config, {"scf": text}, {}, level), opt)
+
+
+def forget_kernels() -> None:
+    """Compile all anew from here on."""
+    _compile_emb.cache_clear()
+    compile_scf.cache_clear()
 
 
 def _first_that_fits(compile_at: Callable[[int], Kernel], opt: int) -> Kernel:

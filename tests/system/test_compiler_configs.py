@@ -11,7 +11,7 @@ from torch import nn
 import daedal
 from daedal.compiler.frontends.emb_builder import Bag
 from daedal.compiler.kernel import Kernel
-from daedal.compiler.pipeline import compile_emb
+from daedal.compiler.pipeline import compile_emb, compile_scf, forget_kernels
 from daedal.hw.config import Config
 from tests.system.compiler_support import random_bags, same_bits, wild_table
 from tests.unit.harness import ODD
@@ -44,8 +44,31 @@ def kernel(**changes: Any) -> Kernel:
 
 
 def test_a_full_machine_takes_it() -> None:
-    assert kernel().program == kernel().program
-    assert len(kernel().arguments) <= 16
+    first = kernel()
+    forget_kernels()
+    again = kernel()
+    assert again is not first
+    assert again == first
+    assert len(first.arguments) <= 16
+
+
+def test_a_kernel_is_compiled_once() -> None:
+    module = WEIGHTED.build()
+    text, config = str(module), Config.preset("ddr3")
+    first = compile_emb(module, config)
+    assert str(module) == text
+    assert compile_emb(WEIGHTED.build(), Config.preset("ddr3")) is first
+    others = [
+        compile_emb(module, config, opt=0),
+        compile_emb(module, config, "none"),
+        compile_emb(module, Config.preset("edge")),
+        compile_emb(dataclasses.replace(WEIGHTED, width=64).build(), config),
+        compile_emb(module, config, interleaves=False),
+    ]
+    assert all(first != other for other in others[:4])
+    assert all(first is not other for other in others)
+    assert compile_scf(first.ir("scf"), config) is compile_scf(first.ir("scf"), config)
+    assert compile_scf(first.ir("scf"), config) != compile_scf(first.ir("scf"), config, 0)
 
 
 SHORT: dict[str, tuple[dict[str, object], str]] = {
