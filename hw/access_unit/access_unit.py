@@ -124,7 +124,7 @@ class AccessUnit(wiring.Component):
         m.submodules.loads = loads = LoadPort(self._config, sum(len(level.requests) for level in levels))
         m.submodules.lookups = lookups = Lookups(self._config)
         m.submodules.merge = merge = Merge(read_request_layout(self._config))
-        m.submodules.event_nests = event_nests = NestQueue()
+        m.submodules.event_nests = event_nests = NestQueue(registered=not self._config.is_serial)
         self._over = Signal(2)
         """Nests that the event unit is through with."""
         nests = [NestQueue() for _ in levels]

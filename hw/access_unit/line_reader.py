@@ -118,19 +118,24 @@ class LineReader(wiring.Component):
         return present & (same | (following & later))
 
     def _decide(self, m: Module, ahead: Signal, far: Signal, full: Signal, need: Signal, skip: Signal) -> None:
-        """A line that is not at hand: wait for it, skip towards it, or restart. A decision takes two cycles."""
-        decide, coming = Signal(), Signal()
+        """A line that is not at hand: wait for it, skip towards it, or restart. A decision takes two cycles.
+
+        It is made from what was known in the first one: lines that have gone since count as asked for once more.
+        """
+        decide, decided, coming, skips = Signal(), Signal(), Signal(), Signal()
         asked = Signal.like(self.read_line)  # lines asked for, from the present one on
         held = full[0] + full[1] + full[2]
         beyond: Value = ahead[1:].any() if len(ahead) > 1 else Const(0)  # more than one line ahead
-        m.d.sync += [
-            decide.eq(need & ~self.hit & ~decide & ~self.restart & self.running),
-            asked.eq(self.progress.line - self.read_line + held),
-        ]
         m.d.comb += [
+            decide.eq(need & ~self.hit & ~decided & ~self.restart & self.running),
             coming.eq(self.progress.active & ~far & ((ahead < asked) | ~self.progress.exhausted)),
-            skip.eq(decide & coming & beyond & full[0]),
+            skip.eq(skips & full[0]),
+        ]
+        m.d.sync += [
+            decided.eq(decide),
+            skips.eq(decide & coming & beyond),
             self.miss.eq(decide & ~coming),
+            asked.eq(self.progress.line - self.read_line + held),
         ]
 
     def _advance(self, m: Module, full: Signal, pop: Signal) -> None:

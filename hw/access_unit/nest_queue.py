@@ -37,7 +37,8 @@ class NestQueue(wiring.Component):
     """Lets a unit have the words of its next nest once it is through with the one before.
 
     So the loader need not wait for units, and each unit goes on to the next nest, also the next launch's, by itself.
-    A word passes per cycle; it is there 4 cycles after it came at the earliest.
+    A word passes per cycle; it is there 4 cycles after it came at the earliest, 5 if ``held`` is ``registered``: for
+    memories that lie far apart.
 
     Members
     -------
@@ -51,7 +52,7 @@ class NestQueue(wiring.Component):
     held : ``Out(ConfigBus())``
         The words, for the unit.
     go : ``Out(1)``
-        Strobe: run the nest; its words have been there for two cycles.
+        Strobe: run the nest; its words have been there for two cycles, or one if ``registered``.
     busy, side, number : ``Out(1)``, ``Out(1)``, ``Out(8)``
         A nest is at work; which launch's, and its number.
     done : ``In(1)``
@@ -60,7 +61,8 @@ class NestQueue(wiring.Component):
         Nests that this unit has begun, and that the last unit is through with, modulo 4.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, registered: bool = False) -> None:
+        self._registered = registered
         super().__init__(
             {
                 "config_bus": In(ConfigBus()),
@@ -103,6 +105,8 @@ class NestQueue(wiring.Component):
             runs.eq(next_.kind == Kind.RUN),
             entries.o.ready.eq(~self.busy & ~(runs & (ahead == AHEAD))),
             take.eq(entries.o.valid & entries.o.ready),
+        ]
+        m.d["sync" if self._registered else "comb"] += [
             self.held.valid.eq(take & (next_.kind == Kind.WORD)),
             self.held.clear.eq(take & (next_.kind == Kind.CLEAR)),
             self.held.word.eq(next_.word),

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from daedal.hw.config import Config
 from daedal.hw.interfaces import lane_beat_stream
 from daedal.hw.queues.queue import Queue
+from daedal.hw.queues.skid import parting
 from daedal.hw.queues.up_down import up_down
 from daedal.hw.spread import spread
 
@@ -52,12 +53,15 @@ class KeptRows(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         queue = Queue(self.i.payload.shape(), depth=self.config.kept_beats)
-        m.submodules.queue = ResetInserter(self.clear)(queue)
+        # Whether a beat is wanted is known late, and would reach all block RAMs of the queue.
+        out = parting(self.config, self.o.payload.shape())
+        m.submodules.queue, m.submodules.out = ResetInserter(self.clear)(queue), ResetInserter(self.clear)(out)
         # As if all rows that were taken were issued: with the one that was last seen, and without it.
         held, without = Signal(range(self.config.kept_beats + 1)), Signal(range(self.config.kept_beats + 1))
         before = Mux(self.taken, held, without)
         connect(m, flipped(self.i), queue.i)
-        connect(m, queue.o, flipped(self.o))
+        connect(m, queue.o, out.i)
+        connect(m, out.o, flipped(self.o))
         # One adder: ~x is -x - 1.
         beats = Cat(self.last_beat ^ spread(self.drops, len(self.last_beat)), self.drops).as_signed()
         counts = self.comes & (self.keeps | self.drops)

@@ -78,7 +78,7 @@ class VectorQueues(wiring.Component):
         queues = [ReorderQueue(self._config, client) for client in CLIENTS]
         wish = self.reserve.payload
         free = Signal(range(self._config.reorder_beats + 1), init=self._config.reorder_beats)
-        accept, fits = Signal(), Signal()
+        accept, fits, swept = Signal(), Signal(), Signal()
         for number, (queue, output) in enumerate(zip(queues, (self.vector0, self.vector1, self.stream), strict=True)):
             m.submodules[f"queue{number}"] = queue
             chosen = wish.queue == FetchQueue(number)
@@ -95,12 +95,13 @@ class VectorQueues(wiring.Component):
             with m.If(chosen):
                 m.d.comb += [fits.eq(queue.fits), self.slot.eq(queue.slot)]
         m.d.comb += [
-            self.reserve.ready.eq(fits & has_room(free, wish.beats)),
+            self.reserve.ready.eq(fits & has_room(free, wish.beats) & swept),
             accept.eq(self.reserve.valid & self.reserve.ready),
             self.occupied.eq(~Cat(queue.empty for queue in queues)),
             self.empty.eq(self.occupied == 0),
             self.swept.eq(queues[0].swept),  # all of them are as deep
         ]
+        m.d.sync += swept.eq(self.swept)  # a register that can lie where it is needed
         given_back = sum((queue.drained for queue in queues), Const(0, 1))
         m.d.sync += free.eq(Mux(accept, free - wish.beats + given_back, free + given_back))
         return m
@@ -114,7 +115,7 @@ class ReorderQueue(wiring.Component):
     cleared. The beat's round follows from its slot: those before the next one to drain are a round ahead. The next slot
     to drain is read in every cycle, until its bit says that it is full. Memories survive a reset, hence the sweep.
 
-    Members: with ``reserve``, ``beats`` slots from ``slot`` on are reserved; allowed only if ``fits``.
+    Members: with ``reserve``, ``beats`` slots from ``slot`` on are reserved; allowed only if ``fits``, and ``swept``.
     ``drained``: a slot has become free. The others as in ``VectorQueues``.
     """
 
@@ -158,7 +159,7 @@ class ReorderQueue(wiring.Component):
             account.beats.eq(self.beats),
             account.drained.eq(self.drained),
             account.clear.eq(self.clear),
-            self.fits.eq(has_room(account.free, self.beats) & self.swept),
+            self.fits.eq(has_room(account.free, self.beats)),
             self.slot.eq(account.slot),
             self.mark.eq(account.mark),
             self.empty.eq(account.empty & out.empty),

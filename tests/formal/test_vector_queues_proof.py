@@ -45,7 +45,7 @@ class Spec(wiring.Component):
             contract.watched.valid.eq(dut.o.valid),
             contract.ready.eq(self.o.ready),
             dut.beats.eq(self.beats),
-            dut.reserve.eq(self.want & dut.fits),
+            dut.reserve.eq(self.want & dut.fits & dut.swept),
             Assume(self.beats != 0),
         ]
         self._follow(m, dut)

@@ -11,8 +11,9 @@ from daedal.hw.access_unit.nest_queue import AHEAD, DEPTH, MARGIN, NestQueue
 class Bench:
     """Sends nests of random words; the unit and the last unit take random times."""
 
-    def __init__(self, seed: int, *, hurry: bool) -> None:
-        self.dut, self.random, self.hurry = NestQueue(), random.Random(seed), hurry
+    def __init__(self, seed: int, *, hurry: bool, registered: bool) -> None:
+        self.dut, self.random, self.hurry = NestQueue(registered=registered), random.Random(seed), hurry
+        self.settled = 1 if registered else 2
         self.sent: list = []
         self.got: list = []
         self.over = 0
@@ -68,7 +69,7 @@ class Bench:
                 late.append(cycle + self.random.choice([1, 30]))
             running = max(running - 1, 0)
             if go:
-                assert busy and quiet >= 2, "words must have settled"
+                assert busy and quiet >= self.settled, "words must have settled"
                 self.got.append(("run", number, side))
                 begun += 1
                 assert begun - self.over <= AHEAD, "no more than one nest ahead"
@@ -85,9 +86,9 @@ class Bench:
 
 
 @pytest.mark.parametrize("hurry", [False, True])
-@pytest.mark.parametrize("seed", range(3))
-def test_words_wait_for_their_nest(seed, hurry):
-    bench = Bench(seed, hurry=hurry)
+@pytest.mark.parametrize(("seed", "registered"), [(0, False), (1, True), (2, False), (3, True)])
+def test_words_wait_for_their_nest(seed, hurry, registered):
+    bench = Bench(seed, hurry=hurry, registered=registered)
     simulator = Simulator(bench.dut)
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench.send, background=True)
