@@ -162,15 +162,15 @@ def _width(kind: MemRefType, name: str) -> int:
 def _advance(
     context: Context, module: ModuleOp, level: str, config: Config, bounds: str = "fatal", opt: int = BEST
 ) -> dict[str, str]:
-    """Run the passes that lead to a level; what each did."""
+    """Run the passes that lead to a level; what each did. The level is verified (``daedal-opt`` verifies each pass)."""
     done, before = {}, _counts(module)
     for name in LEVELS[level]:
         make_pass(name, config, bounds, opt).apply(context, module)
-        _verify(module, f"pass {name}")
         after = _counts(module)
         more, fewer = after - before, before - after
         done[name] = ", ".join([*_listed("+", more), *_listed("-", fewer)]) or "no operation more or fewer"
         before = after
+    _verify(module, f"the passes to {level}")
     return done
 
 
