@@ -35,7 +35,7 @@ PARENTS = 3
 LOWER = 1
 """The lower bound; upper bounds are this to ``LOWER + 2``."""
 
-PLAIN = narrow(**{**vars(TINY), "sequential_loads": (1, 0), "random_loads": (0, 0), "alus": (0, 0)})
+PLAIN = narrow(**{**vars(TINY), "sequential_loads": (1, 0), "random_loads": (0, 0), "alus": (0, 0), "address_bits": 4})
 IN_TURN = narrow(**{**vars(PLAIN), "contexts": (0, 2), "sequential_loads": (1, 1), "register_beats": 4})
 SERIAL = narrow(**{**vars(PLAIN), "serial": (False, True)})
 
