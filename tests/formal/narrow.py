@@ -18,7 +18,7 @@ TINY = narrow(
     registers=3, lanes=1, ports=2, vector_beats=4, reorder_beats=8, vector_registers=2, register_beats=2,
     store_beats=4, steps=2, callbacks=2, instructions=2, lengths=1, banks=2, page_bytes=64, lookahead_lines=4,
     lookahead_burst=2, random_outstanding=2, alus=(1, 0), random_loads=(0, 1), sequential_loads=(1, 1),
-    serial=(False, False),
+    serial=(False, False), address_bits=14,
 )  # fmt: skip
 """The smallest machine that has one of everything."""
 
