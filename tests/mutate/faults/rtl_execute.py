@@ -128,6 +128,8 @@ FAULTS = [
           "before = held", "a row that was not taken at once is counted as kept more than once", FAULTED, RANDOM),
     plant("kept-for-ever", "sticky bit", HERE + "kept_rows.py", "ResetInserter(self.clear)(queue)", "queue",
           "rows that an earlier launch kept are still there", FAULTED),
+    plant("kept-beat-for-ever", "sticky bit", HERE + "kept_rows.py", "ResetInserter(self.clear)(out)", "out",
+          "beats of an earlier launch's kept rows are behind the queue", FAULTED),
     plant("kept-count-stays", "sticky bit", HERE + "kept_rows.py", "m.d.sync += rows.eq(0)",
           "m.d.sync += rows.eq(rows)", "an earlier launch's rows are counted as kept", FAULTED),
     plant("kept-framing", "missing check", HERE + "execute_unit.py", "misframed = queue | late[2]",
