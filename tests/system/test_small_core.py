@@ -1,4 +1,4 @@
-"""The cores of ecpix5 and ulx3s, small ones: what they run, on the emulator, on RTL, and in the boards' own designs."""
+"""The cores of ecpix5 and ulx3s, small ones: what they run, on the emulator and as RTL in the boards' own designs."""
 
 from dataclasses import replace
 
@@ -54,15 +54,6 @@ def change(monkeypatch: pytest.MonkeyPatch, board: str, **fields: float) -> None
 @pytest.mark.parametrize("board", BOARDS)
 def test_on_the_emulator(board: str, rng: np.random.Generator) -> None:
     with daedal.Device.open("emulator", config=find_board(board).config) as device:
-        check(device, rng)
-
-
-@pytest.mark.rtl
-@pytest.mark.slow
-@pytest.mark.parametrize("board", BOARDS)
-def test_on_rtl(board: str, rng: np.random.Generator) -> None:
-    memory = "ideal:latency=20,stall=0.2,seed=4"
-    with daedal.Device.open("verilator", config=find_board(board).config, memory=memory) as device:
         check(device, rng)
 
 

@@ -66,7 +66,7 @@ def run_case(config: Config, case: Case, behaviour: Behaviour, seed: int) -> Non
 @pytest.mark.parametrize("faulty", [False, True], ids=["clean", "faulty"])
 @pytest.mark.parametrize(
     ("config", "behaviour"),
-    [(config, behaviour) for config in (CONFIGS[0], ODD, SERIAL) for behaviour in BEHAVIOURS] + [(CONFIGS[1], "mixed")],
+    [(config, behaviour) for config in (CONFIGS[0], ODD, SERIAL) for behaviour in BEHAVIOURS],
     ids=lambda value: getattr(value, "name", value),
 )
 def test_random_programs_do_what_the_contract_says(config: Config, behaviour: str, faulty: bool) -> None:
