@@ -78,7 +78,7 @@ class VectorQueues(wiring.Component):
         queues = [ReorderQueue(self._config, client) for client in CLIENTS]
         wish = self.reserve.payload
         free = Signal(range(self._config.reorder_beats + 1), init=self._config.reorder_beats)
-        accept, fits, swept = Signal(), Signal(), Signal()
+        accept, fits = Signal(), Signal()
         for number, (queue, output) in enumerate(zip(queues, (self.vector0, self.vector1, self.stream), strict=True)):
             m.submodules[f"queue{number}"] = queue
             chosen = wish.queue == FetchQueue(number)
@@ -94,14 +94,18 @@ class VectorQueues(wiring.Component):
             ]
             with m.If(chosen):
                 m.d.comb += [fits.eq(queue.fits), self.slot.eq(queue.slot)]
+        ready = fits & has_room(free, wish.beats)
+        if not self._config.is_serial:
+            swept = Signal()  # a register that can lie where it is needed
+            m.d.sync += swept.eq(self.swept)
+            ready &= swept
         m.d.comb += [
-            self.reserve.ready.eq(fits & has_room(free, wish.beats) & swept),
+            self.reserve.ready.eq(ready),
             accept.eq(self.reserve.valid & self.reserve.ready),
             self.occupied.eq(~Cat(queue.empty for queue in queues)),
             self.empty.eq(self.occupied == 0),
             self.swept.eq(queues[0].swept),  # all of them are as deep
         ]
-        m.d.sync += swept.eq(self.swept)  # a register that can lie where it is needed
         given_back = sum((queue.drained for queue in queues), Const(0, 1))
         m.d.sync += free.eq(Mux(accept, free - wish.beats + given_back, free + given_back))
         return m
@@ -147,6 +151,7 @@ class ReorderQueue(wiring.Component):
         # That a beat is taken is known late, and would decide which one is read next.
         m.submodules.out = out = (Single if self._config.is_serial else Skid)(beat_layout(self._config).size + 1)
         beat, is_full = self._memory(m, drain, following, deliver)
+        room = has_room(account.free, self.beats)
         m.d.comb += [
             full.eq(is_full & self.swept),
             out.i.valid.eq(full),
@@ -159,7 +164,7 @@ class ReorderQueue(wiring.Component):
             account.beats.eq(self.beats),
             account.drained.eq(self.drained),
             account.clear.eq(self.clear),
-            self.fits.eq(has_room(account.free, self.beats)),
+            self.fits.eq(room & self.swept if self._config.is_serial else room),
             self.slot.eq(account.slot),
             self.mark.eq(account.mark),
             self.empty.eq(account.empty & out.empty),
