@@ -16,6 +16,7 @@ QUEUE_PROOF = "tests/formal/test_queue_proof.py"
 PROOF = "tests/formal/test_vector_queues_proof.py"
 CUT = "tests/unit/queues/test_converters.py::test_converter[cutter-8-1]"
 PACK = "tests/unit/queues/test_converters.py::test_converter[packer-8-1]"
+LAUNCHES = "tests/system/test_launches.py::test_many_launches_give_what_each_gives_alone"
 RECORDS = f"tests/unit/core/test_core.py::test_core[odd-full-rate] {SLOW}"
 
 plant = area("rtl_queues", SHALLOW, DEEP)
@@ -94,7 +95,7 @@ FAULTS = [
           RECORDS),
     plant("choice-loses-second", "dropped ready", MERGE, "self.second.ready.eq(self.o.ready & ~self.first.valid)",
           "self.second.ready.eq(self.o.ready)", "a request is lost when the loader has one in the same cycle",
-          RECORDS),
+          RECORDS, LAUNCHES),
     plant("skid-keeps-nothing", "lost strobe", SKID, "full.eq((full | self.i.valid) & ~move)", "full.eq(0)",
           "what comes while the output waits is lost", QUEUE_PROOF),
     plant("skid-without-second", "throughput", SKID, "self.i.ready.eq(~full)", "self.i.ready.eq(~full & ~self.o.valid)",
