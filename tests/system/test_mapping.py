@@ -17,12 +17,12 @@ from daedal.hw.isa import program_words as words
 from daedal.hw.isa.launch import launch_block_words
 from daedal.hw.isa.mapping import CLASSES, PLAIN, granule_bytes, memory_address
 from daedal.hw.isa.program import Program, Word
-from tests.fuzz.configs import SMALL
+from tests.system.test_rtl_configs import UNEVEN
 
 ROW_BYTES = (64, 72, 200, 1024, 4)
 ROWS, FETCHED = 37, 96
 MEMORY_BYTES = 1 << 20
-CONFIGS = {"ddr3": PRESETS["ddr3"], "edge": PRESETS["edge"], "small": SMALL}
+CONFIGS = {"ddr3": PRESETS["ddr3"], "edge": PRESETS["edge"], "uneven": UNEVEN}
 
 RTL = (pytest.mark.rtl, pytest.mark.slow)
 OPENED = [
@@ -32,7 +32,7 @@ OPENED = [
     pytest.param(("ddr3", "verilator", "litedram-ddr3-x16:stall=0.2,seed=1"), id="ddr3-x16", marks=RTL),
     pytest.param(("wide", "verilator", "litedram-ddr3-x64"), id="wide-ddr3-x64", marks=RTL),
     pytest.param(("wide", "verilator", "litedram-ddr4-x64:stall=0.2,seed=2"), id="wide-ddr4-x64", marks=RTL),
-    pytest.param(("small", "verilator", "ideal:latency=30,stall=0.1,seed=2"), id="small-stalls", marks=RTL),
+    pytest.param(("uneven", "verilator", "ideal:latency=30,stall=0.1,seed=2"), id="uneven-stalls", marks=RTL),
 ]
 
 

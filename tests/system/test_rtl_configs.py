@@ -9,16 +9,26 @@ from torch import nn
 
 import daedal
 from daedal.hw.config import Config
-from tests.fuzz.configs import RTL
 from tests.system.compiler_support import random_bags, wild_table
 from tests.system.test_rtl_layers import Pair, random_bag
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
+UNEVEN = Config(
+    name="uneven", bus_bytes=16, lanes=2, ports=2, levels=3, registers=6, sequential_loads=(2, 3, 1),
+    random_loads=(1, 1, 2), alus=(2, 3, 1), shifters=(False, True, False), contexts=(0, 4, 0), context_ahead=4,
+    arguments=19, steps=7, callbacks=9, instructions=23, lengths=3, vector_registers=5, register_beats=16,
+    vector_beats=32, reorder_beats=37,
+    token_depth=3, scalar_depth=5, store_address_depth=3, store_beats=37, lookahead_lines=8, lookahead_burst=2,
+    random_outstanding=3, port_requests=3, port_outstanding=5, row_groups=8, banks=4, page_bytes=128, write_burst=5,
+    write_batch=37, launches=5,
+)  # fmt: skip
+"""Half as many lanes as a line has elements; pages of eight lines; depths that are no powers of two."""
+
 MACHINES = {
     "wide": (Config.preset("wide"), "ideal:latency=60,stall=0.1,seed=3"),
     "minimum": (Config.preset("minimum"), "ideal:latency=3,stall=0.3,seed=5"),
-    "small": (RTL["small"], "ideal:latency=30,stall=0.1,seed=2,mixed=0"),
+    "uneven": (UNEVEN, "ideal:latency=30,stall=0.1,seed=2,mixed=0"),
 }
 
 
