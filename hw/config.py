@@ -57,7 +57,7 @@ class Config:
     ports
         AXI4 read masters, a power of two from 1 to 16.
     levels
-        Loop levels of the access unit, 2 to 6.
+        Loop levels of the access unit, 1 to 6.
     address_bits
         Bits of a byte address and of a stream register, 32 to 40. The highest three of an address are its mapping
         class, so memory has at most ``1 << (address_bits - 3)`` bytes; programs compute with integers of so many bits.
@@ -84,9 +84,10 @@ class Config:
     steps
         Event steps, at most 32.
     callbacks, instructions
-        Entries of the callback table and of the execute unit's instruction memory, at most 64 each.
+        Entries of the callback table (at least 2) and of the execute unit's instruction memory (at least 4), at most 64
+        each. With 0 there is no execute unit: the machine gathers rows, and computes with integers only.
     lengths
-        Vector length registers, at most 8.
+        Vector length registers, 1 to 8; 0 without an execute unit.
     vector_registers, register_beats
         Vector registers (at most 16) and the beats of ``lane_bytes`` of each: the longest ``vl`` is
         ``register_beats * lanes`` elements.
@@ -220,6 +221,7 @@ class Config:
             )
         if self.write_batch < self.write_burst:
             raise ValueError(f"write_batch must be at least write_burst, {self.write_burst}, not {self.write_batch!r}")
+        self._check_execute_unit()
         self._check_contexts()
         self._check_scalars()
         if self.banks < self.ports:
@@ -227,6 +229,16 @@ class Config:
         for name in ("vector_beats", "reorder_beats"):
             if getattr(self, name) < 2 * MAX_BURST:
                 raise ValueError(f"{name} must be at least {2 * MAX_BURST}, not {getattr(self, name)!r}")
+
+    def _check_execute_unit(self) -> None:
+        for name, least in (("callbacks", 2), ("instructions", 4), ("lengths", 1)):
+            value = getattr(self, name)
+            if self.executes and value < least:
+                raise ValueError(f"{name} must be at least {least} where instructions are not 0, not {value!r}")
+        for name in ("callbacks", "lengths", "scalars", "kept_beats"):
+            value = getattr(self, name)
+            if value and not self.executes:
+                raise ValueError(f"{name} must be 0 without an execute unit (instructions is 0), not {value!r}")
 
     def _check_scalars(self) -> None:
         if self.scalars and self.context_beats * self.lanes < 2:
@@ -252,6 +264,11 @@ class Config:
             raise ValueError(f"serial must be false for level {level}, since it has contexts")
         if not self.sequential_loads[level]:
             raise ValueError(f"sequential_loads of level {level} must be at least 1, since it has contexts")
+
+    @property
+    def executes(self) -> bool:
+        """There is an execute unit; without one a machine gathers rows and does nothing else with them."""
+        return self.instructions > 0
 
     @property
     def place_bits(self) -> int:
@@ -338,10 +355,10 @@ def _number(name: str, value: object, low: int, high: int) -> int:
 _NAME = re.compile(rf"[\w.-]{{1,{LONGEST_NAME}}}")
 
 _RANGES = (
-    ("bus_bytes", 8, 64), ("lanes", 1, 16), ("ports", 1, 16), ("levels", 2, MAX_LEVELS),
+    ("bus_bytes", 8, 64), ("lanes", 1, 16), ("ports", 1, 16), ("levels", 1, MAX_LEVELS),
     ("address_bits", 32, MOST_ADDRESS_BITS), ("registers", 3, MAX_REGISTERS), ("arguments", 16, 32),
-    ("steps", 2, 32), ("callbacks", 2, 64), ("instructions", 4, 64),
-    ("lengths", 1, 8), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("scalars", 0, 16),
+    ("steps", 2, 32), ("callbacks", 0, 64), ("instructions", 0, 64),
+    ("lengths", 0, 8), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("scalars", 0, 16),
     ("kept_beats", 0, 4096), ("vector_beats", 2, 4096),
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
     2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),

@@ -10,6 +10,7 @@ from daedal.hw.config import Config
 from daedal.hw.core_faults import catch_faults
 from daedal.hw.core_records import join_statistics, write_records
 from daedal.hw.execute_unit.execute_unit import ExecuteUnit
+from daedal.hw.execute_unit.no_execute_unit import NoExecuteUnit
 from daedal.hw.host.control_port import ControlPort
 from daedal.hw.host.controller import Controller
 from daedal.hw.host.fault_words import FaultWords
@@ -93,7 +94,7 @@ class Core(wiring.Component):
             return unit(name, Queue(data.StructLayout({"entry": layout, "side": 1}), depth=depth))
 
         self.access = unit("access", AccessUnit(config))
-        self.execute = unit("execute", ExecuteUnit(config))
+        self.execute = unit("execute", ExecuteUnit(config) if config.executes else NoExecuteUnit(config))
         self.vectors = unit("vectors", VectorQueues(config))
         self.tokens = queue("tokens", token_layout(), config.token_depth)
         self.scalars = queue("scalars", scalar_layout(config), config.scalar_depth)

@@ -77,6 +77,8 @@ class Board:
         Options of nextpnr's placer with which the board's own core closes.
     seed
         Where the placement starts unless another place is asked for: one with which the board's own core closes.
+    small
+        Its part is small and its clock slow: memory ports have fewer registers, and keep lines in block RAM.
     ethernet
         Makes LiteEth's PHY, of ``(platform,)``, for a board that can be reached over Etherbone; else None.
     """
@@ -94,4 +96,5 @@ class Board:
     part: tuple[str, ...]
     placer: tuple[str, ...] = ()
     seed: int = 1
+    small: bool = False
     ethernet: Callable[[Any], Any] | None = None

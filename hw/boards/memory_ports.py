@@ -30,13 +30,17 @@ class ReadPort(LiteXModule):
         Size of the memory, a power of two; it starts at address 0.
     outstanding
         Lines asked for and not yet handed on.
+    buffered
+        Lines wait in block RAM, a cycle longer.
     """
 
-    def __init__(self, bus: Any, port: Any, *, memory_bytes: int, outstanding: int = OUTSTANDING) -> None:
+    def __init__(
+        self, bus: Any, port: Any, *, memory_bytes: int, outstanding: int = OUTSTANDING, buffered: bool = False
+    ) -> None:
         self.beats = beats = Beats(bus.ar, port, memory_bytes=memory_bytes)
         self.commands = commands = Commands(port)
         self.order = order = stream.SyncFIFO([("outside", 1), ("final", 1)], outstanding)
-        self.lines = lines = stream.SyncFIFO([("data", port.data_width)], outstanding)
+        self.lines = lines = stream.SyncFIFO([("data", port.data_width)], outstanding, buffered=buffered)
         room = Signal(max=outstanding + 1, reset=outstanding)
         asked, taken = Signal(), Signal()
         self.comb += [
@@ -176,14 +180,18 @@ class MemoryPorts(LiteXModule):
         LiteDRAM's crossbar. If its ports are narrower than a line, a line takes several commands.
     memory_bytes
         Size of the memory, a power of two.
+    small
+        For parts with few LUTs and a slow clock: lines wait in block RAM, and registers that only serve the clock are
+        left out.
     """
 
-    def __init__(self, core: Any, crossbar: Any, *, memory_bytes: int) -> None:
+    def __init__(self, core: Any, crossbar: Any, *, memory_bytes: int, small: bool = False) -> None:
+        self._small = small
         width = 8 * core.config.bus_bytes
         for k, bus in enumerate(core.reads):
             near = self._near(bus, core.clock_domain, f"read{k}", ("ar",), ("r",))
             port = crossbar.get_port(mode="read", data_width=width)
-            self.add_module(f"read{k}", ReadPort(near, port, memory_bytes=memory_bytes))
+            self.add_module(f"read{k}", ReadPort(near, port, memory_bytes=memory_bytes, buffered=small))
         near = self._near(core.write, core.clock_domain, "write", ("aw", "w"), ("b",))
         port = crossbar.get_port(mode="write", data_width=width)
         self.add_module("write", WritePort(near, port, memory_bytes=memory_bytes))
@@ -205,7 +213,7 @@ class MemoryPorts(LiteXModule):
                 self.add_module(f"{name}_{channel}_crossing", crossing)
                 self.comb += source.connect(crossing.sink)
                 source = crossing.source
-            if channel in ("aw", "w"):
+            if channel in ("aw", "w") and not self._small:
                 buffer = stream.Buffer(description, pipe_valid=True, pipe_ready=True)
                 self.add_module(f"{name}_{channel}_buffer", buffer)
                 self.comb += source.connect(buffer.sink)

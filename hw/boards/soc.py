@@ -30,31 +30,33 @@ ETHERBONE_WORDS = 256
 """LiteEth's buffer for a packet: an address and a frame."""
 
 
-def add_daedal(soc: Any, config: Config, *, clock_domain: str = "sys", origin: int | None = None) -> DaedalCore:
+def add_daedal(
+    soc: Any, config: Config, *, clock_domain: str = "sys", origin: int | None = None, small: bool = False
+) -> DaedalCore:
     """Put a core into a LiteX SoC that has an SDRAM (``soc.add_sdram(…)`` under the name ``sdram``).
 
     Its registers are the region ``daedal`` of the SoC's bus, at ``origin`` or where LiteX puts them. Its memory ports
     go to ports of LiteDRAM's crossbar: addresses that the core sees are those inside of the SDRAM, from 0 up.
     ``l2_cache_size`` of ``add_sdram`` must be 0, since the core does not look into that cache. The caller adds the
-    core's source: ``core.add_source(platform, folder)``.
+    core's source: ``core.add_source(platform, folder)``. ``small`` is that of ``MemoryPorts``.
 
     Raises InvalidConfig if pages and banks of ``config`` are not those of the SDRAM.
     """
     check_mapping(config, soc.sdram.controller)
     return _add_core(
         soc, config, soc.sdram.crossbar, memory_bytes=sdram_bytes(soc.sdram.controller), clock_domain=clock_domain,
-        origin=origin,
+        origin=origin, small=small,
     )  # fmt: skip
 
 
 def _add_core(
-    soc: Any, config: Config, crossbar: Any, *, memory_bytes: int, clock_domain: str, origin: int | None
+    soc: Any, config: Config, crossbar: Any, *, memory_bytes: int, clock_domain: str, origin: int | None, small: bool
 ) -> DaedalCore:
     soc.daedal = core = DaedalCore(config, clock_domain)
     registers = axi.AXILiteInterface(data_width=32, address_width=32)
     soc.bus.add_slave("daedal", registers, SoCRegion(origin=origin, size=REGISTER_BYTES, cached=False))
     soc.daedal_registers = axi.AXILiteClockDomainCrossing(registers, core.control, "sys", clock_domain)
-    soc.daedal_memory = MemoryPorts(core, crossbar, memory_bytes=memory_bytes)
+    soc.daedal_memory = MemoryPorts(core, crossbar, memory_bytes=memory_bytes, small=small)
     if soc.irq.enabled:
         soc.irq.add("daedal")
     return core
@@ -115,11 +117,13 @@ class System(SoCMini):
         Bits per second of the serial line.
     design
         The number by which the host knows this design, 32 bits.
+    small
+        That of ``Board``.
     """
 
     def __init__(
         self, platform: Any, clocks: Any, *, phy: Any, module: Any, config: Config, clock_hz: float, core_hz: float,
-        baud: int, design: int,
+        baud: int, design: int, small: bool = False,
     ) -> None:  # fmt: skip
         self.crg = clocks
         super().__init__(
@@ -130,6 +134,7 @@ class System(SoCMini):
         place: dict[str, Any] = {
             "clock_domain": "sys" if core_hz == clock_hz else CORE_DOMAIN,
             "origin": REGISTERS_ORIGIN,
+            "small": small,
         }
         if phy is None:
             self._add_on_chip(module)

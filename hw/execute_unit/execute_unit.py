@@ -3,7 +3,7 @@
 from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import In, Member, Out, connect, flipped
 
 from daedal.hw.config import Config
 from daedal.hw.execute_unit.dispatch import Dispatch
@@ -21,6 +21,27 @@ from daedal.hw.interfaces import ConfigBus, FaultPort, lane_beat_stream, scalar_
 from daedal.hw.isa.launch import Cause, Queue
 
 STALLS = ("stall_token_empty", "stall_vector_empty", "stall_scalar_empty", "stall_store_full", "stall_hazard")
+
+
+def execute_ports(config: Config) -> dict[str, Member]:
+    """The members of an execute unit, and of what stands in its place in a machine without one."""
+    return {
+        "config_bus": In(ConfigBus()),
+        "side": In(1),
+        "launch": In(1),
+        "tokens": In(stream.Signature(token_layout())),
+        "scalars": In(stream.Signature(scalar_layout(config))),
+        "vector0": In(lane_beat_stream(config)),
+        "vector1": In(lane_beat_stream(config)),
+        "stores": Out(lane_beat_stream(config)),
+        "idle": Out(1),
+        "halt": In(1),
+        "fault": Out(FaultPort(config)),
+        "lane_beat": Out(1),
+        **{name: Out(1) for name in STALLS},
+        "awaits_vector0": Out(1),
+        "mark_store_data": Out(range(config.store_beats + 1)),
+    }
 
 
 class ExecuteUnit(wiring.Component):
@@ -75,25 +96,7 @@ class ExecuteUnit(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        super().__init__(
-            {
-                "config_bus": In(ConfigBus()),
-                "side": In(1),
-                "launch": In(1),
-                "tokens": In(stream.Signature(token_layout())),
-                "scalars": In(stream.Signature(scalar_layout(config))),
-                "vector0": In(lane_beat_stream(config)),
-                "vector1": In(lane_beat_stream(config)),
-                "stores": Out(lane_beat_stream(config)),
-                "idle": Out(1),
-                "halt": In(1),
-                "fault": Out(FaultPort(config)),
-                "lane_beat": Out(1),
-                **{name: Out(1) for name in STALLS},
-                "awaits_vector0": Out(1),
-                "mark_store_data": Out(range(config.store_beats + 1)),
-            }
-        )
+        super().__init__(execute_ports(config))
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()

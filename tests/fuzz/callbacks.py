@@ -68,6 +68,9 @@ class Callbacks:
 
     def make(self) -> None:
         dice, config = self.dice, self.dice.config
+        if not config.executes:
+            dice.sizes = [row_bytes(dice.between(1, 8 * config.lanes))]
+            return
         self.lengths = [self.length() for _ in range(config.lengths)]
         dice.sizes = [row_bytes(length) for length in self.lengths]
         self.words = [dice.constant(LengthField.ELEMENTS, k, length) for k, length in enumerate(self.lengths)]

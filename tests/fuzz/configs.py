@@ -15,7 +15,16 @@ SMALL = Config(
 )  # fmt: skip
 """Little of everything, half a line of lanes; rows can be longer than the vector queues, and hangs are noticed soon."""
 
-RTL = {config.name: config for config in (Config.preset("ddr3"), Config.preset("edge"), SMALL)}
+GATHERER = Config(
+    name="gatherer", bus_bytes=16, lanes=4, ports=2, levels=1, registers=3, sequential_loads=(2,), random_loads=(1,),
+    alus=(1,), shifters=(True,), serial=(True,), arguments=16, steps=7, callbacks=0, instructions=0, lengths=0,
+    vector_registers=2, register_beats=4, vector_beats=32, reorder_beats=40, token_depth=3, scalar_depth=2,
+    store_address_depth=3, store_beats=8, lookahead_lines=8, lookahead_burst=2, random_outstanding=3, port_requests=3,
+    port_outstanding=3, banks=4, page_bytes=128, write_burst=3, write_batch=5, watchdog=2048, address_bits=36,
+)  # fmt: skip
+"""One level and no execute unit: rows are only copied."""
+
+RTL = {config.name: config for config in (Config.preset("ddr3"), Config.preset("edge"), SMALL, GATHERER)}
 """Configurations by name whose RTL is simulated; the presets are built for other tests as well."""
 
 WIDE = Config(

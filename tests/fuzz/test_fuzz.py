@@ -16,8 +16,8 @@ from tests.fuzz.mutations import MUTATIONS
 from tests.fuzz.residue import outcome_of
 from tests.fuzz.shrink import shrink
 
-PROGRAMS = {"ddr3": 300, "edge": 350, "small": 350}
-"""How many programs each RTL runs: a thousand in all."""
+PROGRAMS = {"ddr3": 300, "edge": 350, "small": 350, "gatherer": 280}
+"""How many programs each RTL runs: over a thousand in all."""
 
 PARTS = 2
 RANDOM_CONFIGS = 40

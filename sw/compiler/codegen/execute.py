@@ -57,6 +57,12 @@ class ExecuteCode:
 
     def run(self) -> list[Word]:
         """The words; UnsupportedOperation says what there is too little of."""
+        if not self.config.executes and self._callbacks():
+            loop = loop_name(self._loop(self._callbacks()[0].token.value.data))
+            raise UnsupportedOperation(
+                f"{loop}: configuration {self.config.name} has no execute unit (its instructions are 0): it gathers "
+                "rows as they are; for anything else choose a configuration that has one"
+            )
         accumulators, constants = self._accumulators(), self._constants()
         codes: list[Code] = []
         selected = {op.token.value.data: self._select(op, accumulators, constants) for op in self._callbacks()}
