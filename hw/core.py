@@ -167,6 +167,9 @@ class Core(wiring.Component):
             rows.append(row)
         self.rows = rows
         connect(m, rows[2], self.store.stream_data)
+        if not self.config.executes:
+            self.rows_to_store, self.execute_idle = beat_stream(self.config).create(path=("to_store",)), execute.idle
+            return
         if self.config.lane_bytes == self.config.bus_bytes:
             connect(m, rows[0], execute.vector0)
             connect(m, rows[1], execute.vector1)

@@ -78,7 +78,7 @@ class Board:
     seed
         Where the placement starts unless another place is asked for: one with which the board's own core closes.
     small
-        Its part is small and its clock slow: memory ports have fewer registers, and keep lines in block RAM.
+        Its part is small and its clock slow: memory ports have fewer registers and places.
     ethernet
         Makes LiteEth's PHY, of ``(platform,)``, for a board that can be reached over Etherbone; else None.
     """

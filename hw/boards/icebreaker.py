@@ -53,10 +53,9 @@ BOARD = Board(
     name="icebreaker",
     title="1BitSquared iCEBreaker, iCE40UP5K",
     config=Config(
-        name="icebreaker", bus_bytes=8, lanes=1, ports=1, levels=2, address_bits=32, registers=3,
-        sequential_loads=(1, 1), random_loads=(0, 0), alus=(0, 0), shifters=(False, False), serial=(True, True),
-        arguments=16, steps=2, callbacks=2,
-        instructions=4, lengths=1, vector_registers=2, register_beats=4, vector_beats=32, reorder_beats=32,
+        name="icebreaker", bus_bytes=8, lanes=1, ports=1, levels=1, address_bits=32, registers=3,
+        sequential_loads=(1,), random_loads=(0,), alus=(0,), shifters=(False,), serial=(True,), arguments=16, steps=2,
+        callbacks=0, instructions=0, lengths=0, vector_registers=2, register_beats=4, vector_beats=32, reorder_beats=32,
         token_depth=2, scalar_depth=2, store_address_depth=2, store_beats=8, lookahead_lines=2, lookahead_burst=1,
         random_outstanding=2, port_requests=2, port_outstanding=2, banks=1, page_bytes=64, write_burst=1,
         write_batch=40, watchdog=256,

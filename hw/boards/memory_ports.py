@@ -30,17 +30,13 @@ class ReadPort(LiteXModule):
         Size of the memory, a power of two; it starts at address 0.
     outstanding
         Lines asked for and not yet handed on.
-    buffered
-        Lines wait in block RAM, a cycle longer.
     """
 
-    def __init__(
-        self, bus: Any, port: Any, *, memory_bytes: int, outstanding: int = OUTSTANDING, buffered: bool = False
-    ) -> None:
+    def __init__(self, bus: Any, port: Any, *, memory_bytes: int, outstanding: int = OUTSTANDING) -> None:
         self.beats = beats = Beats(bus.ar, port, memory_bytes=memory_bytes)
         self.commands = commands = Commands(port)
         self.order = order = stream.SyncFIFO([("outside", 1), ("final", 1)], outstanding)
-        self.lines = lines = stream.SyncFIFO([("data", port.data_width)], outstanding, buffered=buffered)
+        self.lines = lines = stream.SyncFIFO([("data", port.data_width)], outstanding)
         room = Signal(max=outstanding + 1, reset=outstanding)
         asked, taken = Signal(), Signal()
         self.comb += [
@@ -181,17 +177,17 @@ class MemoryPorts(LiteXModule):
     memory_bytes
         Size of the memory, a power of two.
     small
-        For parts with few LUTs and a slow clock: lines wait in block RAM, and registers that only serve the clock are
-        left out.
+        For parts with few LUTs and a slow clock: reads have places for one burst only, and registers that only serve
+        the clock are left out.
     """
 
     def __init__(self, core: Any, crossbar: Any, *, memory_bytes: int, small: bool = False) -> None:
         self._small = small
-        width = 8 * core.config.bus_bytes
+        width, outstanding = 8 * core.config.bus_bytes, MAX_BURST if small else OUTSTANDING
         for k, bus in enumerate(core.reads):
             near = self._near(bus, core.clock_domain, f"read{k}", ("ar",), ("r",))
             port = crossbar.get_port(mode="read", data_width=width)
-            self.add_module(f"read{k}", ReadPort(near, port, memory_bytes=memory_bytes, buffered=small))
+            self.add_module(f"read{k}", ReadPort(near, port, memory_bytes=memory_bytes, outstanding=outstanding))
         near = self._near(core.write, core.clock_domain, "write", ("aw", "w"), ("b",))
         port = crossbar.get_port(mode="write", data_width=width)
         self.add_module("write", WritePort(near, port, memory_bytes=memory_bytes))

@@ -50,8 +50,8 @@ BOARD = Board(
     name="tangnano20k",
     title="Sipeed Tang Nano 20K, GW2AR-18 with SDRAM",
     config=Config(
-        name="tangnano20k", bus_bytes=8, lanes=2, ports=1, levels=2, address_bits=32, registers=4,
-        sequential_loads=(1, 1), random_loads=(1, 1), alus=(2, 1), shifters=(False, False), serial=(True, True),
+        name="tangnano20k", bus_bytes=8, lanes=1, ports=1, levels=1, address_bits=32, registers=4,
+        sequential_loads=(1,), random_loads=(1,), alus=(2,), shifters=(False,), serial=(True,),
         arguments=16, steps=2, callbacks=0, instructions=0, lengths=0, vector_registers=2, register_beats=4,
         vector_beats=32, reorder_beats=32, token_depth=2, scalar_depth=2, store_address_depth=8, store_beats=8,
         lookahead_lines=4, lookahead_burst=2, random_outstanding=2, port_requests=2, port_outstanding=2, banks=4,

@@ -1,4 +1,4 @@
-"""The cores of ecpix5 and ulx3s, small ones: what they run, on the emulator and as RTL in the boards' own designs."""
+"""The cores of the boards, small ones: what they run, on the emulator and as RTL in the boards' own designs."""
 
 from dataclasses import replace
 
@@ -74,3 +74,19 @@ def test_in_a_clock_domain_of_its_own(rng: np.random.Generator, monkeypatch: pyt
     change(monkeypatch, "ulx3s", baud=fast_line("ulx3s"), core_hz=board.clock_hz / 2)
     with daedal.Device.open("board-sim", config=board.config, board="ulx3s") as device:
         check(device, rng)
+
+
+@pytest.mark.rtl
+@pytest.mark.slow
+@pytest.mark.parametrize("board", ["tangnano20k", "icebreaker"])
+def test_what_only_gathers(board: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The smallest boards' own cores have no execute unit."""
+    change(monkeypatch, board, baud=fast_line(board))
+    words = nn.Embedding.from_pretrained(wild_table(ROWS, DIM, rng))
+    indices = torch.from_numpy(rng.integers(0, ROWS, 25))
+    with daedal.Device.open("board-sim", config=find_board(board).config, board=board) as device:
+        exe = daedal.compile(words, (indices,), device=device)
+        assert same_bits(exe(indices), words(indices))
+        with pytest.raises(daedal.errors.IndexOutOfRange, match=f"index {ROWS} is out of range"):
+            exe(torch.tensor([ROWS]))
+        assert same_bits(exe(indices.int()), words(indices))

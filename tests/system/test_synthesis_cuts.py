@@ -42,7 +42,7 @@ def test_what_a_netlist_takes(row: cuts.Row) -> None:
 def test_what_is_said_of_the_last(row: cuts.Row) -> None:
     said = cuts.text([{**row, "what": "one", "largest": "execute 2, access 1", "seconds": 3.2}])
     assert "| one | 3 | 1 | 4 | 2 | 1 | 1 | execute 2, access 1 | 3 |" in said
-    assert "would have 1 LUTs; the system around it has 1." in said
+    assert "The system around the core has 1 LUTs." in said
 
 
 def test_each_cut_has_less_than_the_one_before() -> None:
