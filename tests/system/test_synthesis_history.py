@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from bench.options import Options
 from bench.synthesis import __main__ as command
-from bench.synthesis import history
+from bench.synthesis import history, landed
 from bench.synthesis.units import UNITS
 from daedal.hw.config import PRESETS
 
@@ -181,3 +181,16 @@ def test_the_landed_history_is_of_units_and_presets_that_there_are() -> None:
     assert {landing["config"] for landing in landings} <= set(PRESETS)
     units = {unit.name for unit in UNITS}
     assert set(command.FAST) <= set(history.landed(landings, "ddr3")) <= units
+
+
+def test_the_page_has_the_last_cells_and_the_last_clock_of_each_unit(kept: Path) -> None:
+    """The clock is of another landing than the cells, if the last one has none."""
+    history.land([row(fmax_mhz=70.04, place_seeds=[1, 2, 3], routed=True)], FACTS | {"revision": "def"}, kept)
+    history.land([row(lut=1010, fmax_mhz=None)], FACTS | {"revision": "fed"}, kept)
+    lane, loader = landed.rows(history.read(kept), "ddr3")
+    assert (lane["lut"], lane["fmax_mhz"], lane["placements"], lane["revision"]) == (1010, 70.04, "3, routed", "def")
+    assert (loader["unit"], loader["lut"], "fmax_mhz" in loader, loader["revision"]) == ("loader", 100, False, "abc")
+    assert landed.rows(history.read(kept), "edge") == []
+    said = landed.markdown(landed.COLUMNS, [lane, loader])
+    assert "| lane | 1,010 | 500 | 0 | 4 | 70.0 | 3, routed | def |" in said
+    assert landed.BEGIN in landed.PAGE.read_text(encoding="utf-8")

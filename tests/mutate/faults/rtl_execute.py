@@ -11,6 +11,7 @@ DIRECTED = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-
 RANDOM = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_execute_unit]"
 SCALARS = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[ddr3-bench_scalars]"
 SCALARS_ODD = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_scalars]"
+GATHERER = "tests/system/test_gatherer.py"
 FAULTED = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_faults]"
 
 plant = area("rtl_execute", DIRECTED, RANDOM, FAULTED)
@@ -208,4 +209,10 @@ FAULTS = [
     plant("scalar-too-soon", "timing", HERE + "scalar_file.py",
           'if port in LATE else address', 'if port == "c" else address',
           "a scalar to store is read a cycle early", SCALARS),
+    plant("none-takes-tokens", "missing check", HERE + "no_execute_unit.py", "self.fault.valid.eq(1)",
+          "self.fault.valid.eq(0)", "without an execute unit tokens are no fault", GATHERER),
+    plant("none-tells-no-token", "wrong source", HERE + "no_execute_unit.py", "self.tokens.payload.callback",
+          "self.side", "the fault does not tell the token", GATHERER),
+    plant("none-is-busy", "wrong condition", HERE + "no_execute_unit.py", "self.idle.eq(~self.fault.valid)",
+          "self.idle.eq(0)", "without an execute unit no launch ends", GATHERER),
 ]  # fmt: skip
