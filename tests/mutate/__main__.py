@@ -5,11 +5,13 @@
     make mutate ARGS="--list"
     make mutate ARGS="--only 'rtl_queues/*' --jobs 2"
     make mutate ARGS="--kind neutral"
+    make mutate ARGS="--sample 110 --seed 3"
 """
 
 import argparse
 import fnmatch
 import json
+import random
 import signal
 import sys
 from collections.abc import Sequence
@@ -57,6 +59,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="make mutate", description="Do the tests notice faults? See the docs.")
     parser.add_argument("--only", action="append", metavar="GLOB", help="faults by id, such as 'compiler/*'")
     parser.add_argument("--kind", action="append", metavar="GLOB", help="faults by kind, such as neutral")
+    parser.add_argument("--sample", type=int, metavar="N", help="only so many of these, drawn at random")
+    parser.add_argument("--seed", type=int, default=1, help="which ones --sample draws (default: 1)")
     parser.add_argument("--list", action="store_true", help="list the faults and do nothing")
     parser.add_argument("--jobs", type=int, default=1, help="faults in work at a time (default: 1)")
     parser.add_argument("--json", type=Path, default=Path("build/mutate.json"), help="file for the results")
@@ -68,7 +72,11 @@ def _chosen(options: argparse.Namespace) -> list[Fault]:
     def fits(value: str, globs: Sequence[str] | None) -> bool:
         return globs is None or any(fnmatch.fnmatch(value, glob) for glob in globs)
 
-    return [fault for fault in FAULTS if fits(fault.id, options.only) and fits(fault.kind, options.kind)]
+    found = [fault for fault in FAULTS if fits(fault.id, options.only) and fits(fault.kind, options.kind)]
+    if options.sample is None or options.sample >= len(found):
+        return found
+    drawn = set(random.Random(options.seed).sample(range(len(found)), max(0, options.sample)))
+    return [fault for number, fault in enumerate(found) if number in drawn]
 
 
 def _run(faults: Sequence[Fault], options: argparse.Namespace) -> list[Outcome]:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.conftest import ROOT
+from tests.mutate.__main__ import main
 from tests.mutate.fault import Edit, Fault, FaultDoesNotApply
 from tests.mutate.faults import AREAS, FAULTS
 
@@ -43,3 +44,16 @@ def test_a_text_that_is_not_there_once_is_refused(edit: Edit, found: int) -> Non
 
 def test_which_one_can_be_named() -> None:
     assert Edit("f", "b", "x", 1).apply("a b b") == "a b x"
+
+
+def test_a_sample_has_so_many_faults_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
+    def listed(*options: str) -> list[str]:
+        assert main(["--list", *options]) == 0
+        return [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()]
+
+    everything, one, again, other = (listed(*extra) for extra in ((), ("--sample", "30"), ("--sample", "30"),
+                                                                  ("--sample", "30", "--seed", "2")))  # fmt: skip
+    assert len(one) == len(set(one)) == 30 and one == again != other
+    assert one == [name for name in everything if name in one]
+    assert listed("--only", "rtl_queues/*", "--sample", "1000") == listed("--only", "rtl_queues/*")
+    assert main(["--list", "--sample", "0"]) == 2
