@@ -6,7 +6,7 @@ board was measured.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,13 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "boards.md"
 BEGIN = "<!-- prediction: made by python -m bench.prediction -->"
 """What stands between this line and the next end of figures is replaced."""
 
-DEFAULT = ("rm1", "rm2", "rm3", "kaggle", "wide1")
+SMALL = replace(WORKLOADS["gather"], name="gather-4m", what="rows of a table of 4 MiB, unchanged", tables=(1 << 14,))
+"""A gather that fits into the smallest DRAM of a board."""
+
+KNOWN = WORKLOADS | {SMALL.name: SMALL}
+"""Name -> workload."""
+
+DEFAULT = ("rm1", "rm2", "rm3", "kaggle", "wide1", SMALL.name)
 """Workloads of the table."""
 
 DRAM_SHARE = 0.89
@@ -163,7 +169,7 @@ def memory_of(board: Board, config: Config, core_hz: float) -> str:
 
 def run(workload: str, config: Config, memory: str, size: int) -> tuple[Stats, Made]:
     """What a workload with its first distribution of indices took, on a memory model of so many bytes."""
-    made = WORKLOADS[workload].make(WORKLOADS[workload].distributions[0], 1, config, None)
+    made = KNOWN[workload].make(KNOWN[workload].distributions[0], 1, config, None)
     with Device.open("verilator", config=config, memory=memory, memory_bytes=size) as device:
         executable = compile(made.module, made.inputs, device=device)
         executable(*made.inputs)
@@ -190,7 +196,7 @@ def predict(report: Report, workload: str) -> Row:
 
 @click.command()
 @click.argument("reports", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-@click.option("--workload", "workloads", multiple=True, type=click.Choice(list(WORKLOADS)), default=DEFAULT,
+@click.option("--workload", "workloads", multiple=True, type=click.Choice(list(KNOWN)), default=DEFAULT,
               show_default=True, help="May be given several times.")  # fmt: skip
 @click.option("--page", type=click.Path(path_type=Path, exists=True), default=PAGE, help="Instead of docs/boards.md.")
 def main(reports: tuple[Path, ...], workloads: tuple[str, ...], page: Path) -> None:
