@@ -7,8 +7,13 @@
 The library is most of the work in compiling a small model, and the same for all with the same options. Its sources are
 called ``verilated….cpp`` and lie beside its headers; all others, which include a model's header, are compiled as if
 this were not there. It uses the standard library only, and starts without anything else.
+
+With ``DAEDAL_PRECOMPILE=1``, these others do not read the library's header, which takes them a second: the compiler
+loads what was made of it once for the same options. That has 70 MB for each set of options, so it is for those who
+build many models, such as the tests. What is compiled is the same to the byte.
 """
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -21,6 +26,9 @@ from pathlib import Path
 LIBRARY, HEADER = "verilated", "verilated.h"
 """How the names of the library's sources begin; the header that is beside them."""
 
+OF_ONE_MODEL = ("-fprofile", "-DDAEDAL_MODEL")
+"""How options begin that no two models have in common."""
+
 
 def main(arguments: Sequence[str]) -> int:
     """Run the compiler, or take what it made before out of ``arguments[0]``; the compiler's status."""
@@ -28,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     source = Path(command[-1])
     is_library = source.name.startswith(LIBRARY) and source.with_name(HEADER).exists()
     if not (is_library and "-o" in command):
-        return subprocess.run(command, check=False).returncode
+        return subprocess.run([command[0], *_precompiled(folder, command), *command[1:]], check=False).returncode
     # -MMD would write a file of dependencies for an object that has another name.
     command = [word for word in command if word != "-MMD"]
     place = command.index("-o") + 1
@@ -45,6 +53,36 @@ def main(arguments: Sequence[str]) -> int:
         Path(command[place]).replace(made)
     shutil.copyfile(made, output)
     return 0
+
+
+def _precompiled(folder: Path, command: Sequence[str]) -> list[str]:
+    """What makes the compiler load the library's header, if that is wanted.
+
+    If it does not fit after all, the compiler reads the header's text.
+    """
+    options = [word for word in command[1:-1] if word not in ("-c", "-MMD")]
+    if "-o" in options:
+        place = options.index("-o")
+        options[place : place + 2] = []
+    places = [Path(word[2:]) / HEADER for word in options if word.startswith("-I")]
+    library = next((place for place in places if place.exists()), None)
+    of_one_model = any(word.startswith(OF_ONE_MODEL) for word in options)
+    if "-c" not in command or library is None or of_one_model or os.environ.get("DAEDAL_PRECOMPILE", "0") in ("", "0"):
+        return []
+    header = folder / f"header-{_digest([command[0], *sorted(options)], library)}.h"
+    made = header.with_suffix(".h.gch")
+    if not made.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with header.with_suffix(".lock").open("w") as lock:  # two at once would take twice the time
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not made.exists():
+                header.write_text(f'#include "{HEADER}"\n', encoding="utf-8")
+                output = made.with_suffix(".tmp")
+                make = [command[0], *options, "-x", "c++-header", "-o", str(output), str(header)]
+                if subprocess.run(make, check=False).returncode:
+                    return []
+                output.replace(made)
+    return ["-include", str(header)]
 
 
 def _digest(command: Sequence[str], source: Path) -> str:

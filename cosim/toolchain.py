@@ -18,6 +18,13 @@ INSTALL = {
 }
 
 
+LARGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1:glibc.malloc.top_pad=67108864"}
+"""Environment in which Verilator takes a quarter less time for the core: it walks over some 300 MB again and again.
+
+Other C libraries than GNU's, and Linux without transparent huge pages, pass over it.
+"""
+
+
 @dataclass(frozen=True)
 class Verilator:
     """A Verilator installation: the program, its root folder (None if it knows itself), and its version."""
@@ -29,7 +36,7 @@ class Verilator:
     def environment(self) -> dict[str, str]:
         """The environment in which its programs run."""
         own = {} if self.root is None else {"VERILATOR_ROOT": str(self.root)}
-        return {**os.environ, **own}
+        return {**LARGE_PAGES, **os.environ, **own}
 
 
 def find_tool(name: str) -> Path:

@@ -19,6 +19,9 @@ SEED = int(os.environ.get("SEED", "1"))
 os.environ.setdefault("DAEDAL_OPTIMIZE", "1")
 """Most tests run a model for less time than its compilation takes."""
 
+os.environ.setdefault("DAEDAL_PRECOMPILE", "1")
+"""They compile many models, each in parts of which each would read the same headers."""
+
 gc.set_threshold(50_000, 20, 100)
 """Looking for cycles of garbage after every 700 objects, as is usual, takes a third of the time in which a core becomes
 Verilog: designs are many objects that live long.

@@ -30,6 +30,7 @@ from cocotb_tools.runner import Runner, Verilator
 from daedal.cosim import coverage
 from daedal.cosim.build import NO_PRECOMPILED_HEADER, OPTIMIZE_LEAST, QUICK_OPTIONS, make_environment
 from daedal.cosim.initial_words import loops_over_words
+from daedal.cosim.toolchain import LARGE_PAGES
 from daedal.hw.config import Config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,7 +66,7 @@ CONFIGS = [Config.preset("ddr3"), Config.preset("edge"), ODD]
 
 
 class PortsRunner(Verilator):
-    """cocotb's runner for Verilator, for a design of which only the ports can be seen.
+    """cocotb's runner for Verilator, for a design of which only the ports can be seen, and with large pages.
 
     cocotb makes every signal public, which keeps Verilator from simplifying: builds of large units take twice the time.
     """
@@ -73,7 +74,8 @@ class PortsRunner(Verilator):
     def _build_command(self) -> list[Sequence[str]]:
         verilate, *others = super()._build_command()
         assert "--public-flat-rw" in verilate, "this version of cocotb says otherwise what is public"
-        return [[word for word in verilate if word != "--public-flat-rw"], *others]
+        large_pages = [f"{name}={value}" for name, value in LARGE_PAGES.items()]
+        return [["env", *large_pages, *(word for word in verilate if word != "--public-flat-rw")], *others]
 
 
 _TEXTS: WeakKeyDictionary[wiring.Component, dict[str, str]] = WeakKeyDictionary()
