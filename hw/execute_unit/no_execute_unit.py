@@ -12,7 +12,7 @@ class NoExecuteUnit(Component):
     """Runs nothing: for machines that only gather, by way of the store stream (``Config.executes``).
 
     Members: as in ``ExecuteUnit``. There are no callbacks, so any token is a fault: PROGRAM with the token (queue
-    TOKEN), two cycles after it came. Rows and scalars are never taken.
+    TOKEN), in the cycle after it came. Rows and scalars are never taken.
     """
 
     def __init__(self, config: Config) -> None:
