@@ -15,7 +15,7 @@ import click
 from bench.pages import insert
 from bench.report import WIDTH, say
 from daedal.cosim.rtl import TOP, core_verilog
-from daedal.errors import BuildFailed
+from daedal.errors import BuildFailed, DaedalError
 from daedal.files import write_whole
 from daedal.hw.boards import find_board, tools
 from daedal.hw.boards.bitstream import TIMEOUT, synthesise
@@ -91,8 +91,11 @@ def main(boards: tuple[str, ...], folder: Path, write: bool) -> None:
     rows = []
     for board in boards:
         say(f"inside: {board}")
-        system, _ = synthesise(board, folder=folder / board)
-        core = alone(board, folder / board)
+        try:
+            system, _ = synthesise(board, folder=folder / board)
+            core = alone(board, folder / board)
+        except DaedalError as error:
+            raise click.ClickException(str(error)) from None
         rows.append(compare(board, counts(system / NETLIST, inside=True), counts(core, inside=False)))
     show("The core inside of each board's system, and alone", COLUMNS, rows, width=WIDTH)
     if write:

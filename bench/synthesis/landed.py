@@ -48,7 +48,10 @@ def rows(landings: Iterable[Row], config: str) -> list[Row]:
 @click.option("--config", default="ddr3", show_default=True, help="The configuration.")
 def main(config: str) -> None:
     """Put the units' landed cells and clocks into docs/measurements.md."""
-    page = insert(PAGE.read_text(encoding="utf-8"), BEGIN, markdown(COLUMNS, rows(read(), config)))
+    found = rows(read(), config)
+    if not found:
+        raise click.ClickException(f"nothing was landed for configuration {config!r}: make synth ARGS='--land' does so")
+    page = insert(PAGE.read_text(encoding="utf-8"), BEGIN, markdown(COLUMNS, found))
     PAGE.write_text(page, encoding="utf-8")
 
 

@@ -194,3 +194,12 @@ def test_the_page_has_the_last_cells_and_the_last_clock_of_each_unit(kept: Path)
     said = landed.markdown(landed.COLUMNS, [lane, loader])
     assert "| lane | 1,010 | 500 | 0 | 4 | 70.0 | 3, routed | def |" in said
     assert landed.BEGIN in landed.PAGE.read_text(encoding="utf-8")
+
+
+def test_a_configuration_that_was_not_landed_leaves_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"{landed.BEGIN}\nold\n<!-- end of figures -->\n")
+    monkeypatch.setattr(landed, "PAGE", page)
+    result = CliRunner().invoke(landed.main, ["--config", "nonesuch"])
+    assert result.exit_code == 1 and "nothing was landed for configuration 'nonesuch'" in result.output
+    assert "old" in page.read_text()

@@ -51,3 +51,9 @@ def test_the_command_fails_if_much_is_missing(
 
 def test_the_page_has_a_place_for_it() -> None:
     assert inside.BEGIN in inside.PAGE.read_text(encoding="utf-8")
+
+
+def test_an_unknown_board_is_one_line(tmp_path: Path) -> None:
+    result = CliRunner().invoke(inside.main, ["nonesuch", "--folder", str(tmp_path)])
+    assert result.exit_code == 1
+    assert "Error: board must be one of ecpix5" in result.output
