@@ -79,6 +79,8 @@ class Board:
         Where the placement starts unless another place is asked for: one with which the board's own core closes.
     small
         Its part is small and its clock slow: memory ports have fewer registers and places.
+    late_phy
+        LiteDRAM's commands go to its PHY through registers of their own (:class:`daedal.hw.boards.late_phy.LatePhy`).
     ethernet
         Makes LiteEth's PHY, of ``(platform,)``, for a board that can be reached over Etherbone; else None.
     """
@@ -97,4 +99,5 @@ class Board:
     placer: tuple[str, ...] = ()
     seed: int = 1
     small: bool = False
+    late_phy: bool = False
     ethernet: Callable[[Any], Any] | None = None

@@ -81,6 +81,7 @@ BOARD = Board(
     flow="ecp5",
     part=("--um5g-85k", "--package", "CABGA554", "--speed", "8"),
     placer=PLACER,
+    late_phy=True,
     seed=3,
     ethernet=lambda platform: LiteEthPHYRGMII(platform.request("eth_clocks"), platform.request("eth"), rx_delay=0),
 )

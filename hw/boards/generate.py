@@ -142,7 +142,7 @@ def _generate_real(board: Board, config: Config, core_hz: float, etherbone: bool
         module = _on_chip(board.memory.ram, board.memory.memory_bytes, config)
     soc = System(
         platform, clocks, phy=phy, module=module, config=config, clock_hz=board.clock_hz, core_hz=core_hz,
-        baud=board.baud, design=DESIGN_MARK, small=board.small,
+        baud=board.baud, design=DESIGN_MARK, small=board.small, late_phy=board.late_phy,
     )  # fmt: skip
     if etherbone and board.ethernet is not None:
         soc.add_network(board.ethernet(platform))
@@ -171,7 +171,7 @@ def _generate_simulated(board: Board, config: Config, core_hz: float, serial: st
         module = _on_chip(ModelRam, min(memory_bytes, board.memory.memory_bytes), config)
     soc = System(
         platform, clocks, phy=phy, module=module, config=config, clock_hz=board.clock_hz, core_hz=core_hz,
-        baud=board.baud, design=DESIGN_MARK, small=board.small,
+        baud=board.baud, design=DESIGN_MARK, small=board.small, late_phy=board.late_phy,
     )  # fmt: skip
     top = f"daedal_{board.name}_simulated"
     soc.finalize()

@@ -64,7 +64,7 @@ class WordCrc(LiteXModule):
 
 
 class FrameStore(LiteXModule):
-    """The slots: a bridge writes, the engine reads a cycle after it gave the address.
+    """The slots: a bridge writes, the engine reads two cycles after it gave the address, from a register.
 
     ``pending`` says which slots have a whole frame; what is written to one of these is dropped.
 
@@ -90,12 +90,13 @@ class FrameStore(LiteXModule):
             ]
         self.comb += [
             put.adr.eq(self.position), put.dat_w.eq(self.word), put.we.eq(self.write & free),
-            get.adr.eq(self.read_position), self.read_word.eq(get.dat_r),
+            get.adr.eq(self.read_position),
         ]  # fmt: skip
+        self.sync += self.read_word.eq(get.dat_r)
 
 
 class FrameEngine(LiteXModule):
-    """Checks frames, and copies the data of the good ones to the bus. Two cycles a word to check, more to copy."""
+    """Checks frames, and copies the data of the good ones to the bus. Three cycles a word to check, more to copy."""
 
     def __init__(self, store: FrameStore) -> None:
         self.bus = wishbone.Interface(data_width=32, address_width=32, addressing="word")
@@ -125,12 +126,13 @@ class FrameEngine(LiteXModule):
                 If((store.pending >> following[0]) & 1 == 0, NextValue(slot, ~following[0])), NextState("LOOK"),
             ),
         )  # fmt: skip
-        fsm.act("LOOK", NextState("HEAD"))
+        for state, following_state in (("LOOK", "HEAD"), ("READ", "CHECK"), ("FETCH", "COPY")):
+            fsm.act(state, NextState(f"{state}_LATE"))
+            fsm.act(f"{state}_LATE", NextState(following_state))
         fsm.act("HEAD",
             NextValue(head, store.read_word), NextValue(place, SLOT_ADDRESS - store.read_word[0:8]),
             If(store.read_word[0:8] > MOST_DATA, NextState("REFUSE")).Else(NextState("READ")),
         )  # fmt: skip
-        fsm.act("READ", NextState("CHECK"))
         fsm.act("CHECK",
             NextValue(place, place + 1), NextState("READ"),
             If(place == SLOT_ADDRESS, NextValue(address, store.read_word[2:])),
@@ -144,7 +146,6 @@ class FrameEngine(LiteXModule):
             NextValue(place, SLOT_ADDRESS - count), NextValue(left, count), NextValue(first, 1),
             If(count == 0, NextState("ACCEPT")).Else(NextState("FETCH")),
         )  # fmt: skip
-        fsm.act("FETCH", NextState("COPY"))
         fsm.act("COPY",
             self.bus.cyc.eq(1), self.bus.stb.eq(1), self.bus.we.eq(1),
             If(self.bus.ack,

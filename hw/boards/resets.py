@@ -5,6 +5,7 @@ nextpnr puts clocks there by itself, and whatever a ``DCCA`` drives. So this put
 
 import json
 from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,15 @@ MOST_NETS = 8
 """Resets that go there at most; the part has 16 such nets for everything."""
 
 FLIP_FLOP, PIN = "TRELLIS_FF", "LSR"
+LOGIC = ("LUT4", "CCU2C", "TRELLIS_DPR16X4")
+"""Types of cells."""
 
 
 def promote_resets(netlist: Path) -> dict[str, int]:
     """Change Yosys' netlist (JSON) for ECP5; returns the new cells' names with their numbers of flip-flops.
 
-    Logic that uses such a reset as well stays where it is: only a flip-flop's reset pin is reached from that network.
+    Only a flip-flop's reset pin is reached from that network. Logic that uses such a reset as well gets it from a copy
+    of the flip-flop that it comes from, if it does: cells at the pins of the part keep the first one near them.
     """
     design = json.loads(netlist.read_text(encoding="utf-8"))
     module = top_module(design)
@@ -32,7 +36,7 @@ def promote_resets(netlist: Path) -> dict[str, int]:
     pins = [each for each in pins if isinstance(each.get(PIN, ["0"])[0], int)]  # others have a constant
     counts = Counter(each[PIN][0] for each in pins).most_common(MOST_NETS)
     loads = {net: count for net, count in counts if count >= LEAST_FLIP_FLOPS}
-    free = 1 + max(bit for net in module["netnames"].values() for bit in net["bits"] if isinstance(bit, int))
+    free = first_free_bit(module)
     fresh = {net: free + number for number, net in enumerate(loads)}
     for each in pins:
         each[PIN] = [fresh.get(each[PIN][0], each[PIN][0])]
@@ -44,5 +48,37 @@ def promote_resets(netlist: Path) -> dict[str, int]:
             "connections": {"CLKI": [net], "CE": ["1"], "CLKO": [fresh[net]]},
         }  # fmt: skip
         module["netnames"][name] = {"hide_name": 0, "bits": [fresh[net]], "attributes": {}}
+        copy_for_logic(module, net)
     write_whole(netlist, json.dumps(design).encode())
     return {name: loads[net] for name, net in made.items()}
+
+
+def copy_for_logic(module: dict[str, Any], net: int) -> bool:
+    """Give the logic on ``net`` a flip-flop of its own, with the inputs of the one that drives ``net``.
+
+    False if another cell drives it, or no logic is on it.
+    """
+    cells: dict[str, Any] = module["cells"]
+    drivers = [name for name, cell in cells.items() if cell["type"] == FLIP_FLOP and cell["connections"]["Q"] == [net]]
+    logic = [
+        (cell["connections"], pin)
+        for cell in cells.values()
+        if cell["type"] in LOGIC
+        for pin, bits in cell["connections"].items()
+        if bits == [net] and cell["port_directions"][pin] == "input"
+    ]
+    if not drivers or not logic:
+        return False
+    bit = first_free_bit(module)
+    name = f"{drivers[0]}_for_logic"
+    cells[name] = deepcopy(cells[drivers[0]])
+    cells[name]["connections"]["Q"] = [bit]
+    module["netnames"][name] = {"hide_name": 0, "bits": [bit], "attributes": {}}
+    for connections, pin in logic:
+        connections[pin] = [bit]
+    return True
+
+
+def first_free_bit(module: dict[str, Any]) -> int:
+    """A number that no net of the module has, nor any above."""
+    return 1 + max(bit for net in module["netnames"].values() for bit in net["bits"] if isinstance(bit, int))

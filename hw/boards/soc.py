@@ -11,8 +11,11 @@ from litex.soc.integration.soc_core import SoCMini
 from litex.soc.interconnect import axi, wishbone
 
 from daedal.errors import InvalidConfig
+from daedal.hw.boards.bank_machines import decide_from_registers
 from daedal.hw.boards.core_module import REGISTER_BYTES, DaedalCore
+from daedal.hw.boards.crossbar import hold_in_registers
 from daedal.hw.boards.host_link import LinkGate, SerialLink
+from daedal.hw.boards.late_phy import LatePhy
 from daedal.hw.boards.memory_ports import MemoryPorts
 from daedal.hw.boards.refresh import LateRefresher
 from daedal.hw.config import Config
@@ -117,13 +120,13 @@ class System(SoCMini):
         Bits per second of the serial line.
     design
         The number by which the host knows this design, 32 bits.
-    small
-        That of ``Board``.
+    small, late_phy
+        Those of ``Board``.
     """
 
     def __init__(
         self, platform: Any, clocks: Any, *, phy: Any, module: Any, config: Config, clock_hz: float, core_hz: float,
-        baud: int, design: int, small: bool = False,
+        baud: int, design: int, small: bool = False, late_phy: bool = False,
     ) -> None:  # fmt: skip
         self.crg = clocks
         super().__init__(
@@ -142,8 +145,11 @@ class System(SoCMini):
             _add_core(self, config, module, memory_bytes=memory_bytes, **place)
         else:
             self.ddrphy = phy
+            if late_phy:
+                self.late_phy = phy = LatePhy(phy)
             settings = ControllerSettings(refresh_cls=LateRefresher)
             self.add_sdram("sdram", phy=phy, module=module, l2_cache_size=0, controller_settings=settings)
+            hold_in_registers(self.sdram.crossbar, decide_from_registers(self.sdram.controller))
             add_daedal(self, config, **place)
         self.comb += self.link.interrupt.eq(self.daedal.interrupt)
 

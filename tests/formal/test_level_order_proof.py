@@ -212,7 +212,7 @@ def prove(monkeypatch: pytest.MonkeyPatch, config: Config, depth: int, fault: st
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("config", "depth"), [(PLAIN, 25), (IN_TURN, 28), (SERIAL, 22)], ids=["plain", "in turn", "serial"]
+    ("config", "depth"), [(PLAIN, 24), (IN_TURN, 28), (SERIAL, 21)], ids=["plain", "in turn", "serial"]
 )
 def test_events_leave_in_the_contracts_order(monkeypatch, config, depth):
     assert prove(monkeypatch, config, depth)

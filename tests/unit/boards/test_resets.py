@@ -23,7 +23,11 @@ def design() -> dict[str, Any]:
     cells = {f"large{k}": flip_flop(LARGE) for k in range(4)} | {f"small{k}": flip_flop(SMALL) for k in range(3)}
     cells["constant"] = flip_flop("0")
     cells["none"] = {"type": "TRELLIS_FF", "connections": {"CLK": [7], "Q": [9]}}
-    cells["logic"] = {"type": "LUT4", "connections": {"A": [LARGE], "B": ["1"], "Z": [20]}}
+    cells["logic"] = {
+        "type": "LUT4",
+        "port_directions": {"A": "input", "B": "input", "Z": "output"},
+        "connections": {"A": [LARGE], "B": ["1"], "Z": [20]},
+    }
     names = {"reset": {"bits": [LARGE]}, "word": {"bits": [20, "x", 21]}}
     module = {"attributes": {"top": "1"}, "cells": cells, "netnames": names}
     return {"modules": {"LUT4": {"attributes": {}}, "board": module}}
@@ -48,6 +52,27 @@ def test_a_large_reset_gets_a_net_of_its_own(design, tmp_path: Path, monkeypatch
     assert all(cells[f"large{k}"]["connections"]["LSR"] == [22] for k in range(4))
     for name in ("small0", "constant", "none", "logic"):
         assert cells[name] == design["modules"]["board"]["cells"][name]
+
+
+def test_logic_gets_a_copy_of_the_flip_flop_that_a_large_reset_comes_from(
+    design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resets, "LEAST_FLIP_FLOPS", 4)
+    cells = design["modules"]["board"]["cells"]
+    cells["driver"] = flip_flop("0") | {"parameters": {"REGSET": "SET"}}
+    cells["driver"]["connections"]["Q"] = [LARGE]
+    cells["pin"] = {
+        "type": "ODDRX2F", "port_directions": {"RST": "input"}, "connections": {"RST": [LARGE]},
+    }  # fmt: skip
+    found = promoted(design, tmp_path)[1]["modules"]["board"]
+    copy = found["cells"]["driver_for_logic"]
+    fresh = copy["connections"]["Q"]
+    assert fresh == found["netnames"]["driver_for_logic"]["bits"] == [23]
+    assert copy == cells["driver"] | {"connections": cells["driver"]["connections"] | {"Q": fresh}}
+    assert found["cells"]["logic"]["connections"] == {"A": fresh, "B": ["1"], "Z": [20]}
+    for name in ("driver", "pin"):
+        assert found["cells"][name] == cells[name]
+    assert found["cells"]["global_reset0"]["connections"]["CLKI"] == [LARGE]
 
 
 def test_small_resets_change_nothing(design, tmp_path: Path) -> None:

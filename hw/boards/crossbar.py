@@ -1,0 +1,74 @@
+"""What joins the ports of a system with LiteDRAM's banks: as LiteDRAM's own crossbar in each cycle, on a faster clock.
+
+A port that has commands in a bank keeps out of all others, so that its data come in order. In LiteDRAM's crossbar this
+is found out in the cycle in which another bank chooses a port: from that bank's lock and the number of the port that it
+serves, for all banks and ports. Here each bank has a register for each port that says so: ``holds``.
+"""
+
+from functools import partial, reduce
+from operator import or_
+from typing import Any
+
+from migen import Array, Cat, Replicate, Signal
+from migen.genlib.roundrobin import SP_CE, RoundRobin
+
+
+def hold_in_registers(crossbar: Any, locks: list[Any]) -> None:
+    """Change ``crossbar``, a LiteDRAMCrossbar that is not finalized yet.
+
+    ``locks``: for each bank, whether it has commands in the next cycle (``bank_machines.decide_from_registers``).
+    """
+    crossbar.do_finalize = partial(_join, crossbar, locks)
+
+
+def _join(crossbar: Any, locks: list[Any]) -> None:
+    """Choose a port for each bank, pass on its commands, and take the data to and from the port they are of."""
+    controller, ports = crossbar.controller, crossbar.masters
+    banks = [getattr(controller, f"bank{number}") for number in range(crossbar.nbanks)]
+    columns = controller.settings.geom.colbits - controller.address_align
+    bank_of = [port.get_bank_address(crossbar.bank_bits, columns) for port in ports]
+    place_of = [port.get_row_column_address(crossbar.bank_bits, crossbar.rca_bits, columns) for port in ports]
+    choices = [RoundRobin(len(ports), SP_CE) for _ in banks]
+    crossbar.submodules += choices
+    serves = [[choice.grant == number for number in range(len(ports))] for choice in choices]
+    holds = [[Signal() for _ in ports] for _ in banks]
+    takes: list[list[Any]] = [[] for _ in ports]
+    for number, (bank, choice, lock) in enumerate(zip(banks, choices, locks, strict=True)):
+        # While a bank has commands, it serves the same port.
+        crossbar.sync += [held.eq(lock & serving) for held, serving in zip(holds[number], serves[number], strict=True)]
+        asked = []
+        for port, (at, wanted) in enumerate(zip(ports, bank_of, strict=True)):
+            elsewhere = reduce(or_, [held[port] for other, held in enumerate(holds) if other != number])
+            may = (wanted == number) & ~elsewhere
+            asked.append(may & at.cmd.valid)
+            takes[port].append(serves[number][port] & may & bank.ready)
+        crossbar.comb += [
+            choice.request.eq(Cat(*asked)),
+            choice.ce.eq(~bank.valid & ~bank.lock),
+            bank.valid.eq(reduce(or_, (ask & serving for ask, serving in zip(asked, serves[number], strict=True)))),
+            bank.addr.eq(Array(place_of)[choice.grant]),
+            bank.we.eq(Array(port.cmd.we for port in ports)[choice.grant]),
+        ]
+    words, masks = [], []
+    for number, port in enumerate(ports):
+        writes = reduce(or_, (serves[n][number] & bank.wdata_ready for n, bank in enumerate(banks)))
+        reads = reduce(or_, (serves[n][number] & bank.rdata_valid for n, bank in enumerate(banks)))
+        writing = _late(crossbar, writes, crossbar.write_latency)
+        crossbar.comb += [
+            port.cmd.ready.eq(reduce(or_, takes[number])),
+            port.wdata.ready.eq(writing),
+            port.rdata.valid.eq(_late(crossbar, reads, crossbar.read_latency)),
+            port.rdata.data.eq(controller.rdata),
+        ]
+        words.append(port.wdata.data & Replicate(writing, len(port.wdata.data)))
+        masks.append(port.wdata.we & Replicate(writing, len(port.wdata.we)))
+    crossbar.comb += [controller.wdata.eq(reduce(or_, words)), controller.wdata_we.eq(reduce(or_, masks))]
+
+
+def _late(crossbar: Any, bit: Any, cycles: int) -> Any:
+    """``bit``, so many cycles later."""
+    for _ in range(cycles):
+        later = Signal()
+        crossbar.sync += later.eq(bit)
+        bit = later
+    return bit

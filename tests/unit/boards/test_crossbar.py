@@ -1,0 +1,114 @@
+"""The crossbar with registers for what banks hold: in each cycle what LiteDRAM's own does."""
+
+import random
+from collections.abc import Generator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from litedram.common import LiteDRAMInterface
+from litedram.core.controller import ControllerSettings
+from litedram.core.crossbar import LiteDRAMCrossbar
+from litedram.modules import MT41K256M16
+from litex.gen import LiteXModule
+from migen import Signal, run_simulation
+
+from daedal.hw.boards.crossbar import hold_in_registers
+
+CLOCK_HZ = 75e6
+ALIGN = 2
+CYCLES = 120
+MOST_COMMANDS = 3
+"""What a bank of the model takes before it answers."""
+
+
+class Bank(LiteXModule):
+    """In place of a bank machine: takes commands when ``willing``, answers the oldest when it is to ``answer``."""
+
+    def __init__(self, bank: Any) -> None:
+        self.willing, self.answer, self.writes, self.holds = (Signal() for _ in range(4))
+        count, following, over = (Signal(max=MOST_COMMANDS + 1) for _ in range(3))
+        self.comb += [
+            bank.ready.eq(self.willing & (count < MOST_COMMANDS)),
+            bank.lock.eq(count != 0),
+            over.eq(self.answer & (count != 0)),
+            bank.wdata_ready.eq(over & self.writes),
+            bank.rdata_valid.eq(over & ~self.writes),
+            following.eq(count + (bank.valid & bank.ready) - over),
+            self.holds.eq(following != 0),
+        ]
+        self.sync += count.eq(following)
+
+
+class System(LiteXModule):
+    """Ports, a crossbar, models of banks."""
+
+    def __init__(self, ports: int) -> None:
+        chip = MT41K256M16(CLOCK_HZ, "1:2")
+        settings = ControllerSettings()
+        settings.geom, settings.timing = chip.geom_settings, chip.timing_settings
+        settings.phy = SimpleNamespace(nranks=1, nphases=2, dfi_databits=16, read_latency=3, write_latency=1)
+        self.controller = LiteDRAMInterface(ALIGN, settings)
+        self.crossbar = LiteDRAMCrossbar(self.controller)
+        self.ports = [self.crossbar.get_port() for _ in range(ports)]
+        self.interfaces = [getattr(self.controller, f"bank{number}") for number in range(self.crossbar.nbanks)]
+        self.banks = [Bank(interface) for interface in self.interfaces]
+        self.submodules += self.banks
+
+    def told(self) -> Generator[Any, Any, list[tuple[int, ...]]]:
+        """What the crossbar says to banks and ports in this cycle; of a command that is not valid only that."""
+        values = []
+        for bank in self.interfaces:
+            valid, place, write = (yield bank.valid), (yield bank.addr), (yield bank.we)
+            values.append((valid, place, write) if valid else (0,))
+        for port in self.ports:
+            values.append(((yield port.cmd.ready), (yield port.wdata.ready), (yield port.rdata.valid)))
+        values.append(((yield self.controller.wdata), (yield self.controller.wdata_we)))
+        return values
+
+
+class Pair(LiteXModule):
+    """Two of them, of which the second has the crossbar with registers."""
+
+    def __init__(self, ports: int) -> None:
+        self.first, self.second = System(ports), System(ports)
+        hold_in_registers(self.second.crossbar, [bank.holds for bank in self.second.banks])
+
+
+@pytest.mark.parametrize("ports", [2, 6])
+@pytest.mark.parametrize("demand", [0.3, 1.0])
+def test_every_cycle_is_that_of_litedram(ports: int, demand: float) -> None:
+    pair, dice = Pair(ports), random.Random(repr((ports, demand)))
+    both, count = (pair.first, pair.second), pair.first.crossbar.nbanks
+    columns = pair.first.controller.settings.geom.colbits - ALIGN
+    moved: list[tuple[int, ...]] = []
+
+    def drive() -> Generator[Any, Any, None]:
+        for cycle in range(CYCLES):
+            # Ports often stay with a bank; those that change their mind are no matter to the crossbar.
+            places = [dice.getrandbits(6) << 12 | (number if dice.random() < 0.5 else dice.randrange(count)) << columns
+                      for number in range(ports)]  # fmt: skip
+            flags = [[int(dice.random() < share) for _ in range(ports)] for share in (demand, 0.5)]
+            words, answering = [dice.getrandbits(32) for _ in range(ports)], dice.randrange(count)
+            willing, writes = dice.getrandbits(count) | dice.getrandbits(count), dice.randint(0, 1)
+            for system in both:
+                for number, port in enumerate(system.ports):
+                    yield port.cmd.addr.eq(places[number])
+                    yield port.cmd.valid.eq(flags[0][number])
+                    yield port.cmd.we.eq(flags[1][number])
+                    yield port.wdata.data.eq(words[number])
+                    yield port.wdata.we.eq(words[number] & 0xF)
+                yield system.controller.rdata.eq(words[0])
+                for number, bank in enumerate(system.banks):
+                    yield bank.willing.eq(willing >> number & 1)
+                    yield bank.writes.eq(writes)
+                    yield bank.answer.eq(number == answering)  # banks take turns at the data
+            yield
+            first = yield from pair.first.told()
+            second = yield from pair.second.told()
+            assert second == first, f"cycle {cycle}"
+            moved.extend(first[count:-1])
+
+    run_simulation(pair, drive())
+    for number in range(3):
+        assert any(one[number] for one in moved) and not all(one[number] for one in moved)
