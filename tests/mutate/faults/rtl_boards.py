@@ -8,6 +8,11 @@ LINES = "tests/system/test_link_rtl.py"
 PORTS = "tests/unit/boards/test_memory_ports.py"
 REFRESHES = "tests/unit/boards/test_refresh.py"
 
+BANKS, CROSSBAR, LATE, RESETS = (
+    f"tests/unit/boards/test_{name}.py" for name in ("bank_machines", "crossbar", "late_phy", "resets")
+)
+MACHINES, JOINS = "hw/boards/bank_machines.py", "hw/boards/crossbar.py"
+
 plant = area("rtl_boards", LINES)
 
 FAULTS = [
@@ -41,4 +46,24 @@ FAULTS = [
     plant("lines-without-room", "off by one", "hw/boards/memory_ports.py",
           "If(given & ~taken, space.eq(space - 1))", "If(given & ~taken, space.eq(space - (space != 1)))",
           "more lines are sent to LiteDRAM than wait there for room", PORTS),
+    plant("word-of-the-slot-before", "off by one", LINK, 'fsm.act(state, NextState(f"{state}_LATE"))',
+          "fsm.act(state, NextState(following_state))", "a frame's words are read before they are there"),
+    plant("row-never-opened", "missing check", MACHINES, "If(machine.fsm.ongoing(OPENS), hit.eq(1))",
+          "If(machine.fsm.ongoing(OPENS), hit.eq(hit))", "a row that was opened for a command is closed again", BANKS),
+    plant("row-of-the-command-before", "wrong condition", MACHINES, "If(buffer.sink.ready, hit.eq(row == coming))",
+          "If(buffer.source.ready, hit.eq(row == coming))", "a bank that was empty does not compare the row", BANKS),
+    plant("bank-let-go", "missing term", MACHINES, "(buffer.source.ready & ~ahead.source.valid)",
+          "buffer.source.ready", "a bank with commands lets its port go", BANKS),
+    plant("held-for-all", "missing term", JOINS, "held.eq(lock & serving)", "held.eq(lock)",
+          "a bank with commands of one port keeps all others out of all banks", CROSSBAR),
+    plant("two-banks-at-once", "missing check", JOINS, "may = (wanted == number) & ~elsewhere",
+          "may = wanted == number", "a port has commands in two banks, and its lines come in any order", CROSSBAR),
+    plant("choice-while-held", "missing term", JOINS, "choice.ce.eq(~bank.valid & ~bank.lock)",
+          "choice.ce.eq(~bank.valid)", "a bank chooses another port while it has commands of the last", CROSSBAR),
+    plant("lines-too-early", "off by one", JOINS, "for _ in range(cycles):", "for _ in range(cycles - 1):",
+          "ports are told of lines a cycle before they are there", CROSSBAR),
+    plant("late-and-not-known", "off by one", "hw/boards/late_phy.py", "self.settings.read_latency += 1",
+          "self.settings.read_latency += 0", "LiteDRAM takes lines a cycle before they come", LATE),
+    plant("copy-keeps-its-net", "missing term", "hw/boards/resets.py", "connections[pin] = [bit]", "pass",
+          "logic stays at the reset's first flip-flop", RESETS),
 ]  # fmt: skip
