@@ -12,9 +12,10 @@ commands the banks take. It is known a cycle before, too.
 from collections.abc import Callable
 from typing import Any
 
+from litedram.core.bankmachine import BankMachine
 from litex.soc.interconnect import stream
 from migen import If, Signal
-from migen.fhdl.structure import _Assign, _Operator
+from migen.fhdl.structure import _Assign, _Operator, _Slice
 
 from daedal.errors import InvalidConfig
 
@@ -25,13 +26,12 @@ OPENS = "ACTIVATE"
 def decide_from_registers(controller: Any) -> list[Signal]:
     """Change all bank machines of ``controller``, a LiteDRAMController that is not finalized yet.
 
-    Returns for each bank, whether it has commands in the next cycle.
-
-    Raises InvalidConfig if they are not as in the release that pyproject.toml names.
+    Returns for each bank whether it has commands in the next cycle. Raises InvalidConfig if the bank machines are not
+    those of the release that pyproject.toml names.
     """
     locks = []
     for _, machine in controller._submodules:
-        if type(machine).__name__ == "BankMachine":
+        if isinstance(machine, BankMachine):
             ahead, buffer = _part(machine, stream.SyncFIFO), _part(machine, stream.Buffer)
             _register_hit(machine, buffer)
             locks.append(_register_lock(machine, ahead, buffer))
@@ -41,8 +41,8 @@ def decide_from_registers(controller: Any) -> list[Signal]:
 def _register_hit(machine: Any, buffer: Any) -> None:
     """A register in the place of ``row_hit = row == <that of the command in the buffer>``."""
     compare = _take_out(machine, "row_hit", lambda signal: _name(signal) == "row_hit")
-    if not isinstance(compare.r, _Operator) or compare.r.op != "==":
-        raise _unknown("row_hit is not a comparison")
+    if not isinstance(compare.r, _Operator) or compare.r.op != "==" or not isinstance(compare.r.operands[1], _Slice):
+        raise _unknown("row_hit does not compare with a part of an address")
     row, wanted = compare.r.operands
     coming = buffer.sink.payload.addr[wanted.start : wanted.stop]
     hit = Signal()
@@ -95,5 +95,6 @@ def _name(signal: Any) -> str | None:
 
 def _unknown(what: str) -> InvalidConfig:
     return InvalidConfig(
-        f"LiteDRAM's bank machine is not the one that is known: {what}; install litedram as pyproject.toml says"
+        f"LiteDRAM's bank machine is not that of the release which Daedal needs: {what}; install daedal again, which "
+        "brings that litedram"
     )

@@ -14,7 +14,7 @@ from migen.genlib.roundrobin import SP_CE, RoundRobin
 
 
 def hold_in_registers(crossbar: Any, locks: list[Any]) -> None:
-    """Change ``crossbar``, a LiteDRAMCrossbar that is not finalized yet.
+    """Change ``crossbar``, a LiteDRAMCrossbar that is not finalized yet; address bits are row, bank, column.
 
     ``locks``: for each bank, whether it has commands in the next cycle (``bank_machines.decide_from_registers``).
     """

@@ -11,6 +11,7 @@ from typing import Any
 
 from daedal.files import write_whole
 from daedal.hw.boards.netlist import top_module
+from daedal.hw.boards.rows import LOGIC_CELLS
 
 LEAST_FLIP_FLOPS = 1000
 """Flip-flops from which on a reset is worth it."""
@@ -19,8 +20,6 @@ MOST_NETS = 8
 """Resets that go there at most; the part has 16 such nets for everything."""
 
 FLIP_FLOP, PIN = "TRELLIS_FF", "LSR"
-LOGIC = ("LUT4", "CCU2C", "TRELLIS_DPR16X4")
-"""Types of cells."""
 
 
 def promote_resets(netlist: Path) -> dict[str, int]:
@@ -48,35 +47,31 @@ def promote_resets(netlist: Path) -> dict[str, int]:
             "connections": {"CLKI": [net], "CE": ["1"], "CLKO": [fresh[net]]},
         }  # fmt: skip
         module["netnames"][name] = {"hide_name": 0, "bits": [fresh[net]], "attributes": {}}
+    for net in loads:
         copy_for_logic(module, net)
     write_whole(netlist, json.dumps(design).encode())
     return {name: loads[net] for name, net in made.items()}
 
 
-def copy_for_logic(module: dict[str, Any], net: int) -> bool:
-    """Give the logic on ``net`` a flip-flop of its own, with the inputs of the one that drives ``net``.
-
-    False if another cell drives it, or no logic is on it.
-    """
+def copy_for_logic(module: dict[str, Any], net: int) -> None:
+    """Give the logic on ``net`` a flip-flop of its own, with the inputs of the one that drives ``net``, if one does."""
     cells: dict[str, Any] = module["cells"]
     drivers = [name for name, cell in cells.items() if cell["type"] == FLIP_FLOP and cell["connections"]["Q"] == [net]]
     logic = [
         (cell["connections"], pin)
         for cell in cells.values()
-        if cell["type"] in LOGIC
+        if cell["type"] in LOGIC_CELLS
         for pin, bits in cell["connections"].items()
         if bits == [net] and cell["port_directions"][pin] == "input"
     ]
     if not drivers or not logic:
-        return False
-    bit = first_free_bit(module)
-    name = f"{drivers[0]}_for_logic"
+        return
+    bit, name = first_free_bit(module), f"{drivers[0]}_for_logic"
     cells[name] = deepcopy(cells[drivers[0]])
     cells[name]["connections"]["Q"] = [bit]
     module["netnames"][name] = {"hide_name": 0, "bits": [bit], "attributes": {}}
     for connections, pin in logic:
         connections[pin] = [bit]
-    return True
 
 
 def first_free_bit(module: dict[str, Any]) -> int:

@@ -75,6 +75,24 @@ def test_logic_gets_a_copy_of_the_flip_flop_that_a_large_reset_comes_from(
     assert found["cells"]["global_reset0"]["connections"]["CLKI"] == [LARGE]
 
 
+def test_the_copies_of_two_resets_have_nets_of_their_own(
+    design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resets, "LEAST_FLIP_FLOPS", 3)
+    cells = design["modules"]["board"]["cells"]
+    for name, net in (("first", LARGE), ("second", SMALL)):
+        cells[name] = flip_flop("0")
+        cells[name]["connections"]["Q"] = [net]
+    cells["logic"]["connections"]["B"] = [SMALL]
+    made, found = promoted(design, tmp_path)
+    assert made == {"global_reset0": 4, "global_reset1": 3}
+    cells = found["modules"]["board"]["cells"]
+    driven = [cells[f"global_reset{number}"]["connections"]["CLKO"] for number in range(2)]
+    driven += [cells[f"{name}_for_logic"]["connections"]["Q"] for name in ("first", "second")]
+    assert sorted(driven) == [[22], [23], [24], [25]], "no net has two drivers"
+    assert [cells["logic"]["connections"][pin] for pin in "AB"] == driven[2:]
+
+
 def test_small_resets_change_nothing(design, tmp_path: Path) -> None:
     before = deepcopy(design)
     assert promoted(design, tmp_path) == ({}, before)
