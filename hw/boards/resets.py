@@ -19,13 +19,16 @@ LEAST_FLIP_FLOPS = 1000
 MOST_NETS = 8
 """Resets that go there at most; the part has 16 such nets for everything."""
 
+MOST_LOADS = 6
+"""Cells of logic on one copy of a flip-flop: where those are that have names next to each other, it can be too."""
+
 FLIP_FLOP, PIN = "TRELLIS_FF", "LSR"
 
 
 def promote_resets(netlist: Path) -> dict[str, int]:
     """Change Yosys' netlist (JSON) for ECP5; returns the new cells' names with their numbers of flip-flops.
 
-    Only a flip-flop's reset pin is reached from that network. Logic that uses such a reset as well gets it from a copy
+    Only a flip-flop's reset pin is reached from that network. Logic that uses such a reset as well gets it from copies
     of the flip-flop that it comes from, if it does: cells at the pins of the part keep the first one near them.
     """
     design = json.loads(netlist.read_text(encoding="utf-8"))
@@ -54,24 +57,26 @@ def promote_resets(netlist: Path) -> dict[str, int]:
 
 
 def copy_for_logic(module: dict[str, Any], net: int) -> None:
-    """Give the logic on ``net`` a flip-flop of its own, with the inputs of the one that drives ``net``, if one does."""
+    """Give the logic on ``net`` flip-flops of its own, with the inputs of the one that drives ``net``, if one does."""
     cells: dict[str, Any] = module["cells"]
     drivers = [name for name, cell in cells.items() if cell["type"] == FLIP_FLOP and cell["connections"]["Q"] == [net]]
     logic = [
-        (cell["connections"], pin)
-        for cell in cells.values()
-        if cell["type"] in LOGIC_CELLS
-        for pin, bits in cell["connections"].items()
-        if bits == [net] and cell["port_directions"][pin] == "input"
+        (cells[name]["connections"], pin)
+        for name in sorted(cells)
+        if cells[name]["type"] in LOGIC_CELLS
+        for pin, bits in cells[name]["connections"].items()
+        if bits == [net] and cells[name]["port_directions"][pin] == "input"
     ]
-    if not drivers or not logic:
+    if not drivers:
         return
-    bit, name = first_free_bit(module), f"{drivers[0]}_for_logic"
-    cells[name] = deepcopy(cells[drivers[0]])
-    cells[name]["connections"]["Q"] = [bit]
-    module["netnames"][name] = {"hide_name": 0, "bits": [bit], "attributes": {}}
-    for connections, pin in logic:
-        connections[pin] = [bit]
+    free = first_free_bit(module)
+    for number, first in enumerate(range(0, len(logic), MOST_LOADS)):
+        bit, name = free + number, f"{drivers[0]}_for_logic{number}"
+        cells[name] = deepcopy(cells[drivers[0]])
+        cells[name]["connections"]["Q"] = [bit]
+        module["netnames"][name] = {"hide_name": 0, "bits": [bit], "attributes": {}}
+        for connections, pin in logic[first : first + MOST_LOADS]:
+            connections[pin] = [bit]
 
 
 def first_free_bit(module: dict[str, Any]) -> int:

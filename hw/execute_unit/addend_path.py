@@ -34,8 +34,9 @@ class AddendPath(wiring.Component):
         Operand b, ``SELECT`` cycles after the issue.
     read_address : ``Out``; read_data : ``In``
         Port c of the register file; the data come one cycle after the address.
-    c : ``Out(8 * lane_bytes)``
-        The addend, ``ADDEND`` cycles after the issue.
+    c : ``Out(8 * lane_bytes)``; chain : ``Out(lanes)``
+        The addend, ``ADDEND`` cycles after the issue; it is instead, all bits of ``chain`` agreeing, the result of
+        this cycle.
     result : ``In(8 * lane_bytes)``
         The result, ``RESULT`` cycles after the issue.
     write : ``Out(Copies)``; write_address
@@ -61,6 +62,7 @@ class AddendPath(wiring.Component):
                 "read_address": Out(address),
                 "read_data": In(width),
                 "c": Out(width),
+                "chain": Out(config.lanes),
                 "result": In(width),
                 "write": Out(Copies),
                 "write_address": Out(address),
@@ -80,10 +82,10 @@ class AddendPath(wiring.Component):
         # One of the two is zero. What is not wanted is known before, and is kept out by the registers' resets.
         wanted = register(m, used & ~late_fix, "wanted")
         kept = register(m, Mux(wanted, Mux(register(m, soon, "wants_result"), self.result, self.read_data), 0), "kept")
-        other = kept | self._constant(m, fix)
-        for n, here in enumerate(copies(m, at_once, "at_once", self.config.lanes)):
-            given = (word.word_select(n, 32) for word in (self.result, other))
-            m.d.comb += self.c.word_select(n, 32).eq(Mux(here, *given))
+        m.d.comb += [
+            self.c.eq(kept | self._constant(m, fix)),
+            self.chain.eq(Cat(copies(m, at_once, "at_once", self.config.lanes))),
+        ]
         return m
 
     def _constant(self, m: Module, fix: Value) -> Value:

@@ -1,5 +1,7 @@
 """Where the addend joins a lane: it is aligned to the product and added, in a fixed frame."""
 
+from typing import Any
+
 from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
@@ -50,22 +52,27 @@ class FloatAlign(wiring.Component):
     -------
     product : ``In(ProductSignature)``
         One operand.
-    addend : ``In(32)``
-        The other, binary32; an infinity or a NaN gives a sum that means nothing.
+    given, result : ``In(32)``
+        The other is one of these, binary32; an infinity or a NaN gives a sum that means nothing.
+    chain : ``In(1)``
+        It is ``result``. Both are subtracted from the product's exponent, so that neither waits for this.
     negate : ``In(1)``
         Subtract the addend.
     ignore : ``In(1)``
-        ``addend`` is +0.0, and is added with the product's sign, so that it changes nothing.
-    sign : ``Out(1)``
-        Sign of what is added, in the same cycle.
+        The addend is +0.0, and is added with the product's sign, so that it changes nothing.
+    addend : ``Out(32)``; sign : ``Out(1)``
+        What is added, and with which sign, in the same cycle.
     o : ``Out(SumSignature)``
         The sum.
     """
 
     product: In(ProductSignature)
-    addend: In(32)
+    given: In(32)
+    result: In(32)
+    chain: In(1)
     negate: In(1)
     ignore: In(1)
+    addend: Out(32)
     sign: Out(1)
     o: Out(SumSignature)
 
@@ -74,7 +81,10 @@ class FloatAlign(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         addend = Float32(self.addend)
-        m.d.comb += self.sign.eq(Mux(self.ignore, self.product.sign, addend.sign ^ self.negate))
+        m.d.comb += [
+            self.addend.eq(Mux(self.chain, self.result, self.given)),
+            self.sign.eq(Mux(self.ignore, self.product.sign, addend.sign ^ self.negate)),
+        ]
         fine, sixteens, exponent = self._shift_finely(m, addend)
         opposed = register(m, self.product.sign ^ self.sign, "opposed")
         frame, any_high, lost = self._shift_coarsely(m, fine, sixteens)
@@ -92,11 +102,11 @@ class FloatAlign(wiring.Component):
 
         The sixteens have a register for each number of them, of which none is set if there are too many.
         """
-        # A subnormal's exponent counts as 1: that difference does not wait for the hidden bit.
         distance, shift = Signal(signed(11)), Signal(7)
         at_top, base = distance[-1], self.product.exponent
+        distances = (_distance(base, Float32(each)) for each in (self.result, self.given))
         m.d.comb += [
-            distance.eq(Mux(addend.hidden(), base - addend.exponent, base - 1)),
+            distance.eq(Mux(self.chain, *distances)),
             shift[:4].eq(Mux(at_top, 0, distance[:4])),
             shift[4:].eq(Mux(at_top, 0, Mux(distance[7:].any(), 7, distance[4:7]))),
         ]
@@ -151,3 +161,8 @@ class FloatAlign(wiring.Component):
             self.o.high.eq(Mux(subtracted & positive, 0, first[LOW_BITS:] ^ flip[LOW_BITS:])),
             self.o.sign.eq(register(m, product_sign, "sign_if_positive") ^ negated),
         ]
+
+
+def _distance(base: Value, number: Any) -> Value:
+    """How far below ``base`` a number's exponent is; that of a subnormal counts as 1, without waiting for its bits."""
+    return Mux(number.hidden(), base - number.exponent, base - 1)

@@ -21,9 +21,9 @@ class Lane(wiring.Component):
 
     IEEE-754, round to nearest even, subnormals kept on both sides, infinities, signed zeros; every NaN that
     arithmetic produces is 0x7fc00000. One operation of any kind per cycle, without stalling: ``a``, ``b`` and
-    the controls are sampled in cycle 0, ``c`` in cycle ``join``, and ``o`` holds the result in cycle
-    ``latency``, for one cycle. ``o`` is a register: a result may be given to ``c`` in the cycle it appears,
-    so an accumulation takes ``latency - join`` cycles per step.
+    the controls are sampled in cycle 0, ``c`` and ``chain`` in cycle ``join``, and ``o`` holds the result in
+    cycle ``latency``, for one cycle. A result may be the addend in the cycle it appears, so an accumulation
+    takes ``latency - join`` cycles per step.
 
     Members
     -------
@@ -35,6 +35,8 @@ class Lane(wiring.Component):
         Factors, with ``op``.
     c : ``In(32)``
         Addend or accumulator, ``join`` cycles after ``op``; +0.0 for MUL.
+    chain : ``In(1)``
+        In place of ``c``, with it: what ``o`` holds in this cycle.
     o : ``Out(32)``
         Result, ``latency`` cycles after ``op``.
     """
@@ -45,6 +47,7 @@ class Lane(wiring.Component):
     a: In(32)
     b: In(32)
     c: In(32)
+    chain: In(1)
     o: Out(32)
 
     join = 1 + FloatProduct.latency
@@ -70,7 +73,9 @@ class Lane(wiring.Component):
             product.b_hidden.eq(register(m, is_add | Float32(self.b).hidden(), "hidden_b")),
             product.negate.eq(negate_product),
             product.rounds.eq(op == LaneOp.MUL_ADD),
-            align.addend.eq(self.c),
+            align.given.eq(self.c),
+            align.result.eq(rounding.o),
+            align.chain.eq(self.chain),
             align.negate.eq(register(m, negate_addend, "negate_addend_late", cycles=FloatProduct.latency)),
             self.o.eq(rounding.o),
         ]
@@ -106,7 +111,7 @@ class Lane(wiring.Component):
         wait = FloatNormalize.latency
         m.d.comb += [
             special.a.eq(register(m, product.a, "a_late", cycles=FloatProduct.latency)),
-            special.c.eq(self.c),
+            special.c.eq(align.addend),
             special.control.eq(control),
             special.a_zero.eq(product.a_zero),
             special.a_nan.eq(product.a_nan),

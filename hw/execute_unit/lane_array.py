@@ -27,6 +27,8 @@ class LaneArray(wiring.Component):
         Operands, ``schedule.SELECT`` cycles after the issue.
     c : ``In(8 * lane_bytes)``
         Addend, ``schedule.ADDEND`` cycles after the issue.
+    chain : ``In(lanes)``
+        With ``c``, for each lane: its own result of this cycle is the addend instead.
     o : ``Out(8 * lane_bytes)``
         Results, ``schedule.RESULT`` cycles after the issue.
     """
@@ -45,6 +47,7 @@ class LaneArray(wiring.Component):
                 "a": In(width),
                 "b": In(width),
                 "c": In(width),
+                "chain": In(config.lanes),
                 "o": Out(width),
             }
         )
@@ -61,6 +64,7 @@ class LaneArray(wiring.Component):
                 lane.negate_product.eq(negate_product),
                 lane.negate_addend.eq(negate_addend),
                 lane.c.eq(self.c.word_select(n, 32)),
+                lane.chain.eq(self.chain[n]),
                 self.o.word_select(n, 32).eq(lane.o),
             ]
             self._operands(m, n, lane, fix, op)

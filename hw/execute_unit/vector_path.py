@@ -111,6 +111,7 @@ class VectorPath(wiring.Component):
             lanes.b.eq(b.o),
             addend.b.eq(b.o),
             lanes.c.eq(addend.c),
+            lanes.chain.eq(addend.chain),
             addend.result.eq(lanes.o),
             registers.write_data.eq(lanes.o),
         ]

@@ -65,14 +65,30 @@ def test_logic_gets_a_copy_of_the_flip_flop_that_a_large_reset_comes_from(
         "type": "ODDRX2F", "port_directions": {"RST": "input"}, "connections": {"RST": [LARGE]},
     }  # fmt: skip
     found = promoted(design, tmp_path)[1]["modules"]["board"]
-    copy = found["cells"]["driver_for_logic"]
+    copy = found["cells"]["driver_for_logic0"]
     fresh = copy["connections"]["Q"]
-    assert fresh == found["netnames"]["driver_for_logic"]["bits"] == [23]
+    assert fresh == found["netnames"]["driver_for_logic0"]["bits"] == [23]
     assert copy == cells["driver"] | {"connections": cells["driver"]["connections"] | {"Q": fresh}}
     assert found["cells"]["logic"]["connections"] == {"A": fresh, "B": ["1"], "Z": [20]}
     for name in ("driver", "pin"):
         assert found["cells"][name] == cells[name]
     assert found["cells"]["global_reset0"]["connections"]["CLKI"] == [LARGE]
+
+
+def test_much_logic_gets_several_copies(design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resets, "LEAST_FLIP_FLOPS", 4)
+    monkeypatch.setattr(resets, "MOST_LOADS", 2)
+    cells = design["modules"]["board"]["cells"]
+    cells["driver"] = flip_flop("0")
+    cells["driver"]["connections"]["Q"] = [LARGE]
+    for name in ("more", "and_more"):
+        cells[name] = deepcopy(cells["logic"])
+    found = promoted(design, tmp_path)[1]["modules"]["board"]["cells"]
+    copies = [found[f"driver_for_logic{number}"]["connections"] for number in range(2)]
+    assert [each["Q"] for each in copies] == [[23], [24]]
+    assert all(each | {"Q": [LARGE]} == cells["driver"]["connections"] for each in copies)
+    loads = {name: found[name]["connections"]["A"] for name in ("and_more", "logic", "more")}
+    assert loads == {"and_more": [23], "logic": [23], "more": [24]}, "neighbours by name have the same one"
 
 
 def test_the_copies_of_two_resets_have_nets_of_their_own(
@@ -88,7 +104,7 @@ def test_the_copies_of_two_resets_have_nets_of_their_own(
     assert made == {"global_reset0": 4, "global_reset1": 3}
     cells = found["modules"]["board"]["cells"]
     driven = [cells[f"global_reset{number}"]["connections"]["CLKO"] for number in range(2)]
-    driven += [cells[f"{name}_for_logic"]["connections"]["Q"] for name in ("first", "second")]
+    driven += [cells[f"{name}_for_logic0"]["connections"]["Q"] for name in ("first", "second")]
     assert sorted(driven) == [[22], [23], [24], [25]], "no net has two drivers"
     assert [cells["logic"]["connections"][pin] for pin in "AB"] == driven[2:]
 

@@ -50,6 +50,12 @@ uint32_t expected(const Operation &x) {
     }
 }
 
+// Where an operation gets its addend. One that CHAINS takes the result that comes out as its addend joins, which is that
+// of the operation LOOP cycles before; one that FEEDS is there for that, and its result is not handed on.
+enum Role { PLAIN, FEEDS, CHAINS };
+
+const int LOOP = LATENCY - JOIN;
+
 // The lane and what is on its way through it. Cycle n is the time between two rising edges.
 class Bench {
   public:
@@ -62,9 +68,10 @@ class Bench {
     Vmodel *operator->() { return top.get(); }
 
     // Put one operation in (or none) and hand the result of the one that comes out to `take`.
-    template <typename Take> void cycle(const Operation *put, const Take &take) {
+    template <typename Take> void cycle(const Operation *put, const Take &take, Role role = PLAIN) {
         Entry &entry = pipe[now % DEPTH];
-        entry.full = put != nullptr;
+        entry.full = put != nullptr && role != FEEDS;
+        entry.chains = role == CHAINS;
         if (put) {
             entry.operation = *put;
             top->op = put->op;
@@ -74,8 +81,10 @@ class Bench {
             top->b = put->b;
         }
         if (now >= JOIN) {
-            const Operation &joined = pipe[(now - JOIN) % DEPTH].operation;
-            top->c = joined.op == OP_MUL ? 0 : joined.c; // what a multiplication is to be given
+            const Entry &late = pipe[(now - JOIN) % DEPTH];
+            const Operation &joined = late.operation;
+            top->c = joined.op == OP_MUL ? 0 : late.chains ? ~joined.c : joined.c; // what a multiplication is to be given
+            top->chain = late.chains && joined.op != OP_MUL;
         }
         top->clk = 0;
         top->eval();
@@ -94,7 +103,7 @@ class Bench {
   private:
     static constexpr uint64_t DEPTH = 16;
     struct Entry {
-        bool full;
+        bool full, chains;
         Operation operation;
     };
     VerilatedContext context;
@@ -323,16 +332,24 @@ void check_grid(const uint32_t *a, uint32_t as, const uint32_t *b, uint32_t bs, 
     bench.drain(take);
 }
 
-// `count` times operation `op`, on operands of one kind.
+// `count` times operation `op`, on operands of one kind; half of them get their addend from a result.
 void check_random(uint64_t seed, uint32_t op, uint32_t kind, uint64_t count, Report *report) {
     Bench bench;
     Random random{seed};
     auto take = [&](const Operation &x, uint32_t o) { judge(*report, x, o, expected(x)); };
-    for (uint64_t n = 0; n < count; n++) {
-        uint32_t flags = random.below(4);
-        Operation x{op, flags & 1, flags >> 1, 0, 0, 0};
-        operands(random, kind, x);
-        bench.cycle(&x, take);
+    for (uint64_t n = 0; n < count; n += LOOP) {
+        Role role = n / LOOP % 2 ? CHAINS : PLAIN;
+        std::vector<Operation> group(count - n < LOOP ? count - n : LOOP);
+        for (auto &x : group) {
+            uint32_t flags = random.below(4);
+            x = {op, flags & 1, flags >> 1, 0, 0, 0};
+            operands(random, kind, x);
+        }
+        for (int k = 0; role == CHAINS && k < LOOP; k++) {
+            Operation feed{OP_MOVE, 0, 0, group[k % group.size()].c, 0, 0};
+            bench.cycle(&feed, take, FEEDS);
+        }
+        for (const auto &x : group) bench.cycle(&x, take, role);
     }
     bench.drain(take);
 }

@@ -37,6 +37,7 @@ class DividingLane(wiring.Component):
     a: In(32)
     b: In(32)
     c: In(32)
+    chain: In(1)
     divide: In(1)
     count: In(COUNT_BITS)
     reciprocal: In(32)
@@ -51,7 +52,7 @@ class DividingLane(wiring.Component):
             fixup.fix.eq(self.divide), fixup.given.eq(self.op),
             fixup.reciprocal.eq(self.reciprocal), lane.op.eq(fixup.op), lane.a.eq(fixup.a), lane.b.eq(fixup.b),
             lane.negate_product.eq(self.negate_product), lane.negate_addend.eq(self.negate_addend),
-            lane.c.eq(self.c), self.o.eq(lane.o),
+            lane.c.eq(self.c), lane.chain.eq(self.chain), self.o.eq(lane.o),
         ]  # fmt: skip
         return m
 
@@ -179,7 +180,7 @@ def run_grid(a: Sequence[int], b: Sequence[int], c: Sequence[int]) -> Report:
 
 
 def run_random(seed: int, op: LaneOp, kind: Kind, count: int) -> Report:
-    """``count`` times ``op`` on operands of one kind, with random sign flags."""
+    """``count`` times ``op`` on operands of one kind, with random sign flags, half of them with a result as addend."""
     report = Report()
     lane_model().check_random(ctypes.c_uint64(seed), op.value, kind.value, ctypes.c_uint64(count), ctypes.byref(report))
     return report
