@@ -56,12 +56,10 @@ class FloatNormalize(wiring.Component):
         limit = Mux(below_top[LIMIT_BITS:].any(), (1 << LIMIT_BITS) - 1, below_top[:LIMIT_BITS])
 
         window, sticky = register(m, window, "window"), register(m, sticky, "sticky")
-        zeros, limit = register(m, zeros, "zeros"), register(m, limit, "limit", shape=LIMIT_BITS)
         below_top, sign = register(m, below_top, "below_top"), register(m, self.i.sign, "sign")
-        places = Signal(LIMIT_BITS)
-        m.d.comb += places.eq(Mux(zeros < limit, zeros, limit))
         # The count is at most WINDOW_BITS - 1, or 63 for a window of zeros.
-        nothing = zeros[3:].all() & ~sticky
+        nothing = register(m, zeros[-DIGIT:], "zeros_sixteens").all() & register(m, zeros[3], "zeros_eight") & ~sticky
+        places = self._least(m, zeros, limit)
         m.d.comb += self.o.exponent.eq(register(m, Mux(nothing, 0, below_top - places), "exponent_out", shape=9))
         self._shift(m, window, sticky, places)
         kept = sign & (~nothing | ~register(m, self.i.opposed, "opposed"))
@@ -79,6 +77,17 @@ class FloatNormalize(wiring.Component):
             sticky.eq(self.i.sticky | (self.i.upper & self.i.low[:below].any())),
         ]
         return window, sticky
+
+    def _least(self, m: Module, zeros: Value, limit: Value) -> Signal:
+        """The smaller one, a cycle later, its first digit straight from a register: the shift begins with that."""
+        split = LIMIT_BITS - DIGIT
+        less, more = zeros[split:] < limit[split:LIMIT_BITS], zeros[split:] > limit[split:LIMIT_BITS]
+        first = register(m, Mux(more, limit[split:LIMIT_BITS], zeros[split:]), "first_digit")
+        zeros, limit = register(m, zeros[:split], "zeros"), register(m, limit[:split], "limit")
+        less, more = register(m, less, "less"), register(m, more, "more")
+        places = Signal(LIMIT_BITS)
+        m.d.comb += places.eq(Cat(Mux(less | (~more & (zeros < limit)), zeros, limit), first))
+        return places
 
     def _shift(self, m: Module, window: Value, sticky: Value, places: Signal) -> None:
         """Register the shifted significand and what decides its rounding.
