@@ -99,8 +99,11 @@ class Issue(wiring.Component):
         self._rooms(m, queues, stopped)
         self._payloads(m, step, queues)
         poisoned = Signal()
+        # What is kept is of the latest step, which is the faulty one behind it: only the stop waits for what is wrong.
+        with m.If(~stopped):
+            m.d.sync += [poisoned.eq(step.cause != Cause.NONE), *self._fault(step, wanted["store_bad"])]
         with m.If(go & faulty):
-            m.d.sync += [stopped.eq(1), poisoned.eq(step.cause != Cause.NONE), *self._fault(step, wanted["store_bad"])]
+            m.d.sync += stopped.eq(1)
         settled = Signal()  # the check's value is that of the fault's level
         m.d.sync += settled.eq(stopped)
         fault = self.fault.fault

@@ -16,9 +16,10 @@ OUTSTANDING = 2 * MAX_BURST
 class ReadPort(LiteXModule):
     """Bursts of an AXI4 read master as commands of a LiteDRAM port of the same width and clock domain.
 
-    A line is asked for when there is room for it, since LiteDRAM's lines cannot wait. One line per cycle; a command
-    comes to LiteDRAM the cycle after it was made, and a line goes on the cycle after it came. Every beat of a burst
-    outside of the memory is answered with DECERR.
+    A line is asked for when there is room for it, since LiteDRAM's lines cannot wait. Lines outside of the memory take
+    room as well, so ``order`` is never full. One line per cycle; a command comes to LiteDRAM the cycle after it was
+    made, and a line goes on the cycle after it came. Every beat of a burst outside of the memory is answered with
+    DECERR.
 
     Parameters
     ----------
@@ -29,7 +30,7 @@ class ReadPort(LiteXModule):
     memory_bytes
         Size of the memory, a power of two; it starts at address 0.
     outstanding
-        Lines asked for and not yet handed on.
+        Lines asked for and not yet handed on, also those outside of the memory.
     """
 
     def __init__(self, bus: Any, port: Any, *, memory_bytes: int, outstanding: int = OUTSTANDING) -> None:
@@ -37,14 +38,14 @@ class ReadPort(LiteXModule):
         self.commands = commands = Commands(port)
         self.order = order = stream.SyncFIFO([("outside", 1), ("final", 1)], outstanding)
         self.lines = lines = stream.SyncFIFO([("data", port.data_width)], outstanding)
-        room = Signal(max=outstanding + 1, reset=outstanding)
+        room, has_room = Signal(max=outstanding + 1, reset=outstanding), Signal(reset=1)
         asked, taken = Signal(), Signal()
         self.comb += [
-            commands.sink.valid.eq(beats.valid & ~beats.outside & order.sink.ready & (room != 0)),
+            commands.sink.valid.eq(beats.valid & ~beats.outside & has_room),
             commands.sink.addr.eq(beats.line),
             commands.sink.last.eq(beats.final),
-            asked.eq(commands.sink.valid & commands.sink.ready),
-            beats.ready.eq(order.sink.ready & (beats.outside | (commands.sink.ready & (room != 0)))),
+            asked.eq(order.sink.valid),
+            beats.ready.eq(has_room & (beats.outside | commands.sink.ready)),
             order.sink.valid.eq(beats.valid & beats.ready),
             order.sink.outside.eq(beats.outside),
             order.sink.final.eq(beats.final),
@@ -55,11 +56,14 @@ class ReadPort(LiteXModule):
             bus.r.data.eq(lines.source.data),
             bus.r.last.eq(order.source.final),
             bus.r.resp.eq(Mux(order.source.outside, RESP_DECERR, RESP_OKAY)),
-            order.source.ready.eq(bus.r.valid & bus.r.ready),
-            taken.eq(order.source.ready & ~order.source.outside),
-            lines.source.ready.eq(taken),
+            taken.eq(bus.r.valid & bus.r.ready),
+            order.source.ready.eq(taken),
+            lines.source.ready.eq(taken & ~order.source.outside),
         ]
-        self.sync += If(asked & ~taken, room.eq(room - 1)).Elif(taken & ~asked, room.eq(room + 1))
+        self.sync += [
+            If(asked & ~taken, room.eq(room - 1), has_room.eq(room != 1)),
+            If(taken & ~asked, room.eq(room + 1), has_room.eq(1)),
+        ]
 
 
 class WritePort(LiteXModule):
@@ -196,7 +200,8 @@ class MemoryPorts(LiteXModule):
         """The interface ``bus`` of clock domain ``domain`` as one of ``sys``; channels go ``there`` and come ``back``.
 
         What is written goes through registers in both directions: the port's room for lines would go on to the core's
-        queues, or the crossing's memory, in the same cycle.
+        queues, or the crossing's memory, in the same cycle. What is read comes from registers: whether a line is there
+        would go through the core's fabric to its queues.
         """
         near = type(bus)(data_width=bus.data_width, address_width=bus.address_width, id_width=bus.id_width)
         for channel in there + back:
@@ -204,6 +209,10 @@ class MemoryPorts(LiteXModule):
             if channel in back:
                 source, sink, domains = sink, source, ("sys", domain)
             description = source.description
+            if channel == "r" and not self._small:
+                self.add_module(f"{name}_r_buffer", late := stream.Buffer(description))
+                self.comb += source.connect(late.sink)
+                source = late.source
             if domain != "sys":
                 crossing = stream.ClockDomainCrossing(description, *domains)
                 self.add_module(f"{name}_{channel}_crossing", crossing)

@@ -7,6 +7,7 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from daedal.hw.copies import DIFFERENT, copies
 from daedal.hw.execute_unit.float_format import SIGNIFICAND_BITS, Float32, register
 from daedal.hw.execute_unit.float_product import ProductSignature
 from daedal.hw.spread import spread
@@ -92,9 +93,8 @@ class FloatAlign(wiring.Component):
             self.o.exponent.eq(register(m, exponent, "exponent")),
             self.o.upper.eq(register(m, any_high | (exponent < HIGH_BITS), "upper")),
             self.o.sticky.eq(register(m, lost, "sticky")),
-            self.o.opposed.eq(register(m, opposed, "subtracted")),
         ]
-        self._add(m, frame ^ spread(opposed, FRAME_BITS), register(m, ~any_high, "nothing_above"))
+        self._add(m, frame ^ spread(opposed, FRAME_BITS), opposed, register(m, ~any_high, "nothing_above"))
         return m
 
     def _shift_finely(self, m: Module, addend: Float32) -> tuple[Signal, list[Signal], Signal]:
@@ -138,28 +138,33 @@ class FloatAlign(wiring.Component):
         m.d.comb += [any_high.eq(high), lost.eq(fallen)]
         return frame, any_high, lost
 
-    def _add(self, m: Module, frame: Value, nothing_above: Signal) -> None:
+    def _add(self, m: Module, frame: Value, opposed: Signal, nothing_above: Signal) -> None:
         """Register two sums, then choose the one that is the magnitude.
 
         With opposite signs, ``first = product + ~addend`` is one less than the difference, which is right
         when a lost part has to be taken off too, and its complement is the negated difference. ``second`` is
         the difference itself, with its top bit set unless it is negative. A negative one means that nothing was lost.
-        The product has no high part, nor then has ``second``.
+        The product has no high part, nor then has ``second``. Each part of the sum has a register of its own that says
+        whether signs are opposite.
         """
         product_sign, product = register(m, self.product.sign, "product_sign"), Signal(LOW_BITS)
         m.d.comb += product.eq(register(m, self.product.significand, "product") << 2)
         first = register(m, (product + frame)[:FRAME_BITS], "first")
         # With a carry from below.
         second = register(m, (Cat(1, product) + Cat(1, frame[:LOW_BITS]))[1:], "second", shape=LOW_BITS + 1)
-        subtracted = self.o.opposed
         positive = nothing_above & second[LOW_BITS]
-        negated = subtracted & ~positive
-        difference = subtracted & positive & ~self.o.sticky
-        flip = spread(negated, FRAME_BITS)
+        *each, above = copies(m, opposed, "subtracted", DIFFERENT)
+        width = -(-LOW_BITS // len(each))
+        for n, subtracted in enumerate(each):
+            bits = slice(n * width, min((n + 1) * width, LOW_BITS))
+            flipped = first[bits] ^ (subtracted & ~positive).replicate(len(first[bits]))
+            difference = subtracted & positive & ~self.o.sticky
+            m.d.comb += self.o.low[bits].eq(Mux(difference, second[bits], flipped))
+        negated = above & ~positive
         m.d.comb += [
-            self.o.low.eq(Mux(difference, second[:LOW_BITS], first[:LOW_BITS] ^ flip[:LOW_BITS])),
-            self.o.high.eq(Mux(subtracted & positive, 0, first[LOW_BITS:] ^ flip[LOW_BITS:])),
+            self.o.high.eq(Mux(above & positive, 0, first[LOW_BITS:] ^ spread(negated, HIGH_BITS))),
             self.o.sign.eq(register(m, product_sign, "sign_if_positive") ^ negated),
+            self.o.opposed.eq(above),
         ]
 
 

@@ -76,6 +76,8 @@ FAULTS = [
     plant("halt-ignored", "missing check", HERE + "access_unit.py", "loads.requests.valid & ~self.halt)",
           "loads.requests.valid)", "loads are asked for while the unit is halted",
           f"{TESTS} -k 'halted or directed and odd'", RANDOM),
+    plant("fault-of-a-later-step", "missing check", HERE + "issue.py", "with m.If(~stopped):", "with m.If(1):",
+          "what is reported is of the step behind the faulty one"),
     plant("fault-not-last", "missing check", HERE + "issue.py", "with m.If(settled & idle & self.rows_empty &",
           "with m.If(settled &", "a fault is reported before what was sent earlier has gone"),
     plant("over-the-page", "off by one", HERE + "row_fetch.py", "(~row.line[: len(mask)] & mask) + 1", "mask + 1",

@@ -43,6 +43,8 @@ FAULTS = [
           REFRESHES),
     plant("outside-before-its-turn", "missing check", "hw/boards/memory_ports.py", "space == outstanding,", "1,",
           "a line outside of the memory is answered before those in front of it are written", PORTS),
+    plant("reads-without-room", "off by one", "hw/boards/memory_ports.py", "has_room.eq(room != 1)",
+          "has_room.eq(room != 0)", "more lines are asked for than there is room for when they come", PORTS),
     plant("lines-without-room", "off by one", "hw/boards/memory_ports.py",
           "If(given & ~taken, space.eq(space - 1))", "If(given & ~taken, space.eq(space - (space != 1)))",
           "more lines are sent to LiteDRAM than wait there for room", PORTS),
