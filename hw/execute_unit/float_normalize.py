@@ -53,7 +53,7 @@ class FloatNormalize(wiring.Component):
         zeros = leading_zeros(m, Cat(Const(0, 64 - WINDOW_BITS), window), "zeros")
         below_top = Signal(9)
         m.d.comb += below_top.eq(self.i.exponent - Mux(self.i.upper, 1, HIGH_BITS))
-        limit = Mux(below_top[LIMIT_BITS:].any(), (1 << LIMIT_BITS) - 1, below_top[:LIMIT_BITS])
+        limit = below_top[:LIMIT_BITS] | below_top[LIMIT_BITS:].any().replicate(LIMIT_BITS)
 
         window, sticky = register(m, window, "window"), register(m, sticky, "sticky")
         below_top, sign = register(m, below_top, "below_top"), register(m, self.i.sign, "sign")
@@ -79,14 +79,19 @@ class FloatNormalize(wiring.Component):
         return window, sticky
 
     def _least(self, m: Module, zeros: Value, limit: Value) -> Signal:
-        """The smaller one, a cycle later, its first digit straight from a register: the shift begins with that."""
+        """The smaller one, a cycle later; each digit is there when the shift comes to it, the first at once."""
         split = LIMIT_BITS - DIGIT
-        less, more = zeros[split:] < limit[split:LIMIT_BITS], zeros[split:] > limit[split:LIMIT_BITS]
-        first = register(m, Mux(more, limit[split:LIMIT_BITS], zeros[split:]), "first_digit")
-        zeros, limit = register(m, zeros[:split], "zeros"), register(m, limit[:split], "limit")
+        less, more = _less(zeros[split:], limit[split:]), _less(limit[split:], zeros[split:])
+        digits = [register(m, Mux(more, limit[split:], zeros[split:]), "first_digit")]
         less, more = register(m, less, "less"), register(m, more, "more")
+        zeros, limit = register(m, zeros[:split], "zeros"), register(m, limit[:split], "limit")
+        for low in reversed(range(0, split, DIGIT)):
+            mine, other = zeros[low : low + DIGIT], limit[low : low + DIGIT]
+            above = more | (~less & _less(other, mine))
+            digits.append(Mux(above, other, mine))
+            less, more = less | (~more & _less(mine, other)), above
         places = Signal(LIMIT_BITS)
-        m.d.comb += places.eq(Cat(Mux(less | (~more & (zeros < limit)), zeros, limit), first))
+        m.d.comb += places.eq(Cat(*reversed(digits)))
         return places
 
     def _shift(self, m: Module, window: Value, sticky: Value, places: Signal) -> None:
@@ -110,3 +115,8 @@ class FloatNormalize(wiring.Component):
             self.o.guard.eq(register(m, window[0], "guard_out")),
             self.o.sticky.eq(register(m, sticky, "sticky_out")),
         ]
+
+
+def _less(a: Value, b: Value) -> Value:
+    """Whether one digit is less than another, without a chain of carries."""
+    return (~a[1] & b[1]) | ((a[1] == b[1]) & ~a[0] & b[0])
