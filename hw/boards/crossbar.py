@@ -9,7 +9,7 @@ from functools import partial, reduce
 from operator import or_
 from typing import Any
 
-from migen import Array, Cat, Replicate, Signal
+from migen import Array, Cat, Signal
 from migen.genlib.roundrobin import SP_CE, RoundRobin
 
 
@@ -53,16 +53,27 @@ def _join(crossbar: Any, locks: list[Any]) -> None:
     for number, port in enumerate(ports):
         writes = reduce(or_, (serves[n][number] & bank.wdata_ready for n, bank in enumerate(banks)))
         reads = reduce(or_, (serves[n][number] & bank.rdata_valid for n, bank in enumerate(banks)))
-        writing = _late(crossbar, writes, crossbar.write_latency)
+        soon = _late(crossbar, writes, crossbar.write_latency - 1)
         crossbar.comb += [
             port.cmd.ready.eq(reduce(or_, takes[number])),
-            port.wdata.ready.eq(writing),
+            port.wdata.ready.eq(_late(crossbar, soon, 1)),
             port.rdata.valid.eq(_late(crossbar, reads, crossbar.read_latency)),
             port.rdata.data.eq(controller.rdata),
         ]
-        words.append(port.wdata.data & Replicate(writing, len(port.wdata.data)))
-        masks.append(port.wdata.we & Replicate(writing, len(port.wdata.we)))
+        words.append(port.wdata.data & _spread(crossbar, soon, len(port.wdata.data)))
+        masks.append(port.wdata.we & _spread(crossbar, soon, len(port.wdata.we)))
     crossbar.comb += [controller.wdata.eq(reduce(or_, words)), controller.wdata_we.eq(reduce(or_, masks))]
+
+
+def _spread(crossbar: Any, bit: Any, width: int) -> Any:
+    """``bit`` a cycle later, ``width`` times, from registers for the data only, which can be near the memory's pins.
+
+    Synthesis makes one register of those that are alike: so these begin with 1, or hold the opposite.
+    """
+    same, opposite, third = Signal(reset=1), Signal(), Signal(reset=1)
+    crossbar.sync += [same.eq(bit), opposite.eq(~bit), third.eq(~bit)]
+    parts = [same, ~opposite, ~third]
+    return Cat(*(parts[n * len(parts) // width] for n in range(width)))
 
 
 def _late(crossbar: Any, bit: Any, cycles: int) -> Any:
