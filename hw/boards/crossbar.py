@@ -32,14 +32,15 @@ def _join(crossbar: Any, locks: list[Any]) -> None:
     crossbar.submodules += choices
     serves = [[choice.grant == number for number in range(len(ports))] for choice in choices]
     holds = [[Signal() for _ in ports] for _ in banks]
+    # A port has commands in one bank at most: if it has any, no other bank but that one may take more.
+    busy = [reduce(or_, [held[port] for held in holds]) for port in range(len(ports))]
     takes: list[list[Any]] = [[] for _ in ports]
     for number, (bank, choice, lock) in enumerate(zip(banks, choices, locks, strict=True)):
         # While a bank has commands, it serves the same port.
         crossbar.sync += [held.eq(lock & serving) for held, serving in zip(holds[number], serves[number], strict=True)]
         asked = []
         for port, (at, wanted) in enumerate(zip(ports, bank_of, strict=True)):
-            elsewhere = reduce(or_, [held[port] for other, held in enumerate(holds) if other != number])
-            may = (wanted == number) & ~elsewhere
+            may = (wanted == number) & (~busy[port] | holds[number][port])
             asked.append(may & at.cmd.valid)
             takes[port].append(serves[number][port] & may & bank.ready)
         crossbar.comb += [

@@ -12,6 +12,7 @@ from litex.soc.interconnect import axi, wishbone
 
 from daedal.errors import InvalidConfig
 from daedal.hw.boards.bank_machines import decide_from_registers
+from daedal.hw.boards.command_choice import tell_by_own
 from daedal.hw.boards.core_module import REGISTER_BYTES, DaedalCore
 from daedal.hw.boards.crossbar import hold_in_registers
 from daedal.hw.boards.host_link import LinkGate, SerialLink
@@ -149,6 +150,7 @@ class System(SoCMini):
                 self.late_phy = phy = LatePhy(phy)
             settings = ControllerSettings(refresh_cls=LateRefresher)
             self.add_sdram("sdram", phy=phy, module=module, l2_cache_size=0, controller_settings=settings)
+            tell_by_own(self.sdram.controller)
             hold_in_registers(self.sdram.crossbar, decide_from_registers(self.sdram.controller))
             add_daedal(self, config, **place)
         self.comb += self.link.interrupt.eq(self.daedal.interrupt)

@@ -12,6 +12,7 @@ BANKS, CROSSBAR, LATE, RESETS = (
     f"tests/unit/boards/test_{name}.py" for name in ("bank_machines", "crossbar", "late_phy", "resets")
 )
 MACHINES, JOINS = "hw/boards/bank_machines.py", "hw/boards/crossbar.py"
+CHOICE, CHOICES = "hw/boards/command_choice.py", "tests/unit/boards/test_command_choice.py"
 
 plant = area("rtl_boards", LINES)
 
@@ -53,6 +54,12 @@ FAULTS = [
     plant("data-of-no-write", "lost strobe", JOINS, "parts = [same, ~opposite, ~third]",
           "parts = [same, opposite, ~third]", "a part of what is written comes when nothing is, and not when it is",
           CROSSBAR),
+    plant("tells-all-banks", "missing term", CHOICE, "valids[0][number] & (arbiter.grant == number) & takes",
+          "valids[0][number] & takes", "a bank whose command was not chosen goes on as if it were", CHOICES),
+    plant("opens-too-soon", "missing check", CHOICE, "(~opens | may_open)", "(~opens | 1)",
+          "a bank takes a row for open that was not opened yet", CHOICES),
+    plant("port-in-two-banks", "missing check", JOINS, "(~busy[port] | holds[number][port])", "1",
+          "a port has commands in two banks, whose data come in any order", CROSSBAR),
     plant("row-never-opened", "missing check", MACHINES, "If(machine.fsm.ongoing(OPENS), hit.eq(1))",
           "If(machine.fsm.ongoing(OPENS), hit.eq(hit))", "a row that was opened for a command is closed again", BANKS),
     plant("row-of-the-command-before", "wrong condition", MACHINES, "If(buffer.sink.ready, hit.eq(row == coming))",
