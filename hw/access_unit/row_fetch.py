@@ -58,7 +58,9 @@ class RowSplit(wiring.Component):
         active, last, move = Signal(), Signal(), Signal()
         row, left = Signal(chunk_layout(self._config)), Signal(SIZE_BITS - self._bus_bits + 1)
         beats, mask = Signal(range(MAX_BURST + 1)), Signal(exact_log2(self._most))
-        room = self._size(m, row, left, mask, beats, last)
+        # Lines of the next chunk at most: up to the end of a block of `mask + 1` lines, where all but the first begin.
+        room = Signal(range(MAX_BURST + 1))
+        m.d.comb += [last.eq(left <= room), beats.eq(Mux(last, left, room))]
         # That a row ends is known late, and would go on to the queue of rows.
         m.submodules.next = self._next = following = parting(self._config, row_layout(self._config))
         connect(m, flipped(self.i), following.i)
@@ -77,31 +79,24 @@ class RowSplit(wiring.Component):
                 # If that is not the row's last one.
                 row.line.eq(row.line + room),
                 left.eq(left - room),
+                room.eq(mask + 1),
             ]
         with m.If(following.o.ready):
-            m.d.sync += [active.eq(following.o.valid), *self._load(row, left, mask)]
+            m.d.sync += [active.eq(following.o.valid), *self._load(row, left, mask, room)]
         return m
 
-    def _size(self, m: Module, row: data.View, left: Signal, mask: Signal, beats: Signal, last: Signal) -> Signal:
-        """Lines of the next chunk: those left, or up to the end of a block of ``mask + 1`` lines, which is returned."""
-        room = Signal(range(MAX_BURST + 1))
-        m.d.comb += [
-            room.eq((~row.line[: len(mask)] & mask) + 1),
-            last.eq(left <= room),
-            beats.eq(Mux(last, left, room)),
-        ]
-        return room
-
-    def _load(self, row: data.View, left: Signal, mask: Signal) -> list[object]:
+    def _load(self, row: data.View, left: Signal, mask: Signal, room: Signal) -> list[object]:
         new = self._next.o.payload
-        below = (new.size - 1)[: self._bus_bits]
+        below, line = (new.size - 1)[: self._bus_bits], new.address[self._bus_bits :]
+        block = burst_mask(line_class(line, self._config), self._config, self._most)
         return [
             row.queue.eq(new.queue),
-            row.line.eq(new.address[self._bus_bits :]),
+            row.line.eq(line),
             row.shift.eq(new.address[: self._bus_bits]),
             row.last_bytes.eq(below + 1),
             left.eq((new.size + self._config.bus_bytes - 1) >> self._bus_bits),
-            mask.eq(burst_mask(line_class(new.address[self._bus_bits :], self._config), self._config, self._most)),
+            mask.eq(block),
+            room.eq((~line[: len(mask)] & block) + 1),
         ]
 
 

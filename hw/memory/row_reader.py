@@ -66,7 +66,7 @@ class RowReader(wiring.Component):
         valid = Mux(row.stream, self.stream_data.valid, self.data.valid)
         ready = row.active & self.go & ~pause
         m.d.comb += [
-            beat.eq(Mux(row.stream, self.stream_data.payload, self.data.payload)),
+            beat.eq(Mux(row.direct, self.data.payload, self.stream_data.payload)),
             self.data.ready.eq(ready & ~row.stream),
             self.stream_data.ready.eq(ready & row.stream),
             take.eq(ready & valid),
@@ -103,6 +103,7 @@ class _Row(wiring.Component):
 
     Members: ``load`` starts the row at ``address``; ``step`` goes on to its next beat, which goes to ``line`` from
     element ``offset`` on, has ``beat_bytes`` bytes and is the ``first``, the ``final`` one. ``elements`` of the row.
+    ``direct`` is the opposite of ``stream``, in a register of its own: one for the data, one for all that moves them.
     """
 
     def __init__(self, config: Config) -> None:
@@ -113,6 +114,7 @@ class _Row(wiring.Component):
                 "step": In(1),
                 "active": Out(1),
                 "stream": Out(1),
+                "direct": Out(1, init=1),
                 "line": Out(line_bits(config)),
                 "offset": Out(range(config.line_elements)),
                 "beat_bytes": Out(range(config.bus_bytes + 1)),
@@ -130,21 +132,22 @@ class _Row(wiring.Component):
         rest = Signal(SIZE_BITS)
         m.d.comb += [
             rest.eq(self.address.size - 1),
-            self.final.eq(more == 0),
             self.beat_bytes.eq(Mux(self.final, last_bytes, bus)),
         ]
         with m.If(self.step):
             m.d.sync += [self.line.eq(self.line + 1), more.eq(more - 1), self.first.eq(0)]
-            m.d.sync += self.active.eq(~self.final)
+            m.d.sync += [self.final.eq(more == 1), self.active.eq(~self.final)]
         with m.If(self.load):
             m.d.sync += [
                 self.active.eq(1),
                 self.stream.eq(self.address.stream),
+                self.direct.eq(~self.address.stream),
                 self.line.eq(self.address.address >> log),
                 self.offset.eq(self.address.address[exact_log2(ELEMENT_BYTES) : log]),
                 self.elements.eq(self.address.size >> exact_log2(ELEMENT_BYTES)),
                 self.first.eq(1),
                 more.eq(rest >> log),
+                self.final.eq(rest[log:] == 0),
                 last_bytes.eq(rest[:log] + 1),
             ]
         return m

@@ -80,7 +80,7 @@ FAULTS = [
           "what is reported is of the step behind the faulty one"),
     plant("fault-not-last", "missing check", HERE + "issue.py", "with m.If(settled & idle & self.rows_empty &",
           "with m.If(settled &", "a fault is reported before what was sent earlier has gone"),
-    plant("over-the-page", "off by one", HERE + "row_fetch.py", "(~row.line[: len(mask)] & mask) + 1", "mask + 1",
+    plant("over-the-page", "off by one", HERE + "row_fetch.py", "(~line[: len(mask)] & block) + 1", "block + 1",
           "fetches cross the boundary of a burst", RANDOM, DDR3),
     plant("last-bytes", "off by one", HERE + "row_fetch.py", "row.last_bytes.eq(below + 1)", "row.last_bytes.eq(below)",
           "the last beat of a row has a byte too few",
