@@ -31,13 +31,16 @@ def _join(crossbar: Any, locks: list[Any]) -> None:
     choices = [RoundRobin(len(ports), SP_CE) for _ in banks]
     crossbar.submodules += choices
     serves = [[choice.grant == number for number in range(len(ports))] for choice in choices]
-    holds = [[Signal() for _ in ports] for _ in banks]
-    # A port has commands in one bank at most: if it has any, no other bank but that one may take more.
-    busy = [reduce(or_, [held[port] for held in holds]) for port in range(len(ports))]
+    # While a bank has commands, it serves the same port.
+    keeps = [[lock & serving for serving in serves[number]] for number, lock in enumerate(locks)]
+    holds = [[_late(crossbar, keep, 1) for keep in bank] for bank in keeps]
+    # A port has commands in one bank at most: if it has any, no other bank but that one may take more. Registers know
+    # that for two banks each.
+    several = [keeps[first : first + 2] for first in range(0, len(banks), 2)]
+    busy = [reduce(or_, [_late(crossbar, reduce(or_, [bank[port] for bank in two]), 1) for two in several])
+            for port in range(len(ports))]  # fmt: skip
     takes: list[list[Any]] = [[] for _ in ports]
-    for number, (bank, choice, lock) in enumerate(zip(banks, choices, locks, strict=True)):
-        # While a bank has commands, it serves the same port.
-        crossbar.sync += [held.eq(lock & serving) for held, serving in zip(holds[number], serves[number], strict=True)]
+    for number, (bank, choice) in enumerate(zip(banks, choices, strict=True)):
         asked = []
         for port, (at, wanted) in enumerate(zip(ports, bank_of, strict=True)):
             may = (wanted == number) & (~busy[port] | holds[number][port])

@@ -64,7 +64,7 @@ FAULTS = [
           "If(buffer.source.ready, hit.eq(row == coming))", "a bank that was empty does not compare the row", BANKS),
     plant("bank-let-go", "missing term", MACHINES, "(buffer.source.ready & ~ahead.source.valid)",
           "buffer.source.ready", "a bank with commands lets its port go", BANKS),
-    plant("held-for-all", "missing term", JOINS, "held.eq(lock & serving)", "held.eq(lock)",
+    plant("held-for-all", "missing term", JOINS, "[lock & serving for", "[lock for",
           "a bank with commands of one port keeps all others out of all banks", CROSSBAR),
     plant("two-banks-at-once", "missing check", JOINS, "(~busy[port] | holds[number][port])",
           "(wanted == number)", "a port has commands in two banks, and its lines come in any order", CROSSBAR),
