@@ -12,12 +12,11 @@ commands the banks take. It is known a cycle before, too.
 from collections.abc import Callable
 from typing import Any
 
-from litedram.core.bankmachine import BankMachine
 from litex.soc.interconnect import stream
 from migen import If, Signal
 from migen.fhdl.structure import _Assign, _Operator, _Slice
 
-from daedal.errors import InvalidConfig
+from daedal.hw.boards.litedram_parts import bank_machines, only_part, unknown
 
 OPENS = "ACTIVATE"
 """The state of a bank machine in which it opens the row of its command, which waits."""
@@ -30,11 +29,10 @@ def decide_from_registers(controller: Any) -> list[Signal]:
     those of the release that pyproject.toml names.
     """
     locks = []
-    for _, machine in controller._submodules:
-        if isinstance(machine, BankMachine):
-            ahead, buffer = _part(machine, stream.SyncFIFO), _part(machine, stream.Buffer)
-            _register_hit(machine, buffer)
-            locks.append(_register_lock(machine, ahead, buffer))
+    for machine in bank_machines(controller):
+        ahead, buffer = only_part(machine, stream.SyncFIFO), only_part(machine, stream.Buffer)
+        _register_hit(machine, buffer)
+        locks.append(_register_lock(machine, ahead, buffer))
     return locks
 
 
@@ -42,7 +40,7 @@ def _register_hit(machine: Any, buffer: Any) -> None:
     """A register in the place of ``row_hit = row == <that of the command in the buffer>``."""
     compare = _take_out(machine, "row_hit", lambda signal: _name(signal) == "row_hit")
     if not isinstance(compare.r, _Operator) or compare.r.op != "==" or not isinstance(compare.r.operands[1], _Slice):
-        raise _unknown("row_hit does not compare with a part of an address")
+        raise unknown(machine, "row_hit does not compare with a part of an address")
     row, wanted = compare.r.operands
     coming = buffer.sink.payload.addr[wanted.start : wanted.stop]
     hit = Signal()
@@ -69,20 +67,12 @@ def _register_lock(machine: Any, ahead: Any, buffer: Any) -> Signal:
     return holds
 
 
-def _part(machine: Any, kind: type) -> Any:
-    """Its only part of a kind."""
-    found = [part for _, part in machine._submodules if isinstance(part, kind)]
-    if len(found) != 1:
-        raise _unknown(f"it has {len(found)} parts of type {kind.__name__}")
-    return found[0]
-
-
 def _take_out(machine: Any, name: str, is_it: Callable[[Any], bool]) -> Any:
     """Its only assignment to the signal ``name``, which it has no longer."""
     statements = machine._fragment.comb
     found = [x for x in statements if isinstance(x, _Assign) and is_it(x.l)]
     if len(found) != 1:
-        raise _unknown(f"it has {len(found)} assignments to {name}")
+        raise unknown(machine, f"it has {len(found)} assignments to {name}")
     statements.remove(found[0])
     return found[0]
 
@@ -91,10 +81,3 @@ def _name(signal: Any) -> str | None:
     """The name of a signal in the source that made it."""
     trace = getattr(signal, "backtrace", None)
     return str(trace[-1][0]) if trace else None
-
-
-def _unknown(what: str) -> InvalidConfig:
-    return InvalidConfig(
-        f"LiteDRAM's bank machine is not that of the release which Daedal needs: {what}; install daedal again, which "
-        "brings that litedram"
-    )

@@ -2,18 +2,17 @@
 
 Banks ask, one is chosen, and is told when its command is taken. For that LiteDRAM looks at the chosen command, one out
 of all banks': whether it is valid, and whether it opens a row, which may have to wait. But the chosen one is the bank's
-own, so each bank's command is looked at by itself: three LUTs less on the way from any bank to any other.
+own, so each bank's command is looked at by itself, and the choice out of all is not on the way from bank to bank.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from litedram.core.bankmachine import BankMachine
 from migen import Constant, If, Signal
 from migen.fhdl.structure import _Assign, _Operator
 from migen.genlib.roundrobin import RoundRobin
 
-from daedal.errors import InvalidConfig
+from daedal.hw.boards.litedram_parts import bank_machines, only_part, unknown
 
 STATES = ("READ", "WRITE")
 """States of the multiplexer in which it takes commands of banks."""
@@ -22,7 +21,7 @@ STATES = ("READ", "WRITE")
 def tell_by_own(controller: Any) -> None:
     """Change the multiplexer of ``controller``, a LiteDRAMController that is not finalized yet."""
     multiplexer = controller.multiplexer
-    commands = [machine.cmd for _, machine in controller._submodules if isinstance(machine, BankMachine)]
+    commands = [machine.cmd for machine in bank_machines(controller)]
     found = 0
     for chooser in (multiplexer.choose_cmd, multiplexer.choose_req):
         takes, may_open = Signal(), Signal()
@@ -34,17 +33,17 @@ def tell_by_own(controller: Any) -> None:
                 found += 1
         _tell(chooser, commands, takes, may_open)
     if found < len(STATES):
-        raise _unknown(f"it takes commands in {found} states")
+        raise unknown(multiplexer, f"it takes commands in {found} states")
 
 
 def _tell(chooser: Any, commands: list[Any], takes: Signal, may_open: Signal) -> None:
     """A bank's command is taken if it is the chosen one, valid, and needs not wait to open a row."""
     statements = chooser._fragment.comb
-    arbiter = next(part for _, part in chooser._submodules if isinstance(part, RoundRobin))
+    arbiter = only_part(chooser, RoundRobin)
     valids = [each.r for each in statements if isinstance(each, _Assign) and each.l is arbiter.request]
     told = [each for each in statements if isinstance(each, If) and _looks_at_chosen(each.cond, chooser.cmd)]
     if len(valids) != 1 or len(told) != len(commands):
-        raise _unknown(f"it tells {len(told)} of {len(commands)} banks")
+        raise unknown(chooser, f"it tells {len(told)} of {len(commands)} banks")
     for number, (each, command) in enumerate(zip(told, commands, strict=True)):
         opens = command.ras & ~command.cas & ~command.we
         each.cond = valids[0][number] & (arbiter.grant == number) & takes & (~opens | may_open)
@@ -82,10 +81,3 @@ def _assignments(statements: Any) -> Iterator[Any]:
                 yield from _assignments(branch)
         elif isinstance(each, list | tuple):
             yield from _assignments(each)
-
-
-def _unknown(what: str) -> InvalidConfig:
-    return InvalidConfig(
-        f"LiteDRAM's multiplexer is not that of the release which Daedal needs: {what}; install daedal again, which "
-        "brings that litedram"
-    )

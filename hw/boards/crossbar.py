@@ -2,7 +2,7 @@
 
 A port that has commands in a bank keeps out of all others, so that its data come in order. In LiteDRAM's crossbar this
 is found out in the cycle in which another bank chooses a port: from that bank's lock and the number of the port that it
-serves, for all banks and ports. Here each bank has a register for each port that says so: ``holds``.
+serves, for all banks and ports. Here registers say so: ``holds`` for each bank and port, ``busy`` for each port.
 """
 
 from functools import partial, reduce
@@ -22,7 +22,7 @@ def hold_in_registers(crossbar: Any, locks: list[Any]) -> None:
 
 
 def _join(crossbar: Any, locks: list[Any]) -> None:
-    """Choose a port for each bank, pass on its commands, and take the data to and from the port they are of."""
+    """Choose a port for each bank, and pass on its commands and their data."""
     controller, ports = crossbar.controller, crossbar.masters
     banks = [getattr(controller, f"bank{number}") for number in range(crossbar.nbanks)]
     columns = controller.settings.geom.colbits - controller.address_align
@@ -53,13 +53,19 @@ def _join(crossbar: Any, locks: list[Any]) -> None:
             bank.addr.eq(Array(place_of)[choice.grant]),
             bank.we.eq(Array(port.cmd.we for port in ports)[choice.grant]),
         ]
+    crossbar.comb += [port.cmd.ready.eq(reduce(or_, taken)) for port, taken in zip(ports, takes, strict=True)]
+    _pass_data(crossbar, banks, serves)
+
+
+def _pass_data(crossbar: Any, banks: list[Any], serves: list[list[Any]]) -> None:
+    """Take the data to and from the port that a bank serves, as late as LiteDRAM has them."""
+    controller = crossbar.controller
     words, masks = [], []
-    for number, port in enumerate(ports):
+    for number, port in enumerate(crossbar.masters):
         writes = reduce(or_, (serves[n][number] & bank.wdata_ready for n, bank in enumerate(banks)))
         reads = reduce(or_, (serves[n][number] & bank.rdata_valid for n, bank in enumerate(banks)))
         soon = _late(crossbar, writes, crossbar.write_latency - 1)
         crossbar.comb += [
-            port.cmd.ready.eq(reduce(or_, takes[number])),
             port.wdata.ready.eq(_late(crossbar, soon, 1)),
             port.rdata.valid.eq(_late(crossbar, reads, crossbar.read_latency)),
             port.rdata.data.eq(controller.rdata),

@@ -15,7 +15,8 @@ from daedal.hw.boards.memory_ports import ReadPort, WritePort
 
 LINE_BYTES, LINES = 8, 64
 BYTES = LINE_BYTES * LINES
-LIMIT = 20000
+LIMIT = 5000
+"""Cycles of a run that does not come to an end; the longest takes some 2,000."""
 RATES = [(1.0, 1.0), (0.3, 1.0), (1.0, 0.3), (0.5, 0.5)]
 """How often LiteDRAM takes a command, and how often the core is ready or offers something."""
 
