@@ -35,8 +35,7 @@ class AddendPath(wiring.Component):
     read_address : ``Out``; read_data : ``In``
         Port c of the register file; the data come one cycle after the address.
     c : ``Out(8 * lane_bytes)``; chain : ``Out(lanes)``
-        The addend, ``ADDEND`` cycles after the issue; it is instead, all bits of ``chain`` agreeing, the result of
-        this cycle.
+        The addend, ``ADDEND`` cycles after the issue. Under ``chain``, all bits alike, ``result`` is it instead.
     result : ``In(8 * lane_bytes)``
         The result, ``RESULT`` cycles after the issue.
     write : ``Out(Copies)``; write_address

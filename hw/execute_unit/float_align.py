@@ -157,7 +157,7 @@ class FloatAlign(wiring.Component):
         width = -(-LOW_BITS // len(each))
         for n, subtracted in enumerate(each):
             bits = slice(n * width, min((n + 1) * width, LOW_BITS))
-            flipped = first[bits] ^ (subtracted & ~positive).replicate(len(first[bits]))
+            flipped = first[bits] ^ spread(subtracted & ~positive, len(first[bits]))
             difference = subtracted & positive & ~self.o.sticky
             m.d.comb += self.o.low[bits].eq(Mux(difference, second[bits], flipped))
         negated = above & ~positive

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from daedal.hw.execute_unit.float_align import FRAME_BITS, HIGH_BITS, LOW_BITS, SumSignature
 from daedal.hw.execute_unit.float_format import SIGNIFICAND_BITS, register
 from daedal.hw.execute_unit.float_shift import DIGIT, leading_zeros
+from daedal.hw.spread import spread
 
 WINDOW_BITS = 52
 ROUNDED_BITS = SIGNIFICAND_BITS + 1
@@ -53,7 +54,7 @@ class FloatNormalize(wiring.Component):
         zeros = leading_zeros(m, Cat(Const(0, 64 - WINDOW_BITS), window), "zeros")
         below_top = Signal(9)
         m.d.comb += below_top.eq(self.i.exponent - Mux(self.i.upper, 1, HIGH_BITS))
-        limit = below_top[:LIMIT_BITS] | below_top[LIMIT_BITS:].any().replicate(LIMIT_BITS)
+        limit = below_top[:LIMIT_BITS] | spread(below_top[LIMIT_BITS:].any(), LIMIT_BITS)
 
         window, sticky = register(m, window, "window"), register(m, sticky, "sticky")
         below_top, sign = register(m, below_top, "below_top"), register(m, self.i.sign, "sign")
