@@ -38,6 +38,15 @@ def bursts(dice: random.Random, count: int = 40) -> list[tuple[int, int]]:
     return found
 
 
+def until(ready: Any) -> Bench:
+    """Wait for what is offered to be taken."""
+    for _ in range(LIMIT):
+        if (yield ready):
+            return
+        yield
+    raise AssertionError(f"nothing was taken for {LIMIT} cycles")
+
+
 def address_channel(channel: Any, wanted: list[tuple[int, int]], dice: random.Random, rate: float) -> Bench:
     for first, length in wanted:
         while dice.random() > rate:
@@ -46,8 +55,7 @@ def address_channel(channel: Any, wanted: list[tuple[int, int]], dice: random.Ra
         yield channel.len.eq(length - 1)
         yield channel.valid.eq(1)
         yield
-        while not (yield channel.ready):
-            yield
+        yield from until(channel.ready)
         yield channel.valid.eq(0)
 
 
@@ -142,8 +150,7 @@ def test_writes_are_acknowledged_when_they_are_done(memory_rate: float, core_rat
             yield bus.w.last.eq(last)
             yield bus.w.valid.eq(1)
             yield
-            while not (yield bus.w.ready):
-                yield
+            yield from until(bus.w.ready)
             yield bus.w.valid.eq(0)
 
     def core() -> Bench:
