@@ -8,6 +8,7 @@ from litex.soc.interconnect.axi import RESP_DECERR, RESP_OKAY
 from migen import If, Mux, Signal
 
 from daedal.hw.config import MAX_BURST
+from daedal.hw.memory.address_map import banks_of_port
 
 OUTSTANDING = 2 * MAX_BURST
 """Lines that a read port has asked for and not yet handed on: two bursts of the core."""
@@ -122,7 +123,19 @@ class WritePort(LiteXModule):
         ]
 
 
-class Commands(stream.Buffer):
+class Skid(LiteXModule):
+    """Registers in both directions, of which the second has what was not taken: LiteX's, the other way round.
+
+    So what ``source`` says comes from registers, without a choice behind them. One payload per cycle, a cycle late.
+    """
+
+    def __init__(self, layout: Any) -> None:
+        self.kept, self.given = kept, given = stream.PipeReady(layout), stream.PipeValid(layout)
+        self.sink, self.source = kept.sink, given.source
+        self.comb += kept.source.connect(given.sink)
+
+
+class Commands(Skid):
     """Registers between an AXI4 port and the commands of LiteDRAM's port ``port``, in both directions.
 
     LiteDRAM finds out whether it takes a command from the state of all banks and the other ports. Without registers
@@ -130,7 +143,7 @@ class Commands(stream.Buffer):
     """
 
     def __init__(self, port: Any) -> None:
-        super().__init__(port.cmd.description, pipe_valid=True, pipe_ready=True)
+        super().__init__(port.cmd.description)
         self.comb += self.source.connect(port.cmd)
 
 
@@ -183,14 +196,22 @@ class MemoryPorts(LiteXModule):
     small
         For parts with few LUTs and a slow clock: reads have places for one burst only, and registers that only serve
         the clock are left out.
+
+    Members
+    -------
+    own
+        Port of the crossbar -> the banks of the memory whose lines it asks for, which no other read port does. Ports
+        that are not in it may ask for any.
     """
 
     def __init__(self, core: Any, crossbar: Any, *, memory_bytes: int, small: bool = False) -> None:
         self._small = small
+        self.own: dict[int, range] = {}
         width, outstanding = 8 * core.config.bus_bytes, MAX_BURST if small else OUTSTANDING
         for k, bus in enumerate(core.reads):
             near = self._near(bus, core.clock_domain, f"read{k}", ("ar",), ("r",))
             port = crossbar.get_port(mode="read", data_width=width)
+            self.own[port.id] = banks_of_port(core.config, k)
             self.add_module(f"read{k}", ReadPort(near, port, memory_bytes=memory_bytes, outstanding=outstanding))
         near = self._near(core.write, core.clock_domain, "write", ("aw", "w"), ("b",))
         port = crossbar.get_port(mode="write", data_width=width)
@@ -219,7 +240,7 @@ class MemoryPorts(LiteXModule):
                 self.comb += source.connect(crossing.sink)
                 source = crossing.source
             if channel in ("aw", "w") and not self._small:
-                buffer = stream.Buffer(description, pipe_valid=True, pipe_ready=True)
+                buffer = Skid(description)
                 self.add_module(f"{name}_{channel}_buffer", buffer)
                 self.comb += source.connect(buffer.sink)
                 source = buffer.source

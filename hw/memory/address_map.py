@@ -33,6 +33,11 @@ def port_of(address: Value, config: Config) -> Value:
     return address[page : page + exact_log2(config.ports)]
 
 
+def banks_of_port(config: Config, port: int) -> range:
+    """The banks whose addresses have this ``port_of``."""
+    return range(port, config.banks, config.ports)
+
+
 def row_of(address: Value, config: Config) -> Value:
     """The DRAM row of a memory address, and in the low bits which of its port's banks (none if each has one)."""
     return address[exact_log2(config.page_bytes) + exact_log2(config.ports) : config.place_bits]

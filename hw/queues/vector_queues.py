@@ -114,10 +114,13 @@ class VectorQueues(wiring.Component):
 class ReorderQueue(wiring.Component):
     """One of the queues.
 
-    Beside each beat in memory is a bit: a slot is full when its bit is the opposite of the round through the slots in
-    which it is to be drained (0 or 1, alternating). So a bit is written once, with the returning beat, and never
-    cleared. The beat's round follows from its slot: those before the next one to drain are a round ahead. The next slot
-    to drain is read in every cycle, until its bit says that it is full. Memories survive a reset, hence the sweep.
+    For each slot there is a bit in a memory beside the beats': a slot is full when its bit is the opposite of the round
+    through the slots in which it is to be drained (0 or 1, alternating). So a bit is written once, with the returning
+    beat, and never cleared. The beat's round follows from its slot: those before the next one to drain are a round
+    ahead. Memories survive a reset, hence the sweep.
+
+    Whether the next slot to drain is full is a register, as it is for the one behind: they are told of beats that
+    return, and the bit of the slot behind these two is read from memory in every cycle, early enough to take part.
 
     Members: with ``reserve``, ``beats`` slots from ``slot`` on are reserved; allowed only if ``fits``, and ``swept``.
     ``drained``: a slot has become free. The others as in ``VectorQueues``.
@@ -146,20 +149,26 @@ class ReorderQueue(wiring.Component):
         m = Module()
         slots = self._config.vector_beats
         m.submodules.account = account = _Account(slots)
-        drain, following = Signal(range(2 * slots)), Signal(range(2 * slots), init=1)  # top bit: the round
-        full, deliver = Signal(), Signal()
-        # That a beat is taken is known late, and would decide which one is read next.
+        # That a beat is taken is known late, and would decide whether the next one is read.
         m.submodules.out = out = (Single if self._config.is_serial else Skid)(beat_layout(self._config).size + 1)
-        beat, is_full = self._memory(m, drain, following, deliver)
-        room = has_room(account.free, self.beats)
+        drain, fetch, fetched = Signal(range(2 * slots)), Signal(), Signal()  # drain's top bit: the round
+        """The next slot to drain; it is read in this cycle; a beat is at the block RAM's output."""
+        moves = ~fetched | out.i.ready
         m.d.comb += [
-            full.eq(is_full & self.swept),
-            out.i.valid.eq(full),
-            out.i.payload.eq(beat),
-            deliver.eq(full & out.i.ready),
+            fetch.eq(self._is_full(m, drain, fetch) & moves),
+            out.i.payload.eq(self._beat(m, drain[:-1], moves)),
+            out.i.valid.eq(fetched),
             self.o.valid.eq(out.o.valid),
             Cat(self.o.payload, self.side).eq(out.o.payload),
             out.o.ready.eq(self.o.ready),
+        ]
+        with m.If(moves):
+            m.d.sync += fetched.eq(fetch)
+        with m.If(fetch):
+            m.d.sync += drain.eq(drain + 1)
+        m.d.sync += self.drained.eq(fetch)  # a cycle late, from a register
+        room = has_room(account.free, self.beats)
+        m.d.comb += [
             account.reserve.eq(self.reserve),
             account.beats.eq(self.beats),
             account.drained.eq(self.drained),
@@ -167,36 +176,64 @@ class ReorderQueue(wiring.Component):
             self.fits.eq(room & self.swept if self._config.is_serial else room),
             self.slot.eq(account.slot),
             self.mark.eq(account.mark),
-            self.empty.eq(account.empty & out.empty),
+            self.empty.eq(account.empty & ~fetched & out.empty),
         ]
-        m.d.sync += self.drained.eq(deliver)  # a cycle late: it comes out of the block RAM
-        with m.If(deliver):
-            m.d.sync += [drain.eq(following), following.eq(following + 1)]
         return m
 
-    def _memory(self, m: Module, drain: Signal, following: Signal, deliver: Signal) -> tuple[Value, Value]:
-        """The beat of slot ``drain``, and whether it is there. After ``deliver`` it is that of ``following``."""
-        slots, beat = self._config.vector_beats, self.returns.beat
+    def _comes(self) -> Value:
+        """A beat for this queue returns."""
+        return self.returns.valid & (self.returns.beat.client == self._client)
+
+    def _beat(self, m: Module, place: Value, moves: Value) -> Value:
+        """The beat of slot ``place``, in the cycle after ``moves`` and until there is one again."""
+        beat = self.returns.beat
         m.submodules.store = store = memory.Memory(
-            shape=beat_layout(self._config).size + 2, depth=slots, init=[], attrs=BLOCK_RAM
+            shape=beat_layout(self._config).size + 1, depth=self._config.vector_beats, init=[], attrs=BLOCK_RAM
         )
         write, read = store.write_port(), store.read_port()
-        sweep, clash, place, round_ = Signal(range(2 * slots)), Signal(), drain[:-1], drain[-1]
+        m.d.comb += [
+            write.en.eq(self._comes()),
+            write.addr.eq(beat.slot),
+            write.data.eq(Cat(beat.data, beat.bytes, beat.last, beat.side)),
+            read.addr.eq(place),
+            read.en.eq(moves),
+        ]
+        return read.data
+
+    def _is_full(self, m: Module, drain: Signal, fetch: Signal) -> Value:
+        """Whether slot ``drain`` is full. After ``fetch`` it is the next slot."""
+        slots = self._config.vector_beats
+        distance, before = Signal(range(slots)), Signal()
+        """How far behind ``drain`` the returning beat's slot is; whether its number is smaller: a round later."""
+        m.d.comb += Cat(distance, before).eq(self.returns.beat.slot - drain[:-1])
+        coming = [self._comes() & (distance == n) for n in range(4)]
+        third = Signal(range(2 * slots), init=2)
+        """The slot behind the two that are known, with its round."""
+        clash, following, full = Signal(), Signal(), Signal()
+        bit = self._bit(m, (third + fetch)[: len(distance)], drain[-1] ^ before)
+        is_third = (bit != third[-1]) | clash
+        with m.If(fetch):
+            m.d.sync += [third.eq(third + 1), full.eq(following | coming[1]), following.eq(is_third | coming[2])]
+        with m.Else():
+            m.d.sync += [full.eq(full | coming[0]), following.eq(following | coming[1])]
+        # What is read while it is written is anything.
+        m.d.sync += clash.eq(Mux(fetch, coming[3], coming[2]))
+        return full
+
+    def _bit(self, m: Module, place: Value, round_: Value) -> Value:
+        """The bit of slot ``place``, a cycle later; the returning beat is drained in ``round_``."""
+        slots = self._config.vector_beats
+        m.submodules.bits = bits = memory.Memory(shape=1, depth=slots, init=[], attrs={"no_rw_check": 1})
+        write, read, sweep = bits.write_port(), bits.read_port(), Signal(range(2 * slots))
         m.d.comb += [
             self.swept.eq(sweep[-1]),
-            write.en.eq((self.returns.valid & (beat.client == self._client)) | ~self.swept),
-            write.addr.eq(Mux(self.swept, beat.slot, sweep)),
-            # Slots before the next one to drain have been drained in this round: they are filled for the next.
-            write.data.eq(
-                Cat(beat.data, beat.bytes, beat.last, beat.side, self.swept & ~(round_ ^ (write.addr < place)))
-            ),
-            read.addr.eq(Mux(deliver, following, drain)),
-            read.en.eq(1),
+            write.en.eq(self._comes() | ~self.swept),
+            write.addr.eq(Mux(self.swept, self.returns.beat.slot, sweep)),
+            write.data.eq(self.swept & ~round_),
+            read.addr.eq(place),
         ]
-        # What is read while it is written is anything. ``deliver`` comes late: both comparisons are there before.
-        same = Mux(deliver, write.addr == following[:-1], write.addr == place)
-        m.d.sync += [sweep.eq(sweep + ~self.swept), clash.eq(write.en & same)]
-        return read.data[:-1], (read.data[-1] != round_) & ~clash
+        m.d.sync += sweep.eq(sweep + ~self.swept)
+        return read.data
 
 
 class _Account(wiring.Component):

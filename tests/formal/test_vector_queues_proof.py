@@ -13,8 +13,10 @@ from tests.formal.narrow import narrow
 from tests.formal.prover import holds
 from tests.formal.streams import StreamContract
 
-SLOTS = 2
-COUNT = 3
+SLOTS = 4
+COUNT = 4
+PLACE_BITS = 2
+CYCLES = SLOTS + 12
 
 
 CONFIG = narrow(vector_beats=SLOTS, bus_bytes=1, lanes=1)
@@ -56,14 +58,14 @@ class Spec(wiring.Component):
         owed, beat = Signal(SLOTS), self.returns.beat  # owed: reserved slots whose beat has not returned
         mine = self.returns.valid & (beat.client == Client.VECTOR1)
         newly = Signal(SLOTS)
-        m.d.comb += newly.eq(Cat(dut.reserve & ((n - dut.slot)[:1] < self.beats) for n in range(SLOTS)))
+        m.d.comb += newly.eq(Cat(dut.reserve & ((n - dut.slot)[:PLACE_BITS] < self.beats) for n in range(SLOTS)))
         clear = Signal(SLOTS)
         m.d.comb += [
             clear.eq(Cat(mine & (beat.slot == n) for n in range(SLOTS))),
             Assume(~mine | (clear & owed).any()),
             Assume(reserved < (1 << COUNT) - SLOTS),
             Assert((newly & owed) == 0, "a slot reserved twice"),
-            Assert(dut.slot == reserved[:1]),
+            Assert(dut.slot == reserved[:PLACE_BITS]),
             Assert(dut.empty == (reserved == popped)),
             Assert((reserved - popped)[: COUNT + 1] <= SLOTS + 2),
         ]
@@ -71,7 +73,7 @@ class Spec(wiring.Component):
         with m.If(dut.reserve):
             m.d.sync += reserved.eq(reserved + self.beats)
         seen, returned = Signal(beat_layout(self._config).size), Signal()
-        with m.If(mine & (beat.slot == chosen[:1]) & (reserved > chosen) & ~returned):
+        with m.If(mine & (beat.slot == chosen[:PLACE_BITS]) & (reserved > chosen) & ~returned):
             m.d.sync += [seen.eq(Cat(beat.data, beat.bytes, beat.last) ^ self._fault), returned.eq(1)]
         with m.If(dut.o.valid & dut.o.ready):
             m.d.sync += popped.eq(popped + 1)
@@ -95,9 +97,9 @@ def prove(*, cycles: int, fault: bool = False, hurry: int = 0) -> bool:
 
 def test_slots_drain_in_order():
     """Long enough for the sweep and two rounds."""
-    assert prove(cycles=SLOTS + 9)
+    assert prove(cycles=CYCLES)
 
 
 @pytest.mark.parametrize("mistake", [{"fault": True}, {"hurry": 1}])
 def test_the_proof_can_fail(mistake):
-    assert not prove(cycles=SLOTS + 9, **mistake)
+    assert not prove(cycles=CYCLES, **mistake)

@@ -11,7 +11,7 @@ from litedram.core.controller import ControllerSettings
 from litedram.core.crossbar import LiteDRAMCrossbar
 from litedram.modules import MT41K256M16
 from litex.gen import LiteXModule
-from migen import Signal, run_simulation
+from migen import Mux, Signal, run_simulation
 
 from daedal.hw.boards.crossbar import hold_in_registers
 
@@ -26,31 +26,34 @@ class Bank(LiteXModule):
     """In place of a bank machine: takes commands when ``willing``, answers the oldest when it is to ``answer``."""
 
     def __init__(self, bank: Any) -> None:
-        self.willing, self.answer, self.writes, self.holds = (Signal() for _ in range(4))
-        count, following, over = (Signal(max=MOST_COMMANDS + 1) for _ in range(3))
+        self.willing, self.answer, self.holds = (Signal() for _ in range(3))
+        count, following = (Signal(max=MOST_COMMANDS + 1) for _ in range(2))
+        taken, over, writes, left = Signal(), Signal(), Signal(MOST_COMMANDS), Signal(MOST_COMMANDS)
         self.comb += [
             bank.ready.eq(self.willing & (count < MOST_COMMANDS)),
             bank.lock.eq(count != 0),
             over.eq(self.answer & (count != 0)),
-            bank.wdata_ready.eq(over & self.writes),
-            bank.rdata_valid.eq(over & ~self.writes),
-            following.eq(count + (bank.valid & bank.ready) - over),
+            bank.wdata_ready.eq(over & writes[0]),
+            bank.rdata_valid.eq(over & ~writes[0]),
+            taken.eq(bank.valid & bank.ready),
+            following.eq(count + taken - over),
             self.holds.eq(following != 0),
+            left.eq(Mux(over, writes >> 1, writes)),
         ]
-        self.sync += count.eq(following)
+        self.sync += [count.eq(following), writes.eq(left | ((taken & bank.we) << (count - over)))]
 
 
 class System(LiteXModule):
     """Ports, a crossbar, models of banks."""
 
-    def __init__(self, ports: int) -> None:
+    def __init__(self, modes: list[str]) -> None:
         chip = MT41K256M16(CLOCK_HZ, "1:2")
         settings = ControllerSettings()
         settings.geom, settings.timing = chip.geom_settings, chip.timing_settings
         settings.phy = SimpleNamespace(nranks=1, nphases=2, dfi_databits=16, read_latency=3, write_latency=1)
         self.controller = LiteDRAMInterface(ALIGN, settings)
         self.crossbar = LiteDRAMCrossbar(self.controller)
-        self.ports = [self.crossbar.get_port() for _ in range(ports)]
+        self.ports = [self.crossbar.get_port(mode) for mode in modes]
         self.interfaces = [getattr(self.controller, f"bank{number}") for number in range(self.crossbar.nbanks)]
         self.banks = [Bank(interface) for interface in self.interfaces]
         self.submodules += self.banks
@@ -62,7 +65,8 @@ class System(LiteXModule):
             valid, place, write = (yield bank.valid), (yield bank.addr), (yield bank.we)
             values.append((valid, place, write) if valid else (0,))
         for port in self.ports:
-            values.append(((yield port.cmd.ready), (yield port.wdata.ready), (yield port.rdata.valid)))
+            told = (yield port.cmd.ready), (yield port.wdata.ready), (yield port.rdata.valid)
+            values.append((*told, (yield port.rdata.data) if told[2] else 0))
         values.append(((yield self.controller.wdata), (yield self.controller.wdata_we)))
         return values
 
@@ -70,15 +74,20 @@ class System(LiteXModule):
 class Pair(LiteXModule):
     """Two of them, of which the second has the crossbar with registers."""
 
-    def __init__(self, ports: int) -> None:
-        self.first, self.second = System(ports), System(ports)
-        hold_in_registers(self.second.crossbar, [bank.holds for bank in self.second.banks])
+    def __init__(self, modes: list[str], own: dict[int, range]) -> None:
+        self.first, self.second = System(modes), System(modes)
+        hold_in_registers(self.second.crossbar, [bank.holds for bank in self.second.banks], own)
 
 
-@pytest.mark.parametrize("ports", [2, 6])
+@pytest.mark.parametrize(("modes", "own"), [
+    (["both"] * 2, {}),
+    (["both"] * 6, {}),
+    (["both", *["read"] * 4, "write"], {1 + port: range(port, 8, 4) for port in range(4)}),
+], ids=["two", "six", "core"])  # fmt: skip
 @pytest.mark.parametrize("demand", [0.3, 1.0])
-def test_every_cycle_is_that_of_litedram(ports: int, demand: float) -> None:
-    pair, dice = Pair(ports), random.Random(repr((ports, demand)))
+def test_every_cycle_is_that_of_litedram(modes: list[str], own: dict[int, range], demand: float) -> None:
+    ports = len(modes)
+    pair, dice = Pair(modes, own), random.Random(repr((ports, demand)))
     both, count = (pair.first, pair.second), pair.first.crossbar.nbanks
     columns = pair.first.controller.settings.geom.colbits - ALIGN
     moved: list[tuple[int, ...]] = []
@@ -86,11 +95,14 @@ def test_every_cycle_is_that_of_litedram(ports: int, demand: float) -> None:
     def drive() -> Generator[Any, Any, None]:
         for cycle in range(CYCLES):
             # Ports often stay with a bank; those that change their mind are no matter to the crossbar.
-            places = [dice.getrandbits(6) << 12 | (number if dice.random() < 0.5 else dice.randrange(count)) << columns
-                      for number in range(ports)]  # fmt: skip
+            reached = [own.get(number, range(count)) for number in range(ports)]
+            wanted = [reach[number % len(reach)] if dice.random() < 0.5 else dice.choice(reach)
+                      for number, reach in enumerate(reached)]  # fmt: skip
+            places = [dice.getrandbits(6) << 12 | bank << columns for bank in wanted]
             flags = [[int(dice.random() < share) for _ in range(ports)] for share in (demand, 0.5)]
+            flags[1] = [{"read": 0, "write": 1}.get(mode, write) for mode, write in zip(modes, flags[1], strict=True)]
             words, answering = [dice.getrandbits(32) for _ in range(ports)], dice.randrange(count)
-            willing, writes = dice.getrandbits(count) | dice.getrandbits(count), dice.randint(0, 1)
+            willing = dice.getrandbits(count) | dice.getrandbits(count)
             for system in both:
                 for number, port in enumerate(system.ports):
                     yield port.cmd.addr.eq(places[number])
@@ -101,7 +113,6 @@ def test_every_cycle_is_that_of_litedram(ports: int, demand: float) -> None:
                 yield system.controller.rdata.eq(words[0])
                 for number, bank in enumerate(system.banks):
                     yield bank.willing.eq(willing >> number & 1)
-                    yield bank.writes.eq(writes)
                     yield bank.answer.eq(number == answering)  # banks take turns at the data
             yield
             first = yield from pair.first.told()

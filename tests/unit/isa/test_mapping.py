@@ -22,7 +22,15 @@ from daedal.hw.isa.mapping import (
     memory_addresses,
     place_of,
 )
-from daedal.hw.memory.address_map import burst_mask, line_class, memory_line, memory_value, port_of, program_value
+from daedal.hw.memory.address_map import (
+    banks_of_port,
+    burst_mask,
+    line_class,
+    memory_line,
+    memory_value,
+    port_of,
+    program_value,
+)
 
 SHAPES = {
     **PRESETS,
@@ -147,6 +155,9 @@ def test_rtl_is_python(config: Config) -> None:
             assert ctx.get(dut.memory) == in_class(memory, class_of(address, config), config)
             assert ctx.get(dut.back) == address, "not the inverse"
             assert ctx.get(dut.port) == memory // config.page_bytes % config.ports
+            bank = memory // config.page_bytes % config.banks
+            serving = [port for port in range(config.ports) if bank in banks_of_port(config, port)]
+            assert serving == [ctx.get(dut.port)]
             mapped = in_class(memory, class_of(address, config), config) // config.bus_bytes
             assert ctx.get(dut.mapped_line) == mapped
             lines = granule_bytes(class_of(address, config), config) // config.bus_bytes
