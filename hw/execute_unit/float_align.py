@@ -1,42 +1,45 @@
 """Where the addend joins a lane: it is aligned to the product and added, in a fixed frame."""
 
-from typing import Any
-
 from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.copies import DIFFERENT, copies
 from daedal.hw.execute_unit.float_format import SIGNIFICAND_BITS, Float32, register
 from daedal.hw.execute_unit.float_product import ProductSignature
 from daedal.hw.spread import spread
 
 FRAME_BITS = 76
-HIGH_BITS = 25
-LOW_BITS = FRAME_BITS - HIGH_BITS
-FINE_BITS = SIGNIFICAND_BITS + 15
-PLACES = 5
-"""Places in the frame, 16 bits apart, for an addend shifted by less than 16."""
+WINDOW_BITS = 52
+FINE_BITS = SIGNIFICAND_BITS + 7
+NEAR = FRAME_BITS - WINDOW_BITS
+"""A normal addend that is shifted so far or less begins in the part of the frame that is not in its lower window."""
+
+PLACES = 10
+"""Places in the frame, 8 bits apart, for an addend shifted by less than 8."""
 
 SumSignature = wiring.Signature(
     {
-        "low": Out(LOW_BITS),
-        "high": Out(HIGH_BITS),
-        "exponent": Out(9),
+        "total": Out(FRAME_BITS),
+        "negative": Out(1),
+        "below_top": Out(9),
+        "limit_fours": Out(4),
         "sign": Out(1),
         "upper": Out(1),
         "sticky": Out(1),
         "opposed": Out(1),
     }
 )
-"""Magnitude and sign of a sum.
+"""A sum that is not yet a magnitude, and its sign.
 
-The frame ``Cat(low, high)`` has 76 bits; ``exponent`` (1 to 408) is the exponent field of a number whose
-hidden bit is the frame's top bit. ``sticky`` stands for a nonzero part below the frame. ``upper`` says that
-the bits of the result, and the one that rounds them, lie in the frame's upper 52 bits; otherwise they lie
-in its lower 52, and ``exponent`` is at least 25. ``opposed`` says that the signs of the operands differed;
-an exact zero may have either sign here.
+The frame ``total`` has 76 bits. ``opposed`` says that the signs of the operands differed. Then ``total`` is the
+product less the addend less 1, in two's complement with ``negative`` as its highest bit, and its complement the addend
+less the product: so one sum serves for both signs of the difference. Else it is the sum and ``negative`` is not set.
+``sticky`` stands for a part of the addend, nonzero and below the frame; the product is then the larger one.
+``upper`` says that the bits of the result, and the one that rounds them, lie in the frame's upper 52 bits; otherwise
+they lie in its lower 52. ``below_top`` (0 to 407) is the exponent field of a number whose hidden bit is the top one of
+those, less 1: as many places may it be shifted. ``limit_fours`` is a quarter of it, at most 15. ``sign`` is that of the
+larger operand; an exact zero may have either sign here.
 """
 
 
@@ -86,88 +89,88 @@ class FloatAlign(wiring.Component):
             self.addend.eq(Mux(self.chain, self.result, self.given)),
             self.sign.eq(Mux(self.ignore, self.product.sign, addend.sign ^ self.negate)),
         ]
-        fine, sixteens, exponent = self._shift_finely(m, addend)
+        fine, eights, near, exponent = self._shift_finely(m, addend)
         opposed = register(m, self.product.sign ^ self.sign, "opposed")
-        frame, any_high, lost = self._shift_coarsely(m, fine, sixteens)
+        frame, lost = self._shift_coarsely(m, fine, eights)
         m.d.comb += [
-            self.o.exponent.eq(register(m, exponent, "exponent")),
-            self.o.upper.eq(register(m, any_high | (exponent < HIGH_BITS), "upper")),
             self.o.sticky.eq(register(m, lost, "sticky")),
+            self.o.opposed.eq(register(m, opposed, "subtracted")),
         ]
-        self._add(m, frame ^ spread(opposed, FRAME_BITS), opposed, register(m, ~any_high, "nothing_above"))
+        self._choose_window(m, near, exponent)
+        self._add(m, frame ^ spread(opposed, FRAME_BITS), opposed)
         return m
 
-    def _shift_finely(self, m: Module, addend: Float32) -> tuple[Signal, list[Signal], Signal]:
-        """Register the addend shifted right by 0 to 15, the sixteens that remain, the frame's exponent.
+    def _shift_finely(self, m: Module, addend: Float32) -> tuple[Signal, list[Signal], Signal, Signal]:
+        """Register the addend shifted right by 0 to 7, the eights that remain, whether they are few, the exponent.
 
-        The sixteens have a register for each number of them, of which none is set if there are too many.
+        The eights have a register for each number of them, of which none is set if there are too many.
         """
-        distance, shift = Signal(signed(11)), Signal(7)
-        at_top, base = distance[-1], self.product.exponent
-        distances = (_distance(base, Float32(each)) for each in (self.result, self.given))
+        distance, shift, at_top, base = Signal(signed(11)), Signal(7), Signal(), self.product.exponent
+        distances = (base - Float32(each).exponent for each in (self.result, self.given))
         m.d.comb += [
             distance.eq(Mux(self.chain, *distances)),
-            shift[:4].eq(Mux(at_top, 0, distance[:4])),
-            shift[4:].eq(Mux(at_top, 0, Mux(distance[7:].any(), 7, distance[4:7]))),
+            at_top.eq(self.product.tiny | (distance < 0)),
+            shift.eq(Mux(at_top, 0, distance[:7] | spread(distance[7:].any(), 7))),
         ]
-        fine: Value = addend.significand()
-        for digit in range(4):
-            # From the right end of its place, by what it is shifted less than 15; the smallest steps come first.
+        exponent = Mux(at_top, addend.effective_exponent(), base)
+        return (
+            register(m, self._step(m, addend, Mux(at_top, 0, distance[:3])), "fine"),
+            [register(m, shift[3:] == number, f"eights{number}") for number in range(PLACES)],
+            register(m, at_top | ~(shift[5:].any() | (shift[3:5].all() & shift[:3].any())), "near"),
+            register(m, exponent, "frame_exponent", shape=9),
+        )
+
+    def _step(self, m: Module, addend: Float32, shift: Value) -> Value:
+        """The addend in 31 bits, at their top if it is not shifted.
+
+        A subnormal's exponent counts as 0: its fraction lies one place higher, unless the frame begins with it.
+        """
+        hidden = Mux(self.chain, Float32(self.result).hidden(), Float32(self.given).hidden())
+        unmoved = hidden | self.product.tiny
+        fine: Value = Mux(unmoved, Cat(addend.fraction, hidden), addend.fraction << 1)[:SIGNIFICAND_BITS]
+        for digit in range(3):
+            # From the right end of its place, by what it is shifted less than 7; the smallest steps come first.
             step = Const(0, 1 << digit)
             shifted = Signal(len(fine) + len(step), name=f"shifted_{1 << digit}")
             m.d.comb += shifted.eq(Mux(shift[digit], Cat(fine, step), Cat(step, fine)))
             fine = shifted
-        exponent = Mux(at_top, addend.effective_exponent(), base)
-        return (
-            register(m, fine, "fine"),
-            [register(m, shift[4:] == number, f"sixteens{number}") for number in range(PLACES)],
-            register(m, exponent, "frame_exponent", shape=9),
-        )
+        return fine
 
-    def _shift_coarsely(self, m: Module, fine: Signal, sixteens: list[Signal]) -> tuple[Value, Signal, Signal]:
-        """Place the addend in the frame; say whether any bit is in its high part, and whether any fell out."""
-        frame, any_high, lost = Const(0, FRAME_BITS), Signal(), Signal()
-        high, fallen = Const(0, 1), fine.any() & ~Cat(*sixteens).any()
-        for number, here in enumerate(sixteens):
-            place = FRAME_BITS - FINE_BITS - 16 * number
-            bits = fine & spread(here, FINE_BITS)
+    def _shift_coarsely(self, m: Module, fine: Signal, eights: list[Signal]) -> tuple[Value, Signal]:
+        """Place the addend in the frame; say whether any bit fell out."""
+        frame, lost, narrow = Const(0, FRAME_BITS), Signal(), FINE_BITS + 8
+        fallen = fine.any() & ~Cat(*eights).any()
+        # By pairs, because a simulator takes longer for the whole frame.
+        for number in range(0, PLACES, 2):
+            place = FRAME_BITS - narrow - 8 * number
+            first, second = eights[number : number + 2]
+            bits = (Cat(Const(0, 8), fine) & spread(first, narrow)) | (fine & spread(second, FINE_BITS))
             placed = Cat(Const(0, max(place, 0)), bits[max(-place, 0) :], Const(0, FRAME_BITS))[:FRAME_BITS]
             frame = frame | placed
-            high = high | (here & fine[max(LOW_BITS - place, 0) :].any())
-            fallen = fallen | (here & fine[: max(-place, 0)].any())
-        m.d.comb += [any_high.eq(high), lost.eq(fallen)]
-        return frame, any_high, lost
+            fallen = fallen | bits[: max(-place, 0)].any()
+        m.d.comb += lost.eq(fallen)
+        return frame, lost
 
-    def _add(self, m: Module, frame: Value, opposed: Signal, nothing_above: Signal) -> None:
-        """Register two sums, then choose the one that is the magnitude.
-
-        With opposite signs, ``first = product + ~addend`` is one less than the difference, which is right
-        when a lost part has to be taken off too, and its complement is the negated difference. ``second`` is
-        the difference itself, with its top bit set unless it is negative. A negative one means that nothing was lost.
-        The product has no high part, nor then has ``second``. Each part of the sum has a register of its own that says
-        whether signs are opposite.
-        """
-        product_sign, product = register(m, self.product.sign, "product_sign"), Signal(LOW_BITS)
-        m.d.comb += product.eq(register(m, self.product.significand, "product") << 2)
-        first = register(m, (product + frame)[:FRAME_BITS], "first")
-        # With a carry from below.
-        second = register(m, (Cat(1, product) + Cat(1, frame[:LOW_BITS]))[1:], "second", shape=LOW_BITS + 1)
-        positive = nothing_above & second[LOW_BITS]
-        *each, above = copies(m, opposed, "subtracted", DIFFERENT)
-        width = -(-LOW_BITS // len(each))
-        for n, subtracted in enumerate(each):
-            bits = slice(n * width, min((n + 1) * width, LOW_BITS))
-            flipped = first[bits] ^ spread(subtracted & ~positive, len(first[bits]))
-            difference = subtracted & positive & ~self.o.sticky
-            m.d.comb += self.o.low[bits].eq(Mux(difference, second[bits], flipped))
-        negated = above & ~positive
+    def _choose_window(self, m: Module, near: Value, exponent: Value) -> None:
+        """Register which part of the frame counts, and how far below the top the smallest exponent is."""
+        upper, low, high = near | (exponent <= NEAR), Signal(9), Signal(9)
+        m.d.comb += [low.eq(exponent - NEAR - 1), high.eq(exponent - 1)]
+        below_top = register(m, Mux(upper, high, low), "below_top")
+        fours = [each[2:6] | spread(each[6:].any(), 4) for each in (high, low)]
         m.d.comb += [
-            self.o.high.eq(Mux(above & positive, 0, first[LOW_BITS:] ^ spread(negated, HIGH_BITS))),
-            self.o.sign.eq(register(m, product_sign, "sign_if_positive") ^ negated),
-            self.o.opposed.eq(above),
+            self.o.upper.eq(register(m, upper, "upper")),
+            self.o.below_top.eq(below_top),
+            self.o.limit_fours.eq(register(m, Mux(upper, *fours), "limit_fours")),
         ]
 
+    def _add(self, m: Module, frame: Value, opposed: Signal) -> None:
+        """Register the sum of the product and the frame, which is complemented if the signs are opposite.
 
-def _distance(base: Value, number: Any) -> Value:
-    """How far below ``base`` a number's exponent is; that of a subnormal counts as 1, without waiting for its bits."""
-    return Mux(number.hidden(), base - number.exponent, base - 1)
+        Its highest bit is then set if the addend is not less than the product. That is so only if nothing was lost.
+        """
+        product = register(m, self.product.significand, "product") << 2
+        total = register(m, (product + Cat(frame, opposed))[: FRAME_BITS + 1], "total")
+        m.d.comb += [
+            Cat(self.o.total, self.o.negative).eq(total),
+            self.o.sign.eq(register(m, register(m, self.product.sign, "product_sign"), "sign_late") ^ total[-1]),
+        ]

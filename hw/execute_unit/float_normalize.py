@@ -1,16 +1,16 @@
 """Normalisation of a sum: count its leading zeros, then shift them out."""
 
-from amaranth import Cat, Const, Module, Mux, Signal, Value
+from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.execute_unit.float_align import FRAME_BITS, HIGH_BITS, LOW_BITS, SumSignature
+from daedal.hw.copies import DIFFERENT, copies
+from daedal.hw.execute_unit.float_align import FRAME_BITS, WINDOW_BITS, SumSignature
 from daedal.hw.execute_unit.float_format import SIGNIFICAND_BITS, register
-from daedal.hw.execute_unit.float_shift import DIGIT, leading_zeros
+from daedal.hw.execute_unit.float_shift import DIGIT, zeros_above, zeros_of_four
 from daedal.hw.spread import spread
 
-WINDOW_BITS = 52
 ROUNDED_BITS = SIGNIFICAND_BITS + 1
 LIMIT_BITS = 6
 
@@ -18,14 +18,17 @@ UnroundedSignature = wiring.Signature(
     {
         "sign": Out(1),
         "exponent": Out(9),
-        "significand": Out(SIGNIFICAND_BITS),
-        "guard": Out(1),
+        "bits": Out(ROUNDED_BITS + 1),
+        "again": Out(1),
         "sticky": Out(1),
+        "inverted": Out(1),
     }
 )
 """A number before its rounding: the exponent field is ``exponent`` plus the significand's top bit.
 
-``guard`` is the bit below the significand, ``sticky`` says that there is more below that.
+Significand and guard bit are the upper 25 of the ``bits``, or the lower 25 if they are to be shifted once ``again``.
+``sticky`` says that something below ``bits`` is set. ``inverted``: all bits are the opposite of what they should be,
+also those below, which are all ones without end if nothing there is set.
 """
 
 
@@ -50,74 +53,95 @@ class FloatNormalize(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        window, sticky = self._window(m)
-        zeros = leading_zeros(m, Cat(Const(0, 64 - WINDOW_BITS), window), "zeros")
-        below_top = Signal(9)
-        m.d.comb += below_top.eq(self.i.exponent - Mux(self.i.upper, 1, HIGH_BITS))
-        limit = below_top[:LIMIT_BITS] | spread(below_top[LIMIT_BITS:].any(), LIMIT_BITS)
+        # The product was larger: what is to be shifted is negative, and its complement is the magnitude less 1.
+        inverted, window, sticky = self.i.opposed & ~self.i.negative, *self._window(m)
+        fours = self._fours(m)
+        places = self._places(m, window, inverted, fours)
+        nothing = register(m, ~(fours.any() | self.i.sticky | inverted), "nothing")
 
-        window, sticky = register(m, window, "window"), register(m, sticky, "sticky")
-        below_top, sign = register(m, below_top, "below_top"), register(m, self.i.sign, "sign")
-        # The count is at most WINDOW_BITS - 1, or 63 for a window of zeros.
-        nothing = register(m, zeros[-DIGIT:], "zeros_sixteens").all() & register(m, zeros[3], "zeros_eight") & ~sticky
-        places = self._least(m, zeros, limit)
-        m.d.comb += self.o.exponent.eq(register(m, Mux(nothing, 0, below_top - places), "exponent_out", shape=9))
-        self._shift(m, window, sticky, places)
+        below_top, sign = register(m, self.i.below_top, "below_top"), register(m, self.i.sign, "sign")
+        m.d.comb += self.o.exponent.eq(
+            register(
+                m, Mux(nothing, 0, below_top - Cat(*(each[-1] for each in reversed(places)))), "exponent_out", shape=9
+            )
+        )
+        self._shift(m, register(m, window, "window"), register(m, sticky, "sticky"), places)
         kept = sign & (~nothing | ~register(m, self.i.opposed, "opposed"))
-        m.d.comb += self.o.sign.eq(register(m, kept, "sign_out"))
+        m.d.comb += [
+            self.o.sign.eq(register(m, kept, "sign_out")),
+            self.o.inverted.eq(register(m, inverted, "inverted", cycles=2)),
+        ]
         return m
 
     def _window(self, m: Module) -> tuple[Signal, Signal]:
-        """The 52 bits of the frame that hold the result, and whether anything is left below them."""
-        window, below = Signal(WINDOW_BITS), FRAME_BITS - WINDOW_BITS
-        upper = Cat(self.i.low[below:], self.i.high)
-        lower = Cat(self.i.low, self.i.high[: WINDOW_BITS - LOW_BITS])
-        sticky = Signal()
+        """52 bits of the addend less the product, or of the sum; whether any bit is set below them."""
+        window, below, sticky = Signal(WINDOW_BITS), Signal(FRAME_BITS - WINDOW_BITS), Signal()
+        chosen = Mux(self.i.upper, self.i.total[len(below) :], self.i.total[:WINDOW_BITS])
         m.d.comb += [
-            window.eq(Mux(self.i.upper, upper, lower)),
-            sticky.eq(self.i.sticky | (self.i.upper & self.i.low[:below].any())),
+            window.eq(chosen ^ spread(self.i.opposed, len(window))),
+            below.eq(self.i.total ^ spread(self.i.opposed, len(below))),
+            sticky.eq(self.i.sticky | (self.i.upper & below.any())),
         ]
         return window, sticky
 
-    def _least(self, m: Module, zeros: Value, limit: Value) -> Signal:
-        """The smaller one, a cycle later; each digit is there when the shift comes to it, the first at once."""
-        split = LIMIT_BITS - DIGIT
-        less, more = _less(zeros[split:], limit[split:]), _less(limit[split:], zeros[split:])
-        digits = [register(m, Mux(more, limit[split:], zeros[split:]), "first_digit")]
-        less, more = register(m, less, "less"), register(m, more, "more")
-        zeros, limit = register(m, zeros[:split], "zeros"), register(m, limit[:split], "limit")
-        for low in reversed(range(0, split, DIGIT)):
-            mine, other = zeros[low : low + DIGIT], limit[low : low + DIGIT]
-            above = more | (~less & _less(other, mine))
-            digits.append(Mux(above, other, mine))
-            less, more = less | (~more & _less(mine, other)), above
-        places = Signal(LIMIT_BITS)
-        m.d.comb += places.eq(Cat(*reversed(digits)))
-        return places
+    def _fours(self, m: Module) -> Signal:
+        """For each four bits of the frame, whether any of them differs from the one above it: 19 bits."""
+        changes, fours = Signal(FRAME_BITS), Signal(FRAME_BITS // 4)
+        m.d.comb += [
+            changes.eq(self.i.total ^ Cat(self.i.total[1:], self.i.negative)),
+            fours.eq(Cat(changes[n : n + 4].any() for n in range(0, FRAME_BITS, 4))),
+        ]
+        return fours
 
-    def _shift(self, m: Module, window: Value, sticky: Value, places: Signal) -> None:
-        """Register the shifted significand and what decides its rounding.
+    def _places(self, m: Module, window: Value, inverted: Value, fours: Signal) -> list[list[Value]]:
+        """Digits of how many bits at the top of ``window`` are like the sign, or of the limit if that is less.
+
+        They are there a cycle later, first ones first, each from several registers. The count ends at the limit because
+        a bit that differs is put there.
+        """
+        size, below = WINDOW_BITS // 4, (FRAME_BITS - WINDOW_BITS) // 4
+        limit_here, limit, found, changes = Signal(16), Signal(4), Signal(16), Signal(64)
+        m.d.comb += [
+            limit_here.eq(Const(1 << 15, 16) >> self.i.limit_fours),
+            limit.eq(Const(1 << 3, 4) >> self.i.below_top[:DIGIT]),
+            found.eq((Mux(self.i.upper, fours[below:], fours[:size]) << 16 - size) | limit_here),
+            changes.eq((window ^ Cat(window[1:], inverted)) << 64 - WINDOW_BITS),
+        ]
+        last = [
+            zeros_of_four(m, changes[4 * n : 4 * n + 4] | (limit & spread(limit_here[n], 4)), f"zeros_{n}")
+            for n in range(16)
+        ]
+        parts = [slice(n, n + 4) for n in range(0, 16, 4)]
+        sixteens = [zeros_above(m, found[part], last[part], f"zeros_from_{part.start}") for part in parts]
+        first = zeros_above(m, [found[part].any() for part in parts], [Cat()] * 4, "first")
+        firsts = [Cat(*bits) for bits in zip(*(copies(m, bit, "first", DIFFERENT) for bit in first), strict=True)]
+        # There is time enough to choose the others in the next cycle.
+        later = [
+            [register(m, each[low : low + DIGIT], f"digit_{low}") for each in sixteens[::-1]] for low in (DIGIT, 0)
+        ]
+        return [firsts, *([Array(of_sixteens)[each] for each in firsts] for of_sixteens in later)]
+
+    def _shift(self, m: Module, window: Value, sticky: Value, places: list[list[Value]]) -> None:
+        """Register the bits shifted, but for the last place, and whether any lower one was set.
 
         The largest steps come first. Of a step's outcome only as many bits are kept as later ones can still bring to
         the significand or to the guard bit; whether any other is set is all that matters of them.
         """
-        for low in reversed(range(0, LIMIT_BITS, DIGIT)):
-            rest = len(window) - ROUNDED_BITS - (1 << low) + 1
-            stage, lost = Signal(len(window) - rest, name=f"shifted_by_{1 << low}"), Signal(name=f"lost_{1 << low}")
-            with m.Switch(places[low : low + DIGIT]):
-                for times in range(1 << DIGIT):
-                    step = times << low
-                    with m.Case(times):
-                        m.d.comb += stage.eq(Cat(Const(0, max(step - rest, 0)), window[max(rest - step, 0) :]))
-                        m.d.comb += lost.eq(window[: max(rest - step, 0)].any())
+        first, middle, last = places
+        steps = [(16, range(4), first), (4, range(4), middle), (2, range(2), [each[1] for each in last])]
+        for unit, counts, digits in steps:
+            rest = len(window) - ROUNDED_BITS - unit + 1
+            kept, skipped = len(window) - rest, [rest - unit * count for count in counts]
+            stage, lost = Signal(kept, name=f"shifted_by_{unit}"), Signal(name=f"lost_{unit}")
+            choices = [Cat(Const(0, max(-skip, 0)), window[max(skip, 0) :])[:kept] for skip in skipped]
+            width = -(-kept // len(digits))
+            for n, digit in enumerate(digits):
+                part = slice(n * width, (n + 1) * width)
+                m.d.comb += stage[part].eq(Array(choice[part] for choice in choices)[digit])
+            m.d.comb += lost.eq(Array(window[: max(skip, 0)].any() for skip in skipped)[digits[-1]])
             window, sticky = stage, sticky | lost
         m.d.comb += [
-            self.o.significand.eq(register(m, window[1:], "significand_out")),
-            self.o.guard.eq(register(m, window[0], "guard_out")),
+            self.o.bits.eq(register(m, window, "bits_out")),
+            self.o.again.eq(register(m, last[-1][0], "again")),
             self.o.sticky.eq(register(m, sticky, "sticky_out")),
         ]
-
-
-def _less(a: Value, b: Value) -> Value:
-    """Whether one digit is less than another, without a chain of carries."""
-    return (~a[1] & b[1]) | ((a[1] == b[1]) & ~a[0] & b[0])

@@ -22,6 +22,7 @@ ProductSignature = wiring.Signature(
     {
         "sign": Out(1),
         "exponent": Out(signed(10)),
+        "tiny": Out(1),
         "significand": Out(PRODUCT_BITS + 1),
         "infinite": Out(1),
         "nan": Out(1),
@@ -32,6 +33,7 @@ ProductSignature = wiring.Signature(
 Its magnitude is ``significand * 2**(exponent - 200)`` with ``exponent = ea + eb - ADDEND_TOP`` (exponent
 fields, 1 for subnormals), not normalised. ``exponent`` is the exponent field of an addend that lies as far
 to the left of the product as the adder's frame reaches. It is ``NO_EXPONENT`` if a factor was zero.
+``tiny`` says that it is 0 or less.
 """
 
 
@@ -88,8 +90,9 @@ class FloatProduct(wiring.Component):
         exponents = register(m, exponents, "exponents_rounded", cycles=2)
         base = Mux(self._zero, NO_EXPONENT, exponents - ADDEND_TOP)
         m.d.comb += [
-            self.o.significand.eq(register(m, rounded, "significand")),
+            self.o.significand.eq(rounded),
             self.o.exponent.eq(register(m, base, "exponent", shape=signed(10))),
+            self.o.tiny.eq(register(m, self._zero | (exponents <= ADDEND_TOP), "tiny")),
             self.o.infinite.eq(self._overflows(m, register(m, rounds, "rounds_late"), exponents)),
         ]
         return m
@@ -124,7 +127,8 @@ class FloatProduct(wiring.Component):
         a, b = significands
         narrow = register(m, Mux(self.a_hidden, b, a), "narrow")
         top, least, distance = Signal(5), Signal(6), Signal(signed(10))
-        m.d.comb += top.eq(SIGNIFICAND_BITS - 1 - leading_zeros(m, Cat(Const(0, 40), narrow), "zeros"))
+        # Of 64 bits, the number of the highest one that is set is the complement of the zeros above.
+        m.d.comb += top.eq(~leading_zeros(m, Cat(narrow, Const(0, 64 - SIGNIFICAND_BITS)), "zeros"))
         nothing_left = PRODUCT_BITS + 1
         m.d.comb += distance.eq(151 - exponents)
         m.d.comb += least.eq(Mux(distance < 0, 0, Mux(distance > nothing_left, nothing_left, distance)))
@@ -139,19 +143,23 @@ class FloatProduct(wiring.Component):
         ]
         return register(m, Mux(rounds, last, 0), "last")
 
-    def _round(self, m: Module, exact: Value, last: Signal) -> Signal:
-        """``exact`` rounded to a multiple of ``2**last``, ties to even."""
+    def _round(self, m: Module, exact: Value, last: Signal) -> Value:
+        """``exact`` rounded to a multiple of ``2**last``, ties to even, a cycle later.
+
+        Half a last bit is added. Only a tie leaves no bit set below the last one; then this is cleared too.
+        """
         bits = PRODUCT_BITS + 1
-        below, odd, rounded = Signal(bits), Signal(), Signal(bits)
+        below, raised = Signal(bits), Signal(bits)
         # In eights and ones, of which few signals tell.
         eights, ones = last[3:], last[:3]
         more = [ones > n for n in range(7)] + [Const(0)]
         m.d.comb += [
             below.eq(Cat((eights > n // 8) | ((eights == n // 8) & more[n % 8]) for n in range(bits))),
-            odd.eq(exact.bit_select(last, 1) & (last != 0)),
-            rounded.eq((exact + (below >> 1) + odd) & ~below),
+            raised.eq(exact + (below >> 1) + below[0]),
         ]
-        return rounded
+        below, self._raised = register(m, below, "below"), register(m, raised, "raised")
+        tie = ~(self._raised & below).any()
+        return self._raised & ~(below | Mux(tie, below << 1, 0))
 
     def _overflows(self, m: Module, rounds: Value, exponents: Value) -> Value:
         """Whether the product is infinite, or rounded to 2**128 or more, a cycle after ``exponents``.
@@ -162,4 +170,4 @@ class FloatProduct(wiring.Component):
         infinite = register(m, self._infinite | (rounds & (exponents >= 382)), "infinite_or_overflow")
         at_limit = register(m, rounds & (exponents == 381), "at_limit")
         # The bit comes late out of the adder, so it is looked at behind its register.
-        return infinite | (at_limit & self.o.significand[PRODUCT_BITS - 1])
+        return infinite | (at_limit & self._raised[PRODUCT_BITS - 1])

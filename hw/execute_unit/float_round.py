@@ -5,8 +5,9 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.execute_unit.float_format import EXPONENT_SPECIAL, FRACTION_BITS, INFINITY, register
+from daedal.hw.execute_unit.float_format import EXPONENT_SPECIAL, FRACTION_BITS, INFINITY, SIGNIFICAND_BITS, register
 from daedal.hw.execute_unit.float_normalize import UnroundedSignature
+from daedal.hw.spread import spread
 
 
 class FloatRound(wiring.Component):
@@ -36,12 +37,21 @@ class FloatRound(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        up, rounded = Signal(), Signal(32)
+        bits, again, inverted = self.i.bits, self.i.again, self.i.inverted
+        kept, sticky, up, rounded = Signal(SIGNIFICAND_BITS + 1), Signal(), Signal(), Signal(32)
+        guard, odd = kept[0], kept[1]
         m.d.comb += [
-            up.eq(self.i.guard & (self.i.sticky | self.i.significand[0])),
-            rounded.eq((self.i.exponent << FRACTION_BITS) + self.i.significand + up),
+            kept.eq(Mux(again, bits[:-1], bits[1:]) ^ spread(inverted, len(kept))),
+            sticky.eq(self.i.sticky | (bits[0] & ~again)),
+            # Ones without end below an inverted number count as one more in the place above.
+            up.eq(Mux(sticky, guard, Mux(inverted, guard | odd, guard & odd))),
+            rounded.eq((self.i.exponent << FRACTION_BITS) + kept[1:] + up),
         ]
-        magnitude = Mux(rounded[FRACTION_BITS:] >= EXPONENT_SPECIAL, INFINITY, rounded[:31])
+        # A number whose exponent is not 0 has its top bit set, which adds 1. From 253 it takes a carry too, which makes
+        # the sum odd. So only one bit of it is waited for.
+        exponent = self.i.exponent
+        overflows = (exponent >= EXPONENT_SPECIAL - 1) | ((exponent == EXPONENT_SPECIAL - 2) & rounded[FRACTION_BITS])
+        magnitude = Mux(overflows, INFINITY, rounded[:31])
         m.d.comb += self.o.eq(
             register(m, Mux(self.is_special, self.special, Cat(magnitude[:31], self.i.sign)), "result")
         )

@@ -1,6 +1,8 @@
 """Results that a lane does not compute: moved and compared values, infinities, NaNs."""
 
-from amaranth import Cat, Const, Module, Mux, Signal, Value
+from typing import Any
+
+from amaranth import Cat, Const, Module, Mux, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -61,51 +63,55 @@ class FloatSpecial(wiring.Component):
     o: Out(32)
     is_special: Out(1)
 
-    latency = 2
+    latency = 3
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        c = Float32(self.c)
-        c_infinite, c_nan = c.is_infinite(), c.is_nan()
-        opposed = self.product_sign ^ self.addend_sign
-        nan = self.product_nan | c_nan | (self.product_infinite & c_infinite & opposed)
-        sign = Mux(self.product_infinite, self.product_sign, self.addend_sign)
-        nan, sign = register(m, nan, "nan"), register(m, sign, "infinity_sign")
-        infinite = register(m, self.product_infinite | c_infinite, "infinite")
-        loses = self._loses(m, c_nan)
-
-        a = Float32(register(m, self.a, "a_late"))
-        moved = Cat(a.as_value()[:31], a.sign & ~self._control.absolute)
-        told, passes = Mux(loses, 0, Const(ONE, 32)), self._control.passes
-        passed = Mux(self._control.tells, told, Mux(loses, self._c, moved))
-        computed = Mux(nan, CANONICAL_NAN, Cat(Const(INFINITY, 31), sign))
+        control = register(m, self.control, "control_late", shape=SpecialControl)
+        a, c = (Float32(register(m, each, f"{each.name}_late")) for each in (self.a, self.c))
+        moved = Cat(a.as_value()[:31], a.sign & ~control.absolute)
+        won = register(m, Mux(control.tells, ONE, moved), "won")
+        lost = register(m, Mux(control.tells, 0, c.as_value()), "lost")
+        loses, passes = self._loses(m, control, a, c), register(m, control.passes, "passes")
+        computed, not_finite = self._compute(m, c)
         m.d.comb += [
-            self.o.eq(register(m, Mux(passes, passed, computed), "special")),
-            self.is_special.eq(register(m, passes | nan | infinite, "any_special")),
+            self.o.eq(register(m, Mux(passes, Mux(loses, lost, won), computed), "special")),
+            self.is_special.eq(register(m, passes | not_finite, "any_special")),
         ]
         return m
 
-    def _loses(self, m: Module, c_nan: Value) -> Value:
-        """Whether ``a`` is not the result that passes, in the second cycle."""
-        self._control = control = register(m, self.control, "control_late", shape=SpecialControl)
-        self._c = register(m, self.c, "c_late")
-        unordered = register(m, self.a_nan | c_nan, "unordered")
-        wins, loses = self._beats(m) & ~unordered, Signal()
-        m.d.comb += loses.eq((control.compares & ~wins) | (control.selects & register(m, self.b_zero, "b_zero_late")))
-        return loses
+    def _compute(self, m: Module, c: Float32) -> tuple[Value, Value]:
+        """The NaN or the infinity that the sum is, if it is one, and whether it is, in the third cycle."""
+        flags = Cat(self.product_infinite, self.product_nan, self.product_sign, self.addend_sign)
+        product_infinite, product_nan, product_sign, addend_sign = register(m, flags, "flags_late")
+        c_infinite, opposed = c.is_infinite(), product_sign ^ addend_sign
+        nan = register(m, product_nan | c.is_nan() | (product_infinite & c_infinite & opposed), "nan")
+        sign = register(m, Mux(product_infinite, product_sign, addend_sign), "infinity_sign")
+        infinite = register(m, product_infinite | c_infinite, "infinite")
+        return Mux(nan, CANONICAL_NAN, Cat(Const(INFINITY, 31), sign)), nan | infinite
 
-    def _beats(self, m: Module) -> Value:
-        """Whether ``a`` beats (equals) ``c``, in the second cycle, if none is a NaN; zeros are equal.
+    def _loses(self, m: Module, control: Any, a: Float32, c: Float32) -> Value:
+        """Whether ``a`` is not the result that passes, in the third cycle.
 
-        The comparisons of the magnitudes are registered.
+        What follows if its magnitude is above that of ``c``, if they are the same, and if it is below, is found while
+        they are compared.
         """
-        control, a_sign, c_sign = self._control, register(m, self.a[31], "a_sign"), self._c[31]
-        above = register(m, self.a[:31] > self.c[:31], "above")
-        same = self.a[:31] == self.c[:31]
-        equal, zeros = register(m, same, "equal"), register(m, same & self.a_zero, "zeros")
-        turned = a_sign ^ control.smaller
-        by_magnitude = Mux(turned, ~(above | equal), above)
-        by_sign = ~turned & ~zeros
-        alike = a_sign == c_sign
-        beats = Mux(alike, by_magnitude, by_sign)
-        return Mux(control.equals, (equal & alike) | zeros, beats)
+        a_nan, a_zero, b_zero = register(m, Cat(self.a_nan, self.a_zero, self.b_zero), "factors_late")
+        unordered, not_selected = a_nan | c.is_nan(), control.selects & b_zero
+        above, same, below = (
+            register(m, (control.compares & (unordered | ~beats)) | not_selected, f"loses_{name}")
+            for name, beats in self._beats(control, a, c, a_zero).items()
+        )
+        is_above = register(m, a.as_value()[:31] > c.as_value()[:31], "above")
+        is_same = register(m, a.as_value()[:31] == c.as_value()[:31], "same")
+        return Mux(is_above, above, Mux(is_same, same, below))
+
+    def _beats(self, control: Any, a: Float32, c: Float32, a_zero: Value) -> dict[str, Value]:
+        """Whether ``a`` beats (equals) ``c``, for each order of their magnitudes, if none is a NaN; zeros are equal."""
+        turned, alike = a.sign ^ control.smaller, a.sign == c.sign
+        by_sign = ~turned & ~alike
+        return {
+            "above": ~turned & ~control.equals,
+            "same": Mux(control.equals, alike | a_zero, by_sign & ~a_zero),
+            "below": Mux(alike, turned, by_sign) & ~control.equals,
+        }

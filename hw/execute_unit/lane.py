@@ -108,7 +108,7 @@ class Lane(wiring.Component):
     ) -> None:
         """Put the special results beside the sum."""
         m.submodules.special = special = FloatSpecial()
-        wait = FloatNormalize.latency
+        wait = FloatAlign.latency + FloatNormalize.latency - FloatSpecial.latency
         m.d.comb += [
             special.a.eq(register(m, product.a, "a_late", cycles=FloatProduct.latency)),
             special.c.eq(align.addend),
