@@ -6,7 +6,7 @@ whether the rows are the same can be known when the command comes, since the ope
 is taken, except when the command itself opens it.
 
 Whether a bank has commands keeps ports from other banks meanwhile, and from that follows, again in one cycle, which
-commands the banks take. It is known a cycle before, too.
+commands the banks take. It is known a cycle before, too. And a bank machine has a register for each of its states.
 """
 
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from migen import If, Signal
 from migen.fhdl.structure import _Assign, _Operator, _Slice
 
 from daedal.hw.boards.litedram_parts import bank_machines, only_part, unknown
+from daedal.hw.boards.one_hot import one_hot
 
 OPENS = "ACTIVATE"
 """The state of a bank machine in which it opens the row of its command, which waits."""
@@ -33,6 +34,7 @@ def decide_from_registers(controller: Any) -> list[Signal]:
         ahead, buffer = only_part(machine, stream.SyncFIFO), only_part(machine, stream.Buffer)
         _register_hit(machine, buffer)
         locks.append(_register_lock(machine, ahead, buffer))
+        one_hot(machine.fsm)
     return locks
 
 

@@ -85,18 +85,17 @@ class WritePort(LiteXModule):
         self.lines = lines = stream.SyncFIFO(layout, outstanding)
         self.answers = answers = stream.SyncFIFO([("outside", 1)], outstanding)
         room, space = (Signal(max=outstanding + 1, reset=outstanding) for _ in range(2))  # for bursts, for lines
+        has_room, has_space, all_written = (Signal(reset=1) for _ in range(3))
         ready, begun, over = Signal(), Signal(), Signal()
         given, taken, written = Signal(), Signal(), Signal()
         self.comb += [
-            ready.eq(beats.valid & bus.w.valid & (room != 0)),
-            commands.sink.valid.eq(ready & ~beats.outside & (space != 0)),
+            ready.eq(beats.valid & bus.w.valid & has_room),
+            commands.sink.valid.eq(ready & ~beats.outside & has_space),
             commands.sink.we.eq(1),
             commands.sink.addr.eq(beats.line),
             commands.sink.last.eq(beats.final),
             # A line outside of the memory waits until all before it are written, so that answers keep their order.
-            beats.ready.eq(
-                ready & Mux(beats.outside, space == outstanding, commands.sink.ready & (space != 0))
-            ),
+            beats.ready.eq(ready & Mux(beats.outside, all_written, commands.sink.ready & has_space)),
             bus.w.ready.eq(beats.ready),
             given.eq(beats.ready & ~beats.outside),
             port.wdata.valid.eq(lines.source.valid),
@@ -118,8 +117,10 @@ class WritePort(LiteXModule):
             lines.sink.final.eq(beats.final),
             taken.eq(lines.source.valid & port.wdata.ready),
             written.eq(lines.source.valid & port.wdata.ready & lines.source.final),
-            If(begun & ~over, room.eq(room - 1)).Elif(over & ~begun, room.eq(room + 1)),
-            If(given & ~taken, space.eq(space - 1)).Elif(taken & ~given, space.eq(space + 1)),
+            If(begun & ~over, room.eq(room - 1), has_room.eq(room != 1)),
+            If(over & ~begun, room.eq(room + 1), has_room.eq(1)),
+            If(given & ~taken, space.eq(space - 1), has_space.eq(space != 1), all_written.eq(0)),
+            If(taken & ~given, space.eq(space + 1), has_space.eq(1), all_written.eq(space == outstanding - 1)),
         ]
 
 
