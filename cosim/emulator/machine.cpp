@@ -80,24 +80,32 @@ void Machine::begin(std::uint64_t block) {
   position_ = length_ = nest_ = 0;
   started_ = false;
   if (!read_block(block, true)) return;
-  if (program_ % LAUNCH_ALIGNMENT) core_.raise(Cause::ALIGNMENT, Queue::NONE, 0, program_);
+  if (!follows_ && program_ % LAUNCH_ALIGNMENT) core_.raise(Cause::ALIGNMENT, Queue::NONE, 0, program_);
 }
 
-// Header and arguments of a launch block; false, with a fault raised, if there is none.
+// Header and arguments of a launch block; false, with a fault raised, if there is none. A program that follows it is read
+// with it.
 bool Machine::read_block(std::uint64_t block, bool arguments) {
   const Space& memory = core_.space;
-  const std::uint64_t size = (LAUNCH_HEADER_WORDS + arguments_.size()) * WORD_BYTES;
   has_record_ = false;
   if (block % LAUNCH_ALIGNMENT) return core_.raise(Cause::ALIGNMENT, Queue::NONE, 0, block);
-  if (!memory.contains(block, size)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, block);
+  const std::uint64_t header = LAUNCH_HEADER_WORDS * WORD_BYTES;
+  if (!memory.contains(block, header)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, block);
   const auto read = [&](std::uint64_t number) { return memory.read(block + number * WORD_BYTES, WORD_BYTES); };
-  program_ = core_.space.width.low(read(LaunchWord::PROGRAM));
+  const LaunchFlags flags = LaunchFlags::decode(read(LaunchWord::FLAGS));
+  follows_ = flags.last_word >= LEAST_FOLLOWING - 1;
+  present_arguments_ = follows_ ? flags.last_argument + 1 : arguments_.size();
+  const std::uint64_t size = header + present_arguments_ * WORD_BYTES;
+  const std::uint64_t whole = size + follows_ * (flags.last_word + 1) * WORD_BYTES;
+  if (!memory.contains(block, whole)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, block);
+  program_ = core_.space.width.low(follows_ ? block + size : read(LaunchWord::PROGRAM));
   record_ = core_.space.width.low(read(LaunchWord::RECORD));
   number_ = read(LaunchWord::LAUNCH);
   has_record_ = record_ % LAUNCH_ALIGNMENT == 0 && memory.contains(record_, RECORD_WORDS * WORD_BYTES);
   if (arguments) {
     core_.counters[Counter::LINES_READ] += core_.lines(block, size);
-    for (std::uint64_t k = 0; k < arguments_.size(); ++k)
+    if (follows_) length_ = flags.last_word + 1;
+    for (std::uint64_t k = 0; k < std::min<std::uint64_t>(present_arguments_, arguments_.size()); ++k)
       arguments_[k] = low_bits(read(LaunchWord::ARGUMENTS + k), VALUE_BITS);
     if (record_ % LAUNCH_ALIGNMENT) return core_.raise(Cause::ALIGNMENT, Queue::NONE, 0, record_);
     if (!has_record_) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, record_);
@@ -131,7 +139,7 @@ bool Machine::word() {
   --core_.budget;
   const std::uint64_t address = core_.space.width.low(program_ + position_ * WORD_BYTES);
   if (!core_.space.contains(address, WORD_BYTES)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, address);
-  core_.counters[Counter::LINES_READ] += position_ == 0 || address % core_.config.bus_bytes == 0;
+  core_.counters[Counter::LINES_READ] += (position_ == 0 && !follows_) || address % core_.config.bus_bytes == 0;
   ProgramWord word = ProgramWord::decode(core_.space.read(address, WORD_BYTES));
   if (!exists(word) || misplaced(word)) return illegal();
   if (word.substitute && word.unit != Unit::CONTROL)
@@ -155,7 +163,7 @@ bool Machine::carry_out(const ProgramWord& word) {
     default:
       break;
   }
-  if (word.field == ControlField::LENGTH) length_ = word.value;
+  if (word.field == ControlField::LENGTH && !follows_) length_ = word.value;
   if (word.field == ControlField::RUN) {
     nest_ += started_;
     started_ = true;
@@ -178,7 +186,7 @@ bool Machine::misplaced(const ProgramWord& word) const {
 }
 
 bool Machine::exists(const ProgramWord& word) const {
-  if (word.substitute && word.argument >= arguments_.size()) return false;
+  if (word.substitute && word.argument >= std::min<std::uint64_t>(present_arguments_, arguments_.size())) return false;
   return known_field(word.unit, word.field) && field_exists(word);
 }
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.hdl import Elaboratable, Value
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Const, Elaboratable, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
@@ -14,7 +14,15 @@ from daedal.hw.config import Config
 from daedal.hw.host.line_reader import LineReader
 from daedal.hw.host.value_check import ValueCheck
 from daedal.hw.interfaces import ConfigBus, ReturnBus, read_request_layout
-from daedal.hw.isa.launch import LAUNCH_ALIGNMENT, LAUNCH_HEADER_WORDS, LaunchFlags, LaunchWord, launch_block_words
+from daedal.hw.isa.launch import (
+    BLOCK_REGION,
+    LAUNCH_ALIGNMENT,
+    LAUNCH_HEADER_WORDS,
+    LEAST_FOLLOWING,
+    LaunchFlags,
+    LaunchWord,
+    launch_block_words,
+)
 from daedal.hw.isa.program import WORD_BYTES
 from daedal.hw.isa.program_words import (
     ALU_FIELDS,
@@ -34,6 +42,9 @@ from daedal.hw.state_names import name_states
 
 SPECULATIVE_BURSTS = 2
 """Bursts of a program that are read before its length is known."""
+
+ARGUMENT_BITS = 5
+"""Bits of an argument's number."""
 
 JUDGE_CYCLES = 2
 """Words that can be taken after one whose value is wrong, before that is known."""
@@ -62,7 +73,8 @@ class WordCheck(wiring.Component):
 
     Members
     -------
-    word : ``In(ProgramWord)``
+    word : ``In(ProgramWord)``, last_argument : ``In(5)``
+        Arguments behind the last one are not there.
     legal : ``Out(1)``
         It names something that the machine has, and is neither CONFIG with another hash nor a LENGTH that cannot be.
     executes : ``Out(1)``
@@ -74,13 +86,16 @@ class WordCheck(wiring.Component):
     def __init__(self, config: Config) -> None:
         self._config = config
         outputs = ("legal", "executes", "is_config", "is_length", "is_end")
-        super().__init__({"word": In(ProgramWord), **{name: Out(1) for name in outputs}})
+        super().__init__({"word": In(ProgramWord), "last_argument": In(ARGUMENT_BITS),
+                          **{name: Out(1) for name in outputs}})  # fmt: skip
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         config, word = self._config, self.word
         argument_fits, bad_value = Signal(), Signal()
-        m.d.comb += argument_fits.eq(~word.substitute | (word.argument < config.arguments))
+        m.d.comb += argument_fits.eq(
+            ~word.substitute | ((word.argument < config.arguments) & (word.argument <= self.last_argument))
+        )
         self._control(m, bad_value)
 
         def allow(condition: Value) -> None:
@@ -203,6 +218,9 @@ class Loader(wiring.Component):
         connect(m, flipped(self.returns), reader.returns)
         self._count, self._last, self._started = Signal(16), Signal(16), Signal()
         self._program, self._fence = Signal(self._config.address_bits), Signal()
+        self._follows = Signal()
+        """The program follows the launch block."""
+        self._last_argument = Signal(ARGUMENT_BITS)
         self._waited = Signal(range(JUDGE_CYCLES + 1))
         self._word, self._legal, self._in_program = Signal(ProgramWord), Signal(), Signal()
         self._valid, self._take = Signal(), Signal()
@@ -237,6 +255,7 @@ class Loader(wiring.Component):
         ))  # fmt: skip
         m.d.comb += [
             check.word.eq(reader.words.payload),
+            check.last_argument.eq(self._last_argument),
             reader.words.ready.eq(~present | self._take),
             self._valid.eq(present & ~reader.stop),
             self._legal.eq(good & ~(executes & self._started)),
@@ -255,47 +274,31 @@ class Loader(wiring.Component):
         """CONFIG, LENGTH or END where they must not be, or anything else where they must."""
 
     def _launch_states(self, m: Module, argument: Any) -> None:
-        reader, config = self._reader, self._config
-        lines = -(-launch_block_words(config.arguments) * WORD_BYTES // config.bus_bytes)
+        reader = self._reader
         with m.State("IDLE"):
             # What the program before has not used may still be on its way.
             m.d.comb += self.launch.ready.eq(reader.idle & ~self.halt)
             m.d.comb += self.begin.eq(self.launch.valid & self.launch.ready)
             m.d.comb += [reader.address.eq(self.launch.payload), reader.start.eq(self.begin & _aligned(reader.address))]
             with m.If(self.begin):
-                m.d.sync += [self._count.eq(0), self._started.eq(0), self.nest.eq(0), reader.lines.eq(lines)]
+                m.d.sync += [self._count.eq(0), self._started.eq(0), self.nest.eq(0)]
+                m.d.sync += reader.lines.eq(self._region_lines(self.launch.payload, BLOCK_REGION))
                 m.d.sync += self.side.eq(~self.side)
                 m.next = "MISALIGNED"
             with m.If(reader.start):
                 m.next = "BLOCK"
         with m.State("BLOCK"):
-            word = self._word.as_value()
-            m.d.comb += [
-                self._take.eq(1),
-                argument.addr.eq(self._count - LAUNCH_HEADER_WORDS),
-                argument.data.eq(word),
-                argument.en.eq(self._valid & (self._count >= LAUNCH_HEADER_WORDS)),
-            ]
-            with m.If(self._valid):
-                m.d.sync += self._count.eq(self._count + 1)
-                with m.Switch(self._count):
-                    with m.Case(LaunchWord.PROGRAM.value):
-                        m.d.sync += self._program.eq(word)
-                    with m.Case(LaunchWord.RECORD.value):
-                        m.d.sync += self.record.eq(word)
-                    with m.Case(LaunchWord.LAUNCH.value):
-                        m.d.sync += self.number.eq(word)
-                    with m.Case(LaunchWord.FLAGS.value):
-                        m.d.sync += self._fence.eq(LaunchFlags(word).fence)
-                with m.If(self._count == launch_block_words(config.arguments) - 1):
-                    m.next = "OPEN"
+            self._block_word(m, argument)
         with m.State("OPEN"):
-            m.d.comb += [reader.stop.eq(1), self.opened.eq(_aligned(self.record))]
+            m.d.comb += [reader.stop.eq(~self._follows | self.cancel), self.opened.eq(_aligned(self.record))]
             with m.If(self.cancel):
                 m.d.comb += self.done.eq(1)
                 m.next = "IDLE"
-            with m.Elif(~_aligned(self.record) | ~_aligned(self._program)):
+            with m.Elif(~_aligned(self.record) | ~(_aligned(self._program) | self._follows)):
                 m.next = "MISALIGNED"
+            with m.Elif(self._follows):
+                m.d.sync += self._count.eq(0)
+                m.next = "PROGRAM"
             with m.Elif(reader.idle):
                 m.next = "BEGIN_PROGRAM"
         with m.State("MISALIGNED"):
@@ -306,16 +309,63 @@ class Loader(wiring.Component):
                 m.next = "IDLE"
         with m.State("BEGIN_PROGRAM"):
             m.d.comb += [reader.start.eq(~self.halt), reader.address.eq(self._program)]
-            m.d.sync += [self._count.eq(0), reader.lines.eq(self._speculative_lines())]
+            bursts = SPECULATIVE_BURSTS * reader.burst_lines * self._config.bus_bytes
+            m.d.sync += [self._count.eq(0), reader.lines.eq(self._region_lines(self._program, bursts))]
             with m.If(~self.halt):
                 m.next = "PROGRAM"
 
-    def _speculative_lines(self) -> Value:
-        """Lines to the end of the second burst: bursts are aligned, so these never leave the program's 4
-        KiB page.
+    def _region_lines(self, address: Value, size: int) -> Value:
+        """Lines to the next multiple of ``size`` bytes, or of a burst if that is more: none leaves the 4 KiB page, and
+        the last burst is whole.
         """
-        size, line = self._reader.burst_lines, exact_log2(self._config.bus_bytes)
-        return SPECULATIVE_BURSTS * size - self._program[line : line + exact_log2(SPECULATIVE_BURSTS * size)]
+        line = exact_log2(self._config.bus_bytes)
+        lines = max(size >> line, self._reader.burst_lines)
+        return lines - address[line : line + exact_log2(lines)]
+
+    def _block_word(self, m: Module, argument: Any) -> None:
+        """The next word of the launch block, the last of which is its last argument."""
+        word, number, is_argument = self._word.as_value(), Signal(ARGUMENT_BITS), Signal()
+        m.d.comb += [
+            self._take.eq(1),
+            number.eq(self._count - LAUNCH_HEADER_WORDS),
+            is_argument.eq(self._valid & (self._count >= LAUNCH_HEADER_WORDS)),
+            argument.addr.eq(number),
+            argument.data.eq(word),
+            argument.en.eq(is_argument & (number < self._config.arguments)),
+        ]
+        with m.If(self._valid):
+            m.d.sync += self._count.eq(self._count + 1)
+            with m.Switch(self._count):
+                with m.Case(LaunchWord.PROGRAM.value):
+                    m.d.sync += self._program.eq(word)
+                with m.Case(LaunchWord.RECORD.value):
+                    m.d.sync += self.record.eq(word)
+                with m.Case(LaunchWord.LAUNCH.value):
+                    m.d.sync += self.number.eq(word)
+                with m.Case(LaunchWord.FLAGS.value):
+                    self._take_flags(m, LaunchFlags(word))
+                with m.Case(LaunchWord.ARGUMENTS.value):
+                    m.d.sync += self._reader.lines.eq(self._block_lines(m))
+        with m.If(is_argument & (number == self._last_argument)):
+            m.next = "OPEN"
+
+    def _take_flags(self, m: Module, flags: data.View) -> None:
+        low = exact_log2(LEAST_FOLLOWING)
+        follows = flags.last_word[low:].any() | flags.last_word[:low].all()  # LEAST_FOLLOWING words or more
+        m.d.sync += [
+            self._fence.eq(flags.fence),
+            self._follows.eq(follows),
+            self._last.eq(flags.last_word),
+            self._last_argument.eq(Mux(follows, flags.last_argument, self._config.arguments - 1)),
+        ]
+
+    def _block_lines(self, m: Module) -> Value:
+        """Lines of the launch block, with the program if that follows; a cycle after the flags."""
+        front = Signal(ARGUMENT_BITS + 2)
+        """As many words as are in front, one for the program's first, and what rounds up to lines."""
+        m.d.comb += front.eq(self._last_argument + LAUNCH_HEADER_WORDS + 2 + self._config.bus_bytes // WORD_BYTES - 1)
+        words = (self._last + front)[exact_log2(self._config.bus_bytes // WORD_BYTES) :]
+        return Mux(self._follows, words, self._lines(Const(launch_block_words(self._config.arguments))))
 
     def _program_states(self, m: Module) -> None:
         word, taken = self._word, Signal()
@@ -364,7 +414,7 @@ class Loader(wiring.Component):
     def _control_word(self, m: Module) -> None:
         word = self._word
         with m.Switch(word.field):
-            with m.Case(ControlField.LENGTH.value):
+            with m.Case(ControlField.LENGTH.value), m.If(~self._follows):
                 m.d.sync += [self._last.eq(word.value - 1), self._reader.lines.eq(self._lines(word.value))]
             with m.Case(ControlField.RUN.value):
                 m.next = "SETTLE"

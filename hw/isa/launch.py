@@ -5,12 +5,20 @@ from amaranth.lib import data, enum
 LAUNCH_ALIGNMENT = 64
 """Launch blocks, programs and completion records start at a multiple of this many bytes."""
 
+BLOCK_REGION = 1024
+"""The machine begins to read a launch block to the next multiple of this many bytes, before it knows how long it is. So
+launches begin soonest if what follows a block, its program too, ends before that.
+"""
+
+LEAST_FOLLOWING = 4
+"""Words of the shortest program that can follow its launch block."""
+
 
 class LaunchWord(enum.Enum, shape=6):
     """Words of a launch block."""
 
     PROGRAM = 0
-    """Byte address of the program."""
+    """Byte address of the program, unless that follows the block (LaunchFlags.last_word)."""
     RECORD = 1
     """Byte address of the completion record."""
     LAUNCH = 2
@@ -18,7 +26,9 @@ class LaunchWord(enum.Enum, shape=6):
     FLAGS = 3
     """How it is launched, see LaunchFlags."""
     ARGUMENTS = 4
-    """The first of ``Config.arguments`` launch arguments, the low 40 bits of each count."""
+    """The first of ``Config.arguments`` launch arguments, of which the low 40 bits count; if the program follows, there
+    are ``last_argument + 1``.
+    """
 
 
 class LaunchFlags(data.Struct):
@@ -28,7 +38,15 @@ class LaunchFlags(data.Struct):
     """No nest begins, and so nothing is read but block and program, before all writes of the launches queued earlier
     are acknowledged and their records written. Without it a launch reads while the one before still writes.
     """
-    reserved: 63
+    last_word: 15
+    """0: the program is where PROGRAM says. Else the number of its last word, END, at least 3; and it follows the
+    arguments at once, to be read in one go with them. 1 and 2 are as 0.
+    """
+    last_argument: 5
+    """If the program follows: the number of the last argument in front of it. Its words must not use those behind that,
+    which are not there.
+    """
+    reserved: 43
     """Write 0."""
 
 

@@ -218,7 +218,8 @@ class Device:
         target = self.target
         raw = bytes(raw)
         if raw not in self._programs:
-            found = Program.from_bytes(raw).config_hash
+            program = Program.from_bytes(raw)
+            found = program.config_hash
             if found != self._config.hash:
                 raise ConfigMismatch(
                     f"the program must be for configuration {self._config.name} ({self._config.hash:#010x}), as the "
@@ -227,6 +228,7 @@ class Device:
             address = self._allocator.allocate(len(raw), LAUNCH_ALIGNMENT, what="a program")
             target.mem_write(address, raw)
             self._programs[raw] = address
+            self._launcher.know(address, program, raw)
         return self._programs[raw]
 
     def arena(self) -> Arena:

@@ -17,14 +17,16 @@ from daedal.driver.target import Counting, Target
 from daedal.errors import CountMismatch, DaedalError, DeviceClosed, DeviceHang, LaunchCancelled
 from daedal.hw.config import Config
 from daedal.hw.isa.launch import (
+    BLOCK_REGION,
     LAUNCH_ALIGNMENT,
+    LEAST_FOLLOWING,
     Counter,
     LaunchFlags,
     LaunchWord,
     State,
     launch_block_words,
 )
-from daedal.hw.isa.program import pack
+from daedal.hw.isa.program import WORD_BYTES, Program, pack
 from daedal.hw.isa.program_words import VALUE_BITS
 from daedal.hw.isa.registers import Register
 
@@ -38,7 +40,6 @@ _PROGRAM, _RECORD, _LAUNCH, _FLAGS, _ARGUMENTS = (
     word.value
     for word in (LaunchWord.PROGRAM, LaunchWord.RECORD, LaunchWord.LAUNCH, LaunchWord.FLAGS, LaunchWord.ARGUMENTS)
 )
-_FLAG_WORDS = tuple(pack(LaunchFlags, {"fence": fence}) for fence in (False, True))
 _LEAST, _MOST = -(1 << (VALUE_BITS - 1)), (1 << VALUE_BITS) - 1
 """Looked up once, for a block is written in every launch."""
 
@@ -61,20 +62,40 @@ class Region(NamedTuple):
         return self.address < other.address + other.size and other.address < self.address + self.size
 
 
-def launch_block(
-    config: Config, program: int, record: int, launch: int, arguments: Sequence[int], *, fence: bool = False
-) -> bytes:
-    """The bytes of a launch block.
+class Resident(NamedTuple):
+    """A program in device memory: its bytes, and the least arguments that it can be launched with."""
 
-    Raises ValueError if there are too many arguments or something does not fit, TypeError for what is no integer.
+    raw: bytes
+    arguments: int
+
+
+@functools.cache
+def _flags(*, fence: bool, follows: int, count: int) -> int:
+    """``follows``: words of the program that follows, or 0; ``count``: arguments of the block."""
+    return pack(
+        LaunchFlags, {"fence": fence, "last_word": max(follows - 1, 0), "last_argument": (count - 1) * bool(follows)}
+    )
+
+
+def launch_block(
+    config: Config, program: int, record: int, launch: int, arguments: Sequence[int], *, fence: bool = False,
+    follows: bytes = b"", least: int = 1,
+) -> bytes:  # fmt: skip
+    """The bytes of a launch block, which has all of the machine's arguments.
+
+    If the program ``follows``, these are its bytes, and the block has only as many arguments as are given, but at least
+    ``least``. Raises ValueError if there are too many arguments or something does not fit, TypeError for what is no
+    integer.
     """
     try:
         if not 0 <= operator.index(program) < 1 << config.address_bits:
             raise ValueError(f"the program's address must fit {config.address_bits} bits, not {program!r}")
         if len(arguments) > config.arguments:
             raise ValueError(f"a launch must have at most {config.arguments} arguments, not {len(arguments)}")
-        words = [0] * launch_block_words(config.arguments)
-        words[_PROGRAM], words[_RECORD], words[_LAUNCH], words[_FLAGS] = program, record, launch, _FLAG_WORDS[fence]
+        count = max(len(arguments), least) if follows else config.arguments
+        words = [0] * launch_block_words(count)
+        words[_PROGRAM], words[_RECORD], words[_LAUNCH] = program, record, launch
+        words[_FLAGS] = _flags(fence=fence, follows=len(follows) // WORD_BYTES, count=count)
         for position, value in enumerate(arguments):
             if not _LEAST <= value <= _MOST:
                 raise ValueError(f"argument {position} must fit {VALUE_BITS} bits, not {value!r}")
@@ -181,14 +202,16 @@ class Launcher:
     def __init__(self, target: Target, registers: Registers, allocator: Allocator, config: Config) -> None:
         self._target, self._registers, self._config = target, registers, config
         self._counting = target if isinstance(target, Counting) else None
-        block_bytes = 8 * launch_block_words(config.arguments)
         self._slots = [
             (
-                allocator.allocate(block_bytes, LAUNCH_ALIGNMENT, what="a launch block"),
+                allocator.allocate(BLOCK_REGION, BLOCK_REGION, what="a launch block"),
                 allocator.allocate(RECORD_BYTES, LAUNCH_ALIGNMENT, what="a completion record"),
             )
             for _ in range(config.launches)
         ]
+        self._programs: dict[int, Resident] = {}
+        self._behind: list[tuple[int, int]] = [(-1, 0)] * len(self._slots)
+        """What follows the block in each slot: the program's address, and the block's bytes."""
         self._slot = 0
         self._flying: deque[Launch] = deque()
         self._launch = 0
@@ -230,18 +253,20 @@ class Launcher:
         reads, writes = _regions(reads), _regions(writes)
         if self._lost:
             self._reset_machine()
-        block_at, record_at = self._slots[self._slot]
+        record_at = self._slots[self._slot][1]
         fence = bool(self._flying) and any(
             reads is None or launch.writes is None or any(a.overlaps(b) for a in reads for b in launch.writes)
             for launch in self._flying
         )
         number = (self._launch + 1) % LAUNCH_MODULUS
-        block = launch_block(self._config, program, record_at, number, arguments, fence=fence)
+        resident = self._following(program, arguments)
+        block = launch_block(self._config, program, record_at, number, arguments, fence=fence, follows=resident.raw,
+                             least=resident.arguments)  # fmt: skip
         while len(self._flying) == len(self._slots):
             self.wait_for(self._flying[0], None)
+        block_at = self._write_block(program, block, resident.raw)
         self._launch, self._slot = number, (self._slot + 1) % len(self._slots)
         launch = Launch(self, number, record_at, writes, ended)
-        self._target.mem_write(block_at, block)
         self._target.mem_write(record_at, bytes(RECORD_BYTES))
         self._flying.append(launch)
         try:
@@ -250,6 +275,30 @@ class Launcher:
             self.reset()
             raise
         return launch
+
+    def know(self, address: int, program: Program, raw: bytes) -> None:
+        """A program that is at this address, and stays there as it is: so copies may follow launch blocks."""
+        used = [word.argument for word in program.body if word.argument is not None]
+        self._programs[address] = Resident(raw, max([0, *used]) + 1)
+
+    def _following(self, program: int, arguments: Sequence[int]) -> Resident:
+        """The program at this address if a copy is to follow the launch block, to be read with it; else no bytes."""
+        known = self._programs.get(program)
+        if known is None or len(known.raw) < LEAST_FOLLOWING * WORD_BYTES:
+            return Resident(b"", 0)
+        given = len(arguments) if hasattr(arguments, "__len__") else 0  # launch_block says what is wrong with them
+        block_bytes = WORD_BYTES * launch_block_words(max(known.arguments, given))
+        return known if block_bytes + len(known.raw) <= BLOCK_REGION else Resident(b"", 0)
+
+    def _write_block(self, program: int, block: bytes, follows: bytes) -> int:
+        """The address to which the block was written, with the program behind it, unless that is there already."""
+        address, behind = self._slots[self._slot][0], (program, len(block))
+        if not follows or self._behind[self._slot] == behind:
+            follows, behind = b"", self._behind[self._slot] if follows else (-1, 0)
+        self._behind[self._slot] = -1, 0
+        self._target.mem_write(address, block + follows)
+        self._behind[self._slot] = behind
+        return address
 
     def _ring(self, block: int) -> None:
         registers = self._registers

@@ -4,6 +4,7 @@ import struct
 import time
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 from daedal.cosim.emulator import EmulatorTarget, TraceEntry
 from daedal.driver.launcher import launch_block
@@ -11,8 +12,8 @@ from daedal.driver.record import RECORD_BYTES
 from daedal.driver.target import Counting, Target, open_target
 from daedal.errors import DaedalError
 from daedal.hw.config import Config
-from daedal.hw.isa.launch import RECORD_WORDS, Cause, Counter, Queue, RecordHead, RecordWord, State
-from daedal.hw.isa.program import pack, unpack
+from daedal.hw.isa.launch import LEAST_FOLLOWING, RECORD_WORDS, Cause, Counter, Queue, RecordHead, RecordWord, State
+from daedal.hw.isa.program import WORD_BYTES, pack, unpack
 from daedal.hw.isa.registers import Control, Register
 from tests.fuzz.case import Case
 from tests.fuzz.image import BLOCK, MEMORY_BYTES, OUT_END, PLACE, PLACE_BYTES, PROGRAM, image
@@ -148,10 +149,13 @@ class Machine:
         return outcome
 
     def _place(self, at: int, case: Case) -> None:
+        """Every other program, whatever has chosen it, follows its launch block."""
         self._launch += 1
-        block = launch_block(self.config, at + PROGRAM, at, self._launch, case.arguments)
+        follows = case.raw if len(case.raw) >= WORD_BYTES * LEAST_FOLLOWING and crc32(case.raw) % 2 else b""
+        block = launch_block(self.config, at + PROGRAM, at, self._launch, case.arguments, follows=follows,
+                             least=self.config.arguments)  # fmt: skip
         whole = bytes(BLOCK) + block
-        self.target.mem_write(at, whole + bytes(PROGRAM - len(whole)) + case.raw)
+        self.target.mem_write(at, whole + (follows or bytes(PROGRAM - len(whole)) + case.raw))
 
     def _record(self, at: int) -> Record:
         words = struct.unpack(f"<{RECORD_WORDS}Q", self.target.mem_read(at, RECORD_BYTES))

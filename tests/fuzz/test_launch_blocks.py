@@ -6,7 +6,8 @@ import pytest
 
 from daedal.driver.launcher import launch_block
 from daedal.driver.record import RECORD_BYTES
-from daedal.hw.isa.launch import LAUNCH_ALIGNMENT, Cause, State
+from daedal.hw.isa.launch import LAUNCH_ALIGNMENT, Cause, LaunchFlags, LaunchWord, State
+from daedal.hw.isa.program import WORD_BYTES, Program, pack
 from daedal.hw.isa.registers import Register
 from tests.fuzz.configs import RTL
 from tests.fuzz.generator import legal_case
@@ -30,6 +31,20 @@ def place(machine: Machine, at: int, program: int, record: int) -> None:
     case = legal_case([4], CONFIG)
     machine.target.mem_write(at + BLOCK, launch_block(CONFIG, program, record, 77, case.arguments))
     machine.target.mem_write(at + PROGRAM, case.raw)
+
+
+def place_following(machine: Machine, at: int, *, words: int = 0, arguments: int = 0, record: int = PLACE) -> int:
+    """A legal program behind its launch block, whose flags are off by ``words``, and that has so many ``arguments``
+    fewer; how many words the program has.
+    """
+    case = legal_case([4], CONFIG)
+    block = bytearray(launch_block(CONFIG, 3, record, 77, case.arguments, follows=case.raw, least=CONFIG.arguments))
+    count, at_flags = len(case.raw) // WORD_BYTES, LaunchWord.FLAGS.value * WORD_BYTES
+    flags = {"last_word": count + words - 1, "last_argument": CONFIG.arguments - 1 - arguments}
+    block[at_flags : at_flags + WORD_BYTES] = pack(LaunchFlags, flags).to_bytes(WORD_BYTES, "little")
+    whole = bytes(block[: len(block) - WORD_BYTES * arguments]) + case.raw
+    machine.target.mem_write(at, whole[: MEMORY_BYTES - at])
+    return count
 
 
 def ring(machine: Machine, *blocks: int) -> Cause:
@@ -88,6 +103,43 @@ def test_with_a_record(machine: Machine, program: int, cause: Cause) -> None:
     assert ring(machine, BLOCK_AT) is cause
     found = record(machine, RECORD_AT).fault()
     assert (found["state"], found["cause"], found["address"]) == (State.FAULTED.name, cause.name, program)
+    check_usable(machine)
+
+
+@pytest.mark.parametrize("at", [BLOCK_AT, BLOCK_AT + 1024 - 64, BLOCK_AT + 64])
+def test_a_program_that_follows_its_block(machine: Machine, at: int) -> None:
+    place_following(machine, at)
+    assert ring(machine, at) is Cause.NONE
+    assert record(machine, RECORD_AT).words[0] & 0xFF == State.DONE.value
+
+
+@pytest.mark.parametrize(("words", "value"), [(-1, -2), (1, -1), (100, -1)])
+def test_a_program_that_does_not_end_where_its_block_says(machine: Machine, words: int, value: int) -> None:
+    count = place_following(machine, BLOCK_AT, words=words)
+    assert ring(machine, BLOCK_AT) is Cause.PROGRAM
+    assert record(machine, RECORD_AT).fault()["value"] == count + value
+    check_usable(machine)
+
+
+def test_a_program_that_uses_an_argument_that_its_block_has_not(machine: Machine) -> None:
+    case = legal_case([4], CONFIG)
+    body = Program.from_bytes(case.raw).body
+    number, last = max((word.argument, n) for n, word in enumerate(body) if word.argument is not None)
+    first = min(n for n, word in enumerate(body) if word.argument == number)
+    assert last >= first
+    place_following(machine, BLOCK_AT, arguments=CONFIG.arguments - number)
+    assert ring(machine, BLOCK_AT) is Cause.PROGRAM
+    assert record(machine, RECORD_AT).fault()["value"] == 2 + first
+    check_usable(machine)
+
+
+@pytest.mark.parametrize("words", [0, 30_000])
+def test_a_program_that_follows_its_block_beyond_memory(machine: Machine, words: int) -> None:
+    """Neither is there: no record."""
+    machine.target.mem_write(0, bytes(MEMORY_BYTES))
+    at = MEMORY_BYTES - LAUNCH_ALIGNMENT if not words else MEMORY_BYTES - 1024
+    place_following(machine, at, words=words)
+    assert ring(machine, at) is Cause.MEMORY_ERROR
     check_usable(machine)
 
 

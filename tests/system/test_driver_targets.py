@@ -94,8 +94,9 @@ def test_memory_beyond_the_end(dev, rng):
 
 
 def test_program_that_lies_about_its_length_is_refused_by_the_machine_too(dev):
-    address = dev.load_program(copy_program())
-    dev.target.mem_write(address + 8 * 5, b"\xff" * 8)
+    raw, address = bytearray(copy_program()), 1 << 20
+    raw[8 * 5 : 8 * 6] = b"\xff" * 8
+    dev.target.mem_write(address, bytes(raw))
     with pytest.raises(daedal.ProgramError):
         dev.launch(address, [0] * 5)
 

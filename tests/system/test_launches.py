@@ -18,7 +18,7 @@ import daedal
 from daedal.driver.launcher import Region
 from daedal.hw.config import PRESETS, Config
 from daedal.hw.isa.launch import LaunchFlags, LaunchWord
-from daedal.hw.isa.program import pack
+from daedal.hw.isa.program import unpack
 from tests.system.compiler_support import same_bits, wild_table
 from tests.system.test_driver_targets import FOR_EVER, copy_program
 from tests.unit.harness import ODD
@@ -127,11 +127,11 @@ def copier(dev: daedal.Device) -> int:
     return dev.load_program(daedal.assemble(body))
 
 
-def flags(device: daedal.Device, launch: Any) -> int:
-    """The flags of the launch block that goes with a launch."""
+def fence(device: daedal.Device, launch: Any) -> int:
+    """The flag in the launch block that goes with a launch."""
     blocks = {record: block for block, record in device._launcher._slots}
     at = blocks[launch.record_address] + 8 * LaunchWord.FLAGS.value
-    return int.from_bytes(device.target.mem_read(at, 8), "little")
+    return int(unpack(LaunchFlags, int.from_bytes(device.target.mem_read(at, 8), "little"))["fence"])
 
 
 def test_a_launch_reads_what_the_one_before_wrote(dev, copier, rng):
@@ -143,8 +143,7 @@ def test_a_launch_reads_what_the_one_before_wrote(dev, copier, rng):
             dev.submit(copier, [a, b, len(source), 64, 64], reads=[Region(a, size)], writes=[Region(b, size)])
             for a, b in pairwise(places)
         ]
-        fenced = pack(LaunchFlags, {"fence": 1})
-        assert [flags(dev, launch) for launch in launches[-dev.config.launches :]] == [fenced] * dev.config.launches
+        assert [fence(dev, launch) for launch in launches[-dev.config.launches :]] == [1] * dev.config.launches
         for launch in launches:
             assert launch.result().stats.rows == len(source)
         assert np.array_equal(arena.download(places[-1], source.shape), source)
@@ -160,7 +159,7 @@ def test_a_launch_that_reads_something_else_is_not_fenced(dev, copier, rng):
             for b in places
         ]
         unknown = dev.submit(copier, [origin, places[0], len(source), 64, 64])
-        assert [flags(dev, launch) for launch in (*launches, unknown)] == [0, 0, 0, 1]
+        assert [fence(dev, launch) for launch in (*launches, unknown)] == [0, 0, 0, 1]
         assert unknown.result().launch == unknown.number
         assert all(np.array_equal(arena.download(place, source.shape), source) for place in places)
 

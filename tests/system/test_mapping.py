@@ -14,7 +14,7 @@ from daedal.driver.layout import row_mapping
 from daedal.driver.record import RECORD_BYTES
 from daedal.hw.config import PRESETS, Config
 from daedal.hw.isa import program_words as words
-from daedal.hw.isa.launch import launch_block_words
+from daedal.hw.isa.launch import BLOCK_REGION
 from daedal.hw.isa.mapping import CLASSES, PLAIN, granule_bytes, memory_address
 from daedal.hw.isa.program import Program, Word
 from tests.system.test_rtl_configs import UNEVEN
@@ -125,8 +125,7 @@ def test_one_launch_gathers_rows_of_every_length(device: daedal.Device, seed: in
 
 def first_free(config: Config) -> int:
     """Where the launch blocks and the records, which the driver makes first, end."""
-    sizes = 8 * launch_block_words(config.arguments), RECORD_BYTES
-    return 4096 + config.launches * sum(-(-size // 64) * 64 for size in sizes)
+    return 4096 + BLOCK_REGION + config.launches * (BLOCK_REGION + RECORD_BYTES)
 
 
 def test_bags_over_rows_of_every_length(device: daedal.Device, rng: np.random.Generator) -> None:

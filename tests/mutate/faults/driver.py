@@ -7,6 +7,7 @@ DEVICE, ALLOCATOR = "tests/system/test_driver_device.py", "tests/system/test_dri
 TARGETS = "tests/system/test_driver_targets.py -k emulator"
 
 MEMORY, MISUSE = "tests/system/test_torch_memory.py", "tests/system/test_driver_misuse.py"
+FOLLOWING = "tests/system/test_driver_following.py"
 plant = area("driver", DEVICE, TARGETS)
 
 FAULTS = [
@@ -18,6 +19,13 @@ FAULTS = [
           "a device of another configuration is used"),
     plant("interrupt-left", "lost strobe", HERE + "registers.py", "self.write(Register.INTERRUPT, 1)",
           "self.write(Register.INTERRUPT, 0)", "the interrupt is not cleared"),
+    plant("program-moved", "missing term", HERE + "launcher.py", "self._slots[self._slot][0], (program, len(block))",
+          "self._slots[self._slot][0], (program, 0)", "a program behind a block stays where fewer arguments end",
+          FOLLOWING),
+    plant("program-half-written", "lost strobe", HERE + "launcher.py", "self._behind[self._slot] = -1, 0", "pass",
+          "what lies behind a block is believed after a write that failed", FOLLOWING),
+    plant("arguments-used", "missing term", HERE + "launcher.py", "max([0, *used]) + 1", "1",
+          "a block in front of a program lacks arguments that were not given", FOLLOWING),
     plant("program-hash", "missing check", HERE + "device.py", "if found != self._config.hash:", "if False:",
           "a program for another configuration is loaded"),
     plant("program-again", "sticky bit", HERE + "device.py", "self._programs[raw] = address",

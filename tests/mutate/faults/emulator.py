@@ -9,6 +9,8 @@ HERE = "tests/unit/emulator/"
 OPERATIONS = f"{HERE}test_operations.py {HERE}test_bags.py"
 CONTRACT, FAULTED = f"{HERE}test_contract.py", f"{HERE}test_faults.py"
 
+FOLLOWING = "tests/fuzz/test_launch_blocks.py -k emulator"
+
 plant = area("emulator", CONTRACT, OPERATIONS, FAULTED)
 
 FAULTS = [
@@ -109,6 +111,11 @@ FAULTS = [
     plant("launch-queue", "off by one", MACHINE, "queue_.size() >= static_cast<std::uint64_t>(core_.config.launches)",
           "queue_.size() > static_cast<std::uint64_t>(core_.config.launches)",
           "one launch more than there is room for is queued", FAULTED),
+    plant("arguments-behind", "missing check", MACHINE,
+          "word.argument >= std::min<std::uint64_t>(present_arguments_, arguments_.size())",
+          "word.argument >= arguments_.size()", "words may use arguments that the launch block has not", FOLLOWING),
+    plant("length-of-following", "missing check", MACHINE, "word.field == ControlField::LENGTH && !follows_",
+          "word.field == ControlField::LENGTH", "a program that follows ends where its word LENGTH says", FOLLOWING),
     plant("argument-not-added", "lost strobe", MACHINE, "low_bits(word.value + arguments_[word.argument], VALUE_BITS)",
           "low_bits(arguments_[word.argument], VALUE_BITS)", "an argument replaces the constant",
           OPERATIONS, CONTRACT),

@@ -4,6 +4,7 @@ from tests.mutate.fault import SLOW, area
 
 HERE = "hw/host/"
 PORT, LOADER = "tests/unit/host/test_control_port.py", "tests/unit/host/test_loader.py"
+FOLLOWING = "tests/unit/host/test_loader_following.py"
 COUNTERS = "tests/unit/host/test_counters.py"
 CORE = f"tests/unit/core/test_core.py::test_core[odd-full-rate] {SLOW}"
 STATISTICS = "tests/unit/host/test_statistics.py"
@@ -43,6 +44,22 @@ FAULTS = [
           "wrong_end = (count > 1) & (is_end != (count == self._last))",
           "wrong_end = (count > 1) & is_end & (count != self._last)",
           "the last word need not be END"),
+    plant("arguments-behind", "missing check", HERE + "loader.py",
+          "((word.argument < config.arguments) & (word.argument <= self.last_argument))",
+          "(word.argument < config.arguments)",
+          "words may use arguments that the launch block has not", FOLLOWING),
+    plant("program-after-all-arguments", "wrong operand", HERE + "loader.py",
+          "Mux(follows, flags.last_argument, self._config.arguments - 1)", "self._config.arguments - 1",
+          "words of a program that follows are taken for arguments", FOLLOWING),
+    plant("following-lines", "off by one", HERE + "loader.py", "LAUNCH_HEADER_WORDS + 2 +", "LAUNCH_HEADER_WORDS +",
+          "the last words of a program that follows are not read", FOLLOWING),
+    plant("following-program-aligned", "missing term", HERE + "loader.py", "(_aligned(self._program) | self._follows)",
+          "_aligned(self._program)", "a program that follows is refused for what PROGRAM says", FOLLOWING),
+    plant("length-of-following", "missing check", HERE + "loader.py",
+          "with m.Case(ControlField.LENGTH.value), m.If(~self._follows):", "with m.Case(ControlField.LENGTH.value):",
+          "a program that follows ends where its word LENGTH says", FOLLOWING),
+    plant("opens-and-stops", "missing term", HERE + "loader.py", "reader.stop.eq(~self._follows | self.cancel)",
+          "reader.stop.eq(1)", "a program that follows is dropped", FOLLOWING),
     plant("no-argument", "lost strobe", HERE + "loader.py", "late.value + Mux(late.substitute, argument.data, 0)",
           "late.value", "arguments are not added"),
     plant("control-words-sent", "missing check", HERE + "loader.py", "is_data = word.unit != Unit.CONTROL",
