@@ -279,13 +279,18 @@ class Loader(wiring.Component):
             # What the program before has not used may still be on its way.
             m.d.comb += self.launch.ready.eq(reader.idle & ~self.halt)
             m.d.comb += self.begin.eq(self.launch.valid & self.launch.ready)
-            m.d.comb += [reader.address.eq(self.launch.payload), reader.start.eq(self.begin & _aligned(reader.address))]
             with m.If(self.begin):
-                m.d.sync += [self._count.eq(0), self._started.eq(0), self.nest.eq(0)]
-                m.d.sync += reader.lines.eq(self._region_lines(self.launch.payload, BLOCK_REGION))
-                m.d.sync += self.side.eq(~self.side)
+                m.d.sync += [self._count.eq(0), self._started.eq(0), self.nest.eq(0), self.side.eq(~self.side)]
+                m.d.sync += self._program.eq(self.launch.payload)
+                m.next = "START"
+        with m.State("START"):
+            # That a launch begins is known late. The block's address is where the program's will be.
+            aligned = _aligned(self._program)
+            m.d.comb += [reader.address.eq(self._program), reader.start.eq(aligned & ~self.halt)]
+            m.d.sync += reader.lines.eq(self._region_lines(self._program, BLOCK_REGION))
+            with m.If(~aligned):
                 m.next = "MISALIGNED"
-            with m.If(reader.start):
+            with m.Elif(~self.halt):
                 m.next = "BLOCK"
         with m.State("BLOCK"):
             self._block_word(m, argument)

@@ -268,6 +268,10 @@ class _Account(wiring.Component):
 
 
 def has_room(free: Value, beats: Value) -> Value:
-    """Whether ``beats``, at most MAX_BURST, are no more than ``free``; that there are many is known early."""
+    """Whether ``beats``, at most MAX_BURST, are no more than ``free``; by digits of two bits, a LUT or two each."""
     low = exact_log2(MAX_BURST)
-    return free[low:].any() | (beats <= free[:low])
+    less: Value = Const(0, 1)
+    for first in range(0, low, 2):
+        here, wanted = free[first : min(first + 2, low)], beats[first : min(first + 2, low)]
+        less = (here < wanted) | ((here == wanted) & less)
+    return free[low:].any() | ~(beats[low] | less)

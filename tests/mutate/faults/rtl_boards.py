@@ -11,6 +11,7 @@ REFRESHES = "tests/unit/boards/test_refresh.py"
 BANKS, CROSSBAR, LATE, RESETS = (
     f"tests/unit/boards/test_{name}.py" for name in ("bank_machines", "crossbar", "late_phy", "resets")
 )
+PORT = "hw/boards/memory_ports.py"
 MACHINES, JOINS = "hw/boards/bank_machines.py", "hw/boards/crossbar.py"
 CHOICE, CHOICES = "hw/boards/command_choice.py", "tests/unit/boards/test_command_choice.py"
 
@@ -42,12 +43,13 @@ FAULTS = [
     plant("refresh-without-end", "lost strobe", "hw/boards/refresh.py", "if a is not inner.cmd.ready]",
           "if a is not inner.cmd.ready and a is not inner.cmd.last]", "the memory stays with its first refresh",
           REFRESHES),
-    plant("outside-before-its-turn", "missing check", "hw/boards/memory_ports.py", "space == outstanding,", "1,",
+    plant("outside-before-its-turn", "missing check", PORT, "outside, all_written,", "outside, 1,",
           "a line outside of the memory is answered before those in front of it are written", PORTS),
-    plant("reads-without-room", "off by one", "hw/boards/memory_ports.py", "has_room.eq(room != 1)",
-          "has_room.eq(room != 0)", "more lines are asked for than there is room for when they come", PORTS),
-    plant("lines-without-room", "off by one", "hw/boards/memory_ports.py",
-          "If(given & ~taken, space.eq(space - 1))", "If(given & ~taken, space.eq(space - (space != 1)))",
+    plant("reads-without-room", "off by one", PORT, "If(asked & ~taken, room.eq(room - 1), has_room.eq(room != 1))",
+          "If(asked & ~taken, room.eq(room - 1), has_room.eq(room != 0))",
+          "more lines are asked for than there is room for when they come", PORTS),
+    plant("lines-without-room", "off by one", PORT,
+          "has_space.eq(space != 1)", "has_space.eq(space != 0)",
           "more lines are sent to LiteDRAM than wait there for room", PORTS),
     plant("word-of-the-slot-before", "off by one", LINK, 'fsm.act(state, NextState(f"{state}_LATE"))',
           "fsm.act(state, NextState(following_state))", "a frame's words are read before they are there"),
