@@ -16,13 +16,16 @@ from daedal.hw.config import Config
 @click.option("--core-mhz", type=float, metavar="MHZ", help="The core's clock instead of the board's own.")
 @click.option("--etherbone", is_flag=True, help="With a bridge to the network as well.")
 @click.option("--seed", type=int, help="Where the placement starts, instead of where the board's own core closes.")
+@click.option(
+    "--grade", type=int, metavar="N", help="What the system would do in a part of this speed grade: a report."
+)
 @click.option("--no-route", is_flag=True, help="Place only: a report with estimated clocks, no configuration file.")
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
-              help="Instead of build/NAME.")  # fmt: skip
+              help="Instead of build/NAME, or build/NAME-gradeN.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(
     board: str, config: Config | None, core_mhz: float | None, etherbone: bool, seed: int | None, no_route: bool,
-    output: Path | None, as_json: bool,
+    output: Path | None, as_json: bool, grade: int | None,
 ) -> None:  # fmt: skip
     """Make a board's configuration file, and a report on it.
 
@@ -32,8 +35,9 @@ def command(
     from daedal.hw.boards.bitstream import build
 
     report = build(
-        board, config, folder=output or Path("build") / board, route=not no_route, seed=seed,
-        core_hz=None if core_mhz is None else core_mhz * 1e6, etherbone=etherbone,
+        board, config, folder=output or Path("build") / (board if grade is None else f"{board}-grade{grade}"),
+        route=not no_route, seed=seed, core_hz=None if core_mhz is None else core_mhz * 1e6, etherbone=etherbone,
+        grade=grade,
     )  # fmt: skip
     with writing():
         click.echo(json.dumps(report, indent=1) if as_json else _table(report))
@@ -46,5 +50,6 @@ def _table(report: dict[str, Any]) -> str:
     lines += [
         f"clock {name}: {clock['mhz']} MHz, wanted {clock['wanted_mhz']}" for name, clock in report["clocks"].items()
     ]
-    made = report["bitstream"] or "no configuration file (placed only)"
+    why = "for another part" if report["routed"] else "placed only"
+    made = report["bitstream"] or f"no configuration file ({why})"
     return "\n".join([f"{report['board']}: {made}, {report['seconds']} s", *lines])

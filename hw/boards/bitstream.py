@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge
+from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge, InvalidConfig
 from daedal.files import write_json, write_whole
 from daedal.hw.boards import find_board, reports, tools
+from daedal.hw.boards.board import Board
 from daedal.hw.boards.flows import FLOWS, IDLE, LOGIC, NETLIST, REPORT, SOURCE, YOSYS, Flow
 from daedal.hw.boards.generate import Generated, generate
 from daedal.hw.boards.progress import RouterProgress
@@ -26,7 +27,7 @@ DONE = "seconds"
 
 def build(
     board: str, config: Config | None = None, *, folder: Path, route: bool = True, seed: int | None = None,
-    core_hz: float | None = None, etherbone: bool = False,
+    core_hz: float | None = None, etherbone: bool = False, grade: int | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Make ``folder/BOARD.bit`` (or the family's suffix), ``folder/board.json`` and ``folder/report.json``.
 
@@ -50,34 +51,50 @@ def build(
         The core's clock, if not the board's own.
     etherbone
         With a bridge to the network as well.
+    grade
+        Another speed grade than that of the board's part, one of ``Board.grades``: there is a report on what the system
+        would do in such a part, but no configuration file, which the board's part would not take.
 
     Returns the report: that of :func:`daedal.hw.boards.reports.make`, ``bitstream`` (the file's name or None),
-    ``steps`` (step -> seconds, as it took when it was done) and ``seconds`` (their sum), ``seed``, ``tools``.
+    ``steps`` (step -> seconds, as it took when it was done) and ``seconds`` (their sum), ``part`` (nextpnr's options),
+    ``seed``, ``tools``.
 
     Raises ToolchainNotFound, UnknownBoard, InvalidConfig, DesignTooLarge, BuildFailed; and ClockTooSlow if a clock is
     slower than the board needs: the report, with ``closed`` false, is written then, but no configuration file.
     """
     found = find_board(board)
-    flow, seed = FLOWS[found.flow], found.seed if seed is None else seed
+    part, own_seed = _part(found, grade)
+    flow, seed = FLOWS[found.flow], own_seed if seed is None else seed
     versions = {program: tools.version(program) for program in (YOSYS, flow.route, flow.pack[0])}
     start = time.monotonic()
     design = generate(board, config, core_hz=core_hz, etherbone=etherbone)
     work = _prepare(folder, design, flow, versions)
     steps = {"generate": round(time.monotonic() - start, 1), "synthesise": _synthesise(work, flow)}
-    run = _route(work, design, flow, (*found.part, *found.placer), route, seed)
+    run = _route(work, design, flow, (*part, *found.placer), route, seed)
     steps["route" if route else "place"] = float((work / run / DONE).read_text())
     report = reports.make(design.description, flow, work, run, routed=route)
-    packed = route and report["closed"]
+    packed = route and report["closed"] and grade is None
     if packed:
         steps["pack"] = _pack(work, run, flow)
     report |= {
-        "seconds": round(sum(steps.values()), 1), "steps": steps, "seed": seed, "tools": versions,
+        "seconds": round(sum(steps.values()), 1), "steps": steps, "part": list(part), "seed": seed,
+        "tools": versions,
         "bitstream": f"{board}{flow.suffix}" if packed else None,
     }  # fmt: skip
     _publish(folder, board, work / run, flow, design, report)
     if not report["closed"]:
         raise ClockTooSlow(reports.slow_message(report))
     return report
+
+
+def _part(board: Board, grade: int | None) -> tuple[tuple[str, ...], int]:
+    """The options that name the part of a speed grade (None: the board's own), and where the placement starts."""
+    if grade is None:
+        return board.part, board.seed
+    if grade not in board.grades:
+        known = ", ".join(map(str, board.grades)) or "none"
+        raise InvalidConfig(f"grade must be one that {board.name} can be tried in ({known}), or left out, not {grade}")
+    return board.grades[grade]
 
 
 def synthesise(board: str, config: Config | None = None, *, folder: Path) -> tuple[Path, float]:

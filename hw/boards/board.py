@@ -1,7 +1,7 @@
 """What a board is, as far as the system around the core depends on it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from daedal.hw.config import Config
@@ -73,6 +73,9 @@ class Board:
         The tools that make the configuration file: a name in ``flows.FLOWS``.
     part
         Options of nextpnr that name the part.
+    grades
+        Speed grades of the same part in which the board is not made -> options of nextpnr that name it, and where the
+        placement starts: what the system would do there.
     placer
         Options of nextpnr's placer with which the board's own core closes.
     seed
@@ -101,3 +104,4 @@ class Board:
     small: bool = False
     late_phy: bool = False
     ethernet: Callable[[Any], Any] | None = None
+    grades: Mapping[int, tuple[tuple[str, ...], int]] = field(default_factory=dict)

@@ -83,5 +83,6 @@ BOARD = Board(
     placer=PLACER,
     late_phy=True,
     seed=3,
+    grades={6: (("--85k", "--package", "CABGA554", "--speed", "6"), 3)},  # LFE5U; the LFE5UM5G is made in grade 8 only
     ethernet=lambda platform: LiteEthPHYRGMII(platform.request("eth_clocks"), platform.request("eth"), rx_delay=0),
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge, ToolchainNotFound, UnknownBoard
+from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge, InvalidConfig, ToolchainNotFound, UnknownBoard
 from daedal.hw.boards import bitstream, find_board, tools
 from daedal.hw.boards.generate import Generated
 
@@ -111,6 +111,16 @@ def test_steps_that_are_kept_keep_their_seconds(bench: Bench) -> None:
     second = bench.build()
     assert (second["steps"]["synthesise"], second["steps"]["route"]) == (7.5, 7.5)
     assert first["seconds"] == round(sum(first["steps"].values()), 1)
+
+
+def test_another_grade_is_reported_and_leaves_no_file(bench: Bench) -> None:
+    own, other = bench.build(), bench.build(grade=6)
+    assert (own["part"][-1], other["part"][-1]) == ("8", "6")
+    assert (other["closed"], other["routed"], other["bitstream"]) == (True, True, None)
+    assert not (bench.folder / "ecpix5.bit").exists(), "that of another part"
+    assert bench.calls.read_text().split().count("yowasp-ecppack") == 1
+    with pytest.raises(InvalidConfig, match=r"grade must be one that ecpix5 can be tried in \(6\), .* not 7"):
+        bench.build(grade=7)
 
 
 def test_a_clock_that_is_too_slow_leaves_a_report_and_no_file(bench: Bench) -> None:
