@@ -9,7 +9,7 @@ import daedal
 from bench.options import Options
 from bench.report import Row, Suite, against, column, say
 from bench.workloads import WORKLOADS, Tables, Workload
-from daedal.cosim.memory_spec import MemorySpec
+from daedal.cosim.memory_spec import IDEAL, MemorySpec
 from daedal.workloads.runner import same_bits
 
 COUNTED = ("lookups", "rows", "lines_read", "lines_written", "bytes_read", "bytes_written", "launches")
@@ -53,7 +53,9 @@ def measure(workload: Workload | Tables, options: Options) -> Row:
         longer = figures_of(workload.longer(), options)
         row["bit_exact"] = row["bit_exact"] and longer["bit_exact"]
         row["steady_share"] = steady_share(row, longer, options)
-    return {**row, "verdict": _verdict(row, "steady_share" if getattr(workload, "steady", False) else "line_share")}
+        row["allowed_share"] = allowed_share(row, workload.waits, options)
+    of_allowed = getattr(workload, "of_allowed", False)
+    return {**row, "verdict": _verdict(row, "allowed_share" if of_allowed else "line_share")}
 
 
 def figures_of(workload: Workload | Tables, options: Options) -> Row:
@@ -77,6 +79,19 @@ def steady_share(run: Row, longer: Row, options: Options) -> float | None:
     lines = [row["lines_read"] + row["lines_written"] for row in (run, longer)]
     per_cycle = MemorySpec.parse(options.memory).lines
     return float((lines[1] - lines[0]) / ((longer["cycles"] - run["cycles"]) * per_cycle))
+
+
+def allowed_share(run: Row, waits: int, options: Options) -> float | None:
+    """Least cycles that a launch's traffic takes ÷ cycles taken: one line after the other at the rate of the memory,
+    and its latency for each of ``waits`` reads and writes that cannot begin before the one before has come.
+
+    None without a clock, or on a memory whose latency is not one number.
+    """
+    spec = MemorySpec.parse(options.memory)
+    if not run["cycles"] or spec.model != IDEAL:
+        return None
+    lines = run["lines_read"] + run["lines_written"]
+    return float((lines / spec.lines + waits * spec.latency) / run["cycles"])
 
 
 def figures(stats: Any, options: Options) -> Row:
@@ -121,7 +136,7 @@ SUITE = Suite(
         column("workload", "workload"), column("cycles", "cycles", ",d"),
         column("lookups", "lookups", ",d"), column("read", "lines_read", ",d"),
         column("written", "lines_written", ",d"), column("share", "line_share", ".3f"),
-        column("steady", "steady_share", ".3f"),
+        column("steady", "steady_share", ".3f"), column("of allowed", "allowed_share", ".3f"),
         column("main stall", "main_stall"), column("equal", "bit_exact"), column("", "verdict"),
     ),
     run=run,

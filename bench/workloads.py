@@ -36,8 +36,8 @@ class Workload:
         With ``per_sample_weights``.
     goal
         Least share of one line per cycle that is wanted, or None.
-    steady
-        The goal is for the steady share, without the launch's start and end.
+    of_allowed
+        The goal is for the share of what the layer's traffic allows (``machine.allowed_share``).
     rows, bags, pooling
         Rows of the table, bags, rows of a bag.
     """
@@ -47,10 +47,15 @@ class Workload:
     dim: int
     weighted: bool = False
     goal: float | None = None
-    steady: bool = False
+    of_allowed: bool = False
     rows: int = ROWS
     bags: int = BAGS
     pooling: int = POOLING
+
+    @property
+    def waits(self) -> int:
+        """Reads and writes that wait for each other: a bag's offset, an index, its row, the result's response."""
+        return 3 if self.mode == "gather" else 4
 
     def smaller(self) -> "Workload":
         """The same with little work, to see that it runs."""
@@ -171,8 +176,8 @@ WORKLOADS = (
     Workload("mean, D = 64", "mean", 64, goal=0.95),
     Workload("sum, D = 256", "sum", 256),
     Workload("sum, D = 16", "sum", 16, goal=0.93),
-    Workload("sum, D = 4", "sum", 4, goal=0.93, steady=True),
-    Workload("sum, D = 1", "sum", 1, goal=0.93, steady=True),
+    Workload("sum, D = 4", "sum", 4, goal=0.93, of_allowed=True),
+    Workload("sum, D = 1", "sum", 1, goal=0.93, of_allowed=True),
     Workload("mean, D = 4", "mean", 4),
     Workload("max, D = 4", "max", 4),
     Workload("gather, D = 64", "gather", 64, goal=0.97),

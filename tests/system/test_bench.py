@@ -62,6 +62,15 @@ def test_share_of_what_the_memory_can_move(memory_model, share) -> None:
     assert row["stalls"] == {"load": 3, "port": 7}
 
 
+@pytest.mark.parametrize(("memory_model", "share"), [("ideal", 0.55), ("ideal:latency=20,lines=0.5", 0.2),
+                                                     ("litedram-ddr3-x16", None)])  # fmt: skip
+def test_share_of_what_traffic_allows(memory_model: str, share: float | None) -> None:
+    """40 lines, and four times the memory's latency, in 800 cycles."""
+    row = {"cycles": 800, "lines_read": 30, "lines_written": 10}
+    assert machine.allowed_share(row, 4, Options(CONFIG, memory=memory_model)) == share
+    assert machine.allowed_share({**row, "cycles": None}, 4, Options(CONFIG, memory=memory_model)) is None
+
+
 def lengths(*cycles: int) -> list[Row]:
     return [{"rows": 100 * 4**k, "cycles": cycle} for k, cycle in enumerate(cycles)]
 
