@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
@@ -65,6 +65,7 @@ class LineReader(wiring.Component):
         size = self.burst_lines
         m.submodules.buffer = buffer = Memory(shape=8 * self._config.bus_bytes, depth=BURSTS * size, init=[])
         self._filled = [Signal(range(size + 1), name=f"filled{k}") for k in range(BURSTS)]
+        """For each burst buffer, where in it the next line goes."""
         self._asked = Signal(16)
         """Lines asked for."""
         self._taken = Signal(16)
@@ -72,7 +73,6 @@ class LineReader(wiring.Component):
         self._wanted = Signal(range(size + 1))
         """Lines asked for in this cycle: from the next one on their request is in a register, so they are in flight."""
         self._flying = Signal(range(BURSTS * size + 1))
-        self._first_burst = Signal()
         self._running = Signal()
         self._offset = Signal(range(size))
         """Line of the first burst buffer at which reading starts: bursts are aligned."""
@@ -89,7 +89,9 @@ class LineReader(wiring.Component):
                 self._asked.eq(0),
                 self._taken.eq(0),
                 self._offset.eq(self.address[line : line + exact_log2(size)]),
-                *(filled.eq(0) for filled in self._filled),
+                # Only the very first burst starts in the middle of its buffer.
+                self._filled[0].eq(self.address[line : line + exact_log2(size)]),
+                *(filled.eq(0) for filled in self._filled[1:]),
             ]
         return m
 
@@ -152,18 +154,13 @@ class LineReader(wiring.Component):
                     m.d.comb += filled.eq(self._filled[k])
                     with m.If(mine):
                         m.d.sync += self._filled[k].eq(self._filled[k] + 1)
-        first = Signal(range(size))
-        # Only the very first burst starts in the middle of its buffer.
-        m.d.comb += [
-            first.eq(Mux((number == 0) & self._first_burst, self._offset, 0)),
-            port.addr.eq((number << exact_log2(size)) + filled + first),
-        ]
+        m.d.comb += port.addr.eq(Cat(filled[:-1], number))
 
     def _hand_out(self, m: Module, port: Any) -> None:
         """From the buffer's output to a register each for the line that follows and the present one, word by word."""
         size, words = self.burst_lines, exact_log2(self._config.bus_bytes // WORD_BYTES)
         position, there, filled = Signal(range(BURSTS * size)), Signal(), Signal(range(size + 1))
-        first, lane, full = Signal(range(size + 1)), Signal(max(words, 1)), Signal(3)
+        lane, full = Signal(max(words, 1)), Signal(3)
         to_present, to_following, fetch, pop = Signal(), Signal(), Signal(), Signal()
         following, present = (Signal(8 * self._config.bus_bytes, name=name) for name in ("following", "present"))
         number = position[exact_log2(size) :]
@@ -172,8 +169,8 @@ class LineReader(wiring.Component):
                 with m.Case(k):
                     m.d.comb += filled.eq(self._filled[k])
         m.d.comb += [
-            first.eq(Mux((number == 0) & self._first_burst, self._offset, 0)),
-            there.eq(self._running & (position[: exact_log2(size)] < filled + first) & (self._taken < self._asked)),
+            # The position is never behind what is filled; all bits of that are 0 but the top one if it is the end.
+            there.eq(self._running & (filled[-1] | (filled[:-1] != position[: exact_log2(size)]))),
             self.words.valid.eq(full[0] & self._running & ~self.stop),
             self.words.payload.eq(present.word_select(lane if words else 0, 8 * WORD_BYTES)),
             pop.eq(self.words.valid & self.words.ready & ((lane == (1 << words) - 1) if words else 1)),
@@ -197,7 +194,6 @@ class LineReader(wiring.Component):
         with m.If(fetch & there):
             m.d.sync += [self._taken.eq(self._taken + 1), position.eq(position + 1)]
             with m.If(position[: exact_log2(size)] == size - 1):
-                m.d.sync += self._first_burst.eq(0)
                 with m.Switch(number):
                     for k in range(BURSTS):
                         with m.Case(k):
@@ -206,4 +202,4 @@ class LineReader(wiring.Component):
             m.d.sync += [full.eq(0), lane.eq(0)]
         with m.If(self.start):
             line = exact_log2(self._config.bus_bytes)
-            m.d.sync += [self._first_burst.eq(1), position.eq(self.address[line : line + exact_log2(size)])]
+            m.d.sync += position.eq(self.address[line : line + exact_log2(size)])
