@@ -70,7 +70,7 @@ def build(
     design = generate(board, config, core_hz=core_hz, etherbone=etherbone)
     work = _prepare(folder, design, flow, versions)
     steps = {"generate": round(time.monotonic() - start, 1), "synthesise": _synthesise(work, flow)}
-    run = _route(work, design, flow, (*part, *found.placer), route, seed)
+    run = _route(work, design, flow, found.free_rows, (*part, *found.placer), route, seed)
     steps["route" if route else "place"] = float((work / run / DONE).read_text())
     report = reports.make(design.description, flow, work, run, routed=route)
     packed = route and report["closed"] and grade is None
@@ -136,14 +136,16 @@ def _synthesise(work: Path, flow: Flow) -> float:
     return seconds
 
 
-def _route(work: Path, design: Generated, flow: Flow, part: tuple[str, ...], route: bool, seed: int) -> str:
+def _route(
+    work: Path, design: Generated, flow: Flow, free_rows: int, part: tuple[str, ...], route: bool, seed: int
+) -> str:
     """Place and route in a folder of its own; its name. The file ``DONE`` there has the seconds that it took."""
     start = time.monotonic()
     constraints, mhz = next(iter(design.constraints)), design.description["clock_hz"] / 1e6
     options = [option.format(constraints=constraints, mhz=mhz) for option in flow.route_options]
     options = [*part, "--json", NETLIST, *options, "--seed", str(seed), "--report", REPORT, "--timing-allow-fail"]
     options += [] if route else ["--no-route"]
-    run = f"seed-{seed}-{tools.key(*options, _text(flow.spread))}"
+    run = f"seed-{seed}-{tools.key(*options, str(free_rows), _text(flow.spread))}"
     if (work / run / DONE).exists():
         return run
     fresh = work / f"{run}.part"
@@ -153,7 +155,7 @@ def _route(work: Path, design: Generated, flow: Flow, part: tuple[str, ...], rou
     if flow.spread is None:
         os.link(work / NETLIST, fresh / NETLIST)
     else:
-        write_whole(fresh / IDLE, f"{flow.spread(work / NETLIST, fresh / NETLIST)}\n".encode())
+        write_whole(fresh / IDLE, f"{flow.spread(work / NETLIST, fresh / NETLIST, free_rows)}\n".encode())
     failed = tools.run(flow.route, options, fresh, "nextpnr.log", timeout=TIMEOUT, watch=RouterProgress())
     over = reports.overfull(fresh / "nextpnr.log")
     if over:

@@ -78,6 +78,8 @@ class Board:
         placement starts: what the system would do there.
     placer
         Options of nextpnr's placer with which the board's own core closes.
+    free_rows
+        One row of logic in so many is kept free, for its wires (ECP5, ``rows.py``): what the board's own core needs.
     seed
         Where the placement starts unless another place is asked for: one with which the board's own core closes.
     small
@@ -100,6 +102,7 @@ class Board:
     flow: str
     part: tuple[str, ...]
     placer: tuple[str, ...] = ()
+    free_rows: int = 3
     seed: int = 1
     small: bool = False
     late_phy: bool = False

@@ -81,6 +81,7 @@ BOARD = Board(
     flow="ecp5",
     part=("--um5g-85k", "--package", "CABGA554", "--speed", "8"),
     placer=PLACER,
+    free_rows=5,
     late_phy=True,
     seed=3,
     grades={6: (("--85k", "--package", "CABGA554", "--speed", "6"), 3)},  # LFE5U; the LFE5UM5G is made in grade 8 only

@@ -47,7 +47,8 @@ class Flow:
     finish
         Changes the netlist that Yosys wrote, if there is anything to change.
     spread
-        Writes a netlist for nextpnr from Yosys', with logic cells that do nothing but hold places; returns how many.
+        Writes a netlist for nextpnr from Yosys', with logic cells that do nothing but hold places; returns how many. It
+        is given ``Board.free_rows`` as well.
     """
 
     synthesis: str
@@ -60,7 +61,7 @@ class Flow:
     resources: Mapping[str, tuple[str, ...]]
     prepare: str = ""
     finish: Callable[[Path], object] | None = None
-    spread: Callable[[Path, Path], int] | None = None
+    spread: Callable[[Path, Path, int], int] | None = None
 
     def script(self, top: str, source: str) -> str:
         """Yosys' script: Verilog to netlist, and the names of cells, which say what unit they are of."""

@@ -20,8 +20,8 @@ CELLS = tuple(f"SLICE{part}.K{cell}" for part in "ABCD" for cell in (0, 1))
 LEAST_LOGIC = 15_000
 """Logic cells from which on it is worth it."""
 
-PERIODS = (3, 4, 5)
-"""One row in so many is kept free: the first of these that leaves room enough."""
+LAST_PERIOD = 5
+"""At least one row in so many is kept free: the first number, from the board's own on, that leaves room enough."""
 
 FULLEST = 0.72
 """How full the other rows may get. The placer fills at most 0.75 of any area, and some cells must be adjacent."""
@@ -30,11 +30,14 @@ LOGIC_CELLS = {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4}
 """Yosys' cells of logic -> logic cells of the part."""
 
 
-def keep_rows_free(netlist: Path, to: Path) -> int:
-    """Write Yosys' netlist (JSON) for nextpnr; returns how many logic cells do nothing in it."""
+def keep_rows_free(netlist: Path, to: Path, period: int) -> int:
+    """Write Yosys' netlist (JSON) for nextpnr; returns how many logic cells do nothing in it.
+
+    ``period``: one row in so many is kept free, or fewer if that leaves too little room.
+    """
     design = json.loads(netlist.read_text(encoding="utf-8"))
     cells = top_module(design)["cells"]
-    rows = rows_to_keep(sum(LOGIC_CELLS.get(cell["type"], 0) for cell in cells.values()))
+    rows = rows_to_keep(sum(LOGIC_CELLS.get(cell["type"], 0) for cell in cells.values()), period)
     if not rows:
         os.link(netlist, to)
         return 0
@@ -48,10 +51,10 @@ def keep_rows_free(netlist: Path, to: Path) -> int:
     return len(places)
 
 
-def rows_to_keep(logic: int) -> tuple[int, ...]:
+def rows_to_keep(logic: int, period: int) -> tuple[int, ...]:
     """The rows to keep free for a design of so many logic cells; none if it is small or too large for that."""
-    for period in PERIODS:
-        kept = ROWS[::period]
+    for number in range(period, LAST_PERIOD + 1):
+        kept = ROWS[::number]
         most = FULLEST * len(COLUMNS) * len(CELLS) * (len(ROWS) - len(kept))
         if LEAST_LOGIC <= logic <= most:
             return kept

@@ -84,8 +84,9 @@ def test_a_design_that_closes_gives_everything(bench: Bench) -> None:
 def test_logic_that_only_holds_places_is_not_counted(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     assert bench.build()["lut"] == 40123
 
-    def spread(netlist: Path, to: Path) -> int:
+    def spread(netlist: Path, to: Path, period: int) -> int:
         to.write_text(netlist.read_text())
+        assert period == find_board("ecpix5").free_rows
         return 123
 
     monkeypatch.setitem(bitstream.FLOWS, "ecp5", replace(bitstream.FLOWS["ecp5"], spread=spread))

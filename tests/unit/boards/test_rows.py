@@ -25,6 +25,8 @@ def design() -> dict[str, Any]:
     return {"modules": {"LUT4": {"attributes": {}}, "board": {"attributes": {"top": "1"}, "cells": cells}}}
 
 
+PERIOD = 3
+
 LOGIC = 3 + 2 * 2 + 4
 """Logic cells of that design."""
 
@@ -32,7 +34,7 @@ LOGIC = 3 + 2 * 2 + 4
 def spread(design: dict[str, Any], path: Path) -> tuple[int, dict[str, Any]]:
     netlist, to = path / "netlist.json", path / "spread.json"
     netlist.write_text(json.dumps(design))
-    made = keep_rows_free(netlist, to)
+    made = keep_rows_free(netlist, to, PERIOD)
     assert json.loads(netlist.read_text()) == design, "Yosys' netlist stays"
     return made, json.loads(to.read_text())
 
@@ -46,7 +48,7 @@ def test_cells_that_do_nothing_hold_the_places(design, tmp_path: Path, monkeypat
     made, found = spread(design, tmp_path)
     cells, before = found["modules"]["board"]["cells"], design["modules"]["board"]["cells"]
     added = [cell for name, cell in cells.items() if name not in before]
-    assert made == len(added) == len(rows_to_keep(LOGIC)) * ROW
+    assert made == len(added) == len(rows_to_keep(LOGIC, PERIOD)) * ROW
     assert {name: cells[name] for name in before} == before
     assert {cell["type"] for cell in added} == {"TRELLIS_COMB"}
     assert not any(cell["connections"] for cell in added)
@@ -61,7 +63,7 @@ def test_a_small_design_changes_nothing(design, tmp_path: Path, monkeypatch: pyt
 
 
 def test_there_is_always_room_for_the_design() -> None:
-    kept = {logic: rows_to_keep(logic) for logic in range(0, PART, 500)}
+    kept = {logic: rows_to_keep(logic, PERIOD) for logic in range(0, PART, 500)}
     assert not kept[LEAST_LOGIC - 500]
     assert len(kept[LEAST_LOGIC]) == len(kept[28_000]) == 29, "every third row"
     assert {len(free) for free in kept.values()} == {0, 29, 22, 17}, "every third, fourth, fifth row"
@@ -69,6 +71,10 @@ def test_there_is_always_room_for_the_design() -> None:
         assert set(free) < set(ROWS)
         assert not free or logic <= FULLEST * (PART - len(free) * ROW)
         assert bool(free) == (LEAST_LOGIC <= logic <= FULLEST * (PART - 17 * ROW))
+
+
+def test_a_board_can_keep_fewer() -> None:
+    assert [len(rows_to_keep(28_000, period)) for period in (3, 4, 5, 6)] == [29, 22, 17, 0]
 
 
 def test_ecp5_boards_have_it() -> None:
