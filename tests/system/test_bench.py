@@ -192,7 +192,7 @@ def test_figures_go_between_the_marks() -> None:
     facts = {"config": "edge", "config_hash": "0x1", "memory": "ideal", "data_seed": 1, "placement_seeds": [1],
              "processor": "p", "tools": {"amaranth": "0"}, "quick": False}  # fmt: skip
     text = figures.section({"facts": facts, "results": {"machine": rows}})
-    assert r"| a\|b | 12,345 | – | – | – | 0.988 | – | – | True | – |" in text
+    assert r"| a\|b | 12,345 | – | – | – | 0.988 | – | – | – | True | – |" in text
     page = f"before\n{figures.BEGIN}\nold\n{figures.END}\nafter\n"
     assert figures.insert(page, "new") == f"before\n{figures.BEGIN}\nnew\n{figures.END}\nafter\n"
     with pytest.raises(ValueError, match="the page must have the lines"):
