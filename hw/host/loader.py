@@ -43,7 +43,7 @@ from daedal.hw.state_names import name_states
 SPECULATIVE_BURSTS = 2
 """Bursts of a program that are read before its length is known."""
 
-ARGUMENT_BITS = 5
+ARGUMENT_BITS = data.Layout.cast(LaunchFlags)["last_argument"].width
 """Bits of an argument's number."""
 
 JUDGE_CYCLES = 2
@@ -73,7 +73,7 @@ class WordCheck(wiring.Component):
 
     Members
     -------
-    word : ``In(ProgramWord)``, last_argument : ``In(5)``
+    word : ``In(ProgramWord)``, last_argument : ``In(ARGUMENT_BITS)``
         Arguments behind the last one are not there.
     legal : ``Out(1)``
         It names something that the machine has, and is neither CONFIG with another hash nor a LENGTH that cannot be.

@@ -210,8 +210,8 @@ class Launcher:
             for _ in range(config.launches)
         ]
         self._programs: dict[int, Resident] = {}
-        self._behind: list[tuple[int, int]] = [(-1, 0)] * len(self._slots)
-        """What follows the block in each slot: the program's address, and the block's bytes."""
+        self._behind: list[tuple[int, int] | None] = [None] * len(self._slots)
+        """What follows the block in each slot, if that is known: the program's address, and the block's bytes."""
         self._slot = 0
         self._flying: deque[Launch] = deque()
         self._launch = 0
@@ -292,11 +292,10 @@ class Launcher:
 
     def _write_block(self, program: int, block: bytes, follows: bytes) -> int:
         """The address to which the block was written, with the program behind it, unless that is there already."""
-        address, behind = self._slots[self._slot][0], (program, len(block))
-        if not follows or self._behind[self._slot] == behind:
-            follows, behind = b"", self._behind[self._slot] if follows else (-1, 0)
-        self._behind[self._slot] = -1, 0
-        self._target.mem_write(address, block + follows)
+        address, behind = self._slots[self._slot][0], (program, len(block)) if follows else None
+        is_there = behind is not None and self._behind[self._slot] == behind
+        self._behind[self._slot] = None  # until it is all written
+        self._target.mem_write(address, block if is_there else block + follows)
         self._behind[self._slot] = behind
         return address
 
