@@ -259,7 +259,10 @@ class AccessUnit(wiring.Component):
             self.done.eq(~self.open.any() & ~self.pending.any()),
         ]
         for side in range(2):
-            count = Signal(range(DEPTH + 2), name=f"nests_of_side{side}")
-            comes, goes = self.start & (self.config_bus.side == side), events.done & (events.side == side)
-            m.d.sync += count.eq(count + comes - goes)
-            m.d.comb += self.open[side].eq(count != 0)
+            # Two counts, since that a nest ends is known late: there is no time for a sum.
+            came, gone = (Signal(range(DEPTH + 2), name=f"{name}_of_side{side}") for name in ("came", "gone"))
+            with m.If(self.start & (self.config_bus.side == side)):
+                m.d.sync += came.eq(came + 1)
+            with m.If(events.done & (events.side == side)):
+                m.d.sync += gone.eq(gone + 1)
+            m.d.comb += self.open[side].eq(came != gone)

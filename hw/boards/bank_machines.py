@@ -6,7 +6,8 @@ whether the rows are the same can be known when the command comes, since the ope
 is taken, except when the command itself opens it.
 
 Whether a bank has commands keeps ports from other banks meanwhile, and from that follows, again in one cycle, which
-commands the banks take. It is known a cycle before, too. And a bank machine has a register for each of its states.
+commands the banks take. It is known a cycle before, too. A bank machine has a register for each of its states, and one
+for whether it takes commands: it does not when a refresh is asked for, of all banks, so that wire is long.
 """
 
 from collections.abc import Callable
@@ -17,14 +18,16 @@ from migen import If, Signal
 from migen.fhdl.structure import _Assign, _Operator, _Slice
 
 from daedal.hw.boards.litedram_parts import bank_machines, only_part, unknown
-from daedal.hw.boards.one_hot import one_hot
+from daedal.hw.boards.one_hot import next_is, one_hot
 
-OPENS = "ACTIVATE"
-"""The state of a bank machine in which it opens the row of its command, which waits."""
+OPENS, SERVES = "ACTIVATE", "REGULAR"
+"""States of a bank machine: it opens the row of its command, which waits; it takes commands, or begins a refresh."""
 
 
-def decide_from_registers(controller: Any) -> list[Signal]:
+def decide_from_registers(controller: Any, refreshes: Signal) -> list[Signal]:
     """Change all bank machines of ``controller``, a LiteDRAMController that is not finalized yet.
+
+    ``refreshes``: whether a refresh is asked for in the next cycle (``LateRefresher.soon``).
 
     Returns for each bank whether it has commands in the next cycle. Raises InvalidConfig if the bank machines are not
     those of the release that pyproject.toml names.
@@ -35,6 +38,7 @@ def decide_from_registers(controller: Any) -> list[Signal]:
         _register_hit(machine, buffer)
         locks.append(_register_lock(machine, ahead, buffer))
         one_hot(machine.fsm)
+        _register_service(machine, refreshes)
     return locks
 
 
@@ -67,6 +71,16 @@ def _register_lock(machine: Any, ahead: Any, buffer: Any) -> Signal:
     ]
     machine.sync += held.eq(holds)
     return holds
+
+
+def _register_service(machine: Any, refreshes: Signal) -> None:
+    """A register for whether it is in its state for commands and no refresh is asked for."""
+    actions = machine.fsm.actions[SERVES]
+    if len(actions) != 1 or not isinstance(actions[0], If) or actions[0].cond is not machine.refresh_req:
+        raise unknown(machine, f"it does not ask for a refresh first in its state {SERVES}")
+    choice, serves = actions[0], Signal(reset=1)
+    machine.sync += serves.eq(next_is(machine.fsm, SERVES) & ~refreshes)
+    machine.fsm.actions[SERVES] = [If(machine.refresh_req, *choice.t), If(serves, *choice.f)]
 
 
 def _take_out(machine: Any, name: str, is_it: Callable[[Any], bool]) -> Any:

@@ -74,20 +74,25 @@ def _pass_commands(crossbar: Any, joins: list[tuple[Any, Any, dict[int, Any], di
 
 
 def _pass_data(crossbar: Any, banks: list[Any], serves: list[dict[int, Any]]) -> None:
-    """Take the data to and from the port that a bank serves, as late as LiteDRAM has them."""
+    """Take the data to and from the port that a bank serves, as late as LiteDRAM has them.
+
+    Where there is time for it, a register for each bank and port says first whether the bank took a command of that
+    port: what a bank takes comes late in a cycle.
+    """
     controller = crossbar.controller
+    first = min(1, crossbar.write_latency - 1)
     words, masks = [], []
     for number, port in enumerate(crossbar.masters):
         mine = [(bank, here[number]) for bank, here in zip(banks, serves, strict=True) if number in here]
         if port.mode != "write":
-            reads = reduce(or_, (serving & bank.rdata_valid for bank, serving in mine))
+            reads = reduce(or_, [_late(crossbar, serving & bank.rdata_valid, 1) for bank, serving in mine])
             crossbar.comb += [
-                port.rdata.valid.eq(_late(crossbar, reads, crossbar.read_latency)),
+                port.rdata.valid.eq(_late(crossbar, reads, crossbar.read_latency - 1)),
                 port.rdata.data.eq(controller.rdata),
             ]
         if port.mode != "read":
-            writes = reduce(or_, (serving & bank.wdata_ready for bank, serving in mine))
-            soon = _late(crossbar, writes, crossbar.write_latency - 1)
+            writes = reduce(or_, [_late(crossbar, serving & bank.wdata_ready, first) for bank, serving in mine])
+            soon = _late(crossbar, writes, crossbar.write_latency - 1 - first)
             crossbar.comb += port.wdata.ready.eq(_late(crossbar, soon, 1))
             words.append(port.wdata.data & _spread(crossbar, soon, len(port.wdata.data)))
             masks.append(port.wdata.we & _spread(crossbar, soon, len(port.wdata.we)))

@@ -14,7 +14,13 @@ def one_hot(fsm: Any) -> None:
     Migen numbers states and compares their number, two or three LUTs in front of all that a state says. Raises
     InvalidConfig if the machine tells when it enters or leaves a state, for which Migen compares numbers too.
     """
+    fsm.next_is = {}
     fsm.do_finalize = partial(_finalize, fsm)
+
+
+def next_is(fsm: Any, state: str) -> Signal:
+    """Whether ``fsm``, which is ``one_hot``, is in that state in the next cycle."""
+    return fsm.next_is.setdefault(state, Signal())
 
 
 def _finalize(fsm: Any) -> None:
@@ -28,5 +34,6 @@ def _finalize(fsm: Any) -> None:
     for number, (state, actions) in enumerate(fsm.actions.items()):
         stays = fsm.next_state.eq(fsm.encoding[state])
         fsm.comb += If(fsm.state[number], stays, *lowered.visit(actions))
+    fsm.comb += [is_next.eq(fsm.next_state & fsm.encoding[state] != 0) for state, is_next in fsm.next_is.items()]
     fsm.sync += fsm.state.eq(fsm.next_state)
     fsm.sync += [If(write, register.eq(value)) for register, write, value in lowered.registers]

@@ -14,12 +14,14 @@ class LateRefresher(LiteXModule):
     commands at the PHY. The commands of a refresh and its end are all late by the same cycle, so the times between them
     stay; the controller is ready from the first to the last of them.
 
-    Parameters are LiteDRAM's: this is a ``refresh_cls`` of its ``ControllerSettings``.
+    Parameters are LiteDRAM's: this is a ``refresh_cls`` of its ``ControllerSettings``. ``soon``: it asks in the next
+    cycle.
     """
 
     def __init__(self, settings: Any, clk_freq: float, zqcs_freq: float = 1.0, postponing: int = 1) -> None:
         self.inner = inner = Refresher(settings, clk_freq, zqcs_freq, postponing)
         self.cmd = cmd = stream.Endpoint(inner.cmd.description)
+        self.soon = inner.cmd.valid
         early, late = inner.cmd.flatten(), cmd.flatten()
         pairs = zip(early, late, strict=True)
         self.sync += [b.eq(a) for a, b in pairs if a is not inner.cmd.ready]

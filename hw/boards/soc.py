@@ -151,7 +151,7 @@ class System(SoCMini):
             settings = ControllerSettings(refresh_cls=LateRefresher)
             self.add_sdram("sdram", phy=phy, module=module, l2_cache_size=0, controller_settings=settings)
             tell_by_own(self.sdram.controller)
-            locks = decide_from_registers(self.sdram.controller)
+            locks = decide_from_registers(self.sdram.controller, self.sdram.controller.refresher.soon)
             add_daedal(self, config, **place)
             hold_in_registers(self.sdram.crossbar, locks, self.daedal_memory.own)
         self.comb += self.link.interrupt.eq(self.daedal.interrupt)

@@ -102,12 +102,12 @@ class DivideSteps(wiring.Component):
     def _quotient(self, m: Module, ready: Signal) -> None:
         """Quotient a * y, into the destination for port b; for a power of two it is exact.
 
-        The reciprocal would tell the same, but comes out of an adder.
+        The reciprocal would tell the same, but comes out of an adder. The fraction is there cycles before the answer is.
         """
         o, exact = self.o.payload, Signal()
+        m.d.sync += exact.eq(~self._answer.value[:FRACTION_BITS].any())
         with m.State("QUOTIENT"):
             m.d.comb += [
-                exact.eq(~self._answer.value[:FRACTION_BITS].any()),
                 self.o.valid.eq(ready), o.op.eq(LaneOp.MUL), o.partial.eq(~exact),
                 *self._scalar(o.b, self._answer.reciprocal), *self._writes(a=exact, b=1, rest=exact),
                 self.done.eq(self._taken & exact),

@@ -19,7 +19,8 @@ class FaultWords(wiring.Component):
     """Keeps a fault's value, address and registers, copied one after the other, and the first warning of each side.
 
     A unit's fault stays as it is until the unit is reset, so there is time: the words are copied in the ``copy_cycles``
-    cycles after ``copy``.
+    cycles after ``copy``. Each is in memory a cycle later, and a launch's last warning is known as late; the record
+    that asks for them is written later than that.
 
     Members
     -------
@@ -63,13 +64,17 @@ class FaultWords(wiring.Component):
         m.submodules.words = words = Memory(shape=64, depth=1 << NUMBER_BITS, init=[], attrs=DISTRIBUTED_RAM)
         write, read = words.write_port(), words.read_port(domain="comb")
         faulted, warned, copying, note, of_warning = Signal(), Signal(2), Signal(), Signal(), Signal()
-        m.d.comb += [
-            copying.eq(self.number != 0),
-            note.eq(self.warning & ~warned.bit_select(self.warned_side, 1) & ~faulted),
+        only_warned = Signal()
+        m.d.sync += [
             write.en.eq(copying | note),
             write.addr.eq(Mux(copying, self.number, WARNED + self.warned_side)),
             write.data.eq(Mux(copying, self.word, self.warned_value)),
-            of_warning.eq(~faulted & (self.asked == RecordWord.VALUE) & warned.bit_select(self.side, 1)),
+            only_warned.eq(~faulted & warned.bit_select(self.side, 1)),
+        ]
+        m.d.comb += [
+            copying.eq(self.number != 0),
+            note.eq(self.warning & ~warned.bit_select(self.warned_side, 1) & ~faulted),
+            of_warning.eq(only_warned & (self.asked == RecordWord.VALUE)),
             read.addr.eq(Mux(of_warning, WARNED + self.side, self.asked)),
             self.told.eq(Mux(faulted | of_warning, read.data, 0)),
         ]

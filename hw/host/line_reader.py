@@ -70,16 +70,17 @@ class LineReader(wiring.Component):
         """Lines asked for."""
         self._taken = Signal(16)
         """Lines read from the buffer, whose places are free again."""
-        self._wanted = Signal(range(size + 1))
-        """Lines asked for in this cycle: from the next one on their request is in a register, so they are in flight."""
         self._flying = Signal(range(BURSTS * size + 1))
+        """Lines asked for that have not come, without those of a ``_fresh`` request."""
+        self._fresh = Signal()
+        """The request in the register came there in the cycle before."""
         self._running = Signal()
         self._offset = Signal(range(size))
         """Line of the first burst buffer at which reading starts: bursts are aligned."""
         self._ask(m)
         self._fill(m, buffer.write_port())
         self._hand_out(m, buffer.read_port(domain="sync"))
-        m.d.comb += self.idle.eq(self._flying == 0)
+        m.d.comb += self.idle.eq((self._flying == 0) & ~self._fresh)
         with m.If(self.stop):
             m.d.sync += self._running.eq(0)
         with m.If(self.start):
@@ -115,7 +116,6 @@ class LineReader(wiring.Component):
             room.eq((~place & mask) + 1),
             beats.eq(Mux(left < room, left, room)),
             free.eq(~self.requests.valid | self.requests.ready),
-            self._wanted.eq(Mux(ask, beats, 0)),
             request.tag.client.eq(Client.LOADER),
             request.tag.last_bytes.eq(self._config.bus_bytes),
         ]
@@ -124,9 +124,10 @@ class LineReader(wiring.Component):
         ahead, alone = Signal(16), Signal()
         m.d.comb += [
             ahead.eq(self._asked - self._taken),
-            alone.eq((place == 0) | (self._flying == 0)),
+            alone.eq((place == 0) | self.idle),
             ask.eq(self._running & (left != 0) & (ahead <= (BURSTS - 2) * size) & alone & free),
         ]
+        m.d.sync += self._fresh.eq(ask)
         with m.If(ask):
             m.d.sync += self._asked.eq(self._asked + beats)
         with m.If(free):
@@ -147,7 +148,7 @@ class LineReader(wiring.Component):
             port.en.eq(mine),
             port.data.eq(beat.data),
         ]
-        m.d.sync += self._flying.eq(self._flying + self._wanted - mine)
+        m.d.sync += self._flying.eq(self._flying + Mux(self._fresh, self.requests.payload.beats, 0) - mine)
         with m.Switch(number):
             for k in range(BURSTS):
                 with m.Case(k):
@@ -191,15 +192,18 @@ class LineReader(wiring.Component):
             m.d.sync += [following.eq(port.data), full[1].eq(full[2])]
         with m.If(fetch):
             m.d.sync += full[2].eq(there)
+        # A buffer is empty a cycle after its last line was read: the lines of its next burst come later than that.
+        left, left_number = Signal(), Signal.like(number)
+        m.d.sync += [left.eq(0), left_number.eq(number)]
+        with m.If(left):
+            with m.Switch(left_number):
+                for k in range(BURSTS):
+                    with m.Case(k):
+                        m.d.sync += self._filled[k].eq(0)
         with m.If(fetch & there):
             m.d.sync += [self._taken.eq(self._taken + 1), position.eq(position + 1)]
-            with m.If(position[: exact_log2(size)] == size - 1):
-                with m.Switch(number):
-                    for k in range(BURSTS):
-                        with m.Case(k):
-                            m.d.sync += self._filled[k].eq(0)
-        with m.If(self.start | self.stop):
-            m.d.sync += [full.eq(0), lane.eq(0)]
+            m.d.sync += left.eq(position[: exact_log2(size)] == size - 1)
         with m.If(self.start):
+            m.d.sync += [full.eq(0), lane.eq(0), left.eq(0)]
             line = exact_log2(self._config.bus_bytes)
             m.d.sync += position.eq(self.address[line : line + exact_log2(size)])

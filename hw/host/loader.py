@@ -3,7 +3,7 @@
 from typing import Any
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.hdl import Const, Elaboratable, Value
+from amaranth.hdl import Elaboratable, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -221,6 +221,8 @@ class Loader(wiring.Component):
         self._follows = Signal()
         """The program follows the launch block."""
         self._last_argument = Signal(ARGUMENT_BITS)
+        self._measured = Signal()
+        """In the cycle before, the length of the program became known, or that of the block."""
         self._waited = Signal(range(JUDGE_CYCLES + 1))
         self._word, self._legal, self._in_program = Signal(ProgramWord), Signal(), Signal()
         self._valid, self._take = Signal(), Signal()
@@ -238,7 +240,9 @@ class Loader(wiring.Component):
         ]
         with m.If(self.halt):
             m.d.comb += reader.stop.eq(1)
+        m.d.sync += self._measured.eq(0)
         self._words(m)
+        self._measure(m)
         self._substitute(m, arguments.read_port(domain="sync"))
         with m.FSM() as fsm:
             self._launch_states(m, arguments.write_port())
@@ -349,8 +353,6 @@ class Loader(wiring.Component):
                     m.d.sync += self.number.eq(word)
                 with m.Case(LaunchWord.FLAGS.value):
                     self._take_flags(m, LaunchFlags(word))
-                with m.Case(LaunchWord.ARGUMENTS.value):
-                    m.d.sync += self._reader.lines.eq(self._block_lines(m))
         with m.If(is_argument & (number == self._last_argument)):
             m.next = "OPEN"
 
@@ -362,15 +364,19 @@ class Loader(wiring.Component):
             self._follows.eq(follows),
             self._last.eq(flags.last_word),
             self._last_argument.eq(Mux(follows, flags.last_argument, self._config.arguments - 1)),
+            self._measured.eq(1),
         ]
 
-    def _block_lines(self, m: Module) -> Value:
-        """Lines of the launch block, with the program if that follows; a cycle after the flags."""
-        front = Signal(ARGUMENT_BITS + 2)
-        """As many words as are in front, one for the program's first, and what rounds up to lines."""
-        m.d.comb += front.eq(self._last_argument + LAUNCH_HEADER_WORDS + 2 + self._config.bus_bytes // WORD_BYTES - 1)
-        words = (self._last + front)[exact_log2(self._config.bus_bytes // WORD_BYTES) :]
-        return Mux(self._follows, words, self._lines(Const(launch_block_words(self._config.arguments))))
+    def _measure(self, m: Module) -> None:
+        """Tell the reader how many lines there are: of the program, or of the launch block with what follows it."""
+        per_line = self._config.bus_bytes // WORD_BYTES
+        block = launch_block_words(self._config.arguments)
+        before = Mux(self._follows, self._last_argument + LAUNCH_HEADER_WORDS + 1, 0)
+        last_line = (self._last + before)[exact_log2(per_line) :]
+        with m.If(self._measured):
+            m.d.sync += self._reader.lines.eq(last_line + 1)
+            with m.If(~self._in_program & ~self._follows):
+                m.d.sync += self._reader.lines.eq(-(-block // per_line))
 
     def _program_states(self, m: Module) -> None:
         word, taken = self._word, Signal()
@@ -420,7 +426,7 @@ class Loader(wiring.Component):
         word = self._word
         with m.Switch(word.field):
             with m.Case(ControlField.LENGTH.value), m.If(~self._follows):
-                m.d.sync += [self._last.eq(word.value - 1), self._reader.lines.eq(self._lines(word.value))]
+                m.d.sync += [self._last.eq(word.value - 1), self._measured.eq(1)]
             with m.Case(ControlField.RUN.value):
                 m.next = "SETTLE"
             with m.Case(ControlField.END.value):
@@ -432,11 +438,6 @@ class Loader(wiring.Component):
             behind = sum(self._counted[k] for k in range(JUDGE_CYCLES))
             m.d.sync += self._count.eq(self._count - 1 - behind)
             m.next = "ILLEGAL"
-
-    def _lines(self, words: Value) -> Value:
-        """Lines from the start of the program to the end of its last word."""
-        per_line = self._config.bus_bytes // WORD_BYTES
-        return (words + per_line - 1)[exact_log2(per_line) :]
 
     def _substitute(self, m: Module, argument: Any) -> None:
         """Two stages: the argument is read, then added."""

@@ -113,10 +113,11 @@ class WriteBatcher(wiring.Component):
 
 
 class _Run(wiring.Component):
-    """Counts lines that follow each other.
+    """Counts lines that follow each other, a cycle after they came.
 
     Members: ``line`` is another line's number in cycles with ``valid``; ``o`` is a complete burst, valid for one
-    cycle (it must be ready); a burst is also complete when ``release`` is on. ``empty``: no line is counted.
+    cycle (it must be ready); a burst is also complete when ``release`` is on. ``empty``: no line is counted, and none
+    came in the cycle before.
     """
 
     def __init__(self, config: Config) -> None:
@@ -135,20 +136,22 @@ class _Run(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         burst, next_line = self.o.payload, Signal.like(self.line)
-        run = Signal.like(burst)
+        run, line, valid, idle = Signal.like(burst), Signal.like(self.line), Signal(), Signal()
+        m.d.sync += [line.eq(self.line), valid.eq(self.valid)]
         page = exact_log2(min(BOUNDARY, self._config.page_bytes)) - exact_log2(self._config.bus_bytes)
         full, joins = Signal(), Signal()
         m.d.comb += [
             burst.eq(run),
             full.eq(run.beats == self._config.write_burst),
-            joins.eq(~self.empty & ~full & (self.line == next_line) & self.line[:page].any()),
-            self.empty.eq(run.beats == 0),
-            self.o.valid.eq(~self.empty & Mux(self.valid, ~joins, full | self.release)),
+            idle.eq(run.beats == 0),
+            joins.eq(~idle & ~full & (line == next_line) & line[:page].any()),
+            self.empty.eq(idle & ~valid),
+            self.o.valid.eq(~idle & Mux(valid, ~joins, full | self.release)),
         ]
-        with m.If(self.valid):
-            m.d.sync += [next_line.eq(self.line + 1), run.beats.eq(Mux(joins, run.beats + 1, 1))]
+        with m.If(valid):
+            m.d.sync += [next_line.eq(line + 1), run.beats.eq(Mux(joins, run.beats + 1, 1))]
             with m.If(~joins):
-                m.d.sync += run.line.eq(self.line)
+                m.d.sync += run.line.eq(line)
         with m.Elif(self.o.valid):
             m.d.sync += run.beats.eq(0)
         return m

@@ -10,7 +10,7 @@ from litedram.core.bankmachine import BankMachine
 from litedram.core.controller import ControllerSettings
 from litedram.modules import M12L64322A, MT41K256M16
 from litex.gen import LiteXModule
-from migen import run_simulation
+from migen import Signal, run_simulation
 
 from daedal.errors import InvalidConfig
 from daedal.hw.boards.bank_machines import decide_from_registers
@@ -36,7 +36,10 @@ class Pair(LiteXModule):
 
     def __init__(self, module: Any, rate: str, **settings: Any) -> None:
         self.first, self.second = machine(module, rate, **settings), machine(module, rate, **settings)
-        decide_from_registers(SimpleNamespace(_submodules=[("", self.second)]))
+        self.soon, late = Signal(), Signal()
+        decide_from_registers(SimpleNamespace(_submodules=[("", self.second)]), self.soon)
+        self.sync += late.eq(self.soon)
+        self.comb += [machine.refresh_req.eq(late) for machine in (self.first, self.second)]
 
 
 def told(bank: Any) -> Generator[Any, Any, dict[str, int]]:
@@ -64,11 +67,11 @@ def test_every_cycle_is_that_of_litedram(module: Any, rate: str, settings: dict[
                 address = dice.randrange(ROWS) * columns + dice.randrange(COLUMNS)
                 request = {"valid": int(dice.random() < demand), "we": dice.randint(0, 1), "addr": address}
             refreshing = dice.random() < (0.9 if refreshing else 0.01)
+            yield pair.soon.eq(refreshing)
             accepts = int(dice.random() < 0.7)
             for bank in (pair.first, pair.second):
                 for name, value in request.items():
                     yield getattr(bank.req, name).eq(value)
-                yield bank.refresh_req.eq(refreshing)
                 yield bank.cmd.ready.eq(accepts)
             yield
             first = yield from told(pair.first)
@@ -83,6 +86,6 @@ def test_every_cycle_is_that_of_litedram(module: Any, rate: str, settings: dict[
 
 def test_another_bank_machine_is_refused() -> None:
     changed = machine(MT41K256M16, "1:2")
-    decide_from_registers(SimpleNamespace(_submodules=[("", changed)]))
+    decide_from_registers(SimpleNamespace(_submodules=[("", changed)]), Signal())
     with pytest.raises(InvalidConfig, match="litedram"):
-        decide_from_registers(SimpleNamespace(_submodules=[("", changed)]))
+        decide_from_registers(SimpleNamespace(_submodules=[("", changed)]), Signal())

@@ -46,11 +46,12 @@ class Bank(LiteXModule):
 class System(LiteXModule):
     """Ports, a crossbar, models of banks."""
 
-    def __init__(self, modes: list[str]) -> None:
+    def __init__(self, modes: list[str], write_latency: int) -> None:
         chip = MT41K256M16(CLOCK_HZ, "1:2")
         settings = ControllerSettings()
         settings.geom, settings.timing = chip.geom_settings, chip.timing_settings
-        settings.phy = SimpleNamespace(nranks=1, nphases=2, dfi_databits=16, read_latency=3, write_latency=1)
+        settings.phy = SimpleNamespace(nranks=1, nphases=2, dfi_databits=16, read_latency=3,
+                                       write_latency=write_latency)  # fmt: skip
         self.controller = LiteDRAMInterface(ALIGN, settings)
         self.crossbar = LiteDRAMCrossbar(self.controller)
         self.ports = [self.crossbar.get_port(mode) for mode in modes]
@@ -74,20 +75,22 @@ class System(LiteXModule):
 class Pair(LiteXModule):
     """Two of them, of which the second has the crossbar with registers."""
 
-    def __init__(self, modes: list[str], own: dict[int, range]) -> None:
-        self.first, self.second = System(modes), System(modes)
+    def __init__(self, modes: list[str], own: dict[int, range], write_latency: int) -> None:
+        self.first, self.second = System(modes, write_latency), System(modes, write_latency)
         hold_in_registers(self.second.crossbar, [bank.holds for bank in self.second.banks], own)
 
 
-@pytest.mark.parametrize(("modes", "own"), [
-    (["both"] * 2, {}),
-    (["both"] * 6, {}),
-    (["both", *["read"] * 4, "write"], {1 + port: range(port, 8, 4) for port in range(4)}),
+@pytest.mark.parametrize(("modes", "own", "write_latency"), [
+    (["both"] * 2, {}, 0),
+    (["both"] * 6, {}, 1),
+    (["both", *["read"] * 4, "write"], {1 + port: range(port, 8, 4) for port in range(4)}, 3),
 ], ids=["two", "six", "core"])  # fmt: skip
 @pytest.mark.parametrize("demand", [0.3, 1.0])
-def test_every_cycle_is_that_of_litedram(modes: list[str], own: dict[int, range], demand: float) -> None:
+def test_every_cycle_is_that_of_litedram(
+    modes: list[str], own: dict[int, range], write_latency: int, demand: float
+) -> None:
     ports = len(modes)
-    pair, dice = Pair(modes, own), random.Random(repr((ports, demand)))
+    pair, dice = Pair(modes, own, write_latency), random.Random(repr((ports, demand)))
     both, count = (pair.first, pair.second), pair.first.crossbar.nbanks
     columns = pair.first.controller.settings.geom.colbits - ALIGN
     moved: list[tuple[int, ...]] = []
