@@ -88,6 +88,7 @@ def test_a_reset_forgets_what_came_early() -> None:
         await strobe(ctx, core.access.warning)
         await strobe(ctx, core.taken)
         ctx.set(core.controller.side, 1)
+        await ctx.tick()
         assert told(ctx, core) == 77
         await strobe(ctx, core.soft_reset)
         ctx.set(core.controller.side, 0)
