@@ -102,7 +102,7 @@ class DivideSteps(wiring.Component):
     def _quotient(self, m: Module, ready: Signal) -> None:
         """Quotient a * y, into the destination for port b; for a power of two it is exact.
 
-        The reciprocal would tell the same, but comes out of an adder. The fraction is there cycles before the answer is.
+        The reciprocal would tell the same, but comes out of an adder. The fraction is there long before the answer.
         """
         o, exact = self.o.payload, Signal()
         m.d.sync += exact.eq(~self._answer.value[:FRACTION_BITS].any())
