@@ -124,7 +124,7 @@ class Spec(Elaboratable):
         m.d.comb += self.twice.eq(complete & (asked == 2))
 
 
-DEPTH = 15
+DEPTH = 16
 
 
 def prove(monkeypatch: pytest.MonkeyPatch, depth: int, fault: str = "") -> Result:
