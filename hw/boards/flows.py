@@ -22,7 +22,7 @@ See docs/boards.md, Timing weight. What suits a board is in the board's file.
 
 
 LUTS = ("check -latchonly -assert", "abc9 -maxlut 4 -W 900", "clean")
-"""Yosys' commands that make LUTs for ECP5, with 0.9 ns for the wire behind each, which is what it has on the boards.
+"""Yosys' commands that make LUTs for ECP5, with 0.9 ns for the wire behind each: the median on `ecpix5`'s longest ways.
 
 synth_ecp5 takes 0.3 ns, so a LUT seems to cost little beside a carry chain or a memory: see docs/boards.md, Wires.
 """

@@ -73,6 +73,8 @@ FAULTS = [
           "the token of a step whose store is misaligned is sent"),
     plant("no-room-left", "off by one", HERE + "issue.py", "level > entries - 1 - in_flight", "level > entries - 1",
           "steps on their way find no place in the queues"),
+    plant("ends-on-both-sides", "missing term", HERE + "access_unit.py", "events.done & (events.side == side)",
+          "events.done", "a nest that ends is taken off the launches of both sides"),
     plant("halt-ignored", "missing check", HERE + "access_unit.py", "loads.requests.valid & ~self.halt)",
           "loads.requests.valid)", "loads are asked for while the unit is halted",
           f"{TESTS} -k 'halted or directed and odd'", RANDOM),
