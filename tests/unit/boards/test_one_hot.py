@@ -8,7 +8,7 @@ from litex.gen import LiteXModule
 from migen import FSM, If, NextState, NextValue, Signal, run_simulation
 
 from daedal.errors import InvalidConfig
-from daedal.hw.boards.one_hot import one_hot
+from daedal.hw.boards.one_hot import next_is, one_hot
 
 
 class Machine(LiteXModule):
@@ -44,6 +44,24 @@ def test_it_is_in_the_same_states() -> None:
     run_simulation(both, drive())
     assert seen >= {"WAIT", "COUNT", "PAUSE", "TELL"}
     assert len(second.fsm.state) == len(second.fsm.actions)
+
+
+@pytest.mark.parametrize("state", ["WAIT", "COUNT", "TELL"])
+def test_what_it_says_of_the_next_cycle_comes_true(state: str) -> None:
+    machine, said, was = Machine(), [], []
+    one_hot(machine.fsm)
+    soon = next_is(machine.fsm, state)
+
+    def drive() -> Generator[Any, Any, None]:
+        for cycle in range(60):
+            yield machine.go.eq(0b110110110 >> cycle % 9 & 1)
+            yield
+            said.append((yield soon))
+            was.append(int((yield machine.fsm.state) == machine.fsm.encoding[state]))
+
+    run_simulation(machine, drive())
+    assert said[:-1] == was[1:]
+    assert set(said) == {0, 1}
 
 
 def test_one_that_tells_of_its_changes_is_refused() -> None:
