@@ -48,7 +48,9 @@ def test_it_is_in_the_same_states() -> None:
 
 @pytest.mark.parametrize("state", ["WAIT", "COUNT", "TELL"])
 def test_what_it_says_of_the_next_cycle_comes_true(state: str) -> None:
-    machine, said, was = Machine(), [], []
+    machine = Machine()
+    said: list[int] = []
+    was: list[int] = []
     one_hot(machine.fsm)
     soon = next_is(machine.fsm, state)
 
