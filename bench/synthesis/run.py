@@ -51,7 +51,7 @@ def measure(unit: Unit, config: Config, *, seeds: Sequence[int], route: bool, ti
 
 def _folder(unit: Unit, config: Config, text: str) -> Path:
     """The folder of everything that depends on this Verilog, these scripts and these tools."""
-    options = (*tools.placing(1, "", route=False), getsource(promote_resets))
+    options = (*tools.placing(1, "", route=False), getsource(promote_resets), getsource(Ring))
     parts = (text, tools.synthesis_script(), tools.ring_script(), repr(sorted(tools.versions().items())), *options)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     folder = FOLDER / f"{unit.name.replace(' ', '_')}-{config.name}-{key}"
