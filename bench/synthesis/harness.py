@@ -44,9 +44,11 @@ class Ring(wiring.Component):
         m = Module()
         driving = {port: Signal(width, name=f"drive_{port}", reset_less=True) for port, width in self._inputs.items()}
         driven = {port: Signal(width, name=f"driven_{port}") for port, width in self._outputs.items()}
-        reset = Signal(init=1)
-        m.d.sync += reset.eq(0)
-        clock = {"i_clk": ClockSignal(), "i_rst": reset} if self._clocked else {}
+        clock = {}
+        if self._clocked:
+            reset = Signal(init=1)
+            m.d.sync += reset.eq(0)
+            clock = {"i_clk": ClockSignal(), "i_rst": reset}
         m.submodules.unit = Instance(
             self._name,
             **clock,
