@@ -1,7 +1,7 @@
 """The core: all units, joined."""
 
-from amaranth import Cat, Module, ResetInserter, Signal, Value
-from amaranth.hdl import Elaboratable
+from amaranth import Cat, ClockSignal, Module, ResetInserter, ResetSignal, Signal, Value
+from amaranth.hdl import ClockDomain, DomainRenamer, Elaboratable
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
@@ -34,6 +34,9 @@ from daedal.hw.queues.packer import Packer
 from daedal.hw.queues.queue import Queue
 from daedal.hw.queues.skid import parting
 from daedal.hw.queues.vector_queues import VectorQueues
+
+resettable = DomainRenamer("units")
+"""Puts a component among those that a soft reset resets: one register is the reset of all of them."""
 
 
 def queue_side(queue: Queue) -> Value:
@@ -68,8 +71,10 @@ class Core(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        # A cycle late, from registers: they reach all units.
-        self.soft_reset, self.halt, self.hold = Signal(), Signal(), Signal()
+        # A cycle late, from registers: they reach all units. So does the machine's reset.
+        self.soft_reset, self.halt, self.hold = Signal(init=1), Signal(), Signal()
+        m.domains.units = ClockDomain("units", local=True)
+        m.d.comb += [ClockSignal("units").eq(ClockSignal()), ResetSignal("units").eq(self.soft_reset)]
         self._make_units(m)
         self.taken = Signal()
         """A launch was taken in the cycle before: that comes late. It leaves its queue only now."""
@@ -86,7 +91,7 @@ class Core(wiring.Component):
         config = self.config
 
         def unit(name: str, component: wiring.Component) -> wiring.Component:
-            m.submodules[name] = ResetInserter(self.soft_reset)(component)
+            m.submodules[name] = resettable(component)
             return component
 
         def queue(name: str, layout: data.StructLayout, depth: int) -> wiring.Component:
@@ -145,7 +150,7 @@ class Core(wiring.Component):
             self.left.append(queue.o.valid & (queue_side(queue) == controller.side))
         connect(m, token, execute.tokens)
         # That a scalar is taken is known late.
-        m.submodules.next_scalar = ResetInserter(self.soft_reset)(following := parting(config, scalar_layout(config)))
+        m.submodules.next_scalar = resettable(following := parting(config, scalar_layout(config)))
         connect(m, scalar, following.i)
         connect(m, following.o, execute.scalars)
         self.left.append(~following.empty & (here == controller.side))
@@ -175,14 +180,13 @@ class Core(wiring.Component):
             connect(m, rows[1], execute.vector1)
             self.rows_to_store, self.execute_idle = execute.stores, execute.idle
             return
-        reset = ResetInserter(self.soft_reset)
         for row, name in zip(rows, ("vector0", "vector1"), strict=False):
             cutter = Cutter(self.config)
-            m.submodules[f"cut_{name}"] = reset(cutter)
+            m.submodules[f"cut_{name}"] = resettable(cutter)
             connect(m, row, cutter.i)
             connect(m, cutter.o, getattr(execute, name))
         packer = Packer(self.config)
-        m.submodules.pack = reset(packer)
+        m.submodules.pack = resettable(packer)
         connect(m, execute.stores, packer.i)
         self.rows_to_store, self.execute_idle = packer.o, Signal()
         m.d.comb += self.execute_idle.eq(execute.idle & packer.empty)

@@ -32,7 +32,7 @@ def core_ports(config: Config) -> list[Port]:
     clock = ("clock and reset", "one clock for everything")
     ports = [
         Port("clk", "input", 1, "clock, rising edge", *clock),
-        Port("rst", "input", 1, "reset, high, synchronous; takes effect one cycle later", *clock),
+        Port("rst", "input", 1, "reset, high, synchronous; takes effect in two cycles at most", *clock),
     ]
     signature = CorePorts(config)
     for name, member in signature.members.items():

@@ -84,6 +84,6 @@ BOARD = Board(
     free_rows=5,
     late_phy=True,
     seed=3,
-    grades={6: (("--85k", "--package", "CABGA554", "--speed", "6"), 4)},  # LFE5U; the LFE5UM5G is made in grade 8 only
+    grades={6: (("--85k", "--package", "CABGA554", "--speed", "6"), 3)},  # LFE5U; the LFE5UM5G is made in grade 8 only
     ethernet=lambda platform: LiteEthPHYRGMII(platform.request("eth_clocks"), platform.request("eth"), rx_delay=0),
 )

@@ -154,4 +154,6 @@ FAULTS = [
     plant("words-cut-short", "off by one", HERE + "fault_words.py", "Mux(self.number == self._last, 0",
           "Mux(self.number == self._last - 1, 0", "a fault's record has another word in place of the last register",
           WARNING),
+    plant("units-keep-on", "missing term", "hw/core.py", "self.soft_reset, self.halt, self.hold = Signal(init=1),",
+          "self.soft_reset, self.halt, self.hold = Signal(),", "the reset pin does not reset the units", CORE),
 ]  # fmt: skip

@@ -16,10 +16,10 @@ from daedal.hw.isa.launch import RECORD_WORDS, Cause, Counter, State
 from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.registers import IDENTITY, Control, Register
 from tests.reference.layers import Layer, random_values
-from tests.unit.emulator.programs import Bench, Record, gather
+from tests.unit.emulator.programs import Bench, Record, gather, place_table
 from tests.unit.emulator.test_bags import place_bag
 from tests.unit.harness import bench_config, parameters
-from tests.unit.streams import start
+from tests.unit.streams import reset, start
 
 MEMORY_BYTES = 1 << 18
 EXACT = [Counter.ROWS, Counter.LOOKUPS, Counter.BUNDLES, Counter.TOKENS, Counter.BYTES_WRITTEN, Counter.BOUNDS_WARNINGS]
@@ -101,6 +101,14 @@ class Machine:
             for _ in range(20):
                 await RisingEdge(self.dut.clk)
         raise AssertionError(f"{await self.read(Register.COMPLETED)} launches of {completed} ended")
+
+    async def bursts(self, count: int) -> None:
+        """Wait until so many bursts have been asked for at the read ports."""
+        ports = [(getattr(self.dut, f"read{k}__arvalid"), getattr(self.dut, f"read{k}__arready"))
+                 for k in range(self.config.ports)]  # fmt: skip
+        while count > 0:
+            await RisingEdge(self.dut.clk)
+            count -= sum(int(valid.value) & int(ready.value) for valid, ready in ports)
 
 
 async def machine(dut: Any) -> Machine:
@@ -222,3 +230,27 @@ async def a_fault_is_precise_and_a_reset_brings_the_machine_back(dut):
     await with_timeout(core.ring(core.image.blocks[-1:], 4), 2, "ms")
     assert bench.read_record(record).state is State.DONE
     assert RECORD_WORDS * 8 % config.bus_bytes == 0
+
+
+@cocotb.test()
+async def the_reset_pin_ends_a_launch_in_its_middle(dut):
+    core = await machine(dut)
+    config = core.config
+    bench = Bench(core.image, config)
+    rows, count, size = np.random.default_rng(7).random((11, 4), dtype=np.float32), 200, 4 * ELEMENT_BYTES
+    table, out = place_table(bench, rows), bench.reserve(count * size)
+    words = gather(config, table, 11, 4, bench.place(np.arange(count, dtype=np.int32) % 11), count, out)
+    bench.queue(Program(config.hash, words).to_bytes())
+    await core.write(Register.LAUNCH_LOW, core.image.blocks[0])
+    await core.write(Register.DOORBELL, 1)
+    await with_timeout(core.bursts(count // 2), 1, "ms")
+    await reset(dut)
+    assert core.image.mem_read(out + (count - 1) * size, size) == bytes(size), "the launch was over before its reset"
+    core.image.mem_write(out, bytes(count * size))
+    assert await core.read(Register.STATUS) == 0
+    few = np.arange(8, dtype=np.int32)
+    record = bench.queue(Program(config.hash, gather(config, table, 11, 4, bench.place(few), 8, out)).to_bytes())
+    await with_timeout(core.ring(core.image.blocks[-1:], 1), 2, "ms")
+    assert bench.read_record(record).state is State.DONE
+    written = core.image.mem_read(out, count * size)
+    assert written == rows[few].tobytes() + bytes((count - 8) * size), "other rows: the first launch went on"
