@@ -63,5 +63,5 @@ BOARD = Board(
     flow="ecp5",
     part=("--85k", "--package", "CABGA381", "--speed", "6"),
     placer=("--placer-heap-timingweight", "30"),  # with ecpix5's the router does not get near an end
-    seed=2,
+    seed=3,
 )  # fmt: skip
