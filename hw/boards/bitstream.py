@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,22 +63,21 @@ def build(
     Raises ToolchainNotFound, UnknownBoard, InvalidConfig, DesignTooLarge, BuildFailed; and ClockTooSlow if a clock is
     slower than the board needs: the report, with ``closed`` false, is written then, but no configuration file.
     """
-    found = find_board(board)
-    part, own_seed = _part(found, grade)
-    flow, seed = FLOWS[found.flow], own_seed if seed is None else seed
+    found = _in_grade(find_board(board), grade)
+    flow, seed = FLOWS[found.flow], found.seed if seed is None else seed
     versions = {program: tools.version(program) for program in (YOSYS, flow.route, flow.pack[0])}
     start = time.monotonic()
     design = generate(board, config, core_hz=core_hz, etherbone=etherbone)
     work = _prepare(folder, design, flow, versions)
     steps = {"generate": round(time.monotonic() - start, 1), "synthesise": _synthesise(work, flow)}
-    run = _route(work, design, flow, found.free_rows, (*part, *found.placer), route, seed)
+    run = _route(work, design, flow, found.free_rows, (*found.part, *found.placer), route, seed)
     steps["route" if route else "place"] = float((work / run / DONE).read_text())
     report = reports.make(design.description, flow, work, run, routed=route)
     packed = route and report["closed"] and grade is None
     if packed:
         steps["pack"] = _pack(work, run, flow)
     report |= {
-        "seconds": round(sum(steps.values()), 1), "steps": steps, "part": list(part), "seed": seed,
+        "seconds": round(sum(steps.values()), 1), "steps": steps, "part": list(found.part), "seed": seed,
         "tools": versions,
         "bitstream": f"{board}{flow.suffix}" if packed else None,
     }  # fmt: skip
@@ -87,14 +87,14 @@ def build(
     return report
 
 
-def _part(board: Board, grade: int | None) -> tuple[tuple[str, ...], int]:
-    """The options that name the part of a speed grade (None: the board's own), and where the placement starts."""
+def _in_grade(board: Board, grade: int | None) -> Board:
+    """The board with a part of this speed grade (None: its own)."""
     if grade is None:
-        return board.part, board.seed
+        return board
     if grade not in board.grades:
         known = ", ".join(map(str, board.grades)) or "none"
         raise InvalidConfig(f"grade must be one that {board.name} can be tried in ({known}), or left out, not {grade}")
-    return board.grades[grade]
+    return replace(board, **board.grades[grade])
 
 
 def synthesise(board: str, config: Config | None = None, *, folder: Path) -> tuple[Path, float]:

@@ -74,8 +74,8 @@ class Board:
     part
         Options of nextpnr that name the part.
     grades
-        Speed grades of the same part in which the board is not made -> options of nextpnr that name it, and where the
-        placement starts: what the system would do there.
+        Speed grades of the same part in which the board is not made -> the fields of this class that are others there:
+        ``part``, and with what the core closes. For what the system would do there.
     placer
         Options of nextpnr's placer with which the board's own core closes.
     free_rows
@@ -107,4 +107,4 @@ class Board:
     small: bool = False
     late_phy: bool = False
     ethernet: Callable[[Any], Any] | None = None
-    grades: Mapping[int, tuple[tuple[str, ...], int]] = field(default_factory=dict)
+    grades: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)

@@ -84,6 +84,11 @@ BOARD = Board(
     free_rows=5,
     late_phy=True,
     seed=3,
-    grades={6: (("--85k", "--package", "CABGA554", "--speed", "6"), 3)},  # LFE5U; the LFE5UM5G is made in grade 8 only
+    grades={
+        6: {  # LFE5U; the LFE5UM5G is made in grade 8 only
+            "part": ("--85k", "--package", "CABGA554", "--speed", "6"),
+            "seed": 3,
+        }
+    },
     ethernet=lambda platform: LiteEthPHYRGMII(platform.request("eth_clocks"), platform.request("eth"), rx_delay=0),
 )
