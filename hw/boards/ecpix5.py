@@ -80,14 +80,14 @@ BOARD = Board(
     memory=Dram(module=MT41K256M16, rate="1:2", data_bits=16, phy=make_phy),
     flow="ecp5",
     part=("--um5g-85k", "--package", "CABGA554", "--speed", "8"),
-    placer=PLACER,
-    free_rows=5,
+    placer=("--placer-heap-timingweight", "30"),  # with PLACER it would be at 113 MHz, some minutes later
     late_phy=True,
     seed=3,
     grades={
         6: {  # LFE5U; the LFE5UM5G is made in grade 8 only
             "part": ("--85k", "--package", "CABGA554", "--speed", "6"),
-            "seed": 3,
+            "placer": PLACER,
+            "free_rows": 5,
         }
     },
     ethernet=lambda platform: LiteEthPHYRGMII(platform.request("eth_clocks"), platform.request("eth"), rx_delay=0),
