@@ -80,7 +80,7 @@ BOARD = Board(
     memory=Dram(module=MT41K256M16, rate="1:2", data_bits=16, phy=make_phy),
     flow="ecp5",
     part=("--um5g-85k", "--package", "CABGA554", "--speed", "8"),
-    placer=("--placer-heap-timingweight", "30"),  # with PLACER it would be at 113 MHz, some minutes later
+    placer=("--placer-heap-timingweight", "30"),  # PLACER takes minutes more: docs/boards.md, Seconds
     late_phy=True,
     seed=3,
     grades={

