@@ -87,4 +87,7 @@ FAULTS = [
           "self.settings.read_latency += 0", "LiteDRAM takes lines a cycle before they come", LATE),
     plant("copy-keeps-its-net", "missing term", "hw/boards/resets.py", "connections[pin] = [bit]", "pass",
           "logic stays at the reset's first flip-flop", RESETS),
+    plant("grade-is-a-part", "missing term", "hw/boards/bitstream.py", "replace(board, **board.grades[grade])",
+          'replace(board, part=board.grades[grade]["part"])', "in another grade it is placed as in the board's own",
+          "tests/unit/boards/test_bitstream.py"),
 ]  # fmt: skip
