@@ -73,8 +73,9 @@ def test_a_warning_in_any_cycle(cycle: int, second: int | None) -> None:
     sim.run()
 
 
-def test_a_reset_forgets_what_came_early() -> None:
-    """A launch warns before it is the present one; after a reset, the next one begins on the present side."""
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_reset_forgets_what_came_early(side: int) -> None:
+    """A launch warns on side 1 before it is the present one; after a reset, the next one begins on ``side``."""
     core, m = parts()
 
     async def strobe(ctx, signal):
@@ -91,9 +92,9 @@ def test_a_reset_forgets_what_came_early() -> None:
         await ctx.tick()
         assert told(ctx, core) == 77
         await strobe(ctx, core.soft_reset)
-        ctx.set(core.controller.side, 0)
-        ctx.set(core.loader.side, 1)
+        ctx.set(core.loader.side, 1 - side)
         await strobe(ctx, core.loader.begin)
+        ctx.set(core.controller.side, side)
         await strobe(ctx, core.taken)
         assert told(ctx, core) == 0
 
