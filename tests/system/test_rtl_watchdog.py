@@ -13,7 +13,7 @@ from daedal.hw.config import Config
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
 HASTY = replace(
-    Config.preset("minimum"), name="hasty", vector_beats=1024, lookahead_lines=64, port_outstanding=4, watchdog=300
+    Config.preset("minimum"), name="hasty", vector_beats=1024, lookahead_lines=128, port_outstanding=2, watchdog=256
 )
 """The marks of its vector queues take longer to sweep than its watchdog waits, and so do the lines of a look-ahead."""
 
