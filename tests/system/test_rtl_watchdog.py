@@ -15,7 +15,9 @@ pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 HASTY = replace(
     Config.preset("minimum"), name="hasty", vector_beats=1024, lookahead_lines=128, port_outstanding=2, watchdog=256
 )
-"""The marks of its vector queues take longer to sweep than its watchdog waits, and so do the lines of a look-ahead."""
+"""The marks of its vector queues take longer to sweep than its watchdog waits, the shortest there can be, and so do the
+lines of a look-ahead, two bursts at a time.
+"""
 
 
 @pytest.fixture(scope="module", params=[30, 140])
