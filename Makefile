@@ -28,7 +28,8 @@ sim: $(INSTALLED)  ## run PyTorch layers on the simulated RTL and compare [ARGS=
 test: $(INSTALLED)  ## run every test, on all cores [ARGS="-x"]
 	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
 
-test-full: $(INSTALLED)  ## run a billion operations on a lane's RTL, and all divisions [ARGS="--count 1000000 --processes 1"]
+test-full: $(INSTALLED)  ## run tests of further configurations, then a billion operations on a lane's RTL, and all divisions [ARGS="--count 1000000 --processes 1"]
+	@$(BIN)/python -m pytest -m full --numprocesses auto --dist worksteal
 	@$(BIN)/python -m tests.full $(ARGS)
 
 unit: $(INSTALLED)  ## run one file or directory of tests [T=tests/unit/test_x.py WAVES=1]

@@ -113,9 +113,10 @@ def test_a_short_workload_is_still_the_workload() -> None:
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def written(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a machine whose traced model the tests of waveforms need as well."""
     path = tmp_path_factory.mktemp("page") / "page.html"
-    result = invoke("report", "gather", "--batch", "1", "--config", "minimum", "-o", str(path))
+    result = invoke("report", "gather", "--batch", "1", "--config", str(root / "docs" / "tiny.toml"), "-o", str(path))
     assert result.exit_code == 0, result.output
     return path
 

@@ -64,7 +64,7 @@ def test_an_embedding_bag_is_that_of_pytorch_bit_for_bit(device: daedal.Device) 
 @pytest.mark.parametrize("access", ["write", "read"])
 def test_bulk_transfers_reach_the_line_rate(device: daedal.Device, access: str) -> None:
     target, line = device.target, line_of(device)
-    data = torch.randint(0, 256, (8192,), dtype=torch.uint8).numpy().tobytes()
+    data = torch.randint(0, 256, (4096,), dtype=torch.uint8).numpy().tobytes()
     start = line.cycles
     if access == "write":
         target.mem_write(1 << 16, data)

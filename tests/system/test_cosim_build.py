@@ -7,7 +7,7 @@ import os
 import pytest
 
 from daedal.cosim import toolchain
-from daedal.cosim.build import BuildError, build_library, build_verilated, cache_directory
+from daedal.cosim.build import BuildError, build_library, build_verilated, cache_directory, make_environment
 from daedal.errors import ToolchainNotFound
 
 FILES = {
@@ -18,6 +18,7 @@ FILES = {
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("OBJCACHE", make_environment()["OBJCACHE"])  # Verilator's own library is not built anew
     monkeypatch.setenv("DAEDAL_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 

@@ -21,7 +21,7 @@ from daedal.hw.isa.launch import LaunchFlags, LaunchWord
 from daedal.hw.isa.program import unpack
 from tests.system.compiler_support import same_bits, wild_table
 from tests.system.test_driver_targets import FOR_EVER, copy_program
-from tests.unit.harness import ODD
+from tests.system.test_rtl_configs import UNEVEN
 
 RTL = (pytest.mark.rtl, pytest.mark.slow)
 STALLS = "ideal:stall=0.3,seed=5"
@@ -30,14 +30,14 @@ OPENED = [
     *(
         pytest.param(("verilator", name, memory), id=f"{name}-{memory}", marks=RTL)
         for name, memory in (("edge", "ideal"), ("edge", STALLS), ("ddr3", "ideal"), ("minimum", "ideal:latency=3"),
-                             ("odd", "ideal:latency=300,stall=0.05,seed=2"))
+                             ("uneven", "ideal:latency=300,stall=0.05,seed=2"))
     ),
 ]  # fmt: skip
 COUNTED = ("rows", "lookups", "bytes_written", "bounds_warnings")
 
 
 def configuration(name: str) -> Config:
-    return ODD if name == "odd" else PRESETS[name]
+    return UNEVEN if name == "uneven" else PRESETS[name]
 
 
 @pytest.fixture(params=OPENED)

@@ -59,7 +59,7 @@ def test_on_the_emulator(board: str, rng: np.random.Generator) -> None:
 
 @pytest.mark.rtl
 @pytest.mark.slow
-@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("board", [BOARDS[0], *(pytest.param(board, marks=pytest.mark.full) for board in BOARDS[1:])])
 def test_in_the_boards_design(board: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     change(monkeypatch, board, baud=fast_line(board))
     with daedal.Device.open("board-sim", config=find_board(board).config, board=board) as device:
@@ -78,7 +78,7 @@ def test_in_a_clock_domain_of_its_own(rng: np.random.Generator, monkeypatch: pyt
 
 @pytest.mark.rtl
 @pytest.mark.slow
-@pytest.mark.parametrize("board", ["tangnano20k", "icebreaker"])
+@pytest.mark.parametrize("board", ["tangnano20k", pytest.param("icebreaker", marks=pytest.mark.full)])
 def test_what_only_gathers(board: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     """The smallest boards' own cores have no execute unit."""
     change(monkeypatch, board, baud=fast_line(board))

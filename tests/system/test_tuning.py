@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from daedal.cli import cli
 from daedal.cosim import profile
-from daedal.cosim.build import build_verilated
+from daedal.cosim.build import build_verilated, make_environment
 from daedal.hw.config import Config
 from daedal.measure import tuning
 from daedal.measure.tuning import TuningFailed, tune
@@ -47,6 +47,7 @@ def run(library: Path) -> int:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("OBJCACHE", make_environment()["OBJCACHE"])  # Verilator's own library is not built anew
     monkeypatch.setenv("DAEDAL_CACHE", str(tmp_path))
     return tmp_path
 

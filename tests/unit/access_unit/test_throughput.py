@@ -17,9 +17,11 @@ from daedal.hw.isa.program_words import (
 )
 from tests.unit.access_unit.machine import Behaviour, Machine, Sent
 from tests.unit.access_unit.test_access_unit import compare, model_of
-from tests.unit.harness import CONFIGS, SERIAL
+from tests.unit.harness import CONFIGS, ODD, SERIAL
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
+
+EDGE = pytest.param(CONFIGS[1], marks=pytest.mark.full)
 
 OFFSETS, INDICES, TABLE = 0x1000, 0x4000, 0x10000
 ELEMENT = 4
@@ -86,7 +88,7 @@ def run(config: Config, bag: int, bags: int, latency: int = 20, *, at_end: bool 
     return sent
 
 
-@pytest.mark.parametrize("config", CONFIGS[:2], ids=lambda config: config.name)
+@pytest.mark.parametrize("config", [CONFIGS[0], EDGE], ids=lambda config: config.name)
 @pytest.mark.parametrize(("bag", "bags"), [(1, 500), (2, 250), (32, 16)])
 def test_a_bundle_per_cycle_whatever_the_length_of_bags(config: Config, bag: int, bags: int) -> None:
     # Both of a bag's bounds are registers, which a level reads one per cycle.
@@ -112,7 +114,7 @@ def test_serial_levels_take_as_many_cycles_as_they_say() -> None:
     assert run(SERIAL, bag, bags, latency=2).cycles <= 1.01 * (outer + inner) * bags + START_UP
 
 
-@pytest.mark.parametrize("config", [*CONFIGS, SERIAL], ids=lambda config: config.name)
+@pytest.mark.parametrize("config", [CONFIGS[0], EDGE, ODD, SERIAL], ids=lambda config: config.name)
 def test_every_line_of_the_arrays_is_read_once_and_none_after_them(config: Config) -> None:
     bag, bags = 3, 60
     lines = run(config, bag, bags).load_lines

@@ -11,7 +11,9 @@ from tests.unit.harness import ODD, run_cocotb
 @pytest.mark.slow
 @pytest.mark.parametrize("pause", [0.0, 0.4], ids=["full-rate", "back-pressure"])
 @pytest.mark.parametrize(
-    "config", [Config.preset("ddr3"), ODD, Config.preset("minimum")], ids=lambda config: config.name
+    "config",
+    [Config.preset("ddr3"), ODD, pytest.param(Config.preset("minimum"), marks=pytest.mark.full)],
+    ids=lambda config: config.name,
 )
 def test_core(config, pause):
     parameters = {"config": config, "pause": pause}

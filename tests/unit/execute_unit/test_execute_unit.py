@@ -15,9 +15,12 @@ BENCHES = ("bench_directed", "bench_execute_unit", "bench_faults", "bench_scalar
 ONE_LANE = replace(ODD, name="one-lane", lanes=1, register_beats=16, store_beats=33, vector_registers=4, scalars=4)
 """All partial results of a reduction lie in beats of their own."""
 
+WIDE = Config.preset("wide")
+
 OTHERS = [
     ("bench_execute_unit", ONE_LANE), ("bench_scalars", ONE_LANE),
-    ("bench_execute_unit", Config.preset("wide")), ("bench_scalars", Config.preset("wide")),
+    pytest.param("bench_execute_unit", WIDE, marks=pytest.mark.full),
+    pytest.param("bench_scalars", WIDE, marks=pytest.mark.full),
     ("bench_execute_unit", Config.preset("minimum")),
 ]  # fmt: skip
 
