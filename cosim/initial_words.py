@@ -6,6 +6,7 @@ that a model consisted of, for code that runs once.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 _WORD = re.compile(r"^ *(?P<memory>\\?[\w.$]+ ?)\[(?P<index>\d+)\] = (?P<value>\d+'h[0-9a-f]+);\n", re.MULTILINE)
 
@@ -13,8 +14,12 @@ FEWEST = 4
 """Words in a row that become a loop."""
 
 
+@lru_cache(maxsize=2)
 def loops_over_words(verilog: str) -> str:
-    """``verilog`` with a loop for each run of words that follow each other and are given the same value."""
+    """``verilog`` with a loop for each run of words that follow each other and are given the same value.
+
+    The last results are kept: finding the words takes two thirds of the time in which a device is opened again.
+    """
     parts, end = [], 0
     for run in _runs(verilog):
         first, last = run[0], run[-1]

@@ -1,5 +1,6 @@
 """RowGroups: for every input, nothing is lost or doubled, payloads with the same key keep their order, no bubbles."""
 
+import pytest
 from amaranth import Cat, Module, Signal
 from amaranth.asserts import AnyConst
 from amaranth.hdl import Assert, Assume, Elaboratable
@@ -86,6 +87,7 @@ def test_three_places():
     assert prove(3)
 
 
+@pytest.mark.full
 def test_four_places():
     assert prove(4)
 

@@ -106,7 +106,10 @@ def test_layouts(pair: Pair, mode: str, rng: np.random.Generator) -> None:
         pair.check(module, *inputs)
 
 
-@pytest.mark.parametrize(("config", "memory"), [("ddr3", "ideal"), ("edge", "ideal:latency=20,stall=0.05,seed=2")])
+@pytest.mark.parametrize(
+    ("config", "memory"),
+    [("ddr3", "ideal"), pytest.param("edge", "ideal:latency=20,stall=0.05,seed=2", marks=pytest.mark.full)],
+)
 def test_a_bag_of_100000_rows(config: str, memory: str, rng: np.random.Generator) -> None:
     """Memory is quick where queues are short, since a bag of its own waits for memory every few rows there."""
     module = Bags(wild_table(300, 4, rng), "sum", None)

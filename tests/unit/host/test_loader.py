@@ -199,7 +199,10 @@ def test_launches_are_on_either_side_in_turn():
     assert got["side"] == 0
 
 
-@pytest.mark.parametrize("name", [*CONFIGS, "odd"])
+@pytest.mark.parametrize(
+    "name",
+    ["ddr3", "minimum", "odd", *(pytest.param(name, marks=pytest.mark.full) for name in ("edge", "wide", "narrow"))],
+)
 @pytest.mark.parametrize("mapping", range(CLASSES))
 def test_block_and_program_can_be_of_any_mapping_class(name, mapping):
     config, rng = CONFIGS.get(name, ODD), random.Random(mapping)
