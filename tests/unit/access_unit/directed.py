@@ -123,6 +123,10 @@ event 2 control first=1 count=1
     "bags, one of them empty": Directed(
         BAGS, calls((0, 0), (2, 4), (2, 5), (1, 2), (0, 2), (1, 2), (0, 2), (2, 9), (1, 3)), (0, 2, 2, 3), (4, 5, 9)
     ),
+    "both levels end in one bundle, the inner one first": Directed(
+        f"{BAGS}event 2 control first=0 count=1\n",
+        calls((0, 0), (2, 4), (2, 5), (1, 2), (0, 2), (1, 2), (0, 2), (2, 9), (1, 3), (0, 2)), (0, 2, 2, 3), (4, 5, 9),
+    ),
     "an index equal to the limit": Directed(
         BAGS, calls((0, 0), (2, 4)), (0, 3, 3, 3), (4, 10, 5),
         fault=Fault(Cause.INDEX, 1, 10, registers=(0, 3, 10)),

@@ -37,8 +37,9 @@ def image_of(bag: int, bags: int) -> bytearray:
     return image
 
 
-def bags_program(config: Config, bag: int, bags: int, *, at_end: bool, fetch: bool) -> Program:
-    """Bags of rows: a token and a row fetch for each index, and a store at the end of each bag if ``at_end``.
+def bags_program(config: Config, bag: int, bags: int, *, at_end: bool, fetch: bool, in_turn: bool) -> Program:
+    """Bags of rows: a token and a row fetch for each index, and a store at the end of each bag if ``at_end``; bags
+    ``in_turn`` or one after the other.
 
     On the first levels that are pipelined, if there are any.
     """
@@ -57,7 +58,7 @@ def bags_program(config: Config, bag: int, bags: int, *, at_end: bool, fetch: bo
         Word.packed(LevelField.CONTROL, outer, enable=1),
         Word(LevelField.LOWER, outer, 0), Word(LevelField.UPPER, outer, bags), Word(LevelField.STEP, outer, 1),
         *offsets,
-        Word.packed(LevelField.CONTROL, inner, enable=1, lower=Source.R0, upper=Source.R1),
+        Word.packed(LevelField.CONTROL, inner, enable=1, lower=Source.R0, upper=Source.R1, interleave=in_turn),
         Word(LevelField.STEP, inner, 1),
         Word.packed(LevelField.LOAD0, inner, enable=1, size=2, is_signed=1, destination=Source.R2),
         Word(LevelField.LOAD0_BASE, inner, INDICES),
@@ -75,12 +76,15 @@ def bags_program(config: Config, bag: int, bags: int, *, at_end: bool, fetch: bo
     ])  # fmt: skip
 
 
-def run(config: Config, bag: int, bags: int, latency: int = 20, *, at_end: bool = False, fetch: bool = False) -> Sent:
+def run(
+    config: Config, bag: int, bags: int, latency: int = 20, *, at_end: bool = False, fetch: bool = False,
+    in_turn: bool = False,
+) -> Sent:  # fmt: skip
     image = image_of(bag, bags)
     behaviour = Behaviour(refuse=0.0, port_busy=0.0, latency=(latency, latency), return_idle=0.0, shuffle=False)
     machine = Machine(model_of(config), config, image, behaviour, 1)
     machine.reset()
-    program = bags_program(config, bag, bags, at_end=at_end, fetch=fetch)
+    program = bags_program(config, bag, bags, at_end=at_end, fetch=fetch, in_turn=in_turn)
     (sent,) = machine.run(program, [])
     (trace,) = run_contract(program.to_bytes(), config, lambda address, size: bytes(image[address : address + size]))
     compare(sent, trace, config)
@@ -116,9 +120,16 @@ def test_serial_levels_take_as_many_cycles_as_they_say() -> None:
 
 @pytest.mark.parametrize("config", [CONFIGS[0], EDGE, ODD, SERIAL], ids=lambda config: config.name)
 def test_every_line_of_the_arrays_is_read_once_and_none_after_them(config: Config) -> None:
-    bag, bags = 3, 60
-    lines = run(config, bag, bags).load_lines
-    wanted = set()
-    for base, elements in ((OFFSETS, bags + 1), (INDICES, bag * bags)):
-        wanted |= {(base + n * ELEMENT) // config.bus_bytes for n in range(elements)}
-    assert sorted(lines) == sorted(wanted)
+    assert sorted(run(config, 3, 60).load_lines) == sorted(lines_of(config, 3, 60))
+
+
+@pytest.mark.parametrize("config", [CONFIGS[0], ODD], ids=lambda config: config.name)
+def test_in_turn_bags_of_whole_lines_read_no_line_behind_theirs(config: Config) -> None:
+    bag, bags = 2 * config.bus_bytes // ELEMENT, 40
+    assert sorted(run(config, bag, bags, in_turn=True).load_lines) == sorted(lines_of(config, bag, bags))
+
+
+def lines_of(config: Config, bag: int, bags: int) -> set[int]:
+    """The lines that offsets and indices are in."""
+    places = ((OFFSETS, bags + 1), (INDICES, bag * bags))
+    return {(base + n * ELEMENT) // config.bus_bytes for base, elements in places for n in range(elements)}
