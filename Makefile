@@ -25,7 +25,7 @@ setup: $(INSTALLED)  ## make the environment in .venv (every command below does 
 sim: $(INSTALLED)  ## run PyTorch layers on the simulated RTL and compare [ARGS="--target emulator"]
 	@$(BIN)/daedal sim $(ARGS)
 
-test: $(INSTALLED)  ## run every test, on all cores [ARGS="-x"]
+test: $(INSTALLED)  ## run every test but those of test-full, on all cores [ARGS="-x"]
 	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
 
 test-full: $(INSTALLED)  ## run tests of further configurations, then a billion operations on a lane's RTL, and all divisions [ARGS="--count 1000000 --processes 1"]
