@@ -14,7 +14,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "measurements.md"
 BEGIN = "<!-- landed: made by python -m bench.synthesis.landed -->"
 """What stands between this line and the next end of figures is replaced."""
 
-CLOCK = ("fmax_mhz", "place_seeds", "routed")
+CLOCK = ("fmax_mhz", "placer_mhz", "place_seeds", "routed")
 
 COLUMNS = (
     column("unit", "unit"), column("LUT", "lut", ",d"), column("FF", "ff", ",d"), column("BRAM", "bram", "d"),
@@ -37,11 +37,18 @@ def rows(landings: Iterable[Row], config: str) -> list[Row]:
             row = found.setdefault(unit, {"unit": unit, "revision": landing["revision"]})
             row |= {name: figures[name] for name in RESOURCES}
             if "fmax_mhz" in figures:
-                row |= {name: figures[name] for name in CLOCK} | {"revision": landing["revision"]}
+                row |= {name: figures.get(name) for name in CLOCK} | {"revision": landing["revision"]}
     for row in found.values():
         if "fmax_mhz" in row:
-            row["placements"] = f"{len(row['place_seeds'])}, {'routed' if row['routed'] else 'behind the placer'}"
+            row["placements"] = f"{len(row['place_seeds'])}, {_state(row)}"
     return [found[unit.name] for unit in UNITS if unit.name in found]
+
+
+def _state(row: Row) -> str:
+    """What a clock is of."""
+    if row["routed"]:
+        return "routed"
+    return f"cells moved behind the placer ({row['placer_mhz']:.1f})" if row["placer_mhz"] else "behind the placer"
 
 
 @click.command()

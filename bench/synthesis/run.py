@@ -12,7 +12,7 @@ from typing import Any
 
 from amaranth.back import verilog
 
-from bench.synthesis import cells, tools
+from bench.synthesis import cells, placed, tools
 from bench.synthesis.harness import Ring, pins
 from bench.synthesis.units import Unit
 from daedal.files import write_whole
@@ -30,7 +30,8 @@ Row = dict[str, Any]
 def measure(unit: Unit, config: Config, *, seeds: Sequence[int], route: bool, timeout: float) -> Row:
     """Area of ``unit``, and its clock as the median over placements from ``seeds`` (none: not placed).
 
-    With ``route``, after routing, else estimated from the placement.
+    With ``route``, after routing; else estimated from the placement, once cells of the slowest ways were moved
+    (``placer_mhz_each``: before).
 
     ``status`` is ``ok``, ``missing`` (the unit is not there), or what went wrong.
     """
@@ -73,32 +74,31 @@ def _placed(folder: Path, component: Any, text: str, seeds: Sequence[int], route
     if not seeds:
         return {"fmax_mhz": None, "place_seeds": [], "critical_path": ""}
     clocks = [_clock(folder, component, text, seed, route, timeout) for seed in seeds]
-    middle = statistics.median_low(clock["fmax_mhz"] for clock in clocks)
-    chosen = next(clock for clock in clocks if clock["fmax_mhz"] == middle)
-    return {
-        **chosen,
-        "place_seeds": list(seeds),
-        "routed": route,
-        "fmax_mhz_each": [clock["fmax_mhz"] for clock in clocks],
+    each = {
+        f"{name}_each": [clock[name] for clock in clocks] for name in ("fmax_mhz", "placer_mhz") if name in clocks[0]
     }
+    middle = {name.removesuffix("_each"): statistics.median_low(values) for name, values in each.items()}
+    chosen = next(clock for clock in clocks if clock["fmax_mhz"] == middle["fmax_mhz"])
+    return {**chosen, **middle, **each, "place_seeds": list(seeds), "routed": route}
 
 
 def _clock(folder: Path, component: Any, text: str, seed: int, route: bool, timeout: float) -> Row:
-    run = f"{seed}" if route else f"{seed}-placed"
+    run = f"{seed}" if route else f"{seed}-moved-{placed.version()}"
     kept = folder / f"clock-{run}.json"
     if not kept.exists():
         start = time.monotonic()
         _make_ring(folder, component, text, timeout)
-        log, report = f"place-{run}.log", f"report-{run}.json"
-        tools.run(tools.NEXTPNR, tools.placing(seed, report, route=route), folder, log, timeout=timeout)
-        if route:
-            clock, path = cells.read_clock(folder / report)
-        else:  # nextpnr's report is of routed designs only
-            clock, path = cells.estimated_clock((folder / log).read_text(encoding="utf-8")), "placed, not routed"
-        seconds = round(time.monotonic() - start, 1)
-        _keep(kept, {"fmax_mhz": round(clock, 1), "critical_path": path, "place_seconds": seconds})
+        found = _routed_clock(folder, seed, timeout) if route else placed.clock(folder, seed, timeout)
+        _keep(kept, found | {"place_seconds": round(time.monotonic() - start, 1)})
     row: Row = json.loads(kept.read_text())
     return row
+
+
+def _routed_clock(folder: Path, seed: int, timeout: float) -> Row:
+    report = f"report-{seed}.json"
+    tools.run(tools.NEXTPNR, tools.placing(seed, report, route=True), folder, f"place-{seed}.log", timeout=timeout)
+    clock, path = cells.read_clock(folder / report)
+    return {"fmax_mhz": round(clock, 1), "critical_path": path}
 
 
 def _make_ring(folder: Path, component: Any, text: str, timeout: float) -> None:

@@ -196,6 +196,18 @@ def test_the_page_has_the_last_cells_and_the_last_clock_of_each_unit(kept: Path)
     assert landed.BEGIN in landed.PAGE.read_text(encoding="utf-8")
 
 
+def test_the_page_says_what_a_clock_is_of(kept: Path) -> None:
+    """The last clock's state: an earlier landing's clock before moves is not kept beside a routed one."""
+    facts = FACTS | {"revision": "def"}
+    moved = {"fmax_mhz": 80.0, "placer_mhz": 57.8, "routed": False}
+    for more, said in (
+        ({"fmax_mhz": 60.0, "routed": False}, "2, behind the placer"),
+        (moved, "2, cells moved behind the placer (57.8)"), ({"fmax_mhz": 70.0, "routed": True}, "2, routed"),
+    ):  # fmt: skip
+        history.land([row(place_seeds=[1, 2], **{"fmax_mhz": None, **more})], facts, kept)
+        assert landed.rows(history.read(kept), "ddr3")[0]["placements"] == said
+
+
 def test_a_configuration_that_was_not_landed_leaves_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"{landed.BEGIN}\nold\n<!-- end of figures -->\n")
