@@ -22,6 +22,9 @@ STEPS = 6
 SLOW_LUTS = (1, 6)
 """Logic cells of a tile whose LUT has no direct wire to the others there."""
 
+NETWORK = "CLKO"
+"""The output that drives the part's network for clocks: its wires count as none."""
+
 Place = tuple[int, int, int]
 """Column, row, and number in the tile of a logic cell (-1: of something else)."""
 
@@ -85,7 +88,7 @@ def steps(port: str, place: Place, reading_port: str, reading_place: Place) -> i
     """Length of a wire from an output to an input in nextpnr's formula (``predictDelay`` of its ECP5): the delay is
     that times a number of the speed grade's.
     """
-    if port == "CLKO" or (port, reading_port) in (("FCO", "FCI"), ("F", "DI")):
+    if port == NETWORK or (port, reading_port) in (("FCO", "FCI"), ("F", "DI")):
         return 0
     across, up = abs(place[0] - reading_place[0]), abs(place[1] - reading_place[1])
     if not across and not up and reading_port in ("A", "B", "C", "D"):

@@ -9,9 +9,9 @@ import numpy as np
 
 from daedal.hw.boards.placement.delays import Place, read_delays
 from daedal.hw.boards.placement.estimates import Estimates
-from daedal.hw.boards.placement.netlist import Placed
+from daedal.hw.boards.placement.netlist import Pin, Placed
 from daedal.hw.boards.placement.tiles import Cells, Tiles
-from daedal.hw.boards.placement.timing import NEVER, Timing
+from daedal.hw.boards.placement.timing import NEVER, SAME, Timing
 
 LEAST = 0.08
 """ns that a move must gain."""
@@ -83,20 +83,19 @@ class Mover:
             if -known != timing.through(net):
                 heapq.heappush(slowest, (-timing.through(net), net))
                 continue
-            changed = self._improve(net)
-            if changed:
+            nets, end = timing.way(net)
+            if changed := self._improve(nets, end):
                 moves += 1
                 fixed -= changed
                 for other in complete & {*changed, net}:
                     heapq.heappush(slowest, (-timing.through(other), other))
             else:
                 failures += 1
-                fixed.add(net)
+                fixed.update(other for other in nets if abs(timing.through(other) + known) < SAME)
         return moves
 
-    def _improve(self, net: int) -> set[int]:
-        """Take the move that gains the most for the way through a net; the nets with other times then, or none."""
-        nets, end = self._timing.way(net)
+    def _improve(self, nets: list[int], end: Pin) -> set[int]:
+        """Take the move that gains the most for a way; the nets with other times then, or none."""
         names = dict.fromkeys([*(self._placed.driver[each][0] for each in nets), end[0]])
         memories = [name for name in names if self._placed.cells[name]["type"] == MEMORY]
         groups = dict.fromkeys(group for name in names if (group := self._tiles.group(name)))

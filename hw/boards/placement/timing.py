@@ -4,7 +4,7 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
-from daedal.hw.boards.placement.delays import Delays, step_delay, steps
+from daedal.hw.boards.placement.delays import NETWORK, Delays, step_delay, steps
 from daedal.hw.boards.placement.netlist import Pin, Placed
 
 NEVER = -1000.0
@@ -43,6 +43,8 @@ class Timing:
         """Input -> nets behind it and the delays to them."""
         for name, ways in delays.through.items():
             self._add_ways(name, ways)
+        self._anywhere = {net for net, (_, port) in placed.driver.items() if port == NETWORK}
+        """Nets whose wires take the same from anywhere to anywhere: tens of thousands of cells are on one."""
         self.order = self._ordered()
         self._rank = {net: rank for rank, net in enumerate(self.order)}
         self.ready: dict[int, float] = {}
@@ -120,6 +122,7 @@ class Timing:
     def moved(self, cells: Iterable[str]) -> set[int]:
         """Count anew what depends on where these cells are; returns the nets with other times."""
         pins = [(name, port, net) for name in cells for port, net in self.placed.ports[name].items()]
+        pins = [pin for pin in pins if pin[2] not in self._anywhere]
         driven = [net for name, port, net in pins if self.placed.driver.get(net) == (name, port)]
         behind = [net for at in driven for net in self._after(at)]
         changed = self._settle([*driven, *behind], 1, self.ready, self._ready, self._after)

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from daedal.hw.boards.placement.delays import read_delays, step_delay, steps
+from daedal.hw.boards.placement.estimates import Estimates
 from daedal.hw.boards.placement.moves import shorten
 from daedal.hw.boards.placement.netlist import Placed
 from daedal.hw.boards.placement.tiles import Tiles
 from daedal.hw.boards.placement.timing import Timing
-from tests.unit.boards.placement.design import STEP, Design, longest_ps, problems, scattered
+from tests.unit.boards.placement.design import STEP, Design, longest_ps, problems, scattered, spot
 
-SEEDS = range(12)
+SEEDS = range(6)
 
 
 def loaded(design: Design, folder: Path) -> tuple[Placed, Timing]:
@@ -285,3 +286,78 @@ def test_a_file_that_is_no_placement_is_named(tmp_path: Path, text: str) -> None
         Placed(path)
     with pytest.raises(ValueError, match=r"bad\.json must be a file of delays as nextpnr writes them with --sdf"):
         read_delays(path)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_estimates_are_what_a_move_gives(tmp_path: Path, seed: int) -> None:
+    """Every tile is empty or has one LUT or flip-flop, so direct wires only make the truth shorter there."""
+    placed, timing = loaded(scattered(seed), tmp_path)
+    tiles, estimates, rng = Tiles(placed), Estimates(placed, timing), random.Random(seed)
+    groups = sorted({group for name in placed.cells if (group := tiles.group(name))})
+    for group in rng.sample(groups, 10):
+        column, row = rng.choice(sorted(tiles.columns_and_rows))
+        place = tiles.find(group, column, row)
+        if place is None:
+            continue
+        near = [spot(placed.cells[name]["attributes"]["NEXTPNR_BEL"])[:2] for name in placed.cells if name not in group]
+        estimate, old = estimates.of_group(group)[column, row], placed.place[group[0]]
+        placed.move(group, place)
+        timing.moved(group)
+        truth = longest_through(placed, timing, group)
+        assert estimate == pytest.approx(truth) if (column, row) not in near else estimate >= truth - 1e-6
+        placed.move(group, old)
+        timing.moved(group)
+    for name, other in (("memory0", "memory1"), ("memory1", "memory2")):
+        estimate = estimates.of_memory(name, [placed.place[other], placed.place[name]])
+        assert estimate[1] == pytest.approx(longest_through(placed, timing, (name,)))
+        if not {at for at, _ in neighbours(placed, name)} & {other}:
+            placed.swap(name, other)
+            timing.moved((name, other))
+            assert estimate[0] == pytest.approx(longest_through(placed, timing, (name,)))
+
+
+def neighbours(placed: Placed, name: str) -> set[tuple[str, str]]:
+    nets = placed.ports[name].values()
+    return {pin for net in nets for pin in [placed.driver.get(net, ("", "")), *placed.readers[net]]}
+
+
+def longest_through(placed: Placed, timing: Timing, cells: tuple[str, ...]) -> float:
+    times = []
+    for name in cells:
+        for port, net in placed.ports[name].items():
+            if placed.driver.get(net) == (name, port):
+                times.append(timing.through(net))
+            elif timing.timed(net):
+                times.append(timing.ready[net] + timing.wire((name, port)) + timing.behind((name, port)))
+    return max(times)
+
+
+def test_a_swap_that_is_worse_for_the_other_is_not_made(tmp_path: Path) -> None:
+    """``slow`` would be better where ``tied`` is, but that has ends on both sides of its place."""
+    design = Design()
+    design.flip_flop("far", "X90/Y60/SLICEA.FF0", "slow")
+    design.flip_flop("near", "X60/Y60/SLICEA.FF0", "tied")
+    design.lut("back", "X60/Y60/SLICEB.K0", "near", MODE="CCU2")
+    for name in ("far", "near"):  # they stay where they are
+        cell = design.cells[name]
+        cell["connections"]["DI"], cell["port_directions"]["DI"] = cell["connections"].pop("M"), "input"
+    design.memory("slow", "X40/Y58/EBR0", "far")
+    design.memory("tied", "X70/Y58/EBR1", "back")
+    placed, delays = design.write(tmp_path)
+    outcome = shorten(placed, delays, tmp_path / "moved.json")
+    assert outcome.after <= outcome.before
+    swapped = Placed(tmp_path / "moved.json").place["slow"][0] == 70
+    exchanged = json.loads(placed.read_text())["modules"]["top"]["cells"]
+    places = [exchanged[name]["attributes"]["NEXTPNR_BEL"] for name in ("tied", "slow")]
+    for name, place in zip(("slow", "tied"), places, strict=True):
+        exchanged[name]["attributes"]["NEXTPNR_BEL"] = place
+    assert swapped == (longest_ps(exchanged) < longest_ps(design.cells) - 80)
+
+
+def test_a_place_that_was_left_is_free(tmp_path: Path) -> None:
+    placed, _ = loaded(line("X10/Y10/SLICEA.FF0", "X10/Y10/SLICEA.K0", "X10/Y12/SLICEA.FF0"), tmp_path)
+    placed.move(("lut0",), (10, 12, 3))
+    assert placed.at[10, 12, "K", 3] == "lut0"
+    assert (10, 10, "K", 0) not in placed.at
+    assert placed.cells["lut0"]["attributes"]["NEXTPNR_BEL"] == "X10/Y12/SLICEB.K1"
+    assert Tiles(placed).find(("lut0",), 10, 10) == (10, 10, 0)
