@@ -20,15 +20,15 @@ AGREES = 0.02
 
 
 def version() -> str:
-    """Changes with what moves cells, on which a clock depends."""
-    files = sorted(Path(placement.__file__).parent.glob("*.py"))
+    """Changes with what moves cells and with how nextpnr is asked, on which a clock depends."""
+    files = [*sorted(Path(placement.__file__).parent.glob("*.py")), Path(__file__), Path(tools.__file__)]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:8]
 
 
 def clock(folder: Path, seed: int, timeout: float) -> dict[str, Any]:
     """Place the netlist ``ring.json``, move cells: ``fmax_mhz``, ``placer_mhz`` before, ``moves``, ``critical_path``.
 
-    nextpnr reads the design with its cells where they are then and says what the wires take, which makes the clock.
+    nextpnr reads the design with its cells where they are then and says what the wires take: what was expected.
 
     Raises ToolFailed if a tool fails, or if our times of the placement are not nextpnr's.
     """
@@ -44,7 +44,7 @@ def clock(folder: Path, seed: int, timeout: float) -> dict[str, Any]:
     except ValueError as error:
         raise tools.ToolFailed(f"the placement of {folder.name} from seed {seed}: {error}") from error
     _compare(placer, outcome, timing.longest())
-    for path in (placed, delays, moved, again):  # a quarter of a gigabyte for the core
+    for path in (placed, delays, moved, again):  # half a gigabyte for the core
         path.unlink()
     return {"fmax_mhz": round(1000 / timing.longest(), 1), "placer_mhz": round(placer, 1), "moves": outcome.moves,
             "critical_path": _described(timing)}  # fmt: skip
@@ -70,11 +70,8 @@ def _compare(placer: float, outcome: Outcome, after: float) -> None:
 def _described(timing: Timing) -> str:
     """From where to where the slowest way leads, and its wires' part."""
     slowest = max(timing.order, key=timing.through)
-    nets, end = timing.way(slowest)
-    names = [timing.placed.driver[net][0] for net in nets] + [end[0]]
-    ports = [timing.placed.ports[name].items() for name in names]
-    wires = sum(timing.wire((name, port)) for net, name, pins in zip(nets, names[1:], ports[1:], strict=True)
-                for port in [next(port for port, at in pins if at == net)])  # fmt: skip
+    way = timing.way(slowest)
+    first, _ = timing.placed.driver[timing.placed.ports[way[0][0]][way[0][1]]]
+    wires = sum(map(timing.wire, way))
     logic = timing.through(slowest) - wires
-    ends = f"{cells.plain(names[0])} → {cells.plain(names[-1])}"
-    return f"{ends} (logic {logic:.1f} ns, wires {wires:.1f} ns, not routed)"
+    return f"{cells.plain(first)} → {cells.plain(way[-1][0])} (logic {logic:.1f} ns, wires {wires:.1f} ns, not routed)"

@@ -31,7 +31,7 @@ def measure(unit: Unit, config: Config, *, seeds: Sequence[int], route: bool, ti
     """Area of ``unit``, and its clock as the median over placements from ``seeds`` (none: not placed).
 
     With ``route``, after routing; else estimated from the placement, once cells of the slowest ways were moved
-    (``placer_mhz_each``: before).
+    (``placer_mhz``: the median before; ``moves`` and ``critical_path`` are of the placement with the median clock).
 
     ``status`` is ``ok``, ``missing`` (the unit is not there), or what went wrong.
     """

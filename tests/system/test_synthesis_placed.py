@@ -54,7 +54,7 @@ def test_the_clock_is_that_of_the_moved_cells(tmp_path: Path, monkeypatch: pytes
     assert {start, end} <= set(scattered(SEED).cells)
     assert "not routed" in found["critical_path"]
     assert len(calls) == 2
-    assert not list(tmp_path.glob("*.sdf")), "a core's take a quarter of a gigabyte"
+    assert not list(tmp_path.glob("*.sdf")), "a core's take half a gigabyte"
 
 
 def test_a_placement_that_was_interrupted_before_its_moves_is_used(tmp_path: Path, monkeypatch) -> None:
@@ -64,6 +64,17 @@ def test_a_placement_that_was_interrupted_before_its_moves_is_used(tmp_path: Pat
     again = nextpnr(monkeypatch)
     assert placed.clock(tmp_path, SEED, 60)["moves"] > 0
     assert (len(calls), len(again)) == (2, 1)
+
+
+def test_a_placement_that_was_not_finished_is_made_anew(tmp_path: Path, monkeypatch) -> None:
+    nextpnr(monkeypatch, wires=lambda text: "nothing")
+    with pytest.raises(tools.ToolFailed):
+        placed.clock(tmp_path, SEED, 60)
+    log = tmp_path / f"place-{SEED}-placed.log"
+    log.write_text(log.read_text().replace(placed.FINISHED, "Program st"))
+    again = nextpnr(monkeypatch)
+    assert placed.clock(tmp_path, SEED, 60)["moves"] > 0
+    assert len(again) == 2
 
 
 @pytest.mark.parametrize("says", [20.0, 200.0])

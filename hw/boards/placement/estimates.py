@@ -36,28 +36,33 @@ class Estimates:
         return np.maximum.reduce([self._of_cell(name, group) for name in group])
 
     def _of_cell(self, name: str, group: Cells) -> Times:
-        before, within = [], NEVER
-        for port, net in self._inputs(name):
-            ready = self._timing.ready[net] + self._added((name, port))
-            driver = self._placed.driver[net][0]
-            if driver in group:
-                within = max(within, ready + STEPS * self._timing.step)
-            elif self._timing.wire((name, port)):  # others are on the part's own network
-                before.append(self._anchor(driver, ready))
-        arrival = ways = np.maximum(self._reach(before), within)
-        for pin, net in self._outputs(name):
-            after = [self._anchor(reader, self._timing.behind((reader, port)))
-                     for reader, port in self._placed.readers[net] if reader not in group]  # fmt: skip
-            start = self._timing.start(pin)
-            ways = np.maximum(ways, (arrival if start is None else start) + self._reach(after))
+        before, within, inputs = [], NEVER, self._inputs(name)
+        for pin, net in inputs:
+            driver = self._placed.driver[net]
+            if driver[0] not in group:
+                before.append(self._anchor(driver[0], self._timing.ready[net] + self._added(pin)))
+            elif (start := self._timing.start(driver)) is not None:
+                within = max(within, start + self._timing.wire(pin) + self._added(pin))
+        arrival = np.maximum(self._reach(before), within)
+        ways = arrival if any(pin in self._timing.ends for pin, _ in inputs) else np.full_like(arrival, NEVER)
+        for output, net in self._outputs(name):
+            start = self._timing.start(output)
+            ready = arrival if start is None else start
+            after = []
+            for pin in self._placed.readers[net]:
+                if pin[0] in group:  # a wire that moves along
+                    ways = np.maximum(ways, ready + self._timing.wire(pin) + self._timing.behind(pin))
+                else:
+                    after.append(self._anchor(pin[0], self._timing.behind(pin)))
+            ways = np.maximum(ways, ready + self._reach(after))
         return ways
 
     def of_memory(self, name: str, places: Sequence[Place]) -> Times:
         """The longest way through a block RAM at each of these places."""
-        anchors = [self._anchor(self._placed.driver[net][0], self._timing.ready[net] + self._added((name, port)))
-                   for port, net in self._inputs(name) if self._timing.wire((name, port))]  # fmt: skip
-        anchors += [self._anchor(reader, self._timing.ready[net] + self._timing.behind((reader, port)))
-                    for _, net in self._outputs(name) for reader, port in self._placed.readers[net]]  # fmt: skip
+        anchors = [self._anchor(self._placed.driver[net][0], self._timing.ready[net] + self._added(pin))
+                   for pin, net in self._inputs(name)]  # fmt: skip
+        anchors += [self._anchor(pin[0], self._timing.ready[net] + self._timing.behind(pin))
+                    for _, net in self._outputs(name) for pin in self._placed.readers[net]]  # fmt: skip
         if not anchors:
             return np.full(len(places), NEVER)
         x, y, time = (np.array(values) for values in zip(*anchors, strict=True))
@@ -73,12 +78,13 @@ class Estimates:
             np.maximum(longest, time + self._timing.step * (STEPS + across[:, None] + up[None, :]), out=longest)
         return longest
 
-    def _inputs(self, name: str) -> list[tuple[str, int]]:
-        nets = [(port, net) for port, net in self._placed.ports[name].items() if self._timing.timed(net)]
-        return [(port, net) for port, net in nets if self._placed.driver[net] != (name, port)]
+    def _inputs(self, name: str) -> list[tuple[Pin, int]]:
+        """Those with times, and the nets there: not those on the part's own network."""
+        nets = [((name, port), net) for port, net in self._placed.ports[name].items() if self._timing.depends(net)]
+        return [(pin, net) for pin, net in nets if self._placed.driver[net] != pin]
 
     def _outputs(self, name: str) -> list[tuple[Pin, int]]:
-        nets = [((name, port), net) for port, net in self._placed.ports[name].items() if self._timing.timed(net)]
+        nets = [((name, port), net) for port, net in self._placed.ports[name].items() if self._timing.depends(net)]
         return [(pin, net) for pin, net in nets if self._placed.driver[net] == pin]
 
     def _added(self, pin: Pin) -> float:

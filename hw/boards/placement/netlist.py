@@ -9,7 +9,10 @@ from daedal.files import write_whole
 from daedal.hw.boards.netlist import top_module
 from daedal.hw.boards.placement.delays import Place
 
-BEL = "NEXTPNR_BEL"
+BEL, STRENGTH = "NEXTPNR_BEL", "BEL_STRENGTH"
+PLACED = 1
+"""nextpnr's strength of a place that its placer chose; those of constraints are greater."""
+
 LUT, FLIP_FLOP, MEMORY_WRITE, OTHER = "K", "FF", "RAMW", ""
 """Kinds of places in a logic tile, as nextpnr calls them, and any other place."""
 
@@ -40,20 +43,20 @@ class Placed:
     """
 
     def __init__(self, path: Path) -> None:
-        try:
-            self._design: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            self.cells: dict[str, Any] = top_module(self._design)["cells"]
-            places = {name: cell["attributes"][BEL] for name, cell in self.cells.items()}
-        except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
-            raise ValueError(f"{path} must be a placed netlist as nextpnr writes them with --write") from error
         self.place: dict[str, Place] = {}
         self.kind: dict[str, str] = {}
         self.at: dict[Spot, str] = {}
         self.ports: dict[str, dict[str, int]] = {}
         self.driver: dict[int, Pin] = {}
         self.readers: dict[int, list[Pin]] = defaultdict(list)
-        for name, text in places.items():
-            self._add_place(name, text)
+        try:
+            self._design: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            self.cells: dict[str, Any] = top_module(self._design)["cells"]
+            for name, cell in self.cells.items():
+                self._add_place(name, cell["attributes"][BEL])
+        except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
+            raise ValueError(f"{path} must be a placed netlist as nextpnr writes them with --write") from error
+        for name in self.cells:
             self._add_pins(name)
 
     def _add_place(self, name: str, text: str) -> None:
@@ -77,6 +80,10 @@ class Placed:
                 self.driver[net] = name, port
             elif direction == "input":
                 self.readers[net].append((name, port))
+
+    def is_free(self, name: str) -> bool:
+        """Whether the placer chose a cell's place, so that it may be another."""
+        return int(self.cells[name]["attributes"].get(STRENGTH, "0"), 2) == PLACED
 
     def parameter(self, name: str, key: str, other: str = "") -> str:
         """A cell's parameter, without the space that nextpnr writes behind digits."""

@@ -4,8 +4,6 @@ Two of each are a slice. The flip-flops of a slice share their enable, those of 
 LUT next to one with carries must have carries too; where a distributed memory is written from there are none.
 """
 
-from collections.abc import Iterable
-
 from daedal.hw.boards.placement.delays import Place
 from daedal.hw.boards.placement.netlist import FLIP_FLOP, LUT, MEMORY_WRITE, Placed
 
@@ -13,11 +11,14 @@ CELLS = range(8)
 MEMORY_WRITER = 4
 """Where it is, in the third slice; the places of the LUTs of that slice are its own."""
 
+WIDE = frozenset(("OFX", "FXA", "FXB", "F1", "M"))
+"""Ports of LUTs that make a multiplexer together."""
+
 Cells = tuple[str, ...]
 
 
 class Tiles:
-    """Which cells move together, and where they fit."""
+    """Which cells move together, and where they fit; ValueError if there are multiplexers wider than a LUT."""
 
     def __init__(self, placed: Placed) -> None:
         self._placed = placed
@@ -29,8 +30,11 @@ class Tiles:
         for name, kind in placed.kind.items():
             if kind == FLIP_FLOP:
                 self._add_flip_flop(name)
-            elif kind == LUT and _plain(placed, name):
+            elif kind == LUT and WIDE.intersection(placed.ports[name]):
+                raise ValueError(f"{name} is part of a wide multiplexer: synthesise with -nowidelut")
+            elif kind == LUT and placed.parameter(name, "MODE", "LOGIC") == "LOGIC":
                 self._add_lut(name)
+        self._group = {name: group for name, group in self._group.items() if all(map(placed.is_free, group))}
 
     def _add_flip_flop(self, name: str) -> None:
         placed, ports = self._placed, self._placed.ports[name]
@@ -93,9 +97,3 @@ class Tiles:
         """Whether there is distributed memory, whose clock and write enable are not inverted."""
         luts = (self._placed.at.get((x, y, LUT, number)) for number in CELLS)
         return any(self._placed.parameter(cell, "MODE") == "DPRAM" for cell in luts if cell)
-
-
-def _plain(placed: Placed, name: str) -> bool:
-    """A LUT that is no part of a chain of carries, of a memory or of a wider multiplexer."""
-    wide: Iterable[str] = ("OFX", "FXA", "FXB", "F1", "M")
-    return placed.parameter(name, "MODE", "LOGIC") == "LOGIC" and not any(port in placed.ports[name] for port in wide)

@@ -10,12 +10,26 @@ from daedal.hw.boards.placement.netlist import Pin, Placed
 NEVER = -1000.0
 """ns: of a signal that no clock leads to, or that leads to none."""
 
+CLOCKS = {"CLK", "WCK", "CLKA", "CLKB", "CLK0", "CLK1", "CLK2", "CLK3"}
+"""Ports of flip-flops, distributed memories, block RAMs and multipliers."""
+
 SAME = 1e-9
 """ns between times that are one."""
 
 
+def _check_clocks(placed: Placed) -> None:
+    """ValueError unless there is one clock, of which all cells use the rising edge."""
+    clocks = {net for ports in placed.ports.values() for port, net in ports.items() if port in CLOCKS}
+    if len(clocks) != 1:
+        raise ValueError(f"the design must have one clock, not {len(clocks)}")
+    if inverted := next((name for name in placed.cells if placed.parameter(name, "CLKMUX") == "INV"), None):
+        raise ValueError(f"all cells must use the clock's rising edge: {inverted} does not")
+
+
 class Timing:
-    """Times of a design with one clock; ValueError with several, or if the wires' delays are not nextpnr's formula.
+    """Times of a design with one clock.
+
+    ValueError with several, with delays of another design, or if the wires' delays are not nextpnr's formula.
 
     The longest way through a net takes ``ready[net] + rest[net]`` ns.
 
@@ -33,9 +47,9 @@ class Timing:
 
     def __init__(self, placed: Placed, delays: Delays) -> None:
         self.placed, self._starts, self.ends = placed, delays.starts, delays.ends
-        clocks = {placed.ports[name]["CLK"] for name, cell in placed.cells.items() if cell["type"] == "TRELLIS_FF"}
-        if len(clocks) != 1:
-            raise ValueError(f"the design must have one clock, not {len(clocks)}")
+        _check_clocks(placed)
+        if other := next((name for name, _ in delays.wires if name not in placed.cells), None):
+            raise ValueError(f"the delays are of another design: it has no cell {other}")
         self.step = step_delay((self._steps(pin), delay) for pin, delay in delays.wires.items())
         self._inputs: dict[int, list[tuple[str, str, int, float]]] = defaultdict(list)
         """Net -> cell, input, the net there and the delay, of each way that leads to it through a cell."""
@@ -70,7 +84,7 @@ class Timing:
                     waiting[behind] -= 1
                     if not waiting[behind]:
                         order.append(behind)
-        return order  # nets in a loop of logic, which nextpnr cuts, are left out
+        return order  # nets in a loop of logic, which nextpnr cuts, and those behind are left out
 
     def _steps(self, pin: Pin) -> int:
         name, port = pin
@@ -116,8 +130,12 @@ class Timing:
         return max(self.through(net) for net in self.order)
 
     def timed(self, net: int) -> bool:
-        """Whether a net has times: those of constants and of loops have none."""
+        """Whether a net has times: constants, and what is in or behind a loop of logic, have none."""
         return net in self._rank
+
+    def depends(self, net: int) -> bool:
+        """Whether a net has times that depend on where its cells are."""
+        return net in self._rank and net not in self._anywhere
 
     def moved(self, cells: Iterable[str]) -> set[int]:
         """Count anew what depends on where these cells are; returns the nets with other times."""
@@ -156,14 +174,19 @@ class Timing:
                     heapq.heappush(queue, (sign * self._rank[other], other))
         return changed
 
-    def way(self, net: int) -> tuple[list[int], Pin]:
-        """The nets of the longest way through a net, and the input at its end."""
-        nets = [net]
-        while self.placed.driver[nets[0]] not in self._starts:
-            nets.insert(0, max((self.ready[at] + self.wire((name, port)) + ns, at)
-                               for name, port, at, ns in self._inputs[nets[0]] if at in self.ready)[1])  # fmt: skip
+    def way(self, net: int) -> list[Pin]:
+        """The longest way through a net: the inputs that it passes, the last one at a clock's edge."""
+        before: list[Pin] = []
+        first = net
+        while self.placed.driver[first] not in self._starts:
+            ways = [(self.ready[at] + self.wire((name, port)) + ns, (name, port), at)
+                    for name, port, at, ns in self._inputs[first] if at in self.ready]  # fmt: skip
+            _, pin, first = max(ways)
+            before.insert(0, pin)
+        after: list[Pin] = []
         while True:
-            pin = max((self.wire(pin) + self.behind(pin), pin) for pin in self.placed.readers[nets[-1]])[1]
+            pin = max((self.wire(pin) + self.behind(pin), pin) for pin in self.placed.readers[net])[1]
+            after.append(pin)
             if pin in self.ends:
-                return nets, pin
-            nets.append(max((ns + self.rest.get(at, NEVER), at) for at, ns in self._outputs[pin])[1])
+                return before + after
+            net = max((ns + self.rest.get(at, NEVER), at) for at, ns in self._outputs[pin])[1]

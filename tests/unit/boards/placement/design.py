@@ -27,7 +27,7 @@ class Design:
         self, name: str, kind: str, place: str, inputs: dict[str, str], outputs: dict[str, str], **parameters: str
     ) -> None:
         self.cells[name] = {
-            "type": kind, "parameters": parameters, "attributes": {"NEXTPNR_BEL": place},
+            "type": kind, "parameters": parameters, "attributes": {"NEXTPNR_BEL": place, "BEL_STRENGTH": "1"},
             "port_directions": {**dict.fromkeys(inputs, "input"), **dict.fromkeys(outputs, "output"), "OPEN": "input"},
             "connections": {**{port: [self.net(net)] for port, net in (inputs | outputs).items()}, "OPEN": []},
         }  # fmt: skip
@@ -73,7 +73,7 @@ def drivers(cells: dict[str, Any]) -> dict[int, tuple[str, str]]:
 def wire_ps(cells: dict[str, Any], start: tuple[str, str], end: tuple[str, str]) -> int:
     """nextpnr's estimate, written out: once for each tile, twice for the first five of each direction."""
     (x, y, at), (u, v, to) = (spot(cells[name]["attributes"]["NEXTPNR_BEL"]) for name, _ in (start, end))
-    if (start[1], end[1]) == ("F", "DI"):
+    if (start[1], end[1]) == ("F", "DI") or start[1] == "CLKO":
         return 0
     if (x, y) == (u, v) and end[1] in "ABCD":
         if start[1] == "Q" and at.replace("FF", "K") == to:
