@@ -39,7 +39,9 @@ class Estimates:
         before, within, inputs = [], NEVER, self._inputs(name)
         for pin, net in inputs:
             driver = self._placed.driver[net]
-            if driver[0] not in group:
+            if not self._timing.depends(net):
+                within = max(within, self._timing.ready[net] + self._added(pin))
+            elif driver[0] not in group:
                 before.append(self._anchor(driver[0], self._timing.ready[net] + self._added(pin)))
             elif (start := self._timing.start(driver)) is not None:
                 within = max(within, start + self._timing.wire(pin) + self._added(pin))
@@ -60,7 +62,7 @@ class Estimates:
     def of_memory(self, name: str, places: Sequence[Place]) -> Times:
         """The longest way through a block RAM at each of these places."""
         anchors = [self._anchor(self._placed.driver[net][0], self._timing.ready[net] + self._added(pin))
-                   for pin, net in self._inputs(name)]  # fmt: skip
+                   for pin, net in self._inputs(name) if self._timing.depends(net)]  # fmt: skip
         anchors += [self._anchor(pin[0], self._timing.ready[net] + self._timing.behind(pin))
                     for _, net in self._outputs(name) for pin in self._placed.readers[net]]  # fmt: skip
         if not anchors:
@@ -79,13 +81,15 @@ class Estimates:
         return longest
 
     def _inputs(self, name: str) -> list[tuple[Pin, int]]:
-        """Those with times, and the nets there: not those on the part's own network."""
-        nets = [((name, port), net) for port, net in self._placed.ports[name].items() if self._timing.depends(net)]
-        return [(pin, net) for pin, net in nets if self._placed.driver[net] != pin]
+        return [(pin, net) for pin, net in self._pins(name) if self._placed.driver[net] != pin]
 
     def _outputs(self, name: str) -> list[tuple[Pin, int]]:
-        nets = [((name, port), net) for port, net in self._placed.ports[name].items() if self._timing.depends(net)]
-        return [(pin, net) for pin, net in nets if self._placed.driver[net] == pin]
+        return [(pin, net) for pin, net in self._pins(name) if self._placed.driver[net] == pin]
+
+    def _pins(self, name: str) -> list[tuple[Pin, int]]:
+        """Those with times, and the nets there."""
+        nets = self._placed.ports[name].items()
+        return [((name, port), net) for port, net in nets if self._timing.timed(net)]
 
     def _added(self, pin: Pin) -> float:
         """From an input to the cell's output, or to the clock's edge, ns."""
