@@ -25,8 +25,7 @@ RESOURCES = ("lut", "ff", "bram", "dsp")
 """What is compared. Clocks move by a tenth with the placement's seed: they are kept, but not compared."""
 
 KEPT = (*RESOURCES, "fmax_mhz", "placer_mhz", "place_seeds", "routed")
-"""What a landing has of each unit, as far as it was measured; one with ``placer_mhz`` has
-its clock from moved cells, and that is what it was before."""
+"""What a landing has of each unit, as far as it was measured. ``placer_mhz``: the clock before cells were moved."""
 
 GROWTH = 0.05
 """Growth beyond this part needs a reason in the changelog."""

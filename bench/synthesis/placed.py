@@ -1,6 +1,5 @@
 """The clock of a unit that is placed and not routed, once the cells of its slowest ways were moved."""
 
-import hashlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from daedal.hw.boards.placement.delays import read_delays
 from daedal.hw.boards.placement.moves import Outcome, shorten
 from daedal.hw.boards.placement.netlist import Placed
 from daedal.hw.boards.placement.timing import Timing
+from daedal.hw.boards.tools import key
 
 FINISHED = "Program finished normally"
 """nextpnr's last word, behind which its files are whole."""
@@ -22,7 +22,7 @@ AGREES = 0.02
 def version() -> str:
     """Changes with what moves cells and with how nextpnr is asked, on which a clock depends."""
     files = [*sorted(Path(placement.__file__).parent.glob("*.py")), Path(__file__), Path(tools.__file__)]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:8]
+    return key(*(path.read_text(encoding="utf-8") for path in files))
 
 
 def clock(folder: Path, seed: int, timeout: float) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _described(timing: Timing) -> str:
     """From where to where the slowest way leads, and its wires' part."""
     slowest = max(timing.order, key=timing.through)
     way = timing.way(slowest)
-    first, _ = timing.placed.driver[timing.placed.ports[way[0][0]][way[0][1]]]
+    first, _ = timing.placed.source(way[0])
     wires = sum(map(timing.wire, way))
     logic = timing.through(slowest) - wires
     return f"{cells.plain(first)} → {cells.plain(way[-1][0])} (logic {logic:.1f} ns, wires {wires:.1f} ns, not routed)"

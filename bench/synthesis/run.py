@@ -74,12 +74,13 @@ def _placed(folder: Path, component: Any, text: str, seeds: Sequence[int], route
     if not seeds:
         return {"fmax_mhz": None, "place_seeds": [], "critical_path": ""}
     clocks = [_clock(folder, component, text, seed, route, timeout) for seed in seeds]
-    each = {
-        f"{name}_each": [clock[name] for clock in clocks] for name in ("fmax_mhz", "placer_mhz") if name in clocks[0]
-    }
-    middle = {name.removesuffix("_each"): statistics.median_low(values) for name, values in each.items()}
-    chosen = next(clock for clock in clocks if clock["fmax_mhz"] == middle["fmax_mhz"])
-    return {**chosen, **middle, **each, "place_seeds": list(seeds), "routed": route}
+    middle = statistics.median_low(clock["fmax_mhz"] for clock in clocks)
+    row = next(clock for clock in clocks if clock["fmax_mhz"] == middle)
+    row |= {"place_seeds": list(seeds), "routed": route, "fmax_mhz_each": [clock["fmax_mhz"] for clock in clocks]}
+    if not route:
+        each = [clock["placer_mhz"] for clock in clocks]
+        row |= {"placer_mhz": statistics.median_low(each), "placer_mhz_each": each}
+    return row
 
 
 def _clock(folder: Path, component: Any, text: str, seed: int, route: bool, timeout: float) -> Row:
@@ -102,7 +103,8 @@ def _routed_clock(folder: Path, seed: int, timeout: float) -> Row:
 
 
 def _make_ring(folder: Path, component: Any, text: str, timeout: float) -> None:
-    if (folder / "ring.json").exists():
+    done = folder / "ring.done"  # Yosys or the resets may have been interrupted
+    if done.exists():
         return
     inputs, outputs = pins(component)
     ring = Ring(tools.UNIT, inputs, outputs, clocked=_has_clock(text))
@@ -111,6 +113,7 @@ def _make_ring(folder: Path, component: Any, text: str, timeout: float) -> None:
     (folder / "ring.ys").write_text(tools.ring_script(), encoding="utf-8")
     tools.run(tools.YOSYS, ["ring.ys"], folder, "ring.log", timeout=timeout)
     promote_resets(folder / "ring.json")  # as on the boards
+    done.touch()
 
 
 def _has_clock(text: str) -> bool:

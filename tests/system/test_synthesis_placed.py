@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.synthesis import placed, tools
-from bench.synthesis.run import measure
+from bench.synthesis import placed, run, tools
+from bench.synthesis.cells import Area
 from bench.synthesis.units import UNITS
 from daedal.hw.config import Config
 from tests.unit.boards.placement.design import longest_ps, scattered, sdf
@@ -24,8 +24,10 @@ def nextpnr(monkeypatch: pytest.MonkeyPatch, *, says: float | None = None, wires
     """
     calls: Runs = []
 
-    def run(program: str, arguments: list[str], folder: Path, log: str, *, timeout: float) -> None:
+    def tool(program: str, arguments: list[str], folder: Path, log: str, *, timeout: float) -> None:
         calls.append(arguments)
+        if program == tools.YOSYS:
+            return
         if "--no-place" in arguments:
             cells = json.loads((folder / arguments[arguments.index("--json") + 1]).read_text())["modules"]["top"][
                 "cells"
@@ -40,7 +42,7 @@ def nextpnr(monkeypatch: pytest.MonkeyPatch, *, says: float | None = None, wires
         text = f"Info: Max frequency for clock 'clk': {mhz:.2f} MHz (FAIL at 100.00 MHz)\nInfo: {placed.FINISHED}.\n"
         (folder / log).write_text(text)
 
-    monkeypatch.setattr(tools, "run", run)
+    monkeypatch.setattr(tools, "run", tool)
     return calls
 
 
@@ -106,11 +108,31 @@ def _twice(text: str) -> str:
     return "\n".join(lines)
 
 
+def test_a_ring_that_was_interrupted_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between Yosys and its resets: the netlist is there, but not as on the boards."""
+    monkeypatch.chdir(tmp_path)
+    nextpnr(monkeypatch)
+    unit, config = next(unit for unit in UNITS if unit.name == "record writer"), Config.preset("ddr3")
+    monkeypatch.setattr(run, "_synthesised", lambda folder, *_: Area(1, 1, 0, 0, 1, 0, 0, 0, [], []))
+    resets: list[Path] = []
+
+    def promote(path: Path) -> None:
+        resets.append(path)
+        if len(resets) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "promote_resets", promote)
+    with pytest.raises(KeyboardInterrupt):
+        run.measure(unit, config, seeds=[1], route=False, timeout=60)
+    assert run.measure(unit, config, seeds=[1, 2], route=False, timeout=60)["status"] == "ok"
+    assert len(resets) == 2
+
+
 @pytest.mark.full
 def test_a_unit_by_the_real_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     unit = next(unit for unit in UNITS if unit.name == "iterative unit")
-    row = measure(unit, Config.preset("ddr3"), seeds=[1], route=False, timeout=1200)
+    row = run.measure(unit, Config.preset("ddr3"), seeds=[1], route=False, timeout=1200)
     assert row["status"] == "ok", row
     assert row["fmax_mhz"] >= row["placer_mhz"] > 50
     assert row["moves"] > 0

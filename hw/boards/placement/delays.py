@@ -2,12 +2,12 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 PS = 0.001
-"""Nanoseconds."""
+"""A picosecond, ns."""
 
 ESCAPED = re.compile(r"\\(.)")
 SLOWEST = 2
@@ -25,42 +25,53 @@ SLOW_LUTS = (1, 6)
 NETWORK = "CLKO"
 """The output that drives the part's network for clocks: its wires count as none."""
 
+Pin = tuple[str, str]
+"""Cell and port."""
+
 Place = tuple[int, int, int]
 """Column, row, and number in the tile of a logic cell (-1: of something else)."""
 
 
 @dataclass
 class Delays:
-    """All in ns, in the slowest case; pins are (cell, port)."""
+    """All in ns, in the slowest case."""
 
     through: dict[str, list[tuple[str, str, float]]] = field(default_factory=lambda: defaultdict(list))
     """Cell -> input, output and delay of each way through it."""
-    starts: dict[tuple[str, str], float] = field(default_factory=dict)
+    starts: dict[Pin, float] = field(default_factory=dict)
     """Output -> from the clock's edge to it."""
-    ends: dict[tuple[str, str], float] = field(default_factory=dict)
+    ends: dict[Pin, float] = field(default_factory=dict)
     """Input -> how long before the clock's edge it must be there."""
-    wires: dict[tuple[str, str], float] = field(default_factory=dict)
+    wires: dict[Pin, float] = field(default_factory=dict)
     """Input -> from its driver to it."""
 
 
 def read_delays(path: Path) -> Delays:
-    """What the file says; ValueError if it has no delays."""
-    found, cell = Delays(), ""
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            words = line.split()
-            match words[0] if words else "":
-                case "(INSTANCE":
-                    cell = _name(words[1][:-1]) if len(words) > 1 else ""
-                case "(INTERCONNECT":
-                    reader, _, port = _name(words[2]).rpartition("/")
-                    found.wires[reader, port] = _slowest(words[3])
-                case "(IOPATH":
-                    _add_path(found, cell, words[1], words[2], _slowest(words[3]))
-                case "(SETUPHOLD" if words[1] == "(posedge":
-                    found.ends[cell, words[2].rstrip(")")] = _slowest(words[5])
+    """What the file says; ValueError if it is no such file."""
+    try:
+        with path.open(encoding="utf-8") as lines:
+            found = _read(lines)
+    except (ValueError, IndexError):
+        found = Delays()
     if not found.wires:
         raise ValueError(f"{path} must be a file of delays as nextpnr writes them with --sdf")
+    return found
+
+
+def _read(lines: Iterable[str]) -> Delays:
+    found, cell = Delays(), ""
+    for line in lines:
+        words = line.split()
+        match words[0] if words else "":
+            case "(INSTANCE":
+                cell = _name(words[1][:-1]) if len(words) > 1 else ""
+            case "(INTERCONNECT":
+                reader, _, port = _name(words[2]).rpartition("/")
+                found.wires[reader, port] = _slowest(words[3])
+            case "(IOPATH":
+                _add_path(found, cell, words[1], words[2], _slowest(words[3]))
+            case "(SETUPHOLD" if words[1] == "(posedge":
+                found.ends[cell, words[2].rstrip(")")] = _slowest(words[5])
     return found
 
 

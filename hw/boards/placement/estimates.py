@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.hw.boards.placement.delays import STEPS, Place, spread
-from daedal.hw.boards.placement.netlist import Pin, Placed
+from daedal.hw.boards.placement.delays import STEPS, Pin, Place, spread
+from daedal.hw.boards.placement.netlist import Placed
 from daedal.hw.boards.placement.tiles import Cells
 from daedal.hw.boards.placement.timing import NEVER, Timing
 

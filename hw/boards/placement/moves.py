@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from daedal.hw.boards.placement.delays import Place, read_delays
+from daedal.hw.boards.placement.delays import Pin, Place, read_delays
 from daedal.hw.boards.placement.estimates import Estimates
-from daedal.hw.boards.placement.netlist import Pin, Placed
+from daedal.hw.boards.placement.netlist import Placed
 from daedal.hw.boards.placement.tiles import Cells, Tiles
 from daedal.hw.boards.placement.timing import NEVER, SAME, Timing
 
@@ -45,7 +45,8 @@ def shorten(placed: Path, delays: Path, to: Path) -> Outcome:
     to
         The design with its cells where they are then.
 
-    ValueError if one of the files is none of nextpnr's, or the design has several clocks.
+    ValueError if one of the files is none of nextpnr's, if they are of two designs, or of one with several clocks or
+    with multiplexers wider than a LUT.
     """
     design = Placed(placed)
     timing = Timing(design, read_delays(delays))
@@ -99,7 +100,7 @@ class Mover:
 
     def _improve(self, way: list[Pin]) -> set[int]:
         """Take the move that gains the most for a way, of one for each of its cells; the nets with other times then."""
-        first, _ = self._placed.driver[self._placed.ports[way[0][0]][way[0][1]]]
+        first, _ = self._placed.source(way[0])
         names = dict.fromkeys([first, *(name for name, _ in way)])
         memories = [name for name in names if name in self._memories]
         groups = dict.fromkeys(group for name in names if (group := self._tiles.group(name)))

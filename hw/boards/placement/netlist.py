@@ -7,7 +7,7 @@ from typing import Any
 
 from daedal.files import write_whole
 from daedal.hw.boards.netlist import top_module
-from daedal.hw.boards.placement.delays import Place
+from daedal.hw.boards.placement.delays import Pin, Place
 
 BEL, STRENGTH = "NEXTPNR_BEL", "BEL_STRENGTH"
 PLACED = 1
@@ -18,9 +18,6 @@ LUT, FLIP_FLOP, MEMORY_WRITE, OTHER = "K", "FF", "RAMW", ""
 
 Spot = tuple[int, int, str, int]
 """Column, row, kind and number of a place in a logic tile."""
-
-Pin = tuple[str, str]
-"""Cell and port."""
 
 
 class Placed:
@@ -54,10 +51,9 @@ class Placed:
             self.cells: dict[str, Any] = top_module(self._design)["cells"]
             for name, cell in self.cells.items():
                 self._add_place(name, cell["attributes"][BEL])
+                self._add_pins(name, cell)
         except (ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
             raise ValueError(f"{path} must be a placed netlist as nextpnr writes them with --write") from error
-        for name in self.cells:
-            self._add_pins(name)
 
     def _add_place(self, name: str, text: str) -> None:
         column, row, rest = text.split("/")
@@ -70,8 +66,7 @@ class Placed:
             self.at[x, y, kind, number] = name
         self.place[name], self.kind[name] = (x, y, number), kind
 
-    def _add_pins(self, name: str) -> None:
-        cell = self.cells[name]
+    def _add_pins(self, name: str, cell: dict[str, Any]) -> None:
         ports = {port: bits[0] for port, bits in cell["connections"].items() if bits and isinstance(bits[0], int)}
         self.ports[name] = ports
         for port, net in ports.items():
@@ -80,6 +75,11 @@ class Placed:
                 self.driver[net] = name, port
             elif direction == "input":
                 self.readers[net].append((name, port))
+
+    def source(self, pin: Pin) -> Pin:
+        """The output that drives an input."""
+        name, port = pin
+        return self.driver[self.ports[name][port]]
 
     def is_free(self, name: str) -> bool:
         """Whether the placer chose a cell's place, so that it may be another."""

@@ -25,6 +25,8 @@ class Tiles:
         self.columns_and_rows = frozenset((x, y) for x, y, kind, _ in placed.at if kind in (LUT, FLIP_FLOP))
         """Of tiles that have logic: others are left alone."""
         self._tile_wide: dict[str, tuple[object, ...]] = {}
+        self._inverted: set[str] = set()
+        """Flip-flops with an inverted clock or reset."""
         self._slice_wide: dict[str, tuple[object, ...]] = {}
         self._group: dict[str, Cells] = {}
         for name, kind in placed.kind.items():
@@ -39,11 +41,11 @@ class Tiles:
     def _add_flip_flop(self, name: str) -> None:
         placed, ports = self._placed, self._placed.ports[name]
         enable = placed.parameter(name, "CEMUX", "CE")
-        wide = ("CLKMUX", "LSRMUX", "SRMODE")
-        self._tile_wide[name] = (
-            ports.get("CLK"), ports.get("LSR"),
-            *(placed.parameter(name, key) in ("INV", "0", "ASYNC") for key in wide),
-        )  # fmt: skip
+        inverted = tuple(placed.parameter(name, key) in ("INV", "0") for key in ("CLKMUX", "LSRMUX"))
+        if any(inverted):
+            self._inverted.add(name)
+        asynchronous = placed.parameter(name, "SRMODE") == "ASYNC"
+        self._tile_wide[name] = ports.get("CLK"), ports.get("LSR"), inverted, asynchronous
         self._slice_wide[name] = (
             ports.get("CE"), enable in ("INV", "0"), enable in ("1", "0"), placed.parameter(name, "GSR"),
         )  # fmt: skip
@@ -90,7 +92,7 @@ class Tiles:
             number not in there
             and all(self._tile_wide[cell] == self._tile_wide[name] for cell in there.values())
             and (beside is None or self._slice_wide[beside] == self._slice_wide[name])
-            and not (any(self._tile_wide[name][2:4]) and self._has_memory(x, y))
+            and not (name in self._inverted and self._has_memory(x, y))
         )
 
     def _has_memory(self, x: int, y: int) -> bool:

@@ -4,8 +4,8 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
-from daedal.hw.boards.placement.delays import NETWORK, Delays, step_delay, steps
-from daedal.hw.boards.placement.netlist import Pin, Placed
+from daedal.hw.boards.placement.delays import NETWORK, Delays, Pin, step_delay, steps
+from daedal.hw.boards.placement.netlist import Placed
 
 NEVER = -1000.0
 """ns: of a signal that no clock leads to, or that leads to none."""
@@ -24,6 +24,15 @@ def _check_clocks(placed: Placed) -> None:
         raise ValueError(f"the design must have one clock, not {len(clocks)}")
     if inverted := next((name for name in placed.cells if placed.parameter(name, "CLKMUX") == "INV"), None):
         raise ValueError(f"all cells must use the clock's rising edge: {inverted} does not")
+
+
+def _check_delays(placed: Placed, delays: Delays) -> None:
+    """ValueError unless all cells and inputs with delays are in the design."""
+    if other := next((name for name in delays.through if name not in placed.cells), None):
+        raise ValueError(f"the delays are of another design: this one has no cell {other}")
+    driven = {pin for net in placed.driver for pin in placed.readers[net]}
+    if wires := delays.wires.keys() - driven:
+        raise ValueError(f"the delays are of another design: this one has no wire to {'/'.join(min(wires))}")
 
 
 class Timing:
@@ -48,8 +57,7 @@ class Timing:
     def __init__(self, placed: Placed, delays: Delays) -> None:
         self.placed, self._starts, self.ends = placed, delays.starts, delays.ends
         _check_clocks(placed)
-        if other := next((name for name, _ in delays.wires if name not in placed.cells), None):
-            raise ValueError(f"the delays are of another design: it has no cell {other}")
+        _check_delays(placed, delays)
         self.step = step_delay((self._steps(pin), delay) for pin, delay in delays.wires.items())
         self._inputs: dict[int, list[tuple[str, str, int, float]]] = defaultdict(list)
         """Net -> cell, input, the net there and the delay, of each way that leads to it through a cell."""
@@ -88,7 +96,7 @@ class Timing:
 
     def _steps(self, pin: Pin) -> int:
         name, port = pin
-        driver, output = self.placed.driver[self.placed.ports[name][port]]
+        driver, output = self.placed.source(pin)
         return steps(output, self.placed.place[driver], port, self.placed.place[name])
 
     def wire(self, pin: Pin) -> float:

@@ -272,8 +272,20 @@ def test_delays_of_another_design_are_refused(tmp_path: Path) -> None:
     design = line("X10/Y10/SLICEA.FF0", "X10/Y12/SLICEB.K1", "X10/Y12/SLICEA.FF1")
     placed, delays = design.write(tmp_path)
     delays.write_text(delays.read_text().replace("lut0", "other"))
-    with pytest.raises(ValueError, match="of another design: it has no cell other"):
+    with pytest.raises(ValueError, match="of another design: this one has no cell other"):
         shorten(placed, delays, tmp_path / "moved.json")
+    delays.write_text(delays.read_text().replace("other/A", "lut0/B").replace("other", "lut0"))
+    with pytest.raises(ValueError, match="of another design: this one has no wire to lut0/B"):
+        shorten(placed, delays, tmp_path / "moved.json")
+
+
+def test_delays_that_end_in_the_middle_of_a_line_are_refused(tmp_path: Path) -> None:
+    _, delays = line("X10/Y10/SLICEA.FF0", "X10/Y12/SLICEB.K1", "X10/Y12/SLICEA.FF1").write(tmp_path)
+    text = delays.read_text()
+    for end in (text.index("(IOPATH") + 10, text.index("(INTERCONNECT") + 15):
+        delays.write_text(text[:end])
+        with pytest.raises(ValueError, match=r"placed\.sdf must be a file of delays"):
+            read_delays(delays)
 
 
 def test_the_falling_edge_is_refused(tmp_path: Path) -> None:
