@@ -16,7 +16,7 @@ from tests.fuzz.mutations import MUTATIONS
 from tests.fuzz.residue import outcome_of
 from tests.fuzz.shrink import shrink
 
-PROGRAMS = {"ddr3": 260, "edge": 260, "small": 260, "gatherer": 280}
+PROGRAMS = {"ddr3": 250, "edge": 250, "small": 250, "gatherer": 260}
 """How many programs each RTL runs: over a thousand in all."""
 
 PARTS = 2

@@ -10,8 +10,8 @@ import daedal
 from tests.fuzz.kernels import Outcome, at_levels, plain, random_source, run, shrunk
 from tests.fuzz.reductions import tree_sum, with_trees
 
-KERNELS = 360
-AT_LEVELS = 28
+KERNELS = 240
+AT_LEVELS = 20
 ACCEPTED = 0.6
 """The share of kernels that must be accepted."""
 

@@ -59,7 +59,8 @@ def test_on_the_emulator(board: str, rng: np.random.Generator) -> None:
 
 @pytest.mark.rtl
 @pytest.mark.slow
-@pytest.mark.parametrize("board", [BOARDS[0], *(pytest.param(board, marks=pytest.mark.full) for board in BOARDS[1:])])
+@pytest.mark.full
+@pytest.mark.parametrize("board", BOARDS)
 def test_in_the_boards_design(board: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     change(monkeypatch, board, baud=fast_line(board))
     with daedal.Device.open("board-sim", config=find_board(board).config, board=board) as device:

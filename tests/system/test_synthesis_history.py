@@ -12,6 +12,9 @@ from bench.synthesis import history, landed
 from bench.synthesis.units import UNITS
 from daedal.hw.config import PRESETS
 
+LONGEST = ("store unit", "vector queues")
+"""Half of the time that all units take."""
+
 FACTS = {"date": "2026-01-01", "revision": "abc", "tools": {}, "flags": []}
 
 
@@ -166,7 +169,10 @@ def test_unexplained_growth_is_not_landed(bench: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("unit", command.FAST)
+@pytest.mark.parametrize(
+    "unit",
+    [pytest.param(unit, marks=pytest.mark.full) if unit in LONGEST else unit for unit in command.FAST],
+)
 def test_a_unit_takes_no_more_than_was_landed(unit: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
     rows = command.SUITE.run(Options(PRESETS["ddr3"], units=(unit,), place_seeds=0))

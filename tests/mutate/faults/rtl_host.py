@@ -10,7 +10,6 @@ CORE = f"tests/unit/core/test_core.py::test_core[odd-full-rate] {SLOW}"
 STATISTICS = "tests/unit/host/test_statistics.py"
 CONTROLLER = "tests/unit/host/test_controller.py"
 WARNING = "tests/unit/core/test_keep_fault.py"
-CORE_WIDE = f"tests/unit/core/test_core.py::test_core[ddr3-full-rate] {SLOW}"
 WATCHDOG = "tests/unit/host/test_watchdog.py"
 HASTY = f"tests/system/test_rtl_watchdog.py {SLOW}"
 TARGETS = f"tests/system/test_driver_targets.py {SLOW}"
@@ -97,7 +96,7 @@ FAULTS = [
           "the record's row ends in the wrong beat", CORE),
     plant("record-order", "swapped operands", HERE + "record_writer.py", "beat.eq((beat >> (8 * WORD_BYTES)) |",
           "beat.eq((beat >> (4 * WORD_BYTES)) |", "words of a record overlap in their beat",
-          CORE_WIDE),
+          TARGETS),
     plant("does-not-cancel", "lost strobe", HERE + "controller.py", "self._go(m, \"CANCEL\")", "self._go(m, \"IDLE\")",
           "launches that wait behind a fault are run", FAULTS_OF_CORE, CORE),
     plant("drains-too-soon", "missing check", HERE + "controller.py", "with m.If(~self.executed):", "with m.If(0):",

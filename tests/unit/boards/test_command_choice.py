@@ -50,7 +50,11 @@ def told(made: LiteDRAMController, banks: int) -> Generator[Any, Any, dict[str, 
 
 @pytest.mark.parametrize(
     ("module", "rate", "kind", "demand"),
-    [(MT41K256M16, "1:2", "DDR3", 0.1), (MT41K256M16, "1:2", "DDR3", 0.9), (M12L64322A, "1:1", "SDR", 0.5)],
+    [
+        pytest.param(MT41K256M16, "1:2", "DDR3", 0.1, marks=pytest.mark.full),
+        (MT41K256M16, "1:2", "DDR3", 0.9),
+        (M12L64322A, "1:1", "SDR", 0.5),
+    ],
 )
 def test_every_cycle_is_that_of_litedram(module: Any, rate: str, kind: str, demand: float) -> None:
     pair, dice, seen = Pair(module, rate, kind), random.Random(repr((rate, demand))), set()

@@ -81,10 +81,10 @@ class Pair(LiteXModule):
 
 
 @pytest.mark.parametrize(("modes", "own", "write_latency"), [
-    (["both"] * 2, {}, 0),
-    (["both"] * 6, {}, 1),
-    (["both", *["read"] * 4, "write"], {1 + port: range(port, 8, 4) for port in range(4)}, 3),
-], ids=["two", "six", "core"])  # fmt: skip
+    pytest.param(["both"] * 2, {}, 0, id="two"),
+    pytest.param(["both"] * 6, {}, 1, id="six", marks=pytest.mark.full),
+    pytest.param(["both", *["read"] * 4, "write"], {1 + port: range(port, 8, 4) for port in range(4)}, 3, id="core"),
+])  # fmt: skip
 @pytest.mark.parametrize("demand", [0.3, 1.0])
 def test_every_cycle_is_that_of_litedram(
     modes: list[str], own: dict[int, range], write_latency: int, demand: float

@@ -12,7 +12,7 @@ from tests.unit.harness import ODD, run_cocotb
 @pytest.mark.parametrize("pause", [0.0, 0.4], ids=["full-rate", "back-pressure"])
 @pytest.mark.parametrize(
     "config",
-    [Config.preset("ddr3"), ODD, pytest.param(Config.preset("minimum"), marks=pytest.mark.full)],
+    [ODD, *(pytest.param(Config.preset(name), marks=pytest.mark.full) for name in ("ddr3", "minimum"))],
     ids=lambda config: config.name,
 )
 def test_core(config, pause):

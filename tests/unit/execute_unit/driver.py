@@ -113,12 +113,13 @@ class Driver:
         return decode(fault_layout(self.config), first)
 
     async def _watch(self) -> None:
+        strobes, beat = {name: getattr(self.dut, name) for name in STROBES}, self.dut.lane_beat
         while True:
             await RisingEdge(self.dut.clk)
             self.cycle += 1
-            for name in STROBES:
-                self.counts[name] += int(getattr(self.dut, name).value)
-            if self.dut.lane_beat.value:
+            for name, strobe in strobes.items():
+                self.counts[name] += int(strobe.value)
+            if beat.value:
                 self.first_beat = self.cycle if self.first_beat < 0 else self.first_beat
                 self.last_beat = self.cycle
 

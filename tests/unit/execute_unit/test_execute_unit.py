@@ -8,7 +8,7 @@ import pytest
 
 from daedal.hw.config import Config
 from daedal.hw.execute_unit.execute_unit import ExecuteUnit
-from tests.unit.harness import CONFIGS, ODD, run_cocotb
+from tests.unit.harness import ODD, run_cocotb
 
 BENCHES = ("bench_directed", "bench_execute_unit", "bench_faults", "bench_scalars")
 
@@ -25,13 +25,22 @@ OTHERS = [
 ]  # fmt: skip
 
 
+EDGE = Config.preset("edge")
+"""Its random programs are left to `make test-full`."""
+
+UNITS = [
+    *((config, bench) for config in (Config.preset("ddr3"), ODD) for bench in BENCHES),
+    (EDGE, "bench_directed"), (EDGE, "bench_faults"),
+    pytest.param(EDGE, "bench_execute_unit", marks=pytest.mark.full),
+    pytest.param(EDGE, "bench_scalars", marks=pytest.mark.full),
+]  # fmt: skip
+
 execute_unit = cache(ExecuteUnit)
 """One unit for all benches: it becomes Verilog once."""
 
 
 @pytest.mark.rtl
-@pytest.mark.parametrize("bench", BENCHES)
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+@pytest.mark.parametrize(("config", "bench"), UNITS, ids=lambda value: getattr(value, "name", value))
 def test_execute_unit(config, bench):
     run_cocotb(execute_unit(config), "execute_unit", f"tests.unit.execute_unit.{bench}", parameters={"config": config})
 
