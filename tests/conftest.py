@@ -68,3 +68,13 @@ def _same_random_numbers(seed: int) -> None:
         torch.manual_seed(seed)
         # More threads than one wait for each other for milliseconds when the machine is busy.
         torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _no_names_of_earlier_designs() -> None:
+    """Migen looks at the objects of every design before when it names a signal: after a thousand tests that takes most
+    of the time.
+    """
+    if (tracer := sys.modules.get("migen.fhdl.tracer")) is not None:
+        tracer.name_to_idx.clear()
+        tracer.classname_to_objs.clear()
