@@ -35,7 +35,8 @@ def numbers(part: int, of: int, count: int) -> Iterator[int]:
 def test_random_programs(name: str, part: int, seed: int) -> None:
     with Campaign(RTL[name], MEMORIES, KEPT) as campaign:
         done = [kind for _, kind in run(campaign, seed, numbers(part, PARTS, PROGRAMS[name]))]
-    assert {done.count(kind) > 15 for kind in ("legal", "illegal", "queued")} == {True}
+    # Of eight, one is of several launches.
+    assert all(done.count(kind) >= len(done) // 8 for kind in ("legal", "illegal", "queued")), done
 
 
 @pytest.mark.rtl

@@ -200,11 +200,11 @@ class Peer:
 
     def _run(self) -> None:
         while not self._over.is_set():
-            if not select.select([self._file], [], [], 0.02)[0]:
-                continue
             try:
+                if not select.select([self._file], [], [], 0.02)[0]:
+                    continue
                 data = os.read(self._file, 4096)
-            except OSError:
+            except OSError:  # a test has closed it, perhaps between the two
                 return
             if not data:
                 return
