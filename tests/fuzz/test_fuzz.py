@@ -16,7 +16,7 @@ from tests.fuzz.mutations import MUTATIONS
 from tests.fuzz.residue import outcome_of
 from tests.fuzz.shrink import shrink
 
-PROGRAMS = {"ddr3": 250, "edge": 250, "small": 250, "gatherer": 260}
+PROGRAMS = {"ddr3": 256, "edge": 256, "small": 256, "gatherer": 256}
 """How many programs each RTL runs: over a thousand in all."""
 
 PARTS = 2
@@ -35,8 +35,7 @@ def numbers(part: int, of: int, count: int) -> Iterator[int]:
 def test_random_programs(name: str, part: int, seed: int) -> None:
     with Campaign(RTL[name], MEMORIES, KEPT) as campaign:
         done = [kind for _, kind in run(campaign, seed, numbers(part, PARTS, PROGRAMS[name]))]
-    # Of eight, one is of several launches.
-    assert all(done.count(kind) >= len(done) // 8 for kind in ("legal", "illegal", "queued")), done
+    assert {done.count(kind) > 15 for kind in ("legal", "illegal", "queued")} == {True}
 
 
 @pytest.mark.rtl

@@ -79,7 +79,6 @@ def test_a_model_with_a_profile_computes_the_same(cache: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.full
 def test_a_profile_that_does_not_fit_stops_no_build(cache: Path) -> None:
     """Such as one whose functions have moved in their files, or a file that was cut off."""
     expected = run(build())
