@@ -32,7 +32,7 @@ def read_files(folder: Path) -> list[File]:
     data = folder / "python" / "counts"
     if not list(data.parent.glob("counts.*")) and not data.exists():
         return []
-    for command in (["combine", "--keep", "--quiet"], ["json", "--quiet", "-o", str(target)]):
+    for command in (["combine", "--append", "--quiet"], ["json", "--quiet", "-o", str(target)]):
         subprocess.run([sys.executable, "-m", "coverage", *command], cwd=ROOT, check=command[0] == "json")
     files = json.loads(target.read_text(encoding="utf-8"))["files"]
     return [_file(name, found) for name, found in sorted(files.items())]
