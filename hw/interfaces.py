@@ -1,5 +1,7 @@
 """Payloads of the streams and buses between the units, as functions of the configuration."""
 
+from functools import cache
+
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import Out
 from amaranth.utils import ceil_log2, exact_log2
@@ -30,6 +32,7 @@ class ConfigBus(wiring.Signature):
         super().__init__({"valid": Out(1), "word": Out(ConfigWord), "clear": Out(1), "begin": Out(1), "side": Out(1)})
 
 
+@cache
 def flags_layout(config: Config) -> data.StructLayout:
     """What a bundle carries beside its registers.
 
@@ -58,6 +61,7 @@ def context_bits(config: Config) -> int:
     return exact_log2(config.context_count)
 
 
+@cache
 def bundle_layout(config: Config) -> data.StructLayout:
     """What flows from level to level."""
     return data.StructLayout(
@@ -100,6 +104,7 @@ def load_units(config: Config, level: int) -> int:
     return config.sequential_loads[level] + config.random_loads[level] + again
 
 
+@cache
 def load_slot_layout(config: Config) -> data.StructLayout:
     """A slot of client LOAD: the load ``unit`` of the access unit, and which of its ``entry`` a beat is for."""
     blocks = config.lookahead_lines // config.burst_lines
@@ -110,11 +115,13 @@ def load_slot_layout(config: Config) -> data.StructLayout:
     return data.StructLayout({"entry": ceil_log2(entries), "unit": ceil_log2(max(units, 2))})
 
 
+@cache
 def slot_bits(config: Config) -> int:
     """Bits of a tag's slot: a vector-queue slot, or what ``load_slot_layout`` says."""
     return max(ceil_log2(config.vector_beats), load_slot_layout(config).size)
 
 
+@cache
 def tag_layout(config: Config) -> data.StructLayout:
     """Where the beats of a read go.
 
@@ -136,6 +143,7 @@ def tag_layout(config: Config) -> data.StructLayout:
     )
 
 
+@cache
 def read_request_layout(config: Config) -> data.StructLayout:
     """A read of ``beats`` (1 to MAX_BURST) whole lines from ``address`` (a multiple of bus_bytes).
 
@@ -144,6 +152,7 @@ def read_request_layout(config: Config) -> data.StructLayout:
     return data.StructLayout({"address": config.address_bits, "beats": range(MAX_BURST + 1), "tag": tag_layout(config)})
 
 
+@cache
 def return_layout(config: Config) -> data.StructLayout:
     """A beat on the shared return bus, already rotated; ``bytes`` of it are valid; ``last`` ends a row; ``side`` of
     the launch that it is for.
@@ -167,6 +176,7 @@ class ReturnBus(wiring.Signature):
         super().__init__({"valid": Out(1), "beat": Out(return_layout(config))})
 
 
+@cache
 def beat_layout(config: Config) -> data.StructLayout:
     """A beat of a row, element 0 first: ``bytes`` valid ones (all but in the last beat), ``last`` in the
     row.
@@ -179,6 +189,7 @@ def beat_stream(config: Config) -> stream.Signature:
     return stream.Signature(beat_layout(config))
 
 
+@cache
 def lane_beat_layout(config: Config) -> data.StructLayout:
     """A beat of a row as the execute unit sees it: as ``beat_layout``, but of ``lane_bytes``."""
     return data.StructLayout({"data": 8 * config.lane_bytes, "bytes": range(config.lane_bytes + 1), "last": 1})
@@ -189,16 +200,19 @@ def lane_beat_stream(config: Config) -> stream.Signature:
     return stream.Signature(lane_beat_layout(config))
 
 
+@cache
 def token_layout() -> data.StructLayout:
     """A callback number, and the context whose registers it works on."""
     return data.StructLayout({"callback": 6, "context": CONTEXT_BITS})
 
 
+@cache
 def scalar_layout(config: Config) -> data.StructLayout:
     """A scalar from access to execute unit."""
     return data.StructLayout({"value": config.address_bits})
 
 
+@cache
 def store_address_layout(config: Config) -> data.StructLayout:
     """Where a row of ``size`` bytes goes; ``stream`` tells that the data come from the store stream's
     queue.
@@ -206,6 +220,7 @@ def store_address_layout(config: Config) -> data.StructLayout:
     return data.StructLayout({"address": config.address_bits, "size": SIZE_BITS, "stream": 1})
 
 
+@cache
 def fault_layout(config: Config) -> data.StructLayout:
     """A fault as units report it to the host side; fields as in the completion record."""
     return data.StructLayout(

@@ -36,6 +36,8 @@ from daedal.hw.config import Config
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "unit"
 PARAMETERS = "DAEDAL_PARAMETERS"
+EXPLAINED = "tests/unit/*"
+"""Modules whose assertions show their values. cocotb else prepares all that a bench imports, each time, even NumPy."""
 
 MAKE_VARIABLES = ("OPT_FAST=" + OPTIMIZE_LEAST, "OPT_SLOW=-O0", "OPT_GLOBAL=-O0", *NO_PRECOMPILED_HEADER)
 MAKE_FLAGS = " ".join(variable.replace(" ", "\\ ") for variable in MAKE_VARIABLES)
@@ -159,7 +161,10 @@ def _run(
         runner.test(
             test_module=module, hdl_toplevel=name, hdl_toplevel_lang="verilog", testcase=testcase, seed=seed,
             build_dir=folder, test_dir=results, waves=waves, results_xml=str(results / "results.xml"),
-            extra_env={PARAMETERS: json.dumps(given), "COCOTB_LOG_LEVEL": level},
+            extra_env={
+                PARAMETERS: json.dumps(given), "COCOTB_LOG_LEVEL": level,
+                "COCOTB_REWRITE_ASSERTION_FILES": EXPLAINED,
+            },
         )  # fmt: skip
 
 

@@ -8,8 +8,6 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from amaranth.lib import data
-
 from daedal.hw.config import Config
 from daedal.hw.interfaces import (
     Client,
@@ -27,6 +25,7 @@ from daedal.hw.isa.program import Program
 from daedal.hw.isa.program_words import VALUE_BITS, ControlField, FetchQueue
 from daedal.hw.queues.vector_queues import reserve_layout
 from tests.unit.access_unit.model import Model
+from tests.unit.access_unit.payload import Payload
 
 COUNTERS = ("row", "lookup", "bundle", "token", "replaced")
 
@@ -82,10 +81,15 @@ class Machine:
         self.slots = dict.fromkeys(FetchQueue, 0)
         self.reserved: deque[tuple[Any, int, int]] = deque()
         self.row: tuple[Any, int, int] | None = None
-        self.outputs = {
-            "tokens": token_layout(), "scalars": scalar_layout(config), "store_addresses": store_address_layout(config)
+        layouts = {
+            "tokens": token_layout(), "scalars": scalar_layout(config),
+            "store_addresses": store_address_layout(config),
+            "requests": read_request_layout(config), "reserve": reserve_layout(),
         }  # fmt: skip
-        self.held: dict[str, int | None] = dict.fromkeys((*self.outputs, "requests", "reserve"))
+        self.payloads = {name: Payload(layout) for name, layout in layouts.items()}
+        self.beat = Payload(return_layout(config))
+        self.outputs = ("tokens", "scalars", "store_addresses")
+        self.held: dict[str, int | None] = dict.fromkeys(layouts)
         self.slot_mask = config.vector_beats - 1
         for name in ("config_bus__valid", "config_bus__clear", "config_bus__side", "start", "halt", "returns__valid"):
             model.set(name, 0)
@@ -175,7 +179,7 @@ class Machine:
         self._offer("requests", chance.random() >= behaviour.port_busy)
         self._offer("reserve", chance.random() >= behaviour.refuse)
         if model.peek("reserve__valid"):
-            wish = reserve_layout().from_bits(model.peek("reserve__payload"))
+            wish = self.payloads["reserve"].unpack(model.peek("reserve__payload"))
             model.set("slot", self.slots[wish.queue])
         self._return()
 
@@ -190,13 +194,13 @@ class Machine:
         if not read.lines:
             self.reads.remove(read)
         beat = {
-            "client": read.client, "slot": read.slot, "bytes": self.config.bus_bytes, "last": 0,
+            "side": 0, "client": read.client.value, "slot": read.slot, "bytes": self.config.bus_bytes, "last": 0,
             "data": int.from_bytes(self.image[line % len(self.image) :][: self.config.bus_bytes], "little"),
         }  # fmt: skip
-        self.model.set("returns__beat", return_layout(self.config).const(beat).as_value().value)
+        self.model.set("returns__beat", self.beat.pack(beat))
         self.model.set("returns__valid", 1)
 
-    def _taken(self, name: str, layout: data.Layout) -> Any:
+    def _taken(self, name: str) -> Any:
         """The payload that an output stream hands over in this cycle; checks that it waits unchanged."""
         valid = self.model.get(f"{name}__valid")
         bits = self.model.get(f"{name}__payload") if valid else None
@@ -204,11 +208,11 @@ class Machine:
         assert held is None or bits == held, f"{name} changed or fell while it was valid and not ready"
         ready = self.ready[name]
         self.held[name] = None if ready else bits
-        return layout.from_bits(bits) if valid and ready else None
+        return self.payloads[name].unpack(bits) if bits is not None and ready else None
 
     def _look(self) -> None:
-        for name, layout in self.outputs.items():
-            payload = self._taken(name, layout)
+        for name in self.outputs:
+            payload = self._taken(name)
             if payload is None:
                 continue
             if name == "tokens":
@@ -218,8 +222,8 @@ class Machine:
                 self.sent.scalars.append(payload.value)
             else:
                 self.sent.stores.append(StoreAddress(payload.address, payload.size, bool(payload.stream)))
-        wish = self._taken("reserve", reserve_layout())
-        request = self._taken("requests", read_request_layout(self.config))
+        wish = self._taken("reserve")
+        request = self._taken("requests")
         if wish is not None:
             assert 1 <= wish.beats <= 16
             self.reserved.append((wish.queue, wish.beats, self.slots[wish.queue]))
