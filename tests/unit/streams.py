@@ -14,6 +14,8 @@ from amaranth.lib import data
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, Timer
 
+from tests.unit.payload import Payload
+
 PERIOD = 10
 """Nanoseconds of a clock cycle."""
 
@@ -45,11 +47,6 @@ async def reset(dut: Any) -> None:
     await RisingEdge(dut.clk)
 
 
-def encode(shape: ShapeLike, value: Any) -> int:
-    """The bits of ``value``."""
-    return int(shape.const(value).as_value().value) if isinstance(shape, data.Layout) else int(value)
-
-
 def decode(shape: ShapeLike, bits: int) -> Any:
     """The value of ``bits``; a mapping-like constant for a layout."""
     return shape.from_bits(bits) if isinstance(shape, data.Layout) else bits
@@ -60,6 +57,7 @@ class Port:
 
     def __init__(self, dut: Any, name: str, shape: ShapeLike) -> None:
         self.clk, self.name, self.shape = dut.clk, name, shape
+        self.encode = Payload(shape).pack if isinstance(shape, data.Layout) else int
         self.payload = getattr(dut, f"{name}__payload")
         self.valid = getattr(dut, f"{name}__valid")
         self.ready = getattr(dut, f"{name}__ready")
@@ -79,7 +77,7 @@ class Source:
         port = self.port
         for payload in payloads:
             await self._pause()
-            port.payload.value = encode(port.shape, payload)
+            port.payload.value = port.encode(payload)
             port.valid.value = 1
             await RisingEdge(port.clk)
             for _ in range(PATIENCE):

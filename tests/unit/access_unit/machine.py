@@ -8,6 +8,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from amaranth.lib import data
+
 from daedal.hw.config import Config
 from daedal.hw.interfaces import (
     Client,
@@ -25,8 +27,9 @@ from daedal.hw.isa.program import Program
 from daedal.hw.isa.program_words import VALUE_BITS, ControlField, FetchQueue
 from daedal.hw.queues.vector_queues import reserve_layout
 from tests.unit.access_unit.model import Model
-from tests.unit.access_unit.payload import Payload
+from tests.unit.payload import Payload
 
+WORD = Payload(data.Layout.cast(ConfigWord))
 COUNTERS = ("row", "lookup", "bundle", "token", "replaced")
 
 
@@ -130,7 +133,7 @@ class Machine:
     def write(self, word: Any, value: int) -> None:
         """One configuration word."""
         fields = {"value": value, "unit": word.unit, "index": word.index, "field": word.field.value}
-        self.model.set("config_bus__word", ConfigWord.const(fields).as_value().value)
+        self.model.set("config_bus__word", WORD.pack(fields))
         self.model.set("config_bus__valid", 1)
         self.step()
         self.model.set("config_bus__valid", 0)
@@ -194,7 +197,7 @@ class Machine:
         if not read.lines:
             self.reads.remove(read)
         beat = {
-            "side": 0, "client": read.client.value, "slot": read.slot, "bytes": self.config.bus_bytes, "last": 0,
+            "client": read.client, "slot": read.slot, "bytes": self.config.bus_bytes, "last": 0,
             "data": int.from_bytes(self.image[line % len(self.image) :][: self.config.bus_bytes], "little"),
         }  # fmt: skip
         self.model.set("returns__beat", self.beat.pack(beat))

@@ -13,8 +13,10 @@ from daedal.hw.isa.program import Word
 from tests.unit.execute_unit.model import Model, Row
 from tests.unit.execute_unit.programs import Token, placed, run_model, words
 from tests.unit.harness import bench_config
-from tests.unit.streams import Sink, Source, decode, encode, start
+from tests.unit.payload import Payload
+from tests.unit.streams import Sink, Source, decode, start
 
+WORD = Payload(data.Layout.cast(ConfigWord))
 STROBES = ("lane_beat", "stall_token_empty", "stall_vector_empty", "stall_scalar_empty", "stall_store_full",
            "stall_hazard")  # fmt: skip
 
@@ -56,7 +58,7 @@ class Driver:
         dut.launch.value = dut.config_bus__begin.value = 0
         for word in words:
             bits = {"value": word.value, "unit": word.unit, "index": word.index, "field": word.field.value}
-            dut.config_bus__word.value = encode(data.Layout.cast(ConfigWord), bits)
+            dut.config_bus__word.value = WORD.pack(bits)
             dut.config_bus__valid.value = 1
             await RisingEdge(dut.clk)
         dut.config_bus__valid.value = 0

@@ -10,8 +10,10 @@ from daedal.hw.interfaces import Client, beat_layout, return_layout
 from daedal.hw.isa.program_words import FetchQueue
 from daedal.hw.queues.vector_queues import reserve_layout
 from tests.unit.harness import bench_config
-from tests.unit.streams import Sink, encode, start
+from tests.unit.payload import Payload
+from tests.unit.streams import Sink, start
 
+RESERVE = Payload(reserve_layout())
 NAMES = ("vector0", "vector1", "stream")
 
 
@@ -33,6 +35,7 @@ class Bench:
         self.chunks: list[Chunk] = []
         self.layout = beat_layout(self.config)
         self.sinks = [Sink(dut, name, self.layout, pause=pause, seed=seed) for name in NAMES]
+        self.beat = Payload(return_layout(self.config))
         dut.reserve__valid.value = 0
         dut.returns__valid.value = 0
         dut.clear.value = 0
@@ -48,7 +51,7 @@ class Bench:
     async def reserve(self, queue: int, count: int, *, patience: int = 5000) -> bool:
         """Reserve ``count`` slots; False if that was refused for ``patience`` cycles."""
         dut = self.dut
-        dut.reserve__payload.value = encode(reserve_layout(), {"queue": FetchQueue(queue), "beats": count})
+        dut.reserve__payload.value = RESERVE.pack({"queue": FetchQueue(queue), "beats": count})
         dut.reserve__valid.value = 1
         for _ in range(patience):
             await RisingEdge(dut.clk)
@@ -85,7 +88,7 @@ class Bench:
 
     def put_beat(self, client: Client, slot: int, beat: dict[str, int]) -> None:
         value = {"client": client, "slot": slot, **beat}
-        self.dut.returns__beat.value = encode(return_layout(self.config), value)
+        self.dut.returns__beat.value = self.beat.pack(value)
         self.dut.returns__valid.value = 1
 
     async def check_all(self) -> None:
