@@ -1,6 +1,6 @@
 """Cutter and packer: for every input that is a stream of rows, what goes in comes out, once and in order."""
 
-from types import SimpleNamespace
+from typing import NamedTuple
 
 from amaranth import Module, Signal
 from amaranth.asserts import AnyConst
@@ -15,7 +15,16 @@ from tests.formal.prover import holds
 from tests.formal.streams import StreamContract
 
 COUNT = 3
-SIZES = SimpleNamespace(bus_bytes=2, lane_bytes=1)
+
+
+class Sizes(NamedTuple):
+    """Of a configuration all that the layouts ask for, narrower than one can be."""
+
+    bus_bytes: int = 2
+    lane_bytes: int = 1
+
+
+SIZES = Sizes()
 """Narrow data: the converters know bytes only, not elements."""
 
 
