@@ -8,8 +8,6 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from amaranth.lib import data
-
 from daedal.hw.config import Config
 from daedal.hw.interfaces import (
     Client,
@@ -23,13 +21,12 @@ from daedal.hw.interfaces import (
 )
 from daedal.hw.isa.contract import Fetch, StoreAddress
 from daedal.hw.isa.mapping import class_of, granule_bytes
-from daedal.hw.isa.program import Program
+from daedal.hw.isa.program import Program, pack
 from daedal.hw.isa.program_words import VALUE_BITS, ControlField, FetchQueue
 from daedal.hw.queues.vector_queues import reserve_layout
 from tests.unit.access_unit.model import Model
 from tests.unit.payload import Payload
 
-WORD = Payload(data.Layout.cast(ConfigWord))
 COUNTERS = ("row", "lookup", "bundle", "token", "replaced")
 
 
@@ -133,7 +130,7 @@ class Machine:
     def write(self, word: Any, value: int) -> None:
         """One configuration word."""
         fields = {"value": value, "unit": word.unit, "index": word.index, "field": word.field.value}
-        self.model.set("config_bus__word", WORD.pack(fields))
+        self.model.set("config_bus__word", pack(ConfigWord, fields))
         self.model.set("config_bus__valid", 1)
         self.step()
         self.model.set("config_bus__valid", 0)

@@ -4,19 +4,16 @@ import random
 from typing import Any
 
 import cocotb
-from amaranth.lib import data
 from cocotb.triggers import RisingEdge
 
 from daedal.hw.config import Config
 from daedal.hw.interfaces import ConfigWord, fault_layout, lane_beat_layout, scalar_layout, token_layout
-from daedal.hw.isa.program import Word
+from daedal.hw.isa.program import Word, pack
 from tests.unit.execute_unit.model import Model, Row
 from tests.unit.execute_unit.programs import Token, placed, run_model, words
 from tests.unit.harness import bench_config
-from tests.unit.payload import Payload
 from tests.unit.streams import Sink, Source, decode, start
 
-WORD = Payload(data.Layout.cast(ConfigWord))
 STROBES = ("lane_beat", "stall_token_empty", "stall_vector_empty", "stall_scalar_empty", "stall_store_full",
            "stall_hazard")  # fmt: skip
 
@@ -58,7 +55,7 @@ class Driver:
         dut.launch.value = dut.config_bus__begin.value = 0
         for word in words:
             bits = {"value": word.value, "unit": word.unit, "index": word.index, "field": word.field.value}
-            dut.config_bus__word.value = WORD.pack(bits)
+            dut.config_bus__word.value = pack(ConfigWord, bits)
             dut.config_bus__valid.value = 1
             await RisingEdge(dut.clk)
         dut.config_bus__valid.value = 0
