@@ -1,4 +1,4 @@
-"""Payloads of the streams and buses between the units, as functions of the configuration."""
+"""Payloads of the streams and buses between the units, as functions of the configuration; each is made once."""
 
 from functools import cache
 
