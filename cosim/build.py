@@ -36,6 +36,7 @@ OPTIMIZE = {"1": f"-O1 -fno-tree-dse {FEWER_QUERIES}30", "2": f"-O2 {FEWER_QUERI
 
 Models of the core are built in half the time with 1, and run a tenth slower, which is right for those that run for
 seconds, such as those of tests. A seventh of its time would go to stores that are written over, of which there are few.
+A model that is kept from 2 is not built again with 1.
 """
 
 OPTIMIZE_LEAST = f"-Og {FEWER_QUERIES}30"
@@ -148,7 +149,7 @@ def build_verilated(
         "--cc", "--top-module", top, "--prefix", "Vmodel", "--Mdir", "obj", "-O3",
         "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "--no-timing",
         *QUICK_OPTIONS, "-Wno-fatal", "-Wno-lint", "-Wno-style", "-Wno-COMBDLY",
-        "--output-split", "20000", "--output-groups", str(JOBS),
+        "--output-split", "80000", "--output-groups", str(JOBS),
         *(["--trace-vcd"] if trace else []), *(coverage.OPTIONS if counted else ()),
         "-CFLAGS", " ".join(flags),
     ]  # fmt: skip
@@ -168,12 +169,24 @@ def build_verilated(
     return _cached(f"{name}-{_key(files, [model.name])}.so", files, build)
 
 
-def _build_model(name: str, verilog: str, options: Sequence[str]) -> Path:
-    """The folder with headers, makefile and archives of a verilated model."""
+def _build_model(name: str, verilog: str, options: list[str]) -> Path:
+    """The folder with headers, makefile and archives of a verilated model; one optimised more, if that is kept."""
     verilator = find_verilator()
     files = {"model.v": verilog}
-    parts = [*options, optimization(), *MAKE_OPTIONS, verilator.version, compiler_identity()]
-    notes = profile.Profile(cache_directory() / f"{name}-{_key(files, [*parts, str(verilator.program)])}.profile")
+    parts = [*options, *MAKE_OPTIONS, verilator.version, compiler_identity()]
+
+    def kept_as(optimize: str) -> tuple[str, profile.Profile]:
+        keys = [*parts, optimize]
+        notes = profile.Profile(cache_directory() / f"{name}-{_key(files, [*keys, str(verilator.program)])}.profile")
+        return f"{name}-{_key(files, [*keys, *notes.identity()])}.model", notes
+
+    least = optimization()
+    for more in reversed(OPTIMIZE.values()):
+        if more == least:
+            break
+        if (model := cache_directory() / kept_as(more)[0]).exists() and not profile.is_training():
+            return model
+    model_name, notes = kept_as(least)
     if profile.is_training():
         notes.clear()
 
@@ -187,7 +200,7 @@ def _build_model(name: str, verilog: str, options: Sequence[str]) -> Path:
                 file.unlink()
         return made
 
-    return _cached(f"{name}-{_key(files, [*parts, *notes.identity()])}.model", files, build)
+    return _cached(model_name, files, build)
 
 
 def _make(folder: str, options: str = "") -> list[str]:

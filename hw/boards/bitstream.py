@@ -67,6 +67,7 @@ def build(
     flow, seed = FLOWS[found.flow], found.seed if seed is None else seed
     versions = {program: tools.version(program) for program in (YOSYS, flow.route, flow.pack[0])}
     start = time.monotonic()
+    _check_folder(folder)
     design = generate(board, config, core_hz=core_hz, etherbone=etherbone)
     work = _prepare(folder, design, flow, versions)
     steps = {"generate": round(time.monotonic() - start, 1), "synthesise": _synthesise(work, flow)}
@@ -104,8 +105,16 @@ def synthesise(board: str, config: Config | None = None, *, folder: Path) -> tup
     """
     flow = FLOWS[find_board(board).flow]
     versions = {program: tools.version(program) for program in (YOSYS, flow.route, flow.pack[0])}
+    _check_folder(folder)
     work = _prepare(folder, generate(board, config), flow, versions)
     return work, _synthesise(work, flow)
+
+
+def _check_folder(folder: Path) -> None:
+    """BuildFailed, before the design takes its time, if the folder could not be made."""
+    there = next((place for place in (folder, *folder.parents) if place.exists()), Path())
+    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+        raise BuildFailed(f"{folder} must be a folder to write to, or a new one, but {there} is none")
 
 
 def _prepare(folder: Path, design: Generated, flow: Flow, versions: dict[str, str]) -> Path:

@@ -32,15 +32,15 @@ def small(board: str) -> Config:
 SOME_BOARDS = [
     pytest.param(board, marks=() if board in ("ecpix5", "icebreaker") else pytest.mark.full) for board in BOARDS
 ]
-"""For what is made twice: a DRAM and none."""
+"""A DRAM and none; the other two are left to `make test-full`."""
 
 
-@pytest.fixture(scope="module", params=BOARDS)
+@pytest.fixture(scope="module", params=SOME_BOARDS)
 def real(request: pytest.FixtureRequest) -> Generated:
     return generate(request.param, small(request.param))
 
 
-@pytest.fixture(scope="module", params=BOARDS)
+@pytest.fixture(scope="module", params=SOME_BOARDS)
 def simulated(request: pytest.FixtureRequest) -> Generated:
     return generate(request.param, small(request.param), simulated=True, memory_bytes=16 << 20)
 
@@ -76,7 +76,6 @@ def test_every_memory_of_the_system_can_be_block_ram(real: Generated) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("real", SOME_BOARDS, indirect=True)
 def test_the_same_system_is_the_same_text(real: Generated) -> None:
     """However many of Migen's objects, of which names depend on the numbers, were made before."""
     board = real.description["board"]
@@ -134,7 +133,6 @@ def test_a_description_tells_a_host_what_it_needs(simulated: Generated) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("simulated", SOME_BOARDS, indirect=True)
 def test_equal_systems_are_equal_text(simulated: Generated) -> None:
     board = simulated.description["board"]
     generate("icebreaker", small("icebreaker"))  # names of another design

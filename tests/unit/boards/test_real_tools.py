@@ -85,6 +85,7 @@ endmodule
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_reset_of_many_flip_flops_is_routed_as_a_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = design("ulx3s", mhz=10)
     monkeypatch.setattr(bitstream, "generate", lambda *_, **__: replace(made, verilog=RESET))
