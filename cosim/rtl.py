@@ -92,7 +92,7 @@ def documented_verilog(config: Config) -> str:
 
 def _key(config: Config) -> str:
     hardware = Path(__file__).resolve().parents[1] / "hw"
-    digest = hashlib.sha256(f"{replace(config, name='')!r} amaranth {metadata.version('amaranth')}".encode())
+    digest = hashlib.sha256(f"{replace(config, name=TOP)!r} amaranth {metadata.version('amaranth')}".encode())
     digest.update(Path(__file__).read_bytes() + bytes([coverage.is_wanted()]))
     for source in sorted(set(hardware.rglob("*.py")) - set(hardware.glob("boards/*"))):  # what is around the core
         digest.update(source.name.encode() + b"\0" + source.read_bytes())

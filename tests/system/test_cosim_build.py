@@ -3,12 +3,14 @@
 import ctypes
 import multiprocessing
 import os
+from dataclasses import replace
 
 import pytest
 
-from daedal.cosim import toolchain
+from daedal.cosim import rtl, toolchain
 from daedal.cosim.build import BuildError, build_library, build_verilated, cache_directory, make_environment
 from daedal.errors import ToolchainNotFound
+from daedal.hw.config import Config
 
 FILES = {
     "a.cpp": '#include "b.h"\nextern "C" int answer() { return ANSWER; }\n',
@@ -129,3 +131,14 @@ def test_missing_verilator(tmp_path, monkeypatch):
 def test_broken_verilog():
     with pytest.raises(BuildError, match="verilator could not build m-"):
         build_verilated("m", "module m; nonsense endmodule", {}, top="m")
+
+
+def test_a_core_is_kept_whatever_its_name(cache, monkeypatch):
+    """A machine from a file that is the same as a preset has the preset's Verilog."""
+    made: list[Config] = []
+    monkeypatch.setattr(rtl, "generate_verilog", lambda config: f"{made.append(config)} {len(made)}")
+    preset = Config.preset("minimum")
+    first = rtl.core_verilog(preset)
+    assert rtl.core_verilog(replace(preset, name="mine")) == first
+    assert rtl.core_verilog(replace(preset, steps=3)) != first
+    assert len(made) == 2
