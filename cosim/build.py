@@ -149,7 +149,7 @@ def build_verilated(
         "--cc", "--top-module", top, "--prefix", "Vmodel", "--Mdir", "obj", "-O3",
         "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "--no-timing",
         *QUICK_OPTIONS, "-Wno-fatal", "-Wno-lint", "-Wno-style", "-Wno-COMBDLY",
-        "--output-split", "80000", "--output-groups", str(JOBS),
+        "--output-split", "20000", "--output-groups", str(JOBS),
         *(["--trace-vcd"] if trace else []), *(coverage.OPTIONS if counted else ()),
         "-CFLAGS", " ".join(flags),
     ]  # fmt: skip
