@@ -169,26 +169,25 @@ def build_verilated(
     return _cached(f"{name}-{_key(files, [model.name])}.so", files, build)
 
 
-def _build_model(name: str, verilog: str, options: list[str]) -> Path:
+def _build_model(name: str, verilog: str, options: Sequence[str]) -> Path:
     """The folder with headers, makefile and archives of a verilated model; one optimised more, if that is kept."""
-    verilator = find_verilator()
-    files = {"model.v": verilog}
-    parts = [*options, *MAKE_OPTIONS, verilator.version, compiler_identity()]
+    verilator, files = find_verilator(), {"model.v": verilog}
+    parts = [*options, *MAKE_OPTIONS, verilator.version, compiler_identity(), _key(files, [])]
 
     def kept_as(optimize: str) -> tuple[str, profile.Profile]:
-        keys = [*parts, optimize]
-        notes = profile.Profile(cache_directory() / f"{name}-{_key(files, [*keys, str(verilator.program)])}.profile")
-        return f"{name}-{_key(files, [*keys, *notes.identity()])}.model", notes
+        notes = cache_directory() / f"{name}-{_key({}, [*parts, optimize, str(verilator.program)])}.profile"
+        known = profile.Profile(notes)
+        return f"{name}-{_key({}, [*parts, optimize, *known.identity()])}.model", known
 
     least = optimization()
-    for more in reversed(OPTIMIZE.values()):
-        if more == least:
-            break
-        if (model := cache_directory() / kept_as(more)[0]).exists() and not profile.is_training():
-            return model
-    model_name, notes = kept_as(least)
+    model, notes = kept_as(least)
     if profile.is_training():
         notes.clear()
+    else:
+        levels = list(OPTIMIZE.values())
+        more = [cache_directory() / kept_as(level)[0] for level in reversed(levels[levels.index(least) + 1 :])]
+        if (better := next((place for place in more if place.exists()), None)) is not None:
+            return better
 
     def build(folder: Path, run: "Runner") -> Path:
         run([str(verilator.program), *options, "model.v"], verilator.environment())
@@ -200,7 +199,7 @@ def _build_model(name: str, verilog: str, options: list[str]) -> Path:
                 file.unlink()
         return made
 
-    return _cached(model_name, files, build)
+    return _cached(model, files, build)
 
 
 def _make(folder: str, options: str = "") -> list[str]:

@@ -91,6 +91,7 @@ def documented_verilog(config: Config) -> str:
 
 
 def _key(config: Config) -> str:
+    """Of all that a core's Verilog depends on; what the configuration is called is no part of it."""
     hardware = Path(__file__).resolve().parents[1] / "hw"
     digest = hashlib.sha256(f"{replace(config, name=TOP)!r} amaranth {metadata.version('amaranth')}".encode())
     digest.update(Path(__file__).read_bytes() + bytes([coverage.is_wanted()]))

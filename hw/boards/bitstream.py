@@ -111,10 +111,15 @@ def synthesise(board: str, config: Config | None = None, *, folder: Path) -> tup
 
 
 def _check_folder(folder: Path) -> None:
-    """BuildFailed, before the design takes its time, if the folder could not be made."""
-    there = next((place for place in (folder, *folder.parents) if place.exists()), Path())
+    """BuildFailed, before the design takes its time, if the folder could not be made; it is not made yet."""
+    place = folder.absolute()
+    there = next(each for each in (place, *place.parents) if os.path.exists(each))
     if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
-        raise BuildFailed(f"{folder} must be a folder to write to, or a new one, but {there} is none")
+        raise _unusable(folder, f"{there} is no folder that can be written to")
+
+
+def _unusable(folder: Path, why: str | None) -> BuildFailed:
+    return BuildFailed(f"{folder} must be a folder to write to, or a new one: {why}")
 
 
 def _prepare(folder: Path, design: Generated, flow: Flow, versions: dict[str, str]) -> Path:
@@ -125,7 +130,7 @@ def _prepare(folder: Path, design: Generated, flow: Flow, versions: dict[str, st
     try:
         work.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BuildFailed(f"{folder} must be a folder to write to, or a new one: {error.strerror}") from error
+        raise _unusable(folder, error.strerror) from error
     for name, text in {SOURCE: design.verilog, "synthesis.ys": script, **design.constraints}.items():
         write_whole(work / name, text.encode())
     return work

@@ -142,3 +142,10 @@ def test_a_core_is_kept_whatever_its_name(cache, monkeypatch):
     assert rtl.core_verilog(replace(preset, name="mine")) == first
     assert rtl.core_verilog(replace(preset, steps=3)) != first
     assert len(made) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.full
+def test_no_name_is_in_a_core():
+    preset = Config.preset("minimum")
+    assert rtl.generate_verilog(replace(preset, name="mine")) == rtl.generate_verilog(preset)

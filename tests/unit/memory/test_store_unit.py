@@ -3,13 +3,10 @@
 import pytest
 
 from daedal.hw.memory.store_unit import StoreUnit
-from tests.unit.harness import CONFIGS, run_cocotb
-
-LARGEST = pytest.param(CONFIGS[0], marks=pytest.mark.full)
-"""With more ports and longer queues than the next one, `edge`."""
+from tests.unit.harness import SMALLER, run_cocotb
 
 
 @pytest.mark.rtl
-@pytest.mark.parametrize("config", [LARGEST, *CONFIGS[1:]], ids=lambda config: config.name)
+@pytest.mark.parametrize("config", SMALLER, ids=lambda config: config.name)
 def test_store_unit(config):
     run_cocotb(StoreUnit(config), "store_unit", "tests.unit.memory.bench_store_unit", parameters={"config": config})

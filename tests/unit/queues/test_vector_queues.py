@@ -3,14 +3,11 @@
 import pytest
 
 from daedal.hw.queues.vector_queues import VectorQueues
-from tests.unit.harness import CONFIGS, run_cocotb
-
-LARGEST = pytest.param(CONFIGS[0], marks=pytest.mark.full)
-"""With more ports and longer queues than the next one, `edge`."""
+from tests.unit.harness import SMALLER, run_cocotb
 
 
 @pytest.mark.rtl
-@pytest.mark.parametrize("config", [LARGEST, *CONFIGS[1:]], ids=lambda config: config.name)
+@pytest.mark.parametrize("config", SMALLER, ids=lambda config: config.name)
 def test_vector_queues(config):
     queues = VectorQueues(config)
     run_cocotb(queues, "vector_queues", "tests.unit.queues.bench_vector_queues", parameters={"config": config})
