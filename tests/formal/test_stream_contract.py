@@ -16,8 +16,7 @@ from tests.formal.units import CASES, Case
 
 def prove(watch: Watch, depth: int, induction: int, *, abstract: bool = True) -> Result:
     asked = {"goals": watch.goals, "unrelated": watch.unrelated, "abstract": abstract}
-    # The longest of these proofs takes half as long again with gates.
-    return examine(watch, watch.ports, depth, induction=induction, gates=False, **asked)
+    return examine(watch, watch.ports, depth, induction=induction, **asked)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
