@@ -15,7 +15,7 @@ SUITES = (
     "tests/system/test_driver_device.py tests/system/test_cli_asm.py tests/system/test_bounds.py -k 'not rtl'",
     f"tests/unit/access_unit -k odd {SLOW}",
     f"tests/unit/execute_unit -k odd {SLOW}",
-    f"tests/unit/core -k 'odd and full-rate' {SLOW}",
+    f"tests/unit/core -k 'minimum and full-rate' {SLOW}",
     f"tests/system/test_driver_targets.py tests/system/test_rtl_layers.py -k edge {SLOW}",
 )  # fmt: skip
 

@@ -86,7 +86,7 @@ FAULTS = [
           "fetches cross the boundary of a burst", RANDOM, DDR3),
     plant("last-bytes", "off by one", HERE + "row_fetch.py", "row.last_bytes.eq(below + 1)", "row.last_bytes.eq(below)",
           "the last beat of a row has a byte too few",
-          f"tests/unit/core/test_core.py::test_core[odd-full-rate] {SLOW}"),
+          f"tests/unit/core/test_core.py::test_core[minimum-full-rate] {SLOW}"),
     plant("across-lines", "missing check", HERE + "step_pipeline.py", "odd | across if row == \"fetch\" else odd",
           "odd", "a row that starts inside of a line and leaves it is no fault"),
     plant("zero-size", "missing check", HERE + "step_pipeline.py", "odd = (size == 0) |", "odd =",

@@ -17,7 +17,7 @@ PROOF = "tests/formal/test_vector_queues_proof.py"
 CUT = "tests/unit/queues/test_converters.py::test_converter[cutter-8-1]"
 PACK = "tests/unit/queues/test_converters.py::test_converter[packer-8-1]"
 LAUNCHES = "tests/system/test_launches.py::test_many_launches_give_what_each_gives_alone"
-RECORDS = f"tests/unit/core/test_core.py::test_core[odd-full-rate] {SLOW}"
+RECORDS = f"tests/unit/core/test_core.py::test_core[minimum-full-rate] {SLOW}"
 
 plant = area("rtl_queues", SHALLOW, DEEP)
 

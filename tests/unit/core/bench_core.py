@@ -162,17 +162,16 @@ async def registers_say_what_it_is(dut):
 
 @cocotb.test()
 async def layers_give_the_emulators_bytes(dut):
+    """On machines with six registers, as these programs have: others run layers in ``tests/system``."""
     core, rng = await machine(dut), np.random.default_rng(5)
     config = core.config
+    if config.registers < 6:
+        return
     with EmulatorTarget(config, MEMORY_BYTES) as target:
         benches = Bench(core.image, config), Bench(target, config)
         completed = 0
-        for dim in (1, 2, 7, 16, 2 * config.vl_max + 3 if config.name == "odd" else 40):
+        for dim in (1, 2, 7, 16, 40):
             for layer in layers(rng, dim):
-                if config.levels < 2 or (layer.padding is not None and config.alus[1] == 0):
-                    continue
-                if config.registers < 6:
-                    break
                 placed = [place_bag(bench, layer) for bench in benches]
                 assert placed[0] == placed[1]
                 case = Case(*benches, placed[0].words(config), (placed[0].out, placed[0].bags * dim * ELEMENT_BYTES))
