@@ -13,6 +13,7 @@ It is slow and simple. A pass is right if the text before it and after it gives 
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -37,15 +38,22 @@ def interpret(
     Raises UnsupportedOperation for text that cannot be read, names of buffers and numbers that are missing, and
     operations that have no meaning here; IndexOutOfRange and InvalidOffsets for what a check finds.
     """
+    function = _read(text)
+    arrays = {name: np.array(array) for name, array in buffers.items()}
+    machine = _machine(function)(function, arrays, dict(values or {}))
+    with np.errstate(all="ignore"):
+        machine.run()
+    return arrays
+
+
+@lru_cache(maxsize=16)
+def _read(text: str) -> FuncOp:
+    """The only function in ``text``. The last ones are kept: to read a text takes about as long as to run it."""
     module = read_module(text, "the text")
     functions = [op for op in module.body.block.ops if isinstance(op, FuncOp) and not op.is_declaration]
     if len(functions) != 1:
         raise UnsupportedOperation(f"the text must have one function with a body, not {len(functions)}")
-    arrays = {name: np.array(array) for name, array in buffers.items()}
-    machine = _machine(functions[0])(functions[0], arrays, dict(values or {}))
-    with np.errstate(all="ignore"):
-        machine.run()
-    return arrays
+    return functions[0]
 
 
 def _machine(function: FuncOp) -> type[Tensors | Loops | Queues]:
