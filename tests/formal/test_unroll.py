@@ -1,6 +1,8 @@
 """The unrolled netlist, by netlists so small that all of their runs can be tried."""
 
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -170,6 +172,30 @@ def test_a_counterexample_as_a_waveform(tmp_path: Path):
     code = next(line.split()[3] for line in lines if " count " in line)
     assert next(line for line in lines if " count " in line).split()[1:3] == ["wire", "3"]
     assert f"b1x0 {code}" in lines[: lines.index("#1")]  # bit 1 has no register
+
+
+PIGEONS = """
+from itertools import combinations
+from tests.formal import unroll
+from tests.formal.netlist import read
+from tests.formal.test_unroll import COUNTER
+unroll.LIMIT = 0.5
+run = unroll.Unrolled(read(COUNTER), from_reset=True)
+run.extend(1)
+places = [[1000 + 20 * pigeon + hole for hole in range(13)] for pigeon in range(14)]
+run._solver.append_formula(places)
+run._solver.append_formula([[-one, -other] for hole in zip(*places) for one, other in combinations(hole, 2)])
+print("asked", flush=True)
+run.possible([1], [0])
+"""
+"""More pigeons than holes: no solver of this kind finds out in a lifetime that some hole has two."""
+
+
+def test_a_question_that_takes_too_long_ends_the_process(root: Path):
+    done = subprocess.run([sys.executable, "-c", PIGEONS], cwd=root, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (1, "asked\n")
+    assert "Timeout" in done.stderr
+    assert "in possible" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ What has the same inputs is the same, and what is constant is no question: from 
 still as it was after the reset.
 """
 
+import faulthandler
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Self
@@ -14,6 +16,9 @@ from tests.formal.netlist import Netlist, Register
 
 SOLVER = "cadical153"
 """Of the solvers that python-sat has, CaDiCaL took least for the longest proofs."""
+
+LIMIT = 300.0
+"""Seconds that one question may take. The solver lets neither Python nor pytest's own limit in: the process ends."""
 
 TRUE, FALSE = 1, -1
 """As in all literals of the solver, the opposite has the other sign."""
@@ -74,7 +79,7 @@ class Unrolled:
         """
         asked, ends = self._variable(), self._ends(literals, cycles)
         self._solver.add_clause([-asked, *ends])
-        self.found = bool(self._solver.solve([asked]))
+        self.found = self._solve(asked)
         if not self.found:
             self._solver.append_formula([[-end] for end in ends])
         return self.found
@@ -93,6 +98,14 @@ class Unrolled:
             return [int((abs(end) in true) == (end > 0)) for end in found] if all(found) else None
 
         return values
+
+    def _solve(self, asked: int) -> bool:
+        """Whether ``asked`` can be true; where it was asked goes to stderr if that takes too long."""
+        faulthandler.dump_traceback_later(LIMIT, exit=True, file=sys.__stderr__)
+        try:
+            return bool(self._solver.solve([asked]))
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
     def _ends(self, literals: Iterable[int], cycles: Iterable[int]) -> list[int]:
         """The solver's literals of ``literals`` in ``cycles``, each once."""

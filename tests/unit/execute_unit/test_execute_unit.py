@@ -21,7 +21,7 @@ OTHERS = [
     ("bench_execute_unit", ONE_LANE), ("bench_scalars", ONE_LANE),
     pytest.param("bench_execute_unit", WIDE, marks=pytest.mark.full),
     pytest.param("bench_scalars", WIDE, marks=pytest.mark.full),
-    ("bench_execute_unit", Config.preset("minimum")),
+    pytest.param("bench_execute_unit", Config.preset("minimum"), marks=pytest.mark.full),
 ]  # fmt: skip
 
 

@@ -52,7 +52,7 @@ def test_three_passes_are_enough(step):
     assert wrong.value == 0
 
 
-@pytest.mark.parametrize("count", [1, 3, 10, 1000, 4095, 4096, 7340033])
+@pytest.mark.parametrize("count", [1, 3, 10, 4095, 7340033])
 def test_all_dividends(count):
     """A sample of what `make test-full` does for every count up to 4096."""
     normal = run_all_dividends(count, count + 1)

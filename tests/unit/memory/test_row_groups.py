@@ -10,7 +10,7 @@ from tests.unit.memory.grouped_payloads import GroupedPayloads
 
 
 @pytest.mark.rtl
-@pytest.mark.parametrize(("depth", "keys"), [(2, 2), (3, 4), (13, 8), (64, 64)])
+@pytest.mark.parametrize(("depth", "keys"), [(2, 2), pytest.param(3, 4, marks=pytest.mark.full), (13, 8), (64, 64)])
 def test_row_groups(depth, keys):
     dut = GroupedPayloads(LAYOUT, key="key", depth=depth, keys=keys)
     run_cocotb(dut, f"row_groups_{depth}", "tests.unit.memory.bench_row_groups",
