@@ -111,10 +111,3 @@ def test_a_tool_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setattr(prover, "SCRIPT", "{cut}no_such_command\n")
     with pytest.raises(RuntimeError, match=r"Yosys failed, see .*No such command: no_such_command"):
         holds(Counter(16), [], 2)
-
-
-def test_a_specification_without_assertions_is_an_error():
-    spec = Stored()
-    spec.elaborate = lambda platform: Module()
-    with pytest.raises(RuntimeError, match="nothing is asserted"):
-        holds(spec, [spec.given], 2)
