@@ -73,7 +73,7 @@ def read(text: str) -> Netlist:
     Raises
     ------
     ValueError
-        It is none, ends too early, or has a gate before one that it depends on.
+        It is none, ends too early, has a gate before one that it depends on, or two inputs or outputs of one name.
     """
     lines = iter(text.splitlines())
     head = next(lines, "").split()
@@ -96,8 +96,8 @@ def read(text: str) -> Netlist:
     _check_order(logic)
     names = _names(lines)
     return Netlist(
-        inputs={names.get(("i", n), f"input{n}"): literal for n, [literal] in enumerate(wires)},
-        outputs={names.get(("o", n), f"output{n}"): literal for n, [literal] in enumerate(ends)},
+        inputs=_by_name([names.get(("i", n), f"input{n}") for n in range(inputs)], wires),
+        outputs=_by_name([names.get(("o", n), f"output{n}") for n in range(outputs)], ends),
         registers=held,
         gates=logic,
         names={register.output: names.get(("l", n), f"register{n}") for n, register in enumerate(held)},
@@ -115,6 +115,15 @@ def _names(lines: Iterable[str]) -> dict[tuple[str, int], str]:
         place, name = line.split()[:2]
         names[place[0], int(place[1:])] = name
     return names
+
+
+def _by_name(names: Sequence[str], lines: Iterable[Sequence[int]]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, [literal] in zip(names, lines, strict=True):
+        if name in found:
+            raise ValueError(f"two inputs or outputs are called {name}")
+        found[name] = literal
+    return found
 
 
 def _check_order(gates: Sequence[Gate]) -> None:

@@ -207,6 +207,7 @@ def test_a_question_that_takes_too_long_ends_the_process(root: Path):
         ("aag 3 2 0 0 1\n2\n4\n", "1 lines are missing"),
         ("aag 3 1 0 0 2\n2\n4 6 2\n6 2 2\n", "the gate of literal 4 stands before that of 6"),
         ("aag 2 1 0 0 1\n2\n4 4 2\n", "the gate of literal 4 stands before that of 4"),
+        ("aag 2 2 0 0 0\n2\n4\ni0 a\ni1 a\n", "two inputs or outputs are called a"),
     ],
 )
 def test_what_is_no_netlist_is_an_error(text: str, message: str):
