@@ -5,7 +5,7 @@ import numpy as np
 from daedal.hw.config import Config
 
 SMALL = Config(
-    name="small", bus_bytes=8, lanes=1, ports=1, levels=2, registers=3, sequential_loads=(2, 1), random_loads=(1, 1),
+    name="small", bus_bytes=8, lanes=1, ports=1, levels=2, registers=4, sequential_loads=(2, 1), random_loads=(1, 1),
     alus=(2, 1), shifters=(False, True), contexts=(0, 2), arguments=16, steps=9, callbacks=5, instructions=24,
     lengths=3,
     vector_registers=3, register_beats=128, vector_beats=32, reorder_beats=40, token_depth=3, scalar_depth=5,

@@ -14,6 +14,7 @@ from daedal.cosim.latched_inputs import CLOCK, DIRECT, SUFFIX, latch_inputs
 from daedal.cosim.rtl import TOP, core_verilog
 from daedal.hw.config import Config
 from daedal.hw.ports import core_ports
+from tests.system.test_rtl_configs import BROAD
 
 
 class Adder(wiring.Component):
@@ -64,7 +65,7 @@ def test_inputs_are_taken_at_their_own_edge() -> None:
     assert step(0, 0, 0, 0) == (256, 10)
 
 
-@pytest.mark.parametrize("config", [Config.preset("minimum"), Config.preset("wide")], ids=lambda config: config.name)
+@pytest.mark.parametrize("config", [Config.preset("minimum"), BROAD], ids=lambda config: config.name)
 def test_every_input_of_the_core(config: Config) -> None:
     plain = core_verilog(config)
     text = latch_inputs(plain, TOP)

@@ -19,25 +19,24 @@ from daedal.driver.launcher import Region
 from daedal.hw.config import PRESETS, Config
 from daedal.hw.isa.launch import LaunchFlags, LaunchWord
 from daedal.hw.isa.program import unpack
+from tests.fuzz.configs import SMALL
 from tests.system.compiler_support import same_bits, wild_table
 from tests.system.test_driver_targets import FOR_EVER, copy_program
 from tests.system.test_rtl_configs import UNEVEN
 
 RTL = (pytest.mark.rtl, pytest.mark.slow)
-STALLS = "ideal:stall=0.3,seed=5"
+STALLS, FAR = "ideal:stall=0.3,seed=5", "ideal:latency=300,stall=0.05,seed=2"
+SIMULATED = [("edge", "ideal"), ("edge", STALLS), ("ddr3", "ideal"), ("minimum", "ideal:latency=3"), ("small", FAR)]
 OPENED = [
     pytest.param(("emulator", "edge", "ideal"), id="emulator"),
-    *(
-        pytest.param(("verilator", name, memory), id=f"{name}-{memory}", marks=RTL)
-        for name, memory in (("edge", "ideal"), ("edge", STALLS), ("ddr3", "ideal"), ("minimum", "ideal:latency=3"),
-                             ("uneven", "ideal:latency=300,stall=0.05,seed=2"))
-    ),
-]  # fmt: skip
+    *(pytest.param(("verilator", name, memory), id=f"{name}-{memory}", marks=RTL) for name, memory in SIMULATED),
+    pytest.param(("verilator", "uneven", FAR), id=f"uneven-{FAR}", marks=(*RTL, pytest.mark.full)),
+]
 COUNTED = ("rows", "lookups", "bytes_written", "bounds_warnings")
 
 
 def configuration(name: str) -> Config:
-    return UNEVEN if name == "uneven" else PRESETS[name]
+    return {"uneven": UNEVEN, "small": SMALL}.get(name) or PRESETS[name]
 
 
 @pytest.fixture(params=OPENED)

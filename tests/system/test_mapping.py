@@ -17,30 +17,33 @@ from daedal.hw.isa import program_words as words
 from daedal.hw.isa.launch import BLOCK_REGION
 from daedal.hw.isa.mapping import CLASSES, PLAIN, granule_bytes, memory_address
 from daedal.hw.isa.program import Program, Word
-from tests.system.test_rtl_configs import UNEVEN
+from tests.fuzz.configs import SMALL
+from tests.system.test_rtl_configs import BROAD, UNEVEN
 
 ROW_BYTES = (64, 72, 200, 1024, 4)
 ROWS, FETCHED = 37, 96
 MEMORY_BYTES = 1 << 20
-CONFIGS = {"ddr3": PRESETS["ddr3"], "edge": PRESETS["edge"], "uneven": UNEVEN}
+CONFIGS = {**PRESETS, "broad": BROAD, "small": SMALL, "uneven": UNEVEN}
 
+STALLS = "ideal:latency=30,stall=0.1,seed=2"
 RTL = (pytest.mark.rtl, pytest.mark.slow)
 OPENED = [
-    *(pytest.param((config, "emulator", "ideal"), id=f"{config}-emulator") for config in (*CONFIGS, "wide", "minimum")),
+    *(pytest.param((config, "emulator", "ideal"), id=f"{config}-emulator") for config in CONFIGS),
     pytest.param(("ddr3", "verilator", "ideal"), id="ddr3-verilator", marks=RTL),
     pytest.param(("edge", "verilator", "ideal:latency=20,stall=0.3,seed=5"), id="edge-stalls", marks=RTL),
     pytest.param(("ddr3", "verilator", "litedram-ddr3-x16:stall=0.2,seed=1"), id="ddr3-x16", marks=RTL),
-    pytest.param(("wide", "verilator", "litedram-ddr3-x64"), id="wide-ddr3-x64", marks=RTL),
-    pytest.param(("wide", "verilator", "litedram-ddr4-x64:stall=0.2,seed=2"), id="wide-ddr4-x64", marks=RTL),
-    pytest.param(("uneven", "verilator", "ideal:latency=30,stall=0.1,seed=2"), id="uneven-stalls", marks=RTL),
+    pytest.param(("broad", "verilator", "litedram-ddr3-x64"), id="broad-ddr3-x64", marks=RTL),
+    pytest.param(("broad", "verilator", "litedram-ddr4-x64:stall=0.2,seed=2"), id="broad-ddr4-x64", marks=RTL),
+    pytest.param(("small", "verilator", STALLS), id="small-stalls", marks=RTL),
+    pytest.param(("wide", "verilator", STALLS), id="wide-stalls", marks=(*RTL, pytest.mark.full)),
+    pytest.param(("uneven", "verilator", STALLS), id="uneven-stalls", marks=(*RTL, pytest.mark.full)),
 ]
 
 
 @pytest.fixture(scope="module", params=OPENED)
 def device(request: pytest.FixtureRequest) -> Iterator[daedal.Device]:
     config, target, memory = request.param
-    shape = CONFIGS.get(config) or Config.preset(config)
-    with daedal.Device.open(target, shape, memory, memory_bytes=MEMORY_BYTES) as opened:
+    with daedal.Device.open(target, CONFIGS[config], memory, memory_bytes=MEMORY_BYTES) as opened:
         yield opened
 
 

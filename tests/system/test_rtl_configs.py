@@ -1,6 +1,7 @@
-"""The preset ``wide``, the smallest legal machine and an odd one: RTL = emulator = PyTorch, bit for bit."""
+"""The widest machine, the smallest legal one and odd ones: RTL = emulator = PyTorch, bit for bit."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from torch import nn
 
 import daedal
 from daedal.hw.config import Config
+from tests.fuzz.configs import SMALL
 from tests.system.compiler_support import random_bags, wild_table
 from tests.system.test_rtl_layers import Pair, random_bag
 
@@ -25,16 +27,22 @@ UNEVEN = Config(
 )  # fmt: skip
 """Half as many lanes as a line has elements; pages of eight lines; depths that are no powers of two."""
 
-MACHINES = {
-    "wide": (Config.preset("wide"), "ideal:latency=60,stall=0.1,seed=3"),
-    "minimum": (Config.preset("minimum"), "ideal:latency=3,stall=0.3,seed=5"),
-    "uneven": (UNEVEN, "ideal:latency=30,stall=0.1,seed=2,mixed=0"),
-}
+BROAD = replace(Config.preset("wide"), name="broad", context_ahead=2)
+"""The preset ``wide`` with entries for two rows ahead instead of four, which are half of what there is to compile."""
+
+WIDE, ODD = "ideal:latency=60,stall=0.1,seed=3", "ideal:latency=30,stall=0.1,seed=2,mixed=0"
+MACHINES = [
+    pytest.param((BROAD, WIDE), id="broad"),
+    pytest.param((Config.preset("wide"), WIDE), id="wide", marks=pytest.mark.full),
+    pytest.param((Config.preset("minimum"), "ideal:latency=3,stall=0.3,seed=5"), id="minimum"),
+    pytest.param((SMALL, ODD), id="small"),
+    pytest.param((UNEVEN, ODD), id="uneven", marks=pytest.mark.full),
+]
 
 
 @pytest.fixture(scope="module", params=MACHINES)
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
-    config, memory = MACHINES[request.param]
+    config, memory = request.param
     with (
         daedal.Device.open("verilator", config=config, memory=memory) as rtl,
         daedal.Device.open("emulator", config=config) as emulator,

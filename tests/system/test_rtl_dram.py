@@ -9,23 +9,24 @@ from torch import nn
 
 import daedal
 from daedal.cosim.litedram import MEMORIES, generate
-from daedal.hw.config import Config
+from daedal.hw.config import PRESETS, Config
 from tests.system.compiler_support import wild_table
 from tests.system.test_driver_targets import copy
+from tests.system.test_rtl_configs import BROAD
 from tests.system.test_rtl_layers import Pair, random_bag
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
 MACHINES = (
-    ("ddr3", "litedram-ddr3-x16"),
-    ("ddr3", "litedram-ddr3-x16:stall=0.3,seed=5,checks=1"),
-    ("wide", "litedram-ddr3-x64:stall=0.1,seed=3"),
-    ("wide", "litedram-ddr4-x64"),
+    (PRESETS["ddr3"], "litedram-ddr3-x16"),
+    (PRESETS["ddr3"], "litedram-ddr3-x16:stall=0.3,seed=5,checks=1"),
+    (BROAD, "litedram-ddr3-x64:stall=0.1,seed=3"),
+    (BROAD, "litedram-ddr4-x64"),
 )
 MEMORY_BYTES = 64 << 20
 
 
-@pytest.fixture(scope="module", params=MACHINES, ids=str)
+@pytest.fixture(scope="module", params=MACHINES, ids=lambda machine: f"{machine[0].name}-{machine[1]}")
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     config, memory = request.param
     with (
