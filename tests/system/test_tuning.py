@@ -1,6 +1,5 @@
 """Models that are compiled with a profile of a run: ``cosim.profile`` and ``daedal tune``."""
 
-import ctypes
 import json
 import subprocess
 import sys
@@ -15,34 +14,7 @@ from daedal.cosim.build import build_verilated, make_environment
 from daedal.hw.config import Config
 from daedal.measure import tuning
 from daedal.measure.tuning import TuningFailed, tune
-
-VERILOG = """
-module counter(input clk, input [7:0] step, output reg [31:0] sum);
-  always @(posedge clk) sum <= step > 250 ? sum ^ {4{step}} : sum + step;
-endmodule
-"""
-HARNESS = {
-    "run.cpp": """
-#include "Vmodel.h"
-extern "C" unsigned run(unsigned cycles) {
-  VerilatedContext context;
-  Vmodel model(&context, "");
-  for (unsigned n = 0; n < cycles; ++n) {
-    model.step = n;
-    for (int clk : {0, 1}) model.clk = clk, model.eval();
-  }
-  return model.sum;
-}
-"""
-}
-
-
-def build() -> Path:
-    return build_verilated("counter", VERILOG, HARNESS, top="counter", ours=False)
-
-
-def run(library: Path) -> int:
-    return int(ctypes.CDLL(str(library)).run(10_000))
+from tests.system.counter_model import HARNESS, VERILOG, build, run
 
 
 @pytest.fixture
@@ -53,7 +25,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def train() -> int:
-    code = "from tests.system.test_tuning import build, run; print(run(build()))"
+    code = "from tests.system.counter_model import build, run; print(run(build()))"
     done = subprocess.run(
         [sys.executable, "-c", code], env=profile.training_environment(), capture_output=True, text=True, check=True
     )

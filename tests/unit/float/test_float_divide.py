@@ -17,8 +17,8 @@ LARGEST = (1 << 24) - 1
 @pytest.mark.rtl
 def test_small_counts(seed):
     """Every count that a short bag has, with many quotients halfway between subnormals."""
-    report = run_divisions(seed, range(1, 4097), each=256)
-    assert report.checked == 4096 * 256
+    report = run_divisions(seed, range(1, 4097), each=64)
+    assert report.checked == 4096 * 64
     assert report.noted > report.checked // 50, "too few ties to tell"
     assert not report.wrong, report
 
@@ -41,7 +41,7 @@ def test_quotients_next_to_halfway(rng):
     assert not report.wrong, report
 
 
-@pytest.mark.parametrize("step", [127, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [127, pytest.param(1, marks=pytest.mark.full)])
 def test_three_passes_are_enough(step):
     """Every ``step``-th odd count from 2**21, all significands whose quotient is next to a halfway point."""
     library = build_library("three_passes", read_sources(Path(__file__).parent, "three_passes.cpp"))
@@ -52,7 +52,7 @@ def test_three_passes_are_enough(step):
     assert wrong.value == 0
 
 
-@pytest.mark.parametrize("count", [1, 3, 10, 4095, 7340033])
+@pytest.mark.parametrize("count", [3, 4095])
 def test_all_dividends(count):
     """A sample of what `make test-full` does for every count up to 4096."""
     normal = run_all_dividends(count, count + 1)
