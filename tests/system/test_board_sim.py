@@ -10,6 +10,7 @@ from torch import nn
 import daedal
 from daedal.cosim.board import SimulatedLine, build_board, generated_board
 from daedal.driver.board import BoardTarget, open_simulated
+from daedal.driver.link import uartbone
 from daedal.driver.link.uartbone import UartBridge
 from daedal.errors import ConfigMismatch, LinkLost
 from daedal.hw.config import Config
@@ -64,7 +65,7 @@ def test_an_embedding_bag_is_that_of_pytorch_bit_for_bit(device: daedal.Device) 
 @pytest.mark.parametrize("access", ["write", "read"])
 def test_bulk_transfers_reach_the_line_rate(device: daedal.Device, access: str) -> None:
     target, line = device.target, line_of(device)
-    data = torch.randint(0, 256, (4096,), dtype=torch.uint8).numpy().tobytes()
+    data = torch.randint(0, 256, (2048,), dtype=torch.uint8).numpy().tobytes()
     start = line.cycles
     if access == "write":
         target.mem_write(1 << 16, data)
@@ -114,6 +115,7 @@ def test_a_line_that_goes_silent_in_the_middle(device: daedal.Device, monkeypatc
         silent = Faults()
         silent.silent_after = 150
         patch.setattr(line, "up", silent.pass_on)
+        patch.setattr(uartbone, "RECOVERIES", 1)
         with pytest.raises(LinkLost, match="does not answer: check that it is powered"):
             target.mem_write(1 << 17, data)
     target.mem_write(1 << 17, data)

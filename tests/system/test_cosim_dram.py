@@ -71,7 +71,9 @@ def test_a_wrong_byte_is_found(start):
         harness.run(1_000_000, 60)
 
 
+@pytest.mark.full
 def test_the_controller_keeps_the_timing_of_the_dram(start, rng):
+    """With as much traffic as there can be; `make test` has the core's, with as many ports as it has."""
     harness = start(checks=True)
     copy(harness, rng, LINE)
     harness.write_register(Register.INTERRUPT.value, 1)
