@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -27,8 +28,8 @@ KEPT = Path(__file__).parent / "kept"
 NEXT = "; next\n"
 """Between cases of one file, which are launched one behind the other."""
 
-MOST_TRIES = 60
-"""Programs tried for one mutation until it makes a difference."""
+MOST_TRIES, FIRST_TRIES = 60, 12
+"""Programs tried for one mutation until it makes a difference; fewer if the first have nothing that it can change."""
 
 QUEUED = 4
 
@@ -86,7 +87,11 @@ class Campaign:
         """
         mutation, causes = list(MUTATIONS.items())[number % len(MUTATIONS)]
         self.emulator.seconds = SHORT
-        for case, _ in zip(mutants(seed, self.config, mutation), range(MOST_TRIES), strict=False):
+        unchanged = 0
+        for tries, case in enumerate(islice(mutants(seed, self.config, mutation), MOST_TRIES)):
+            unchanged += case is None
+            if unchanged == tries + 1 == FIRST_TRIES:
+                break
             outcome = outcome_of(case, self.emulator) if case else None
             if case is None or outcome is None:
                 continue
