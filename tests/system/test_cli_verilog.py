@@ -54,7 +54,7 @@ def test_verilator_has_nothing_to_say(written: Path) -> None:
     [
         'base = "minimum"',
         pytest.param('base = "minimum"\nsequential_loads = [0, 1]\nrandom_loads = [1, 1]', marks=pytest.mark.full),
-        'base = "minimum"\nsequential_loads = [0, 0]\nrandom_loads = [0, 2]',
+        pytest.param('base = "minimum"\nsequential_loads = [0, 0]\nrandom_loads = [0, 2]', marks=pytest.mark.full),
     ],
     ids=["minimum", "random-first", "random-only"],
 )
