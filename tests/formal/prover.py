@@ -5,6 +5,7 @@ makes gates of it. It comes as WebAssembly and sees little of the file system: w
 relative names.
 """
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -66,7 +67,7 @@ class Result:
     loops
         Pairs of signals of which the second depends on the first in the same cycle.
     log
-        Folder with the netlist and, if there is one, ``counterexample.vcd``.
+        Folder with the netlist and, if there is one, ``counterexample.vcd``; it is gone if everything is so.
     """
 
     holds: bool
@@ -126,12 +127,11 @@ def examine(
             write_waveform(run, work / "counterexample.vcd")
         run.extend(depth)
         missed = tuple(goal for goal, literal in wanted.items() if not run.possible([literal], range(depth)))
-    return Result(
-        holds=proved,
-        missed=missed,
-        loops=tuple(pair for pair in unrelated if _depends(netlist, *pair)),
-        log=work,
-    )
+    loops = tuple(pair for pair in unrelated if _depends(netlist, *pair))
+    result = Result(holds=proved, missed=missed, loops=loops, log=work)
+    if result:
+        shutil.rmtree(work)
+    return result
 
 
 def holds(spec: Elaboratable, ports: Sequence[Value], depth: int) -> bool:

@@ -44,6 +44,7 @@ MAKE_VARIABLES = ("OPT_FAST=" + OPTIMIZE_LEAST, "OPT_SLOW=-O0", "OPT_GLOBAL=-O0"
 MAKE_FLAGS = " ".join(variable.replace(" ", "\\ ") for variable in MAKE_VARIABLES)
 BUILD_ARGS = [
     "-Wno-fatal", "-Wno-WIDTH", "--x-assign", "0", "--x-initial", "0", *QUICK_OPTIONS, "--output-groups", "1",
+    "--output-split-cfuncs", "2000",  # shorter still: these models wait for Python
 ]  # fmt: skip
 
 ODD = Config(

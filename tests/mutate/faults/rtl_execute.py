@@ -4,7 +4,7 @@ from tests.mutate.fault import area
 
 HERE = "hw/execute_unit/"
 LANE = "tests/unit/float/test_lane.py"
-DIVIDE = "tests/unit/float/test_float_divide.py -m 'not slow'"
+DIVIDE = "tests/unit/float/test_float_divide.py -m 'not slow and not full'"
 ITERATIVE = "tests/unit/float/test_iterative_unit.py"
 COUNTS = "tests/unit/float/test_float_reciprocal.py"
 DIRECTED = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_directed]"
