@@ -51,9 +51,11 @@ def test_a_goal_is_reached_in_the_cycles_or_missed():
     assert result.holds
     assert result.missed == ("full",)
     assert not result
+    assert result.log.exists()
 
 
-def test_a_counterexample_is_kept():
+def test_what_failed_is_kept():
+    assert not examine(Counter(16), [], 3).log.exists()
     log = examine(Counter(2), [], 6).log
     assert {"top.il", "run.ys", "top.aag"} < {file.name for file in log.iterdir()}
     text = (log / "counterexample.vcd").read_text()
