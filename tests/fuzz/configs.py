@@ -13,7 +13,9 @@ SMALL = Config(
     kept_beats=5, port_requests=5, row_groups=2, context_ahead=4, port_outstanding=3, banks=4, page_bytes=128,
     write_burst=3, write_batch=5, watchdog=2048, address_bits=32,
 )  # fmt: skip
-"""Little of everything, half a line of lanes; rows can be longer than the vector queues, and hangs are noticed soon."""
+"""Little of everything, half a line of lanes; rows can be longer than the vector queues, and hangs are noticed soon.
+Layers run on it as well, which takes four registers.
+"""
 
 GATHERER = Config(
     name="gatherer", bus_bytes=16, lanes=4, ports=2, levels=1, registers=3, sequential_loads=(2,), random_loads=(1,),
