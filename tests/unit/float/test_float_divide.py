@@ -52,7 +52,7 @@ def test_three_passes_are_enough(step):
     assert wrong.value == 0
 
 
-@pytest.mark.parametrize("count", [3, 4095])
+@pytest.mark.parametrize("count", [3, 4095, pytest.param(7340033, marks=pytest.mark.full)])
 def test_all_dividends(count):
     """A sample of what `make test-full` does for every count up to 4096."""
     normal = run_all_dividends(count, count + 1)
