@@ -1,6 +1,6 @@
 """How a test of the IR is run, by pytest and by lit: its commands are functions of one process.
 
-Starting a process for each would take a third of a second, nearly all of it for imports, and there are some hundred.
+Starting a process for each would take a third of a second, nearly all of it for imports, and there are eighty.
 """
 
 import io
@@ -22,7 +22,7 @@ COMMANDS: dict[str, Callable[[], None]] = {"daedal-opt": opt_main.main, "fileche
 RUN = "// RUN: "
 
 
-class InProcess(lit.formats.FileBasedTest):  # type: ignore[misc]
+class InProcess(lit.formats.FileBasedTest):
     """Files with lines ``// RUN: command … | command …``; ``%s`` is the file. All commands must end with status 0."""
 
     def execute(self, test: Any, lit_config: Any) -> tuple[Any, str]:
@@ -46,6 +46,8 @@ def run_pipe(line: str) -> str:
     words, given = shlex.split(line), ""
     while words:
         end = words.index("|") if "|" in words else len(words)
+        if words[0] not in COMMANDS:
+            return f"a command must be one of {', '.join(COMMANDS)}, not {words[0]}"
         status, given, errors = run_command(words[:end], given)
         if status:
             return f"{words[0]} ended with status {status}:\n{errors}{given}"

@@ -23,6 +23,7 @@ def test_ir(file: str) -> None:
         ("// RUN: daedal-opt %s | filecheck %s\n// CHECK: func.func\n", "filecheck ended with status 1"),
         ("// RUN: daedal-opt -p no-such-pass %s | filecheck %s\n// CHECK: module\n", "daedal-opt ended with status 1"),
         ("// RUN: daedal-opt %s\n// RUN: daedal-opt %s.other\n", "daedal-opt: [Errno 2] No such file"),
+        ("// RUN: daedal-opt %s | sort\n", "must be one of daedal-opt, filecheck, not sort"),
         ("// CHECK: builtin.module\n", "has no line that begins with // RUN: "),
     ],
 )
