@@ -54,7 +54,7 @@ MAKE_OPTIONS = ("OPT_SLOW=-O0", "OPT_GLOBAL=-O2", *NO_PRECOMPILED_HEADER)
 QUICK_OPTIONS = (
     "-fno-merge-cond-motion",  # would take 80 % of the time on the core, for 3 % less code
     "--unroll-count", "1",  # loops that set memories stay loops
-    "--output-split-cfuncs", "5000",  # shorter functions: 46 s of g++ for ddr3 instead of 78
+    "--output-split-cfuncs", "5000",  # the time that g++ takes for a function is not linear in its size
 )  # fmt: skip
 """Options of Verilator that make it, or the compiler behind it, quick on the core."""
 

@@ -16,13 +16,12 @@ from torch import nn
 
 import daedal
 from daedal.driver.launcher import Region
-from daedal.hw.config import PRESETS, Config
+from daedal.hw.config import PRESETS
 from daedal.hw.isa.launch import LaunchFlags, LaunchWord
 from daedal.hw.isa.program import unpack
-from tests.fuzz.configs import SMALL
 from tests.system.compiler_support import same_bits, wild_table
 from tests.system.test_driver_targets import FOR_EVER, copy_program
-from tests.system.test_rtl_configs import UNEVEN
+from tests.system.test_rtl_configs import CONFIGS
 
 RTL = (pytest.mark.rtl, pytest.mark.slow)
 STALLS, FAR = "ideal:stall=0.3,seed=5", "ideal:latency=300,stall=0.05,seed=2"
@@ -35,14 +34,10 @@ OPENED = [
 COUNTED = ("rows", "lookups", "bytes_written", "bounds_warnings")
 
 
-def configuration(name: str) -> Config:
-    return {"uneven": UNEVEN, "small": SMALL}.get(name) or PRESETS[name]
-
-
 @pytest.fixture(params=OPENED)
 def dev(request: pytest.FixtureRequest) -> Iterator[daedal.Device]:
     target, name, memory = request.param
-    with daedal.Device.open(target, configuration(name), memory, memory_bytes=1 << 24) as device:
+    with daedal.Device.open(target, CONFIGS[name], memory, memory_bytes=1 << 24) as device:
         yield device
 
 

@@ -12,18 +12,16 @@ from torch import nn
 import daedal
 from daedal.driver.layout import row_mapping
 from daedal.driver.record import RECORD_BYTES
-from daedal.hw.config import PRESETS, Config
+from daedal.hw.config import Config
 from daedal.hw.isa import program_words as words
 from daedal.hw.isa.launch import BLOCK_REGION
 from daedal.hw.isa.mapping import CLASSES, PLAIN, granule_bytes, memory_address
 from daedal.hw.isa.program import Program, Word
-from tests.fuzz.configs import SMALL
-from tests.system.test_rtl_configs import BROAD, UNEVEN
+from tests.system.test_rtl_configs import CONFIGS
 
 ROW_BYTES = (64, 72, 200, 1024, 4)
 ROWS, FETCHED = 37, 96
 MEMORY_BYTES = 1 << 20
-CONFIGS = {**PRESETS, "broad": BROAD, "small": SMALL, "uneven": UNEVEN}
 
 STALLS = "ideal:latency=30,stall=0.1,seed=2"
 RTL = (pytest.mark.rtl, pytest.mark.slow)

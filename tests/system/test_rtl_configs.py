@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.hw.config import Config
+from daedal.hw.config import PRESETS, Config
 from tests.fuzz.configs import SMALL
 from tests.system.compiler_support import random_bags, wild_table
 from tests.system.test_rtl_layers import Pair, random_bag
@@ -29,6 +29,9 @@ UNEVEN = Config(
 
 BROAD = replace(Config.preset("wide"), name="broad", context_ahead=2)
 """The preset ``wide`` with entries for two rows ahead instead of four, which are half of what there is to compile."""
+
+CONFIGS = {**PRESETS, **{config.name: config for config in (BROAD, SMALL, UNEVEN)}}
+"""The machines of these tests by name."""
 
 WIDE, ODD = "ideal:latency=60,stall=0.1,seed=3", "ideal:latency=30,stall=0.1,seed=2,mixed=0"
 MACHINES = [
