@@ -118,7 +118,7 @@ def read_clock(report: Path) -> tuple[float, str]:
             logic = sum(step["delay"] for step in path["path"] if step["type"] != "routing")
             routing = sum(step["delay"] for step in path["path"] if step["type"] == "routing")
             first, last = path["path"][0]["from"]["cell"], path["path"][-1]["to"]["cell"]
-            ends = f"{plain(first)} → {plain(last)}"
+            ends = f"{_plain(first)} → {_plain(last)}"
             if path["path"][0]["delay"] > SLOW_START:
                 ends = f"unregistered block RAM {ends}"
             return clock, f"{ends} (logic {logic:.1f} ns, routing {routing:.1f} ns)"
@@ -126,11 +126,11 @@ def read_clock(report: Path) -> tuple[float, str]:
 
 
 def estimated_clock(log: str) -> float:
-    """The clock, MHz, that nextpnr estimates after placement, from its log; 0 if it says none."""
+    """The clock, MHz, that nextpnr estimates before routing, from its log; 0 if it says none."""
     found = re.findall(r"Max frequency for clock\s+'[^']*': ([0-9.]+) MHz", log)
     return float(found[-1]) if found else 0.0
 
 
-def plain(cell: str) -> str:
+def _plain(cell: str) -> str:
     """A cell's name as the source has it."""
     return re.sub(r"_(TRELLIS_FF|LUT4|CCU2C|DP16KD|MULT18X18D).*", "", cell).removeprefix("unit.")

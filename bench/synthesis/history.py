@@ -24,8 +24,8 @@ SCHEMA = 1
 RESOURCES = ("lut", "ff", "bram", "dsp")
 """What is compared. Clocks move by a tenth with the placement's seed: they are kept, but not compared."""
 
-KEPT = (*RESOURCES, "fmax_mhz", "placer_mhz", "place_seeds", "routed")
-"""What a landing has of each unit, as far as it was measured. ``placer_mhz``: the clock before cells were moved."""
+KEPT = (*RESOURCES, "fmax_mhz", "place_seeds", "routed")
+"""What a landing has of each unit, as far as it was measured; a clock that is not routed is an estimate before that."""
 
 GROWTH = 0.05
 """Growth beyond this part needs a reason in the changelog."""

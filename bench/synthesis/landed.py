@@ -8,6 +8,7 @@ import click
 from bench.pages import insert
 from bench.synthesis.history import RESOURCES, Row, read
 from bench.synthesis.units import UNITS
+from daedal.hw.boards.reports import clock_kind
 from daedal.measure.table import column, markdown
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measurements.md"
@@ -18,8 +19,8 @@ CLOCK = ("fmax_mhz", "place_seeds", "routed")
 
 COLUMNS = (
     column("unit", "unit"), column("LUT", "lut", ",d"), column("FF", "ff", ",d"), column("BRAM", "bram", "d"),
-    column("DSP", "dsp", "d"), column("MHz", "fmax_mhz", ".1f"), column("the median of", "placements"),
-    column("revision", "revision"),
+    column("DSP", "dsp", "d"), column("MHz", "fmax_mhz", ".1f"), column("clock", "clock"),
+    column("placements", "placements", "d"), column("revision", "revision"),
 )  # fmt: skip
 
 
@@ -38,18 +39,10 @@ def rows(landings: Iterable[Row], config: str) -> list[Row]:
             row |= {name: figures[name] for name in RESOURCES}
             if "fmax_mhz" in figures:
                 row |= {name: figures[name] for name in CLOCK} | {"revision": landing["revision"]}
-                row["placer_mhz"] = figures.get("placer_mhz")
     for row in found.values():
         if "fmax_mhz" in row:
-            row["placements"] = f"{len(row['place_seeds'])}, {_state(row)}"
+            row |= {"placements": len(row["place_seeds"]), "clock": clock_kind(row["routed"])}
     return [found[unit.name] for unit in UNITS if unit.name in found]
-
-
-def _state(row: Row) -> str:
-    """What a clock is of."""
-    if row["routed"]:
-        return "routed"
-    return f"cells moved behind the placer ({row['placer_mhz']:.1f})" if row["placer_mhz"] else "behind the placer"
 
 
 @click.command()

@@ -12,10 +12,11 @@ from typing import Any
 
 from amaranth.back import verilog
 
-from bench.synthesis import cells, placed, tools
+from bench.synthesis import cells, tools
 from bench.synthesis.harness import Ring, pins
 from bench.synthesis.units import Unit
 from daedal.files import write_whole
+from daedal.hw.boards.reports import clock_kind
 from daedal.hw.boards.resets import promote_resets
 from daedal.hw.config import Config
 
@@ -30,8 +31,8 @@ Row = dict[str, Any]
 def measure(unit: Unit, config: Config, *, seeds: Sequence[int], route: bool, timeout: float) -> Row:
     """Area of ``unit``, and its clock as the median over placements from ``seeds`` (none: not placed).
 
-    With ``route``, after routing; else estimated from the placement, once cells of the slowest ways were moved
-    (``placer_mhz``: the median before; ``moves`` and ``critical_path`` are of the placement with the median clock).
+    With ``route``, the clock after routing, and ``critical_path`` of the placement with the median clock; else
+    nextpnr's estimate before routing, which names no path.
 
     ``status`` is ``ok``, ``missing`` (the unit is not there), or what went wrong.
     """
@@ -76,30 +77,26 @@ def _placed(folder: Path, component: Any, text: str, seeds: Sequence[int], route
     clocks = [_clock(folder, component, text, seed, route, timeout) for seed in seeds]
     middle = statistics.median_low(clock["fmax_mhz"] for clock in clocks)
     row = next(clock for clock in clocks if clock["fmax_mhz"] == middle)
-    row |= {"place_seeds": list(seeds), "routed": route, "fmax_mhz_each": [clock["fmax_mhz"] for clock in clocks]}
-    if not route:
-        each = [clock["placer_mhz"] for clock in clocks]
-        row |= {"placer_mhz": statistics.median_low(each), "placer_mhz_each": each}
-    return row
+    each = [clock["fmax_mhz"] for clock in clocks]
+    return row | {"place_seeds": list(seeds), "routed": route, "clock": clock_kind(route), "fmax_mhz_each": each}
 
 
 def _clock(folder: Path, component: Any, text: str, seed: int, route: bool, timeout: float) -> Row:
-    run = f"{seed}" if route else f"{seed}-moved-{placed.version()}"
+    run = f"{seed}" if route else f"{seed}-placed"
     kept = folder / f"clock-{run}.json"
     if not kept.exists():
         start = time.monotonic()
         _make_ring(folder, component, text, timeout)
-        found = _routed_clock(folder, seed, timeout) if route else placed.clock(folder, seed, timeout)
-        _keep(kept, found | {"place_seconds": round(time.monotonic() - start, 1)})
+        log, report = f"place-{run}.log", f"report-{run}.json"
+        tools.run(tools.NEXTPNR, tools.placing(seed, report, route=route), folder, log, timeout=timeout)
+        if route:
+            clock, path = cells.read_clock(folder / report)
+        else:  # nextpnr's report is of routed designs only
+            clock, path = cells.estimated_clock((folder / log).read_text(encoding="utf-8")), ""
+        seconds = round(time.monotonic() - start, 1)
+        _keep(kept, {"fmax_mhz": round(clock, 1), "critical_path": path, "place_seconds": seconds})
     row: Row = json.loads(kept.read_text())
     return row
-
-
-def _routed_clock(folder: Path, seed: int, timeout: float) -> Row:
-    report = f"report-{seed}.json"
-    tools.run(tools.NEXTPNR, tools.placing(seed, report, route=True), folder, f"place-{seed}.log", timeout=timeout)
-    clock, path = cells.read_clock(folder / report)
-    return {"fmax_mhz": round(clock, 1), "critical_path": path}
 
 
 def _make_ring(folder: Path, component: Any, text: str, timeout: float) -> None:

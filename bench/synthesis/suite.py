@@ -36,7 +36,7 @@ SUITE = Suite(
     columns=(
         column("unit", "unit"), column("LUT", "lut", "d"), column("FF", "ff", "d"),
         column("BRAM", "bram", "d"), column("DSP", "dsp", "d"), column("MHz", "fmax_mhz", ".0f"),
-        column("limited by", "critical_path"), column("marks", "note"),
+        column("clock", "clock"), column("limited by", "critical_path"), column("marks", "note"),
     ),
     run=run,
     is_broken=lambda row: row["status"] == "failed",

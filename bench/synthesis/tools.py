@@ -116,11 +116,3 @@ def placing(seed: int, report: str, *, route: bool) -> list[str]:
         *DEVICE, "--freq", str(FREQUENCY), "--seed", str(seed), "--json", "ring.json", "--report", report,
         "--lpf-allow-unconstrained", "--timing-allow-fail", *PLACER, *([] if route else ["--no-route"]),
     ]  # fmt: skip
-
-
-def reading(placed: str, delays: str) -> list[str]:
-    """Arguments of nextpnr to read a placed netlist and write the delays in it, the cells staying where they are."""
-    return [
-        *DEVICE, "--freq", str(FREQUENCY), "--json", placed, "--lpf-allow-unconstrained", "--timing-allow-fail",
-        "--no-pack", "--no-place", "--no-route", "--sdf", delays,
-    ]  # fmt: skip

@@ -45,10 +45,14 @@ def command(
 
 def _table(report: dict[str, Any]) -> str:
     """The report, for people."""
+    from daedal.hw.boards.reports import clock_kind
+
     lines = [f"{name:5} {report[name]:7} of {report['available'][name]:7}" for name in report["available"]]
     lines.append(f"ff    {report['ff']:7}")
+    kind = clock_kind(report["routed"])
     lines += [
-        f"clock {name}: {clock['mhz']} MHz, wanted {clock['wanted_mhz']}" for name, clock in report["clocks"].items()
+        f"clock {name}: {clock['mhz']} MHz {kind}, wanted {clock['wanted_mhz']}"
+        for name, clock in report["clocks"].items()
     ]
     why = "for another part" if report["routed"] else "placed only"
     made = report["bitstream"] or f"no configuration file ({why})"

@@ -54,6 +54,11 @@ def make(description: dict[str, Any], flow: Flow, work: Path, run: str, *, route
     }
 
 
+def clock_kind(routed: bool) -> str:
+    """What tables and messages call a clock: routed, or nextpnr's estimate of the placement before that."""
+    return "routed" if routed else "estimated before routing"
+
+
 def idle(path: Path) -> int:
     """The logic cells that do nothing, which a flow's ``spread`` put in."""
     return int(path.read_text()) if path.exists() else 0
@@ -152,7 +157,7 @@ def slow_message(report: dict[str, Any]) -> str:
     """What to say of a design that is too slow for its clocks."""
     slow = {name: clock for name, clock in report["clocks"].items() if clock["mhz"] < clock["wanted_mhz"]}
     parts = [
-        f"clock {name} reaches {clock['mhz']} MHz of {clock['wanted_mhz']}"
+        f"clock {name} reaches {clock['mhz']} MHz of {clock['wanted_mhz']} ({clock_kind(report['routed'])})"
         + (f", limited by {report['limits'][name]}" if name in report["limits"] else "")
         for name, clock in slow.items()
     ]

@@ -6,13 +6,25 @@ import pytest
 from click.testing import CliRunner
 
 from daedal.cli import cli
-from daedal.hw.boards import BOARDS
+from daedal.hw.boards import BOARDS, bitstream
 
 
 def test_an_unknown_board_is_an_error_that_names_all() -> None:
     result = CliRunner().invoke(cli, ["bitstream", "--board", "none"])
     assert result.exit_code == 1
     assert result.output == f"daedal: board must be one of {', '.join(BOARDS)}, not 'none'\n"
+
+
+@pytest.mark.parametrize(("routed", "kind"), [(True, "routed"), (False, "estimated before routing")])
+def test_the_table_says_of_a_clock_what_it_is(monkeypatch: pytest.MonkeyPatch, routed: bool, kind: str) -> None:
+    report = {
+        "board": "ecpix5", "bitstream": None, "seconds": 7.5, "available": {"lut": 9}, "lut": 5, "ff": 3,
+        "routed": routed, "clocks": {"sys": {"mhz": 80.2, "wanted_mhz": 75.0}},
+    }  # fmt: skip
+    monkeypatch.setattr(bitstream, "build", lambda *_, **__: report)
+    result = CliRunner().invoke(cli, ["bitstream", "--board", "ecpix5"])
+    assert result.exit_code == 0
+    assert f"clock sys: 80.2 MHz {kind}, wanted 75.0\n" in result.output
 
 
 def test_a_board_must_be_named() -> None:

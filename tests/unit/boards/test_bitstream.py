@@ -151,7 +151,7 @@ def test_another_grade_is_placed_with_what_closes_there(bench: Bench, monkeypatc
 def test_a_clock_that_is_too_slow_leaves_a_report_and_no_file(bench: Bench) -> None:
     bench.build()
     bench.install(report=json.dumps(NEXTPNR))
-    with pytest.raises(ClockTooSlow, match=r"clock core reaches 24.1 MHz of 25.0, limited by .*--core-mhz"):
+    with pytest.raises(ClockTooSlow, match=r"clock core reaches 24.1 MHz of 25.0 \(routed\), limited by .*--core-mhz"):
         bench.build(seed=find_board("ecpix5").seed + 1)
     report = json.loads((bench.folder / "report.json").read_text())
     assert (report["closed"], report["bitstream"]) == (False, None)

@@ -117,5 +117,12 @@ def test_what_does_not_fit_is_named_with_its_largest_units(work: Path) -> None:
 
 def test_a_clock_that_is_too_slow_is_named_with_its_path(work: Path) -> None:
     message = reports.slow_message(reports.make(DESCRIPTION, FLOWS["ecp5"], work, "seed-1", routed=True))
-    assert "clock core reaches 24.1 MHz of 25.0, limited by core.execute.a → core.store.b (41.5 ns)" in message
+    assert "clock core reaches 24.1 MHz of 25.0 (routed), limited by core.execute.a → core.store.b (41.5 ns)" in message
     assert "clock sys" not in message
+
+
+def test_a_clock_of_a_placement_is_called_an_estimate(work: Path) -> None:
+    report = reports.make(DESCRIPTION, FLOWS["ecp5"], work, "seed-1", routed=False)
+    report["clocks"]["core"]["wanted_mhz"] = 30.0
+    message = reports.slow_message(report)
+    assert "clock core reaches 27.31 MHz of 30.0 (estimated before routing). Lower" in message
