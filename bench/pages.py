@@ -1,7 +1,7 @@
-"""Puts results of ``daedal bench`` into the pages: ``python -m bench.pages FILE …``.
+"""Puts results of ``daedal bench`` into the pages: ``python -m bench.pages [FILE …]``.
 
 The suite ``sweep`` goes into ``README.md``, workloads and the suite ``oracle`` into ``docs/bench.md``, with pictures
-of the first placement.
+of the first placement. What was landed of the units (``make synth``) goes into ``docs/measurements.md`` in any case.
 """
 
 from collections.abc import Iterable
@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from bench.synthesis import history, units_table
 from daedal.measure import sweep
 from daedal.measure.document import load
 from daedal.measure.pictures import write_pictures
@@ -18,11 +19,16 @@ from daedal.measure.table import markdown, with_means
 
 ROOT = Path(__file__).resolve().parents[1]
 README, PAGE, PICTURES = ROOT / "README.md", ROOT / "docs" / "bench.md", ROOT / "docs" / "bench"
+MEASUREMENTS = ROOT / "docs" / "measurements.md"
 
 END = "<!-- end of figures -->"
 SWEEP_BEGIN = "<!-- sweep: made by python -m bench.pages -->"
 FIGURES_BEGIN = "<!-- figures: made by python -m bench.pages -->"
+UNITS_BEGIN = "<!-- units: made by python -m bench.pages -->"
 """What stands between a beginning and the next END is replaced."""
+
+UNITS_CONFIG = "ddr3"
+"""The configuration whose units are shown."""
 
 
 def insert(page: str, begin: str, text: str) -> str:
@@ -68,16 +74,18 @@ def figures(document: dict[str, Any]) -> str:
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, exists=True))
 def main(files: tuple[Path, ...]) -> None:
-    """Put the results in these FILES into the pages, in this order."""
+    """Put the landed units, and the results in these FILES in this order, into the pages."""
     documents = [load(file) for file in files]
     if any(document["facts"]["quick"] for document in documents):
         raise click.UsageError("figures of a run with --quick mean nothing: run the bench without it")
+    landed = markdown(units_table.COLUMNS, units_table.rows(history.read(), UNITS_CONFIG))
+    _put(MEASUREMENTS, UNITS_BEGIN, landed)
     swept = [document for document in documents if document["results"].get(SWEEP)]
     if swept:
         text = "\n\n".join(f"{sweep.table(document['results'][SWEEP])}\n\n{about(document)}" for document in swept)
-        README.write_text(insert(README.read_text(encoding="utf-8"), SWEEP_BEGIN, text), encoding="utf-8")
+        _put(README, SWEEP_BEGIN, text)
     texts = [text for document in documents if (text := figures(document))]
     rows = [row for document in documents for suite, found in document["results"].items()
             if suite not in (SWEEP, ORACLE) for row in found if row["placement"] == 0]  # fmt: skip
@@ -86,7 +94,11 @@ def main(files: tuple[Path, ...]) -> None:
         shown = (("roofline.svg", "Operations per cycle by operations per byte"), ("stalls.svg", "Stalled cycles"))
         texts += [f"![{what}]({PICTURES.name}/{name})" for name, what in shown]
     if texts:
-        PAGE.write_text(insert(PAGE.read_text(encoding="utf-8"), FIGURES_BEGIN, "\n\n".join(texts)), encoding="utf-8")
+        _put(PAGE, FIGURES_BEGIN, "\n\n".join(texts))
+
+
+def _put(page: Path, begin: str, text: str) -> None:
+    page.write_text(insert(page.read_text(encoding="utf-8"), begin, text), encoding="utf-8")
 
 
 if __name__ == "__main__":

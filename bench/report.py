@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from click import ClickException
 from rich.console import Console
 from rich.table import Table
 
@@ -18,7 +17,7 @@ from daedal.measure.document import processor, versions
 from daedal.measure.table import Column, column
 from daedal.version import __version__
 
-__all__ = ["WIDTH", "Column", "Row", "Suite", "against", "column", "facts", "save", "save_rows", "say", "show"]
+__all__ = ["WIDTH", "Column", "Row", "Suite", "against", "column", "facts", "save", "say", "show"]
 
 Row = dict[str, Any]
 """One result, as it stands in the JSON file."""
@@ -98,11 +97,3 @@ def save(path: Path, options: Options, results: Mapping[str, Sequence[Row]]) -> 
     """Write one JSON object: schema, facts, and the rows of each suite."""
     document = {"schema": SCHEMA, "facts": facts(options), "results": dict(results)}
     write_json(path, document)
-
-
-def save_rows(path: Path, rows: Sequence[Row], **facts: object) -> None:
-    """Write one JSON object for a table that belongs to no suite; ClickException if that cannot be written."""
-    try:
-        write_json(path, {"schema": SCHEMA, **facts, "rows": list(rows)})
-    except OSError as error:
-        raise ClickException(f"{path} cannot be written: {error.strerror}") from None

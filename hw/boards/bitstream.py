@@ -98,18 +98,6 @@ def _in_grade(board: Board, grade: int | None) -> Board:
     return replace(board, **board.grades[grade])
 
 
-def synthesise(board: str, config: Config | None = None, *, folder: Path) -> tuple[Path, float]:
-    """The netlist of a board's system, unless it is there: the folder with it, and the seconds that it took.
-
-    Raises ToolchainNotFound, UnknownBoard, InvalidConfig, BuildFailed.
-    """
-    flow = FLOWS[find_board(board).flow]
-    versions = {program: tools.version(program) for program in (YOSYS, flow.route, flow.pack[0])}
-    _check_folder(folder)
-    work = _prepare(folder, generate(board, config), flow, versions)
-    return work, _synthesise(work, flow)
-
-
 def _check_folder(folder: Path) -> None:
     """BuildFailed, before the design takes its time, if the folder could not be made; it is not made yet."""
     place = folder.absolute()

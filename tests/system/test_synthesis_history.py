@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bench import pages
 from bench.options import Options
 from bench.synthesis import __main__ as command
-from bench.synthesis import history, landed
+from bench.synthesis import history, units_table
 from bench.synthesis.units import UNITS
 from daedal.hw.config import PRESETS
+from daedal.measure.table import markdown
 
 LONGEST = ("store unit", "vector queues", "loader", "statistics")
 """Two thirds of the time that all units take."""
@@ -193,20 +195,25 @@ def test_the_page_has_the_last_cells_and_the_last_clock_of_each_unit(kept: Path)
     """The clock is of another landing than the cells, if the last one has none."""
     history.land([row(fmax_mhz=70.04, place_seeds=[1, 2, 3], routed=True)], FACTS | {"revision": "def"}, kept)
     history.land([row(lut=1010, fmax_mhz=None)], FACTS | {"revision": "fed"}, kept)
-    lane, loader = landed.rows(history.read(kept), "ddr3")
+    lane, loader = units_table.rows(history.read(kept), "ddr3")
     assert (lane["lut"], lane["fmax_mhz"], lane["placements"], lane["revision"]) == (1010, 70.04, 3, "def")
     assert (loader["unit"], loader["lut"], "fmax_mhz" in loader, loader["revision"]) == ("loader", 100, False, "abc")
-    assert landed.rows(history.read(kept), "edge") == []
-    said = landed.markdown(landed.COLUMNS, [lane, loader])
+    assert units_table.rows(history.read(kept), "edge") == []
+    said = markdown(units_table.COLUMNS, [lane, loader])
     assert "| lane | 1,010 | 500 | 0 | 4 | 70.0 | routed | 3 | def |" in said
-    assert landed.BEGIN in landed.PAGE.read_text(encoding="utf-8")
+
+
+def test_the_page_shows_what_was_landed() -> None:
+    shown = markdown(units_table.COLUMNS, units_table.rows(history.read(), pages.UNITS_CONFIG))
+    page = pages.MEASUREMENTS.read_text(encoding="utf-8")
+    assert pages.insert(page, pages.UNITS_BEGIN, shown) == page, "python -m bench.pages puts it there"
 
 
 def test_the_page_says_of_each_clock_whether_it_is_routed(kept: Path) -> None:
     facts = FACTS | {"revision": "def"}
     for routed, said in ((False, "estimated before routing"), (True, "routed")):
         history.land([row(place_seeds=[1, 2], fmax_mhz=60.0, routed=routed)], facts, kept)
-        assert landed.rows(history.read(kept), "ddr3")[0]["clock"] == said
+        assert units_table.rows(history.read(kept), "ddr3")[0]["clock"] == said
 
 
 def test_every_landed_clock_says_whether_it_is_routed() -> None:
@@ -214,12 +221,3 @@ def test_every_landed_clock_says_whether_it_is_routed() -> None:
     figures = [unit for landing in history.read() for unit in landing["units"].values()]
     assert all(isinstance(unit["routed"], bool) for unit in figures if "fmax_mhz" in unit)
     assert {name for unit in figures for name in unit} <= set(history.KEPT)
-
-
-def test_a_configuration_that_was_not_landed_leaves_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"{landed.BEGIN}\nold\n<!-- end of figures -->\n")
-    monkeypatch.setattr(landed, "PAGE", page)
-    result = CliRunner().invoke(landed.main, ["--config", "nonesuch"])
-    assert result.exit_code == 1 and "nothing was landed for configuration 'nonesuch'" in result.output
-    assert "old" in page.read_text()

@@ -1,19 +1,11 @@
-"""What was landed, as a table in ``docs/measurements.md``: ``python -m bench.synthesis.landed``."""
+"""The landed cells and clock of each unit, as a table of a page."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
-import click
-
-from bench.pages import insert
-from bench.synthesis.history import RESOURCES, Row, read
+from bench.synthesis.history import RESOURCES, Row
 from bench.synthesis.units import UNITS
 from daedal.hw.boards.reports import clock_kind
-from daedal.measure.table import column, markdown
-
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "measurements.md"
-BEGIN = "<!-- landed: made by python -m bench.synthesis.landed -->"
-"""What stands between this line and the next end of figures is replaced."""
+from daedal.measure.table import column
 
 CLOCK = ("fmax_mhz", "place_seeds", "routed")
 
@@ -43,18 +35,3 @@ def rows(landings: Iterable[Row], config: str) -> list[Row]:
         if "fmax_mhz" in row:
             row |= {"placements": len(row["place_seeds"]), "clock": clock_kind(row["routed"])}
     return [found[unit.name] for unit in UNITS if unit.name in found]
-
-
-@click.command()
-@click.option("--config", default="ddr3", show_default=True, help="The configuration.")
-def main(config: str) -> None:
-    """Put the units' landed cells and clocks into docs/measurements.md."""
-    found = rows(read(), config)
-    if not found:
-        raise click.ClickException(f"nothing was landed for configuration {config!r}: make synth ARGS='--land' does so")
-    page = insert(PAGE.read_text(encoding="utf-8"), BEGIN, markdown(COLUMNS, found))
-    PAGE.write_text(page, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(prog_name="python -m bench.synthesis.landed")
