@@ -81,10 +81,9 @@ def measure(
     distribution: str,
     setting: Setting,
     *,
-    with_limit: bool = True,
     wave: str | None = None,
 ) -> Run:
-    """Run a workload once, ``with_limit`` of the lines that it moved.
+    """Run a workload once, and find the limit of the lines that it moved.
 
     A run that fails gives a row too, whose ``verdict`` says of what.
     """
@@ -98,8 +97,7 @@ def measure(
     run = Run(row, made)
     try:
         _on_a_device(run, setting, wave)
-        if with_limit:
-            _add_limit(run, setting)
+        _add_limit(run, setting)
     except DaedalError as error:
         row |= {"bit_exact": False, "verdict": f"{type(error).__name__}: {error}"}
     return run
