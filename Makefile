@@ -49,10 +49,9 @@ lint: $(INSTALLED)  ## check style, format and types
 	@status=0; for check in "ruff check" "ruff format --check --quiet" "mypy"; do \
 	  echo "$$check"; $(BIN)/$$check || status=1; done; exit $$status
 
-bench: $(INSTALLED)  ## measure workloads, throughput and size; tables, build/workloads.json, build/bench.json
+bench: $(INSTALLED)  ## measure workloads on the simulated RTL; tables, build/bench.json [ARGS="layers levels"]
 	@mkdir -p build
-	@$(if $(ARGS),,$(BIN)/daedal bench --json build/workloads.json)
-	@$(BIN)/python -m bench --json build/bench.json $(ARGS)
+	@$(BIN)/daedal bench --json build/bench.json $(ARGS)
 
 synth: $(INSTALLED)  ## size and clock of every unit, compared with what was landed [ARGS="--fast" ARGS="--config edge --land"]
 	@mkdir -p build

@@ -1,4 +1,1 @@
-"""Measurements: throughput of the simulated machine, speed of the simulators, size and clock of the units.
-
-Run as ``python -m bench [SUITE …] --json FILE``; what is measured how is in ``docs/measurements.md``.
-"""
+"""For developers: size and clock of the units (``make synth``), and figures in pages (``python -m bench.pages``)."""

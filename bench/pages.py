@@ -1,7 +1,8 @@
 """Puts results of ``daedal bench`` into the pages: ``python -m bench.pages [FILE …]``.
 
 The suite ``sweep`` goes into ``README.md``, workloads and the suite ``oracle`` into ``docs/bench.md``, with pictures
-of the first placement. What was landed of the units (``make synth``) goes into ``docs/measurements.md`` in any case.
+of the first placement, the detailed suites into ``docs/measurements.md``, with a picture of ``levels``, and
+``prediction`` into ``docs/boards.md``. What was landed of the units (``make synth``) is put there in any case.
 """
 
 from collections.abc import Iterable
@@ -10,20 +11,24 @@ from typing import Any
 
 import click
 
+from bench import levels_picture
 from bench.synthesis import history, units_table
-from daedal.measure import sweep
-from daedal.measure.document import load
-from daedal.measure.pictures import write_pictures
-from daedal.measure.suites import ORACLE, SWEEP, columns_of
-from daedal.measure.table import markdown, with_means
+from daedal.bench import registry
+from daedal.bench.report.document import load
+from daedal.bench.report.pictures import write_pictures
+from daedal.bench.report.table import markdown, with_means
+from daedal.bench.suite import Suite
+from daedal.bench.suites import calibration, levels, model_runs, prediction, sweep
 
 ROOT = Path(__file__).resolve().parents[1]
 README, PAGE, PICTURES = ROOT / "README.md", ROOT / "docs" / "bench.md", ROOT / "docs" / "bench"
-MEASUREMENTS = ROOT / "docs" / "measurements.md"
+MEASUREMENTS, BOARDS = ROOT / "docs" / "measurements.md", ROOT / "docs" / "boards.md"
+LEVELS, LEVELS_CAPTION = ROOT / "docs" / "levels.svg", "What each level gains, factors on a logarithmic scale"
 
 END = "<!-- end of figures -->"
 SWEEP_BEGIN = "<!-- sweep: made by python -m bench.pages -->"
 FIGURES_BEGIN = "<!-- figures: made by python -m bench.pages -->"
+PREDICTION_BEGIN = "<!-- prediction: made by python -m bench.pages -->"
 UNITS_BEGIN = "<!-- units: made by python -m bench.pages -->"
 """What stands between a beginning and the next END is replaced."""
 
@@ -43,8 +48,8 @@ def insert(page: str, begin: str, text: str) -> str:
 def about(document: dict[str, Any]) -> str:
     """What the figures of a document depend on."""
     facts, results = document["facts"], document["results"]
-    found = [row["settings"] for row in results.get(ORACLE, []) if "settings" in row]
-    return described(facts, [*found, *([] if set(results) == {ORACLE} else facts["memories"].values())])
+    found = [row["settings"] for row in results.get(calibration.NAME, []) if "settings" in row]
+    return described(facts, [*found, *([] if set(results) == {calibration.NAME} else facts["memories"].values())])
 
 
 def described(facts: dict[str, Any], settings: Iterable[str] | None = None) -> str:
@@ -59,17 +64,15 @@ def described(facts: dict[str, Any], settings: Iterable[str] | None = None) -> s
     )
 
 
-def figures(document: dict[str, Any]) -> str:
-    """Tables of the workloads and of the oracle; empty if the result has neither."""
+def figures(document: dict[str, Any], suites: Iterable[Suite]) -> str:
+    """A table for those of these suites that the result has, one for all of a title; empty if it has none."""
     results = document["results"]
-    workloads = [row for suite, rows in results.items() if suite not in (SWEEP, ORACLE) for row in rows]
+    found = [suite for suite in suites if results.get(suite.name)]
     parts = []
-    if workloads:
-        parts.append(f"**Workloads**\n\n{markdown(columns_of('rm1'), with_means(workloads))}")
-    if results.get(ORACLE):
-        parts.append(
-            f"**The limit on traffic whose best figure is known**\n\n{markdown(columns_of(ORACLE), results[ORACLE])}"
-        )
+    for title, columns in {suite.title: suite.columns for suite in found}.items():
+        rows = [row for suite in found if suite.title == title for row in results[suite.name]]
+        parts.append(f"**{title}**\n\n{markdown(columns, with_means(rows))}")
+        parts += [f"![{LEVELS_CAPTION}]({LEVELS.name})"] if title == levels.SUITE.title else []
     return "\n\n".join([*parts, about(document)]) if parts else ""
 
 
@@ -80,21 +83,39 @@ def main(files: tuple[Path, ...]) -> None:
     documents = [load(file) for file in files]
     if any(document["facts"]["quick"] for document in documents):
         raise click.UsageError("figures of a run with --quick mean nothing: run the bench without it")
-    landed = markdown(units_table.COLUMNS, units_table.rows(history.read(), UNITS_CONFIG))
-    _put(MEASUREMENTS, UNITS_BEGIN, landed)
-    swept = [document for document in documents if document["results"].get(SWEEP)]
+    _put(MEASUREMENTS, UNITS_BEGIN, markdown(units_table.COLUMNS, units_table.rows(history.read(), UNITS_CONFIG)))
+    swept = [document for document in documents if document["results"].get(sweep.NAME)]
     if swept:
-        text = "\n\n".join(f"{sweep.table(document['results'][SWEEP])}\n\n{about(document)}" for document in swept)
-        _put(README, SWEEP_BEGIN, text)
-    texts = [text for document in documents if (text := figures(document))]
-    rows = [row for document in documents for suite, found in document["results"].items()
-            if suite not in (SWEEP, ORACLE) for row in found if row["placement"] == 0]  # fmt: skip
-    if rows:
-        write_pictures(PICTURES, rows)
-        shown = (("roofline.svg", "Operations per cycle by operations per byte"), ("stalls.svg", "Stalled cycles"))
-        texts += [f"![{what}]({PICTURES.name}/{name})" for name, what in shown]
-    if texts:
-        _put(PAGE, FIGURES_BEGIN, "\n\n".join(texts))
+        tables = (f"{sweep.table(document['results'][sweep.NAME])}\n\n{about(document)}" for document in swept)
+        _put(README, SWEEP_BEGIN, "\n\n".join(tables))
+    workloads = (*model_runs.SUITES, calibration.SUITE)
+    texts = [text for document in documents if (text := figures(document, workloads))]
+    texts += _draw(documents)
+    pages = {
+        (PAGE, FIGURES_BEGIN): texts,
+        (MEASUREMENTS, FIGURES_BEGIN): [text for each in documents if (text := figures(each, registry.DETAILS))],
+        (BOARDS, PREDICTION_BEGIN): [
+            markdown(prediction.COLUMNS, found) for each in documents if (found := each["results"].get("prediction"))
+        ],
+    }
+    for (page, begin), parts in pages.items():
+        if parts:
+            _put(page, begin, "\n\n".join(parts))
+
+
+def _draw(documents: list[dict[str, Any]]) -> list[str]:
+    """Draw the pictures of all results; the text that shows those of the workloads."""
+    levelled = [row for document in documents for row in document["results"].get(levels.SUITE.name, [])]
+    if levelled:
+        LEVELS.write_text(levels_picture.picture(levelled), encoding="utf-8")
+    names = {suite.name for suite in model_runs.SUITES}
+    rows = [row for document in documents for suite, found in document["results"].items() if suite in names
+            for row in found if row["placement"] == 0]  # fmt: skip
+    if not rows:
+        return []
+    write_pictures(PICTURES, rows)
+    shown = (("roofline.svg", "Operations per cycle by operations per byte"), ("stalls.svg", "Stalled cycles"))
+    return [f"![{what}]({PICTURES.name}/{name})" for name, what in shown]
 
 
 def _put(page: Path, begin: str, text: str) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
-from bench.options import Options
-from bench.report import Row, save, say, show
-from bench.synthesis import history, tools
-from bench.synthesis.suite import SUITE
+from bench.synthesis import history, suite, tools
+from bench.synthesis.run import Row
 from bench.synthesis.units import UNITS
+from daedal.bench.report.document import SCHEMA
+from daedal.bench.report.table import show
+from daedal.files import write_json
 from daedal.hw.config import PRESETS, Config
 
 FAST = (
@@ -19,6 +20,15 @@ FAST = (
     "loader", "control port", "controller", "statistics", "record writer",
 )  # fmt: skip
 """Units that Yosys is through with in seconds."""
+
+
+WIDTH = 130
+"""Columns of a table that goes into a file."""
+
+
+def say(text: str) -> None:
+    """Tell the user what is going on, apart from the results."""
+    click.echo(text, err=True)
 
 
 def facts() -> Row:
@@ -61,18 +71,18 @@ def main(configs: tuple[str, ...], units: tuple[str, ...], fast: bool, place_see
     such as "- Area of lane (ddr3): 2,100 LUT, 990 FF, for …": no less than what was measured. Ends with status 1
     without it, or if a unit could not be synthesised.
     """
-    broken, grown = False, []
+    broken = False
+    grown: list[history.Growth] = []
     for name in configs:
-        options = Options(
-            config=Config.preset(name), units=units or (FAST if fast else ()), place_seeds=0 if fast else place_seeds,
-            route_large=route_large,
-        )  # fmt: skip
-        rows = SUITE.run(options)
-        show(SUITE, rows, options)
+        config = Config.preset(name)
+        chosen, seeds = units or (FAST if fast else ()), 0 if fast else place_seeds
+        rows = suite.measure_units(config, chosen, place_seeds=seeds, route_large=route_large)
+        show(f"{suite.TITLE} ({name})", suite.COLUMNS, rows, width=WIDTH)
         if json_file is not None:
             path = json_file if len(configs) == 1 else json_file.with_stem(f"{json_file.stem}-{name}")
-            save(path, options, {SUITE.name: rows})
-        failed = any(map(SUITE.is_broken, rows))
+            about = {**facts(), "config": name, "config_hash": f"{config.hash:#010x}", "place_seeds": seeds}
+            write_json(path, {"schema": SCHEMA, "facts": about, "results": {"synthesis": rows}})
+        failed = any(map(suite.is_broken, rows))
         bad = judge(rows, history.read(), history.CHANGELOG.read_text(encoding="utf-8"))
         if land and not bad and not failed:
             history.land(rows, facts())

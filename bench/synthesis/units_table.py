@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from bench.synthesis.history import RESOURCES, Row
 from bench.synthesis.units import UNITS
+from daedal.bench.report.table import column
 from daedal.hw.boards.reports import clock_kind
-from daedal.measure.table import column
 
 CLOCK = ("fmax_mhz", "place_seeds", "routed")
 

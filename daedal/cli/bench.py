@@ -10,8 +10,7 @@ from daedal.cli._options import config_option, writing
 from daedal.hw.config import Config
 
 if TYPE_CHECKING:
-    from daedal.measure.run import Row
-    from daedal.measure.suites import Order
+    from daedal.bench.suite import Order, Row
 
 FILE_WIDTH = 170
 """Columns of a table where there is no terminal to fit."""
@@ -24,9 +23,9 @@ class _Names(click.ParamType[str]):
     table = "SUITES"
 
     def convert(self, value: str, parameter: click.Parameter | None, context: click.Context | None) -> str:
-        from daedal.measure import suites
+        from daedal.bench import registry
 
-        names = list(getattr(suites, self.table))
+        names = list(getattr(registry, self.table))
         if value not in names:
             self.fail(f"{value!r} is not one of {', '.join(names)}", parameter, context)
         return value
@@ -71,6 +70,8 @@ def _memories(context: click.Context, parameter: click.Parameter, given: Sequenc
               help="Folder with real data (or the variable DAEDAL_DATA); without it, stand-ins.")  # fmt: skip
 @click.option("--pictures", type=click.Path(path_type=Path, file_okay=False), help="Write pictures to this folder.")
 @click.option("--no-host", is_flag=True, help="Do not measure PyTorch beside it.")
+@click.option("--report", "reports", multiple=True, type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              help="A report.json of `daedal bitstream`, for the suite prediction; repeatable.")  # fmt: skip
 @click.option("--quick", is_flag=True, help="Small workloads, only to see that they run.")
 @click.pass_context
 def command(
@@ -85,9 +86,10 @@ def command(
     data: Path | None,
     pictures: Path | None,
     no_host: bool,
+    reports: Sequence[Path],
     quick: bool,
 ) -> None:
-    """Measure SUITEs on the simulated RTL: a workload each, `sweep` (widths of rows) or `oracle` (the limit itself).
+    """Measure SUITEs on the simulated RTL.
 
     \b
     rm1 rm2 rm3      recommenders: 8, 4, 2 tables (rm3 weighted)
@@ -96,33 +98,47 @@ def command(
     text             words of Python's help topics
     reuse21 reuse22  indices reused as in production-like data
     gather           rows of one table, unchanged
+    sweep            widths of rows, gathered and summed
+    oracle           the limit itself, on traffic whose best figure is known
+    layers           cycles and traffic of single layers
+    handwritten      programs written by hand, and what the compiler makes
+    levels           what each optimisation level gains
+    launches         launches behind one another
+    linearity        a launch's cost by its length
+    speed            simulators and host by the wall clock
+    overhead         an import, a compilation, a launch
+    prediction       what boards would do, by their reports
 
-    Left out: all workloads. "of limit" is the least cycles in which the memory can move the same lines if no request
-    depends on another, divided by the cycles taken; "pins" is the share of what the memory's pins can move, all
-    lines counted, and "rows only" the same for the bytes of looked-up rows. "PyTorch" and "FBGEMM" are the shares of
-    this computer's memory bandwidth (a triad's, in the same run) that the same operation reaches here.
+    Left out: all workloads, down to gather. "of limit" is the least cycles in which the memory can move the same
+    lines if no request depends on another, divided by the cycles taken; "pins" is the share of what the memory's
+    pins can move, all lines counted, and "rows only" the same for the bytes of looked-up rows. "PyTorch" and "FBGEMM"
+    are the shares of this computer's memory bandwidth (a triad's, in the same run) that the same operation reaches
+    here.
 
     Ends with status 1 if a result is not PyTorch's or something else is broken.
     """  # noqa: D301 (click keeps the lines below \b as they are)
-    from daedal.measure import suites as measured
+    from daedal.bench import registry
+    from daedal.bench.suite import Order, is_broken
 
     try:
-        machines = measured.machines(config, memories)
+        machines = registry.machines(config, memories)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
-    order = measured.Order(machines, tuple(distributions), placements, seed, data, quick, not no_host)
-    results = _run(list(suites) or list(measured.DEFAULT), order, json_file)
+    if bool(reports) != ("prediction" in suites):
+        raise click.UsageError("--report is for the suite prediction, which needs one: give both")
+    order = Order(machines, tuple(distributions), placements, seed, data, quick, not no_host, reports=tuple(reports))
+    results = _run(list(suites) or list(registry.DEFAULT), order, json_file)
     with writing():
         _show(results, order)
     rows = [row for found in results.values() for row in found]
     if pictures is not None:
-        from daedal.measure.pictures import write_pictures
+        from daedal.bench.report.pictures import write_pictures
 
         with writing(str(pictures)):
-            paths = write_pictures(pictures, rows)
+            paths = write_pictures(pictures, [row for row in rows if "placement" in row])
         with writing():
             click.echo("".join(f"picture: {path}\n" for path in paths), nl=False)
-    wrong = [row for row in rows if measured.is_broken(row)]
+    wrong = [row for row in rows if is_broken(row)]
     for row in wrong:
         click.echo(f"{row['workload']} on {row['memory']}: {row['verdict']}", err=True)
     context.exit(1 if wrong else 0)
@@ -132,8 +148,8 @@ def _run(suites: Sequence[str], order: "Order", json_file: Path | None) -> "dict
     """The rows of each suite, with progress on the standard error; the file is written after each row."""
     from rich.console import Console
 
-    from daedal.measure.document import facts, save
-    from daedal.measure.suites import run
+    from daedal.bench.registry import run
+    from daedal.bench.report.document import facts, save
 
     about = facts(order.machines, seed=order.seed, placements=order.placements, quick=order.quick)
     console = Console(stderr=True)
@@ -155,18 +171,20 @@ def _run(suites: Sequence[str], order: "Order", json_file: Path | None) -> "dict
 
 
 def _show(results: "dict[str, list[Row]]", order: "Order") -> None:
-    """One table for all workloads, one each for the other suites, and the settings of the memories."""
+    """A table for the suites of each title, and the settings of the memories."""
+    from daedal.bench.registry import SUITES
+    from daedal.bench.report.table import show, with_means
+    from daedal.bench.suites import calibration
     from daedal.cosim.memory_spec import MemorySpec
-    from daedal.measure.suites import ORACLE, SWEEP, columns_of
-    from daedal.measure.table import show, with_means
 
     named = ", ".join(dict.fromkeys(f"{config.name} {config.hash:#010x}" for config, _ in order.machines))
-    workloads = [row for suite, rows in results.items() if suite not in (ORACLE, SWEEP) for row in rows]
-    for suite, rows in (("workloads", workloads), *((name, results.get(name, [])) for name in (SWEEP, ORACLE))):
+    tables = {SUITES[suite].title: SUITES[suite].columns for suite in results}
+    for title, columns in tables.items():
+        rows = [row for suite, found in results.items() if SUITES[suite].title == title for row in found]
         if rows:
-            show(f"{suite} ({named}, seed {order.seed})", columns_of(suite), with_means(rows), width=FILE_WIDTH)
-    found = [row["settings"] for row in results.get(ORACLE, []) if "settings" in row]
-    if set(results) != {ORACLE}:
+            show(f"{title} ({named}, seed {order.seed})", columns, with_means(rows), width=FILE_WIDTH)
+    found = [row["settings"] for row in results.get(calibration.NAME, []) if "settings" in row]
+    if set(results) != {calibration.NAME}:
         found += [MemorySpec.parse(memory).settings(config.ports) for config, memory in order.machines]
     for settings in dict.fromkeys(found):
         click.echo(f"memory: {settings}")

@@ -48,16 +48,17 @@ def command(
     """
     from rich.console import Console
 
-    from daedal.measure.document import load
-    from daedal.measure.run import Setting
-    from daedal.measure.run_page import report, shortened
-    from daedal.measure.suites import machines
-    from daedal.measure.workloads import OWN, WORKLOADS
+    from daedal.bench.registry import machines
+    from daedal.bench.report.document import load
+    from daedal.bench.report.run_page import report, shortened
+    from daedal.bench.run import Setting
+    from daedal.bench.workloads.models import OWN, WORKLOADS
 
     try:
-        others = [row for rows in load(json_file)["results"].values() for row in rows] if json_file else []
+        rows = [row for found in load(json_file)["results"].values() for row in found] if json_file else []
     except ValueError as error:
         raise FileError(f"{json_file} cannot be used: {error}") from error
+    others = [row for row in rows if "distribution" in row]  # of workloads
     chosen = WORKLOADS[workload]
     short = shortened(chosen, 64 * batch if chosen.mode == "gather" else batch)
     try:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from daedal.bench.workloads import WORKLOADS
 from daedal.cli._options import OutputFile, config_option, write_bytes, writing
 from daedal.driver.target import TARGETS
 from daedal.hw.config import Config
-from daedal.workloads import WORKLOADS
 
 if TYPE_CHECKING:
-    from daedal.workloads.runner import Result
+    from daedal.bench.workloads.runner import Result
 
 SCHEMA = 1
 """Version of the JSON output."""
@@ -86,8 +86,8 @@ def _run(workloads: Sequence[str], options: dict[str, Any]) -> "list[Result]":
     console = Console(stderr=True)
     results = []
     with console.status("starting PyTorch") as status:
-        from daedal.workloads import cases
-        from daedal.workloads.runner import run_case
+        from daedal.bench.workloads import cases
+        from daedal.bench.workloads.runner import run_case
 
         status.update(f"building the {options['config'].name} model (a few minutes the first time, then kept)")
         try:

@@ -24,7 +24,7 @@ def command(config: Config, memory: str, json_path: Path | None) -> None:
     second, for some minutes of compiling. Later runs of the same machine find the faster model by themselves;
     what it computes, and in how many cycles, stays.
     """
-    from daedal.measure.tuning import tune
+    from daedal.bench.tuning import tune
 
     def say(text: str) -> None:
         click.echo(f"{config.name}, {memory}: {text}", err=True)

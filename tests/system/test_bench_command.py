@@ -13,12 +13,13 @@ from urllib.parse import urlsplit
 import pytest
 from click.testing import CliRunner, Result
 
+from daedal.bench import registry
+from daedal.bench.report import run_page
+from daedal.bench.report.run_page import shortened
+from daedal.bench.run import Setting
+from daedal.bench.workloads.models import WORKLOADS
 from daedal.cli import cli
 from daedal.hw.config import Config
-from daedal.measure import run_page, suites
-from daedal.measure.run import Setting
-from daedal.measure.run_page import shortened
-from daedal.measure.workloads import WORKLOADS
 
 WANTED = {"workload", "distribution", "config", "memory", "placement", "cycles", "limit_cycles", "limit_share",
           "line_share", "row_share", "stalls"}  # fmt: skip
@@ -50,7 +51,7 @@ def test_wrong_usage_is_status_2(wrong) -> None:
 @pytest.mark.parametrize(("verdict", "status"), [("", 0), ("3 rows were read for 4 indices", 1)])
 def test_status_and_json(monkeypatch, tmp_path: Path, verdict, status) -> None:
     row = {"suite": "rm2", "workload": "rm2", "memory": "ideal", "bit_exact": True, "cycles": 5, "verdict": verdict}
-    monkeypatch.setattr(suites, "run", lambda suite, order, say: iter([row]))
+    monkeypatch.setattr(registry, "run", lambda suite, order, say: iter([row]))
     result = invoke("bench", "rm2", "--json", str(tmp_path / "new" / "x.json"))
     assert result.exit_code == status
     found = json.loads((tmp_path / "new" / "x.json").read_text())
@@ -59,7 +60,7 @@ def test_status_and_json(monkeypatch, tmp_path: Path, verdict, status) -> None:
 
 
 def test_a_file_that_cannot_be_written(monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(suites, "run", lambda suite, order, say: iter([{"workload": "rm2"}]))
+    monkeypatch.setattr(registry, "run", lambda suite, order, say: iter([{"workload": "rm2"}]))
     (tmp_path / "file").write_text("")
     result = invoke("bench", "rm2", "--json", str(tmp_path / "file" / "x.json"))
     assert result.exit_code == 1 and "cannot be written" in result.output
@@ -99,7 +100,7 @@ def test_small_workloads_on_the_rtl(tmp_path: Path) -> None:
 
 @pytest.mark.rtl
 def test_a_result_that_is_not_pytorchs_is_an_error(monkeypatch) -> None:
-    from daedal.measure import run
+    from daedal.bench import run
 
     monkeypatch.setattr(run, "first_difference", lambda ours, theirs: "element [0]")
     result = invoke("bench", "gather", "--quick", "--no-host", "--distribution", "fixed")

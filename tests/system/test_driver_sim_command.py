@@ -6,10 +6,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from daedal.bench.workloads.runner import Result
 from daedal.cli import cli
 from daedal.driver.device import Device
 from daedal.hw.config import PRESETS
-from daedal.workloads.runner import Result
 from tests.system.fake_target import FakeTarget
 
 KEYS = {
@@ -35,7 +35,7 @@ def run(monkeypatch):
         )  # fmt: skip
 
     monkeypatch.setattr("daedal.driver.device.open_target", open_target)
-    monkeypatch.setattr("daedal.workloads.runner.run_case", run_case)
+    monkeypatch.setattr("daedal.bench.workloads.runner.run_case", run_case)
 
     def invoke(*arguments):
         return CliRunner().invoke(cli, ["sim", *map(str, arguments)])

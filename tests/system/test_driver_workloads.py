@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch.utils._pytree import tree_leaves
 
-from daedal.workloads import WORKLOADS, cases
-from daedal.workloads.runner import first_difference
-from daedal.workloads.text import numbered
+from daedal.bench.workloads import WORKLOADS, cases
+from daedal.bench.workloads.runner import first_difference
+from daedal.bench.workloads.text import numbered
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)

@@ -1,20 +1,19 @@
 """The hand-written programs on the emulator and on the RTL, against NumPy bit for bit; their suite of the bench."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import daedal
-from bench import __main__ as command
-from bench.handwritten import operations, suite
-from bench.handwritten.arithmetic import fused, tree
-from bench.handwritten.operations import OPERATIONS, SMALL, Operation
+from daedal.bench import registry
+from daedal.bench.handwritten import comparison, operations
+from daedal.bench.handwritten.arithmetic import fused, tree
+from daedal.bench.handwritten.operations import OPERATIONS, SMALL, Operation
+from daedal.bench.suite import Order, is_broken
 from daedal.errors import IndexOutOfRange
+from daedal.hw.config import Config
 from daedal.hw.isa.execute import VectorOp
 from tests.unit.execute_unit import model
 
@@ -59,19 +58,24 @@ def test_arithmetic_is_that_of_the_machine(rng: np.random.Generator) -> None:
 
 
 def test_the_mean_is_of_what_has_both() -> None:
-    assert suite.mean([{"ratio": 2.0}, {"ratio": None}, {"ratio": 8.0}])["ratio"] == pytest.approx(4.0)
-    assert suite.mean([{"ratio": None}])["ratio"] is None
+    assert comparison.mean([{"ratio": 2.0}, {"ratio": None}, {"ratio": 8.0}])["ratio"] == pytest.approx(4.0)
+    assert comparison.mean([{"ratio": None}])["ratio"] is None
 
 
-def test_suite_on_the_emulator(tmp_path: Path) -> None:
-    file = tmp_path / "bench.json"
-    arguments = ["handwritten", "--quick", "--target", "emulator", "--json", str(file)]
-    result = CliRunner().invoke(command.main, arguments)
-    assert result.exit_code == 0, result.output
-    *rows, mean = json.loads(file.read_text())["results"]["handwritten"]
-    assert [row["operation"] for row in rows] == [operation.name for operation in OPERATIONS]
-    assert mean["operation"] == suite.MEAN
+def test_suite_on_the_emulator() -> None:
+    order = Order(((Config.preset("ddr3"), "ideal"),), quick=True, target="emulator")
+    *rows, mean = registry.run("handwritten", order, lambda text: None)
+    assert [row["workload"] for row in rows] == [operation.name for operation in OPERATIONS]
+    assert (mean["workload"], mean["outcome"]) == (comparison.MEAN, "of 0 operations")
     for row in rows:
-        assert row["bit_exact"] is True
+        assert row["bit_exact"] is True and not is_broken(row)
         assert row["handwritten_cycles"] is None
         assert row["handwritten_lines"] >= row["lines"]
+
+
+def test_other_bits_than_numpys_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "OPERATIONS", OPERATIONS[:1])
+    monkeypatch.setattr(comparison, "_same_bits", lambda ours, theirs: False)
+    order = Order(((Config.preset("ddr3"), "ideal"),), quick=True, target="emulator")
+    row, _ = registry.run("handwritten", order, lambda text: None)
+    assert is_broken(row) and row["verdict"] == "handwritten: NOT EQUAL to NumPy; compiled: NOT EQUAL to NumPy"

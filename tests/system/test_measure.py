@@ -10,6 +10,15 @@ import pytest
 import torch
 
 from bench import pages
+from daedal.bench import host, registry
+from daedal.bench.host import fbgemm_operation
+from daedal.bench.limit import TrafficError, ideal_limit, launch_bursts, lines_of, lines_of_tables
+from daedal.bench.report import document, html, pictures, run_page, table
+from daedal.bench.run import Setting, row_parts, verdict
+from daedal.bench.suites import sweep
+from daedal.bench.workloads import reuse_traces
+from daedal.bench.workloads.models import OWN, WORKLOADS, Made, Workload
+from daedal.bench.workloads.streams import DISTRIBUTIONS, draw, strided
 from daedal.cosim.harness_library import BURST, WRITE_PORT
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.driver.launcher import Region
@@ -17,12 +26,6 @@ from daedal.driver.record import RECORD_BYTES, Stats
 from daedal.driver.tables import Table
 from daedal.hw.config import Config
 from daedal.hw.isa.mapping import in_class, memory_addresses
-from daedal.measure import document, host, page, pictures, reuse, run_page, suites, sweep, table
-from daedal.measure.host import fbgemm_operation
-from daedal.measure.limit import TrafficError, ideal_limit, launch_bursts, lines_of, lines_of_tables
-from daedal.measure.run import Setting, row_parts, verdict
-from daedal.measure.streams import DISTRIBUTIONS, draw, strided
-from daedal.measure.workloads import OWN, WORKLOADS, Made, Workload
 
 CONFIG = Config.preset("ddr3")
 SMALL = Workload("small", "two tables", "weighted", (32, 48), 8, 6, (1, 5))
@@ -109,8 +112,8 @@ def test_histograms_of_reuse(tmp_path: Path) -> None:
     folder = tmp_path / "bags"
     folder.mkdir()
     (folder / "meta_locality_stats_2021.txt").write_text(HISTOGRAM)
-    histogram = reuse.read_histogram(folder / "meta_locality_stats_2021.txt")
-    assert histogram == reuse.Histogram(5.0, (1.0, 2.0, 6.5), (0.25, 0.25, 0.5))
+    histogram = reuse_traces.read_histogram(folder / "meta_locality_stats_2021.txt")
+    assert histogram == reuse_traces.Histogram(5.0, (1.0, 2.0, 6.5), (0.25, 0.25, 0.5))
     chances = histogram.chances(1000)
     assert len(chances) == 1000 and chances.sum() == pytest.approx(1.0)
     cold, hot = chances.min(), chances.max()
@@ -123,8 +126,8 @@ def test_histograms_of_reuse(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_histogram(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("nonsense")
-    with pytest.raises(reuse.DataError, match="must begin with a histogram of uses"):
-        reuse.read_histogram(tmp_path / "x")
+    with pytest.raises(reuse_traces.DataError, match="must begin with a histogram of uses"):
+        reuse_traces.read_histogram(tmp_path / "x")
 
 
 def bursts(*entries: tuple[int, int]) -> np.ndarray:
@@ -270,14 +273,14 @@ def test_a_page_needs_nothing_else() -> None:
         "queues": {"tokens": ([0.0, 1.0], [3.0, 4.0]), "a<b": ([0.0, 1.0], [1.0, 1.0])},
         "ports": {"0": ([0.0], [1.0])},
     }
-    text = page.page(
+    text = html.page(
         "A <page>",
         {
-            "Rows": page.table(table.COLUMNS, rows()),
-            "Pictures": page.figure(pictures.roofline(rows()), "one", "&")
-            + page.figure(pictures.stalls(rows()), "two", ""),
-            "Time": page.figure(pictures.timeline(panels), "three", ""),
-            "Program": page.text("a < b"),
+            "Rows": html.table(table.COLUMNS, rows()),
+            "Pictures": html.figure(pictures.roofline(rows()), "one", "&")
+            + html.figure(pictures.stalls(rows()), "two", ""),
+            "Time": html.figure(pictures.timeline(panels), "three", ""),
+            "Program": html.text("a < b"),
         },
     )
     assert not REFERENCES.search(text)
@@ -314,7 +317,7 @@ def test_documents_are_read_back(tmp_path: Path) -> None:
     (tmp_path / "y.json").write_text("{}")
     with pytest.raises(ValueError, match="must be a result of `daedal bench` with schema 1"):
         document.load(tmp_path / "y.json")
-    text = pages.figures(found)
+    text = pages.figures(found, registry.SUITES.values())
     assert "**Workloads**" in text and "placements 0 to 1" in text and "latency 7 cycles, 1 lines per cycle" in text
 
 
@@ -327,9 +330,9 @@ def test_pages_have_their_marks() -> None:
 
 
 def test_the_presets_for_memories() -> None:
-    assert suites.preset_for("ideal:latency=3").name == "ddr3"
-    assert suites.preset_for("litedram-ddr3-x16").name == "ddr3"
-    assert suites.preset_for("litedram-ddr3-x64").name == "wide"
+    assert registry.preset_for("ideal:latency=3").name == "ddr3"
+    assert registry.preset_for("litedram-ddr3-x16").name == "ddr3"
+    assert registry.preset_for("litedram-ddr3-x64").name == "wide"
 
 
 def test_the_host_beside_a_row(monkeypatch) -> None:

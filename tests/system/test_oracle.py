@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from daedal.bench.suites import calibration
 from daedal.cosim.litedram import MEMORIES
 from daedal.cosim.oracle import REQUEST, Oracle, Policy, oracle_of
 from daedal.errors import DaedalError
-from daedal.measure import known
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
@@ -38,10 +38,10 @@ def bank_word(oracle: Oracle, row: np.ndarray, bank: int) -> np.ndarray:
 
 
 def test_it_reaches_what_is_known(oracle) -> None:
-    rows = list(known.rows_of(DRAM, seed=1))
+    rows = list(calibration.rows_of(DRAM, seed=1))
     assert [row["row_bytes"] for row in rows] == [32, 64, 128, 256, 512]
     for row in rows:
-        assert row["difference"] >= -known.TOLERANCE, row
+        assert row["difference"] >= -calibration.TOLERANCE, row
         assert row["share"] < 95, "refresh takes its part"
         assert row["verdict"] == ""
 

@@ -7,15 +7,17 @@ from typing import Any
 
 import pytest
 import torch
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
-from bench import prediction
-from bench.pages import END, insert
+from daedal.bench import registry
+from daedal.bench.suite import Order, Row
+from daedal.bench.suites import prediction
+from daedal.bench.workloads.models import WORKLOADS, Made
+from daedal.cli import cli
 from daedal.driver.record import Stats
 from daedal.errors import DaedalError
 from daedal.hw.boards import BOARDS, find_board
 from daedal.hw.config import PRESETS, Config
-from daedal.measure.workloads import WORKLOADS, Made
 
 CONFIG = find_board("ecpix5").config
 REPORT = prediction.Report(find_board("ecpix5"), CONFIG, 30.0, True)
@@ -61,43 +63,30 @@ def test_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(arguments)
         return STATS, made("rm3")
 
-    monkeypatch.setattr(prediction, "run", run)
-    row = prediction.predict(REPORT, "rm3")
-    assert asked == [("rm3", CONFIG, prediction.memory_of(find_board("ecpix5"), CONFIG, 30e6), 512 << 20)]
-    assert (row["fmax"], row["rate"], row["note"]) == (30, pytest.approx(30 / 60), "")
+    monkeypatch.setattr(prediction, "simulate", run)
+    row = prediction.predict(REPORT, WORKLOADS["rm3"])
+    assert asked == [(WORKLOADS["rm3"], CONFIG, prediction.memory_of(find_board("ecpix5"), CONFIG, 30e6), 512 << 20)]
+    assert (row["fmax"], row["clock"], row["rate"], row["note"]) == (30, "routed", pytest.approx(30 / 60), "")
     dim = WORKLOADS["rm3"].dim
     assert row["nj"] == pytest.approx(prediction.energy(STATS, 1000 * dim, 1000 * dim, 16).total / 1000)
     assert row["nj_dram"] == pytest.approx(16_000 / 8 * 2.6 / 1000)
-    assert "estimated" in prediction.predict(replace(REPORT, routed=False), "rm3")["note"]
+    assert prediction.predict(replace(REPORT, routed=False), WORKLOADS["rm3"])["clock"] == "estimated before routing"
 
 
 def test_what_cannot_run_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*_):
         raise DaedalError("it has too few levels")
 
-    monkeypatch.setattr(prediction, "run", run)
-    assert prediction.predict(REPORT, "rm1")["note"] == "it has too few levels"
+    monkeypatch.setattr(prediction, "simulate", run)
+    assert prediction.predict(REPORT, WORKLOADS["rm1"])["note"] == "it has too few levels"
     small = find_board("icebreaker")
     report = prediction.Report(small, small.config, 12.0, True)
-    assert "no DRAM: its 131,072 bytes" in prediction.predict(report, "rm1")["note"]
+    assert "no DRAM: its 131,072 bytes" in prediction.predict(report, WORKLOADS["rm1"])["note"]
 
 
 def test_memory_of_the_boards() -> None:
     sizes = {board: prediction.memory_bytes(find_board(board)) for board in BOARDS}
     assert sizes == {"ecpix5": 512 << 20, "ulx3s": 32 << 20, "tangnano20k": 8 << 20, "icebreaker": 128 << 10}
-
-
-@pytest.fixture
-def command(tmp_path: Path):
-    """Runs the command with a report, on a page of its own."""
-
-    def run(report: object, *options: str) -> tuple[Result, Path, Path]:
-        path, page = tmp_path / "report.json", tmp_path / "boards.md"
-        path.write_text(report if isinstance(report, str) else json.dumps(report))
-        page.write_text(f"before\n{prediction.BEGIN}\n{END}\nafter\n")
-        return CliRunner().invoke(prediction.main, [str(path), "--page", str(page), *options]), path, page
-
-    return run
 
 
 def described(config: Config) -> dict[str, Any]:
@@ -123,30 +112,43 @@ WRONG = [
 ]
 
 
+def written(folder: Path, report: object) -> Path:
+    path = folder / "report.json"
+    path.write_text(report if isinstance(report, str) else json.dumps(report))
+    return path
+
+
 @pytest.mark.parametrize(("report", "message"), WRONG)
-def test_wrong_reports_are_one_line(command, report: object, message: str) -> None:
-    result, path, _ = command(report)
-    assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (2, "", 1)
-    assert result.stderr.startswith(f"Error: {path} ") and message in result.stderr
-    assert result.stderr.endswith(": make it again with daedal bitstream\n")
+def test_wrong_reports_are_one_line(tmp_path: Path, report: object, message: str) -> None:
+    path = written(tmp_path, report)
+    result = CliRunner().invoke(cli, ["bench", "prediction", "--report", str(path)])
+    said = result.stderr.splitlines()[-1]
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said.startswith(f"daedal: {path} ") and message in said
+    assert said.endswith(": make it again with daedal bitstream")
+
+
+@pytest.mark.parametrize("words", [["prediction"], ["rm1", "--report", "{}"], ["--report", "{}"]])
+def test_reports_are_for_the_prediction_which_needs_some(tmp_path: Path, words: list[str]) -> None:
+    path = written(tmp_path, GOOD)
+    result = CliRunner().invoke(cli, ["bench", *(word.format(path) for word in words)])
+    assert result.exit_code == 2 and "give both" in result.stderr
+
+
+def predicted(path: Path, monkeypatch: pytest.MonkeyPatch, workload: str) -> Row:
+    monkeypatch.setattr(prediction, "SHOWN", (WORKLOADS[workload],))
+    order = Order(((CONFIG, "ideal"),), reports=(path,))
+    (row,) = registry.run("prediction", order, lambda text: None)
+    return row
 
 
 @pytest.mark.rtl
-def test_from_a_report_to_the_page(command) -> None:
+def test_from_a_report_to_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     core = PRESETS["edge"]
-    result, _, page = command(GOOD | {"config": described(core)}, "--workload", "gather")
-    assert result.exit_code == 0, result.output
-    lines = page.read_text().splitlines()
-    assert (lines[0], lines[-1]) == ("before", "after")
-    cells = [cell.strip() for cell in lines[4].split("|")[1:-1]]
-    assert cells[:4] == ["`ecpix5`, `edge`", "`gather`", "8,192", "1"]
-    cycles, fmax, rate = (float(cell.replace(",", "")) for cell in cells[4:7])
-    assert fmax == 30 and rate == pytest.approx(30 * 8192 / cycles, abs=0.005)
+    row = predicted(written(tmp_path, GOOD | {"config": described(core)}), monkeypatch, "gather")
+    assert (row["what"], row["workload"], row["lookups"], row["launches"]) == ("ecpix5, edge", "gather", 8192, 1)
+    assert row["fmax"] == 30 and row["rate"] == pytest.approx(30 * 8192 / row["cycles"])
     most = 0.89 * 600 / (2 * 256 + 8)  # a row read and written, and an index
-    assert 0.8 * most < fmax * 8192 / cycles <= most
-    small = command(GOOD | {"board": "tangnano20k", "config": described(core)}, "--workload", "rm2")
-    assert "device memory" in small[2].read_text()
-
-
-def test_the_page_has_a_place_for_it() -> None:
-    assert insert(prediction.PAGE.read_text(encoding="utf-8"), prediction.BEGIN, "x")
+    assert 0.8 * most < row["rate"] <= most
+    small = GOOD | {"board": "tangnano20k", "config": described(core)}
+    assert "device memory" in predicted(written(tmp_path, small), monkeypatch, "rm2")["note"]

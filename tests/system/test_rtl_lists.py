@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 import daedal
-from daedal.workloads import dlrm
+from daedal.bench.workloads import dlrm
 from tests.system.compiler_support import random_bags, same_bits, wild_table
 from tests.system.test_compiler_corners import LAYOUTS, Bags
 from tests.system.test_compiler_lists import Collection, inputs_for, of_all_kinds

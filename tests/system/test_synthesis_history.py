@@ -7,12 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 from bench import pages
-from bench.options import Options
 from bench.synthesis import __main__ as command
-from bench.synthesis import history, units_table
+from bench.synthesis import history, suite, units_table
 from bench.synthesis.units import UNITS
-from daedal.hw.config import PRESETS
-from daedal.measure.table import markdown
+from daedal.bench.report.table import markdown
+from daedal.hw.config import PRESETS, Config
 
 LONGEST = ("store unit", "vector queues", "loader", "statistics")
 """Two thirds of the time that all units take."""
@@ -139,17 +138,15 @@ def bench(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, measured: list[history.Row], *words: str) -> int:
-    rows = [{**each, "note": ""} for each in measured]
     asked = []
-    suite = command.SUITE.__class__(
-        name="synthesis", title="", columns=command.SUITE.columns, run=lambda options: asked.append(options) or rows,
-        is_broken=command.SUITE.is_broken,
-    )  # fmt: skip
-    monkeypatch.setattr(command, "SUITE", suite)
+
+    def measure_units(config: Config, units: tuple[str, ...], *, place_seeds: int, route_large: bool):
+        asked.append((units, place_seeds))
+        return [{**each, "note": ""} for each in measured]
+
+    monkeypatch.setattr(suite, "measure_units", measure_units)
     status = CliRunner().invoke(command.main, words).exit_code
-    assert len(asked) == 1
-    assert asked[0].place_seeds == (0 if "--fast" in words else 5)
-    assert bool(asked[0].units) == ("--fast" in words)
+    assert asked == [(command.FAST, 0) if "--fast" in words else ((), 5)]
     return status
 
 
@@ -170,6 +167,13 @@ def test_unexplained_growth_is_not_landed(bench: Path, monkeypatch: pytest.Monke
     assert found[-1]["units"]["lane"]["lut"] == (lut if landings == 2 else 1000)
 
 
+def test_the_result_file_says_what_it_depends_on(bench: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert run(monkeypatch, [row()], "--json", str(tmp_path / "synth.json")) == 0
+    found = json.loads((tmp_path / "synth.json").read_text())
+    assert (found["schema"], found["facts"]["config"], found["facts"]["place_seeds"]) == (1, "ddr3", 5)
+    assert found["results"]["synthesis"][0]["lut"] == 1000
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
@@ -177,7 +181,7 @@ def test_unexplained_growth_is_not_landed(bench: Path, monkeypatch: pytest.Monke
 )
 def test_a_unit_takes_no_more_than_was_landed(unit: str, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
-    rows = command.SUITE.run(Options(PRESETS["ddr3"], units=(unit,), place_seeds=0))
+    rows = suite.measure_units(PRESETS["ddr3"], (unit,))
     assert [(each["unit"], each["status"]) for each in rows] == [(unit, "ok")]
     found = command.judge(rows, history.read(), history.CHANGELOG.read_text(encoding="utf-8"))
     assert not found, "give the change an entry as python -m bench.synthesis --help says"

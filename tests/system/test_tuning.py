@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from daedal.bench import tuning
+from daedal.bench.tuning import TuningFailed, tune
 from daedal.cli import cli
 from daedal.cosim import profile
 from daedal.cosim.build import build_verilated, make_environment
 from daedal.hw.config import Config
-from daedal.measure import tuning
-from daedal.measure.tuning import TuningFailed, tune
 from tests.system.counter_model import HARNESS, VERILOG, build, run
 
 

@@ -1,0 +1,130 @@
+"""The same operation on this computer: PyTorch's, and FBGEMM's if it is there, against the bandwidth of its memory.
+
+The yardstick is the triad ``a = b + 3 c`` over arrays that no cache holds. An operation's bytes are those it reads or
+writes once: rows, indices, offsets, weights, results. Caches are swept by a triad before each run, so tables come from
+memory. Both run with one thread and with as many as PyTorch takes; the best of several runs counts, for both. Other
+work on the computer changes these figures by any factor: they mean something on an idle one.
+"""
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from daedal.bench.workloads.models import Made
+
+ELEMENTS = 1 << 24
+"""Elements of an array of the triad: 64 MiB."""
+
+TRIAD_BYTES = 3 * 4 * ELEMENTS
+"""Bytes that a triad reads and writes, as it is usually counted: what a write reads first is left out."""
+
+REPEATS = 7
+"""Runs with each number of threads."""
+
+FBGEMM_COLUMNS = 4
+"""FBGEMM takes tables whose columns are a multiple of this."""
+
+
+@dataclass(frozen=True)
+class HostRow:
+    """What the host gave, GB/s and shares of the triad; None where there is nothing to measure."""
+
+    triad: float
+    torch: float
+    fbgemm: float | None
+    threads: int
+
+    def as_row(self) -> dict[str, Any]:
+        """The figures by the names that they have in a row."""
+        return {
+            "triad_gb_s": round(self.triad, 2),
+            "torch_share": self.torch / self.triad,
+            "fbgemm_share": None if self.fbgemm is None else self.fbgemm / self.triad,
+            "threads": self.threads,
+        }
+
+
+class Host:
+    """The computer that runs the bench; holds the triad's arrays."""
+
+    def __init__(self) -> None:
+        self._threads = torch.get_num_threads()
+        self._arrays = [torch.zeros(ELEMENTS) for _ in range(3)]
+        self._triad()
+
+    def measure(self, made: Made) -> HostRow:
+        """The workload's operation, and the triad around each of its runs."""
+        triads: list[float] = []
+        own = self._best(lambda: made.module(*made.inputs), triads)
+        fused = fbgemm_operation(made)
+        other = None if fused is None else made.useful_bytes / self._best(fused, triads) / 1e9
+        triad = TRIAD_BYTES / min(triads) / 1e9
+        return HostRow(triad, made.useful_bytes / own / 1e9, other, self._threads)
+
+    def _best(self, operation: Callable[[], Any], triads: list[float]) -> float:
+        """Seconds of the quickest of several runs, each behind a triad."""
+        times = []
+        try:
+            for threads in sorted({1, self._threads}):
+                torch.set_num_threads(threads)
+                with torch.no_grad():
+                    operation()
+                    for _ in range(REPEATS):
+                        triads.append(self._triad())
+                        times.append(_timed(operation))
+        finally:
+            torch.set_num_threads(self._threads)
+        return min(times)
+
+    def _triad(self) -> float:
+        result, first, second = self._arrays
+        return _timed(lambda: torch.add(first, second, alpha=3.0, out=result))
+
+
+def _timed(operation: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    operation()
+    return time.perf_counter() - start
+
+
+def fbgemm_operation(made: Made) -> Callable[[], Tensor] | None:
+    """The bags as one call of FBGEMM, or None if it is not installed or has no such operation."""
+    if made.workload.mode == "gather" or made.workload.dim % FBGEMM_COLUMNS:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it tells of parts of its own that it lacks
+            from fbgemm_gpu.split_embedding_configs import EmbOptimType
+            from fbgemm_gpu.split_table_batched_embeddings_ops_common import EmbeddingLocation, PoolingMode
+            from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
+                ComputeDevice,
+                SplitTableBatchedEmbeddingBagsCodegen,
+            )
+    except (ImportError, OSError):
+        return None
+    tables: Any = made.module.bags
+    fused = SplitTableBatchedEmbeddingBagsCodegen(
+        [(bag.num_embeddings, bag.embedding_dim, EmbeddingLocation.HOST, ComputeDevice.CPU) for bag in tables],
+        optimizer=EmbOptimType.EXACT_SGD,
+        pooling_mode=PoolingMode.MEAN if made.workload.mode == "mean" else PoolingMode.SUM,
+    )
+    for ours, theirs in zip(tables, fused.split_embedding_weights(), strict=True):
+        theirs.copy_(ours.weight)
+    indices, offsets, weights = _together(made.inputs[0])
+    result: nn.Module = fused
+    return lambda: result(indices, offsets, per_sample_weights=weights)
+
+
+def _together(inputs: list[tuple[Tensor, ...]]) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Indices, offsets (with the last end) and weights of all tables behind each other."""
+    starts, total = [], 0
+    for tensors in inputs:
+        starts.append(tensors[1] + total)
+        total += len(tensors[0])
+    weights = torch.cat([tensors[2] for tensors in inputs]) if len(inputs[0]) > 2 else None
+    return torch.cat([tensors[0] for tensors in inputs]), torch.cat([*starts, torch.tensor([total])]), weights

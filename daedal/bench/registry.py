@@ -1,0 +1,59 @@
+"""All suites of ``daedal bench`` by name, and the machines that they run on."""
+
+from collections.abc import Iterator, Sequence
+
+from daedal.bench.handwritten import comparison
+from daedal.bench.limit import dram_of
+from daedal.bench.suite import Order, Row, Say, Suite
+from daedal.bench.suites import (
+    calibration,
+    launches,
+    levels,
+    linearity,
+    model_runs,
+    overhead,
+    prediction,
+    single_layers,
+    speed,
+    sweep,
+)
+from daedal.bench.workloads.models import WORKLOADS
+from daedal.cosim.litedram import generate
+from daedal.cosim.litedram.fit import check_fit
+from daedal.hw.config import Config
+
+DETAILS: tuple[Suite, ...] = (
+    single_layers.SUITE, comparison.SUITE, levels.SUITE, launches.SUITE, linearity.SUITE, speed.SUITE, overhead.SUITE,
+)  # fmt: skip
+"""What is measured in detail, of the machine, the compiler and the host: ``docs/measurements.md``."""
+
+SUITES: dict[str, Suite] = {
+    suite.name: suite for suite in (*model_runs.SUITES, sweep.SUITE, calibration.SUITE, *DETAILS, prediction.SUITE)
+}
+"""Name -> suite."""
+
+DEFAULT = tuple(WORKLOADS)
+"""Suites that are run if none is named."""
+
+
+def run(suite: str, order: Order, say: Say) -> Iterator[Row]:
+    """The rows of a suite; ``say`` is told what is being done."""
+    return SUITES[suite].run(order, say)
+
+
+def machines(config: Config | None, memories: Sequence[str]) -> tuple[tuple[Config, str], ...]:
+    """Each memory with this configuration, or with the preset for its width; ValueError if a machine is not for it."""
+    found = tuple((config or preset_for(memory), memory) for memory in memories)
+    for machine, memory in found:
+        dram = dram_of(memory)
+        if dram is not None:
+            check_fit(machine, generate(dram, machine.ports).description)
+    return found
+
+
+def preset_for(memory: str) -> Config:
+    """The preset whose bus is as wide as the memory's, with as many banks and as long pages."""
+    dram = dram_of(memory)
+    if dram is None or dram.word_bytes == Config.preset("ddr3").bus_bytes:
+        return Config.preset("ddr3")
+    return Config.preset("wide")

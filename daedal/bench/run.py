@@ -1,0 +1,198 @@
+"""One workload on one simulated machine: run, compared with PyTorch, its figures as a row."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from daedal.bench.limit import launch_bursts, limit_of, lines_of_tables, lines_per_cycle
+from daedal.bench.suite import Row
+from daedal.bench.workloads.models import Made, Workload
+from daedal.bench.workloads.runner import first_difference
+from daedal.compiler.api import compile
+from daedal.cosim.harness_library import BURST
+from daedal.driver.device import Device
+from daedal.driver.record import Stats
+from daedal.errors import DaedalError
+from daedal.hw.config import ELEMENT_BYTES, PRESETS, Config
+
+FILLER = "filler"
+"""The table that stands in front of the others."""
+
+LIST_LEVELS = 3
+"""Loop levels of several tables in one launch: tables, bags, rows."""
+
+PLACES = 64
+"""Superblocks by which placements move the tables, at most."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What to measure on.
+
+    Attributes
+    ----------
+    config, memory
+        The machine, and the memory model behind it with its options.
+    placement
+        Where tables are, and which of their rows are hot: 0 is from the bottom of an empty memory.
+    seed
+        Start of all random data of placement 0; the others have their own.
+    data
+        Folder with real data, or None.
+    quick
+        Small workloads: they show that everything runs, their figures mean nothing.
+    """
+
+    config: Config
+    memory: str = "ideal"
+    placement: int = 0
+    seed: int = 1
+    data: Path | None = None
+    quick: bool = False
+
+    def make(self, workload: Workload, distribution: str) -> Made:
+        """The workload's module and inputs."""
+        chosen = workload.smaller() if self.quick else workload
+        return chosen.make(distribution, self.seed + 1000 * self.placement, self.config, self.data)
+
+
+@dataclass
+class Run:
+    """What came of a run: its row, the workload's data, the program's text, the bursts of its launches, and the
+    cycles of the simulation in which it began and ended.
+    """
+
+    row: Row
+    made: Made
+    asm: str = ""
+    bursts: NDArray[np.void] = field(default_factory=lambda: np.empty(0, BURST))
+    first_cycle: int = 0
+    last_cycle: int = 0
+
+
+def measure(
+    workload: Workload,
+    distribution: str,
+    setting: Setting,
+    *,
+    wave: str | None = None,
+) -> Run:
+    """Run a workload once, and find the limit of the lines that it moved.
+
+    A run that fails gives a row too, whose ``verdict`` says of what.
+    """
+    row: Row = {
+        "workload": workload.name, "distribution": distribution, "config": setting.config.name,
+        "memory": setting.memory, "placement": setting.placement, "seed": setting.seed, "dim": workload.dim,
+        "tables": len(workload.tables), "mode": workload.mode,
+    }  # fmt: skip
+    made = setting.make(workload, distribution)
+    row |= {"data": made.origin, "lookups": made.lookups, "bags": made.bags}
+    run = Run(row, made)
+    try:
+        _on_a_device(run, setting, wave)
+        _add_limit(run, setting)
+    except DaedalError as error:
+        row |= {"bit_exact": False, "verdict": f"{type(error).__name__}: {error}"}
+    return run
+
+
+def _add_limit(run: Run, setting: Setting) -> None:
+    found = limit_of(run.bursts, setting.memory)
+    run.row |= {
+        "limit_cycles": found.cycles,
+        "limit_in_order_cycles": found.in_order,
+        "limit_in_order_share": found.in_order / run.row["cycles"],
+        "limit_share": found.cycles / run.row["cycles"],
+        "window": found.window,
+    }
+
+
+def _on_a_device(run: Run, setting: Setting, wave: str | None) -> None:
+    made, config = run.made, setting.config
+    with Device.open("verilator", config=config, memory=setting.memory, wave=wave) as device:
+        target: Any = device.target
+        filler = _shift(device, setting)
+        executable = compile(made.module, made.inputs, device=device)
+        executable.prepare(made.inputs)
+        for name, weight in made.module.named_parameters():  # in front of all arrays, also if there are many launches
+            device.bind_table(name, weight)
+        start = target.cycles, target.seconds
+        target.record()
+        result = executable(*made.inputs)
+        bursts, stats, records = target.recorded(), executable.stats, device.records
+        run.first_cycle, run.last_cycle = start[0], target.cycles
+        seconds = target.seconds - start[1]
+        speed = (target.cycles - start[0]) / seconds / 1000 if seconds else None
+        tables = [table for name, table in device.tables.items() if name != FILLER]
+        del filler
+        run.asm = executable.asm()
+    with torch.no_grad():
+        difference = first_difference(result, made.module(*made.inputs))
+    run.bursts = launch_bursts(bursts, stats, config, records)
+    run.row |= figures(made, stats, setting) | {"sim_kcycles_per_s": speed and round(speed, 1)}
+    run.row |= {"row_lines": lines_of_tables(run.bursts, tables, config), "bit_exact": not difference}
+    run.row["verdict"] = verdict(run.row, made, difference, config)
+
+
+def _shift(device: Device, setting: Setting) -> object:
+    """Fill memory up to where the placement has its tables; the filler lasts as long as what is returned."""
+    if not setting.placement:
+        return None
+    places = int(np.random.default_rng(setting.placement).integers(1, PLACES))
+    size = setting.config.superblock_bytes
+    filler = np.zeros((places, size // 4), np.float32)
+    return filler, device.bind_table(FILLER, filler.reshape(-1, 16))
+
+
+def figures(made: Made, stats: Stats, setting: Setting) -> Row:
+    """Counts and shares of one launch, or of several together."""
+    lines, per_cycle = stats.lines_read + stats.lines_written, lines_per_cycle(setting.memory)
+    most = stats.cycles * per_cycle
+    return {
+        "cycles": stats.cycles,
+        "limit_cycles": None,
+        "limit_share": None,
+        "line_share": lines / most,
+        "row_share": stats.rows * made.workload.row_bytes / (most * setting.config.bus_bytes),
+        "rows": stats.rows,
+        "lines_read": stats.lines_read,
+        "lines_written": stats.lines_written,
+        "lines_needed": made.lines(setting.config.bus_bytes),
+        "launches": stats.launches,
+        "flops": made.flops,
+        "useful_bytes": made.useful_bytes,
+        "stalls": {cause: count for cause, count in stats.stalls.items() if count},
+        "main_stall": stats.main_stall,
+    }
+
+
+def verdict(row: Row, made: Made, difference: str, config: Config) -> str:
+    """What is wrong with a run, or an empty text.
+
+    Every index must have read its row out of memory: at once, or in as many parts as the execute unit needs for it. A
+    preset for lists of tables must have done all in one launch; other machines may need one for each table.
+    """
+    wrong = [f"not PyTorch's: {difference}"] if difference else []
+    parts = row_parts(made.workload, config)
+    if row["rows"] != made.lookups * len(parts):
+        times = f" of {len(parts)} parts" if len(parts) > 1 else ""
+        wrong.append(f"{row['rows']} rows were read for {made.lookups} indices{times}")
+    lines = made.lookups * sum(-(-part * ELEMENT_BYTES // config.bus_bytes) for part in parts)
+    if row["row_lines"] != lines:
+        wrong.append(f"{row['row_lines']} lines were read out of tables for rows of {lines} lines")
+    walks_lists = config == PRESETS.get(config.name) and config.levels >= LIST_LEVELS
+    launches = 1 if walks_lists else len(made.workload.tables)
+    if not 1 <= row["launches"] <= launches:
+        wrong.append(f"{row['launches']} launches instead of {launches}")
+    return "; ".join(wrong)
+
+
+def row_parts(workload: Workload, config: Config) -> list[int]:
+    """Elements of the parts in which a row is read: of bags, as many as a vector register holds."""
+    most = workload.dim if workload.mode == "gather" else config.vl_max
+    return [min(most, workload.dim - first) for first in range(0, workload.dim, most)]

@@ -1,0 +1,141 @@
+"""The suite ``overhead``: what Daedal costs the host: an import, a compilation, each launch of a compiled program."""
+
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import daedal
+from daedal.bench.report.table import column
+from daedal.bench.suite import NOT_EQUAL, Machine, Order, Row, Say, Suite, at_most, machines_of, one_thread
+from daedal.bench.workloads.runner import same_bits
+from daedal.compiler.pipeline import forget_kernels
+
+TABLES, DIM, BAGS, POOLING = 26, 16, 4, 2
+"""The recommender: its tables, their columns, and a batch with as little work as shows what the host does."""
+
+IMPORT_SECONDS, COMPILE_SECONDS, LAUNCH_MICROSECONDS = 0.3, 0.5, 300
+"""Most that is wanted."""
+
+REPEATS = 7
+"""Runs of each measurement; their median counts. Launches are measured 20 times as often."""
+
+
+class Tables(nn.Module):
+    """The embedding tables of a recommender, their results side by side."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.tables = nn.ModuleList(nn.EmbeddingBag(1000 + 100 * n, DIM, mode="sum") for n in range(count))
+
+    def forward(self, indices: list[Tensor], offsets: list[Tensor]) -> Tensor:
+        """A row for each bag."""
+        return torch.cat([table(i, o) for table, i, o in zip(self.tables, indices, offsets, strict=True)], 1)
+
+
+def batch(count: int) -> tuple[list[Tensor], list[Tensor]]:
+    """Indices and offsets for each table."""
+    indices = [torch.randint(0, 1000, (BAGS * POOLING,)) for _ in range(count)]
+    return indices, [torch.arange(0, BAGS * POOLING, POOLING) for _ in range(count)]
+
+
+def run(order: Order, say: Say) -> Iterator[Row]:
+    """A row for each thing that is measured, all on the emulator."""
+    torch.manual_seed(order.seed)
+    repeats = 2 if order.quick else REPEATS
+    with one_thread():
+        for machine in machines_of(order):
+            say("overhead: import")
+            yield _row("import daedal", "s", [_import() for _ in range(repeats)], IMPORT_SECONDS, True, machine)
+            say(f"overhead: {TABLES} tables, compilation")
+            yield _compilation(repeats, machine)
+            for count in (TABLES, 1):
+                say(f"overhead: {count} tables, launches")
+                yield _launches(count, 20 * repeats, machine)
+
+
+def _compilation(repeats: int, machine: Machine) -> Row:
+    """Seconds of the compilation of an exported module."""
+    module, inputs = Tables(TABLES), batch(TABLES)
+    program = torch.export.export(module, inputs)
+    times = []
+    with daedal.Device.open("emulator", config=machine.config) as device:
+        for _ in range(repeats):
+            forget_kernels()
+            times.append(_timed(lambda: daedal.compile(program, inputs, device=device)))
+    return _row(f"compile {TABLES} tables", "s", times, COMPILE_SECONDS, True, machine)
+
+
+def _import() -> float:
+    """Seconds of an import in a process of its own."""
+    code = "import time; t = time.perf_counter(); import daedal; print(time.perf_counter() - t)"
+    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
+def _timed(action: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def _launches(count: int, repeats: int, machine: Machine) -> Row:
+    """Microseconds of calls of a graph that ``torch.compile`` made, without Dynamo's guards and the machine's time."""
+    module, inputs = Tables(count), batch(count)
+    with daedal.Device.open("emulator", config=machine.config) as device, torch.no_grad():
+        given_options: dict[str, Any] = {"device": device}
+        fast = torch.compile(module, backend="daedal", dynamic=True, options=given_options)
+        exact = same_bits(fast(*inputs), module(*inputs))
+        (graph,) = daedal.graphs(device)
+        given: list[Any] = []
+        graph.on_call = given.append  # the inputs as Dynamo hands them over
+        fast(*inputs)
+        graph.on_call = None
+        waited = _clock(device.target)
+        times = []
+        for _ in range(repeats):
+            before = waited[0]
+            wall = _timed(lambda: graph(*given[0]))
+            times.append(1e6 * (wall - (waited[0] - before)))
+        exact &= graph.stats.launches == 1
+    return _row(f"launch of {count} table{'s' * (count > 1)}", "µs", times, LAUNCH_MICROSECONDS, exact, machine)
+
+
+def _clock(target: Any) -> list[float]:
+    """The seconds, from now on, that the target lets its machine work."""
+    wait, spent = target.wait, [0.0]
+
+    def timed(timeout: float | None = None) -> bool:
+        start = time.perf_counter()
+        try:
+            return bool(wait(timeout))
+        finally:
+            spent[0] += time.perf_counter() - start
+
+    target.wait = timed
+    return spent
+
+
+def _row(what: str, unit: str, times: list[float], goal: float, exact: bool, machine: Machine) -> Row:
+    value = statistics.median(times)
+    digits = 1 if unit == "µs" else 3
+    return {
+        "workload": what, "unit": unit, "value": round(value, digits), "least": round(min(times), digits),
+        "most": round(max(times), digits), "goal": goal, "config": machine.config.name, "memory": machine.memory,
+        "bit_exact": exact, "verdict": "" if exact else NOT_EQUAL, "outcome": at_most(value, goal),
+    }  # fmt: skip
+
+
+SUITE = Suite(
+    name="overhead",
+    title="What Daedal costs the host",
+    columns=(
+        column("what", "workload"), column("median", "value", ",.3f"), column("least", "least", ",.3f"),
+        column("most", "most", ",.3f"), column("unit", "unit"), column("equal", "bit_exact"), column("goal", "outcome"),
+    ),
+    run=run,
+)  # fmt: skip

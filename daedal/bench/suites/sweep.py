@@ -1,0 +1,71 @@
+"""The suite ``sweep``: gathers and sums of rows of 4 to 1,024 bytes, as one table that others can be laid beside."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from daedal.bench.report.table import COLUMNS, Row, column
+from daedal.bench.suite import Order, Say, Suite
+from daedal.bench.suites.model_runs import measured
+from daedal.bench.workloads.models import ROWS, Workload
+from daedal.hw.config import ELEMENT_BYTES
+
+NAME = "sweep"
+
+WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+"""Bytes of a row."""
+
+POOLING = 32
+"""Rows of a bag."""
+
+MOST, LEAST, BYTES = 16_384, 2_048, 1 << 20
+"""Lookups: as many as make up so many bytes of rows, within these bounds."""
+
+OPERATIONS = ("gather", "sum")
+DISTRIBUTIONS = ("uniform", "zipf")
+
+
+def workloads() -> Iterator[Workload]:
+    """One for each operation and width."""
+    for operation in OPERATIONS:
+        for width in WIDTHS:
+            lookups = min(MOST, max(LEAST, BYTES // width))
+            what, dim = f"rows of {width} bytes", width // ELEMENT_BYTES
+            if operation == "gather":
+                yield Workload("gather", what, "gather", (ROWS,), dim, lookups)
+            else:
+                yield Workload("sum", what, "sum", (ROWS,), dim, lookups // POOLING, (POOLING, POOLING))
+
+
+def run(order: Order, say: Say) -> Iterator[dict[str, Any]]:
+    """A row for each operation, width, distribution and machine."""
+    return measured(NAME, workloads(), order, say, host=False)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows of a sweep in Markdown, a table for each memory; cells are row share and share of the limit."""
+    memories = list(dict.fromkeys(row["memory"] for row in rows))
+    return "\n\n".join(_one_memory(memory, [row for row in rows if row["memory"] == memory]) for memory in memories)
+
+
+def _one_memory(memory: str, rows: Sequence[Row]) -> str:
+    kinds = [(operation, distribution) for operation in OPERATIONS for distribution in DISTRIBUTIONS]
+    found = {(row["workload"], row["distribution"], row["row_bytes"]): row for row in rows}
+    heads = [f"{operation}, {distribution}" for operation, distribution in kinds]
+    lines = [f"| row bytes | {' | '.join(heads)} |", "| --: |" + " --: |" * len(kinds)]
+    for width in WIDTHS:
+        cells = [_cell(found.get((*kind, width))) for kind in kinds]
+        lines.append(f"| {width} | {' | '.join(cells)} |")
+    config = rows[0]["config"]
+    return f"`{memory}`, configuration `{config}`\n\n" + "\n".join(lines)
+
+
+def _cell(row: Row | None) -> str:
+    if row is None or row.get("row_share") is None:
+        return "–"
+    limit = "–" if row.get("limit_share") is None else f"{row['limit_share']:.3f}"
+    return f"{row['row_share']:.3f} / {limit}"
+
+
+_LEFT = [entry for entry in COLUMNS if entry.key not in ("data", "torch_share", "fbgemm_share")]
+
+SUITE = Suite(NAME, "Widths of rows", (_LEFT[0], column("row bytes", "row_bytes", "d"), *_LEFT[1:]), run)
