@@ -35,7 +35,7 @@ class Description:
     The rows are kept outside. In a cycle with ``row_read``, ``row_read_data`` must have the word ``row_read_word`` of
     bank ``row_read_bank`` before the clock edge; in one with a bit of ``row_write`` on, its byte of ``row_write_data``
     is to be written to the word ``row_write_word`` of bank ``row_write_bank`` at the edge. A bank's words are numbered
-    row after row (``words_per_row`` to each). ``refresh`` is high when a refresh is sent.
+    row after row (``1 << column_bits`` to each). ``refresh`` is high when a refresh is sent.
 
     Attributes
     ----------
@@ -80,11 +80,6 @@ class Description:
     def banks(self) -> int:
         """Banks of the DRAM."""
         return 1 << self.bank_bits
-
-    @property
-    def words_per_row(self) -> int:
-        """Words of a row of one bank."""
-        return 1 << self.column_bits
 
     @property
     def page_bytes(self) -> int:

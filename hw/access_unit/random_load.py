@@ -22,9 +22,6 @@ from daedal.hw.config import Config
 from daedal.hw.interfaces import random_entries
 from daedal.hw.memory_style import BLOCK_RAM
 
-ADDRESS_STAGES = 2
-"""Registers between the input and the ring of pending iterations."""
-
 
 class RandomLoad(wiring.Component):
     """Load slot ``slot``: reads index and base from the iteration's own registers.

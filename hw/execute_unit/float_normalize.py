@@ -12,7 +12,6 @@ from daedal.hw.execute_unit.float_shift import DIGIT, zeros_above, zeros_of_four
 from daedal.hw.spread import spread
 
 ROUNDED_BITS = SIGNIFICAND_BITS + 1
-LIMIT_BITS = 6
 
 UnroundedSignature = wiring.Signature(
     {

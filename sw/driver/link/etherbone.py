@@ -25,9 +25,6 @@ PORT = 1234
 MOST_WORDS = 255
 """LiteEth must have a buffer of 256 words for this (``buffer_depth``): address and words of a record."""
 
-MOST_PACKET = 1472
-"""Bytes of UDP in an Ethernet frame."""
-
 SLACK = 0.1
 """Seconds after which an answer is given up."""
 

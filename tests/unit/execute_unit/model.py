@@ -13,8 +13,6 @@ from daedal.hw.isa.execute import KEEP, KEPT, PARTIAL_SUMS, Mode, OperandKind, V
 NAN = 0x7FC00000
 ONE = 0x3F800000
 WITH_B = (VectorOp.MULTIPLY, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.SELECT, VectorOp.DIVIDE, VectorOp.SCALE)
-WITH_C = (VectorOp.ADD, VectorOp.SUBTRACT, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.MAX, VectorOp.MIN, VectorOp.SELECT,
-          VectorOp.GREATER, VectorOp.LESS, VectorOp.EQUAL)  # fmt: skip
 ADDS_B = (VectorOp.ADD, VectorOp.SUBTRACT)
 """What adds ``b``, if there is one, instead of ``c``."""
 NEUTRAL = {VectorOp.MAX: 0xFF800000, VectorOp.MIN: 0x7F800000}
