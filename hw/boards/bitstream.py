@@ -68,7 +68,7 @@ def build(
     versions = {program: tools.version(program) for program in (YOSYS, flow.route, flow.pack[0])}
     start = time.monotonic()
     _check_folder(folder)
-    design = generate(board, config, core_hz=core_hz, etherbone=etherbone)
+    design = generate(found, config, core_hz=core_hz, etherbone=etherbone)
     work = _prepare(folder, design, flow, versions)
     steps = {"generate": round(time.monotonic() - start, 1), "synthesise": _synthesise(work, flow)}
     run = _route(work, design, flow, found.free_rows, (*found.part, *found.placer), route, seed)

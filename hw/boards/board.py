@@ -84,8 +84,8 @@ class Board:
         Where the placement starts unless another place is asked for: one with which the board's own core closes.
     small
         Its part is small and its clock slow: memory ports have fewer registers and places.
-    late_phy
-        LiteDRAM's commands go to its PHY through registers of their own (:class:`daedal.hw.boards.late_phy.LatePhy`).
+    litedram_patches
+        Changes of LiteDRAM's modules without which the board does not close: names of ``litedram_patches.apply``.
     ethernet
         Makes LiteEth's PHY, of ``(platform,)``, for a board that can be reached over Etherbone; else None.
     """
@@ -105,6 +105,6 @@ class Board:
     free_rows: int = 3
     seed: int = 1
     small: bool = False
-    late_phy: bool = False
+    litedram_patches: tuple[str, ...] = ()
     ethernet: Callable[[Any], Any] | None = None
     grades: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from migen.genlib.resetsync import AsyncResetSynchronizer
 
 from daedal.hw.boards.board import Board, Dram
 from daedal.hw.boards.flows import PLACER
+from daedal.hw.boards.litedram_patches.apply import NEEDS, REFRESH
 from daedal.hw.boards.soc import CORE_DOMAIN
 from daedal.hw.config import Config
 
@@ -80,13 +81,13 @@ BOARD = Board(
     memory=Dram(module=MT41K256M16, rate="1:2", data_bits=16, phy=make_phy),
     flow="ecp5",
     part=("--um5g-85k", "--package", "CABGA554", "--speed", "8"),
-    placer=("--placer-heap-timingweight", "30"),  # PLACER takes minutes more: docs/boards.md, Seconds
-    late_phy=True,
+    placer=PLACER,
+    litedram_patches=(REFRESH,),
     seed=3,
     grades={
         6: {  # LFE5U; the LFE5UM5G is made in grade 8 only
             "part": ("--85k", "--package", "CABGA554", "--speed", "6"),
-            "placer": PLACER,
+            "litedram_patches": tuple(NEEDS),
             "free_rows": 5,
         }
     },

@@ -17,14 +17,15 @@ number of logic cells that do nothing."""
 PLACER = ("--placer-heap-timingweight", "300", "--placer-heap-critexp", "4")
 """How much nextpnr's placer for ECP5 weighs slow ways, and which power of their slowness; its own choices: 10 and 2.
 
-See docs/boards.md, Timing weight. What suits a board is in the board's file.
+See docs/decisions/005-placing-on-ecp5.md. What suits a board is in the board's file.
 """
 
 
 LUTS = ("check -latchonly -assert", "abc9 -maxlut 4 -W 900", "clean")
 """Yosys' commands that make LUTs for ECP5, with 0.9 ns for the wire behind each: the median on `ecpix5`'s longest ways.
 
-synth_ecp5 takes 0.3 ns, so a LUT seems to cost little beside a carry chain or a memory: see docs/boards.md, Wires.
+synth_ecp5 takes 0.3 ns, so a LUT seems to cost little beside a carry chain or a memory: see
+docs/decisions/005-placing-on-ecp5.md.
 """
 
 

@@ -61,7 +61,7 @@ CORE_MHZ = 3.125, 400
 
 
 def generate(
-    board: str, config: Config | None = None, *, simulated: bool = False, serial: str = "bytes",
+    board: str | Board, config: Config | None = None, *, simulated: bool = False, serial: str = "bytes",
     memory_bytes: int = SIMULATED_BYTES, core_hz: float | None = None, etherbone: bool = False,
 ) -> Generated:  # fmt: skip
     """The system of a board around a core.
@@ -69,7 +69,7 @@ def generate(
     Parameters
     ----------
     board
-        Its name.
+        The board, or its name.
     config
         The core; the board's own if None.
     simulated
@@ -89,7 +89,7 @@ def generate(
     """
     with _quiet_litex():
         _begin_numbers()
-        found = find_board(board)
+        found = board if isinstance(board, Board) else find_board(board)
         chosen = found.config if config is None else config
         hertz = found.core_hz if core_hz is None else core_hz
         if not CORE_MHZ[0] <= hertz / 1e6 <= CORE_MHZ[1]:
@@ -98,7 +98,8 @@ def generate(
                 f"not {hertz / 1e6:g}"
             )
         if etherbone and (found.ethernet is None or simulated):
-            raise InvalidConfig(f"etherbone must be False for {board}{' simulated' * simulated}, which has no network")
+            which = f"{found.name}{' simulated' * simulated}"
+            raise InvalidConfig(f"etherbone must be False for {which}, which has no network")
         if simulated:
             return _generate_simulated(found, chosen, hertz, serial, memory_bytes)
         return _generate_real(found, chosen, hertz, etherbone)
@@ -142,7 +143,7 @@ def _generate_real(board: Board, config: Config, core_hz: float, etherbone: bool
         module = _on_chip(board.memory.ram, board.memory.memory_bytes, config)
     soc = System(
         platform, clocks, phy=phy, module=module, config=config, clock_hz=board.clock_hz, core_hz=core_hz,
-        baud=board.baud, design=DESIGN_MARK, small=board.small, late_phy=board.late_phy,
+        baud=board.baud, design=DESIGN_MARK, small=board.small, patches=board.litedram_patches,
     )  # fmt: skip
     if etherbone and board.ethernet is not None:
         soc.add_network(board.ethernet(platform))
@@ -171,7 +172,7 @@ def _generate_simulated(board: Board, config: Config, core_hz: float, serial: st
         module = _on_chip(ModelRam, min(memory_bytes, board.memory.memory_bytes), config)
     soc = System(
         platform, clocks, phy=phy, module=module, config=config, clock_hz=board.clock_hz, core_hz=core_hz,
-        baud=board.baud, design=DESIGN_MARK, small=board.small, late_phy=board.late_phy,
+        baud=board.baud, design=DESIGN_MARK, small=board.small, patches=board.litedram_patches,
     )  # fmt: skip
     top = f"daedal_{board.name}_simulated"
     soc.finalize()

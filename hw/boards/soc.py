@@ -1,8 +1,8 @@
 """A system around the core: LiteDRAM, a bridge for the host, the core. No processor."""
 
+from collections.abc import Collection
 from typing import Any
 
-from litedram.core.controller import ControllerSettings
 from litedram.frontend.wishbone import LiteDRAMWishbone2Native
 from litedram.init import get_sdram_phy_init_sequence
 from litex.soc.cores import uart
@@ -11,14 +11,10 @@ from litex.soc.integration.soc_core import SoCMini
 from litex.soc.interconnect import axi, wishbone
 
 from daedal.errors import InvalidConfig
-from daedal.hw.boards.bank_machines import decide_from_registers
-from daedal.hw.boards.command_choice import tell_by_own
 from daedal.hw.boards.core_module import REGISTER_BYTES, DaedalCore
-from daedal.hw.boards.crossbar import hold_in_registers
 from daedal.hw.boards.host_link import LinkGate, SerialLink
-from daedal.hw.boards.late_phy import LatePhy
+from daedal.hw.boards.litedram_patches import apply
 from daedal.hw.boards.memory_ports import MemoryPorts
-from daedal.hw.boards.refresh import LateRefresher
 from daedal.hw.config import Config
 
 CORE_DOMAIN = "core"
@@ -121,13 +117,15 @@ class System(SoCMini):
         Bits per second of the serial line.
     design
         The number by which the host knows this design, 32 bits.
-    small, late_phy
-        Those of ``Board``.
+    small
+        That of ``Board``.
+    patches
+        ``Board.litedram_patches``.
     """
 
     def __init__(
         self, platform: Any, clocks: Any, *, phy: Any, module: Any, config: Config, clock_hz: float, core_hz: float,
-        baud: int, design: int, small: bool = False, late_phy: bool = False,
+        baud: int, design: int, small: bool = False, patches: Collection[str] = (),
     ) -> None:  # fmt: skip
         self.crg = clocks
         super().__init__(
@@ -146,14 +144,15 @@ class System(SoCMini):
             _add_core(self, config, module, memory_bytes=memory_bytes, **place)
         else:
             self.ddrphy = phy
-            if late_phy:
-                self.late_phy = phy = LatePhy(phy)
-            settings = ControllerSettings(refresh_cls=LateRefresher)
-            self.add_sdram("sdram", phy=phy, module=module, l2_cache_size=0, controller_settings=settings)
-            tell_by_own(self.sdram.controller)
-            locks = decide_from_registers(self.sdram.controller, self.sdram.controller.refresher.soon)
+            apply.check(patches)
+            near = apply.phy_of(phy, patches)
+            if near is not phy:
+                self.late_phy = near
+            settings = apply.settings_of(patches)
+            self.add_sdram("sdram", phy=near, module=module, l2_cache_size=0, controller_settings=settings)
+            locks = apply.change_controller(self.sdram.controller, patches)
             add_daedal(self, config, **place)
-            hold_in_registers(self.sdram.crossbar, locks, self.daedal_memory.own)
+            apply.change_crossbar(self.sdram.crossbar, locks, self.daedal_memory.own, patches)
         self.comb += self.link.interrupt.eq(self.daedal.interrupt)
 
     def add_network(self, phy: Any) -> None:

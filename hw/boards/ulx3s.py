@@ -12,6 +12,7 @@ from litex_boards.platforms import radiona_ulx3s
 from migen import ClockDomain, ClockSignal, Signal
 
 from daedal.hw.boards.board import Board, Dram
+from daedal.hw.boards.litedram_patches.apply import BANK_MACHINES, COMMAND_CHOICE, CROSSBAR, REFRESH
 from daedal.hw.boards.soc import CORE_DOMAIN
 from daedal.hw.config import Config
 
@@ -63,5 +64,6 @@ BOARD = Board(
     flow="ecp5",
     part=("--85k", "--package", "CABGA381", "--speed", "6"),
     placer=("--placer-heap-timingweight", "30"),  # with ecpix5's the router does not get near an end
+    litedram_patches=(REFRESH, COMMAND_CHOICE, BANK_MACHINES, CROSSBAR),  # docs/decisions/004
     seed=3,
 )  # fmt: skip

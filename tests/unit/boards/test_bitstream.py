@@ -13,6 +13,7 @@ import pytest
 
 from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge, InvalidConfig, ToolchainNotFound, UnknownBoard
 from daedal.hw.boards import bitstream, find_board, tools
+from daedal.hw.boards.board import Board
 from daedal.hw.boards.generate import Generated
 
 from .test_reports import LOG, LOGIC_NAMES, NEXTPNR
@@ -123,6 +124,21 @@ def test_another_grade_is_reported_and_leaves_no_file(bench: Bench) -> None:
     assert bench.calls.read_text().split().count("yowasp-ecppack") == 1
     with pytest.raises(InvalidConfig, match=r"grade must be one that ecpix5 can be tried in \(6\), .* not 7"):
         bench.build(grade=7)
+
+
+def test_another_grade_has_the_system_that_closes_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The patches of LiteDRAM that the board does not need are put in before the system becomes Verilog."""
+    patches, generate = [], bitstream.generate
+
+    def generated(board: Board, *arguments: Any, **options: Any) -> Generated:
+        patches.append(board.litedram_patches)
+        return generate(board, *arguments, **options)
+
+    monkeypatch.setattr(bitstream, "generate", generated)
+    bench.build()
+    bench.build(grade=6)
+    board = find_board("ecpix5")
+    assert patches == [board.litedram_patches, board.grades[6]["litedram_patches"]]
 
 
 def test_another_grade_is_placed_with_what_closes_there(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

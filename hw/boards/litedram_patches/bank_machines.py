@@ -8,6 +8,10 @@ is taken, except when the command itself opens it.
 Whether a bank has commands keeps ports from other banks meanwhile, and from that follows, again in one cycle, which
 commands the banks take. It is known a cycle before, too. A bank machine has a register for each of its states, and one
 for whether it takes commands: it does not when a refresh is asked for, of all banks, so that wire is long.
+
+Without it, on an LFE5U of grade 6: from a bank machine's row to the states of all banks 16.9 ns, from whether one has
+commands to another bank's queue 14.8 ns (routed). Upstream: ``row_hit`` and ``lock`` as registers in
+``litedram/core/bankmachine.py``, enjoy-digital/litedram; builds on ``refresh``.
 """
 
 from collections.abc import Callable
@@ -17,8 +21,8 @@ from litex.soc.interconnect import stream
 from migen import If, Signal
 from migen.fhdl.structure import _Assign, _Operator, _Slice
 
-from daedal.hw.boards.litedram_parts import bank_machines, only_part, unknown
-from daedal.hw.boards.one_hot import next_is, one_hot
+from daedal.hw.boards.litedram_patches.one_hot import next_is, one_hot
+from daedal.hw.boards.litedram_patches.parts import bank_machines, only_part, unknown
 
 OPENS, SERVES = "ACTIVATE", "REGULAR"
 """States of a bank machine: it opens the row of its command, which waits; it takes commands, or begins a refresh."""

@@ -1,4 +1,8 @@
-"""Registers between LiteDRAM and its PHY, for parts where one is far from the other."""
+"""Registers between LiteDRAM and its PHY, for parts where one is far from the other.
+
+Without it, on an LFE5UM5G of grade 8: from the choice of a command, near the ports, to the pins 14.1 ns (routed).
+Upstream: nothing to file, it is a PHY that wraps a PHY.
+"""
 
 import copy
 from typing import Any

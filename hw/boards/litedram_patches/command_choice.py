@@ -4,6 +4,9 @@ Banks ask, one is chosen, and is told when its command is taken. For that LiteDR
 of all banks': whether it is valid, and whether it opens a row, which may have to wait. But the chosen one is the bank's
 own, so each bank's command is looked at by itself, and the choice out of all is not on the way from bank to bank.
 The multiplexer's state, on which it depends what is chosen, is there when a cycle begins.
+
+Without it, on an LFE5U of grade 6: from a bank's state, through the choice among all, to another bank's queue 12.4 ns
+(typical delays). Upstream: ``_CommandChooser`` of ``litedram/core/multiplexer.py``, enjoy-digital/litedram.
 """
 
 from collections.abc import Iterator
@@ -13,8 +16,8 @@ from migen import Constant, If, Signal
 from migen.fhdl.structure import _Assign, _Operator
 from migen.genlib.roundrobin import RoundRobin
 
-from daedal.hw.boards.litedram_parts import bank_machines, only_part, unknown
-from daedal.hw.boards.one_hot import one_hot
+from daedal.hw.boards.litedram_patches.one_hot import one_hot
+from daedal.hw.boards.litedram_patches.parts import bank_machines, only_part, unknown
 
 STATES = ("READ", "WRITE")
 """States of the multiplexer in which it takes commands of banks."""

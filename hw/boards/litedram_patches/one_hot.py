@@ -1,11 +1,14 @@
-"""LiteX's state machines with a register for each state: which one it is in is known when a cycle begins."""
+"""LiteX's state machines with a register for each state: which one it is in is known when a cycle begins.
+
+Bank machines and the choice of a command use it. Upstream: an encoding as an option of ``FSM``, m-labs/migen.
+"""
 
 from functools import partial
 from typing import Any
 
 from migen import If, Signal
 
-from daedal.hw.boards.litedram_parts import unknown
+from daedal.hw.boards.litedram_patches.parts import unknown
 
 
 def one_hot(fsm: Any) -> None:

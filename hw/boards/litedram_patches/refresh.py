@@ -1,4 +1,9 @@
-"""LiteDRAM's refresher behind registers, so that the end of a refresh is not the slowest path of a system."""
+"""LiteDRAM's refresher behind registers, so that the end of a refresh is not the slowest path of a system.
+
+Without it, on an LFE5UM5G of grade 8: from the sequencer of refreshes, through the banks, to the PHY 14.3 ns (routed).
+Upstream: a register behind ``RefreshSequencer`` in ``litedram/core/refresher.py``, enjoy-digital/litedram. LiteDRAM's
+settings take another class of refresher, so nothing of it is rewritten.
+"""
 
 from typing import Any
 
