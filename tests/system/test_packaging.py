@@ -14,8 +14,8 @@ import pytest
 
 import daedal
 
-TREES = {"hw": "hw", "compiler": "sw/compiler", "driver": "sw/driver", "cosim": "cosim"}
-"""Package of daedal -> the tree that its link points to."""
+TREES = {"hw": "hw", "compiler": "sw/compiler", "driver": "sw/driver", "cosim": "cosim", "bench": "daedal/bench"}
+"""Package of daedal -> the tree that its link points to, or its own."""
 LEFT_OUT = (".*", "build", "dist", "__pycache__", "*.egg-info", "tests", "docs")
 """What the build does not need of the source tree."""
 
