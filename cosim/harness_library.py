@@ -38,7 +38,7 @@ _FUNCTIONS = {
     "daedal_memory": (_SELF, (_SELF,)),
     "daedal_run": (ctypes.c_int, (_SELF, _U64, ctypes.c_double)),
     "daedal_cycle": (_U64, (_SELF,)),
-    "daedal_counts": (ctypes.c_int, (_SELF, ctypes.POINTER(_U64))),
+    "daedal_counts": (ctypes.c_int, (_SELF, _U64, ctypes.POINTER(_U64))),
     "daedal_traffic": (None, (_SELF, ctypes.POINTER(_U64))),
     "daedal_record": (None, (_SELF, ctypes.c_int)),
     "daedal_recorded": (_U64, (_SELF, ctypes.POINTER(_SELF))),
@@ -191,10 +191,12 @@ class Harness:
         value: int = self._library.daedal_cycle(self._handle())
         return value
 
-    def counts(self) -> dict[str, int] | None:
-        """What the last launch that ended did, by the name of its Counter, as seen from the buses."""
+    def counts(self, record: int) -> dict[str, int] | None:
+        """What the launch that ended last with its completion record at this address did, as seen from the buses, by
+        the name of its Counter; None if there is none.
+        """
         values = (_U64 * len(COUNTED))()
-        if not self._library.daedal_counts(self._handle(), values):
+        if not self._library.daedal_counts(self._handle(), record, values):
             return None
         return {counter.name: value for counter, value in zip(COUNTED, values, strict=True)}
 

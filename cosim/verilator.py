@@ -96,13 +96,14 @@ class VerilatorTarget:
         """Clock so many cycles, or until the interrupt is raised."""
         self._harness.run(cycles, UNLIMITED_SECONDS)
 
-    def counted(self) -> dict[str, int] | None:
-        """What the last launch did as the harness saw it on the buses.
+    def counted(self, record: int) -> dict[str, int] | None:
+        """What the launch that ended last with its completion record at this address did, as the harness saw it on the
+        buses; None if there is none.
 
         No cycles for a launch without writes, or one that waited for such a one; no lines read for one that was not
         alone, for its reads mix with others'.
         """
-        counts = self._harness.counts()
+        counts = self._harness.counts(record)
         if counts is not None:
             counts = {
                 name: n for name, n in counts.items() if n or name not in (Counter.CYCLES.name, Counter.LINES_READ.name)

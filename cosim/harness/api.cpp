@@ -56,15 +56,15 @@ int daedal_run(Simulation *simulation, std::uint64_t cycles, double seconds) {
 
 std::uint64_t daedal_cycle(Simulation *simulation) { return simulation->cycle(); }
 
-// Fills cycles (0: cannot be told), lines read (likewise), lines written and bytes written of the last launch that
-// ended; 0 if there is none.
-int daedal_counts(Simulation *simulation, std::uint64_t *values) {
-  if (!simulation->counts().any()) return 0;
-  const LaunchCounts &last = simulation->counts().last();
-  values[0] = last.timed ? last.last_write - last.start : 0;
-  values[1] = last.alone ? last.lines_read : 0;
-  values[2] = last.lines_written;
-  values[3] = last.bytes_written;
+// Fills cycles (0: cannot be told), lines read (likewise), lines written and bytes written of the launch that ended last
+// with its record at this address; 0 if there is none.
+int daedal_counts(Simulation *simulation, std::uint64_t record, std::uint64_t *values) {
+  const LaunchCounts *launch = simulation->counts().of(record);
+  if (!launch) return 0;
+  values[0] = launch->timed ? launch->last_write - launch->start : 0;
+  values[1] = launch->alone ? launch->lines_read : 0;
+  values[2] = launch->lines_written;
+  values[3] = launch->bytes_written;
   return 1;
 }
 

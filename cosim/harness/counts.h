@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <unordered_map>
 #include <utility>
 
 #include "encodings.h"
@@ -70,23 +71,24 @@ class Counts {
       return;
     }
     if (end < pending_.front().record + 8 * RECORD_WORDS) return;
-    last_ = pending_.front();
-    any_ = true;
+    const LaunchCounts over = ended_[pending_.front().record] = pending_.front();
     pending_.pop_front();
-    if (!pending_.empty()) begin_after_last();
+    if (!pending_.empty()) begin_after(over, pending_.front());
   }
 
-  bool any() const { return any_; }
-  const LaunchCounts &last() const { return last_; }
+  // Of the launch that ended last with its record at this address; null if there is none.
+  const LaunchCounts *of(std::uint64_t record) const {
+    const auto found = ended_.find(record);
+    return found == ended_.end() ? nullptr : &found->second;
+  }
 
   // Since this was last asked for.
   Traffic traffic() { return std::exchange(traffic_, {}); }
 
  private:
-  void begin_after_last() {
-    LaunchCounts &next = pending_.front();
-    next.timed = last_.timed && last_.lines_written != 0;
-    if (last_.last_write > next.start) next.start = next.last_write = last_.last_write;
+  static void begin_after(const LaunchCounts &last, LaunchCounts &next) {
+    next.timed = last.timed && last.lines_written != 0;
+    if (last.last_write > next.start) next.start = next.last_write = last.last_write;
   }
 
   bool in_record(std::uint64_t address) {
@@ -96,10 +98,10 @@ class Counts {
 
   const Storage &storage_;
   std::deque<LaunchCounts> pending_;
-  LaunchCounts last_{};
+  std::unordered_map<std::uint64_t, LaunchCounts> ended_;  // by the record's address
   Traffic traffic_{};
   std::uint64_t stands_ = 0;  // cycles since a line moved
-  bool any_ = false, moved_ = false;
+  bool moved_ = false;
 };
 
 }  // namespace daedal

@@ -43,19 +43,24 @@ Simulation::~Simulation() {
   model_->final();
 }
 
+// Inputs are taken when their clock rises: before that it must be low, whoever had them taken last.
+void Simulation::lower_pins_clock() {
+  if (!model_->pins_clk) return;
+  model_->pins_clk = 0;
+  model_->eval();
+}
+
 // The falling edge of the clock, at which nothing happens in the core but what its inputs change, if they are taken.
 void Simulation::fall(bool take_inputs) {
   model_->clk = 0;
-  if (take_inputs && model_->pins_clk) {  // taken at the last edge, and now again: what the host changed
-    model_->pins_clk = 0;
-    model_->eval();
-  }
+  if (take_inputs) lower_pins_clock();  // high if memory drove early: now what the host changed since
   model_->pins_clk = take_inputs;
   model_->eval();
 }
 
 // The rising edge, with what the inputs are from then on, if they are taken.
 void Simulation::rise(bool take_inputs) {
+  if (take_inputs) lower_pins_clock();  // high if the host changed something in this cycle
   model_->clk = 1;
   model_->pins_clk = take_inputs;
   model_->eval();

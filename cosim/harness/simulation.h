@@ -50,6 +50,7 @@ class Simulation {
  private:
   explicit Simulation(std::uint64_t memory_bytes);
   void clock();
+  void lower_pins_clock();
   void fall(bool take_inputs);
   void rise(bool take_inputs);
   void dump(unsigned half);

@@ -35,7 +35,7 @@ class ControlPort(wiring.Component):
         A reset is asked for until ``reset_done``.
     busy, faulted, queued, cause, completed : inputs shown in the registers
     ended : ``In(1)``
-        Strobe: a launch has ended; sets INTERRUPT.
+        Strobe: a launch has ended; sets INTERRUPT, also if it is cleared in this cycle.
     interrupt : ``Out(1)``
     mixed : ``Out(1)``
         Of CONTROL.
@@ -75,8 +75,6 @@ class ControlPort(wiring.Component):
             self.doorbell.payload.eq((self._low | (self._high << 32))[: self._config.address_bits]),
             self.interrupt.eq(self._pending & self._enabled),
         ]
-        with m.If(self.ended):
-            m.d.sync += self._pending.eq(1)
         with m.If(self.reset_done):
             m.d.sync += self.reset_request.eq(0)
         with m.If(bus.bready):
@@ -84,6 +82,8 @@ class ControlPort(wiring.Component):
         with m.If(writing):
             m.d.sync += bus.bvalid.eq(1)
             self._write(m)
+        with m.If(self.ended):  # behind the write that clears it: one that is cleared in this cycle is of this end
+            m.d.sync += self._pending.eq(1)
         self._read(m)
         return m
 

@@ -37,7 +37,9 @@ class Register(enum.Enum, shape=REGISTER_ADDRESS_BITS):
     COMPLETED = 0x24
     """Launches that have ended (also by a fault or cancelled), modulo 2**32."""
     INTERRUPT = 0x28
-    """Bit 0 is set when a launch ends; writing 1 to it clears it."""
+    """Bit 0 is set when a launch ends; writing 1 to it clears it. Where both happen in one cycle it is set, so no end
+    of a launch is lost: clear it first, then look at COMPLETED.
+    """
     FAULT = 0x2C
     """The Cause of the present fault, 0 if there is none."""
 

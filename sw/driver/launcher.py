@@ -381,7 +381,7 @@ class Launcher:
         while completed != self._completed and self._flying:
             self._completed = (self._completed + 1) % LAUNCH_MODULUS
             launch = self._flying[0]
-            record, error = self._judge(launch, last=completed == self._completed)
+            record, error = self._judge(launch)
             launch.settle(record, error)
             self._flying.popleft()
             if error is not None:
@@ -391,7 +391,7 @@ class Launcher:
                     error.__cause__ = hang
                 return
 
-    def _judge(self, launch: Launch, *, last: bool) -> tuple[Record | None, DaedalError | None]:
+    def _judge(self, launch: Launch) -> tuple[Record | None, DaedalError | None]:
         """The record of a launch that has ended, or what went wrong."""
         try:
             record = Record.decode(self._target.mem_read(launch.record_address, RECORD_BYTES), self._config)
@@ -401,8 +401,8 @@ class Launcher:
                 return None, DaedalError(
                     f"the completion record must be of launch {launch.number}, not {record.launch}"
                 )
-            if last and self._counting is not None:
-                _compare(record, self._counting.counted())
+            if self._counting is not None:
+                _compare(record, self._counting.counted(launch.record_address))
         except DaedalError as error:
             return None, error
         return record, None

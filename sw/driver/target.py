@@ -42,8 +42,10 @@ class Target(Protocol):
 class Counting(Protocol):
     """A target that counts for itself what a launch did, so that the machine's counters can be checked."""
 
-    def counted(self) -> dict[str, int] | None:
-        """Counts of the last launch by the name of their Counter, or None if there is none."""
+    def counted(self, record: int, /) -> dict[str, int] | None:
+        """Counts by the name of their Counter of the launch that ended last with its completion record at this address,
+        or None if there is none.
+        """
         ...
 
 

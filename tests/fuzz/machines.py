@@ -139,7 +139,8 @@ class Machine:
             target.csr_write(Register.LAUNCH_HIGH.value, 0)
             target.csr_write(Register.DOORBELL.value, 1)
         self._wait((before + len(cases)) % (1 << 32))
-        counted = target.counted() if isinstance(target, Counting) else None
+        last = PLACE + (len(cases) - 1) * PLACE_BYTES
+        counted = target.counted(last) if isinstance(target, Counting) else None
         fault = Cause(target.csr_read(Register.FAULT.value))
         records = tuple(self._record(PLACE + place * PLACE_BYTES) for place in range(len(cases)))
         trace = tuple(target.trace()) if isinstance(target, EmulatorTarget) else ()

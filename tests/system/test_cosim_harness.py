@@ -6,7 +6,7 @@ from daedal.cosim.harness_library import BusError, Harness
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.errors import DeviceClosed
 from daedal.hw.isa.registers import IDENTITY, Register
-from tests.system.copier import CONFIG, FLOOD_CYCLES, LINES, Mistake, copy, library, ring
+from tests.system.copier import BLOCK, CONFIG, FLOOD_CYCLES, LINES, RECORD, Mistake, copy, library, ring
 
 __all__ = ["library"]
 
@@ -38,7 +38,7 @@ def test_copy_under_every_memory(start, rng, spec):
     harness = start(spec)
     for _ in range(3):
         copy(harness, rng, LINE)
-        counts = harness.counts()
+        counts = harness.counts(BLOCK + RECORD)
         assert counts["LINES_READ"] == counts["LINES_WRITTEN"] == LINES
         assert counts["BYTES_WRITTEN"] == LINES * LINE - LINES // 2
         harness.write_register(Register.INTERRUPT.value, 1)
@@ -49,7 +49,7 @@ def test_latency_is_what_was_asked_for(start, rng, latency):
     harness = start(f"ideal:latency={latency}")
     copy(harness, rng, LINE)
     # Two cycles through the launch queue; for each line one for AR, AW and W, and the latency up to R and B.
-    assert harness.counts()["CYCLES"] == 2 + LINES * (3 + 2 * latency)
+    assert harness.counts(BLOCK + RECORD)["CYCLES"] == 2 + LINES * (3 + 2 * latency)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_rate_is_what_was_asked_for(start, spec, rate):
     ring(harness, mistake=Mistake.FLOOD)
     assert harness.run(1_000_000, 60)
     # The record takes lines as well, and a few cycles in which readers go on.
-    assert rate * FLOOD_CYCLES * 0.99 <= harness.counts()["LINES_READ"] <= rate * FLOOD_CYCLES * 1.2
+    assert rate * FLOOD_CYCLES * 0.99 <= harness.counts(BLOCK + RECORD)["LINES_READ"] <= rate * FLOOD_CYCLES * 1.2
 
 
 def test_a_pause_delays_everything_after_it(start, rng):
@@ -68,7 +68,7 @@ def test_a_pause_delays_everything_after_it(start, rng):
     copy(harness, rng, LINE)
     without = 2 + LINES * (3 + 2 * 10)
     # The pause begins with the third line; of the wait for the next one some is hidden behind it.
-    assert without + 5000 - 20 <= harness.counts()["CYCLES"] <= without + 5000
+    assert without + 5000 - 20 <= harness.counts(BLOCK + RECORD)["CYCLES"] <= without + 5000
 
 
 def test_a_pause_without_end(start):
@@ -82,7 +82,7 @@ def test_same_seed_same_cycles(start, rng):
     for seed in (1, 1, 2):
         harness = start(f"ideal:stall=0.4,seed={seed}")
         copy(harness, rng, LINE)
-        cycles.setdefault(seed, set()).add(harness.counts()["CYCLES"])
+        cycles.setdefault(seed, set()).add(harness.counts(BLOCK + RECORD)["CYCLES"])
     assert len(cycles[1]) == 1
     assert cycles[1] != cycles[2]
 
@@ -96,7 +96,7 @@ def test_launches_behind_each_other(start):
     for least, most in ((alone, alone), (alone + 1, alone + LINES * (3 + 2 * 10))):
         assert harness.run(1_000_000, 60)
         harness.write_register(Register.INTERRUPT.value, 1)
-        counts = harness.counts()
+        counts = harness.counts(BLOCK + RECORD)
         assert least <= counts["CYCLES"] <= most
         assert counts["LINES_READ"] == 0
         assert counts["LINES_WRITTEN"] == LINES
@@ -117,7 +117,7 @@ def test_run_comes_back_without_an_interrupt(start):
     assert not harness.run(5000, 60)
     assert harness.cycle - before == 5000
     assert not harness.run(1 << 60, 0.01)
-    assert harness.counts() is None
+    assert harness.counts(BLOCK + RECORD) is None
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_closed_harness_says_so(start):
     harness.close()
     uses = (
         lambda: harness.read_register(0), lambda: harness.write_register(0, 0), lambda: harness.memory,
-        lambda: harness.run(1, 1.0), lambda: harness.cycle, harness.counts, lambda: harness.trace("x.vcd"),
+        lambda: harness.run(1, 1.0), lambda: harness.cycle, lambda: harness.counts(0), lambda: harness.trace("x.vcd"),
     )  # fmt: skip
     for use in uses:
         with pytest.raises(DeviceClosed, match="it was closed"):
