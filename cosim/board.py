@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from daedal.cosim.build import build_verilated, cache_directory, read_sources
+from daedal.cosim.build import FLOAT_MODE, build_verilated, cache_directory, read_sources
 from daedal.cosim.rtl import core_verilog
 from daedal.errors import DeviceClosed
 from daedal.hw.config import Config
@@ -66,7 +66,9 @@ def build_board(
     """The shared library of a design with one clock and a serial line, with the loop around it."""
     pins = {"BOARD_CLOCK": clock, "BOARD_RX": rx, "BOARD_TX": tx} | ({"BOARD_RESET": reset} if reset else {})
     header = "#pragma once\n" + "".join(f"#define {macro} {port}\n" for macro, port in pins.items())
-    files = read_sources(Path(__file__).parent / "board_harness", "board.cpp") | {"board_pins.h": header}
+    folder = Path(__file__).parent
+    files = read_sources(folder / "board_harness", "board.cpp") | read_sources(folder, FLOAT_MODE)
+    files |= {"board_pins.h": header}
     return build_verilated(name, verilog, files, top=top)
 
 

@@ -60,6 +60,9 @@ QUICK_OPTIONS = (
 
 HARNESS = Path(__file__).parent / "harness"
 
+FLOAT_MODE = "float_mode.h"
+"""A header, beside this file, that every C++ of ours which computes with floats for a caller includes."""
+
 ALL = "all_of_the_harness"
 """Name of the source that has all others of a harness in it."""
 

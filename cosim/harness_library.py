@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.cosim.build import build_verilated, read_sources
+from daedal.cosim.build import FLOAT_MODE, build_verilated, read_sources
 from daedal.cosim.latched_inputs import latch_inputs
 from daedal.cosim.litedram import INTERFACE, Description
 from daedal.cosim.memory_spec import MemorySpec
@@ -93,7 +93,8 @@ def ports_header(config: Config) -> str:
 
 def build_harness(verilog: str, config: Config, *, top: str, trace: bool = False) -> Path:
     """The shared library of this Verilog, whose ports are those of the core, with the harness around it."""
-    files = read_sources(Path(__file__).parent / "harness", *_SOURCES)
+    folder = Path(__file__).parent
+    files = read_sources(folder / "harness", *_SOURCES) | read_sources(folder, FLOAT_MODE)
     files |= {**INTERFACE, "ports.h": ports_header(config), "encodings.h": generate()}
     return build_verilated(f"{top}-{config.name}", latch_inputs(verilog, top), files, top=top, trace=trace)
 

@@ -10,6 +10,7 @@
 #include "Vmodel.h"
 #include "coverage.h"
 #include "board_pins.h"
+#include "float_mode.h"
 #include "verilated.h"
 
 namespace {
@@ -128,11 +129,15 @@ class Board {
 
 extern "C" {
 
-Board *daedal_board_create(int line, double bit_cycles) { return new Board(line, bit_cycles); }
+Board *daedal_board_create(int line, double bit_cycles) {
+  const daedal::DefaultFloatMode mode;
+  return new Board(line, bit_cycles);
+}
 
 void daedal_board_destroy(Board *board) { delete board; }
 
 std::uint64_t daedal_board_run(Board *board, std::uint64_t idle, std::uint64_t bytes, std::uint64_t most) {
+  const daedal::DefaultFloatMode mode;
   return board->run(idle, bytes, most);
 }
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from daedal.cosim.build import build_library, read_sources
+from daedal.cosim.build import FLOAT_MODE, build_library, read_sources
 from daedal.errors import DeviceClosed, OutOfDeviceMemory
 from daedal.hw.config import Config
 from daedal.hw.isa import c_header
@@ -154,7 +154,9 @@ class EmulatorTarget:
 
 @cache
 def _library() -> ctypes.CDLL:
-    files = read_sources(Path(__file__).parent, *_SOURCES) | {"encodings.h": c_header.generate()}
+    folder = Path(__file__).parent
+    files = read_sources(folder, *_SOURCES) | read_sources(folder.parent, FLOAT_MODE)
+    files |= {"encodings.h": c_header.generate()}
     library = ctypes.CDLL(str(build_library("emulator", files, flags=("-fno-strict-aliasing",))))
     machine, word, pointer = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p
     signatures: dict[str, tuple[list[type], type | None]] = {

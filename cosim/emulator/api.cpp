@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <new>
 
+#include "float_mode.h"
 #include "machine.h"
 
+using daedal::DefaultFloatMode;
 using daedal::Machine;
 
 extern "C" {
@@ -56,6 +58,7 @@ int emulator_mem_write(void* machine, std::uint64_t address, std::uint64_t size,
 
 // 1 when a launch ended, 2 when there is none, 0 when `budget` words, bundles, steps and instructions are used up.
 int emulator_run(void* machine, std::int64_t budget) {
+  const DefaultFloatMode mode;
   switch (static_cast<Machine*>(machine)->run(budget)) {
     case Machine::Progress::ENDED:
       return 1;

@@ -2,9 +2,11 @@
 #include <cstring>
 #include <exception>
 
+#include "float_mode.h"
 #include "simulation.h"
 
 using daedal::CreateDram;
+using daedal::DefaultFloatMode;
 using daedal::DramOptions;
 using daedal::IdealOptions;
 using daedal::LaunchCounts;
@@ -14,6 +16,7 @@ extern "C" {
 
 Simulation *daedal_create(std::uint64_t memory_bytes, std::uint64_t latency, double lines, double stall,
                           std::uint64_t pause_after, std::uint64_t pause, std::uint32_t seed, int random) {
+  const DefaultFloatMode mode;
   try {
     return new Simulation(memory_bytes, IdealOptions{latency, lines, stall, pause_after, pause, seed, random != 0});
   } catch (const std::exception &) {
@@ -24,6 +27,7 @@ Simulation *daedal_create(std::uint64_t memory_bytes, std::uint64_t latency, dou
 // With a DRAM behind the core that `create` makes, whose rows are of `page_bytes`.
 Simulation *daedal_create_with_dram(std::uint64_t memory_bytes, CreateDram *create, std::uint32_t page_bytes,
                                     double stall, std::uint32_t seed) {
+  const DefaultFloatMode mode;
   try {
     return new Simulation(memory_bytes, DramOptions{create, page_bytes, stall, seed});
   } catch (const std::exception &) {
@@ -34,10 +38,12 @@ Simulation *daedal_create_with_dram(std::uint64_t memory_bytes, CreateDram *crea
 void daedal_destroy(Simulation *simulation) { delete simulation; }
 
 std::uint32_t daedal_read_register(Simulation *simulation, std::uint32_t address) {
+  const DefaultFloatMode mode;  // of the memory model's rate
   return simulation->read_register(address);
 }
 
 void daedal_write_register(Simulation *simulation, std::uint32_t address, std::uint32_t value) {
+  const DefaultFloatMode mode;
   simulation->write_register(address, value);
 }
 
@@ -51,6 +57,7 @@ void daedal_write(Simulation *simulation, std::uint64_t address, const std::uint
 }
 
 int daedal_run(Simulation *simulation, std::uint64_t cycles, double seconds) {
+  const DefaultFloatMode mode;
   return simulation->run(cycles, seconds);
 }
 

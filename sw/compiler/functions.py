@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from daedal.float_mode import default_float_mode
+
 Value = TypeVar("Value")
 
 LEAST, MOST = -104.0, 89.0
@@ -178,12 +180,14 @@ class Reference:
         return np.ldexp(np.float64(a), np.clip(power, -700, 700)).astype(np.float32)
 
 
+@default_float_mode()
 def numpy_exponential(x: Floats | np.float32) -> Floats:
     """What a program's exponential gives for an array of f32."""
     with np.errstate(all="ignore"):
         return np.asarray(exponential(Reference(), x), np.float32)
 
 
+@default_float_mode()
 def numpy_sigmoid(x: Floats | np.float32) -> Floats:
     """What a program's sigmoid gives for an array of f32."""
     with np.errstate(all="ignore"):

@@ -26,6 +26,7 @@ from daedal.driver.device import Device
 from daedal.driver.launcher import Launch
 from daedal.driver.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
+from daedal.float_mode import default_float_mode
 from daedal.hw.isa.assembler import disassemble
 from daedal.hw.isa.launch import Counter
 
@@ -378,7 +379,7 @@ def _scalar(argument: Argument, given: Any, address_bits: int) -> int:
         given = given.item()
     is_number = isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
     if argument.element == "f32" and is_number:
-        with np.errstate(over="ignore"), suppress(OverflowError):
+        with default_float_mode(), np.errstate(over="ignore"), suppress(OverflowError):
             (bits,) = struct.unpack("<I", np.float32(given).tobytes())
             return int(bits)
     limit = 1 << (address_bits - 1) if argument.element == "i64" else 1 << 31

@@ -25,6 +25,7 @@ from daedal.compiler.transforms.keep_invariant_rows import KeepInvariantRows
 from daedal.compiler.transforms.lower_emb import LowerEmb
 from daedal.compiler.transforms.tile_columns import TileColumns
 from daedal.errors import UnsupportedOperation
+from daedal.float_mode import default_float_mode
 from daedal.hw.config import MAX_BURST, Config
 
 LEVELS: Mapping[str, tuple[str, ...]] = {
@@ -57,6 +58,7 @@ class _Source:
     module: ModuleOp = field(compare=False)
 
 
+@default_float_mode()
 def compile_emb(
     module: ModuleOp, config: Config, bounds: str = "fatal", opt: int = BEST, *, interleaves: bool = True
 ) -> Kernel:
@@ -83,6 +85,7 @@ def _compile_emb(source: _Source, config: Config, bounds: str, opt: int, interle
 
 
 @lru_cache(maxsize=KEPT)
+@default_float_mode()
 def compile_scf(text: str, config: Config, opt: int = BEST) -> Kernel:
     """A kernel for the only function in ``text``, which works on memrefs with plain loops; ``opt`` as in
     ``daedal.compile``.

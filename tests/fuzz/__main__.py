@@ -3,6 +3,7 @@
 ::
 
     make fuzz ARGS="--config edge --seed 7 --count 10000"
+    make fuzz ARGS="--config wide --memory litedram-ddr4-x64 --accesses"
     make fuzz ARGS="--emulator"
     make fuzz ARGS="tests/fuzz/kept/memory-edge-12345678.txt"
 """
@@ -17,7 +18,7 @@ import numpy as np
 
 from daedal.hw.config import Config
 from tests.fuzz.campaign import KEPT, KINDS, MEMORIES, Campaign, parse, run
-from tests.fuzz.configs import KNOWN, RTL, random_config
+from tests.fuzz.configs import BUILT, KNOWN, RTL, random_config
 from tests.fuzz.judge import Failure
 
 PER_TURN = 200
@@ -49,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", choices=[*KNOWN, "random"], action="append", help="default: all with RTL")
     parser.add_argument("--emulator", action="store_true", help="contract and emulator only, in any configuration")
     parser.add_argument("--kind", choices=KINDS, action="append", help="kinds of programs (default: all)")
+    parser.add_argument("--accesses", action="store_true", help="read registers while the RTL works")
     parser.add_argument("--memory", action="append", help="memory model of the simulation (default: several)")
     return parser
 
@@ -59,7 +61,7 @@ def _config(name: str, seed: list[int]) -> Config:
 
 def _run_random(options: argparse.Namespace) -> int:
     names = options.config or ([*KNOWN, "random"] if options.emulator else list(RTL))
-    missing = [name for name in names if name not in RTL]
+    missing = [name for name in names if name not in BUILT]
     if missing and not options.emulator:
         print(f"{', '.join(missing)} has no RTL: add --emulator", file=sys.stderr)
         return 2
@@ -72,7 +74,7 @@ def _run_random(options: argparse.Namespace) -> int:
         if most <= 0:
             break
         numbers = itertools.islice(itertools.count(turn * PER_TURN), most)
-        with Campaign(config, memories, KEPT) as campaign:
+        with Campaign(config, memories, KEPT, accesses=options.accesses) as campaign:
             for number, kind in run(campaign, options.seed, numbers, options.kind or KINDS):
                 done += 1
                 if done % 20 == 0:
@@ -85,7 +87,7 @@ def _run_random(options: argparse.Namespace) -> int:
 def _run_files(files: list[Path]) -> int:
     for path in files:
         cases = parse(path.read_text(encoding="utf-8"), KNOWN)
-        memories = (cases[0].memory or "ideal",) if cases[0].config.name in RTL else ()
+        memories = (cases[0].memory or "ideal",) if cases[0].config.name in BUILT else ()
         with Campaign(cases[0].config, memories) as campaign:
             campaign.check(cases)
         print(f"{path} agrees")

@@ -40,12 +40,17 @@ def parse(text: str, configs: dict[str, Config]) -> list[Case]:
 
 
 class Campaign:
-    """The emulator and, with ``memories``, the RTL of one configuration. Use it in a ``with`` block."""
+    """The emulator and, with ``memories``, the RTL of one configuration. Use it in a ``with`` block.
 
-    def __init__(self, config: Config, memories: Sequence[str] = (), keep: Path | None = None) -> None:
+    With ``accesses``, registers of the RTL are read while it works.
+    """
+
+    def __init__(
+        self, config: Config, memories: Sequence[str] = (), keep: Path | None = None, *, accesses: bool = False
+    ) -> None:
         self.config, self.keep = config, keep
         self.emulator = Machine(config, "emulator")
-        self.machines = [Machine(config, "verilator", memory) for memory in memories]
+        self.machines = [Machine(config, "verilator", memory, accesses=accesses) for memory in memories]
         self.mutations: Counter[str] = Counter()
         """How often each mutation was used."""
         self._turn = 0

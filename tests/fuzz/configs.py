@@ -46,7 +46,10 @@ LEAST = Config(
     address_bits=35,
 )  # fmt: skip
 
-KNOWN = RTL | {config.name: config for config in (WIDE, LEAST)}
+BUILT = RTL | {"wide": Config.preset("wide")}
+"""Configurations whose RTL is simulated when it is asked for."""
+
+KNOWN = BUILT | {config.name: config for config in (WIDE, LEAST)}
 """Every configuration with a name here, which kept programs may use."""
 
 

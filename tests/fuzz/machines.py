@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
+import numpy as np
+
 from daedal.cosim.emulator import EmulatorTarget, TraceEntry
+from daedal.cosim.verilator import VerilatorTarget
 from daedal.driver.launcher import launch_block
 from daedal.driver.record import RECORD_BYTES
 from daedal.driver.target import Counting, Target, open_target
@@ -83,10 +86,14 @@ class Outcome:
 
 
 class Machine:
-    """An open target of the configuration ``config``. Use it in a ``with`` block."""
+    """An open target of the configuration ``config``. Use it in a ``with`` block.
 
-    def __init__(self, config: Config, name: str, memory: str = "ideal") -> None:
+    With ``accesses``, registers of a simulation are read all the time while it works.
+    """
+
+    def __init__(self, config: Config, name: str, memory: str = "ideal", *, accesses: bool = False) -> None:
         self.config, self.name, self.memory = config, name, memory
+        self._accesses = np.random.default_rng(1) if accesses else None
         self.seconds = SECONDS
         self._target: Target | None = None
         self._launch = 0
@@ -165,9 +172,19 @@ class Machine:
     def _wait(self, completed: int) -> None:
         target, end = self.target, time.monotonic() + self.seconds
         while target.csr_read(Register.COMPLETED.value) != completed:
-            if not target.wait(max(0.0, end - time.monotonic())):
+            if not self._work(end):
                 raise Stuck(f"{self.name} must end a launch within {self.seconds} s")
             target.csr_write(Register.INTERRUPT.value, 1)
+
+    def _work(self, end: float) -> bool:
+        """Let it work until its interrupt, or for some cycles between two accesses; False if it is ``end`` by then."""
+        target = self.target
+        if self._accesses is None or not isinstance(target, VerilatorTarget):
+            return target.wait(max(0.0, end - time.monotonic()))
+        target.step(int(self._accesses.integers(0, 60)))
+        for register in self._accesses.choice(list(Register), self._accesses.integers(0, 3)):
+            target.csr_read(register.value)
+        return time.monotonic() < end
 
     def reset(self) -> None:
         """Bring the machine back from whatever it does; launches that it knows of are forgotten."""

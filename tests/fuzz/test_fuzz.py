@@ -8,7 +8,7 @@ import pytest
 from daedal.hw.isa.launch import Counter
 from tests.fuzz.campaign import KEPT, MEMORIES, Campaign, parse, run
 from tests.fuzz.case import Case
-from tests.fuzz.configs import KNOWN, RTL, random_config
+from tests.fuzz.configs import BUILT, KNOWN, RTL, random_config
 from tests.fuzz.generator import legal_case
 from tests.fuzz.judge import Failure
 from tests.fuzz.machines import SHORT
@@ -36,6 +36,24 @@ def test_random_programs(name: str, part: int, seed: int) -> None:
     with Campaign(RTL[name], MEMORIES, KEPT) as campaign:
         done = [kind for _, kind in run(campaign, seed, numbers(part, PARTS, PROGRAMS[name]))]
     assert {done.count(kind) > 15 for kind in ("legal", "illegal", "queued")} == {True}
+
+
+@pytest.mark.rtl
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "memory", "count"),
+    [
+        ("ddr3", "litedram-ddr3-x16", 24),
+        pytest.param("ddr3", "litedram-ddr3-x16:stall=0.2,seed=5,checks=1", 400, marks=pytest.mark.full),
+        pytest.param("edge", "litedram-ddr3-x16", 400, marks=pytest.mark.full),
+        pytest.param("wide", "litedram-ddr3-x64", 400, marks=pytest.mark.full),
+        pytest.param("wide", "litedram-ddr4-x64:stall=0.1,seed=3", 400, marks=pytest.mark.full),
+    ],
+)
+def test_random_programs_on_a_dram(name: str, memory: str, count: int, seed: int) -> None:
+    """Registers are read all the time while they run."""
+    with Campaign(BUILT[name], [memory], KEPT, accesses=True) as campaign:
+        assert len(list(run(campaign, seed + 1, iter(range(count))))) == count
 
 
 @pytest.mark.rtl

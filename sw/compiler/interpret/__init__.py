@@ -26,10 +26,12 @@ from daedal.compiler.interpret.queues import Queues
 from daedal.compiler.interpret.tensors import Tensors
 from daedal.compiler.text import read_module
 from daedal.errors import UnsupportedOperation
+from daedal.float_mode import default_float_mode
 
 __all__ = ["interpret"]
 
 
+@default_float_mode()
 def interpret(
     text: str, buffers: Mapping[str, NDArray[Any]], values: Mapping[str, float] | None = None
 ) -> dict[str, NDArray[Any]]:

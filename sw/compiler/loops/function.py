@@ -16,6 +16,7 @@ from daedal.compiler.loops.swapped import swap_conditions
 from daedal.compiler.loops.writer import Written, write
 from daedal.compiler.pipeline import compile_scf
 from daedal.errors import UnsupportedOperation
+from daedal.float_mode import default_float_mode
 from daedal.hw.config import Config
 
 _NAMED = re.compile(r"(?:loop|buffer|local row|value) %[\w.]*\w")
@@ -70,10 +71,12 @@ class KernelFunction:
         """Copies and pickles refer to it by its name, as they do to functions."""
         return str(self.__qualname__)
 
+    @default_float_mode()
     def write(self, fixed: Mapping[str, int], config: Config, bounds: str = "fatal") -> Written:
         """The loops as ``scf`` for these sizes of rows. Raises UnsupportedOperation with the line of the source."""
         return write(self.source, self.signature, self._tree, self.shape, dict(fixed), bounds, config.address_bits)
 
+    @default_float_mode()
     def build(
         self, fixed: Mapping[str, int], config: Config, bounds: str = "fatal", opt: int = BEST
     ) -> tuple[Written, Kernel]:

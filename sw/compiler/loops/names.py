@@ -10,6 +10,7 @@ import numpy as np
 
 from daedal.compiler.functions import numpy_exponential, numpy_sigmoid
 from daedal.errors import DaedalError
+from daedal.float_mode import default_float_mode
 
 
 @dataclass(frozen=True)
@@ -81,16 +82,19 @@ def zeros(width: int) -> Any:
     return np.zeros(width, np.float32)
 
 
+@default_float_mode()
 def exp(x: Any) -> Any:
     """The exponential, with the bits that the machine gives."""
     return numpy_exponential(np.float32(x))[()]
 
 
+@default_float_mode()
 def sqrt(x: Any) -> Any:
     """The square root, rounded correctly."""
     return np.sqrt(np.float32(x))
 
 
+@default_float_mode()
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x)), with the bits that the machine gives."""
     return numpy_sigmoid(np.float32(x))[()]

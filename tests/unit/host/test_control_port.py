@@ -1,5 +1,7 @@
 """The register file: identity, doorbell, interrupt, reset, and writes that arrive in any order."""
 
+from functools import partial
+
 import pytest
 from amaranth.sim import Simulator
 
@@ -42,8 +44,8 @@ class Host:
         return value
 
 
-def run(bench):
-    """Run ``bench``; the launches that were queued."""
+def run(bench, beside=None):
+    """Run ``bench``, and what drives other inputs ``beside`` it; the launches that were queued."""
     dut, done, rung = ControlPort(CONFIG), [], []
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
@@ -62,6 +64,8 @@ def run(bench):
 
     simulator.add_process(watch)
     simulator.add_testbench(whole)
+    if beside is not None:
+        simulator.add_testbench(partial(beside, dut=dut))
     simulator.run()
     assert done
     return rung
@@ -118,6 +122,27 @@ def test_interrupt_stays_until_cleared_and_only_shows_if_enabled():
         assert ctx.get(dut.interrupt) == 0
 
     run(bench)
+
+
+@pytest.mark.parametrize("value", [1, 2, 3])
+@pytest.mark.parametrize("earlier", [False, True])
+@pytest.mark.parametrize("phase", range(1, 8))
+def test_an_end_is_not_lost_whenever_the_interrupt_is_cleared(phase, earlier, value):
+    """What is written counts in cycle 4, the launch ends in any of those around it; one may have ended before."""
+
+    async def ends(ctx, dut):
+        for cycle in range(10):
+            ctx.set(dut.ended, cycle == phase or (earlier and cycle == 0))
+            await ctx.tick()
+
+    async def bench(ctx, dut, host):
+        await ctx.tick().repeat(4)
+        await host.write(Register.INTERRUPT, value)
+        await ctx.tick().repeat(6)
+        is_cleared = bool(value & 1) and phase < 4
+        assert await host.read(Register.INTERRUPT) == (not is_cleared)
+
+    run(bench, beside=ends)
 
 
 def test_mixed_is_off_until_written_and_stays_through_a_reset():
