@@ -194,7 +194,8 @@ bool AccessUnit::load(unsigned number, unsigned slot, const Frame& frame, std::u
   const std::uint64_t base = Source{load.control.base, load.base}.value(seen);
   const std::uint64_t address = width_.low(base + (index << load.control.size)) & -static_cast<std::uint64_t>(size);
   const std::uint64_t at = core_.space.map(address);  // elements never go on into another granule
-  if (!core_.memory.contains(at, size)) return poison(bundle, number, Cause::MEMORY_ERROR, 0, address);
+  if (!core_.memory.contains(at, size))
+    return poison(bundle, number, Cause::MEMORY_ERROR, 0, core_.space.line(address));
   loaded = core_.memory.read(at, size);
   if (load.control.is_signed && size < sizeof loaded) {
     const unsigned unused = 64 - 8 * size;
@@ -335,7 +336,7 @@ bool AccessUnit::fetch(unsigned level, const Step& step, const Bundle& bundle) {
   const bool together = size <= core_.space.map.together(address);
   const std::uint64_t at = together ? core_.space.map(address) : SCATTERED;
   if (!(together ? core_.memory.contains(at, size) : core_.space.contains(address, size)))
-    return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, address);
+    return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, core_.space.missing(address, size));
   ++core_.counters[Counter::ROWS];
   core_.counters[Counter::LINES_READ] += core_.lines(address, size);
   return core_.push(core_.rows[control.queue], {address, size, at}, name);

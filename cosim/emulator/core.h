@@ -30,6 +30,8 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
   bool allocated() const { return bytes_ != nullptr; }
   bool contains(std::uint64_t address, std::uint64_t size) const { return address <= size_ && size <= size_ - address; }
+  // Bytes from an address to the end of memory; 0 behind it.
+  std::uint64_t here(std::uint64_t address) const { return address < size_ ? size_ - address : 0; }
   std::uint8_t* at(std::uint64_t address) { return bytes_ + address; }
   std::uint64_t read(std::uint64_t address, unsigned size) const {
     std::uint64_t value = 0;
@@ -42,11 +44,13 @@ class Memory {
   std::uint64_t size_;
 };
 
+constexpr std::uint64_t NOWHERE = ~0ull;
+
 // Device memory at a program's addresses, which are mapped granule by granule.
 class Space {
  public:
   Space(const Config& config, Memory& memory)
-      : width{static_cast<unsigned>(config.address_bits)}, map(config), memory_(memory) {}
+      : width{static_cast<unsigned>(config.address_bits)}, map(config), line_(config.bus_bytes), memory_(memory) {}
 
   // Calls `piece(memory address, offset, bytes)` for the parts of [address, address + size) that lie together, in
   // order, until one returns false; whether none did.
@@ -60,9 +64,20 @@ class Space {
     }
     return true;
   }
-  bool contains(std::uint64_t address, std::uint64_t size) const {
-    return pieces(address, size, [&](auto at, auto, auto bytes) { return memory_.contains(at, bytes); });
+  bool contains(std::uint64_t address, std::uint64_t size) const { return missing(address, size) == NOWHERE; }
+  // The first line of [address, address + size) that is not all in memory: the machine asks for whole lines, and what a
+  // fault names is where the burst begins that memory refuses. NOWHERE if it is all there.
+  std::uint64_t missing(std::uint64_t address, std::uint64_t size) const {
+    std::uint64_t found = NOWHERE;
+    pieces(address, size, [&](auto at, auto offset, auto bytes) {
+      if (memory_.contains(at, bytes)) return true;
+      found = line(address + offset + memory_.here(at));
+      return false;
+    });
+    return found;
   }
+  // Where the line begins that this address is in.
+  std::uint64_t line(std::uint64_t address) const { return width.low(address) & -line_; }
   // All of it must be there.
   void copy_from(std::uint64_t address, std::uint64_t size, void* data) const {
     pieces(address, size, [&](auto at, auto offset, auto bytes) {
@@ -83,6 +98,7 @@ class Space {
   const AddressMap map;
 
  private:
+  const std::uint64_t line_;  // bytes
   Memory& memory_;
 };
 

@@ -138,7 +138,8 @@ bool Machine::illegal() { return core_.raise(Cause::PROGRAM, Queue::NONE, positi
 bool Machine::word() {
   --core_.budget;
   const std::uint64_t address = core_.space.width.low(program_ + position_ * WORD_BYTES);
-  if (!core_.space.contains(address, WORD_BYTES)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, address);
+  const std::uint64_t missing = core_.space.missing(address, WORD_BYTES);
+  if (missing != NOWHERE) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, missing);
   core_.counters[Counter::LINES_READ] += (position_ == 0 && !follows_) || address % core_.config.bus_bytes == 0;
   ProgramWord word = ProgramWord::decode(core_.space.read(address, WORD_BYTES));
   if (!exists(word) || misplaced(word)) return illegal();

@@ -1,5 +1,7 @@
 // The store unit: joins store addresses with rows from the execute unit or from the store stream.
 #pragma once
+#include <algorithm>
+
 #include "core.h"
 
 namespace daedal {
@@ -48,8 +50,12 @@ class StoreUnit {
 
  private:
   bool write(const StoreAddress& to, const void* data, std::uint64_t size, std::uint64_t queue) {
-    if (size != to.size) return core_.raise(Cause::FRAMING, queue, to.size / ELEMENT_BYTES, to.address);
-    if (!core_.space.contains(to.address, size)) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, to.address);
+    if (size != to.size) {  // seen in a row's last beat, or in what would be that
+      const std::uint64_t bus = core_.config.bus_bytes, beat = (std::min(size, to.size) - 1) / bus;
+      return core_.raise(Cause::FRAMING, queue, to.size / ELEMENT_BYTES, core_.space.width.low(to.address + beat * bus));
+    }
+    const std::uint64_t missing = core_.space.missing(to.address, size);
+    if (missing != NOWHERE) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, missing);
     core_.space.copy_to(to.address, size, data);
     const std::uint64_t first = to.address / core_.config.bus_bytes;
     core_.counters[Counter::LINES_WRITTEN] += core_.lines(to.address, size) - (first == last_line_);

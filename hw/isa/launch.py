@@ -80,7 +80,11 @@ class Cause(enum.Enum, shape=8):
     own.
     """
     MEMORY_ERROR = 7
-    """An error response from memory."""
+    """Memory refused a burst. ADDRESS is where the burst begins: of a row, an array or a program that is not all in
+    memory, the first line that is not there, if memory ends where a page does (bursts do not go on into another page or
+    granule). Of several refused ones it is that which was answered first; and what a sequential slot reads ahead, up to
+    its limit, may be refused before the element is wanted.
+    """
     MEMORY_SILENT = 8
     """Memory did not answer in time."""
     HANG = 9
@@ -127,7 +131,9 @@ class RecordWord(enum.Enum, shape=6):
     elements. If the launch is DONE: the first value that a check with CheckMode.WARN replaced, whole, or 0.
     """
     ADDRESS = 2
-    """The memory address concerned, or 0."""
+    """The address concerned, as the program has it, with its mapping class; or 0. For FRAMING of a row to store it is
+    that of the beat that did not fit.
+    """
     RESERVED = 3
     """Written as 0."""
     REGISTER0 = 4

@@ -92,6 +92,7 @@ class Device:
         memory_bytes = memory_bytes.__index__()
         if not least <= memory_bytes <= most:
             raise ValueError(f"memory_bytes must be from {least} to {most}, not {memory_bytes!r}")
+        memory_bytes -= memory_bytes % shape.superblock_bytes
         opened = open_target(target, shape, memory=memory, memory_bytes=memory_bytes, wave=wave, board=board)
         try:
             return cls(opened, shape)
