@@ -9,6 +9,7 @@ from amaranth.utils import exact_log2
 from daedal.hw.config import ELEMENT_BYTES
 from daedal.hw.memory import write_batcher
 from daedal.hw.memory.store_unit import StoreUnit
+from daedal.hw.queues.queue import Queue
 from daedal.hw.queues.skid import Skid
 from tests.formal.narrow import TINY, narrow
 from tests.formal.prover import Result, examine
@@ -142,3 +143,45 @@ def test_what_is_asked_for_is_written(monkeypatch):
 @pytest.mark.parametrize("fault", ["value", "stray"])
 def test_the_proof_can_fail(monkeypatch, fault):
     assert not prove(monkeypatch, DEPTH - 1, fault).holds
+
+
+class Unrefused(Queue):
+    """A queue that whoever writes into it does not ask for room."""
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.queue = super().elaborate(platform)
+        m.d.comb += Assert(self.i.ready | ~self.i.valid, "lost")
+        return m
+
+
+class Rows(Elaboratable):
+    """Any rows at any rate, and memory takes what it likes. ``stops``: a beat waits."""
+
+    def __init__(self) -> None:
+        self.unit, self.stops = StoreUnit(CONFIG), Signal(name="stops")
+        self.ports = [*inputs(self.unit), self.stops]
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        m.submodules.unit = unit = self.unit
+        m.d.comb += [Assume(~unit.halt), self.stops.eq(unit.data.valid & unit.taking & ~unit.data.ready)]
+        return m
+
+
+NEEDED = 8
+"""Lines that come after the batcher has no more room than that, at most."""
+
+
+@pytest.mark.parametrize(("margin", "enough"), [(NEEDED, True), (NEEDED - 1, False)])
+@pytest.mark.parametrize("short", ["lines_held", "bursts_held"])
+def test_lines_on_their_way_have_room(monkeypatch, margin, enough, short):
+    """In the queues of lines and of bursts, each when it is the first one to be full."""
+    assert write_batcher.MARGIN >= NEEDED
+    for name in ("lines_held", "bursts_held"):
+        monkeypatch.setattr(write_batcher, name, lambda _, name=name: margin + 1 if name == short else 32)
+    monkeypatch.setattr(write_batcher, "MARGIN", margin)
+    monkeypatch.setattr(write_batcher, "Queue", Unrefused)
+    spec = Rows()
+    result = examine(spec, spec.ports, 22, goals=["stops"])
+    assert result.holds == enough and not result.missed

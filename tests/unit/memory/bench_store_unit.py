@@ -224,6 +224,28 @@ async def scattered_lines_at_full_rate(dut):
 
 
 @cocotb.test()
+@cocotb.parametrize(together=[1, 3])
+async def nothing_is_lost_while_the_port_is_stopped(dut, together):
+    """Far more lines than can be held, in bursts of so many, while memory takes nothing: now and then, and for long."""
+    bench = Bench(dut, slave=False)
+    slave = write_slave(dut, "write", bench.target)
+    await start(dut)
+    bus, bursts = bench.config.bus_bytes, 2 * lines_held(bench.config) // together
+    pitch = (together + 1) * bus
+    task = bench.send([(n * pitch + k * bus, bus) for n in range(bursts) for k in range(together)])
+    for cycles in (40, 7, 23, 3 * lines_held(bench.config)):
+        slave.aw_channel.pause = slave.w_channel.pause = True
+        for _ in range(cycles):
+            await RisingEdge(dut.clk)
+        slave.aw_channel.pause = slave.w_channel.pause = False
+        for _ in range(8):
+            await RisingEdge(dut.clk)
+    await task
+    await bench.finish()
+    assert bench.lines == bursts * together
+
+
+@cocotb.test()
 async def a_wrong_length_is_a_fault(dut):
     """For each way to be wrong: too short, too long, another number of bytes; through both inputs."""
     bench = Bench(dut)
