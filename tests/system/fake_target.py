@@ -71,7 +71,7 @@ class FakeTarget:
         for counter in Counter:
             record[RecordWord.COUNTERS.value + counter.value] = self.counters.get(counter, 0)
         struct.pack_into(f"<{RECORD_WORDS}Q", self.memory, words[LaunchWord.RECORD.value], *record)
-        self.registers[Register.COMPLETED] += 1
+        self.registers[Register.COMPLETED] = (self.registers[Register.COMPLETED] + 1) % (1 << 32)
         return True
 
     def counted(self) -> dict[str, int] | None:

@@ -8,13 +8,13 @@ import pytest
 import daedal
 from daedal.driver.allocator import Allocator
 from daedal.driver.device import Device
-from daedal.driver.launcher import Launcher
+from daedal.driver.launcher import LAUNCH_MODULUS, Launcher, Region
 from daedal.driver.layout import row_pitch
 from daedal.driver.record import Stats
 from daedal.driver.registers import Registers
 from daedal.hw.config import PRESETS, Config
-from daedal.hw.isa.launch import Cause, Counter, Queue, State
-from daedal.hw.isa.program import Program
+from daedal.hw.isa.launch import Cause, Counter, LaunchFlags, LaunchWord, Queue, RecordHead, RecordWord, State
+from daedal.hw.isa.program import Program, pack, unpack
 from daedal.hw.isa.registers import Control, Register
 from tests.system.fake_target import FakeTarget
 
@@ -295,6 +295,55 @@ def test_cancelled_launch(dev, target):
     target.outcome = {"state": State.CANCELLED}
     with pytest.raises(daedal.DaedalError, match="was cancelled"):
         dev.run(PROGRAM)
+
+
+def test_numbers_of_launches_and_completed_come_round(target):
+    """Both have 32 bits. A machine that has been at work for long is opened, and its launches end one by one."""
+    target.registers[Register.COMPLETED] = LAUNCH_MODULUS - 3
+    with Device(target, CONFIG) as device:
+        device._launcher._launch = LAUNCH_MODULUS - 4
+        numbers = [device.run(PROGRAM).launch for _ in range(7)]
+    assert numbers == [*range(LAUNCH_MODULUS - 3, LAUNCH_MODULUS), *range(4)]
+
+
+def test_several_launches_end_while_completed_comes_round(target):
+    """The host reads COMPLETED once for all of them, as it is behind its largest value."""
+    target.registers[Register.COMPLETED] = LAUNCH_MODULUS - 2
+    with Device(target, CONFIG) as device:
+        program = device.load_program(PROGRAM)
+        launches = [device.submit(program, []) for _ in range(CONFIG.launches)]
+        for launch in launches:
+            head = pack(RecordHead, {"state": State.DONE, "launch": launch.number})
+            target.mem_write(launch.record_address + 8 * RecordWord.HEAD.value, head.to_bytes(8, "little"))
+        target.registers[Register.COMPLETED] = CONFIG.launches - 2
+        assert all(launch.done() for launch in launches)
+        assert [launch.result().launch for launch in launches] == [launch.number for launch in launches]
+
+
+A, B, C = (Region(0x10000 * n, 64) for n in range(1, 4))
+FENCED = {
+    "the first one's": ([([], [A]), ([], [B]), ([A], [C])], [0, 0, 1]),
+    "the second one's": ([([], [A]), ([], [B]), ([B], [C])], [0, 0, 1]),
+    "nobody's": ([([], [A]), ([], [B]), ([C], [])], [0, 0, 0]),
+    "its last byte": ([([], [A]), ([], [B]), ([C, Region(A.address + 63, 1)], [])], [0, 0, 1]),
+    "the byte behind": ([([], [A]), ([], [B]), ([Region(A.address + 64, 8)], [])], [0, 0, 0]),
+    "one that nobody knows": ([([], None), ([], [B]), ([C], [])], [0, 1, 1]),
+    "it does not say": ([([], [A]), (None, [B]), ([C], [])], [0, 1, 0]),
+    "what it writes too": ([([], [A]), ([], [A]), ([], [A])], [0, 0, 0]),
+}
+"""What three launches read and write, and which of them must be fenced."""
+
+
+@pytest.mark.parametrize(("launches", "fenced"), FENCED.values(), ids=FENCED)
+def test_a_launch_waits_for_whichever_writes_what_it_reads(dev, target, launches, fenced):
+    program = dev.load_program(PROGRAM)
+    flags = []
+    for reads, writes in launches:
+        dev.submit(program, [], reads=reads, writes=writes)
+        block = target.registers[Register.LAUNCH_LOW] | target.registers[Register.LAUNCH_HIGH] << 32
+        word = target.mem_read(block + 8 * LaunchWord.FLAGS.value, 8)
+        flags.append(unpack(LaunchFlags, int.from_bytes(word, "little"))["fence"])
+    assert flags == fenced
 
 
 def test_a_record_that_was_never_written(dev, target):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import daedal
+from daedal.driver.launcher import LAUNCH_MODULUS
 from daedal.hw.config import PRESETS, Config
 from daedal.hw.isa import program_words as words
 from daedal.hw.isa.launch import Cause
@@ -75,6 +76,14 @@ def test_rows_are_copied(dev, rng, shape):
     source = rng.random(shape, np.float32)
     assert np.array_equal(copy(dev, source), source)
     assert dev.target.csr_read(Register.INTERRUPT.value) == 0, "the interrupt is still there"
+
+
+def test_numbers_of_launches_come_round(dev):
+    """After 2^32 - 1 comes 0, in the record as in the launch block."""
+    program = dev.load_program(copy_program(dev.config))
+    dev._launcher._launch = LAUNCH_MODULUS - 3
+    launches = [dev.submit(program, [0, 0, 0, 16, 16]) for _ in range(4)]
+    assert [launch.result().launch for launch in launches] == [LAUNCH_MODULUS - 2, LAUNCH_MODULUS - 1, 0, 1]
 
 
 def test_fault_leaves_device_and_tables_usable(dev, rng):

@@ -96,6 +96,24 @@ def test_who_takes_an_array_waits_for_it(ddr3: daedal.Device, rng: np.random.Gen
         assert same_bits(found.numpy(), bag(indices).numpy())
 
 
+def test_a_promise_outlasts_the_wait_for_another_one(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    """A third call into the first one's array waits for that alone; who takes the second one's still waits for it.
+
+    All arrays are tables that were uploaded before: what has to be uploaded waits for every launch, promised or not.
+    """
+    x, (first, second, third) = floats(rng, 4, 8), np.zeros((3, 4, 8), np.float32)
+    executable = daedal.compile(doubled, (first, x), device=ddr3)
+    executable(third, x)
+    executable(third, second)
+    executable.submit(first, x)
+    waiting = executable.submit(second, x)
+    executable.submit(first, x)
+    assert not waiting.done()
+    executable(third, second)
+    assert same_bits(third, 4 * x)
+    assert waiting.done()
+
+
 def test_accumulations_into_one_array(ddr3: daedal.Device, rng: np.random.Generator) -> None:
     job = bags(rng)
     executable = daedal.compile(pooled, job, device=ddr3)
