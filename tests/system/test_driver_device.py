@@ -326,6 +326,8 @@ FENCED = {
     "the second one's": ([([], [A]), ([], [B]), ([B], [C])], [0, 0, 1]),
     "nobody's": ([([], [A]), ([], [B]), ([C], [])], [0, 0, 0]),
     "its last byte": ([([], [A]), ([], [B]), ([C, Region(A.address + 63, 1)], [])], [0, 0, 1]),
+    "its first byte": ([([], [A]), ([], [B]), ([Region(A.address - 7, 8)], [])], [0, 0, 1]),
+    "the byte before": ([([], [A]), ([], [B]), ([Region(A.address - 8, 8)], [])], [0, 0, 0]),
     "the byte behind": ([([], [A]), ([], [B]), ([Region(A.address + 64, 8)], [])], [0, 0, 0]),
     "one that nobody knows": ([([], None), ([], [B]), ([C], [])], [0, 1, 1]),
     "it does not say": ([([], [A]), (None, [B]), ([C], [])], [0, 1, 0]),

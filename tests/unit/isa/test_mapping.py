@@ -1,4 +1,4 @@
-"""Mapping classes: a bijection in every superblock, the same in Python, NumPy, RTL and the emulator."""
+"""Mapping classes: a bijection in every superblock, and what they are said to be in Python, NumPy, RTL and emulator."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,6 +31,7 @@ from daedal.hw.memory.address_map import (
     port_of,
     program_value,
 )
+from tests.reference.mapping import granule, memory_place
 
 SHAPES = {
     **PRESETS,
@@ -52,6 +53,48 @@ def _random_addresses(config: Config, count: int = 400) -> Iterator[int]:
     for mapping in range(CLASSES):
         yield in_class(0, mapping, config)
         yield in_class((1 << config.place_bits) - 1, mapping, config)
+
+
+def _expected(address: int, config: Config) -> int:
+    """The memory address of a program's address, by the reference."""
+    return memory_place(address % (1 << config.place_bits), address >> config.place_bits, config)
+
+
+BY_HAND = {
+    ("ddr3", 1): {6: 0x1000, 7: 0x2000, 8: 0x800, 9: 0x1040, 10: 0x2080, 11: 0x900, 12: 0x1200, 13: 0x2400, 14: 0x4800,
+                  15: 0x9000, 16: 0x12000, 36: 0x10_0000_1000},
+    ("ddr3", 4): {6: 0x40, 7: 0x80, 8: 0x100, 9: 0x1000, 10: 0x2000, 11: 0x800, 12: 0x1200, 13: 0x2400, 14: 0x4800},
+    ("ddr3", 6): {6: 0x40, 10: 0x400, 11: 0x800, 12: 0x1000, 13: 0x2000, 14: 0x4800, 15: 0x9000, 17: 0x20800},
+    ("ddr3", 7): {11: 0x800, 14: 0x4800},
+    ("wide", 1): {6: 0x8000, 7: 0x2000, 8: 0x4000, 9: 0x8040, 12: 0x8200, 13: 0x2400, 15: 0x9000, 16: 0x12000},
+    ("two banks", 1): {6: 0x200, 7: 0x240, 8: 0x280, 9: 0x300, 10: 0x600, 11: 0xA00},
+    ("sixteen banks", 2): {6: 0x40, 7: 0x800, 8: 0x1000, 9: 0x2000, 10: 0x400, 11: 0x880, 12: 0x1100, 13: 0x2200,
+                           14: 0x4400},
+    ("page of a granule", 1): {5: 0x20, 6: 0x40, 7: 0x80, 8: 0x100, 9: 0x240, 12: 0x1040},
+}  # fmt: skip
+"""Of a shape and a class: where single bits of a place go, worked out with pencil and paper."""
+
+
+@pytest.mark.parametrize(("shape", "mapping"), BY_HAND)
+def test_single_bits_by_hand(shape: str, mapping: int) -> None:
+    """Every bit of a memory address is the XOR of bits of the place, so these say what a class is."""
+    config, bits = SHAPES[shape], BY_HAND[shape, mapping]
+    for bit, expected in bits.items():
+        assert memory_address(in_class(1 << bit, mapping, config), config) == expected, bit
+        assert memory_place(1 << bit, mapping, config) == expected, f"the reference at {bit}"
+
+
+@each_shape
+@each_class
+def test_what_a_class_is_said_to_be(config: Config, mapping: int) -> None:
+    """Every granule of some superblocks, and addresses from everywhere."""
+    assert granule_bytes(mapping, config) == granule(mapping, config)
+    size = config.superblock_bytes
+    for number in (*SUPERBLOCKS, (1 << config.place_bits) // size - 1):
+        for place in range(number * size, (number + 1) * size, min(64, config.page_bytes)):
+            assert memory_address(in_class(place, mapping, config), config) == memory_place(place, mapping, config)
+    for address in _random_addresses(config, 100):
+        assert memory_address(address, config) == _expected(address, config)
 
 
 @each_shape
@@ -95,17 +138,17 @@ def test_plain_addresses_are_those_of_memory() -> None:
 
 @each_shape
 @each_class
-def test_numpy_is_python(config: Config, mapping: int) -> None:
+def test_numpy(config: Config, mapping: int) -> None:
     places = np.array([place_of(address, config) for address in _random_addresses(config)], np.uint64)
-    expected = [memory_address(in_class(int(place), mapping, config), config) for place in places]
+    expected = [memory_place(int(place), mapping, config) for place in places]
     assert memory_addresses(places, mapping, config).tolist() == expected
 
 
 @each_shape
-def test_the_emulator_is_python(config: Config) -> None:
+def test_the_emulator(config: Config) -> None:
     with EmulatorTarget(config, 1 << 16) as target:
         for address in _random_addresses(config):
-            assert target.memory_address(address) == memory_address(address, config)
+            assert target.memory_address(address) == _expected(address, config)
 
 
 class _Maps(wiring.Component):
@@ -143,14 +186,14 @@ class _Maps(wiring.Component):
 
 
 @each_shape
-def test_rtl_is_python(config: Config) -> None:
+def test_rtl(config: Config) -> None:
     dut, checked = _Maps(config), []
 
     async def bench(ctx) -> None:
         for address in _random_addresses(config, 150):
             ctx.set(dut.address, address)
             ctx.set(dut.line, address // config.bus_bytes)
-            memory = memory_address(address, config)
+            memory = _expected(address, config)
             assert place_of(address, config) + (class_of(address, config) << config.place_bits) == address
             assert ctx.get(dut.memory) == in_class(memory, class_of(address, config), config)
             assert ctx.get(dut.back) == address, "not the inverse"

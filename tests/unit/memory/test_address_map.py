@@ -9,6 +9,7 @@ from amaranth.sim import Simulator
 from daedal.hw.config import Config
 from daedal.hw.isa.mapping import CLASSES, in_class
 from daedal.hw.memory.address_map import memory_value, program_value
+from tests.reference.mapping import memory_place
 from tests.unit.harness import CONFIGS
 
 
@@ -26,6 +27,8 @@ def test_there_and_back(config: Config) -> None:
                 ctx.set(address, value)
                 await ctx.delay(1e-9)
                 assert ctx.get(back) == value
+                place = value % (1 << config.place_bits)
+                assert ctx.get(there) == in_class(memory_place(place, mapping, config), mapping, config)
                 if ctx.get(there) != value:
                     moved.add(mapping)
 

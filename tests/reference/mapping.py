@@ -1,0 +1,38 @@
+"""Mapping classes in plain arithmetic, after docs/machine.md: what is tested against it works from tables of bits."""
+
+from daedal.hw.config import Config
+
+
+def granule(mapping: int, config: Config) -> int:
+    """Bytes of a granule: a page for class 0, else 64, 128, … for 1, 2, …, up to a page."""
+    return config.page_bytes if mapping == 0 else min(config.page_bytes, 32 * 2**mapping)
+
+
+def memory_place(place: int, mapping: int, config: Config) -> int:
+    """Where in memory the byte at ``place`` of class ``mapping`` is.
+
+    A superblock is a page of each bank. Its granules are dealt out to the banks, one to each in turn, and lie behind
+    each other in a bank's page. The bank is the XOR of all digits, to the base of ``banks``, of the granule's number in
+    memory. Digits begin at the page and go on from there, up and down. Class 0 moves nothing.
+    """
+    page, banks, size = config.page_bytes, config.banks, granule(mapping, config)
+    if mapping == 0 or banks == 1:
+        return place
+    superblock, offset = divmod(place, page * banks)
+    row, inside = offset // (banks * size), offset % size
+    number, unit = place // size, page // size
+    while not _is_power(unit, banks):
+        number, unit = 2 * number, 2 * unit
+    bank = 0
+    while number:
+        number, digit = divmod(number, banks)
+        bank ^= digit
+    return superblock * page * banks + bank * page + row * size + inside
+
+
+def _is_power(value: int, base: int) -> bool:
+    while value > 1:
+        value, rest = divmod(value, base)
+        if rest:
+            return False
+    return True
