@@ -41,6 +41,8 @@ class GateModel:
         self.interrupt = False
         self.busy = False
         self.crc = 0
+        self.spoiled: dict[int, int] = {}
+        """What to change, by XOR, in READ_CRC when it is read for this time, counted from now on."""
         self.written: list[tuple[int, int]] = []
         """Address and mask of each word that reached the bus."""
         self.registers: dict[int, int] = {}
@@ -84,7 +86,9 @@ class GateModel:
             word = self._register(offset // 4 % 8)
             if offset // 4 % 8 == LinkRegister.READ_CRC.value:
                 self.crc = 0
-                return word
+                spoiled = self.spoiled.pop(0, 0)
+                self.spoiled = {time - 1: change for time, change in self.spoiled.items()}
+                return word ^ spoiled
         self.crc = zlib.crc32(struct.pack("<II", address, word), self.crc)
         return word
 

@@ -183,6 +183,52 @@ def test_frame_numbers_go_round(peer: Peer) -> None:
     check_round_trip(open_link(peer), peer.gate, 0, random.randbytes(9000))
 
 
+class DirectBridge:
+    """A bridge that neither loses nor changes anything, nor takes any time."""
+
+    name, words, window = "direct", 255, 4
+
+    def __init__(self, gate: GateModel) -> None:
+        self._gate = gate
+        self._answers: list[bytes] = []
+
+    def write(self, address: int, words: bytes) -> None:
+        for at in range(0, len(words), 4):
+            self._gate.write(address + at, int.from_bytes(words[at : at + 4], "little"))
+
+    def read(self, address: int, count: int) -> None:
+        words = [self._gate.read(address + 4 * n).to_bytes(4, "little") for n in range(count)]
+        self._answers.append(b"".join(words))
+
+    def answer(self) -> bytes | None:
+        return self._answers.pop(0)
+
+    def recover(self) -> None:
+        self._answers.clear()
+
+    def pause(self, seconds: float) -> None:
+        raise AssertionError("nobody waits")
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("bit", range(32))
+def test_all_bits_of_the_checksum_of_reads_are_looked_at(bit: int) -> None:
+    """Any of 32 is wrong, and what was read is asked for again: who the board is, words, the state of its frames."""
+    gate = GateModel()
+    gate.spoiled[1] = 1 << bit  # the first one clears the line
+    link = CheckedLink(DirectBridge(gate))
+    assert link.retries == 1
+    link.write(gate.base, b"what is there")
+    gate.spoiled[0] = 1 << bit
+    assert link.read(gate.base, 13) == b"what is there"
+    assert link.retries == 2
+    gate.spoiled[0] = 1 << bit
+    assert link.status()["sequence"] == 1
+    assert link.retries == 3
+
+
 def test_a_board_that_never_finishes(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("daedal.driver.link.checked.BUSY_SECONDS", 0.2)
     link = open_link(peer)

@@ -77,6 +77,19 @@ def test_frames_good_and_bad(line: SimulatedLine, seed: int) -> None:
     both.read(LINK_BASE + REGISTERS, len(LinkRegister))
 
 
+def test_a_frame_with_any_wrong_bit_of_its_checksum_is_refused(line: SimulatedLine) -> None:
+    both = Both(line)
+    where, data = Piece(MEMORY_BASE, b"abcd", 15, 15).frame(1)
+    for bit in range(32):
+        crc = int.from_bytes(data[-4:], "little") ^ 1 << bit
+        both.say(sent((where, data[:-4] + crc.to_bytes(4, "little"))))
+        both.read(LINK_BASE + REGISTERS, len(LinkRegister))
+        assert (both.gate.sequence, both.gate.refused) == (0, bit + 1)
+    both.say(sent((where, data)))
+    assert both.gate.sequence == 1
+    assert both.read(MEMORY_BASE, 1) == b"abcd"
+
+
 @pytest.mark.parametrize("count", [0, MOST_DATA, MOST_DATA + 1, 255])
 def test_frames_of_any_length(line: SimulatedLine, count: int) -> None:
     """One that says that it has more data than a slot is refused, with a CRC of what is there: of the slot's first word
