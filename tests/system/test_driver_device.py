@@ -1,14 +1,16 @@
 """The device: tables, programs, launches, faults; on a target that answers as told."""
 
+import asyncio
 import gc
 
 import numpy as np
 import pytest
 
 import daedal
+from daedal.compiler.submitted import Pending, Submitted
 from daedal.driver.allocator import Allocator
 from daedal.driver.device import Device
-from daedal.driver.launcher import LAUNCH_MODULUS, Launcher, Region
+from daedal.driver.launcher import LAUNCH_MODULUS, POLL_SECONDS, Launch, Launcher, Region
 from daedal.driver.layout import row_pitch
 from daedal.driver.record import Stats
 from daedal.driver.registers import Registers
@@ -346,6 +348,56 @@ def test_a_launch_waits_for_whichever_writes_what_it_reads(dev, target, launches
         word = target.mem_read(block + 8 * LaunchWord.FLAGS.value, 8)
         flags.append(unpack(LaunchFlags, int.from_bytes(word, "little"))["fence"])
     assert flags == fenced
+
+
+@pytest.mark.parametrize("kind", ["Launch", "Submitted"])
+def test_others_of_the_event_loop_go_on_while_one_waits(dev, target, kind):
+    """The machine needs several times as long as an awaited launch may keep the event loop."""
+    turns, waited, end = [0], [0], target.wait
+
+    def wait(timeout):
+        assert timeout is not None and timeout <= POLL_SECONDS
+        waited[0] += 1
+        return waited[0] > 5 and end()
+
+    target.wait = wait
+    launch = dev.submit(dev.load_program(PROGRAM), [])
+    future = launch
+    if kind == "Submitted":
+        future = Submitted(Launch.result)
+        future.add(Pending(launch, lambda error: error, lambda record: None))
+        future.value = "its result"
+
+    async def others():
+        while True:
+            turns[0] += 1
+            await asyncio.sleep(0)
+
+    async def run():
+        task = asyncio.ensure_future(others())
+        found = await future
+        task.cancel()
+        return found
+
+    found = asyncio.run(run())
+    assert found == "its result" if kind == "Submitted" else found.launch == launch.number
+    assert waited[0] == 6 and turns[0] >= 5
+    assert future.done()
+
+
+def test_a_result_of_several_launches_is_done_with_the_last(dev, target):
+    program = dev.load_program(PROGRAM)
+    submitted, launches = Submitted(Launch.result), [dev.submit(program, []) for _ in range(2)]
+    for launch in launches:
+        submitted.add(Pending(launch, lambda error: error, lambda record: None))
+    for launch in launches:
+        assert not submitted.done()
+        head = pack(RecordHead, {"state": State.DONE, "launch": launch.number})
+        target.mem_write(launch.record_address + 8 * RecordWord.HEAD.value, head.to_bytes(8, "little"))
+        target.registers[Register.COMPLETED] += 1
+    assert submitted.done()
+    assert submitted.result() is None
+    assert submitted.stats.launches == 2
 
 
 def test_a_record_that_was_never_written(dev, target):
