@@ -12,6 +12,7 @@ from daedal.driver.layout import array_mapping, row_mapping
 from daedal.driver.memory import MOST_BYTES, DeviceMemory
 from daedal.hw.config import Config
 from daedal.hw.isa.mapping import CLASSES, PLAIN, class_of, granule_bytes, in_class, memory_address, place_of
+from tests.reference.mapping import memory_place
 from tests.system.fake_target import FakeTarget
 
 SHAPES = {
@@ -36,6 +37,31 @@ def test_every_byte_goes_to_its_place(config: Config, mapping: int, rng: np.rand
         assert target.memory == picture
         assert memory.read(in_class(start, mapping, config), size) == data
     assert memory.read(in_class(0, mapping, config), 0) == b""
+
+
+@pytest.mark.parametrize("config", SHAPES.values(), ids=SHAPES)
+def test_orders_that_are_kept_are_of_their_own_range(config: Config, rng: np.random.Generator) -> None:
+    """Ranges of all classes that begin, or end, where another one does, each written and read several times."""
+    superblock, count = config.superblock_bytes, 4
+    target = FakeTarget(config, (count + 1) * superblock)
+    memory, picture = DeviceMemory(target, config), np.zeros((count + 1) * superblock, np.uint8)
+    ranges = [
+        (mapping, first, last)
+        for mapping in (1, 2, CLASSES - 1)
+        for first in range(count)
+        for last in range(first, count)
+    ]
+    for choice in [*rng.permutation(len(ranges)), *rng.permutation(len(ranges))]:
+        mapping, first, last = ranges[choice]
+        places = np.arange(first * superblock, (last + 1) * superblock)
+        where = [memory_place(int(place), mapping, config) for place in places[::64]]
+        at = (np.array(where)[:, None] + np.arange(64)).reshape(-1)
+        start = in_class(first * superblock, mapping, config)
+        assert memory.read(start, len(places)) == picture[at].tobytes()
+        data = rng.bytes(len(places))
+        memory.write(start, memoryview(data))
+        picture[at] = np.frombuffer(data, np.uint8)
+        assert target.memory == picture.tobytes()
 
 
 def test_long_ranges_go_in_parts(rng: np.random.Generator) -> None:
