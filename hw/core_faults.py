@@ -20,21 +20,22 @@ SOURCES = ("store", "execute", "access", "fabric", "misaligned", "illegal")
 def catch_faults(m: Module, core: "Core") -> None:
     """The first fault of a launch is kept; of several in one cycle, the one furthest down the machine.
 
-    A fault of the launch that is ahead waits until that is the present one; which unit had one first is known.
+    A fault of the launch that is ahead waits until that is the present one; which unit had one first is known. Until
+    then it is nothing to the present launch, which may still have one of its own.
     """
     controller, loader = core.controller, core.loader
     core.fault, core.fault_nest = Signal(found_layout()), Signal(NEST_BITS)
     caught, any_fault, found = Signal(), Signal(), Signal(found_layout())
-    early, faults = Signal(4), Signal(4)
+    early, early_side, faults = Signal(4), Signal(), Signal(4)
     sides = (controller.execute_side, core.access.side, core.fabric.error_side, loader.side)
     reports = (core.execute.fault.valid, core.access.fault.valid, core.fabric.error,
                loader.misaligned | loader.illegal)  # fmt: skip
     for k, (report, side) in enumerate(zip(reports, sides, strict=True)):
-        allowed = ~early.any() | early[k]
+        allowed = ~early.any() | early[k] | (early_side != controller.side)
         m.d.comb += faults[k].eq(report & (side == controller.side) & ~(core.ahead & (k == 3)) & allowed)
         with m.If(report & ~early.any() & ~core.soft_reset):
             first = Cat(reports[:k]).any() if k else 0
-            m.d.sync += early[k].eq((side != controller.side) & ~first)
+            m.d.sync += [early[k].eq((side != controller.side) & ~first), early_side.eq(~controller.side)]
     with m.If(core.soft_reset):
         m.d.sync += early.eq(0)
     store, execute, access = core.store.fault, core.execute.fault, core.access.fault

@@ -471,6 +471,15 @@ def test_reset_that_does_not_end(dev, target, monkeypatch):
     target.stuck_reset = True
     with pytest.raises(daedal.DeviceHang, match="did not come out of reset"):
         dev.reset()
+    resets, program = target.resets, dev.load_program(PROGRAM)
+    with pytest.raises(daedal.DeviceHang, match="did not come out of reset"):
+        dev.launch(program)
+    assert target.resets == resets + 1, "it is tried again before the next launch"
+    target.stuck_reset = False
+    assert dev.launch(program).state is State.DONE
+    assert target.resets == resets + 2
+    assert dev.launch(program).state is State.DONE
+    assert target.resets == resets + 2, "once it has come out, no more"
 
 
 USES = {

@@ -18,6 +18,7 @@ import daedal
 from daedal.driver.launcher import Region
 from daedal.hw.config import PRESETS
 from daedal.hw.isa.launch import LaunchFlags, LaunchWord
+from daedal.hw.isa.mapping import PLAIN
 from daedal.hw.isa.program import unpack
 from tests.system.compiler_support import same_bits, wild_table
 from tests.system.test_driver_targets import FOR_EVER, copy_program
@@ -97,6 +98,23 @@ def test_a_fault_is_that_launch_s_alone(dev, rng, place):
             future.result()
     again = [executable.submit(indices, offsets) for _ in range(3)]
     assert all(same_bits(future.result(), expected) for future in again)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_fault_of_the_next_launch_hides_none_of_this_one(dev, copier, place):
+    """The loader refuses the next one while this one still reads rows, of which the last lie behind memory."""
+    rows, size = 600, 64
+    illegal = bytearray(dev.memory.read(copier, len(copy_program())))
+    illegal[5 * 8 : 6 * 8] = b"\xff" * 8
+    with dev.arena() as arena:
+        bad = arena.upload(np.frombuffer(illegal, np.uint8), mapping=PLAIN)
+        origin, target = dev.target.memory_bytes - (rows - 5) * size, arena.reserve(rows * size)
+        before = [dev.submit(copier, [origin, target, 10, size, size]) for _ in range(place)]
+        late = dev.submit(copier, [origin, target, rows, size, size])
+        early = dev.submit(bad, [0, 0, 1, size, size])
+        assert all(launch.result().stats.rows == 10 for launch in before)
+        assert isinstance(late.exception(), daedal.MemoryFault)
+        assert isinstance(early.exception(), daedal.LaunchCancelled)
 
 
 def test_warnings_are_of_their_own_launch(dev, rng):

@@ -10,10 +10,11 @@ import pytest
 
 import daedal
 from daedal import f32, i32
+from daedal.compiler.codegen.overlap import Overlap, Parts
 from daedal.compiler.functions import numpy_sigmoid
 from daedal.hw.config import Config
 from daedal.hw.isa.execute import KEPT as OLDEST_KEPT
-from daedal.hw.isa.execute import VectorOp
+from daedal.hw.isa.execute import Mode, OperandKind, VectorOp
 from tests.system.compiler_support import ddr3
 from tests.system.kernel_support import floats, same_bits
 from tests.unit.execute_unit.model import reduce
@@ -205,6 +206,26 @@ def test_constants_do_not_rotate(device: daedal.Device, rng: np.random.Generator
     assert same_bits(out, wanted)
     assert same_bits(more, numpy_sigmoid(z))
     assert "rotate_scalars" not in executable.asm()
+
+
+@pytest.mark.parametrize("distance", [1, 2, 3])
+def test_registers_that_must_be_empty_are_written_by_no_other_callback(distance: int) -> None:
+    """Those whose names rows and weights have in the iterations before the first one: 1 to the distance.
+
+    Accumulators come last when the others rotate, so vector registers have other numbers then.
+    """
+    config, accumulators = Config.preset("ddr3"), 2
+    overlap = Overlap(config, accumulators, 0, lambda n: 64, lambda n: True)
+    parts = Parts([], [], row=accumulators, weight=0, distance=distance)
+    nothing = {"op": VectorOp.MOVE, "mode": Mode.SCALAR, "a": {"kind": OperandKind.SCALAR}, "destination": 0}
+    for kind, first in ((Mode.SCALAR, 0), (Mode.VECTOR, accumulators)):
+        for name in range(config.rotating_registers):
+            write = {"op": VectorOp.MOVE, "mode": kind, "a": {"kind": OperandKind.QUEUE}, "destination": first + name}
+            alone = overlap.leaves_alone(parts, [[nothing], [nothing, write]])
+            assert alone == (not 1 <= name <= distance), (kind, name)
+    partial = {"op": VectorOp.ADD, "mode": Mode.REDUCE, "a": {"kind": OperandKind.QUEUE}, "destination": 0}
+    assert not overlap.leaves_alone(parts, [[{**partial, "c": accumulators + distance}]])
+    assert overlap.leaves_alone(parts, [[{**partial, "c": 0}]])
 
 
 def test_both_ways_give_the_same_bits(device: daedal.Device, rng: np.random.Generator) -> None:

@@ -1,4 +1,4 @@
-"""What the controller does after a fault while memory still owes answers."""
+"""When the controller believes that a launch is over, or memory quiet; and what a fault and a reset wait for."""
 
 from dataclasses import replace
 
@@ -10,6 +10,170 @@ from daedal.hw.host.controller import QUIET_CYCLES, SETTLE_CYCLES, Controller
 
 CONFIG = replace(PRESETS["edge"], watchdog=256)
 ANSWERS = 10
+
+ON_THE_WAY = 8
+"""Cycles in which something may be on its way between two units, each of which says that it is idle."""
+
+STROBES = ("flip", "ended", "record_start", "reset_done", "soft_reset", "take")
+
+
+def run(bench) -> Controller:
+    """Run ``bench(ctx, dut, seen)`` on a controller; ``seen`` counts the cycles of each output of STROBES."""
+    dut, seen, done = Controller(CONFIG), dict.fromkeys(STROBES, 0), []
+
+    async def watch(ctx):
+        async for _, _, *values in ctx.tick().sample(*(getattr(dut, name) for name in seen)):
+            for name, value in zip(seen, values, strict=True):
+                seen[name] += value
+
+    async def whole(ctx):
+        ctx.set(dut.has_record, 1)
+        await bench(ctx, dut, seen)
+        done.append(True)
+
+    sim = Simulator(dut)
+    sim.add_clock(1e-6)
+    sim.add_testbench(watch, background=True)
+    sim.add_testbench(whole)
+    sim.run()
+    assert done
+    return dut
+
+
+async def begin(ctx, dut, side: int = 0) -> None:
+    """A launch of this side becomes the present one."""
+    ctx.set(dut.loader_side, side)
+    ctx.set(dut.ahead, 1)
+    await ctx.tick()
+    ctx.set(dut.ahead, 0)
+    await ctx.tick()
+
+
+async def glitches(ctx, dut, name: str, seen, strobe: str) -> None:
+    """A unit says time and again that it is idle, each time for one cycle less than something can be on its way.
+
+    In between memory gives an answer.
+    """
+    signal = getattr(dut, name)
+    for _ in range(5):
+        ctx.set(signal, 1)
+        await ctx.tick().repeat(ON_THE_WAY - 1)
+        ctx.set(signal, 0)
+        await ctx.tick().repeat(20)
+        ctx.set(dut.answered, 1)
+        await ctx.tick()
+        ctx.set(dut.answered, 0)
+    assert seen[strobe] == 0, f"{strobe} while something was on its way"
+    ctx.set(signal, 1)
+
+
+def test_a_launch_is_over_when_everything_has_been_idle_for_long_enough() -> None:
+    """In each of its phases, one after the other: it runs, drains, and its record is written."""
+
+    async def bench(ctx, dut, seen):
+        await begin(ctx, dut)
+        await glitches(ctx, dut, "executed", seen, "flip")
+        await ctx.tick().repeat(ON_THE_WAY + 3)
+        assert seen["flip"] == 1 and ctx.get(dut.draining) and ctx.get(dut.execute_side) == 1
+        await ctx.tick().repeat(SETTLE_CYCLES)
+        await glitches(ctx, dut, "stored", seen, "record_start")
+        await ctx.tick().repeat(SETTLE_CYCLES)
+        assert seen["record_start"] == 1 and ctx.get(dut.record_phase)
+        ctx.set(dut.stored, 0)
+        ctx.set(dut.record_done, 1)
+        await ctx.tick()
+        ctx.set(dut.record_done, 0)
+        await glitches(ctx, dut, "stored", seen, "ended")
+        await ctx.tick().repeat(ON_THE_WAY + 3)
+        assert seen["ended"] == 1 and ctx.get(dut.idle)
+
+    run(bench)
+
+
+@pytest.mark.parametrize("cause", ["fault", "reset_request"])
+@pytest.mark.parametrize("cycles", range(ON_THE_WAY - 2, ON_THE_WAY + 4))
+def test_the_next_launch_does_not_go_on_with_a_fault(cause: str, cycles: int) -> None:
+    """Or a reset: whichever comes first, so many cycles after all has been executed."""
+
+    async def bench(ctx, dut, seen):
+        await begin(ctx, dut)
+        ctx.set(dut.executed, 1)
+        await ctx.tick().repeat(cycles)
+        before = seen["flip"]
+        ctx.set(getattr(dut, cause), 1)
+        await ctx.tick().repeat(ON_THE_WAY)
+        assert seen["flip"] == before
+        assert ctx.get(dut.halt)
+
+    run(bench)
+
+
+@pytest.mark.parametrize("cause", ["fault", "reset_request"])
+def test_units_are_reset_when_memory_has_been_quiet_for_long_enough(cause: str) -> None:
+    async def bench(ctx, dut, seen):
+        await begin(ctx, dut)
+        ctx.set(getattr(dut, cause), 1)
+        await ctx.tick().repeat(ON_THE_WAY + 3)
+        assert ctx.get(dut.halt)
+        ctx.set(dut.answered, 1)
+        await ctx.tick()
+        ctx.set(dut.answered, 0)
+        await glitches(ctx, dut, "quiet", seen, "soft_reset")
+        await ctx.tick().repeat(ON_THE_WAY + 3)
+        assert seen["soft_reset"] > 0
+
+    run(bench)
+
+
+@pytest.mark.parametrize("phase", ["idle", "run", "drain", "record", "after a fault", "fault"])
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_reset_ends_whatever_there_is_and_can_be_had_again(phase: str, side: int) -> None:
+    """Once each time that it is asked for; the next launch, of either side, begins as the first one does."""
+
+    async def reset(ctx, dut, seen):
+        before = seen["reset_done"]
+        ctx.set(dut.reset_request, 1)
+        for _ in range(2 * SETTLE_CYCLES):
+            await ctx.tick()
+            if seen["reset_done"] > before:
+                break
+        ctx.set(dut.reset_request, 0)
+        await ctx.tick().repeat(20)
+        assert seen["reset_done"] == before + 1
+        assert ctx.get(dut.idle) and not ctx.get(dut.faulted)
+        assert (ctx.get(dut.execute_side), ctx.get(dut.execute_other)) == (0, 1)
+
+    async def bench(ctx, dut, seen):
+        ctx.set(dut.quiet, 1)
+        for turn in range(3):
+            if phase != "idle":
+                await begin(ctx, dut, side)
+            if phase in ("drain", "record"):
+                ctx.set(dut.executed, 1)
+                await ctx.tick().repeat(ON_THE_WAY + 3)
+                assert ctx.get(dut.draining) and ctx.get(dut.execute_side) == 1 - side
+                ctx.set(dut.executed, 0)
+            if phase == "record":
+                ctx.set(dut.stored, 1)
+                await ctx.tick().repeat(SETTLE_CYCLES + ON_THE_WAY)
+                assert ctx.get(dut.record_phase)
+                ctx.set(dut.stored, 0)
+            if "fault" in phase:
+                ctx.set(dut.fault, 1)
+                await ctx.tick().repeat(2)
+                ctx.set(dut.fault, 0)
+                assert ctx.get(dut.faulted)
+            if phase == "after a fault":
+                for name in ("stored", "record_done"):
+                    ctx.set(getattr(dut, name), 1)
+                await ctx.tick().repeat(2 * SETTLE_CYCLES + ON_THE_WAY)
+                for name in ("stored", "record_done"):
+                    ctx.set(getattr(dut, name), 0)
+                assert seen["ended"] == turn + 1
+            await reset(ctx, dut, seen)
+        assert seen["reset_done"] == 3
+
+    run(bench)
 
 
 @pytest.mark.parametrize(
