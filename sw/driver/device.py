@@ -71,7 +71,7 @@ class Device:
             Memory model and options of a simulated machine, as ``"ideal:latency=200,stall=0.1,seed=3"`` or
             ``"litedram-ddr3-x16"``; see docs/memory.md.
         memory_bytes
-            Size of the device's memory; boards have what they have.
+            Size of the device's memory, rounded down to whole superblocks; boards have what they have.
         wave
             File for a waveform (VCD) of everything the RTL does.
         board

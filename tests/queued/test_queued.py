@@ -14,12 +14,14 @@ MACHINES = [
     *(
         pytest.param(*machine, 500, marks=pytest.mark.full)
         for machine in (
-            ("ddr3", "litedram-ddr3-x16:stall=0.2,seed=3,checks=1"), ("broad", "litedram-ddr3-x64"),
-            ("broad", "litedram-ddr4-x64:stall=0.1,seed=5"), ("edge", "litedram-ddr3-x16"),
+            ("ddr3", "litedram-ddr3-x16:stall=0.2,seed=3,checks=1"),
+            ("broad", "litedram-ddr3-x64"),
+            ("broad", "litedram-ddr4-x64:stall=0.1,seed=5"),
+            ("edge", "litedram-ddr3-x16"),
             ("small", "ideal:latency=3"),
         )
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("config", "memory", "count"), MACHINES)

@@ -74,7 +74,7 @@ class FakeTarget:
         self.registers[Register.COMPLETED] = (self.registers[Register.COMPLETED] + 1) % (1 << 32)
         return True
 
-    def counted(self) -> dict[str, int] | None:
+    def counted(self, record: int) -> dict[str, int] | None:
         return self.counted_values
 
     def close(self) -> None:

@@ -30,11 +30,16 @@ MARGIN = 50
 """Cycles before an end in which there are no accesses, of which each takes fewer."""
 
 PINS = (
-    *(f"copier.read{port}__{pin}" for port in range(CONFIG.ports) for pin in (
-        "arvalid", "arready", "araddr", "rvalid", "rready", "rdata", "rlast")),
-    *(f"copier.write__{pin}" for pin in (
-        "awvalid", "awready", "awaddr", "wvalid", "wready", "wdata", "wlast", "bvalid", "bready")),
-)  # fmt: skip
+    *(
+        f"copier.read{port}__{pin}"
+        for port in range(CONFIG.ports)
+        for pin in ("arvalid", "arready", "araddr", "rvalid", "rready", "rdata", "rlast")
+    ),
+    *(
+        f"copier.write__{pin}"
+        for pin in ("awvalid", "awready", "awaddr", "wvalid", "wready", "wdata", "wlast", "bvalid", "bready")
+    ),
+)
 
 Access = Callable[[Harness], None]
 Start = Callable[[str], Harness]

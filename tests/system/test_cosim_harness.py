@@ -103,6 +103,21 @@ def test_launches_behind_each_other(start):
         assert counts["BYTES_WRITTEN"] == LINES * LINE - LINES // 2
 
 
+def test_counts_are_those_of_the_launch_with_that_record(start):
+    """Also when another one has ended since."""
+    harness = start("ideal:latency=10")
+    first, second = BLOCK, BLOCK + 0x8000
+    ring(harness, first)
+    harness.run(1_000_000, 60)
+    alone = harness.counts(first + RECORD)
+    assert alone["LINES_WRITTEN"] == LINES and harness.counts(second + RECORD) is None
+    ring(harness, second, mistake=Mistake.FLOOD)
+    harness.write_register(Register.INTERRUPT.value, 1)
+    assert harness.run(1_000_000, 60)
+    assert harness.counts(second + RECORD)["LINES_WRITTEN"] == 0
+    assert harness.counts(first + RECORD) == alone
+
+
 def test_registers(start):
     harness = start()
     assert harness.read_register(Register.IDENTITY.value) == IDENTITY

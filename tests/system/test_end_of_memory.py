@@ -65,10 +65,15 @@ def once(*words: Word, **control: int) -> list[Word]:
 def copy(source: int, target: int, size: int) -> list[Word]:
     """One row by way of the store stream."""
     return once(
-        Word(StepField.FETCH_BASE, 0, source), Word(StepField.FETCH_SIZE, 0, size),
-        Word(StepField.STORE_BASE, 0, target), Word(StepField.STORE_SIZE, 0, size),
-        fetch_enable=1, store_enable=1, stream=1, queue=FetchQueue.STORE.value,
-    )  # fmt: skip
+        Word(StepField.FETCH_BASE, 0, source),
+        Word(StepField.FETCH_SIZE, 0, size),
+        Word(StepField.STORE_BASE, 0, target),
+        Word(StepField.STORE_SIZE, 0, size),
+        fetch_enable=1,
+        store_enable=1,
+        stream=1,
+        queue=FetchQueue.STORE.value,
+    )
 
 
 def streamed(address: int, size: int, config: Config) -> list[Word]:

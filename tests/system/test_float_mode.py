@@ -2,20 +2,22 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
 import daedal
 from daedal import f32
 from daedal.compiler.functions import numpy_exponential, numpy_sigmoid
 from daedal.compiler.interpret import interpret
+from daedal.compiler.loops.function import KernelFunction
 from daedal.compiler.pipeline import forget_kernels
 from daedal.driver.device import Device
 
+Array = NDArray[np.float32]
 N, D = daedal.dims("N D")
 OPENED = ["emulator", pytest.param("verilator", marks=(pytest.mark.rtl, pytest.mark.slow))]
 
@@ -59,19 +61,19 @@ def device(request: pytest.FixtureRequest) -> Iterator[Device]:
 
 
 TINY = np.array([1e-40, 2e-41, -1e-39, 4e-41, 1.0, 0.0, 1e-45, 3e38], np.float32)
-ARGUMENTS: dict[Any, Callable[[], list[Any]]] = {
-    scaled: lambda: [np.zeros((2, 4), np.float32), TINY.reshape(2, 4).copy(), 3e-40],
-    compared: lambda: [np.zeros(8, np.float32), TINY.copy()],
-    exponentials: lambda: [np.zeros(8, np.float32), np.linspace(-104, -86, 8, dtype=np.float32)],
+ARGUMENTS: dict[KernelFunction, Callable[[], tuple[Array, Array, *tuple[float, ...]]]] = {
+    scaled: lambda: (np.zeros((2, 4), np.float32), TINY.reshape(2, 4).copy(), 3e-40),
+    compared: lambda: (np.zeros(8, np.float32), TINY.copy()),
+    exponentials: lambda: (np.zeros(8, np.float32), np.linspace(-104, -86, 8, dtype=np.float32)),
 }
 
 
-def bits(array: Any) -> list[int]:
+def bits(array: Array | Tensor) -> list[int]:
     return [int(number) for number in np.asarray(array).view(np.uint32).ravel()]
 
 
 @pytest.mark.parametrize("kernel", ARGUMENTS, ids=lambda kernel: str(kernel.name))
-def test_kernels(device: Device, kernel: Any) -> None:
+def test_kernels(device: Device, kernel: KernelFunction) -> None:
     expected, given = ARGUMENTS[kernel](), ARGUMENTS[kernel]()
     daedal.compile(kernel, expected, device=device)(*expected)
     assert any(0 < number & 0x7FFF_FFFF < 1 << 23 for number in bits(expected[0])) or kernel is compared
@@ -82,7 +84,7 @@ def test_kernels(device: Device, kernel: Any) -> None:
 
 
 @pytest.mark.parametrize("kernel", ARGUMENTS, ids=lambda kernel: str(kernel.name))
-def test_levels(device: Device, kernel: Any) -> None:
+def test_levels(device: Device, kernel: KernelFunction) -> None:
     out, x, *numbers = ARGUMENTS[kernel]()
     daedal.compile(kernel, (out, x, *numbers), device=device)(out, x, *numbers)
     values = {"N": len(x), **({"factor": numbers[0]} if numbers else {})}

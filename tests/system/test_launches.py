@@ -26,11 +26,16 @@ from tests.system.test_rtl_configs import CONFIGS
 
 RTL = (pytest.mark.rtl, pytest.mark.slow)
 STALLS, FAR = "ideal:stall=0.3,seed=5", "ideal:latency=300,stall=0.05,seed=2"
-SIMULATED = [("edge", "ideal"), ("edge", STALLS), ("ddr3", "ideal"), ("minimum", "ideal:latency=3"), ("small", FAR)]
+DRAM = "litedram-ddr3-x16"
+SIMULATED = [("edge", "ideal"), ("edge", STALLS), ("ddr3", DRAM), ("minimum", "ideal:latency=3"), ("small", FAR)]
+FURTHER = [("uneven", FAR), ("ddr3", "ideal"), ("broad", "litedram-ddr3-x64"), ("broad", "litedram-ddr4-x64")]
 OPENED = [
     pytest.param(("emulator", "edge", "ideal"), id="emulator"),
     *(pytest.param(("verilator", name, memory), id=f"{name}-{memory}", marks=RTL) for name, memory in SIMULATED),
-    pytest.param(("verilator", "uneven", FAR), id=f"uneven-{FAR}", marks=(*RTL, pytest.mark.full)),
+    *(
+        pytest.param(("verilator", name, memory), id=f"{name}-{memory}", marks=(*RTL, pytest.mark.full))
+        for name, memory in FURTHER
+    ),
 ]
 COUNTED = ("rows", "lookups", "bytes_written", "bounds_warnings")
 
@@ -245,7 +250,7 @@ import daedal
 from daedal.driver.launcher import Region
 from tests.system.test_driver_targets import CONFIG, FOR_EVER, copy, copy_program
 
-with daedal.Device.open(sys.argv[1], CONFIG, memory_bytes=1 << 24) as dev:
+with daedal.Device.open(sys.argv[1], CONFIG, sys.argv[3], memory_bytes=1 << 24) as dev:
     source = np.arange(64, dtype=np.float32).reshape(4, 16)
     program = dev.load_program(copy_program())
     with dev.arena() as arena:
@@ -269,10 +274,12 @@ with daedal.Device.open(sys.argv[1], CONFIG, memory_bytes=1 << 24) as dev:
 
 
 @pytest.mark.parametrize("where", ["result", "launch"])
-@pytest.mark.parametrize("target", ["emulator", pytest.param("verilator", marks=RTL)])
-def test_interrupt_from_the_keyboard_leaves_the_device_usable(target, where, root):
+@pytest.mark.parametrize(
+    ("target", "memory"), [("emulator", "ideal"), *(pytest.param("verilator", m, marks=RTL) for m in ("ideal", DRAM))]
+)
+def test_interrupt_from_the_keyboard_leaves_the_device_usable(target, memory, where, root):
     child = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, target, where], cwd=root, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", INTERRUPTED, target, where, memory], cwd=root, stdout=subprocess.PIPE, text=True
     )
     try:
         assert child.stdout is not None

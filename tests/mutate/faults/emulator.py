@@ -125,6 +125,11 @@ FAULTS = [
           "cancelled launches get no record", FAULTED),
     plant("store-lines", "off by one", STORE, "- (first == last_line_)", "",
           "adjacent stores to a line are counted twice", OPERATIONS),
+    plant("caller-s-mode", "missing case", "cosim/float_mode.h", "    std::fesetenv(FE_DFL_ENV);", "    (void)0;",
+          "it computes in the floating-point mode of its caller", f"{HERE}test_float_mode.py"),
+    plant("row-named", "wrong address", "cosim/emulator/core.h", "line(address + offset + memory_.here(at))",
+          "line(address)", "of a row that crosses the end of memory its start is named",
+          "tests/system/test_end_of_memory.py -k emulator"),
     plant("store-framing", "missing check", STORE, "if (size != to.size)", "if (size < to.size)",
           "a stored row that is too long is no fault", FAULTED),
 ]  # fmt: skip

@@ -57,9 +57,12 @@ def trapping() -> Iterator[None]:
 
 Mode = Callable[[], AbstractContextManager[None]]
 MODES: dict[str, Mode] = {
-    "flush": flushing, "down": lambda: rounding(DOWNWARD), "up": lambda: rounding(UPWARD),
-    "to zero": lambda: rounding(TO_ZERO), "traps": trapping,
-}  # fmt: skip
+    "flush": flushing,
+    "down": lambda: rounding(DOWNWARD),
+    "up": lambda: rounding(UPWARD),
+    "to zero": lambda: rounding(TO_ZERO),
+    "traps": trapping,
+}
 
 CODE = {
     "products": [
