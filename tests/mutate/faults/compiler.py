@@ -24,6 +24,7 @@ PREPARED = "tests/system/test_compiler_prepared.py"
 BOUNDS = "tests/system/test_bounds.py -k 'not rtl'"
 MEMORY = "tests/system/test_torch_memory.py"
 MODULES = "tests/system/test_module_corners.py"
+SUBMIT, OVERLAP = "tests/system/test_kernel_submit.py", "tests/system/test_overlap.py -k must_be_empty"
 
 OWN_IR = (
     "clamp_counts", "convert_scf_to_slc", "convert_slc_to_slcv", "convert_slcv_to_dlc", "elide_initialization",
@@ -225,4 +226,9 @@ FAULTS = [
           "[config.serial[level.number] for level in reversed(levels)]",
           "[not config.serial[level.number] for level in reversed(levels)]",
           "inner loops are put on serial levels", PLACEMENT),
+    plant("promises-forgotten", "lost strobe", HERE + "promised.py", "        elif not launch.done():",
+          "        elif False:", "who waits for one array forgets that launches will fill others", SUBMIT),
+    plant("last-name-not-empty", "off by one", C + "overlap.py", "names = range(1, parts.distance + 1)\n        return",
+          "names = range(1, parts.distance)\n        return",
+          "another callback writes a register that must be empty when a loop begins", OVERLAP),
 ]  # fmt: skip

@@ -8,6 +8,7 @@ TARGETS = "tests/system/test_driver_targets.py -k emulator"
 
 MEMORY, MISUSE = "tests/system/test_torch_memory.py", "tests/system/test_driver_misuse.py"
 FOLLOWING = "tests/system/test_driver_following.py"
+DEVICE_MEMORY, CHECKSUMS = "tests/system/test_driver_memory.py", "tests/system/test_link.py -k checksum"
 plant = area("driver", DEVICE, TARGETS)
 
 FAULTS = [
@@ -99,4 +100,40 @@ FAULTS = [
           "buffers of a run are not given back"),
     plant("cycles", "missing case", HERE + "device.py", "        gc.collect()\n", "",
           "tables that hang in reference cycles only keep their memory", MEMORY),
+    plant("last-launch-only", "missing term", HERE + "launcher.py", "            for launch in self._flying\n",
+          "            for launch in list(self._flying)[-1:]\n",
+          "a launch does not wait for the one before the last, which writes what it reads"),
+    plant("regions-that-touch", "off by one", HERE + "launcher.py", "and other.address < self.address + self.size",
+          "and other.address < self.address + self.size - 1", "the last byte of what is read may be written meanwhile"),
+    plant("number-goes-on", "missing clip", HERE + "launcher.py", "number = (self._launch + 1) % LAUNCH_MODULUS",
+          "number = self._launch + 1", "there is no launch after 2^32 - 1"),
+    plant("completed-goes-on", "missing clip", HERE + "launcher.py",
+          "self._completed = (self._completed + 1) % LAUNCH_MODULUS", "self._completed = self._completed + 1",
+          "more launches than COMPLETED says are taken for ended when it comes round"),
+    plant("done-with-the-first", "missing term", "sw/compiler/submitted.py",
+          "for pending in self._pending)", "for pending in self._pending[:1])",
+          "a result is done when its first launch is"),
+    plant("await-keeps-the-loop", "missing check", HERE + "launcher.py", "self.launcher.wait_for(self, POLL_SECONDS)",
+          "self.launcher.wait_for(self, None)", "nothing else of the event loop runs while a launch is awaited"),
+    plant("one-reset", "sticky bit", HERE + "launcher.py", "        if self._lost:\n", "        if False:\n",
+          "a reset that did not end is not tried again"),
+    plant("order-of-another-class", "wrong index", HERE + "memory.py",
+          "        if (address, size) in self._orders:\n            return self._orders[address, size]\n",
+          "        for (at, held), order in self._orders.items():\n"
+          "            if (place_of(at, self._config), held) == (place_of(address, self._config), size):\n"
+          "                return order\n",
+          "the order of granules that is kept is that of another mapping class", DEVICE_MEMORY),
+    plant("order-of-another-size", "wrong index", HERE + "memory.py",
+          "        if (address, size) in self._orders:\n            return self._orders[address, size]\n",
+          "        for (at, held), order in self._orders.items():\n"
+          "            if at == address and held >= size:\n"
+          "                return order\n",
+          "the order of granules that is kept is that of more superblocks", DEVICE_MEMORY),
+    plant("half-of-the-status-crc", "missing term", HERE + "link/checked.py",
+          "!= int.from_bytes(raw[4:], \"little\")", "& 0xFFFF != int.from_bytes(raw[4:6], \"little\")",
+          "16 of 32 bits of the checksum of a status are compared", CHECKSUMS),
+    plant("half-of-the-read-crc", "missing term", HERE + "link/checked.py",
+          "return words if crc == int.from_bytes(tail[4:], \"little\")",
+          "return words if crc >> 16 == int.from_bytes(tail[6:], \"little\")",
+          "16 of 32 bits of the checksum of what was read are compared", CHECKSUMS),
 ]  # fmt: skip

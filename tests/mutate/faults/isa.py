@@ -9,6 +9,7 @@ ISA = "tests/unit/isa"
 JUDGE = "tests/unit/access_unit/test_contract.py"
 EMULATOR = "tests/unit/emulator/test_contract.py"
 
+MAPPING = "tests/unit/isa/test_mapping.py -k 'by_hand or said'"
 plant = area("isa", JUDGE, EMULATOR)
 
 FAULTS = [
@@ -44,4 +45,10 @@ FAULTS = [
           "negative values are assembled as positive ones", ISA),
     plant("header-offsets", "off by one", HEADER, "field.offset, field.width", "offset, field.width",
           "the emulator's header forgets where members are", ISA),
+    plant("another-bijection", "wrong operand", "hw/isa/mapping.py", "if (k - page) % banks == bit)",
+          "if (k - granule) % banks == bit)", "digits of the bank are counted from the granule, not from the page",
+          MAPPING),
+    plant("upper-bits-reversed", "wrong direction", "hw/isa/mapping.py",
+          "for bit in range(granule, page)]", "for bit in reversed(range(granule, page))]",
+          "granules lie in a bank's page in another order", MAPPING),
 ]  # fmt: skip

@@ -98,4 +98,6 @@ FAULTS = [
     plant("grade-is-a-part", "missing term", "hw/boards/bitstream.py", "replace(board, **board.grades[grade])",
           'replace(board, part=board.grades[grade]["part"])', "in another grade it is placed as in the board's own",
           "tests/unit/boards/test_bitstream.py"),
+    plant("half-of-a-frame-s-crc", "missing term", LINK, "(store.read_word == crc.value)",
+          "(store.read_word[:16] == crc.value[:16])", "16 of 32 bits of a frame's checksum are compared"),
 ]  # fmt: skip

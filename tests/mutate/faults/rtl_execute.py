@@ -14,6 +14,7 @@ SCALARS_ODD = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[o
 GATHERER = "tests/system/test_gatherer.py"
 FAULTED = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_faults]"
 
+SCALAR_STORES = "tests/unit/execute_unit/test_store_port.py"
 plant = area("rtl_execute", DIRECTED, RANDOM, FAULTED)
 
 FAULTS = [
@@ -232,4 +233,10 @@ FAULTS = [
           "self.side", "the fault does not tell the token", GATHERER),
     plant("none-is-busy", "wrong condition", HERE + "no_execute_unit.py", "self.idle.eq(~self.fault.valid)",
           "self.idle.eq(0)", "without an execute unit no launch ends", GATHERER),
+    plant("leaves-that-were-before", "missing term", HERE + "store_port.py",
+          "ahead.o.valid & ahead.o.ready & first_is_behind", "ahead.o.valid & ahead.o.ready",
+          "scalars are stored before the row in front of them is issued to the end", SCALAR_STORES),
+    plant("follows-whatever-is-issued", "missing term", HERE + "store_port.py",
+          "self._follows.eq(none | first_is_behind)", "self._follows.eq(1)",
+          "scalars wait for a row that came after them, and that for them", SCALAR_STORES),
 ]  # fmt: skip

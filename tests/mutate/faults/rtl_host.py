@@ -16,6 +16,7 @@ TARGETS = f"tests/system/test_driver_targets.py {SLOW}"
 FAULTS_OF_CORE = f"tests/fuzz/test_launch_blocks.py {SLOW}"
 KEPT = f"tests/fuzz/test_fuzz.py -k 'kept_on_the_rtl' {SLOW}"
 
+WHOSE, RECORDS = "tests/unit/core/test_catch_faults.py", "tests/unit/host/test_record_writer.py"
 plant = area("rtl_host", LOADER)
 
 FAULTS = [
@@ -158,4 +159,32 @@ FAULTS = [
           WARNING),
     plant("units-keep-on", "missing term", "hw/core.py", "self.soft_reset, self.halt, self.hold = Signal(init=1),",
           "self.soft_reset, self.halt, self.hold = Signal(),", "the reset pin does not reset the units", CORE),
+    plant("quiet-for-a-cycle", "wrong constant", HERE + "controller.py", "QUIET_CYCLES = 8", "QUIET_CYCLES = 1",
+          "what is on its way between two units is overlooked", CONTROLLER),
+    plant("drains-with-what-comes", "missing check", HERE + "controller.py",
+          "(self._timer >= QUIET_CYCLES) & (self._settled == SETTLE_CYCLES)", "(self._settled == SETTLE_CYCLES)",
+          "a record is written as soon as the store unit is idle for a cycle", CONTROLLER),
+    plant("flips-in-a-fault", "missing check", HERE + "controller.py",
+          "self.flip.eq(~self.fault & ~self.reset_request)", "self.flip.eq(1)",
+          "the execute unit goes on to the next launch in the cycle of a fault", CONTROLLER),
+    plant("side-after-reset", "sticky bit", HERE + "controller.py",
+          "                m.d.sync += [self.execute_side.eq(0), self.execute_other.eq(1)]\n", "",
+          "a reset leaves the execute unit on the side that it was at", CONTROLLER),
+    plant("reset-of-a-fault", "lost strobe", HERE + "controller.py",
+          "m.d.comb += self.hold.eq(1)\n                with m.If(self.reset_request):",
+          "m.d.comb += self.hold.eq(1)\n                with m.If(0):",
+          "a machine that has faulted takes no reset", CONTROLLER),
+    plant("any-unit-s-fault", "missing check", "hw/core_faults.py", "& ~(core.ahead & (k == 3)) & allowed)",
+          "& ~(core.ahead & (k == 3)))", "a launch is told of its second fault, from a unit further down", WHOSE),
+    plant("next-one-s-fault-hides", "missing term", "hw/core_faults.py", " | (early_side != controller.side)", "",
+          "a fault of the next launch hides those of the present one", WHOSE),
+    plant("fault-of-either", "missing check", "hw/core_faults.py", "report & (side == controller.side) & ~",
+          "report & ~", "the present launch is told of a fault of the next one", WHOSE),
+    plant("number-of-the-record-before", "sticky bit", HERE + "record_writer.py",
+          "                m.d.sync += self.number.eq(0)\n", "",
+          "a second record begins where the first ended", RECORDS),
+    plant("word-too-soon", "off by one", HERE + "record_writer.py", 'm.next = "WAIT"', 'm.next = "TAKE"',
+          "a word of the record is taken a cycle before it is there", RECORDS),
+    plant("completed-stays", "missing clip", "hw/core.py", "with m.If(controller.ended):",
+          "with m.If(controller.ended & ~port.completed.all()):", "COMPLETED stays at its largest value", CORE),
 ]  # fmt: skip

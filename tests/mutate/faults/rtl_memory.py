@@ -8,6 +8,8 @@ STORE_WIDE = "tests/unit/memory/test_store_unit.py::test_store_unit[edge]"
 READ = "tests/unit/memory/test_fabric.py::test_fabric[odd]"
 READ_PORTS = "tests/unit/memory/test_fabric.py::test_fabric[edge]"
 
+ROOM = "tests/formal/test_store_unit_proof.py -k room"
+STORE_EDGE = "tests/unit/memory/test_store_unit.py::test_store_unit[edge]"
 plant = area("rtl_memory", STORE, STORE_WIDE)
 
 ADDRESSES = "tests/unit/memory/test_address_map.py"
@@ -144,4 +146,11 @@ FAULTS = [
     plant("class-forgotten", "missing case", HERE + "address_map.py", "for classes, mask in users.items() if classes])",
           "for classes, mask in users.items() if len(classes) == CLASSES])",
           "bits that only some mapping classes move stay 0", MAPPED),
+    plant("bursts-without-margin", "off by one", HERE + "write_batcher.py", "(bursts.level < most_bursts - MARGIN)",
+          "(bursts.level < most_bursts)", "bursts of one line are lost while the write port is stopped",
+          ROOM, STORE_EDGE),
+    plant("lines-without-margin", "off by one", HERE + "write_batcher.py", "(lines.level < most_lines - MARGIN)",
+          "(lines.level < most_lines)", "lines are lost while the write port is stopped", ROOM, STORE_EDGE),
+    plant("short-margin", "wrong constant", HERE + "write_batcher.py", "MARGIN = 12", "MARGIN = 6",
+          "more lines are on their way than there is room for", ROOM, STORE_EDGE),
 ]  # fmt: skip
