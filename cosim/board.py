@@ -2,19 +2,18 @@
 
 import ctypes
 import json
-import os
 import socket
-import tempfile
 from collections.abc import Callable
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from daedal.cosim.build import FLOAT_MODE, build_verilated, cache_directory, read_sources
+from daedal.cosim.build import FLOAT_MODE, build_verilated, load_library, read_sources
+from daedal.cosim.kept import cache_directory, keep_text
 from daedal.cosim.rtl import core_verilog
-from daedal.errors import DeviceClosed
 from daedal.hw.config import Config
+from daedal.owned import Owned
 
 SLICE_CYCLES = 1 << 16
 """Cycles in C++ at a stretch, so that an interrupt from the keyboard gets through and no socket overflows."""
@@ -47,15 +46,12 @@ def generated_board(board: str, config: Config) -> tuple[str, dict[str, Any]]:
     for source in sorted((Path(__file__).resolve().parents[1] / "hw").rglob("*.py")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     key = digest.hexdigest()[:20]
-    path = cache_directory() / f"board-{key}.json"
-    if not path.exists():
+
+    def make() -> str:
         made = generate(board, config, simulated=True, serial="pins")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".json")
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump([made.verilog, made.description], stream)
-        os.replace(temporary, path)
-    verilog, description = json.loads(path.read_text(encoding="utf-8"))
+        return json.dumps([made.verilog, made.description])
+
+    verilog, description = json.loads(keep_text(cache_directory() / f"board-{key}.json", make))
     return verilog, description
 
 
@@ -99,7 +95,8 @@ class SimulatedLine:
         self.clock_hz = clock_hz
         self.up: Callable[[bytes], bytes] = _unchanged
         self.down: Callable[[bytes], bytes] = _unchanged
-        self._library = ctypes.CDLL(str(library))
+        self._owned = Owned("the simulated board")
+        self._library = load_library(library)
         for function, (result, arguments) in _FUNCTIONS.items():
             found = getattr(self._library, function)
             found.restype, found.argtypes = result, arguments
@@ -111,7 +108,8 @@ class SimulatedLine:
     @property
     def cycles(self) -> int:
         """Cycles of the board's clock so far."""
-        count: int = self._library.daedal_board_cycle(self._handle())
+        with self._owned.lock:
+            count: int = self._library.daedal_board_cycle(self._handle())
         return count
 
     def send(self, data: bytes) -> None:
@@ -152,17 +150,20 @@ class SimulatedLine:
             self._clock(1 << 62, 1 << 62, end - self.cycles)
 
     def close(self) -> None:
-        """End the simulation."""
-        if self._self:
-            self._library.daedal_board_destroy(self._self)
-            self._self = None
-            self._socket.close()
-            self._far.close()
+        """End the simulation; every other use raises DeviceClosed. May be called again."""
+        self._owned.close(self._give_back)
+
+    def _give_back(self) -> None:
+        board, self._self = self._self, None
+        self._library.daedal_board_destroy(board)
+        self._socket.close()
+        self._far.close()
 
     def _clock(self, idle: int, size: int, most: int = SLICE_CYCLES) -> None:
-        self._library.daedal_board_run(self._handle(), idle, size, min(most, SLICE_CYCLES))
+        with self._owned.lock:
+            self._library.daedal_board_run(self._handle(), idle, size, min(most, SLICE_CYCLES))
 
     def _handle(self) -> int:
-        if self._self is None:
-            raise DeviceClosed("the simulated board must be open to be used; it was closed")
+        self._owned.check()
+        assert self._self is not None
         return self._self

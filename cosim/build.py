@@ -2,26 +2,26 @@
 
 A library's key is a digest of everything that goes into it: all source texts, the options and the identity
 of the toolchain. Sources are copied into the build folder first, so nothing undeclared can get in. Finished
-libraries are renamed into the cache (``DAEDAL_CACHE``, else ``~/.cache/daedal``) with their log beside them;
-a lock per key keeps two processes from building the same thing twice.
+libraries are in the cache (``DAEDAL_CACHE``, else ``~/.cache/daedal``) with their log beside them; see
+:mod:`daedal.cosim.kept`.
 """
 
-import fcntl
+import ctypes
+import errno
 import hashlib
 import os
 import shlex
 import shutil
-import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from daedal.cosim import coverage, profile
+import daedal
+from daedal.cosim import coverage, profile, supervised
 from daedal.cosim.initial_words import loops_over_words
+from daedal.cosim.kept import BuildError, cache_directory, is_whole, keep
 from daedal.cosim.toolchain import compiler_identity, find_tool, find_verilator
-from daedal.errors import DaedalError
 
 COMPILE_FLAGS = ("-std=c++17", "-march=native", "-ffp-contract=off", "-fPIC")
 """Flags of every C++ build; contraction is off because results are compared bit for bit."""
@@ -63,21 +63,16 @@ HARNESS = Path(__file__).parent / "harness"
 FLOAT_MODE = "float_mode.h"
 """A header, beside this file, that every C++ of ours which computes with floats for a caller includes."""
 
+_OBJECT_CACHE = (  # a makefile wants it to be one line
+    "import sys; sys.path.append(sys.argv[1]); from daedal.cosim.object_cache import main; sys.exit(main(sys.argv[2:]))"
+)
+"""A program that is started without anything else, and told where the package is."""
+
 ALL = "all_of_the_harness"
 """Name of the source that has all others of a harness in it."""
 
 JOBS = 2
 """Compilers that run at the same time."""
-
-
-class BuildError(DaedalError):
-    """A compiler or Verilator refused a source; the message has the end of the log and where the rest is."""
-
-
-def cache_directory() -> Path:
-    """Where finished builds are kept: ``DAEDAL_CACHE`` or ``~/.cache/daedal``."""
-    chosen = os.environ.get("DAEDAL_CACHE")
-    return Path(chosen) if chosen else Path.home() / ".cache" / "daedal"
 
 
 def optimization() -> str:
@@ -94,7 +89,7 @@ def make_environment() -> dict[str, str]:
     See :mod:`daedal.cosim.object_cache`; an ``OBJCACHE`` that is set already stays.
     """
     objects = cache_directory() / f"objects-{compiler_identity()[:12]}"
-    command = [sys.executable, "-I", "-S", str(Path(__file__).with_name("object_cache.py")), str(objects)]
+    command = [sys.executable, "-I", "-S", "-c", _OBJECT_CACHE, str(Path(daedal.__file__).parents[1]), str(objects)]
     return {"OBJCACHE": shlex.join(command), **find_verilator().environment()}
 
 
@@ -130,7 +125,17 @@ def build_library(name: str, files: Mapping[str, str], *, flags: Sequence[str] =
         run([str(find_tool("g++")), *COMPILE_FLAGS, "-O3", *flags, "-shared", "-o", "library.so", *sources])
         return folder / "library.so"
 
-    return _cached(f"{name}-{key}.so", files, build)
+    return _kept(f"{name}-{key}.so", files, build)
+
+
+def load_library(library: Path) -> ctypes.CDLL:
+    """The loaded library; BuildError if this system does not load it."""
+    try:
+        return ctypes.CDLL(str(library))
+    except OSError as error:
+        raise BuildError(
+            f"{library} cannot be loaded: {error}; set DAEDAL_CACHE to a folder from which programs may be run"
+        ) from None
 
 
 def build_verilated(
@@ -157,53 +162,71 @@ def build_verilated(
         *(["--trace-vcd"] if trace else []), *(coverage.OPTIONS if counted else ()),
         "-CFLAGS", " ".join(flags),
     ]  # fmt: skip
-    model = _build_model(name, verilog, options)
     files = {**files, **read_sources(HARNESS, "coverage.h")}
+    models = _models(name, verilog, options)
+
+    def library_of(model: "_Model") -> str:
+        return f"{name}-{_key(files, [model.name])}.so"
+
+    for model in models:
+        if is_whole(cache_directory() / library_of(model)):
+            return cache_directory() / library_of(model)
+    model = next((each for each in models[:-1] if is_whole(cache_directory() / each.name)), models[-1])
 
     def build(folder: Path, run: "Runner") -> Path:
         # All as one: reading the model's and the standard headers takes longer than compiling any of them.
         sources = [f'#include "{file}"\n' for file in files if file.endswith(".cpp")]
         (folder / f"{ALL}.cpp").write_text("".join(sources), encoding="utf-8")
-        shutil.copytree(model, folder / "obj")
+        shutil.copytree(_build_model(model, verilog, options), folder / "obj")
         run([*_make("obj"), "VPATH=..", f"{ALL}.o"], make_environment())
         parts = [f"obj/{ALL}.o", "obj/libVmodel.a", "obj/libverilated.a"]
         run([str(find_tool("g++")), "-shared", *profile.link_options(), "-o", "library.so", *parts])
         return folder / "library.so"
 
-    return _cached(f"{name}-{_key(files, [model.name])}.so", files, build)
+    return _kept(library_of(model), files, build)
 
 
-def _build_model(name: str, verilog: str, options: Sequence[str]) -> Path:
-    """The folder with headers, makefile and archives of a verilated model; one optimised more, if that is kept."""
-    verilator, files = find_verilator(), {"model.v": verilog}
-    parts = [*options, *MAKE_OPTIONS, verilator.version, compiler_identity(), _key(files, [])]
+@dataclass(frozen=True)
+class _Model:
+    """A folder in the cache with headers, makefile and archives of a verilated model; what is known of its runs."""
 
-    def kept_as(optimize: str) -> tuple[str, profile.Profile]:
+    name: str
+    notes: profile.Profile
+
+
+def _models(name: str, verilog: str, options: Sequence[str]) -> list[_Model]:
+    """A model by how it may be compiled: first those that are optimised more, which are taken if they are kept."""
+    verilator = find_verilator()
+    parts = [*options, *MAKE_OPTIONS, verilator.version, compiler_identity(), _key({"model.v": verilog}, [])]
+
+    def kept_as(optimize: str) -> _Model:
         notes = cache_directory() / f"{name}-{_key({}, [*parts, optimize, str(verilator.program)])}.profile"
         known = profile.Profile(notes)
-        return f"{name}-{_key({}, [*parts, optimize, *known.identity()])}.model", known
+        return _Model(f"{name}-{_key({}, [*parts, optimize, *known.identity()])}.model", known)
 
-    least = optimization()
-    model, notes = kept_as(least)
+    least, levels = optimization(), list(OPTIMIZE.values())
     if profile.is_training():
-        notes.clear()
-    else:
-        levels = list(OPTIMIZE.values())
-        more = [cache_directory() / kept_as(level)[0] for level in reversed(levels[levels.index(least) + 1 :])]
-        if (better := next((place for place in more if place.exists()), None)) is not None:
-            return better
+        model = kept_as(least)
+        model.notes.clear()
+        return [model]
+    return [kept_as(level) for level in reversed(levels[levels.index(least) :])]
+
+
+def _build_model(model: _Model, verilog: str, options: Sequence[str]) -> Path:
+    """Where it is kept, compiled if it is not."""
+    verilator = find_verilator()
 
     def build(folder: Path, run: "Runner") -> Path:
         run([str(verilator.program), *options, "model.v"], verilator.environment())
         made = folder / "obj"
-        notes.copy_to(made)
-        run(_make("obj", notes.options()), make_environment())
+        model.notes.copy_to(made)
+        run(_make("obj", model.notes.options()), make_environment())
         for file in made.iterdir():
             if file.suffix not in (".h", ".a", ".mk"):
                 file.unlink()
         return made
 
-    return _cached(model, files, build)
+    return _kept(model.name, {"model.v": verilog}, build)
 
 
 def _make(folder: str, options: str = "") -> list[str]:
@@ -229,51 +252,29 @@ def _key(files: Mapping[str, str], options: Sequence[str]) -> str:
     return digest.hexdigest()[:20]
 
 
-def _cached(name: str, files: Mapping[str, str], build: Callable[[Path, Runner], Path]) -> Path:
+def _kept(name: str, files: Mapping[str, str], build: Callable[[Path, Runner], Path]) -> Path:
     """The file or folder ``name`` in the cache; if it is not there, what ``build`` makes out of ``files``."""
-    cache = cache_directory()
-    made = cache / name
-    if made.exists():
-        return made
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BuildError(f"builds cannot be kept in {cache}: {error.strerror}; set DAEDAL_CACHE to a folder") from None
-    with _locked(made.with_suffix(".lock")):
-        if not made.exists():
-            _build_into(made, files, build)
-    return made
+    place = cache_directory() / name
+    log = place.with_suffix(".log")
 
-
-def _build_into(made: Path, files: Mapping[str, str], build: Callable[[Path, Runner], Path]) -> None:
-    log = made.with_suffix(".log")
-    folder = Path(tempfile.mkdtemp(prefix=f"{made.stem}-", dir=made.parent))
-    try:
+    def make(folder: Path) -> Path:
         for file, text in files.items():
             (folder / file).write_text(text, encoding="utf-8")
         with log.open("w", encoding="utf-8") as stream:
 
             def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
                 print("$", *command, file=stream, flush=True)
-                status = subprocess.run(
-                    command, cwd=folder, env=environment, stdout=stream, stderr=subprocess.STDOUT, check=False
-                ).returncode
-                if status:
-                    raise BuildError(_failure(made.stem, log, command[0]))
+                if supervised.run(command, folder=folder, environment=environment, log=stream):
+                    raise BuildError(_failure(place.stem, log, command[0]))
 
-            os.replace(build(folder, run), made)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+            return build(folder, run)
+
+    return keep(place, make)
 
 
 def _failure(name: str, log: Path, program: str) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     telling = [line for line in lines if "error" in line.lower()][:5] or lines[-5:]
-    return f"{Path(program).name} could not build {name}: " + " | ".join(telling) + f" (whole log: {log})"
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+    full = any(os.strerror(errno.ENOSPC) in line for line in lines)
+    hint = f"; make room in {log.parent} and in TMPDIR, or set DAEDAL_CACHE and TMPDIR to other folders" if full else ""
+    return f"{Path(program).name} could not build {name}: " + " | ".join(telling) + f" (whole log: {log}){hint}"

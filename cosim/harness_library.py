@@ -7,14 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.cosim.build import FLOAT_MODE, build_verilated, read_sources
+from daedal.cosim.build import FLOAT_MODE, build_verilated, load_library, read_sources
 from daedal.cosim.latched_inputs import latch_inputs
 from daedal.cosim.litedram import INTERFACE, Description
 from daedal.cosim.memory_spec import MemorySpec
-from daedal.errors import DaedalError, DeviceClosed
+from daedal.errors import DaedalError
 from daedal.hw.config import Config
 from daedal.hw.isa.c_header import generate
 from daedal.hw.isa.launch import Counter
+from daedal.owned import Owned
 
 _SOURCES = (
     "api.cpp", "bus_rules.h", "counts.h", "dram_memory.cpp", "dram_memory.h", "errors.h", "ideal_memory.cpp",
@@ -100,7 +101,7 @@ def build_harness(verilog: str, config: Config, *, top: str, trace: bool = False
 
 
 class Harness:
-    """A running model: registers, memory and clock.
+    """A running model: registers, memory and clock. Several threads may use it; they take turns.
 
     Parameters
     ----------
@@ -117,7 +118,8 @@ class Harness:
     def __init__(
         self, library: Path, memory_bytes: int, spec: MemorySpec, dram: tuple[Path, Description] | None = None
     ) -> None:
-        self._library = ctypes.CDLL(str(library))
+        self._owned = Owned("the simulated device")
+        self._library = load_library(library)
         for name, (result, arguments) in _FUNCTIONS.items():
             function = getattr(self._library, name)
             function.restype, function.argtypes = result, arguments
@@ -132,7 +134,7 @@ class Harness:
         created: int | None
         if dram is not None:
             library, description = dram
-            self._dram = ctypes.CDLL(str(library))  # stays loaded as long as the simulation
+            self._dram = load_library(library)  # stays loaded as long as the simulation
             create = ctypes.cast(self._dram.daedal_create_dram, ctypes.c_void_p)
             created = self._library.daedal_create_with_dram(
                 memory_bytes, create, description.page_bytes, spec.stall, seed
@@ -146,50 +148,68 @@ class Harness:
 
     @property
     def memory(self) -> memoryview:
-        """The device's memory. To be written with :meth:`write` only if it is a DRAM, which checks what it gives."""
-        self._handle()
+        """The device's memory, until the simulation ends. To be written with :meth:`write` only if it is a DRAM, which
+        checks what it gives.
+        """
+        self._owned.check()
         return self._memory
+
+    def read(self, address: int, size: int) -> bytes:
+        """Bytes of the device's memory, in which they must lie."""
+        with self._owned.lock:
+            return bytes(self.memory[address : address + size])
 
     def write(self, address: int, data: bytes | memoryview) -> None:
         """Put bytes into the device's memory, in which they must lie."""
         raw = np.frombuffer(data, np.uint8)
-        self._library.daedal_write(self._handle(), address, raw.ctypes.data, raw.nbytes)
+        with self._owned.lock:
+            self._library.daedal_write(self._handle(), address, raw.ctypes.data, raw.nbytes)
 
     def dram_counts(self) -> DramCounts | None:
         """What the DRAM did so far; None without one."""
         values = (_U64 * len(DramCounts._fields))()
-        if not self._library.daedal_dram_counts(self._handle(), values):
-            return None
+        with self._owned.lock:
+            if not self._library.daedal_dram_counts(self._handle(), values):
+                return None
         return DramCounts(*values)
 
     def close(self) -> None:
-        """End the simulation and finish its waveform."""
-        if self._self:
-            self._memory = memoryview(b"")
-            self._library.daedal_destroy(self._self)
-            self._self = None
+        """End the simulation and finish its waveform; every other use raises DeviceClosed. May be called again."""
+        self._owned.close(self._give_back)
+
+    def _give_back(self) -> None:
+        it, self._self, self._memory = self._self, None, memoryview(b"")
+        self._library.daedal_destroy(it)
+
+    def __del__(self) -> None:
+        if getattr(self, "_self", None):
+            self.close()
 
     def read_register(self, address: int) -> int:
         """A register over AXI4-Lite; BusError if the model does not answer."""
-        value: int = self._library.daedal_read_register(self._handle(), address)
-        self._check()
+        with self._owned.lock:
+            value: int = self._library.daedal_read_register(self._handle(), address)
+            self._check()
         return value
 
     def write_register(self, address: int, value: int) -> None:
         """Write a register over AXI4-Lite; BusError if the model does not answer."""
-        self._library.daedal_write_register(self._handle(), address, value)
-        self._check()
+        with self._owned.lock:
+            self._library.daedal_write_register(self._handle(), address, value)
+            self._check()
 
     def run(self, cycles: int, seconds: float) -> bool:
         """Clock until the interrupt is raised (True), or so many cycles or seconds are over (False)."""
-        raised = bool(self._library.daedal_run(self._handle(), cycles, seconds))
-        self._check()
+        with self._owned.lock:
+            raised = bool(self._library.daedal_run(self._handle(), cycles, seconds))
+            self._check()
         return raised
 
     @property
     def cycle(self) -> int:
         """Cycles so far."""
-        value: int = self._library.daedal_cycle(self._handle())
+        with self._owned.lock:
+            value: int = self._library.daedal_cycle(self._handle())
         return value
 
     def counts(self, record: int) -> dict[str, int] | None:
@@ -197,35 +217,40 @@ class Harness:
         the name of its Counter; None if there is none.
         """
         values = (_U64 * len(COUNTED))()
-        if not self._library.daedal_counts(self._handle(), record, values):
-            return None
+        with self._owned.lock:
+            if not self._library.daedal_counts(self._handle(), record, values):
+                return None
         return {counter.name: value for counter, value in zip(COUNTED, values, strict=True)}
 
     def traffic(self) -> Traffic:
         """What moved since the last call."""
         values = (_U64 * len(Traffic._fields))()
-        self._library.daedal_traffic(self._handle(), values)
+        with self._owned.lock:
+            self._library.daedal_traffic(self._handle(), values)
         return Traffic(*values)
 
     def record(self, on: bool) -> None:
         """Begin anew to keep the bursts that the core asks for, or stop."""
-        self._library.daedal_record(self._handle(), on)
+        with self._owned.lock:
+            self._library.daedal_record(self._handle(), on)
 
     def recorded(self) -> NDArray[np.void]:
         """The bursts since then, as ``BURST``, in the order in which their addresses were taken."""
         first = _SELF()
-        count = self._library.daedal_recorded(self._handle(), ctypes.byref(first))
-        raw = ctypes.string_at(first.value, count * BURST.itemsize) if count and first.value else b""
+        with self._owned.lock:
+            count = self._library.daedal_recorded(self._handle(), ctypes.byref(first))
+            raw = ctypes.string_at(first.value, count * BURST.itemsize) if count and first.value else b""
         return np.frombuffer(raw, BURST)
 
     def trace(self, path: str) -> None:
         """Write waveforms to this file from here on; OSError if it cannot be written."""
-        if not self._library.daedal_trace(self._handle(), path.encode()):
-            raise OSError(f"waveforms cannot be written to {path!r}")
+        with self._owned.lock:
+            if not self._library.daedal_trace(self._handle(), path.encode()):
+                raise OSError(f"waveforms cannot be written to {path!r}")
 
     def _handle(self) -> int:
-        if self._self is None:
-            raise DeviceClosed("the simulated device must be open to be used; it was closed")
+        self._owned.check()
+        assert self._self is not None
         return self._self
 
     def _check(self) -> None:

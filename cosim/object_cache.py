@@ -2,26 +2,27 @@
 
 ::
 
-    OBJCACHE="python object_cache.py FOLDER" make -f Vmodel.mk    # runs: … FOLDER g++ … -o verilated.o …/verilated.cpp
+    OBJCACHE="… FOLDER" make -f Vmodel.mk    # runs: … FOLDER g++ … -o verilated.o …/verilated.cpp
 
 The library is most of the work in compiling a small model, and the same for all with the same options. Its sources are
 called ``verilated….cpp`` and lie beside its headers; all others, which include a model's header, are compiled as if
-this were not there. It uses the standard library only, and starts without anything else.
+this were not there. What is kept is looked at before it is used (:mod:`daedal.cosim.kept`). It starts without site
+packages.
 
 With ``DAEDAL_PRECOMPILE=1``, these others do not read the library's header, which takes them a second: the compiler
 loads what was made of it once for the same options. That has 70 MB for each set of options, so it is for those who
 build many models, such as the tests. What is compiled is the same to the byte.
 """
 
-import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from daedal.cosim.kept import BuildError, keep, keep_text
 
 LIBRARY, HEADER = "verilated", "verilated.h"
 """How the names of the library's sources begin; the header that is beside them."""
@@ -30,8 +31,26 @@ OF_ONE_MODEL = ("-fprofile", "-DDAEDAL_MODEL")
 """How options begin that no two models have in common."""
 
 
+class _Refused(Exception):
+    """The compiler did not do it, and has said why."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the compiler, or take what it made before out of ``arguments[0]``; the compiler's status."""
+    try:
+        return _compile(arguments)
+    except _Refused as refused:
+        return refused.status
+    except BuildError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+
+
+def _compile(arguments: Sequence[str]) -> int:
     folder, command = Path(arguments[0]), list(arguments[1:])
     source = Path(command[-1])
     is_library = source.name.startswith(LIBRARY) and source.with_name(HEADER).exists()
@@ -41,16 +60,13 @@ def main(arguments: Sequence[str]) -> int:
     command = [word for word in command if word != "-MMD"]
     place = command.index("-o") + 1
     output, command[place] = command[place], ""
-    made = folder / f"{source.stem}-{_digest(command, source)}.o"
-    if not made.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, command[place] = tempfile.mkstemp(prefix=f"{source.stem}-", suffix=".tmp", dir=folder)
-        os.close(handle)
-        status = subprocess.run(command, check=False).returncode
-        if status:
-            Path(command[place]).unlink()
-            return status
-        Path(command[place]).replace(made)
+
+    def make(workshop: Path) -> Path:
+        command[place] = str(workshop / "made.o")
+        _run(command)
+        return workshop / "made.o"
+
+    made = keep(folder / f"{source.stem}-{_digest(command, source)}.o", make)
     shutil.copyfile(made, output)
     return 0
 
@@ -70,19 +86,24 @@ def _precompiled(folder: Path, command: Sequence[str]) -> list[str]:
     if "-c" not in command or library is None or of_one_model or os.environ.get("DAEDAL_PRECOMPILE", "0") in ("", "0"):
         return []
     header = folder / f"header-{_digest([command[0], *sorted(options)], library)}.h"
-    made = header.with_suffix(".h.gch")
-    if not made.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        with header.with_suffix(".lock").open("w") as lock:  # two at once would take twice the time
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not made.exists():
-                header.write_text(f'#include "{HEADER}"\n', encoding="utf-8")
-                output = made.with_suffix(".tmp")
-                make = [command[0], *options, "-x", "c++-header", "-o", str(output), str(header)]
-                if subprocess.run(make, check=False).returncode:
-                    return []
-                output.replace(made)
+
+    def make(workshop: Path) -> Path:
+        made = workshop / "header.gch"
+        _run([command[0], *options, "-x", "c++-header", "-o", str(made), str(header)])
+        return made
+
+    keep_text(header, lambda: f'#include "{HEADER}"\n')
+    try:
+        keep(header.with_suffix(".h.gch"), make)
+    except _Refused:
+        return []
     return ["-include", str(header)]
+
+
+def _run(command: Sequence[str]) -> None:
+    status = subprocess.run(command, check=False).returncode
+    if status:
+        raise _Refused(status)
 
 
 def _digest(command: Sequence[str], source: Path) -> str:
@@ -92,7 +113,3 @@ def _digest(command: Sequence[str], source: Path) -> str:
         if file.suffix in (".h", ".cpp"):
             digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()[:20]
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -2,8 +2,6 @@
 
 import gc
 import hashlib
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -12,7 +10,7 @@ from pathlib import Path
 from textwrap import wrap
 
 from daedal.cosim import coverage
-from daedal.cosim.build import cache_directory
+from daedal.cosim.kept import cache_directory, keep_text
 from daedal.hw.config import Config
 from daedal.version import __version__
 
@@ -34,16 +32,7 @@ _LINT = """\
 
 def core_verilog(config: Config) -> str:
     """The Verilog text of ``Core(config)``; kept in the cache, since generating it takes several seconds."""
-    path = cache_directory() / f"core-{_key(config)}.v"
-    if path.exists():
-        return path.read_text(encoding="utf-8")
-    text = generate_verilog(config)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".v")
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    os.replace(temporary, path)
-    return text
+    return keep_text(cache_directory() / f"core-{_key(config)}.v", lambda: generate_verilog(config))
 
 
 def generate_verilog(config: Config) -> str:

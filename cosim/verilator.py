@@ -74,7 +74,7 @@ class VerilatorTarget:
     def mem_read(self, address: int, size: int) -> bytes:
         """Bytes of the memory, taken without simulated time."""
         self._check(address, size)
-        return bytes(self._harness.memory[address : address + size])
+        return self._harness.read(address, size)
 
     def mem_write(self, address: int, data: bytes | memoryview) -> None:
         """Put bytes into the memory without simulated time."""

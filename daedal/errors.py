@@ -19,6 +19,7 @@ __all__ = [
     "DaedalError",
     "DesignTooLarge",
     "DeviceClosed",
+    "DeviceForked",
     "DeviceHang",
     "IndexOutOfRange",
     "InvalidConfig",
@@ -120,9 +121,11 @@ class MemoryFault(DaedalError):
 
 
 class LaunchCancelled(DaedalError):
-    """A launch was given up before its end because one submitted before it had a fault, or the device was reset.
+    """A launch was given up before its end: the device was reset, or it reads what a launch with a fault was to write.
 
-    It has no result, and what it was to write is undefined; nothing is wrong with it. Submit it again.
+    A launch of which it is not known what it reads counts as one that does; all others that were queued behind a fault
+    run again by themselves. It has no result, and what it was to write is undefined; nothing is wrong with it. Submit
+    it again.
     """
 
 
@@ -161,6 +164,15 @@ class DeviceClosed(DaedalError):
     """A device, or something that lives on it, was used after the device had been closed.
 
     Open a new device and compile for it; keep the work inside of the ``with`` block.
+    """
+
+
+class DeviceForked(DaedalError):
+    """A device, or something that lives on it, was used in a process that was forked from the one that opened it.
+
+    Raised by every use but ``close``, which does nothing there; the device goes on in the process that opened it. Open
+    a device in the forked process (in a worker of a ``DataLoader``: in its ``worker_init_fn``), or have processes
+    spawned instead of forked.
     """
 
 

@@ -9,12 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from daedal.cosim.build import FLOAT_MODE, build_library, read_sources
-from daedal.errors import DeviceClosed, OutOfDeviceMemory
+from daedal.cosim.build import FLOAT_MODE, build_library, load_library, read_sources
+from daedal.errors import OutOfDeviceMemory
 from daedal.hw.config import Config
 from daedal.hw.isa import c_header
 from daedal.hw.isa.launch import Queue
 from daedal.hw.isa.registers import Register
+from daedal.owned import Owned
 
 _SOURCES = (
     "address_map.h", "core.h", "store_unit.h", "execute_unit.h", "access_unit.h", "machine.h",
@@ -42,7 +43,7 @@ class TraceEntry(NamedTuple):
 
 
 class EmulatorTarget:
-    """The machine, emulated: the five primitives of a target.
+    """The machine, emulated: the five primitives of a target. Several threads may use it; they take turns.
 
     Parameters
     ----------
@@ -68,6 +69,7 @@ class EmulatorTarget:
         """There is no time here that a memory could lose."""
         self._library = _library()
         values = c_header.config_values(config)
+        self._owned = Owned("the emulator")
         self._machine: int | None = self._library.emulator_open((ctypes.c_int64 * len(values))(*values), memory_bytes)
         if self._machine is None:
             raise OutOfDeviceMemory(f"memory_bytes must be what this host can give, not {memory_bytes!r}")
@@ -75,28 +77,35 @@ class EmulatorTarget:
 
     def csr_read(self, address: int) -> int:
         """The 32-bit register at this byte address; 0 if there is none."""
-        return int(self._library.emulator_csr_read(self._handle(), address))
+        with self._owned.lock:
+            return int(self._library.emulator_csr_read(self._handle(), address))
 
     def csr_write(self, address: int, value: int) -> None:
         """Write a 32-bit register; nothing happens if there is none."""
-        self._library.emulator_csr_write(self._handle(), address, value & 0xFFFFFFFF)
+        with self._owned.lock:
+            self._library.emulator_csr_write(self._handle(), address, value & 0xFFFFFFFF)
 
     def mem_read(self, address: int, size: int) -> bytes:
         """``size`` bytes of device memory; ValueError if they are not all there."""
         self._check(address, size)
         data = ctypes.create_string_buffer(size)
-        self._library.emulator_mem_read(self._handle(), address, size, data)
+        with self._owned.lock:
+            self._library.emulator_mem_read(self._handle(), address, size, data)
         return data.raw
 
     def mem_write(self, address: int, data: bytes | bytearray | memoryview) -> None:
         """Write a contiguous buffer's bytes to device memory; ValueError if they do not fit."""
         raw = memoryview(data).cast("B")
         self._check(address, len(raw))
+        source: bytes | int
         if raw.readonly:
-            self._library.emulator_mem_write(self._handle(), address, len(raw), raw.tobytes())
+            source = raw.tobytes()
         elif len(raw):
-            pointer = ctypes.addressof(ctypes.c_char.from_buffer(raw))
-            self._library.emulator_mem_write(self._handle(), address, len(raw), pointer)
+            source = ctypes.addressof(ctypes.c_char.from_buffer(raw))
+        else:
+            return
+        with self._owned.lock:
+            self._library.emulator_mem_write(self._handle(), address, len(raw), source)
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Run until a launch ends; False if ``timeout_s`` seconds pass before.
@@ -105,30 +114,38 @@ class EmulatorTarget:
         launch to run, returns at once whether the interrupt of an earlier one is still set.
         """
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        while not (progress := self._library.emulator_run(self._handle(), _SLICE)):
+        while not (progress := self._run()):
             if deadline is not None and time.monotonic() >= deadline:
                 return False
         return bool(progress == _ENDED or self.csr_read(Register.INTERRUPT.value))
 
+    def _run(self) -> int:
+        with self._owned.lock:
+            return int(self._library.emulator_run(self._handle(), _SLICE))
+
     def memory_address(self, address: int) -> int:
         """Where in memory a program's address is, by the emulator's own reckoning."""
-        return int(self._library.emulator_memory_address(self._handle(), address))
+        with self._owned.lock:
+            return int(self._library.emulator_memory_address(self._handle(), address))
 
     def trace(self) -> list[TraceEntry]:
         """What the access unit enqueued in the launch last begun, in order; empty unless asked for."""
-        size = self._library.emulator_trace_size(self._handle())
-        words = (ctypes.c_uint64 * (4 * size))()
-        self._library.emulator_trace_copy(self._handle(), words)
+        with self._owned.lock:
+            size = self._library.emulator_trace_size(self._handle())
+            words = (ctypes.c_uint64 * (4 * size))()
+            self._library.emulator_trace_copy(self._handle(), words)
         return [
             TraceEntry(Queue(words[at]), words[at + 1], words[at + 2], bool(words[at + 3]))
             for at in range(0, 4 * size, 4)
         ]
 
     def close(self) -> None:
-        """Give the memory back; every later use raises DeviceClosed. Closing again does nothing."""
-        if self._machine is not None:
-            self._library.emulator_close(self._machine)
-            self._machine = None
+        """Give the memory back; every other use, also one that waits, raises DeviceClosed. May be called again."""
+        self._owned.close(self._give_back)
+
+    def _give_back(self) -> None:
+        machine, self._machine = self._machine, None
+        self._library.emulator_close(machine)
 
     def __enter__(self) -> "EmulatorTarget":
         return self
@@ -141,8 +158,8 @@ class EmulatorTarget:
             self.close()
 
     def _handle(self) -> int:
-        if self._machine is None:
-            raise DeviceClosed("the emulator must be open to be used; it was closed")
+        self._owned.check()
+        assert self._machine is not None
         return self._machine
 
     def _check(self, address: int, size: int) -> None:
@@ -157,7 +174,7 @@ def _library() -> ctypes.CDLL:
     folder = Path(__file__).parent
     files = read_sources(folder, *_SOURCES) | read_sources(folder.parent, FLOAT_MODE)
     files |= {"encodings.h": c_header.generate()}
-    library = ctypes.CDLL(str(build_library("emulator", files, flags=("-fno-strict-aliasing",))))
+    library = load_library(build_library("emulator", files, flags=("-fno-strict-aliasing",)))
     machine, word, pointer = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p
     signatures: dict[str, tuple[list[type], type | None]] = {
         "open": ([ctypes.POINTER(ctypes.c_int64), word], machine),

@@ -2,15 +2,13 @@
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from daedal.cosim.build import cache_directory
+from daedal.cosim.kept import cache_directory, keep_text
 from daedal.cosim.litedram.memories import Dram
 
 PACKAGES = ("litedram", "litex", "migen")
@@ -141,18 +139,15 @@ def generate(
     """
     if not 1 <= ports <= 16:
         raise ValueError(f"ports must be from 1 to 16, not {ports!r}")
-    wrong = dict(wrong or {})
-    path = cache_directory() / f"{dram.name}-{_key(dram, ports, top, checks, wrong)}.json"
-    if path.exists():
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        return Generated(kept["verilog"], Description(**kept["description"]))
-    generated = _make(dram, ports, top, checks, wrong)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".json")
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        json.dump({"verilog": generated.verilog, "description": asdict(generated.description)}, stream)
-    os.replace(temporary, path)
-    return generated
+    timings = dict(wrong or {})
+
+    def make() -> str:
+        made = _make(dram, ports, top, checks, timings)
+        return json.dumps({"verilog": made.verilog, "description": asdict(made.description)})
+
+    name = f"{dram.name}-{_key(dram, ports, top, checks, timings)}.json"
+    kept = json.loads(keep_text(cache_directory() / name, make))
+    return Generated(kept["verilog"], Description(**kept["description"]))
 
 
 def _make(dram: Dram, ports: int, top: str, checks: bool, wrong: dict[str, int]) -> Generated:

@@ -167,7 +167,7 @@ class Plan:
     def submit(self, device: Device, kernel: Kernel) -> tuple[dict[fx.Node, Tensor], Launch]:
         """Submit a launch of ``kernel``; the results, by node, whose content is there when it has ended well."""
         program = device.load_program(kernel.program)
-        arena = device.arena()
+        arena = device.arena()  # an interrupt leaves it to the launch, or to nobody
         arrays = {result.node: np.empty(result.shape, np.float32) for result in self.results}
 
         def ended(record: Record | None) -> None:
@@ -177,15 +177,11 @@ class Plan:
             finally:
                 arena.release()
 
-        try:
-            placed = _Placement(self, device, arena)
-            arguments = kernel.launch_arguments(placed.buffers(self._entries), {"bags": self.bags})
-            writes = [Region(placed.addresses[node], array.nbytes) for node, array in arrays.items()]
-            # What it reads is its own, or tables that no launch writes.
-            launch = device.submit(program, arguments, reads=[], writes=writes, ended=ended)
-        except BaseException:
-            arena.release()
-            raise
+        placed = _Placement(self, device, arena)
+        arguments = kernel.launch_arguments(placed.buffers(self._entries), {"bags": self.bags})
+        writes = [Region(placed.addresses[node], array.nbytes) for node, array in arrays.items()]
+        # What it reads is its own, or tables that no launch writes.
+        launch = device.submit(program, arguments, reads=[], writes=writes, ended=ended)
         return {node: torch.from_numpy(array) for node, array in arrays.items()}, launch
 
 

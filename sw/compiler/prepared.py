@@ -181,25 +181,19 @@ class Prepared:
             finally:
                 arena.release()
 
-        try:
-            addresses += [arena.reserve(max(1, array.nbytes)) for array in arrays.values()]
-            numbers = self._numbers.copy()
-            numbers[2] += np.array(addresses)[self._result_of] - self._apart * (bags + 1)
-            parts = {
-                "list": numbers,
-                "offsets": offsets.reshape(-1),
-                f"indices{self._bits}": torch.cat([sources[n][1] for n in self._order]).numpy(),
-            }
-            if self._weighted:
-                parts[f"weights{self._bits}"] = torch.cat([sources[n][3] for n in self._weighted]).detach().numpy()
-            arguments = self.kernel.launch_arguments(
-                _upload(arena, parts, device.config.superblock_bytes), {"bags": bags}
-            )
-            writes = [Region(place, array.nbytes) for place, array in zip(addresses, arrays.values(), strict=True)]
-            launch = device.submit(self._program, arguments, reads=[], writes=writes, ended=ended)
-        except BaseException:
-            arena.release()
-            raise
+        addresses += [arena.reserve(max(1, array.nbytes)) for array in arrays.values()]
+        numbers = self._numbers.copy()
+        numbers[2] += np.array(addresses)[self._result_of] - self._apart * (bags + 1)
+        parts = {
+            "list": numbers,
+            "offsets": offsets.reshape(-1),
+            f"indices{self._bits}": torch.cat([sources[n][1] for n in self._order]).numpy(),
+        }
+        if self._weighted:
+            parts[f"weights{self._bits}"] = torch.cat([sources[n][3] for n in self._weighted]).detach().numpy()
+        arguments = self.kernel.launch_arguments(_upload(arena, parts, device.config.superblock_bytes), {"bags": bags})
+        writes = [Region(place, array.nbytes) for place, array in zip(addresses, arrays.values(), strict=True)]
+        launch = device.submit(self._program, arguments, reads=[], writes=writes, ended=ended)
         return {node: torch.from_numpy(array) for node, array in arrays.items()}, launch
 
 

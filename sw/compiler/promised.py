@@ -25,14 +25,13 @@ def wait_for(device: Device, arrays: Iterable[Array] | None = None) -> None:
 
     What has gone wrong with them comes with their own futures: their arrays are as before then.
     """
-    if device not in _promised:
+    waiting = _promised.get(device)
+    if waiting is None:
         return
     taken = None if arrays is None else list(arrays)
-    left = []
-    for launch, filled in _promised.pop(device):
+    for pair in list(waiting):  # each is kept until it is over, whatever comes in between
+        launch, filled = pair
         if taken is None or any(np.may_share_memory(a, b) for a in filled for b in taken):
             launch.exception()
-        elif not launch.done():
-            left.append((launch, filled))
-    if left:
-        _promised[device] = left
+        if launch.done():
+            waiting.remove(pair)

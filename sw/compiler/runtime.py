@@ -107,21 +107,17 @@ def submit_kernel(
     if missing:
         raise UnsupportedOperation(f"a run of this kernel must be given {', '.join(missing)} as well")
     program = device.load_program(kernel.program)
-    arena = device.arena()
-    try:
-        placed = {spec.name: _place(device, arena, spec, buffers[spec.name]) for spec in kernel.buffers}
-        outputs = {
-            spec.name: (placed[spec.name], np.empty(placed[spec.name].shape, np.dtype(spec.dtype)))
-            for spec in kernel.buffers
-            if spec.is_output
-        }
-        run = KernelLaunch(device, arena, outputs, filled)
-        reads, writes = [_region(buffer) for buffer in placed.values()], [_region(placed[name]) for name in outputs]
-        arguments = kernel.launch_arguments(placed, values)
-        run.launch = device.submit(program, arguments, reads=reads, writes=writes, ended=run.ended)
-    except BaseException:
-        arena.release()
-        raise
+    arena = device.arena()  # an interrupt leaves it to the launch, or to nobody
+    placed = {spec.name: _place(device, arena, spec, buffers[spec.name]) for spec in kernel.buffers}
+    outputs = {
+        spec.name: (placed[spec.name], np.empty(placed[spec.name].shape, np.dtype(spec.dtype)))
+        for spec in kernel.buffers
+        if spec.is_output
+    }
+    run = KernelLaunch(device, arena, outputs, filled)
+    reads, writes = [_region(buffer) for buffer in placed.values()], [_region(placed[name]) for name in outputs]
+    arguments = kernel.launch_arguments(placed, values)
+    run.launch = device.submit(program, arguments, reads=reads, writes=writes, ended=run.ended)
     return run
 
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from threading import TIMEOUT_MAX, RLock
+from threading import TIMEOUT_MAX
 from typing import Any
 
 from daedal.driver.launcher import POLL_SECONDS, Launch, LaunchTimeout
 from daedal.driver.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
+from daedal.owned import Owned
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,8 @@ class Submitted:
 
     def __init__(self, wait: Callable[[Launch], Record]) -> None:
         self._wait = wait
-        self._turn = RLock()
-        """Held by the thread that waits for the launches."""
+        self._owned = Owned("the result")
+        """Its lock is held by the thread that waits for the launches."""
         self._pending: list[Pending] = []
         self._error: DaedalError | None = None
         self._records: list[Record] = []
@@ -56,7 +57,7 @@ class Submitted:
 
     def settle(self) -> None:
         """Wait for all launches so far; raises what was wrong with the first one that failed."""
-        with self._turn:
+        with self._owned.lock:
             while self._pending:
                 self._settle_first(self._wait)
 
@@ -74,13 +75,14 @@ class Submitted:
         return self.value
 
     def _next_warning(self) -> BoundsWarning | None:
-        with self._turn:
+        with self._owned.lock:
             return self.warnings.pop(0) if self.warnings else None
 
     def exception(self, timeout: float | None = None) -> DaedalError | None:
         """Wait for the result; what ``result`` would raise for it, None if nothing. TimeoutError as there."""
         end = None if timeout is None else time.monotonic() + timeout
-        if not self._turn.acquire(timeout=-1 if timeout is None else min(max(0.0, timeout), TIMEOUT_MAX)):
+        turn = self._owned.lock
+        if not turn.acquire(timeout=-1 if timeout is None else min(max(0.0, timeout), TIMEOUT_MAX)):
             raise LaunchTimeout(f"the result was not there within {timeout} s")
         try:
             while self._pending and self._error is None:
@@ -89,7 +91,7 @@ class Submitted:
                     self._settle_first(partial(Launch.result, timeout=rest))
             return self._error
         finally:
-            self._turn.release()
+            turn.release()
 
     def __repr__(self) -> str:
         state = type(self._error).__name__ if self._error is not None else "done" if self.done() else "in work"

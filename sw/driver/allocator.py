@@ -1,6 +1,8 @@
 """The allocator of device memory: first fit, with neighbours joined again on free."""
 
+import weakref
 from collections.abc import Callable
+from typing import NamedTuple
 
 from daedal.errors import OutOfDeviceMemory
 from daedal.hw.config import Config
@@ -11,6 +13,27 @@ BUFFER_ALIGNMENT = 64
 
 TABLE_ALIGNMENT = 4096
 """Alignment of tables, bytes."""
+
+
+class _Owner:
+    """What an address has, and nothing else; Python has no weak references to numbers."""
+
+
+class Address(int):
+    """An address that was handed out: its memory is held until it is freed, or as long as this very object is kept.
+
+    So whoever is interrupted before it has put the address somewhere, wherever that is, has not taken any memory.
+    """
+
+    def __init__(self, _: int) -> None:
+        self.owner = _Owner()
+
+
+class _Held(NamedTuple):
+    """Bytes that were handed out, and who has them."""
+
+    room: int
+    owner: "weakref.ref[_Owner]"
 
 
 class Allocator:
@@ -28,31 +51,34 @@ class Allocator:
         if not 0 <= start <= end:
             raise ValueError(f"start must be from 0 to end = {end!r}, not {start!r}")
         self._config, self._superblock = config, config.superblock_bytes
-        self._free: list[tuple[int, int]] = [(start, end)] if start < end else []
-        self._held: dict[int, int] = {}
+        self._start, self._end = start, end
+        self._held: dict[int, _Held] = {}
+        self._free = self._gaps()
+        """What can be handed out; less than there is if an interrupt came in between, or if an owner is gone."""
         self.reclaim: Callable[[], bool] = lambda: False
         """Called when there is no room: gives back what nobody needs any more, and says whether there was anything."""
 
     @property
     def free_bytes(self) -> int:
         """Bytes that are not handed out, in all."""
-        return sum(end - start for start, end in self._free)
+        return sum(end - start for start, end in self._gaps())
 
     @property
     def largest_free(self) -> int:
         """Bytes of the largest range that is not handed out."""
-        return max((end - start for start, end in self._free), default=0)
+        return max((end - start for start, end in self._gaps()), default=0)
 
     def held_bytes(self, address: int) -> int:
         """Bytes that were handed out at ``address``: more than were asked for if it got whole superblocks."""
-        return self._held[address]
+        return self._held[address].room
 
     def allocate(
         self, size: int, alignment: int = BUFFER_ALIGNMENT, *, mapping: int = PLAIN, what: str = "a buffer"
-    ) -> int:
+    ) -> Address:
         """The address, with its mapping class, of ``size`` bytes (at least one) at a multiple of ``alignment``.
 
-        Raises OutOfDeviceMemory, with the bytes asked for, free, and in the largest free range.
+        They are held until they are freed, or nobody keeps what this returned. Raises OutOfDeviceMemory, with the
+        bytes asked for, free, and in the largest free range.
         """
         if size < 0:
             raise ValueError(f"size must be at least 0, not {size!r}")
@@ -62,29 +88,52 @@ class Allocator:
         if mapping != PLAIN:
             alignment = max(alignment, self._superblock)
             room = -(-size // self._superblock) * self._superblock
-        for position, (start, end) in enumerate(self._free):
-            place = -(-start // alignment) * alignment
-            if place + room <= end:
-                address = in_class(place, mapping, self._config)
-                rest = [(start, place), (place + room, end)]
-                self._free[position : position + 1] = [(low, high) for low, high in rest if low < high]
-                self._held[address] = room
-                return address
-        if self.reclaim():
-            return self.allocate(size, alignment, mapping=mapping, what=what)
+        while (place := self._take(room, alignment)) is None and (self._collect() or self.reclaim()):
+            pass
+        if place is not None:
+            address = Address(in_class(place, mapping, self._config))
+            self._held[int(address)] = _Held(room, weakref.ref(address.owner))
+            return address
         raise OutOfDeviceMemory(
             f"{what} of {size} bytes does not fit into device memory: {self.free_bytes} bytes are free, "
             f"{self.largest_free} in one piece; drop tables or open the device with a larger memory_bytes"
         )
 
+    def _take(self, room: int, alignment: int) -> int | None:
+        """The first place that is free; None if there is none."""
+        for position, (start, end) in enumerate(self._free):
+            place = -(-start // alignment) * alignment
+            if place + room <= end:
+                rest = [(start, place), (place + room, end)]
+                self._free[position : position + 1] = [(low, high) for low, high in rest if low < high]
+                return place
+        return None
+
+    def _living(self) -> dict[int, _Held]:
+        """What is held by an owner that is still there."""
+        return {address: each for address, each in self._held.copy().items() if each.owner() is not None}
+
+    def _gaps(self) -> list[tuple[int, int]]:
+        """What is between all that is held."""
+        held = sorted((place_of(address, self._config), each.room) for address, each in self._living().items())
+        ends = [self._start, *(place + room for place, room in held)]
+        starts = [*(place for place, _ in held), self._end]
+        return [(low, high) for low, high in zip(ends, starts, strict=True) if low < high]
+
+    def _collect(self) -> bool:
+        """Take back what has no owner any more; whether there was anything."""
+        self._held = self._living()
+        before, self._free = self._free, self._gaps()
+        return self._free != before
+
     def free(self, address: int) -> None:
         """Take back what :meth:`allocate` handed out at ``address``; ValueError if it did not."""
-        size = self._held.pop(address, None)
-        if size is None:
+        held = self._held.pop(address, None)
+        if held is None:
             raise ValueError(f"address must be one that was allocated, not {address:#x}")
         place = place_of(address, self._config)
         merged: list[tuple[int, int]] = []
-        for start, end in sorted([*self._free, (place, place + size)]):
+        for start, end in sorted([*self._free, (place, place + held.room)]):
             if merged and merged[-1][1] == start:
                 merged[-1] = (merged[-1][0], end)
             else:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from daedal.driver.allocator import BUFFER_ALIGNMENT, Allocator
+from daedal.driver.allocator import BUFFER_ALIGNMENT, Address, Allocator
 from daedal.driver.memory import DeviceMemory
 from daedal.hw.isa.mapping import PLAIN
 
@@ -15,12 +15,12 @@ from daedal.hw.isa.mapping import PLAIN
 class Arena:
     """Allocates, fills and reads buffers, and gives all of them back at the end of its ``with`` block.
 
-    Buffers of one mapping class share superblocks.
+    If it has none, they are given back when nobody keeps the arena. Buffers of one mapping class share superblocks.
     """
 
     def __init__(self, memory: DeviceMemory, allocator: Allocator) -> None:
         self._memory, self._allocator = memory, allocator
-        self._addresses: list[int] = []
+        self._addresses: list[Address] = []
         self._rest: dict[int, tuple[int, int]] = {}
         """What is left of the last superblock of each mapping class: address and bytes."""
 
@@ -37,8 +37,8 @@ class Arena:
         start, left = self._rest.get(mapping, (0, 0))
         address, end = start + -start % alignment, start + left
         if address + max(size, 1) > end:
-            address = self._allocator.allocate(size, alignment, mapping=mapping)
-            self._addresses.append(address)
+            self._addresses.append(self._allocator.allocate(size, alignment, mapping=mapping))
+            address = self._addresses[-1]
             end = address + self._allocator.held_bytes(address)
         if mapping != PLAIN:
             after = address + max(size, 1)

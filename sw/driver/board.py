@@ -15,12 +15,13 @@ from daedal.driver.link.uartbone import UartBridge
 from daedal.driver.registers import Registers
 from daedal.errors import ConfigMismatch
 from daedal.hw.config import Config
+from daedal.owned import Owned
 
 SUFFIX = ".json"
 
 
 class BoardTarget:
-    """The five primitives on a board.
+    """The five primitives on a board. Several threads may use it; they take turns.
 
     Parameters
     ----------
@@ -40,6 +41,7 @@ class BoardTarget:
         self.mixed = description["sdram"] is None
         """Whether memory is on the chip: it loses no time between reads and writes."""
         self._memory, self._registers = description["memory"]["base"], description["registers"]["base"]
+        self._owned = Owned("the board")
         self.link = link = CheckedLink(bridge)
         Registers(self).check(config)
         if link.design != description["design"]:
@@ -53,35 +55,50 @@ class BoardTarget:
 
     def csr_read(self, address: int) -> int:
         """The core's register at this address."""
-        value: int = struct.unpack("<I", self.link.read(self._registers + address, 4))[0]
+        value: int = struct.unpack("<I", self._read(self._registers + address, 4))[0]
         return value
 
     def csr_write(self, address: int, value: int) -> None:
         """Write the core's register at this address, once, whatever the line does."""
-        self.link.write(self._registers + address, struct.pack("<I", value))
+        self._write(self._registers + address, struct.pack("<I", value))
 
     def mem_read(self, address: int, size: int) -> bytes:
         """Bytes of the board's memory."""
         self._check(address, size)
-        return self.link.read(self._memory + address, size)
+        return self._read(self._memory + address, size)
 
     def mem_write(self, address: int, data: bytes | memoryview) -> None:
         """Put bytes into the board's memory."""
         raw = memoryview(data).cast("B")
         self._check(address, len(raw))
-        self.link.write(self._memory + address, raw)
+        self._write(self._memory + address, raw)
+
+    def _read(self, address: int, size: int) -> bytes:
+        with self._owned.lock:
+            self._owned.check()
+            return self.link.read(address, size)
+
+    def _write(self, address: int, data: bytes | memoryview) -> None:
+        with self._owned.lock:
+            self._owned.check()
+            self.link.write(address, data)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Ask for the core's interrupt until it is raised; False if ``timeout`` seconds pass before."""
         end = None if timeout is None else time.monotonic() + timeout
-        while not self.link.status()["interrupt"]:
+        while not self._interrupted():
             if end is not None and time.monotonic() >= end:
                 return False
         return True
 
+    def _interrupted(self) -> bool:
+        with self._owned.lock:
+            self._owned.check()
+            return bool(self.link.status()["interrupt"])
+
     def close(self) -> None:
-        """Give the line back; the board goes on with what it does."""
-        self.link.close()
+        """Give the line back; the board goes on with what it does. Every other use raises DeviceClosed."""
+        self._owned.close(self.link.close)
 
     def _check(self, address: int, size: int) -> None:
         if address < 0 or size < 0 or address + size > self.memory_bytes:

@@ -1,12 +1,14 @@
 """A device: one machine with its memory, its resident tables and programs, and its launches."""
 
+import atexit
 import gc
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, NoReturn, Self, SupportsIndex
+from weakref import WeakSet
 
-from daedal.driver.allocator import Allocator
+from daedal.driver.allocator import Address, Allocator
 from daedal.driver.arena import Arena
 from daedal.driver.launcher import Launch, Launcher, Region
 from daedal.driver.memory import DeviceMemory
@@ -18,6 +20,7 @@ from daedal.errors import ConfigMismatch, DeviceClosed
 from daedal.hw.config import Config
 from daedal.hw.isa.launch import LAUNCH_ALIGNMENT
 from daedal.hw.isa.program import Program
+from daedal.owned import Owned
 
 MEMORY_BYTES = 256 << 20
 """Device memory of a simulated or emulated machine unless told otherwise."""
@@ -29,12 +32,12 @@ FIRST_ADDRESS = 4096
 class Device:
     """A machine to run on. Make one with :meth:`open`; use it in a ``with`` block or call :meth:`close`.
 
-    Calls of executables, and launches, take turns if they come from several threads. All else (opening, closing, the
-    methods for tables and memory) is for one thread at a time.
+    Calls of executables, and launches, take turns if they come from several threads. It may be closed by any thread at
+    any time. All else (the methods for tables and memory) is for one thread at a time. A forked process cannot use it.
     """
 
     def __init__(self, target: Target, config: Config) -> None:
-        self._config = config
+        self._config, self._owned = config, Owned("the device")
         self._open: Target | None = target
         registers = Registers(target)
         registers.check(config)
@@ -42,10 +45,11 @@ class Device:
         superblock = config.superblock_bytes
         self._memory = DeviceMemory(target, config)
         self._allocator = Allocator(FIRST_ADDRESS, target.memory_bytes // superblock * superblock, config)
-        self._launcher = Launcher(target, registers, self._allocator, config)
+        self._launcher = Launcher(target, registers, self._allocator, config, self._owned)
         self._tables = TableStore(config, self._allocator, self._write_table)
         self._allocator.reclaim = self._drop_dead_tables
-        self._programs: dict[bytes, int] = {}
+        self._programs: dict[bytes, Address] = {}
+        _devices.add(self)
 
     @classmethod
     def open(
@@ -101,11 +105,21 @@ class Device:
             raise
 
     def close(self) -> None:
-        """Stop the machine; tables, programs and everything else on it are gone. May be called again."""
-        if self._open is not None:
+        """Stop the machine; tables, programs and everything else on it are gone. May be called again.
+
+        Whatever other threads do with it at that time, or wait for, ends with DeviceClosed before this returns. In a
+        forked process nothing happens to the machine.
+        """
+        opened, self._open = self._open, None
+        if opened is not None and not self._owned.forked:
+            opened.close()  # so that nobody waits in there any more
             self._launcher.cancel("the device was closed")
-            self._open.close()
-            self._open = None
+
+    def leave(self) -> None:
+        """What :meth:`close` does, but for launches of others, whose threads may never get to their ends."""
+        opened, self._open = self._open, None
+        if opened is not None and not self._owned.forked:
+            opened.close()
 
     def __enter__(self) -> Self:
         _ = self.target
@@ -124,7 +138,10 @@ class Device:
         raise TypeError("a Device, and what was compiled for it, cannot be pickled: compile the module again")
 
     def __repr__(self) -> str:
-        state = "closed" if self._open is None else f"{len(self._tables)} tables"
+        if self._owned.forked:
+            state = "of another process"
+        else:
+            state = "closed" if self._open is None else f"{len(self._tables)} tables"
         return f"<Device {self._config.name} {self._config.hash:#010x}, {state}>"
 
     @property
@@ -144,7 +161,11 @@ class Device:
 
     @property
     def target(self) -> Target:
-        """The five primitives, which know memory addresses only; DeviceClosed after :meth:`close`."""
+        """The five primitives, which know memory addresses only.
+
+        Raises DeviceClosed after :meth:`close`, DeviceForked in a forked process.
+        """
+        self._owned.check()
         if self._open is None:
             raise DeviceClosed("the device is closed: open a new one and compile for it")
         return self._open
@@ -228,8 +249,8 @@ class Device:
                 )
             address = self._allocator.allocate(len(raw), LAUNCH_ALIGNMENT, what="a program")
             target.mem_write(address, raw)
-            self._programs[raw] = address
             self._launcher.know(address, program, raw)
+            self._programs[raw] = address
         return self._programs[raw]
 
     def arena(self) -> Arena:
@@ -273,3 +294,13 @@ class Device:
         """Stop whatever runs; tables and programs stay. Launches that have not ended are cancelled."""
         _ = self.target
         self._launcher.reset()
+
+
+_devices: "WeakSet[Device]" = WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Threads that Python leaves behind may still be at work in a machine that is about to go."""
+    for device in list(_devices):
+        device.leave()

@@ -4,17 +4,25 @@ import asyncio
 import functools
 import operator
 import struct
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from daedal.driver.allocator import Allocator
 from daedal.driver.record import RECORD_BYTES, Record, fault_exception
 from daedal.driver.registers import Registers
 from daedal.driver.target import Counting, Target
-from daedal.errors import CountMismatch, DaedalError, DeviceClosed, DeviceHang, LaunchCancelled
+from daedal.errors import (
+    CountMismatch,
+    DaedalError,
+    DeviceClosed,
+    DeviceHang,
+    LaunchCancelled,
+    MemoryFault,
+    ProgramError,
+)
 from daedal.hw.config import Config
 from daedal.hw.isa.launch import (
     BLOCK_REGION,
@@ -29,6 +37,7 @@ from daedal.hw.isa.launch import (
 from daedal.hw.isa.program import WORD_BYTES, Program, pack
 from daedal.hw.isa.program_words import VALUE_BITS
 from daedal.hw.isa.registers import Register
+from daedal.owned import Owned
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -67,6 +76,35 @@ class Resident(NamedTuple):
 
     raw: bytes
     arguments: int
+
+
+def _needs(reads: Sequence[Region] | None, task: "Task") -> bool:
+    """Whether who reads this memory, or who knows what (None), reads what the task writes."""
+    if reads is None or task.writes is None:
+        return True
+    return any(read.overlaps(written) for read in reads for written in task.writes)
+
+
+class Task(NamedTuple):
+    """What a launch is to do: its program's address, its slot, the bytes of its launch block, and those of the program
+    that follow it; the memory that it reads and writes, or None if that is not known.
+    """
+
+    program: int
+    slot: int
+    block: bytes
+    follows: bytes
+    reads: Sequence[Region] | None
+    writes: Sequence[Region] | None
+
+    def needs(self, other: "Task") -> bool:
+        """Whether it reads what the other one writes, as far as is known."""
+        return _needs(self.reads, other)
+
+    @property
+    def can_be_repeated(self) -> bool:
+        """Whether it gives the same again after it has written a part of what it writes."""
+        return not self.needs(self)
 
 
 @functools.cache
@@ -117,10 +155,12 @@ class Launch:
     Also works with ``await``. The machine works while somebody waits; a simulated one does so only then.
     """
 
-    def __init__(self, launcher: "Launcher", number: int, record: int, writes: Sequence[Region] | None,
-                 ended: Callable[[Record | None], None] | None) -> None:  # fmt: skip
-        self.launcher, self._record, self._ended = launcher, record, ended
-        self.number, self.writes = number, writes
+    def __init__(
+        self, launcher: "Launcher", number: int, task: Task, ended: Callable[[Record | None], None] | None
+    ) -> None:
+        self.launcher, self.number, self.task, self._ended = launcher, number, task, ended
+        self.mended = False
+        """It had a fault because its program was damaged in device memory, and was submitted again."""
         self._result: Record | None = None
         self._error: BaseException | None = None
 
@@ -133,9 +173,14 @@ class Launch:
         return self._result is not None or self._error is not None
 
     @property
+    def failed(self) -> bool:
+        """Whether it has ended, and not well."""
+        return self._error is not None
+
+    @property
     def record_address(self) -> int:
         """Where the machine writes its completion record."""
-        return self._record
+        return self.launcher.record_of(self.task.slot)
 
     def done(self) -> bool:
         """Whether it has ended, in whatever way; does not wait."""
@@ -145,16 +190,17 @@ class Launch:
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Wait for its end; what :meth:`result` would raise, or None."""
-        self.launcher.wait_for(self, timeout)
+        if not self._over:
+            self.launcher.wait_for(self, timeout)
         return self._error
 
     def result(self, timeout: float | None = None) -> Record:
         """Wait for its end and return its completion record.
 
         Raises the exception that belongs to a fault, with the record as ``.record``; the machine was reset then and
-        can be used again. LaunchCancelled if a launch before it had a fault or the device was reset: it may be
-        submitted again. TimeoutError if ``timeout`` seconds pass: the launch goes on, and so it does after an
-        interrupt from the keyboard (``Device.reset`` stops it).
+        can be used again. LaunchCancelled if the device was reset, or it may read what a launch before it, which had a
+        fault, was to write: it may be submitted again. TimeoutError if ``timeout`` seconds pass: the launch goes on,
+        and so it does after an interrupt from the keyboard (``Device.reset`` stops it).
         """
         error = self.exception(timeout)
         if error is not None:
@@ -180,6 +226,7 @@ class Launch:
         except Exception as later:
             error = error or later
         self._result, self._error = (record, None) if error is None else (None, error)
+        self._ended = None
 
 
 def _in_turn(method: Callable[Concatenate["Launcher", P], R]) -> Callable[Concatenate["Launcher", P], R]:
@@ -187,6 +234,8 @@ def _in_turn(method: Callable[Concatenate["Launcher", P], R]) -> Callable[Concat
 
     def call(launcher: "Launcher", /, *arguments: P.args, **named: P.kwargs) -> R:
         with launcher.turn:
+            if launcher.owned.forked:
+                launcher.owned.check()
             return method(launcher, *arguments, **named)
 
     return functools.update_wrapper(call, method)
@@ -197,9 +246,17 @@ class Launcher:
 
     As many are with the machine at a time as it can queue; who submits another one waits for the first of them.
     Threads take turns; ``turn`` is the lock, which one thread may take several times.
+
+    Launches behind one that had a fault are submitted again, in their order: the machine has cancelled them before they
+    wrote anything. Only those that may read what it was to write end with LaunchCancelled, and those that may read
+    what these were to write. A launch that had its fault because its program was damaged in device memory is submitted
+    again with a whole one. Whoever resets the device cancels all.
     """
 
-    def __init__(self, target: Target, registers: Registers, allocator: Allocator, config: Config) -> None:
+    def __init__(
+        self, target: Target, registers: Registers, allocator: Allocator, config: Config, owned: Owned
+    ) -> None:
+        self.owned = owned
         self._target, self._registers, self._config = target, registers, config
         self._counting = target if isinstance(target, Counting) else None
         self._slots = [
@@ -216,9 +273,17 @@ class Launcher:
         self._flying: deque[Launch] = deque()
         self._launch = 0
         self._completed = registers.read(Register.COMPLETED)
-        self.turn = threading.RLock()
-        self._lost = False
-        """The machine did not come out of the last reset."""
+        self._stopping = ""
+        """Why the machine has to be reset and all launches be cancelled before anything else; empty if it has not.
+
+        Set before the machine and what is known of it are changed, and cleared after that: an interrupt in between
+        leaves it.
+        """
+
+    @property
+    def turn(self) -> AbstractContextManager[Any]:
+        """The lock of those who use the launcher."""
+        return self.owned.lock
 
     @property
     def flying(self) -> int:
@@ -229,6 +294,10 @@ class Launcher:
     def records(self) -> tuple[Region, ...]:
         """Where completion records are written, in turn."""
         return tuple(Region(record, RECORD_BYTES) for _, record in self._slots)
+
+    def record_of(self, slot: int) -> int:
+        """Where the completion record of a launch in this slot is written."""
+        return self._slots[slot][1]
 
     def run(self, program: int, arguments: Sequence[int], *, timeout: float | None = None) -> Record:
         """Launch the program at this address and return its completion record; see :meth:`finish`."""
@@ -251,35 +320,35 @@ class Launcher:
         None if it did not end well. Raises ValueError for arguments that do not fit.
         """
         reads, writes = _regions(reads), _regions(writes)
-        if self._lost:
-            self._reset_machine()
-        record_at = self._slots[self._slot][1]
-        fence = bool(self._flying) and any(
-            reads is None or launch.writes is None or any(a.overlaps(b) for a in reads for b in launch.writes)
-            for launch in self._flying
-        )
+        if self._stopping:
+            self._stop(self._stopping)
         number = (self._launch + 1) % LAUNCH_MODULUS
         resident = self._following(program, arguments)
-        block = launch_block(self._config, program, record_at, number, arguments, fence=fence, follows=resident.raw,
-                             least=resident.arguments)  # fmt: skip
-        while len(self._flying) == len(self._slots):
+        needed = [launch for launch in self._flying if _needs(reads, launch.task)]
+        block = launch_block(self._config, program, self._slots[self._slot][1], number, arguments, fence=bool(needed),
+                             follows=resident.raw, least=resident.arguments)  # fmt: skip
+        launch = Launch(self, number, Task(program, self._slot, block, resident.raw, reads, writes), ended)
+        while any(each.task.slot == self._slot for each in self._flying):  # the first one: slots are taken in turn
             self.wait_for(self._flying[0], None)
-        block_at = self._write_block(program, block, resident.raw)
+        failed = next((each for each in needed if each.failed), None)
+        if failed is not None:
+            launch.settle(None, _cancelled(launch, _depends(failed)))
+            return launch
+        self._stopping = "a call was interrupted"
         self._launch, self._slot = number, (self._slot + 1) % len(self._slots)
-        launch = Launch(self, number, record_at, writes, ended)
-        self._target.mem_write(record_at, bytes(RECORD_BYTES))
         self._flying.append(launch)
         try:
-            self._ring(block_at)  # not heard if one before has had a fault: that ends this one too, see collect
+            self._start(launch)  # not heard if one before has had a fault: see collect
         except BaseException:
             self.reset()
             raise
+        self._stopping = ""
         return launch
 
     def know(self, address: int, program: Program, raw: bytes) -> None:
         """A program that is at this address, and stays there as it is: so copies may follow launch blocks."""
         used = [word.argument for word in program.body if word.argument is not None]
-        self._programs[address] = Resident(raw, max([0, *used]) + 1)
+        self._programs[int(address)] = Resident(raw, max([0, *used]) + 1)
 
     def _following(self, program: int, arguments: Sequence[int]) -> Resident:
         """The program at this address if a copy is to follow the launch block, to be read with it; else no bytes."""
@@ -290,39 +359,38 @@ class Launcher:
         block_bytes = WORD_BYTES * launch_block_words(max(known.arguments, given))
         return known if block_bytes + len(known.raw) <= BLOCK_REGION else Resident(b"", 0)
 
-    def _write_block(self, program: int, block: bytes, follows: bytes) -> int:
-        """The address to which the block was written, with the program behind it, unless that is there already."""
-        address, behind = self._slots[self._slot][0], (program, len(block)) if follows else None
-        is_there = behind is not None and self._behind[self._slot] == behind
-        self._behind[self._slot] = None  # until it is all written
-        self._target.mem_write(address, block if is_there else block + follows)
-        self._behind[self._slot] = behind
-        return address
-
-    def _ring(self, block: int) -> None:
-        registers = self._registers
+    def _start(self, launch: Launch) -> None:
+        """Give it to the machine."""
+        self._write_block(launch.task)
+        self._target.mem_write(launch.record_address, bytes(RECORD_BYTES))
+        block, registers = self._slots[launch.task.slot][0], self._registers
         registers.write(Register.LAUNCH_LOW, block & 0xFFFF_FFFF)
         registers.write(Register.LAUNCH_HIGH, block >> 32)
         registers.write(Register.DOORBELL, 1)
+
+    def _write_block(self, task: Task) -> None:
+        """Write the launch block, with the program behind it, unless that is there already."""
+        address, behind = self._slots[task.slot][0], (task.program, len(task.block)) if task.follows else None
+        is_there = behind is not None and self._behind[task.slot] == behind
+        self._behind[task.slot] = None  # until it is all written
+        self._target.mem_write(address, task.block if is_there else task.block + task.follows)
+        self._behind[task.slot] = behind
 
     @_in_turn
     def finish(self, launch: Launch, timeout: float | None = None) -> Record:
         """Wait for the end of a launch and return its completion record.
 
         Raises the exception that belongs to a fault, with the record as ``.record``; the machine was reset
-        then and can be used again. DeviceHang if ``timeout`` (seconds) passes; the machine is reset. An interrupt from
-        the keyboard stops the launch in the same way, and with it all others.
+        then and can be used again. DeviceHang if ``timeout`` (seconds) passes: the launch is stopped, and with it the
+        one that is at work; others go on. An interrupt from the keyboard stops all.
         """
         self._check(launch)
         try:
             self.wait_for(launch, timeout)
         except LaunchTimeout:
-            status = self._registers.status()
-            self.reset()
-            raise DeviceHang(
-                f"launch {launch.number} did not end within {timeout} s (status {status}): "
-                "allow more time, or look at what it does with a waveform"
-            ) from None
+            raise self._give_up(launch, timeout) from None
+        except DeviceClosed:
+            raise
         except BaseException:
             self.reset()
             raise
@@ -362,7 +430,7 @@ class Launcher:
 
     @_in_turn
     def collect(self) -> None:
-        """Settle the launches that have ended. One with a fault ends all that were submitted after it.
+        """Settle the launches that have ended. What was behind one with a fault is submitted again.
 
         An interrupt from the keyboard in here stops the machine, so that it and what is known of it agree.
         """
@@ -377,19 +445,66 @@ class Launcher:
     def _collect(self) -> None:
         if not self._flying:
             return
+        if self._stopping:
+            self._stop(self._stopping)
+            return
         completed = self._registers.read(Register.COMPLETED)
         while completed != self._completed and self._flying:
             self._completed = (self._completed + 1) % LAUNCH_MODULUS
             launch = self._flying[0]
             record, error = self._judge(launch)
-            launch.settle(record, error)
-            self._flying.popleft()
             if error is not None:
-                try:
-                    self._stop(f"launch {launch.number} before it had a fault")
-                except DeviceHang as hang:  # the fault says more: memory that does not answer
-                    error.__cause__ = hang
+                self._fault(launch, error)
                 return
+            launch.settle(record, None)
+            self._flying.popleft()
+
+    def _fault(self, launch: Launch, error: DaedalError) -> None:
+        """The first launch has ended so: reset the machine, and submit again what can be.
+
+        The machine has cancelled those behind if the launch had a fault; if only its record is wrong, they may have
+        begun to write.
+        """
+        had_fault = error.record is not None and error.record.state is State.FAULTED
+        behind = [each for each in list(self._flying)[1:] if had_fault or each.task.can_be_repeated]
+        why = _depends(launch)
+        if changed := self._mend(launch.task):
+            if launch.task.can_be_repeated and not launch.mended:
+                launch.mended = True
+                self._stop(why, [launch, *behind])
+                return
+            error = _damaged(launch, changed, error)
+        launch.settle(None, error)
+        try:
+            self._stop(why, _independent(behind, [launch]))
+        except DeviceHang as hang:  # the fault says more: memory that does not answer
+            error.__cause__ = hang
+
+    def _give_up(self, launch: Launch, timeout: float | None) -> DeviceHang:
+        """A launch did not end in time, for which it or the first one is to blame: stop both; the error."""
+        status = self._registers.status()
+        stopped = [self._flying[0], launch]
+        changed = sum(self._mend(each.task) for each in stopped)
+        error = DeviceHang(
+            f"launch {launch.number} did not end within {timeout} s (status {status}): "
+            + ("its program had been damaged in device memory and was written anew: run it again" if changed
+               else "allow more time, or look at what it does with a waveform")
+        )  # fmt: skip
+        launch.settle(None, error)
+        others = [each for each in self._flying if each not in stopped and each.task.can_be_repeated]
+        self._stop(f"launch {launch.number} did not end in time", _independent(others, stopped))
+        return error
+
+    def _mend(self, task: Task) -> int:
+        """Write the task's program anew if it has changed in device memory, or its copy behind the launch block; the
+        number of bytes that had changed in what the machine executed.
+        """
+        changed = _differences(task.block + task.follows, self._target, self._slots[task.slot][0])
+        resident = self._programs.get(task.program)
+        if resident is not None and (own := _differences(resident.raw, self._target, task.program)):
+            self._target.mem_write(task.program, resident.raw)
+            changed += 0 if task.follows else own
+        return changed
 
     def _judge(self, launch: Launch) -> tuple[Record | None, DaedalError | None]:
         """The record of a launch that has ended, or what went wrong."""
@@ -412,23 +527,71 @@ class Launcher:
         """Stop whatever runs; memory stays. Launches that have not ended are cancelled."""
         self._stop("the device was reset")
 
-    def _reset_machine(self) -> None:
-        """Bring the machine back, now or, if it does not come out of it (DeviceHang), before the next launch."""
-        self._lost = True
-        self._registers.reset()
-        self._lost = False
-        self._completed = self._registers.read(Register.COMPLETED)
+    def _stop(self, why: str, again: Sequence[Launch] = ()) -> None:
+        """Reset the machine, which forgets its launches, and submit some again; all others are cancelled.
 
-    def _stop(self, why: str) -> None:
-        """Reset the machine, which forgets its launches."""
-        stopped = list(self._flying)
-        self._flying.clear()
+        DeviceHang if it does not come out of it: then all are, and the next launch tries once more.
+        """
+        self._stopping = why
+        self._behind = [None] * len(self._slots)
         try:
-            self._reset_machine()
-        finally:
-            for launch in stopped:
-                error = LaunchCancelled(f"launch {launch.number} was cancelled because {why}: submit it again")
-                launch.settle(None, error)
+            self._registers.reset()
+            self._completed = self._registers.read(Register.COMPLETED)
+            for task in {launch.task.program: launch.task for launch in self._flying}.values():
+                self._mend(task)
+        except DeviceClosed:
+            self.cancel("the device was closed")
+            raise
+        except BaseException as error:
+            self._cancel_others(
+                (), "the device did not come out of its reset" if isinstance(error, DeviceHang) else why
+            )
+            raise
+        self._cancel_others(again, why)
+        for launch in again:
+            self._start(launch)
+        self._stopping = ""
+
+    def _cancel_others(self, kept: Sequence[Launch], why: str) -> None:
+        for launch in [each for each in self._flying if each not in kept]:
+            launch.settle(None, _cancelled(launch, why))
+            self._flying.remove(launch)
+
+
+def _independent(launches: Iterable[Launch], failed: Iterable[Launch]) -> list[Launch]:
+    """Those that need nothing of what failed, or of others that do."""
+    lost, found = list(failed), list[Launch]()
+    for launch in launches:
+        (lost if any(launch.task.needs(each.task) for each in lost) else found).append(launch)
+    return found
+
+
+def _differences(raw: bytes, target: Target, address: int) -> int:
+    """How many of these bytes are others at this address."""
+    found = target.mem_read(address, len(raw))
+    return 0 if found == raw else sum(map(operator.ne, found, raw))
+
+
+def _depends(failed: Launch) -> str:
+    return f"it may read what launch {failed.number}, which had a fault, was to write"
+
+
+def _cancelled(launch: Launch, why: str) -> LaunchCancelled:
+    return LaunchCancelled(f"launch {launch.number} was cancelled because {why}: submit it again")
+
+
+def _damaged(launch: Launch, changed: int, fault: DaedalError) -> DaedalError:
+    """The error of a launch whose program was damaged, and which cannot be submitted again by itself."""
+    what = f"launch {launch.number} had a fault because {changed} bytes of its program had changed in device memory"
+    error: DaedalError
+    if launch.mended:
+        error = MemoryFault(f"{what}, although it had just been written anew: check the memory")
+    else:
+        error = ProgramError(
+            f"{what}; it was written anew: run it again, with everything that it reads and writes as before"
+        )
+    error.record, error.__cause__ = fault.record, fault
+    return error
 
 
 def _compare(record: Record, counted: dict[str, int] | None) -> None:

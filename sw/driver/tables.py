@@ -132,7 +132,9 @@ class TableStore(Mapping[str, Table]):
             if present is not None:
                 self.drop(name)
             mapping = row_mapping(pitch, self._config) if mapping is None else mapping
-            address = self._allocator.allocate(rows * pitch, TABLE_ALIGNMENT, mapping=mapping, what=f"table {name!r}")
+            address: int = self._allocator.allocate(
+                rows * pitch, TABLE_ALIGNMENT, mapping=mapping, what=f"table {name!r}"
+            )
         else:
             address = present.address
         self._tables[name] = Table(address, rows, dim, pitch, str(array.dtype), class_of(address, self._config))

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from daedal.cosim.build import cache_directory
+from daedal.cosim.kept import cache_directory
 from daedal.cosim.toolchain import find_tool
 from tests.conftest import ROOT
 from tests.mutate.fault import Fault

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from daedal.cosim import rtl, toolchain
-from daedal.cosim.build import BuildError, build_library, build_verilated, cache_directory, make_environment
+from daedal.cosim.build import build_library, build_verilated, make_environment
+from daedal.cosim.kept import BuildError, cache_directory
 from daedal.errors import ToolchainNotFound
 from daedal.hw.config import Config
 
@@ -37,7 +38,7 @@ def test_built_once_with_its_log(cache):
     stamp = path.stat().st_mtime_ns
     assert build_library("x", FILES) == path
     assert path.stat().st_mtime_ns == stamp
-    assert {file.suffix for file in cache.iterdir()} == {".so", ".log", ".lock"}
+    assert {file.suffix for file in cache.iterdir()} == {".so", ".sum", ".log", ".lock"}
 
 
 def test_every_part_is_in_the_key(monkeypatch):

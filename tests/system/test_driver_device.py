@@ -18,6 +18,7 @@ from daedal.hw.config import PRESETS, Config
 from daedal.hw.isa.launch import Cause, Counter, LaunchFlags, LaunchWord, Queue, RecordHead, RecordWord, State
 from daedal.hw.isa.program import Program, pack, unpack
 from daedal.hw.isa.registers import Control, Register
+from daedal.owned import Owned
 from tests.system.fake_target import FakeTarget
 
 CONFIG = Config.preset("edge")
@@ -418,7 +419,7 @@ def test_a_launch_block_beyond_4_gib(target):
         raise TimeoutError
 
     target.on_wait = stop
-    launcher = Launcher(target, Registers(target), Allocator(1 << 33, 1 << 34, CONFIG), CONFIG)
+    launcher = Launcher(target, Registers(target), Allocator(1 << 33, 1 << 34, CONFIG), CONFIG, Owned("it"))
     with pytest.raises(TimeoutError):
         launcher.run(0, [])
     assert target.registers[Register.LAUNCH_HIGH] << 32 | target.registers[Register.LAUNCH_LOW] == 1 << 33

@@ -143,9 +143,7 @@ def test_an_error_comes_with_its_own_future(ddr3: daedal.Device, place: int, rng
         futures[place].result()
     assert (jobs[place][0] == 7).all()
     for number in range(place + 1, 3):
-        with pytest.raises(daedal.LaunchCancelled, match="submit it again"):
-            futures[number].result()
-        executable.submit(*jobs[number]).result()
+        futures[number].result()
         assert same_bits(jobs[number][0], wanted[number])
     assert ddr3.free_bytes <= free
 

@@ -99,8 +99,7 @@ def test_a_fault_is_that_launch_s_alone(dev, rng, place):
     with pytest.raises(IndexError, match="index 50"):
         futures[place].result()
     for future in futures[place + 1 :]:
-        with pytest.raises(daedal.LaunchCancelled, match="submit it again"):
-            future.result()
+        assert same_bits(future.result(), expected)
     again = [executable.submit(indices, offsets) for _ in range(3)]
     assert all(same_bits(future.result(), expected) for future in again)
 

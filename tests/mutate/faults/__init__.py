@@ -8,6 +8,7 @@ from tests.mutate.faults import (
     harness,
     isa,
     neutral,
+    robustness,
     rtl_access,
     rtl_boards,
     rtl_execute,
@@ -30,6 +31,7 @@ AREAS = (
     harness,
     compiler,
     driver,
+    robustness,
     neutral,
 )
 
