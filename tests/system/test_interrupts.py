@@ -179,11 +179,11 @@ def test_a_thousand_interrupts_lose_no_memory(dev, rng, interrupts):
         gc.collect()
         return dev.free_bytes + sum(len(raw) for raw in dev._programs)
 
-    before, most = lost(), 1000 if isinstance(dev.target, EmulatorTarget) else 100
+    before, most = lost(), 1000 if isinstance(dev.target, EmulatorTarget) else 60
     number = 0
     while interrupts.count < most:
         number += 1
-        interrupts.during(uses.all[number % len(uses.all)], 0.003 if most == 1000 else 0.1)
+        interrupts.during(uses.all[number % len(uses.all)], 0.002 if most == 1000 else 0.1)
         if number % 20 == 0:
             uses.all[number // 20 % len(uses.all)]()
     for act in 2 * [*uses.all, uses.awaited]:
