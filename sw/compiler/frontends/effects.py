@@ -71,6 +71,9 @@ def may_change(values: Iterable[object], first: fx.Node, last: fx.Node) -> bool:
         changed = _memory(_changed(node))
         if not read.isdisjoint(changed) or _UNKNOWN in read | changed:
             return True
+        given = _memory(each for each in node.graph.nodes if each.op in ("placeholder", "get_attr"))
+        if not given.isdisjoint(read) and not given.isdisjoint(changed):
+            return True  # inputs may share memory that tracing keeps apart: a tensor's and that of a NumPy array
     return False
 
 
