@@ -12,6 +12,7 @@ from typing import Any
 from daedal.cosim.build import FLOAT_MODE, build_verilated, load_library, read_sources
 from daedal.cosim.kept import cache_directory, keep_text
 from daedal.cosim.rtl import core_verilog
+from daedal.driver.handle import Handle
 from daedal.hw.config import Config
 from daedal.owned import Owned
 
@@ -72,7 +73,7 @@ def _unchanged(data: bytes) -> bytes:
     return data
 
 
-class SimulatedLine:
+class SimulatedLine(Handle):
     """The host's end of a verilated board's serial line: a socket, with the board clocked while the host waits.
 
     Time is the board's, so it does not matter how fast the simulation is.

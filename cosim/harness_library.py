@@ -11,6 +11,7 @@ from daedal.cosim.build import FLOAT_MODE, build_verilated, load_library, read_s
 from daedal.cosim.latched_inputs import latch_inputs
 from daedal.cosim.litedram import INTERFACE, Description
 from daedal.cosim.memory_spec import MemorySpec
+from daedal.driver.handle import Handle
 from daedal.errors import DaedalError
 from daedal.hw.config import Config
 from daedal.hw.isa.c_header import generate
@@ -100,7 +101,7 @@ def build_harness(verilog: str, config: Config, *, top: str, trace: bool = False
     return build_verilated(f"{top}-{config.name}", latch_inputs(verilog, top), files, top=top, trace=trace)
 
 
-class Harness:
+class Harness(Handle):
     """A running model: registers, memory and clock. Several threads may use it; they take turns.
 
     Parameters

@@ -12,6 +12,7 @@ from daedal.cosim.memory_spec import MemorySpec
 from daedal.cosim.rtl import TOP, core_verilog
 from daedal.cosim.waveform import write_views
 from daedal.cosim.waveform.traced import traced_verilog
+from daedal.driver.handle import Handle
 from daedal.hw.config import Config
 from daedal.hw.isa.launch import Counter
 
@@ -23,7 +24,7 @@ SLICE_CYCLES = 1 << 30
 UNLIMITED_SECONDS = 1e9
 
 
-class VerilatorTarget:
+class VerilatorTarget(Handle):
     """The five primitives on simulated RTL.
 
     Parameters

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from daedal.cosim.build import FLOAT_MODE, build_library, load_library, read_sources
+from daedal.driver.handle import Handle
 from daedal.errors import OutOfDeviceMemory
 from daedal.hw.config import Config
 from daedal.hw.isa import c_header
@@ -42,7 +43,7 @@ class TraceEntry(NamedTuple):
     stream: bool
 
 
-class EmulatorTarget:
+class EmulatorTarget(Handle):
     """The machine, emulated: the five primitives of a target. Several threads may use it; they take turns.
 
     Parameters

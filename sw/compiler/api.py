@@ -1,7 +1,6 @@
 """``daedal.compile``."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, overload
 
 from torch import Tensor, nn
@@ -68,9 +67,11 @@ def compile(
         row. 3: and all else that the compiler can do. Results are the same bits at every level; what cannot be done at
         a low one is done at the next that can, and ``explain()`` says why.
 
-    The executable works on the module's own parameters: what training or ``load_state_dict`` changes in them
-    counts in the next call. Changes that PyTorch does not count (through ``tensor.data`` or a NumPy array that
-    shares the memory), another tensor in a parameter's place and another mode (``eval()``) do not: compile again.
+    The executable works as the module does at the time of the call: what was changed in its parameters counts (as far
+    as ``table_check`` of ``Device.open`` sees it), and so does another tensor in a parameter's place, another mode
+    (``eval()``), part, hook or plain attribute, for which the module is traced again. What ``forward`` takes from
+    elsewhere (globals, fields of other objects) is as it was in the trace: compile again. Of an ExportedProgram only
+    the contents of its tensors change.
 
     Raises UnsupportedOperation, naming the node and the reason, if there is nothing to run on the device, and
     ValueError for another ``bounds`` or ``opt``.
@@ -94,7 +95,7 @@ def compile(
         loops = KernelExecutable(module, device, bounds, opt)
         loops.prepare(inputs)
         return loops
-    retrace = None if isinstance(module, ExportedProgram) else partial(trace, module)
-    executable = Executable(trace(module, inputs), device, retrace, bounds, opt)
+    followed = None if isinstance(module, ExportedProgram) else module
+    executable = Executable(trace(module, inputs), device, followed, bounds, opt)
     executable.prepare(inputs)
     return executable

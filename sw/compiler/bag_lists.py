@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, fx
+from torch import Tensor, fx, nn
 
 from daedal.compiler.codegen.arguments import Buffer
 from daedal.compiler.codegen.interleaving import take_turns
 from daedal.compiler.frontends.bag_list import BagList, Kind
-from daedal.compiler.frontends.calls import BagCall
+from daedal.compiler.frontends.calls import BagCall, Call
 from daedal.compiler.frontends.emb_builder import Bag
 from daedal.compiler.frontends.groups import Join
 from daedal.compiler.frontends.inputs import LONGEST_BAG, Request
@@ -23,7 +23,7 @@ from daedal.driver.device import Device
 from daedal.driver.launcher import Launch, Region
 from daedal.driver.layout import row_pitch
 from daedal.driver.record import Record
-from daedal.driver.tables import Table
+from daedal.driver.tables import Table, Use
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import ELEMENT_BYTES, Config
 from daedal.hw.isa.program_words import INDEX_BITS
@@ -147,7 +147,7 @@ class Plan:
 
     def entries(self, device: Device) -> list[EntryNumbers]:
         """What the list says, as far as it does not depend on the number of bags; makes the tables resident."""
-        tables = [_bind(device, member) for member in self.members]
+        tables = [bind(device, member.call, member.request.table) for member in self.members]
         found = []
         for position, entry in enumerate(self._entries):
             member = self.members.index(entry.member)
@@ -224,7 +224,7 @@ class _Placement:
 
     def __init__(self, plan: Plan, device: Device, arena: Arena) -> None:
         self._plan, self._arena = plan, arena
-        self._tables = {member: _bind(device, member) for member in plan.members}
+        self._tables = {m: bind(device, m.call, m.request.table) for m in plan.members}
         self.addresses = {
             result.node: arena.reserve(max(1, plan.bags * result.width * ELEMENT_BYTES)) for result in plan.results
         }
@@ -263,10 +263,12 @@ class _Placement:
         return Buffer(self._arena.upload(array), array.shape, strides)
 
 
-def _bind(device: Device, member: Member) -> Table:
-    target = member.call.table
-    name = target.target if isinstance(target, fx.Node) else member.call.name
-    return device.bind_table(str(name), member.request.table)
+def bind(device: Device, call: Call, table: Tensor) -> Table:
+    """The resident table of an operation, under the name that it has in the graph."""
+    node = call.table
+    name = node.target if isinstance(node, fx.Node) else call.name
+    is_own = isinstance(table, nn.Parameter) or (isinstance(node, fx.Node) and node.op == "get_attr")
+    return device.bind_table(str(name), table, use=Use.PARAMETER if is_own else Use.INPUT)
 
 
 def check_fits(plan: Plan) -> None:

@@ -19,6 +19,7 @@ from daedal.compiler.rest import Compiled, compile_graph
 from daedal.compiler.schedule import Schedule, Work
 from daedal.compiler.transforms.emitter import BOUNDS
 from daedal.driver.device import Device
+from daedal.driver.handle import Handle
 from daedal.driver.record import Stats
 from daedal.errors import UnsupportedOperation
 
@@ -98,7 +99,7 @@ class GraphExecutable(Executable):
         return self._leave(call, sources, error)
 
 
-class CompiledGraph:
+class CompiledGraph(Handle):
     """A graph that ``torch.compile`` gave to Daedal, and what became of it; see :func:`graphs`.
 
     ``device`` is where its embedding operations run; ``executable`` does them, None if all of the graph is PyTorch's.

@@ -2,14 +2,14 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, fx
+from torch import Tensor, fx, nn
 
 from daedal.compiler import promised
-from daedal.compiler.bag_lists import Member, Plan, check_fits
+from daedal.compiler.bag_lists import Member, Plan, bind, check_fits
+from daedal.compiler.followed import Followed
 from daedal.compiler.frontends.bag_list import BagList
 from daedal.compiler.frontends.calls import BagCall, Call, LookupCall, find_calls
 from daedal.compiler.frontends.emb_builder import Bag, Lookup
@@ -17,6 +17,7 @@ from daedal.compiler.frontends.groups import Join, find_groups
 from daedal.compiler.frontends.inputs import Request
 from daedal.compiler.frontends.segments import SegmentCall, SparseCall
 from daedal.compiler.frontends.signature import OtherInputs, check_inputs
+from daedal.compiler.frontends.trace import trace
 from daedal.compiler.kernel import BEST, Kernel
 from daedal.compiler.list_faults import named
 from daedal.compiler.pipeline import compile_emb
@@ -26,6 +27,7 @@ from daedal.compiler.runtime import submit_kernel
 from daedal.compiler.schedule import Schedule, Work
 from daedal.compiler.submitted import Pending, Submitted
 from daedal.driver.device import Device
+from daedal.driver.handle import Handle
 from daedal.driver.launcher import Launch
 from daedal.driver.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
@@ -43,27 +45,37 @@ class _Traced(NamedTuple):
     calls: Mapping[fx.Node, Call]
     reasons: Mapping[str, str]
     schedule: Schedule
+    followed: Followed | None
+    """The module that it is a trace of, as it was then; None for a program that was exported."""
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the module is still as it was."""
+        return self.followed is None or self.followed.is_current()
 
 
-class Executable:
+class Executable(Handle):
     """A module for one device: call it with the module's inputs.
 
     Made by ``daedal.compile``. It serves every batch size, bag length and index. Inputs of other kinds than the
     examples (types, numbers of dimensions, layouts, other numbers) lead to another trace of the module when it meets
-    them, and these, like bags of about one row, to other programs.
+    them, and these, like bags of about one row, to other programs. So does another tensor in the place of a parameter,
+    another part, mode (``eval()``) or plain attribute of the module: each call works as the module does at the time.
     ``stats`` are the figures of the last call, summed over its launches. ``bounds`` is what an index outside its
     table does, ``opt`` the optimisation level that was asked for.
     """
+
+    hint = "compile a copy of the module"
 
     def __init__(
         self,
         graph: fx.GraphModule,
         device: Device,
-        retrace: Callable[[Sequence[Any]], fx.GraphModule] | None,
+        module: nn.Module | None,
         bounds: str = "fatal",
         opt: int = BEST,
     ) -> None:
-        self.device, self._retrace, self.bounds, self.opt = device, retrace, bounds, opt
+        self.device, self._module, self.bounds, self.opt = device, module, bounds, opt
         self._kernels: dict[tuple[Bag | Lookup | BagList, bool], Kernel | UnsupportedOperation] = {}
         self._current: dict[str, Kernel] = {}
         self._left: dict[str, str] = {}
@@ -71,9 +83,6 @@ class Executable:
         self._last: Submitted | None = None
         self._traces: list[_Traced] = []
         self._set_graph(graph)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
-        raise TypeError("an executable cannot be copied: compile a copy of the module")
 
     @property
     def stats(self) -> Stats:
@@ -86,12 +95,13 @@ class Executable:
         if not calls:
             why = [f"{name}: {reason}" for name, reason in reasons.items()]
             raise UnsupportedOperation("; ".join(why) or _nothing(graph))
-        self._use(_Traced(graph, calls, reasons, self._schedule_of(graph, calls)))
+        followed = None if self._module is None else Followed(self._module)
+        self._use(_Traced(graph, calls, reasons, self._schedule_of(graph, calls), followed))
 
     def _use(self, traced: "_Traced") -> None:
         """Work with this trace, which is now the latest of those that are kept."""
         self._traces = [traced, *(other for other in self._traces if other is not traced)][:KEPT_TRACES]
-        self._graph, self._calls, self._reasons, self._schedule = traced
+        self._graph, self._calls, self._reasons, self._schedule, _ = traced
 
     def _find(self, graph: fx.GraphModule) -> tuple[dict[fx.Node, Call], dict[str, str]]:
         """The operations to offload, and the reasons against others."""
@@ -122,7 +132,7 @@ class Executable:
 
         What PyTorch runs itself on a result of the device has to wait for it, here and now; so most is gained with
         modules of embedding operations alone. Raises what is wrong with the inputs' types and shapes; all else comes
-        with ``result()``, for this call only. The tables must not change before.
+        with ``result()``, for this call only. Tables are read as they are now, whatever becomes of them later.
         """
         with self.device.turn:
             _ = self.device.target
@@ -197,16 +207,20 @@ class Executable:
 
     def _evaluate(self, inputs: Sequence[Any], work: Work) -> Any:
         with torch.no_grad():
-            try:
-                return self._interpret(inputs, work)
-            except OtherInputs:
-                if self._retrace is None:
-                    raise
-            for traced in self._traces[1:]:
-                self._use(traced)
-                with suppress(OtherInputs):
+            for number, traced in enumerate(list(self._traces)):
+                if not traced.is_current:
+                    continue
+                if number:
+                    self._use(traced)
+                try:
                     return self._interpret(inputs, work)
-            self._set_graph(self._retrace(inputs))
+                except OtherInputs:
+                    if self._module is None:
+                        raise
+            assert self._module is not None
+            graph = trace(self._module, inputs)
+            self._traces = [each for each in self._traces if each.followed is None or each.followed.has_its_parts()]
+            self._set_graph(graph)
             return self._interpret(inputs, work)
 
     def _interpret(self, inputs: Sequence[Any], work: Work) -> Any:
@@ -249,12 +263,11 @@ class Executable:
         self._check_tables([(call.name, request)])
         rows, width = request.table.shape
         table: Any = request.table
-        if not isinstance(call.table, fx.Node):
-            table = self.device.bind_table(call.name, request.table)
-        elif call.table.op in ("placeholder", "get_attr"):  # what another node gives is used once
-            table = self.device.bind_table(str(call.table.target), request.table)
-        buffers = {**request.buffers, "table": table, "out": (request.rows, width)}
-        run = submit_kernel(self.device, kernel, buffers, request.values)
+        with self.device.preparing():
+            if not isinstance(call.table, fx.Node) or call.table.op in ("placeholder", "get_attr"):
+                table = bind(self.device, call, request.table)  # what another node gives is used once
+            buffers = {**request.buffers, "table": table, "out": (request.rows, width)}
+            run = submit_kernel(self.device, kernel, buffers, request.values)
 
         def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
             _say_where(error, call.name, request, rows)
@@ -302,7 +315,8 @@ class Executable:
         """Submit operations that run together; the tensors that their results will be in."""
         members = plan.members
         self._check_tables([(member.call.name, member.request) for member in members])
-        results, launch = plan.submit(self.device, kernel)
+        with self.device.preparing():
+            results, launch = plan.submit(self.device, kernel)
         warn = self._warns(lambda record: warning_of_list(members, record))
         return results, Pending(launch, lambda error: named(error, members), warn)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from daedal.compiler import promised
 from daedal.compiler.kernel import Kernel
@@ -23,8 +23,10 @@ from daedal.compiler.loops.writer import Written
 from daedal.compiler.runtime import submit_kernel
 from daedal.compiler.submitted import Pending, Submitted
 from daedal.driver.device import Device
+from daedal.driver.handle import Handle
 from daedal.driver.launcher import Launch
 from daedal.driver.record import Record, Stats
+from daedal.driver.tables import Use
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.float_mode import default_float_mode
 from daedal.hw.isa.assembler import disassemble
@@ -39,7 +41,7 @@ class _Made:
     kernel: Kernel
 
 
-class KernelExecutable:
+class KernelExecutable(Handle):
     """A kernel for one device: call it with the kernel's arguments.
 
     Made by ``daedal.compile``. A call fills the arrays that the kernel writes, torch tensors or NumPy arrays, in place
@@ -53,6 +55,15 @@ class KernelExecutable:
         self._made: dict[tuple[tuple[str, int], ...], _Made] = {}
         self._current: _Made | None = None
         self._last_call: Submitted | None = None
+
+    def __copy__(self) -> "KernelExecutable":
+        """A copy works on the same device."""
+        made = KernelExecutable(self._function, self._device, self.bounds, self.opt)
+        made._made, made._current = dict(self._made), self._current
+        return made
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "KernelExecutable":
+        return self.__copy__()
 
     @property
     def stats(self) -> Stats:
@@ -109,12 +120,14 @@ class KernelExecutable:
             for name, array in arrays.items():
                 if ir_name(name) in outputs:
                     _fill(array, outputs[ir_name(name)])
+                    self._device.table_changed(array)  # a tensor may share the memory of a NumPy array
 
         def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
             return self._explained(error, made.written.bounds, arrays, sizes)
 
         try:
-            run = submit_kernel(self._device, made.kernel, self._buffers(made.kernel, arrays), values, fill)
+            with self._device.preparing():
+                run = submit_kernel(self._device, made.kernel, self._buffers(made.kernel, arrays), values, fill)
         except UnsupportedOperation as error:
             raise self._function.source.refusal(self._function.source.tree, str(error)) from error
         submitted = Submitted(wait)
@@ -166,7 +179,8 @@ class KernelExecutable:
         for spec in kernel.buffers:
             array = given[spec.name]
             is_resident = spec.is_table and not spec.is_output and spec.has_free_pitch and len(spec.shape) == 2
-            buffers[spec.name] = self._device.bind_table(spec.name, array) if is_resident else _array(array)
+            use = Use.PARAMETER if isinstance(array, nn.Parameter) else Use.INPUT
+            buffers[spec.name] = self._device.bind_table(spec.name, array, use=use) if is_resident else _array(array)
         return buffers
 
     # ------------------------------------------------------------------ indices

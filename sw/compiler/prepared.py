@@ -23,17 +23,14 @@ from daedal.driver.arena import Arena
 from daedal.driver.device import Device
 from daedal.driver.launcher import Launch, Region
 from daedal.driver.record import Record
-from daedal.driver.tables import fused_steps, storage_of
 from daedal.hw.isa.program_words import INDEX_BITS
 
-_OF_TABLE = attrgetter("_version", "shape")
-_NUMBER = attrgetter("_cdata")
 _OF_INTEGERS = attrgetter("dtype", "is_cpu", "ndim")
 _OF_OFFSETS = attrgetter("dtype", "is_cpu", "shape")
 
 
 class _Known:
-    """What has to be as before: the tables, and the kinds of the other inputs.
+    """What has to be as before: which tensors the tables are, and the kinds of the other inputs.
 
     One list of each kind of thing is compared, as that is quick. What is not looked at, such as the order of offsets,
     does not differ from one kind to another.
@@ -41,8 +38,6 @@ class _Known:
 
     def __init__(self, members: Sequence[Sequence[Any]]) -> None:
         self._tables, indices, offsets, weights = zip(*members, strict=True)
-        self._state = _tables(self._tables)
-        self._storages = [storage_of(table) for table in self._tables]  # so that no later one has the same number
         self._indices = [(each.dtype, True, 1) for each in indices]
         self._offsets = [each.dtype for each in offsets]
         self.weighted = [n for n, each in enumerate(weights) if each is not None]
@@ -56,19 +51,9 @@ class _Known:
             and all(map(isinstance, offsets, repeat(Tensor)))
             and list(map(_OF_INTEGERS, indices)) == self._indices
             and list(map(_OF_OFFSETS, offsets)) == [(dtype, True, shape) for dtype in self._offsets]
-            and _tables(tables) == self._state
             and [n for n, each in enumerate(weights) if each is not None] == self.weighted
             and all(_are_weights(weights[n], indices[n]) for n in self.weighted)
         )
-
-
-def _tables(tables: Sequence[Tensor]) -> tuple[list[Any], ...]:
-    """Whatever changes with the content or the layout of a table."""
-    storages = list(map(Tensor.untyped_storage, tables))
-    return (
-        list(map(_OF_TABLE, tables)), list(map(Tensor.data_ptr, tables)), list(map(Tensor.stride, tables)),
-        list(map(_NUMBER, storages)), list(map(fused_steps(), tables)),
-    )  # fmt: skip
 
 
 def _are_weights(weights: object, indices: Tensor) -> bool:
@@ -89,7 +74,7 @@ def can_prepare(plan: Plan) -> bool:
     sources = [member.sources for member in members]
     return (
         len({(indices.dtype, offsets is not None and offsets.dtype) for _, indices, offsets, _ in sources}) == 1
-        and all(offsets is not None and not table.is_inference() for table, _, offsets, _ in sources)
+        and all(offsets is not None for _, _, offsets, _ in sources)
         and len({(member.request.rows, member.call.include_last_offset) for member in members}) == 1
         and all(weights is None or _are_weights(weights, indices) for _, indices, _, weights in sources)
     )
@@ -113,13 +98,14 @@ class Prepared:
         self._closed = plan.members[0].call.include_last_offset
         self._weighted = self._known.weighted
         self._order = [*self._weighted, *(n for n in range(len(plan.members)) if n not in self._weighted)]
-        entries = plan.entries(device)
+        with device.preparing():
+            entries = plan.entries(device)
+            self._tables = device.find_tables(member.request.table for member in plan.members)
         self._numbers = np.array([[e.rows, e.table, e.place] for e in entries], np.int64).T.copy()
         self._apart = np.array([e.apart for e in entries], np.int64)
         self._result_of = np.array([e.result for e in entries])
         self._member_of = np.array([e.member for e in entries])
         self._one_entry_each = self._member_of.tolist() == list(range(len(plan.members)))
-        self._tables = device.table_changes
         self.kernels = {member.call.name: kernel for member in plan.members}
         self._bits = plan.members[0].operation.index_bits
         self._takes_turns = plan.takes_turns
@@ -136,7 +122,7 @@ class Prepared:
         are of another kind, or something is wrong with them: the general way says what.
         """
         first = sources[0][2]
-        if not isinstance(first, Tensor) or self._device.table_changes != self._tables:
+        if not isinstance(first, Tensor):
             return None
         count = first.numel()
         if not count or first.dim() != 1 or not self._known.are_same(sources, first.shape):
@@ -153,7 +139,11 @@ class Prepared:
             return None
         if max(total, apart) >= LONGEST_BAG or apart * len(self._result_of) >= 1 << INDEX_BITS:
             return None
-        return self._submit(sources, self._offsets(starts, lengths, apart), bags)
+        with self._device.preparing():
+            tables = self._device.find_tables(each[0] for each in sources)
+            if not all(map(is_, tables, self._tables)):
+                return None  # they are elsewhere now, or were dropped
+            return self._submit(sources, self._offsets(starts, lengths, apart), bags)
 
     def _offsets(self, starts: Array, lengths: Sequence[int], apart: int) -> Array:
         """Offsets of all entries of the list into the indices of all operations."""

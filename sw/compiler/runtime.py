@@ -11,6 +11,7 @@ from daedal.compiler.codegen.arguments import Buffer
 from daedal.compiler.kernel import BufferSpec, Kernel
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
+from daedal.driver.handle import Handle
 from daedal.driver.launcher import Launch, Region
 from daedal.driver.layout import row_mapping, row_pitch
 from daedal.driver.record import Record, Stats
@@ -31,7 +32,7 @@ class KernelRun:
         return self.record.stats
 
 
-class KernelLaunch:
+class KernelLaunch(Handle):
     """A run of a kernel that was submitted; its buffers live until it has ended."""
 
     launch: Launch

@@ -10,6 +10,7 @@ from functools import partial
 from threading import TIMEOUT_MAX
 from typing import Any
 
+from daedal.driver.handle import Handle
 from daedal.driver.launcher import POLL_SECONDS, Launch, LaunchTimeout
 from daedal.driver.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
@@ -25,7 +26,7 @@ class Pending:
     warning: Callable[[Record], BoundsWarning | None]
 
 
-class Submitted:
+class Submitted(Handle):
     """The result of a call that was submitted, as a future; also works with ``await``.
 
     ``value`` is the result, whose tensors are filled when their launches end.

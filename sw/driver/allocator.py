@@ -4,6 +4,7 @@ import weakref
 from collections.abc import Callable
 from typing import NamedTuple
 
+from daedal.driver.handle import Handle
 from daedal.errors import OutOfDeviceMemory
 from daedal.hw.config import Config
 from daedal.hw.isa.mapping import PLAIN, in_class, place_of
@@ -36,7 +37,7 @@ class _Held(NamedTuple):
     owner: "weakref.ref[_Owner]"
 
 
-class Allocator:
+class Allocator(Handle):
     """Hands out ranges of ``[start, end)``.
 
     Parameters
@@ -56,7 +57,7 @@ class Allocator:
         self._free = self._gaps()
         """What can be handed out; less than there is if an interrupt came in between, or if an owner is gone."""
         self.reclaim: Callable[[], bool] = lambda: False
-        """Called when there is no room: gives back what nobody needs any more, and says whether there was anything."""
+        """Called when there is no room, again and again: gives something back, and says whether there was anything."""
 
     @property
     def free_bytes(self) -> int:

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from daedal.driver.allocator import BUFFER_ALIGNMENT, Address, Allocator
+from daedal.driver.handle import Handle
 from daedal.driver.memory import DeviceMemory
 from daedal.hw.isa.mapping import PLAIN
 
 
-class Arena:
+class Arena(Handle):
     """Allocates, fills and reads buffers, and gives all of them back at the end of its ``with`` block.
 
     If it has none, they are given back when nobody keeps the arena. Buffers of one mapping class share superblocks.

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from daedal.driver.handle import Handle
 from daedal.driver.link.bridge import Bridge
 from daedal.driver.link.checked import CheckedLink
 from daedal.driver.link.dram import Dram
@@ -20,7 +21,7 @@ from daedal.owned import Owned
 SUFFIX = ".json"
 
 
-class BoardTarget:
+class BoardTarget(Handle):
     """The five primitives on a board. Several threads may use it; they take turns.
 
     Parameters

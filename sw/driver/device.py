@@ -2,7 +2,7 @@
 
 import atexit
 import gc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, NoReturn, Self, SupportsIndex
@@ -14,8 +14,9 @@ from daedal.driver.launcher import Launch, Launcher, Region
 from daedal.driver.memory import DeviceMemory
 from daedal.driver.record import Record
 from daedal.driver.registers import Registers
-from daedal.driver.tables import Table, TableStore
-from daedal.driver.target import Target, open_target
+from daedal.driver.table_sources import TABLE_CHECKS, Source, TableCheck
+from daedal.driver.tables import Table, TableStore, Use
+from daedal.driver.target import TARGETS, Target, open_target
 from daedal.errors import ConfigMismatch, DeviceClosed
 from daedal.hw.config import Config
 from daedal.hw.isa.launch import LAUNCH_ALIGNMENT
@@ -36,7 +37,7 @@ class Device:
     any time. All else (the methods for tables and memory) is for one thread at a time. A forked process cannot use it.
     """
 
-    def __init__(self, target: Target, config: Config) -> None:
+    def __init__(self, target: Target, config: Config, table_check: TableCheck = "contents") -> None:
         self._config, self._owned = config, Owned("the device")
         self._open: Target | None = target
         registers = Registers(target)
@@ -46,8 +47,8 @@ class Device:
         self._memory = DeviceMemory(target, config)
         self._allocator = Allocator(FIRST_ADDRESS, target.memory_bytes // superblock * superblock, config)
         self._launcher = Launcher(target, registers, self._allocator, config, self._owned)
-        self._tables = TableStore(config, self._allocator, self._write_table)
-        self._allocator.reclaim = self._drop_dead_tables
+        self._tables = TableStore(config, self._allocator, self._write_table, table_check)
+        self._allocator.reclaim = self._make_room
         self._programs: dict[bytes, Address] = {}
         _devices.add(self)
 
@@ -61,6 +62,7 @@ class Device:
         memory_bytes: int = MEMORY_BYTES,
         wave: str | None = None,
         board: str | None = None,
+        table_check: TableCheck | None = None,
     ) -> Self:
         """Start a machine.
 
@@ -80,6 +82,13 @@ class Device:
             File for a waveform (VCD) of everything the RTL does.
         board
             Name of the board, or the description (a ``.json`` file) from the build of its bitstream.
+        table_check
+            How launches see that a table has changed on the host. ``"contents"``: its bytes are compared with those
+            that were uploaded, 1 ms for 10 MB, which finds every change. ``"versions"``: what PyTorch counts of
+            changes, steps of optimizers and calls of :meth:`table_changed` count, and what was written past PyTorch
+            (``tensor.data``, NumPy arrays that share the memory) is not seen; NumPy arrays and inference tensors, of
+            which nothing is counted, are compared all the same. Left out, it is ``"contents"`` for what is simulated
+            and ``"versions"`` for boards.
 
         Raises ValueError for an option that does not exist, ConfigMismatch for a machine with another
         configuration or bitstream, ToolchainNotFound if the model has to be built and cannot be, LinkLost if a board
@@ -90,6 +99,10 @@ class Device:
             raise ValueError(f"config must be a Config or the name of one, not {config!r}")
         if not isinstance(memory, str):
             raise ValueError(f"memory must be a memory model as text, such as 'ideal', not {memory!r}")
+        is_simulated = target in TARGETS or target == "board-sim"
+        check = table_check or ("contents" if is_simulated else "versions")
+        if check not in TABLE_CHECKS:
+            raise ValueError(f"table_check must be one of {', '.join(TABLE_CHECKS)}, not {table_check!r}")
         least, most = max(1 << 16, 2 * shape.superblock_bytes), 1 << shape.place_bits
         if isinstance(memory_bytes, bool) or not isinstance(memory_bytes, SupportsIndex):
             raise ValueError(f"memory_bytes must be a whole number, not {memory_bytes!r}")
@@ -99,7 +112,7 @@ class Device:
         memory_bytes -= memory_bytes % shape.superblock_bytes
         opened = open_target(target, shape, memory=memory, memory_bytes=memory_bytes, wave=wave, board=board)
         try:
-            return cls(opened, shape)
+            return cls(opened, shape, check)
         except BaseException:
             opened.close()
             raise
@@ -129,6 +142,9 @@ class Device:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __copy__(self) -> Self:
+        return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A copy of what was compiled for a device works on the same device."""
@@ -204,16 +220,33 @@ class Device:
         _ = self.target
         return self._tables.uploads
 
-    @property
-    def table_changes(self) -> int:
-        """How often a table was uploaded or dropped so far: while this stays, every table is where and as it was."""
-        _ = self.target
-        return self._tables.changes
+    def bind_table(self, name: str, source: Source, *, mapping: int | None = None, use: Use = Use.HELD) -> Table:
+        """Make a 2-D torch tensor or NumPy array resident; see :meth:`TableStore.bind`.
 
-    def bind_table(self, name: str, source: Any, *, mapping: int | None = None) -> Table:
-        """Make a 2-D torch tensor or NumPy array resident; see :meth:`TableStore.bind`."""
+        The table stays until it is dropped or its source is gone. With another ``use`` its memory may be given to
+        others, unless this is in :meth:`preparing`.
+        """
         _ = self.target
-        return self._tables.bind(name, source, mapping=mapping)
+        return self._tables.bind(name, source, mapping=mapping, use=use)
+
+    def find_tables(self, sources: Iterable[Source]) -> list[Table | None]:
+        """The tables of tensors or arrays with their contents as they are now; None for one that is not resident."""
+        _ = self.target
+        return list(map(self._tables.find, sources))
+
+    def preparing(self) -> AbstractContextManager[None]:
+        """To be held from the first table that is asked for to the launch that needs it: tables stay meanwhile."""
+        return self._tables.preparing()
+
+    def table_changed(self, tensor: Source) -> None:
+        """The content of a tensor or array has changed: the next launch uploads the tables in its memory again.
+
+        These are the tables of all tensors that share its storage, or of those that share memory with an array.
+        Needed with ``table_check="versions"``, after writing past PyTorch. Raises TypeError for what is neither,
+        ValueError for a tensor that is not dense or not on the CPU.
+        """
+        _ = self.target
+        self._tables.changed(tensor)
 
     def drop_table(self, name: str) -> None:
         """Give back the memory of the table ``name``; KeyError if there is none. Waits for launches in work."""
@@ -221,9 +254,15 @@ class Device:
         self._launcher.wait_all()
         self._tables.drop(name)
 
-    def _drop_dead_tables(self) -> bool:
-        """Launches in work may still read them. Modules and what is compiled of them hang together in cycles."""
+    def _make_room(self) -> bool:
+        """Give back what launches in work held, tables of sources that are gone, or one that was used long ago.
+
+        Modules and what is compiled of them hang together in cycles: garbage is looked for last, as that takes long.
+        """
+        before = self._allocator.free_bytes
         self._launcher.wait_all()
+        if self._allocator.free_bytes > before or self._tables.drop_dead() or self._tables.evict():
+            return True
         gc.collect()
         return self._tables.drop_dead()
 

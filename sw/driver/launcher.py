@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from daedal.driver.allocator import Allocator
+from daedal.driver.handle import Handle
 from daedal.driver.record import RECORD_BYTES, Record, fault_exception
 from daedal.driver.registers import Registers
 from daedal.driver.target import Counting, Target
@@ -149,7 +150,7 @@ def _regions(given: Sequence[Region] | None) -> list[Region] | None:
     return None if given is None else [Region(*region) for region in given]
 
 
-class Launch:
+class Launch(Handle):
     """A launch that was submitted, as a future: it ends after those submitted before it.
 
     Also works with ``await``. The machine works while somebody waits; a simulated one does so only then.
@@ -241,7 +242,7 @@ def _in_turn(method: Callable[Concatenate["Launcher", P], R]) -> Callable[Concat
     return functools.update_wrapper(call, method)
 
 
-class Launcher:
+class Launcher(Handle):
     """Submits launches to a target and collects how they end.
 
     As many are with the machine at a time as it can queue; who submits another one waits for the first of them.

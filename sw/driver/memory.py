@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from daedal.driver.handle import Handle
 from daedal.driver.layout import array_mapping
 from daedal.driver.target import Target
 from daedal.hw.config import Config
@@ -24,7 +25,7 @@ MOST_ORDERS, SMALL_BYTES = 256, 1 << 18
 """How many orders of granules are kept, of ranges of at most so many bytes."""
 
 
-class DeviceMemory:
+class DeviceMemory(Handle):
     """Reads and writes ranges of one mapping class each; a target's own primitives know memory addresses only."""
 
     def __init__(self, target: Target, config: Config) -> None:

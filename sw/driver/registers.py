@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from daedal.driver.handle import Handle
 from daedal.driver.target import Target
 from daedal.errors import ConfigMismatch, DeviceHang
 from daedal.hw.config import Config
@@ -12,7 +13,7 @@ RESET_POLLS = 20_000
 """Reads of CONTROL after which a reset that does not end is given up."""
 
 
-class Registers:
+class Registers(Handle):
     """Registers of a target, by name instead of address."""
 
     def __init__(self, target: Target) -> None:

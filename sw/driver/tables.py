@@ -1,17 +1,19 @@
-"""Tables that stay in device memory, and the tensors they were uploaded from."""
+"""Tables that stay in device memory, and which of them go when there is no room."""
 
-import hashlib
-import weakref
+import enum
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from daedal.driver.allocator import TABLE_ALIGNMENT, Allocator
+from daedal.driver.handle import Handle
 from daedal.driver.layout import row_mapping, row_pitch
+from daedal.driver.table_sources import Origin, Place, Source, TableCheck, array_of, memory_of, place_of
 from daedal.hw.config import Config
 from daedal.hw.isa.mapping import PLAIN, class_of
 
@@ -34,22 +36,26 @@ class Table:
     mapping: int = PLAIN
 
 
-@dataclass(frozen=True)
-class _Origin:
-    """Where a table came from: the object, and what changes when its content does."""
+class Use(enum.IntEnum):
+    """What a table is to those who asked for it: when there is no room, the lowest goes first."""
 
-    source: "weakref.ref[Any]"
-    state: object
-
-    def is_of(self, other: Any) -> bool:
-        return self.source() is other
-
-    @property
-    def alive(self) -> bool:
-        return self.source() is not None
+    INPUT = 0
+    PARAMETER = 1
+    HELD = 2
+    """Somebody has its address: it stays until it is dropped or its source is gone."""
 
 
-class TableStore(Mapping[str, Table]):
+@dataclass
+class _Resident:
+    """A table, where its content came from, and who used it when."""
+
+    table: Table
+    origin: Origin
+    use: Use
+    used: int
+
+
+class TableStore(Handle, Mapping[str, Table]):
     """The resident tables by name.
 
     Parameters
@@ -60,89 +66,152 @@ class TableStore(Mapping[str, Table]):
         Where tables are placed.
     write
         Writes bytes to device memory at an address (which has a mapping class).
+    check
+        How changed sources are found.
     """
 
-    def __init__(self, config: Config, allocator: Allocator, write: Callable[[int, memoryview], None]) -> None:
-        self._config, self._allocator, self._write = config, allocator, write
-        self._tables: dict[str, Table] = {}
-        self._origins: dict[str, _Origin] = {}
+    hint = "dict(device.tables) is a copy that stays as it is"
+
+    def __init__(
+        self, config: Config, allocator: Allocator, write: Callable[[int, memoryview], None], check: TableCheck
+    ) -> None:
+        self._config, self._allocator, self._write, self._check = config, allocator, write, check
+        self._residents: dict[str, _Resident] = {}
+        self._names: dict[Place, str] = {}
+        self._clock = count()
+        self._needed: set[str] | None = None
+        """Tables of the launch that is being prepared; None while there is none."""
         self.uploads = 0
-        self.changes = 0
-        """Uploads and drops: while this stays, so do all tables."""
 
     def __repr__(self) -> str:
-        return repr(self._tables)
+        return repr(dict(self))
 
     def __getitem__(self, name: str) -> Table:
-        return self._tables[name]
+        return self._residents[name].table
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._tables)
+        return iter(self._residents)
 
     def __len__(self) -> int:
-        return len(self._tables)
+        return len(self._residents)
 
-    def bind(self, name: str, source: Any, *, mapping: int | None = None) -> Table:
+    def bind(self, name: str, source: Source, *, mapping: int | None = None, use: Use = Use.HELD) -> Table:
         """The resident table with the content of ``source``, uploaded if it is not there as it is now.
 
-        ``source`` is a 2-D torch tensor on the CPU or NumPy array. Its table is found again whatever the
-        name; a changed source is uploaded again. A name that another living source holds gets a number
-        appended. ``mapping`` is the mapping class; left out, it is that of the table where it is already, else
+        ``source`` is a 2-D torch tensor on the CPU or NumPy array. Its table is found again by the memory in which it
+        lies, whatever the name; a changed source is uploaded again. A name that another living source holds gets a
+        number appended. ``mapping`` is the mapping class; left out, it is that of the table where it is already, else
         ``row_mapping`` of its pitch.
 
         Raises OutOfDeviceMemory, TypeError for something else, ValueError for other shapes.
         """
-        state = _state(source)
-        held = next((key for key, origin in self._origins.items() if origin.is_of(source)), None)
-        same = held is not None and self._origins[held].state == state
-        if held is not None and same and mapping in (None, self._tables[held].mapping):
-            return self._tables[held]
-        array = _array(source)
-        key = held or self._free_name(name)
-        self._place(key, array, mapping)
-        self._origins[key] = _Origin(weakref.ref(source), state)
-        return self._tables[key]
+        key = self._names.get(place_of(source))
+        if key is None:
+            key = self._free_name(name)
+            self._upload(key, source, mapping)
+        else:
+            resident = self._residents[key]
+            is_mapped = mapping in (None, resident.table.mapping)
+            if not is_mapped or not resident.origin.is_current(source):
+                self._upload(key, source, mapping)
+        return self._used(key, use)
+
+    def find(self, source: Source) -> Table | None:
+        """The resident table with the content of ``source``, uploaded if that has changed; None if there is none."""
+        key = self._names.get(place_of(source))
+        if key is None:
+            return None
+        if not self._residents[key].origin.is_current(source):
+            self._upload(key, source, None)
+        return self._used(key)
+
+    def _used(self, name: str, use: Use = Use.INPUT) -> Table:
+        """The table, of which is noted that it was used, and what for."""
+        resident = self._residents[name]
+        resident.use, resident.used = max(resident.use, use), next(self._clock)
+        if self._needed is not None:
+            self._needed.add(name)
+        return resident.table
+
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """Tables that are asked for in here, for a launch, stay in device memory until the end."""
+        before, self._needed = self._needed, set()
+        try:
+            yield
+        finally:
+            self._needed = before
+
+    def changed(self, source: Source) -> None:
+        """The content of what shares memory with ``source`` has changed, whatever is counted or seen of it."""
+        start, end = memory_of(source)
+        for resident in self._residents.values():
+            first, last = resident.origin.memory
+            resident.origin.is_stale |= start < last and first < end
 
     def drop_dead(self) -> bool:
         """Give back the memory of tables whose sources are gone; whether there were any."""
-        dead = [name for name, origin in self._origins.items() if not origin.alive]
+        dead = [name for name, resident in self._residents.items() if not resident.origin.alive()]
         for name in dead:
             self.drop(name)
         return bool(dead)
 
+    def evict(self) -> bool:
+        """Give back the memory of the table that was used longest ago, of an input if there is one, else of a
+        parameter; whether there was any that no launch being prepared needs.
+        """
+        needed = self._needed or ()
+        free = [(name, each) for name, each in self._residents.items() if name not in needed]
+        free = [(name, each) for name, each in free if each.use is not Use.HELD]
+        if not free:
+            return False
+        self.drop(min(free, key=lambda pair: (pair[1].use, pair[1].used))[0])
+        return True
+
     def drop(self, name: str) -> None:
         """Give back the memory of the table ``name``; KeyError if there is none."""
-        self.changes += 1
-        self._allocator.free(self._tables.pop(name).address)
-        del self._origins[name]
+        resident = self._residents.pop(name)
+        del self._names[resident.origin.place]
+        self._allocator.free(resident.table.address)
 
     def _free_name(self, name: str) -> str:
         key, number = name, 1
-        while key in self._origins and self._origins[key].alive:
+        while key in self._residents and self._residents[key].origin.alive():
             number += 1
             key = f"{name}#{number}"
         return key
 
-    def _place(self, name: str, array: NDArray[Any], mapping: int | None) -> None:
+    def _upload(self, name: str, source: Source, mapping: int | None) -> None:
+        """Make ``source`` the table ``name``, where that is if it fits there."""
+        origin = Origin(source, self._check)
+        array = array_of(source) if origin.content is None else origin.content
+        before = self._residents.get(name)
+        use = Use.INPUT if before is None or before.origin.place != origin.place else before.use
+        table = self._place(name, array, mapping)
+        if before is not None:
+            self._names.pop(before.origin.place, None)
+        self._residents[name] = _Resident(table, origin, use, next(self._clock))
+        self._names[origin.place] = name
+        origin.is_stale = True
+        self._write_rows(table, array)
+        origin.is_stale = False
+        self.uploads += 1
+
+    def _place(self, name: str, array: NDArray[Any], mapping: int | None) -> Table:
         rows, dim = array.shape
         pitch = row_pitch(dim * array.itemsize, self._config)
-        present = self._tables.get(name)
+        present = self[name] if name in self._residents else None
         keeps = present is not None and mapping in (None, present.mapping)
-        if present is None or not keeps or (present.rows, present.pitch) != (rows, pitch):
-            if present is not None:
-                self.drop(name)
-            mapping = row_mapping(pitch, self._config) if mapping is None else mapping
-            address: int = self._allocator.allocate(
-                rows * pitch, TABLE_ALIGNMENT, mapping=mapping, what=f"table {name!r}"
-            )
-        else:
-            address = present.address
-        self._tables[name] = Table(address, rows, dim, pitch, str(array.dtype), class_of(address, self._config))
-        self._upload(self._tables[name], array)
-        self.uploads += 1
-        self.changes += 1
+        if present is not None and keeps and (present.rows, present.pitch) == (rows, pitch):
+            table = Table(present.address, rows, dim, pitch, str(array.dtype), present.mapping)
+            return present if table == present else table
+        if present is not None:
+            self.drop(name)
+        mapping = row_mapping(pitch, self._config) if mapping is None else mapping
+        address: int = self._allocator.allocate(rows * pitch, TABLE_ALIGNMENT, mapping=mapping, what=f"table {name!r}")
+        return Table(address, rows, dim, pitch, str(array.dtype), class_of(address, self._config))
 
-    def _upload(self, table: Table, array: NDArray[Any]) -> None:
+    def _write_rows(self, table: Table, array: NDArray[Any]) -> None:
         row_bytes = table.dim * array.itemsize
         step = max(1, UPLOAD_CHUNK // table.pitch)
         for first in range(0, table.rows, step):
@@ -152,75 +221,3 @@ class TableStore(Mapping[str, Table]):
                 padded[:, :row_bytes] = rows.view(np.uint8).reshape(len(rows), row_bytes)
                 rows = padded
             self._write(table.address + first * table.pitch, rows.reshape(-1).view(np.uint8).data)
-
-
-def _is_tensor(source: Any) -> bool:
-    return type(source).__module__.partition(".")[0] == "torch" or hasattr(source, "_version")
-
-
-def _has_memory(tensor: Any) -> bool:
-    return str(tensor.layout) == "torch.strided" and tensor.device.type == "cpu"
-
-
-def _state(source: Any) -> object:
-    """What differs when the content of ``source`` has changed: a tensor's version, an array's digest.
-
-    PyTorch does not count changes through ``tensor.data`` or a NumPy array that shares the memory; nor does
-    it keep versions of inference tensors, which get a digest as well.
-    """
-    if _is_tensor(source) and not _has_memory(source):
-        where = f"on {source.device}" if source.device.type != "cpu" else f"of layout {source.layout}"
-        raise ValueError(f"a table must be dense and on the CPU, not {where}: move it there, or use to_dense()")
-    if _is_tensor(source) and not source.is_inference():
-        layout = source.data_ptr(), tuple(source.shape), tuple(source.stride()), source.dtype
-        return source._version, fused_steps()(source), storage_of(source), layout
-    if not _is_tensor(source) and not isinstance(source, np.ndarray):
-        raise TypeError(f"a table must be a torch tensor or a NumPy array, not {type(source).__name__}")
-    array = np.ascontiguousarray(_array(source))
-    return hashlib.blake2b(array.view(np.uint8).data, digest_size=16).digest(), array.shape, array.dtype
-
-
-def storage_of(tensor: Any) -> object:
-    """What is equal for two tensors if they share their memory; kept, it is not equal to that of any later memory."""
-    from torch.multiprocessing.reductions import StorageWeakRef  # only where tensors are, so PyTorch is there
-
-    reference: Any = StorageWeakRef
-    return reference(tensor.untyped_storage())
-
-
-@cache
-def fused_steps() -> Callable[[Any], int]:
-    """A function that gives the number of steps that fused optimizers took on a tensor's memory.
-
-    PyTorch does not count these changes: ``fused=True`` leaves ``Tensor._version`` as it was. Counted are steps
-    after this was called first.
-    """
-    from torch.optim.optimizer import register_optimizer_step_post_hook
-
-    steps: dict[int, int] = {}
-
-    def count(optimizer: Any, *_: object) -> None:
-        for group in optimizer.param_groups:
-            for parameter in group["params"] if group.get("fused") else ():
-                if _has_memory(parameter):  # an optimizer may have others as well, of which no table is made
-                    number = parameter.untyped_storage()._cdata
-                    steps[number] = steps.get(number, 0) + 1
-
-    register_optimizer_step_post_hook(count)
-
-    def steps_of(tensor: Any) -> int:
-        return steps.get(tensor.untyped_storage()._cdata, 0) if steps else 0
-
-    return steps_of
-
-
-def _array(source: Any) -> NDArray[Any]:
-    if _is_tensor(source):
-        try:
-            source = source.detach().resolve_conj().resolve_neg().numpy()
-        except TypeError:
-            raise ValueError(f"a table must be of a type that NumPy has, not {source.dtype}: convert it") from None
-    array: NDArray[Any] = source
-    if array.ndim != 2 or array.shape[1] < 1:
-        raise ValueError(f"a table must have two dimensions, the second at least 1, not shape {array.shape}")
-    return array

@@ -489,6 +489,8 @@ USES = {
     "free_bytes": lambda dev: dev.free_bytes,
     "table_uploads": lambda dev: dev.table_uploads,
     "bind_table": lambda dev: dev.bind_table("t", np.zeros((2, 2), np.float32)),
+    "table_changed": lambda dev: dev.table_changed(np.zeros((2, 2), np.float32)),
+    "find_tables": lambda dev: dev.find_tables([]),
     "drop_table": lambda dev: dev.drop_table("t"),
     "load_program": lambda dev: dev.load_program(PROGRAM),
     "arena": lambda dev: dev.arena(),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from daedal.driver.handle import Handle
 from daedal.driver.link.bridge import Bridge
 from daedal.driver.link.frames import HEAD_WORDS, Piece, pieces, read_crc
 from daedal.errors import ConfigMismatch, LinkLost
@@ -38,7 +39,7 @@ STATUS_WORDS = 2
 """STATUS and the READ_CRC after it are one burst, so every answer comes with its checksum."""
 
 
-class CheckedLink:
+class CheckedLink(Handle):
     """A board's bus, behind its link gate (``daedal.hw.isa.link``).
 
     Raises LinkLost if the board does not answer, ConfigMismatch if what answers is no board of this version.

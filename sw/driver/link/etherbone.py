@@ -7,6 +7,7 @@ import socket
 import struct
 import time
 
+from daedal.driver.handle import Handle
 from daedal.driver.link.words import swapped
 from daedal.errors import LinkLost
 from daedal.hw.isa.link import LINK_BASE, REGISTERS
@@ -59,7 +60,7 @@ def parse_answer(raw: bytes) -> tuple[int, bytes] | None:
     return int.from_bytes(raw[start - 4 : start], "big"), swapped(raw[start : start + 4 * writes])
 
 
-class EtherboneBridge:
+class EtherboneBridge(Handle):
     """Bursts over UDP.
 
     Parameters

@@ -5,6 +5,7 @@ import socket
 import time
 from typing import Protocol
 
+from daedal.driver.handle import Handle
 from daedal.errors import DaedalError, LinkLost
 
 LEAST_BAUD, MOST_BAUD = 9600, 12_000_000
@@ -46,7 +47,7 @@ class Transport(Protocol):
         ...
 
 
-class SocketTransport:
+class SocketTransport(Handle):
     """A connected stream socket, with the timing of a serial line of ``baud`` bits per second."""
 
     def __init__(self, connection: socket.socket, baud: int, *, slack: float = SERIAL_SLACK) -> None:
@@ -86,7 +87,7 @@ class SocketTransport:
         self._socket.close()
 
 
-class SerialTransport:
+class SerialTransport(Handle):
     """A serial device, 8 data bits, no parity, one stop bit.
 
     Raises DaedalError if pyserial is missing, LinkLost if the device cannot be opened.

@@ -9,6 +9,7 @@ first bytes ended one of those before begins with none of 1, 2, 3, 4, so it does
 
 import struct
 
+from daedal.driver.handle import Handle
 from daedal.driver.link.transport import Transport
 from daedal.driver.link.words import swapped
 from daedal.errors import LinkLost
@@ -39,7 +40,7 @@ def command(kind: int, address: int, count: int) -> bytes:
 PROBE = command(READ, LINK_BASE + REGISTERS, PROBE_WORDS)
 
 
-class UartBridge:
+class UartBridge(Handle):
     """Bursts over a serial line.
 
     Parameters

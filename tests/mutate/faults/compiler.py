@@ -21,6 +21,7 @@ GRAPHS = "tests/system/test_torch_graphs.py -k 'not rtl'"
 ORDER = "tests/system/test_torch_order.py"
 NUMBERS = "tests/system/test_kernel_numbers.py"
 PREPARED = "tests/system/test_compiler_prepared.py"
+CHECKS, FOLLOWED = "tests/system/test_table_checks.py", "tests/system/test_followed_modules.py"
 BOUNDS = "tests/system/test_bounds.py -k 'not rtl'"
 MEMORY = "tests/system/test_torch_memory.py"
 MODULES = "tests/system/test_module_corners.py"
@@ -220,14 +221,29 @@ FAULTS = [
           "one destination, expanded to all rows, is that of the first row only", MEMORY),
     plant("sign-of-zero", "missing case", F + "guards.py", "math.copysign(1, value)", "1.0",
           "0.0 is taken for -0.0, which a trace knew", MODULES),
-    plant("old-tables", "missing check", HERE + "prepared.py", 'attrgetter("_version", "shape")', 'attrgetter("shape")',
-          "a changed table is not uploaded for a launch that was made ready", PREPARED),
+    plant("old-tables", "missing check", HERE + "prepared.py",
+          "tables = self._device.find_tables(each[0] for each in sources)", "tables = self._tables",
+          "a changed table is not uploaded for a launch that was made ready", CHECKS),
+    plant("moved-tables", "missing check", HERE + "prepared.py", "if not all(map(is_, tables, self._tables)):",
+          "if False:", "a launch that was made ready reads where a table was before", PREPARED),
+    plant("old-module", "missing check", HERE + "executable.py",
+          "return self.followed is None or self.followed.is_current()", "return True",
+          "another parameter, part or mode of a module is not seen", FOLLOWED),
+    plant("old-traces", "sticky bit", HERE + "executable.py",
+          "if each.followed is None or each.followed.has_its_parts()]", "]",
+          "traces keep parameters that were replaced", FOLLOWED),
+    plant("aliases", "missing check", F + "effects.py",
+          "if not given.isdisjoint(read) and not given.isdisjoint(changed):", "if False:",
+          "inputs that share memory are taken for separate ones", CHECKS),
+    plant("written-unseen", "lost strobe", HERE + "kernel_executable.py",
+          "                    self._device.table_changed(array)", "                    pass",
+          "a tensor in whose memory a kernel wrote is not uploaded again", CHECKS),
     plant("inner-on-serial", "swapped operands", C + "levels.py",
           "[config.serial[level.number] for level in reversed(levels)]",
           "[not config.serial[level.number] for level in reversed(levels)]",
           "inner loops are put on serial levels", PLACEMENT),
-    plant("promises-forgotten", "lost strobe", HERE + "promised.py", "        elif not launch.done():",
-          "        elif False:", "who waits for one array forgets that launches will fill others", SUBMIT),
+    plant("promises-forgotten", "lost strobe", HERE + "promised.py", "        if launch.done():",
+          "        if True:", "who waits for one array forgets that launches will fill others", SUBMIT),
     plant("last-name-not-empty", "off by one", C + "overlap.py", "names = range(1, parts.distance + 1)\n        return",
           "names = range(1, parts.distance)\n        return",
           "another callback writes a register that must be empty when a loop begins", OVERLAP),

@@ -1,0 +1,80 @@
+"""What a trace takes from a module as it is at the time: its parts, tensors, mode and plain attributes."""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from operator import is_
+from types import NoneType
+
+import torch
+from torch import Tensor, nn
+
+_MEMBERS = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks")
+"""Attributes of a module that hold what it consists of, and what is called around it."""
+
+_PLAIN = (bool, int, float, complex, str, bytes, NoneType, torch.dtype, torch.Size)
+"""Types of attributes of which the value counts, not which object it is: ``training`` is one of them."""
+
+
+class Followed:
+    """A module as it was when this was made.
+
+    Looked at are the attributes of the module and of its parts, and what is in those of them that are lists, tuples
+    or dicts. Fields of other objects, and what a forward takes from elsewhere, are not.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self._module = module
+        self._look()
+
+    def _look(self) -> None:
+        self._members = [
+            members
+            for part in self._module.modules()
+            for members in (part.__dict__, *(part.__dict__[name] for name in _MEMBERS), *_containers(part))
+        ]
+        self._values = list(self._now())
+        """The objects themselves, so that no others get their places in memory."""
+
+    def _now(self) -> Iterator[object]:
+        return chain.from_iterable(each.values() if isinstance(each, dict) else each for each in self._members)
+
+    def is_current(self) -> bool:
+        """Whether the module is as it was. Some 40 µs for 40 parts."""
+        now = list(self._now())
+        if _are_same(now, self._values):
+            return True
+        if len(now) != len(self._values) or not all(map(_are_alike, now, self._values)):
+            return False
+        self._look()  # equal values are other objects, such as lists that a trace has put there
+        return True
+
+    def has_its_parts(self) -> bool:
+        """Whether its tensors and parts are those that it had: it may be as it was again, in the same mode."""
+        return _are_same(_parts(self._now()), _parts(self._values))
+
+
+def _containers(part: nn.Module) -> Iterator[dict[object, object] | list[object] | tuple[object, ...]]:
+    """Lists, tuples and dicts that are attributes of a module, other than its own."""
+    for name, value in part.__dict__.items():
+        if isinstance(value, dict | list | tuple) and not name.startswith("_"):
+            yield value
+
+
+def _parts(values: Iterable[object]) -> list[object]:
+    return [value for value in values if isinstance(value, Tensor | nn.Module)]
+
+
+def _are_same(some: list[object], others: list[object]) -> bool:
+    return len(some) == len(others) and all(map(is_, some, others))
+
+
+def _are_alike(new: object, old: object) -> bool:
+    if new is old:
+        return True
+    if type(new) is not type(old):
+        return False
+    if isinstance(new, dict) and isinstance(old, dict):
+        return list(new) == list(old) and all(map(_are_alike, new.values(), old.values()))
+    if isinstance(new, list | tuple) and isinstance(old, list | tuple):
+        return len(new) == len(old) and all(map(_are_alike, new, old))
+    return isinstance(new, _PLAIN) and repr(new) == repr(old)  # 0.0 and -0.0 are equal, but not alike

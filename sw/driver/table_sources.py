@@ -1,0 +1,190 @@
+"""The tensors and arrays that tables come from: where they lie in the host's memory, and whether they have changed."""
+
+import ctypes
+import weakref
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:  # the driver does without PyTorch where there are no tensors
+    from torch import Tensor
+    from torch.optim import Optimizer
+    from typing_extensions import TypeIs
+
+TableCheck: TypeAlias = Literal["contents", "versions"]
+"""What is looked at in each launch: the bytes of the tables, or what PyTorch counts of changes."""
+
+TABLE_CHECKS: tuple[TableCheck, ...] = ("contents", "versions")
+
+Source: TypeAlias = "Tensor | NDArray[Any]"
+
+Place: TypeAlias = tuple[object, ...]
+"""Address, sizes, strides and type of a source, and whether its signs are still to be changed."""
+
+COMPARED_BYTES = 1 << 20
+"""Most bytes of a source that are put in order at a time to be compared, where its rows do not follow each other."""
+
+_same_memory = ctypes.CDLL(None).memcmp
+_same_memory.argtypes, _same_memory.restype = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int
+
+
+class Origin:
+    """A source as it was when its table was uploaded.
+
+    ``content`` is a copy of its elements if these are compared, which finds every change, in the time in which two
+    streams come out of the host's memory: a digest would read one of them, but could be equal for two contents, and
+    no quicker one comes with Python. The copies take as much of the host's memory as the tables do of the device's.
+    NumPy arrays and inference tensors, of which nothing counts the changes, are compared whatever ``check`` is.
+    """
+
+    def __init__(self, source: Source, check: TableCheck) -> None:
+        self.place = place_of(source)
+        self.memory = memory_of(source)
+        self.is_stale = False
+        """Somebody said that the source has changed."""
+        self._own(source)
+        self._state = _counted(source) if check == "versions" else None
+        array = array_of(source)
+        self.content = np.array(array, order="C", copy=True) if self._state is None else None
+        self._is_in_order = array.flags.c_contiguous and _address(array) == self.place[0]
+        """Its bytes can be compared where they are."""
+        self._both = (0, 0, 0) if self.content is None else (_address(self.content), _address(array), array.nbytes)
+
+    def is_current(self, source: Source) -> bool:
+        """Whether ``source``, which lies where this one did, has the content that was uploaded."""
+        if self.is_stale:
+            return False
+        if self.content is None:
+            return self._state == _counted(source)
+        if _number(source) != self._owner or not self.alive():
+            self._own(source)
+        if self._is_in_order:
+            return not _same_memory(*self._both)
+        return have_same_bytes(self.content, array_of(source))
+
+    def _own(self, source: Source) -> None:
+        self._owner = _number(source)
+        self.alive: Callable[[], bool] = _life(source)
+        """Whether there still is what has the memory: a tensor's storage, or an array."""
+
+
+def is_tensor(source: object) -> "TypeIs[Tensor]":
+    """Whether this is a torch tensor."""
+    return hasattr(type(source), "untyped_storage")
+
+
+def place_of(source: Source) -> Place:
+    """Where a source lies, and how: the same for all that have the same elements in the same memory.
+
+    Raises TypeError for what is neither a torch tensor nor a NumPy array, ValueError for a tensor that is not dense or
+    not on the CPU.
+    """
+    if is_tensor(source):
+        if not _has_memory(source):
+            where = f"on {source.device}" if source.device.type != "cpu" else f"of layout {source.layout}"
+            raise ValueError(f"a table must be dense and on the CPU, not {where}: move it there, or use to_dense()")
+        signs = source.is_neg(), source.is_conj()
+        return source.data_ptr(), source.shape, source.stride(), source.dtype, signs
+    if not isinstance(source, np.ndarray):
+        raise TypeError(f"a table must be a torch tensor or a NumPy array, not {type(source).__name__}")
+    return _address(source), source.shape, source.strides, source.dtype
+
+
+def memory_of(source: Source) -> tuple[int, int]:
+    """The first byte of the host's memory in which a source lies, and the one behind its last: of a tensor, all of its
+    storage. Raises what ``place_of`` raises.
+    """
+    place_of(source)
+    if is_tensor(source):
+        storage = source.untyped_storage()
+        return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+    return np.lib.array_utils.byte_bounds(source)
+
+
+def array_of(source: Source) -> NDArray[Any]:
+    """The source as an array of two dimensions; ValueError for another shape or a type that NumPy does not have."""
+    if is_tensor(source):
+        try:
+            array: NDArray[Any] = source.detach().resolve_conj().resolve_neg().numpy()
+        except TypeError:
+            raise ValueError(f"a table must be of a type that NumPy has, not {source.dtype}: convert it") from None
+    else:
+        array = source
+    if array.ndim != 2 or array.shape[1] < 1:
+        raise ValueError(f"a table must have two dimensions, the second at least 1, not shape {array.shape}")
+    return array
+
+
+def have_same_bytes(kept: NDArray[Any], now: NDArray[Any]) -> bool:
+    """Whether two arrays of one shape and type have the same bytes; ``kept`` is contiguous."""
+    if now.flags.c_contiguous:
+        return not _same_memory(_address(kept), _address(now), kept.nbytes)
+    step = max(1, COMPARED_BYTES // (kept.shape[1] * kept.itemsize))
+    return all(
+        have_same_bytes(kept[first : first + step], np.ascontiguousarray(now[first : first + step]))
+        for first in range(0, len(kept), step)
+    )
+
+
+def _address(array: NDArray[Any]) -> int:
+    address: int = array.__array_interface__["data"][0]  # a tenth of the time of array.ctypes.data
+    return address
+
+
+def _has_memory(tensor: "Tensor") -> bool:
+    return tensor.device.type == "cpu" and str(tensor.layout) == "torch.strided"
+
+
+def _number(source: Source) -> int:
+    """What tells a storage, or an array, from all others that there are."""
+    return source.untyped_storage()._cdata if is_tensor(source) else id(source)
+
+
+def _life(source: Source) -> Callable[[], bool]:
+    """Tells whether a storage, or an array, is still there. No other storage gets its number while this is kept.
+
+    PyTorch does not swap tensors (``torch.utils.swap_tensors``) to which there are weak references, so there is none.
+    """
+    if is_tensor(source):
+        from torch.multiprocessing.reductions import StorageWeakRef  # only where tensors are, so PyTorch is there
+
+        make: Any = StorageWeakRef
+        storage = make(source.untyped_storage())
+        return lambda: not storage.expired()
+    array = weakref.ref(source)
+    return lambda: array() is not None
+
+
+def _counted(source: Source) -> object:
+    """What is counted of the changes of a tensor, and in which memory it is; None if nothing counts them."""
+    if not is_tensor(source) or source.is_inference():
+        return None
+    number = _number(source)
+    return id(source), source._version, optimizer_steps().get(number, 0), number
+
+
+@cache
+def optimizer_steps() -> dict[int, int]:
+    """The number of steps that optimizers took on the memory of tensors, by the number of their storage.
+
+    PyTorch does not count all of their changes: ``fused=True`` leaves ``Tensor._version`` as it was, and so do
+    optimizers that write ``p.data``. Counted are beginnings and ends of steps after this was called first: one that
+    is interrupted counts as well.
+    """
+    from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+    steps: dict[int, int] = {}
+
+    def count(optimizer: "Optimizer", *_: object) -> None:
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if _has_memory(parameter):  # an optimizer may have others as well, of which no table is made
+                    number = _number(parameter)
+                    steps[number] = steps.get(number, 0) + 1
+
+    register_optimizer_step_pre_hook(count)
+    register_optimizer_step_post_hook(count)
+    return steps
