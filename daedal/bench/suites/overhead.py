@@ -19,8 +19,11 @@ from daedal.compiler.pipeline import forget_kernels
 TABLES, DIM, BAGS, POOLING = 26, 16, 4, 2
 """The recommender: its tables, their columns, and a batch with as little work as shows what the host does."""
 
-IMPORT_SECONDS, COMPILE_SECONDS, LAUNCH_MICROSECONDS = 0.3, 0.5, 300
+IMPORT_SECONDS, COMPILE_SECONDS, LAUNCH_MICROSECONDS, LOOK_MICROSECONDS = 0.3, 0.5, 300, 1000
 """Most that is wanted."""
+
+LOOKED_AT = 10_000_000
+"""Bytes of tables that are compared with what was uploaded."""
 
 REPEATS = 7
 """Runs of each measurement; their median counts. Launches are measured 20 times as often."""
@@ -57,6 +60,8 @@ def run(order: Order, say: Say) -> Iterator[Row]:
             for count in (TABLES, 1):
                 say(f"overhead: {count} tables, launches")
                 yield _launches(count, 20 * repeats, machine)
+            say(f"overhead: {LOOKED_AT // 10**6} MB of tables, a look at their contents")
+            yield _look(20 * repeats, machine)
 
 
 def _compilation(repeats: int, machine: Machine) -> Row:
@@ -84,9 +89,13 @@ def _timed(action: Callable[[], Any]) -> float:
 
 
 def _launches(count: int, repeats: int, machine: Machine) -> Row:
-    """Microseconds of calls of a graph that ``torch.compile`` made, without Dynamo's guards and the machine's time."""
+    """Microseconds of calls of a graph that ``torch.compile`` made, without Dynamo's guards and the machine's time.
+
+    Changes of tables are counted, as on boards: what it costs to compare them depends on how large they are.
+    """
     module, inputs = Tables(count), batch(count)
-    with daedal.Device.open("emulator", config=machine.config) as device, torch.no_grad():
+    opened = daedal.Device.open("emulator", config=machine.config, table_check="versions")
+    with opened as device, torch.no_grad():
         given_options: dict[str, Any] = {"device": device}
         fast = torch.compile(module, backend="daedal", dynamic=True, options=given_options)
         exact = same_bits(fast(*inputs), module(*inputs))
@@ -103,6 +112,17 @@ def _launches(count: int, repeats: int, machine: Machine) -> Row:
             times.append(1e6 * (wall - (waited[0] - before)))
         exact &= graph.stats.launches == 1
     return _row(f"launch of {count} table{'s' * (count > 1)}", "µs", times, LAUNCH_MICROSECONDS, exact, machine)
+
+
+def _look(repeats: int, machine: Machine) -> Row:
+    """Microseconds in which tables are compared with what was uploaded, as each launch that reads them does."""
+    tables = [torch.randn(LOOKED_AT // (4 * 4 * DIM), DIM) for _ in range(4)]
+    with daedal.Device.open("emulator", config=machine.config, table_check="contents") as device:
+        bound = [device.bind_table(f"table {number}", table) for number, table in enumerate(tables)]
+        times = [1e6 * _timed(lambda: device.find_tables(tables)) for _ in range(repeats)]
+        tables[-1].data[-1, -1] += 1
+        exact = device.find_tables(tables) == bound and device.table_uploads == len(tables) + 1
+    return _row(f"look at {LOOKED_AT // 10**6} MB of tables", "µs", times, LOOK_MICROSECONDS, exact, machine)
 
 
 def _clock(target: Any) -> list[float]:
