@@ -138,7 +138,7 @@ FAULTS = [
           "a result is done when its first launch is"),
     plant("await-keeps-the-loop", "missing check", HERE + "launcher.py", "self.launcher.wait_for(self, POLL_SECONDS)",
           "self.launcher.wait_for(self, None)", "nothing else of the event loop runs while a launch is awaited"),
-    plant("one-reset", "sticky bit", HERE + "launcher.py", "        if self._stopping:\n            self._stop(", "        if False:\n            self._stop(",
+    plant("one-reset", "sticky bit", HERE + "launcher.py", "        if self._stopping:\n            self._stop(self._stopping)\n        number", "        number",
           "a reset that did not end is not tried again"),
     plant("order-of-another-class", "wrong index", HERE + "memory.py",
           "        if (address, size) in self._orders:\n            return self._orders[address, size]\n",
