@@ -134,10 +134,13 @@ def test_memory_ends_with_a_superblock(device: daedal.Device) -> None:
     assert device.target.memory_bytes == ((1 << 20) + 4321) // superblock * superblock
 
 
-@pytest.mark.parametrize("lines", [1, 17, 40])
+@pytest.mark.parametrize("lines", [1, 17, 24])
 @pytest.mark.parametrize("kind", [fetched, streamed, loaded_in_order])
 def test_reads_that_cross_the_end(device: daedal.Device, kind: Body, lines: int) -> None:
-    """Of several lines that are not there, an idle port's may be answered before that of a port with work."""
+    """Of several lines that are not there, an idle port's may be answered before that of a port with work.
+
+    Rows fit the shortest vector queues, for nobody takes them.
+    """
     config, line = device.config, device.config.bus_bytes
     for mapping in SOME_CLASSES:
         end = in_class(device.target.memory_bytes, mapping, config)
