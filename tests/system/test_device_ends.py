@@ -185,10 +185,13 @@ def forked(act: Callable[[], object]) -> list[str]:
     process = context.Process(target=child)
     process.start()
     there.close()
-    assert here.poll(20), "it hangs"
-    found: list[str] = here.recv()
-    process.join(20)
-    assert process.exitcode == 0
+    try:
+        assert here.poll(20), "it hangs"
+        found: list[str] = here.recv()
+        process.join(20)
+        assert process.exitcode == 0
+    finally:
+        process.kill()
     return found
 
 
