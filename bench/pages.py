@@ -19,6 +19,7 @@ from daedal.bench.report.pictures import write_pictures
 from daedal.bench.report.table import markdown, with_means
 from daedal.bench.suite import Suite
 from daedal.bench.suites import calibration, levels, model_runs, prediction, sweep
+from daedal.boundary import one_line
 
 ROOT = Path(__file__).resolve().parents[1]
 README, PAGE, PICTURES = ROOT / "README.md", ROOT / "docs" / "bench.md", ROOT / "docs" / "bench"
@@ -123,4 +124,5 @@ def _put(page: Path, begin: str, text: str) -> None:
 
 
 if __name__ == "__main__":
-    main(prog_name="python -m bench.pages")
+    with one_line("python -m bench.pages"):
+        main(prog_name="python -m bench.pages")

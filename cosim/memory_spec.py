@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daedal.cosim.litedram.memories import MEMORIES, Dram
+from daedal.messages import shown
 
 IDEAL = "ideal"
 
@@ -65,21 +66,21 @@ class MemorySpec:
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:
-            raise ValueError(f"memory must be one of {', '.join(MODELS)}, not {self.model!r}")
+            raise ValueError(f"memory must be one of {', '.join(MODELS)}, not {shown(self.model)}")
         if not 1 <= self.latency <= MAX_LATENCY:
-            raise ValueError(f"latency must be from 1 to {MAX_LATENCY} cycles, not {self.latency!r}")
+            raise ValueError(f"latency must be from 1 to {MAX_LATENCY} cycles, not {shown(self.latency)}")
         if not MIN_LINES <= self.lines <= MAX_LINES:
-            raise ValueError(f"lines must be from {MIN_LINES} to {MAX_LINES} per cycle, not {self.lines!r}")
+            raise ValueError(f"lines must be from {MIN_LINES} to {MAX_LINES} per cycle, not {shown(self.lines)}")
         if not 0 <= self.stall <= 0.95:
-            raise ValueError(f"stall must be from 0 to 0.95, not {self.stall!r}")
+            raise ValueError(f"stall must be from 0 to 0.95, not {shown(self.stall)}")
         for name in ("pause_after", "pause"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < MAX_PAUSE:
-                raise ValueError(f"{name} must be from 0 to {MAX_PAUSE - 1}, not {value!r}")
+                raise ValueError(f"{name} must be from 0 to {MAX_PAUSE - 1}, not {shown(value)}")
         if self.pause is not None and self.pause_after is None:
-            raise ValueError(f"pause must come with pause_after, not alone as {self.pause!r}")
+            raise ValueError(f"pause must come with pause_after, not alone as {shown(self.pause)}")
         if self.seed is not None and not 0 <= self.seed < 1 << 32:
-            raise ValueError(f"seed must be from 0 to {(1 << 32) - 1}, not {self.seed!r}")
+            raise ValueError(f"seed must be from 0 to {(1 << 32) - 1}, not {shown(self.seed)}")
         for name in ("mixed", "checks"):
             if getattr(self, name) not in (0, 1):
                 raise ValueError(f"{name} must be 0 or 1, not {getattr(self, name)!r}")
@@ -108,20 +109,20 @@ class MemorySpec:
         """The options in ``text``; ValueError says what is wrong and what there is."""
         model, _, rest = text.partition(":")
         if model not in MODELS:
-            raise ValueError(f"memory must be one of {', '.join(MODELS)}, not {model!r}")
+            raise ValueError(f"memory must be one of {', '.join(MODELS)}, not {shown(model)}")
         options = _OPTIONS if model == IDEAL else _DRAM_OPTIONS
         values: dict[str, Any] = {}
         for item in filter(None, rest.split(",")):
             name, _, value = item.partition("=")
             if name not in options:
-                raise ValueError(f"an option of memory {model} must be one of {', '.join(options)}, not {name!r}")
+                raise ValueError(f"an option of memory {model} must be one of {', '.join(options)}, not {shown(name)}")
             if name in values:
-                raise ValueError(f"option {name} of memory {model} must be given once, not again as {value!r}")
+                raise ValueError(f"option {name} of memory {model} must be given once, not again as {shown(value)}")
             try:
                 values[name] = options[name](value)
             except ValueError:
                 kind = "a whole number" if options[name] is int else "a number"
-                raise ValueError(f"{name} of memory {model} must be {kind}, not {value!r}") from None
+                raise ValueError(f"{name} of memory {model} must be {kind}, not {shown(value)}") from None
         return MemorySpec(model, **values)
 
 

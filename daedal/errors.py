@@ -21,6 +21,7 @@ __all__ = [
     "DeviceClosed",
     "DeviceForked",
     "DeviceHang",
+    "FileError",
     "IndexOutOfRange",
     "InvalidConfig",
     "InvalidOffsets",
@@ -61,6 +62,14 @@ class BoundsWarning(UserWarning):
     Issued, once per launch, for modules that were compiled with ``bounds="warn"``. The message gives the operation, how
     many lookups it were, the first index in full and the table's rows. Correct the indices, or compile with
     ``bounds="fatal"`` to have the launch stopped.
+    """
+
+
+class FileError(DaedalError, ValueError):
+    """A file that a user names cannot be read or written, or is not what it should be.
+
+    Raised when the file is read or written. The message gives the file and what is wrong with it. Correct the file, or
+    name another one.
     """
 
 

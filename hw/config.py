@@ -5,6 +5,8 @@ import re
 from dataclasses import asdict, dataclass, replace
 from typing import SupportsIndex
 
+from daedal.messages import shown
+
 MOST_ADDRESS_BITS = 40
 """Most bits of a byte address and of a stream register."""
 
@@ -179,7 +181,9 @@ class Config:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
-            raise ValueError(f"name must be up to {LONGEST_NAME} letters, digits, '.', '-' and '_', not {self.name!r}")
+            raise ValueError(
+                f"name must be up to {LONGEST_NAME} letters, digits, '.', '-' and '_', not {shown(self.name)}"
+            )
         for name, low, high in _RANGES:
             self._set(name, _number(name, getattr(self, name), low, high))
         for name in _POWERS_OF_TWO:
@@ -191,7 +195,7 @@ class Config:
             if name in ("contexts", "serial") and values in ((), []):
                 values = (0,) * self.levels
             if not isinstance(values, tuple | list) or len(values) != self.levels:
-                raise ValueError(f"{name} must have {self.levels} entries (one per level), not {values!r}")
+                raise ValueError(f"{name} must have {self.levels} entries (one per level), not {shown(values)}")
             kind = (
                 bool if name in ("shifters", "serial") else int
             )  # equal machines have equal hashes, so a field has one type
@@ -347,8 +351,7 @@ class Config:
 def _number(name: str, value: object, low: int, high: int) -> int:
     """``value`` if it is a whole number from ``low`` to ``high``, else ValueError."""
     if not isinstance(value, SupportsIndex) or isinstance(value, bool) or not low <= value.__index__() <= high:
-        shown = repr(value) if not isinstance(value, int) or value.bit_length() < 64 else f"{value:#x}"
-        raise ValueError(f"{name} must be from {low} to {high}, not {shown if len(shown) < 100 else shown[:100] + '…'}")
+        raise ValueError(f"{name} must be from {low} to {high}, not {shown(value)}")
     return value.__index__()
 
 

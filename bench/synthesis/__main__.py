@@ -12,6 +12,7 @@ from bench.synthesis.run import Row
 from bench.synthesis.units import UNITS
 from daedal.bench.report.document import SCHEMA
 from daedal.bench.report.table import show
+from daedal.boundary import one_line
 from daedal.files import write_json
 from daedal.hw.config import PRESETS, Config
 
@@ -95,4 +96,5 @@ def main(configs: tuple[str, ...], units: tuple[str, ...], fast: bool, place_see
 
 
 if __name__ == "__main__":
-    main(prog_name="python -m bench.synthesis")
+    with one_line("python -m bench.synthesis"):
+        main(prog_name="python -m bench.synthesis")

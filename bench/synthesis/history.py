@@ -4,14 +4,14 @@ The history is a list of landings, oldest first, each with the units that it mea
 of the last landing that has it, in the same configuration.
 """
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from daedal.files import write_json
+from daedal.files import read_json, write_json
+from daedal.messages import shown
 
 Row = dict[str, Any]
 
@@ -54,11 +54,28 @@ def read(path: Path = HISTORY) -> list[Row]:
     """The landings, oldest first; none if there is no such file. ValueError if the file is of another form."""
     if not path.exists():
         return []
-    document = json.loads(path.read_text(encoding="utf-8"))
-    if document.get("schema") != SCHEMA:
-        raise ValueError(f"{path} must have schema {SCHEMA}, not {document.get('schema')!r}")
-    landings: list[Row] = document["landings"]
+    document = read_json(path, "a history of landings")
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        found = document.get("schema") if isinstance(document, dict) else document
+        raise ValueError(f"{path} must have schema {SCHEMA}, not {shown(found)}")
+    landings: list[Row] = document.get("landings")
+    if not isinstance(landings, list) or not all(map(_is_landing, landings)):
+        raise ValueError(f"{path} must have landings, a list of tables with config and units: take it from git again")
     return landings
+
+
+def _is_landing(landing: object) -> bool:
+    """Whether a landing can be compared with: units, each with whole numbers of all that is compared."""
+    if not isinstance(landing, dict) or not isinstance(landing.get("config"), str):
+        return False
+    units = landing.get("units")
+    return isinstance(units, dict) and all(
+        isinstance(unit, dict) and all(_is_count(unit.get(name)) for name in RESOURCES) for unit in units.values()
+    )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 40
 
 
 def land(rows: Iterable[Row], facts: Row, path: Path = HISTORY) -> None:

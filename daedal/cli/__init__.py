@@ -4,8 +4,7 @@ Each subcommand is one module of this package, named as the subcommand, with a c
 ``command`` in it. A module is imported only when its subcommand is used (or listed in the help), so
 ``daedal --version`` costs nothing.
 
-Exit status: 0 for success, 1 for an error of Daedal's own (one line on the standard error), 2 for a wrong
-command line and for a file that defines something else than the command takes.
+Exit status: as ``daedal.boundary`` says, and 2 also for a file that defines something else than the command takes.
 """
 
 import signal
@@ -15,10 +14,13 @@ from pkgutil import iter_modules
 
 import click
 
+from daedal.boundary import VARIABLE, line_of, one_line, status_of
 from daedal.errors import DaedalError
 from daedal.version import __version__
 
 __all__ = ["cli", "main"]
+
+TRACEBACK = "--traceback"
 
 
 class LazyGroup(click.Group):
@@ -38,27 +40,29 @@ class LazyGroup(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the subcommand; an error of Daedal's own becomes one line and its ``status``, 1 if it has none."""
+        """Run the subcommand; an error of Daedal's own becomes one line and a status, unless all of it is wanted."""
         try:
             return super().invoke(ctx)
         except DaedalError as error:
             if ctx.params["traceback"]:
                 raise
-            click.echo("daedal: " + " ".join(str(error).split()), err=True)
-            ctx.exit(getattr(error, "status", 1))
+            click.echo(f"daedal: {line_of(error)}", err=True)
+            ctx.exit(status_of(error))
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="daedal")
-@click.option("--traceback", is_flag=True, help="Show the Python traceback of an error as well.")
+@click.option(TRACEBACK, is_flag=True, envvar=VARIABLE,
+              help=f"Show the Python traceback of an error (or the variable {VARIABLE}=1).")  # fmt: skip
 def cli(traceback: bool) -> None:
     """Daedal: an open decoupled access-execute accelerator for embedding operations."""
 
 
 def main() -> None:
-    """Run the command with the process's arguments and exit.
+    """Run the command with the process's arguments and exit; no error ends in a traceback that nobody asked for.
 
     When it is told to terminate it ends what it has started, such as a router, as it does for Ctrl-C.
     """
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    cli(prog_name="daedal")
+    with one_line("daedal", traceback=TRACEBACK in sys.argv):
+        cli(prog_name="daedal")

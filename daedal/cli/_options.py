@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
 import click
 
-from daedal.errors import ConfigMismatch, DaedalError
-from daedal.files import write_whole
+from daedal.errors import ConfigMismatch, DaedalError, FileError
+from daedal.files import decode_text, read_whole, write_whole
 from daedal.hw.config import PRESETS, Config
 from daedal.hw.config_file import find_config
+from daedal.messages import shown
 
 if TYPE_CHECKING:
     from daedal.hw.isa.program import Program
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class FileError(DaedalError):
-    """A file named on the command line cannot be read or written."""
 
 
 class InputError(DaedalError):
@@ -51,20 +48,29 @@ def config_option(text: str, *, default: str | None = "ddr3") -> Callable[[F], F
 
     def convert(context: click.Context, parameter: click.Parameter, value: str | None) -> Config | None:
         if value is not None and value not in PRESETS and not Path(value).suffix:
-            raise click.BadParameter(f"{value!r} is not one of {', '.join(PRESETS)}, nor a .toml or .json file")
+            raise click.BadParameter(f"{shown(value)} is not one of {', '.join(PRESETS)}, nor a .toml or .json file")
         return None if value is None else find_config(value)
 
     metavar = f"[{'|'.join(PRESETS)}|FILE]"
-    shown = default is not None
-    return click.option("--config", default=default, show_default=shown, metavar=metavar, callback=convert, help=text)
+    return click.option(
+        "--config", default=default, show_default=default is not None, metavar=metavar, callback=convert, help=text
+    )
 
 
 def read_bytes(path: str) -> bytes:
     """The bytes of a file, or of the standard input for ``-``; FileError if it cannot be read."""
+    name = source_name(path)
+    if path != "-":
+        return read_whole(Path(path), name)
     try:
-        return _binary(sys.stdin).read() if path == "-" else Path(path).read_bytes()
+        return read_whole(_binary(sys.stdin), name)
     except OSError as error:
-        raise FileError(f"{source_name(path)} cannot be read: {error.strerror}") from error
+        raise FileError(f"{name} cannot be read: {error.strerror}") from error
+
+
+def read_text(path: str) -> str:
+    """The text in UTF-8 of a file, or of the standard input for ``-``; FileError if it cannot be read or is none."""
+    return decode_text(read_bytes(path), source_name(path))
 
 
 def write_bytes(path: str, data: bytes) -> None:

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from daedal.cli._options import read_bytes, source_name
-from daedal.errors import UnsupportedOperation
+from daedal.cli._options import read_text, source_name
 from daedal.hw.config import Config
 
 if TYPE_CHECKING:
@@ -24,10 +23,7 @@ def text_kernel(source: str, config: Config, bounds: str | None, opt: int) -> "t
     from daedal.compiler.text import read_module
 
     name = source_name(source)
-    try:
-        text = read_bytes(source).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UnsupportedOperation(f"{name} cannot be read: {error}") from error
+    text = read_text(source)
     module = read_module(text, name)
     function = only_function(module).sym_name.data
     if any(op.name.startswith("emb.") for op in module.walk()):

@@ -2,8 +2,7 @@
 
 import click
 
-from daedal.cli._options import check_configuration, config_option, read_bytes, source_name, write_bytes
-from daedal.errors import ProgramError
+from daedal.cli._options import check_configuration, config_option, read_text, source_name, write_bytes
 from daedal.hw.config import Config
 
 
@@ -24,10 +23,6 @@ def command(source: str, output: str, config: Config | None) -> None:
     from daedal.hw.isa.program import read_programs
 
     name = source_name(source)
-    try:
-        text = read_bytes(source).decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ProgramError(f"{name} must be text in UTF-8, not bytes (from byte {error.start} on)") from error
-    raw = assemble(text, source=name, config_hash=None if config is None else config.hash)
+    raw = assemble(read_text(source), source=name, config_hash=None if config is None else config.hash)
     check_configuration(name, read_programs(raw), config)
     write_bytes(output, raw)

@@ -8,6 +8,7 @@ import click
 
 from daedal.cli._options import config_option, writing
 from daedal.hw.config import Config
+from daedal.messages import shown
 
 if TYPE_CHECKING:
     from daedal.bench.suite import Order, Row
@@ -27,7 +28,7 @@ class _Names(click.ParamType[str]):
 
         names = list(getattr(registry, self.table))
         if value not in names:
-            self.fail(f"{value!r} is not one of {', '.join(names)}", parameter, context)
+            self.fail(f"{shown(value)} is not one of {', '.join(names)}", parameter, context)
         return value
 
 

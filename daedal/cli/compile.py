@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daedal.cli._options import FileError, InputError, config_option, write_bytes
+from daedal.cli._options import InputError, config_option, write_bytes
 from daedal.cli._text import DEFAULT_BOUNDS, text_kernel
-from daedal.errors import UnsupportedOperation
+from daedal.errors import FileError, UnsupportedOperation
 from daedal.hw.config import Config
 
 if TYPE_CHECKING:

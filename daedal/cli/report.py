@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from daedal.cli._options import FileError, OutputFile, config_option, write_bytes
+from daedal.cli._options import OutputFile, config_option, write_bytes
 from daedal.cli.bench import Workloads, check_memory
 from daedal.hw.config import Config
 
@@ -54,10 +54,7 @@ def command(
     from daedal.bench.run import Setting
     from daedal.bench.workloads.models import OWN, WORKLOADS
 
-    try:
-        rows = [row for found in load(json_file)["results"].values() for row in found] if json_file else []
-    except ValueError as error:
-        raise FileError(f"{json_file} cannot be used: {error}") from error
+    rows = [row for found in load(json_file)["results"].values() for row in found] if json_file else []
     others = [row for row in rows if "distribution" in row]  # of workloads
     chosen = WORKLOADS[workload]
     short = shortened(chosen, 64 * batch if chosen.mode == "gather" else batch)

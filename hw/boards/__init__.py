@@ -4,6 +4,7 @@ from importlib import import_module
 
 from daedal.errors import ToolchainNotFound, UnknownBoard
 from daedal.hw.boards.board import Board
+from daedal.messages import shown
 
 BOARDS = ("ecpix5", "ulx3s", "tangnano20k", "icebreaker")
 """All boards; each is a module of this package with a ``BOARD`` in it."""
@@ -12,7 +13,7 @@ BOARDS = ("ecpix5", "ulx3s", "tangnano20k", "icebreaker")
 def find_board(name: str) -> Board:
     """The board called ``name``; UnknownBoard says which there are, ToolchainNotFound what must be installed."""
     if name not in BOARDS:
-        raise UnknownBoard(f"board must be one of {', '.join(BOARDS)}, not {name!r}")
+        raise UnknownBoard(f"board must be one of {', '.join(BOARDS)}, not {shown(name)}")
     try:
         board = import_module(f"{__name__}.{name}").BOARD
     except ModuleNotFoundError as error:

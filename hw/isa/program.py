@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -13,6 +13,7 @@ from daedal.errors import ProgramError
 from daedal.hw.isa import program_words as words
 from daedal.hw.isa.execute import Instruction
 from daedal.hw.isa.program_words import ControlField, LevelField, ProgramWord, Unit
+from daedal.messages import shown
 
 WORD_BYTES = 8
 
@@ -43,13 +44,14 @@ FIELD_STRUCTS: Mapping[Enum, type[data.Struct]] = {
 @dataclass(frozen=True)
 class Word:
     """One program word. ``value`` is the 40-bit value; ``argument`` the launch argument added to it, or
-    None.
+    None. Where none is added, the machine does not look at the argument's number, which is ``spare``.
     """
 
     field: Enum
     index: int = 0
     value: int = 0
     argument: int | None = None
+    spare: int = 0
 
     @property
     def unit(self) -> Unit:
@@ -71,7 +73,7 @@ class Word:
             ProgramWord,
             {
                 "value": self.value % (1 << words.VALUE_BITS),
-                "argument": self.argument or 0,
+                "argument": self.spare if self.argument is None else self.argument,
                 "substitute": self.argument is not None,
                 "unit": self.unit,
                 "index": self.index,
@@ -90,7 +92,9 @@ class Word:
                 f"word {position} of the program must name a unit and field of the machine, "
                 f"not unit {raw['unit']} field {raw['field']}"
             ) from None
-        return Word(field, raw["index"], raw["value"], raw["argument"] if raw["substitute"] else None)
+        number = raw["argument"]
+        added, spare = (number, 0) if raw["substitute"] else (None, number)
+        return Word(field, raw["index"], raw["value"], added, spare)
 
 
 def pack(struct: type[data.Struct], values: Mapping[str, Any]) -> int:
@@ -101,14 +105,14 @@ def pack(struct: type[data.Struct], values: Mapping[str, Any]) -> int:
     result, known = 0, _members(struct)
     for name, value in values.items():
         if name not in known:
-            raise ProgramError(f"{struct.__name__} must have a member {name!r}; it has {', '.join(known)}")
+            raise ProgramError(f"{struct.__name__} must have a member {shown(name)}; it has {', '.join(known)}")
         offset, width, nested = known[name]
         if nested and isinstance(value, Mapping):
             result |= pack(nested, value) << offset
             continue
         number = int(value.value if isinstance(value, Enum) else value)
         if not 0 <= number < 1 << width:
-            raise ProgramError(f"{struct.__name__}.{name} must fit {width} bits, not {number}")
+            raise ProgramError(f"{struct.__name__}.{name} must fit {width} bits, not {shown(number)}")
         result |= number << offset
     return result
 
@@ -138,23 +142,31 @@ def unpack(struct: type[data.Struct], bits: int) -> dict[str, int]:
     return members
 
 
+HEAD = (Word(ControlField.CONFIG), Word(ControlField.LENGTH))
+"""The header of a program without its values, as machines want it."""
+
+
 @dataclass(frozen=True)
 class Program:
-    """A whole program: its words between the header and END, for the configuration with ``config_hash``."""
+    """A whole program: its words between the header and END, for the configuration with ``config_hash``.
+
+    ``head``: the header's two words, whose values follow from the others; those of ``HEAD`` but in programs that were
+    damaged.
+    """
 
     config_hash: int
     body: tuple[Word, ...]
+    head: tuple[Word, Word] = HEAD
 
-    def __init__(self, config_hash: int, body: Iterable[Word]) -> None:
+    def __init__(self, config_hash: int, body: Iterable[Word], head: tuple[Word, Word] = HEAD) -> None:
         object.__setattr__(self, "config_hash", config_hash)
         object.__setattr__(self, "body", tuple(body))
+        object.__setattr__(self, "head", head)
 
     def to_bytes(self) -> bytes:
         """The bytes that the machine executes."""
-        head = [
-            Word(ControlField.CONFIG, value=self.config_hash),
-            Word(ControlField.LENGTH, value=len(self.body) + 3),
-        ]
+        config, length = self.head
+        head = [replace(config, value=self.config_hash), replace(length, value=len(self.body) + 3)]
         raw = b"".join(word.encode().to_bytes(WORD_BYTES, "little") for word in (*head, *self.body))
         return raw + _end_of(raw)
 
@@ -174,7 +186,7 @@ class Program:
             raise ProgramError(f"the program must have {length.value} words, as it says, not {len(listed)}: truncated?")
         if raw[-WORD_BYTES:] != _end_of(raw[:-WORD_BYTES]):
             raise ProgramError("the program's checksum does not fit its bytes: it was altered; compile it again")
-        return Program(config.value, listed[2:-1])
+        return Program(config.value, listed[2:-1], (replace(config, value=0), replace(length, value=0)))
 
 
 def read_programs(raw: bytes) -> list[Program]:
@@ -185,7 +197,7 @@ def read_programs(raw: bytes) -> list[Program]:
     programs: list[Program] = []
     start = 0
     while start < len(raw) or not programs:
-        part = raw[start : start + _said_bytes(raw[start:])]
+        part = raw[start : start + _said_bytes(raw, start)]
         try:
             programs.append(Program.from_bytes(part))
         except ProgramError as error:
@@ -196,14 +208,15 @@ def read_programs(raw: bytes) -> list[Program]:
     return programs
 
 
-def _said_bytes(raw: bytes) -> int:
-    """The length that the program at the start of ``raw`` says it has, or all of ``raw`` if it cannot be that."""
-    words = len(raw) // WORD_BYTES
+def _said_bytes(raw: bytes, start: int) -> int:
+    """The length that the program at ``start`` says it has, or all that is left if it cannot be that."""
+    left = len(raw) - start
+    words = left // WORD_BYTES
     if words < 3:
-        return len(raw)
-    second = unpack(ProgramWord, int.from_bytes(raw[WORD_BYTES : 2 * WORD_BYTES], "little"))
+        return left
+    second = unpack(ProgramWord, int.from_bytes(raw[start + WORD_BYTES : start + 2 * WORD_BYTES], "little"))
     says_length = (second["unit"], second["field"]) == (Unit.CONTROL.value, ControlField.LENGTH.value)
-    return second["value"] * WORD_BYTES if says_length and 3 <= second["value"] <= words else len(raw)
+    return second["value"] * WORD_BYTES if says_length and 3 <= second["value"] <= words else left
 
 
 def _end_of(raw: bytes) -> bytes:

@@ -1,11 +1,10 @@
 """A board as a target: the five primitives over its host link."""
 
-import json
 import struct
 import time
-from pathlib import Path
 from typing import Any
 
+from daedal.driver.description import read_description
 from daedal.driver.handle import Handle
 from daedal.driver.link.bridge import Bridge
 from daedal.driver.link.checked import CheckedLink
@@ -120,18 +119,7 @@ def describe(board: str | None, config: Config, *, etherbone: bool = False) -> d
         from daedal.hw.boards.generate import generate
 
         return generate(board, config, etherbone=etherbone).description
-    try:
-        found = json.loads(Path(board).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ValueError(f"board must be a description that can be read, not {board!r}: {error}") from None
-    missing = [
-        key
-        for key in ("design", "memory", "registers", "sdram", "soc")
-        if not isinstance(found, dict) or key not in found
-    ]
-    if missing:
-        raise ValueError(f"board must be a description from a board's build, not {board!r}, which lacks {missing[0]!r}")
-    return dict(found)
+    return read_description(board)
 
 
 def parse_uart(address: str, baud: int) -> tuple[str, int]:
@@ -161,7 +149,8 @@ def open_uart(address: str, config: Config, board: str | None) -> BoardTarget:
 def open_etherbone(address: str, config: Config, board: str | None) -> BoardTarget:
     """The board at ``HOST[:PORT]``."""
     host, port = parse_etherbone(address)
-    return _start(EtherboneBridge(host, port), describe(board, config, etherbone=True), config)
+    description = describe(board, config, etherbone=True)
+    return _start(EtherboneBridge(host, port), description, config)
 
 
 def open_simulated(config: Config, board: str | None) -> BoardTarget:

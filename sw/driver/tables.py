@@ -170,8 +170,9 @@ class TableStore(Handle, Mapping[str, Table]):
 
     def drop(self, name: str) -> None:
         """Give back the memory of the table ``name``; KeyError if there is none."""
-        resident = self._residents.pop(name)
-        del self._names[resident.origin.place]
+        resident = self._residents[name]
+        self._names.pop(resident.origin.place, None)  # first: what has a place is there, wherever an interrupt comes
+        del self._residents[name]
         self._allocator.free(resident.table.address)
 
     def _free_name(self, name: str) -> str:

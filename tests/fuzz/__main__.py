@@ -16,8 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
+from daedal.boundary import one_line
 from daedal.hw.config import Config
-from tests.fuzz.campaign import KEPT, KINDS, MEMORIES, Campaign, parse, run
+from tests.fuzz.campaign import KEPT, KINDS, MEMORIES, Campaign, read_cases, run
 from tests.fuzz.configs import BUILT, KNOWN, RTL, random_config
 from tests.fuzz.judge import Failure
 
@@ -86,7 +87,7 @@ def _run_random(options: argparse.Namespace) -> int:
 
 def _run_files(files: list[Path]) -> int:
     for path in files:
-        cases = parse(path.read_text(encoding="utf-8"), KNOWN)
+        cases = read_cases(path, KNOWN)
         memories = (cases[0].memory or "ideal",) if cases[0].config.name in BUILT else ()
         with Campaign(cases[0].config, memories) as campaign:
             campaign.check(cases)
@@ -95,4 +96,5 @@ def _run_files(files: list[Path]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    with one_line("make fuzz"):
+        sys.exit(main(sys.argv[1:]))

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from daedal.errors import FileError, ProgramError
+from daedal.files import read_text
 from daedal.hw.config import Config
 from daedal.hw.isa.launch import State
 from tests.fuzz.case import Case
@@ -35,8 +37,17 @@ QUEUED = 4
 
 
 def parse(text: str, configs: dict[str, Config]) -> list[Case]:
-    """The cases in a kept file."""
+    """The cases in a kept file; ValueError for what is none."""
     return [Case.parse(part, configs) for part in text.split(NEXT)]
+
+
+def read_cases(path: Path, configs: dict[str, Config]) -> list[Case]:
+    """The cases in the kept file ``path``; FileError names it, and what is wrong."""
+    text = read_text(path)
+    try:
+        return parse(text, configs)
+    except (ValueError, ProgramError) as error:
+        raise FileError(f"{path} must be a kept program: {error}") from error
 
 
 class Campaign:

@@ -100,26 +100,28 @@ class Case:
 
     @staticmethod
     def parse(text: str, configs: dict[str, Config]) -> "Case":
-        """The case in this text."""
+        """The case in this text; ValueError or ProgramError if it has none."""
         config, image, expect, memory, arguments = configs["ddr3"], 0, "done", "", {}
         listed: list[str] = []
         for line in text.splitlines():
             match line.split():
                 case [";", "config", name]:
-                    config = configs[name]
+                    config = _known(configs, name)
                 case [";", "image", number]:
-                    image = int(number)
+                    image = _number(number)
                 case [";", "expect", kind]:
                     expect = kind
                 case [";", "memory", spec]:
                     memory = spec
                 case [";", "argument", number, value]:
-                    arguments[int(number)] = int(value, 0)
+                    arguments[_number(number)] = _number(value)
                 case [";", *_] | []:
                     pass
                 case _:
                     listed.append(line.strip())
         given = tuple(arguments.get(k, 0) for k in range(config.arguments))
+        if len(listed) < HEADER + 1:
+            raise ValueError(f"a program must have at least {HEADER + 1} words, not {len(listed)}")
         body = tuple(_read(line) for line in listed[HEADER:-1])
         case = Case(config, image, (0, 0, *body, 0), given, expect, memory)
         frame = case._frame(body)
@@ -134,8 +136,25 @@ def _end(raw: bytes) -> int:
 
 def _read(line: str) -> int:
     if line.startswith("raw "):
-        return int(line.split()[1], 0)
-    return split(assemble(f"config 0\n{line}\n"))[HEADER]
+        return _number(line.removeprefix("raw "))
+    words = split(assemble(f"config 0\n{line}\n"))
+    if len(words) != HEADER + 2:
+        raise ValueError(f"a line must be one word, not {line[:80]!r}")
+    return words[HEADER]
+
+
+def _number(text: str) -> int:
+    """A number of 64 bits at most; ValueError if it is none."""
+    value = int(text, 0) if len(text) < 80 else -1
+    if not 0 <= value < 1 << 64:
+        raise ValueError(f"a number must be from 0 to {(1 << 64) - 1}, not {text[:80]!r}")
+    return value
+
+
+def _known(configs: dict[str, Config], name: str) -> Config:
+    if name not in configs:
+        raise ValueError(f"a configuration must be one of {', '.join(configs)}, not {name[:80]!r}")
+    return configs[name]
 
 
 def _show(word: int) -> str:

@@ -1,16 +1,18 @@
 """Results as a JSON document, and what they depend on besides the sources."""
 
-import json
 import platform
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from daedal.bench.report.form import check_facts, check_row
 from daedal.bench.suite import Row
 from daedal.cosim.memory_spec import MemorySpec
-from daedal.files import write_json
+from daedal.errors import FileError
+from daedal.files import read_json, write_json
 from daedal.hw.config import Config
+from daedal.messages import shown
 from daedal.version import __version__
 
 SCHEMA = 1
@@ -41,14 +43,21 @@ def save(path: Path, about: Row, results: Mapping[str, Sequence[Row]]) -> None:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """The document in a file; ValueError if it is of another form."""
-    try:
-        document: Any = json.loads(path.read_text(encoding="utf-8"))
-    except RecursionError as error:
-        raise ValueError(f"{path} must be a result of `daedal bench`, not nested so deeply") from error
+    """The document in a file; FileError if it is of another form, which names the row and the figure."""
+    document = read_json(path, "a result of `daedal bench`")
     if not _is_result(document):
-        raise ValueError(f"{path} must be a result of `daedal bench` with schema {SCHEMA}")
+        raise FileError(f"{path} must be a result of `daedal bench` with schema {SCHEMA}")
     found: dict[str, Any] = document
+    try:
+        check_facts(found.get("facts"))
+    except ValueError as error:
+        raise FileError(f"{path}: {error}") from error
+    for suite, rows in found["results"].items():
+        for number, row in enumerate(rows, 1):
+            try:
+                check_row(row)
+            except ValueError as error:
+                raise FileError(f"{path}: row {number} of {shown(suite)}: {error}") from error
     return found
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from daedal.messages import shown
+
 Row = Mapping[str, Any]
 
 
@@ -16,13 +18,17 @@ class Column:
     form: str = ""
 
     def text(self, row: Row) -> str:
-        """The value in ``row``, or a dash if there is none."""
+        """The value in ``row``, or a dash if there is none; ValueError for another where ``form`` wants a number."""
         value = row.get(self.key)
         if value is None or value == "":
             return "–"
-        if isinstance(value, Mapping):
-            return stalls_text(value, row["cycles"])
-        return format(value, self.form) if self.form else str(value)
+        try:
+            if isinstance(value, Mapping):
+                return stalls_text(value, row["cycles"])
+            return format(value, self.form) if self.form else str(value)
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
+            what = f"a number to be written as {self.form}" if self.form else "counts of a row with cycles"
+            raise ValueError(f"{self.key} must be {what}, not {shown(value)}") from error
 
 
 def column(heading: str, key: str, form: str = "") -> Column:
@@ -82,7 +88,7 @@ def mean_of(rows: Sequence[Row]) -> Row:
             row[key] = sum(other[key] for other in rows) / len(rows)
     if "cycles" in row:
         row["cycles"] = round(row["cycles"])
-    return {**row, "placement": "mean", "bit_exact": all(other["bit_exact"] for other in rows)}
+    return {**row, "placement": "mean", "bit_exact": all(other.get("bit_exact", False) for other in rows)}
 
 
 def _kind(row: Row) -> tuple[Any, ...]:

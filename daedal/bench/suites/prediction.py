@@ -5,7 +5,6 @@ the memory model ``ideal`` with the board's bandwidth, at the highest clock of t
 board was measured.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,11 +16,13 @@ from daedal.compiler.api import compile
 from daedal.driver.device import Device
 from daedal.driver.record import Stats
 from daedal.errors import DaedalError, InvalidConfig, UnknownBoard
+from daedal.files import parse_json, read_text
 from daedal.hw.boards import find_board
 from daedal.hw.boards.board import Board, Dram
 from daedal.hw.boards.reports import clock_kind
 from daedal.hw.config import Config
 from daedal.hw.config_file import described_config
+from daedal.messages import shown
 
 SMALL = replace(WORKLOADS["gather"], name="gather-4m", what="rows of a table of 4 MiB, unchanged", tables=(1 << 14,))
 """A gather that fits into the smallest DRAM of a board."""
@@ -112,8 +113,8 @@ def energy(stats: Stats, additions: int, multiplications: int, bus_bytes: int) -
 def read_report(path: Path) -> Report:
     """The report in a file; ReportError names what is wrong with it."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # the decoder's errors are ValueErrors with line and column
+        found = parse_json(read_text(path), "a report")
+    except ValueError as error:  # the decoder's errors are ValueErrors with line and column
         raise ReportError(path, f"cannot be read ({error})") from error
     if not isinstance(found, dict):
         raise ReportError(path, f"must hold the keys of a report, not {type(found).__name__}")
@@ -122,9 +123,9 @@ def read_report(path: Path) -> Report:
             raise ReportError(path, f"must have the key {key!r}")
     fmax, routed = found["fmax_mhz"], found["routed"]
     if not isinstance(fmax, float | int) or isinstance(fmax, bool) or not 0 < fmax < MOST_MHZ:
-        raise ReportError(path, f"must have an fmax_mhz from 0 to {MOST_MHZ}, not {fmax!r}")
+        raise ReportError(path, f"must have an fmax_mhz from 0 to {MOST_MHZ}, not {shown(fmax)}")
     if not isinstance(routed, bool):
-        raise ReportError(path, f"must have a routed that is true or false, not {routed!r}")
+        raise ReportError(path, f"must have a routed that is true or false, not {shown(routed)}")
     try:
         return Report(find_board(found["board"]), described_config(found["config"], path), float(fmax), routed)
     except UnknownBoard as error:

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.errors import DaedalError
+from daedal.files import read_text
 
 FOLDER = "bags"
 """Where the histograms are in a data folder."""
 
-_NUMBERS = re.compile(r"Avg # of (indices|unique cols): (\d+)")
-_NAME = re.compile(r"_t(\d+)_bs(\d+)")
-_BIN = re.compile(r"\((\d+)(?:, (\d+)\]|\+): ([\d.]+)")
+_NUMBERS = re.compile(r"Avg # of (indices|unique cols): ([0-9]{1,15})\b")
+_NAME = re.compile(r"_t([0-9]{1,9})_bs([0-9]{1,9})")
+_BIN = re.compile(r"\(([0-9]{1,15})(?:, ([0-9]{1,15})\]|\+): ([0-9]{0,15}\.?[0-9]{1,30})")
 _RATIO = "Ratio of index distribution"
 
 
@@ -51,11 +52,11 @@ class Histogram:
 
 def read_histogram(path: Path) -> Histogram:
     """The first batch of a file of such histograms; DataError if the file is no such file."""
-    block = path.read_text(encoding="utf-8").split("\n\n")[0]
+    block = read_text(path).split("\n\n")[0]
     totals = {name: int(value) for name, value in _NUMBERS.findall(block)}
     name, (_, _, ratios) = _NAME.search(block), block.partition(_RATIO)
     bins = [(int(low), int(high or 2 * int(low)), float(share)) for low, high, share in _BIN.findall(ratios)]
-    if name is None or "indices" not in totals or not any(share for *_, share in bins):
+    if name is None or not int(name[1]) * int(name[2]) * totals.get("indices", 0) or not any(each[2] for each in bins):
         raise DataError(f"{path} must begin with a histogram of uses: take it out of the data folder or replace it")
     bins = [entry for entry in bins if entry[2]]
     return Histogram(

@@ -24,8 +24,8 @@ from daedal.compiler.dialects import dlc, emb
 from daedal.compiler.interpret.loops import Loops
 from daedal.compiler.interpret.queues import Queues
 from daedal.compiler.interpret.tensors import Tensors
-from daedal.compiler.text import read_module
-from daedal.errors import UnsupportedOperation
+from daedal.compiler.text import read_module, reason_of
+from daedal.errors import DaedalError, UnsupportedOperation
 from daedal.float_mode import default_float_mode
 
 __all__ = ["interpret"]
@@ -38,13 +38,19 @@ def interpret(
     """What the only function in ``text`` leaves in its buffers, by name; the given ones are not changed.
 
     Raises UnsupportedOperation for text that cannot be read, names of buffers and numbers that are missing, and
-    operations that have no meaning here; IndexOutOfRange and InvalidOffsets for what a check finds.
+    operations that have no meaning here or numbers that they cannot have; IndexOutOfRange and InvalidOffsets for what a
+    check finds.
     """
     function = _read(text)
     arrays = {name: np.array(array) for name, array in buffers.items()}
     machine = _machine(function)(function, arrays, dict(values or {}))
     with np.errstate(all="ignore"):
-        machine.run()
+        try:
+            machine.run()
+        except DaedalError:
+            raise
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # numbers that an operation cannot have
+            raise UnsupportedOperation(f"the text cannot be run: {reason_of(error)}") from error
     return arrays
 
 
