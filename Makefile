@@ -14,7 +14,7 @@ INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup sim test test-full unit fuzz mutate coverage lint bench synth bitstream bitstream-all wheel clean check-tools
+.PHONY: help setup sim test test-full unit fuzz fuzz-texts mutate coverage lint bench synth bitstream bitstream-all wheel clean check-tools
 
 help:  ## list the commands
 	@echo "usage: make COMMAND"
@@ -38,6 +38,9 @@ unit: $(INSTALLED)  ## run one file or directory of tests [T=tests/unit/test_x.p
 
 fuzz: $(INSTALLED)  ## run random programs until one fails or Ctrl-C [ARGS="--config edge --seed 7 --count 1000"]
 	@$(BIN)/python -m tests.fuzz $(ARGS)
+
+fuzz-texts: $(INSTALLED)  ## damage 60,000 texts for all that reads texts: none may hang or end in a traceback [ARGS="--count 1000 --seed 7"]
+	@$(BIN)/python -m tests.fuzz.texts $(ARGS)
 
 mutate: $(INSTALLED)  ## plant faults and see whether tests notice [ARGS="--only 'driver/*' --list"]
 	@$(BIN)/python -m tests.mutate $(ARGS)

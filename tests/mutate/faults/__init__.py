@@ -16,6 +16,7 @@ from tests.mutate.faults import (
     rtl_memory,
     rtl_queues,
     rtl_serial,
+    texts,
 )
 
 AREAS = (
@@ -32,6 +33,7 @@ AREAS = (
     compiler,
     driver,
     robustness,
+    texts,
     neutral,
 )
 
