@@ -173,7 +173,7 @@ def backend(
     chosen = Options.read(options)
     device = chosen.device or default_device()
     _ = device.target
-    trains = torch.is_grad_enabled() or any("grad_enabled" in str(node.target) for node in graph.graph.nodes)
+    trains = torch.is_grad_enabled() or any(node.target is torch._C._set_grad_enabled for node in graph.graph.nodes)
     calls, reasons = find_calls(graph.graph, trains=trains)
     executable: Executable | None = None
     if calls:

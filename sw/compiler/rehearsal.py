@@ -16,7 +16,7 @@ _UNDECLARED = ("running_mean", "running_var")
 class _Keeper(TorchDispatchMode):
     """Keeps what was in the memory of some tensors before an operation changes it.
 
-    Operations that run a graph, such as ``torch.cond``, are passed on as they are: that graph changes nothing.
+    Of operations that run a graph, such as ``torch.cond``, all operands are kept: what the graph does is not seen here.
     """
 
     supports_higher_order_operators = True
@@ -28,7 +28,11 @@ class _Keeper(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         schema = getattr(func, "_schema", None)
-        for position, parameter in enumerate(schema.arguments if schema is not None else ()):
+        if schema is None:
+            for leaf in pytree.tree_leaves((args, kwargs)):
+                self._keep(leaf)
+            return func(*args, **(kwargs or {}))
+        for position, parameter in enumerate(schema.arguments):
             is_written = parameter.alias_info is not None and parameter.alias_info.is_write
             if is_written or parameter.name in _UNDECLARED:
                 value = args[position] if position < len(args) else (kwargs or {}).get(parameter.name)

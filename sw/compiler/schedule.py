@@ -12,11 +12,11 @@ from torch.utils import _pytree as pytree
 
 from daedal.compiler.bag_lists import Member
 from daedal.compiler.frontends.calls import NEEDS_GRADIENT, BagCall, Call
-from daedal.compiler.frontends.effects import has_effects
+from daedal.compiler.frontends.effects import effects_of
 from daedal.compiler.frontends.groups import Group, Join
 from daedal.compiler.frontends.inputs import Request, request_of
+from daedal.compiler.frontends.operators import name_of
 from daedal.compiler.frontends.pooled_lookups import PooledCall
-from daedal.compiler.frontends.segments import name_of
 from daedal.compiler.prepared import Prepared
 from daedal.compiler.rehearsal import rehearsal
 from daedal.compiler.rest import compile_rest
@@ -221,7 +221,7 @@ class Schedule:
             return
         if node.op != "get_attr" and name_of(node) not in _DROPPED and node not in self._pooled:
             return
-        if has_effects(node):
+        if effects_of(node).any_change:
             return
         inputs = node.all_input_nodes
         self._graph.erase_node(node)

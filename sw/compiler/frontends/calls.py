@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from daedal.compiler.frontends.effects import writes_out
 from daedal.compiler.frontends.examples import example_of
+from daedal.compiler.frontends.operators import name_of
 from daedal.compiler.frontends.pooled_lookups import ORDER, PooledCall, read_pooled
 from daedal.compiler.frontends.segments import (
     ALONG_ROWS,
@@ -21,7 +22,6 @@ from daedal.compiler.frontends.segments import (
     is_integers,
     is_rows,
     messages_of,
-    name_of,
     plain_fills,
     read_segments,
     read_sparse,
@@ -83,6 +83,8 @@ _LOOKUPS: dict[object, Sequence[str]] = {
     _aten.embedding.default: _ATEN_LOOKUP,
 }
 
+
+_RENORMALISING = (torch.embedding_renorm_, _aten.embedding_renorm_.default, _aten.embedding_renorm.default)
 
 NEEDS_GRADIENT = "it needs a gradient, and gradients are PyTorch's"
 
@@ -327,7 +329,7 @@ def _common_reason(values: Mapping[str, Any]) -> str | None:
 
 def _is_renormalised(table: fx.Node) -> bool:
     """Whether a node changes the table, or a view of it, to keep its rows short."""
-    for user in table.users:
-        if "renorm" in str(user.target) or (user.target is _aten.detach.default and _is_renormalised(user)):
-            return True
-    return False
+    return any(
+        user.target in _RENORMALISING or (user.target is _aten.detach.default and _is_renormalised(user))
+        for user in table.users
+    )

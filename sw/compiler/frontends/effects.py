@@ -1,40 +1,105 @@
-"""What nodes of a graph change in place, in PyTorch's state, and in the order of random numbers."""
+"""What nodes of a graph do besides giving a result: what they change, and whether they take random numbers.
+
+What is not known to leave everything alone is taken to change everything.
+"""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, reduce
+from operator import attrgetter, or_
 from typing import Any
 
 import torch
 from torch import Tensor, fx
+from torch._library.utils import is_impure
+from torch._ops import HigherOrderOperator, OpOverload
 
-from daedal.compiler.frontends.examples import example_of
-
-_IN_PLACE = (
-    "setitem", "delitem", "iadd", "iand", "iconcat", "ifloordiv", "ilshift", "imatmul", "imod", "imul", "ior", "ipow",
-    "irshift", "isub", "itruediv", "ixor",
-)  # fmt: skip
-"""Functions of ``operator`` that change their first argument."""
-
-_STATES = ("grad_enabled", "autocast", "inference_mode")
-"""Parts of names of functions after which PyTorch computes or remembers something else."""
+from daedal.compiler.frontends.guards import Guards
+from daedal.compiler.frontends.operators import (
+    CHANGING,
+    is_method,
+    is_of_numbers,
+    is_of_operator,
+    is_of_tensor,
+    is_pytorchs,
+    name_of,
+    overloads_named,
+    overloads_of,
+)
 
 _DRAWING = ("dropout", "gumbel", "fractional_max_pool")
-"""Parts of names of functions that draw random numbers, and that no operation of ``aten`` is called by."""
+"""Parts of names of PyTorch's functions that draw random numbers, and that no operation of ``aten`` is called by."""
+
+_UNDECLARED = ("running_mean", "running_var")
+"""Parameters that operations of PyTorch change when they train, and do not say so."""
+
+_QUIET_METHODS = (
+    "bfloat16", "bool", "byte", "char", "double", "float", "half", "int", "long", "ndimension", "nelement",
+    "new_tensor", "short", "to_sparse_coo", "tolist", "type", "unique",
+)  # fmt: skip
+"""Methods of tensors that change nothing, and that no operation of ``aten`` is called by."""
+
+_QUIET_FUNCTIONS = ("asarray", "as_tensor", "finfo", "iinfo", "promote_types", "result_type", "tensor")
+"""Functions of ``torch`` of that kind."""
+
+_RUNNING = (
+    "associative_scan", "autograd_function_apply", "cond", "hints_wrapper", "invoke_subgraph", "map_impl", "scan",
+    "tag_activation_checkpoint", "while_loop", "wrap", "wrap_activation_checkpoint", "wrap_with_autocast",
+    "wrap_with_set_grad_enabled",
+)  # fmt: skip
+"""Higher-order operators that do what their graphs do, and nothing else."""
+
+_DECLARING = ("aten", "prims", "prim")
+"""Namespaces whose operators say that they draw random numbers; others need not."""
+
+_CERTAIN = (torch.ops.aten._assert_tensor_metadata.default,)
+"""Checks of what the checks of a graph's inputs have ensured."""
 
 
-def has_effects(node: fx.Node) -> bool:
-    """Whether a node may change a tensor that another one reads, or whether PyTorch remembers what comes after it."""
-    if node.op == "call_function":
-        schema = getattr(node.target, "_schema", None)
-        if schema is not None:
-            return bool(schema.is_mutable)
-        name = getattr(node.target, "__name__", "")
-        if any(state in name for state in _STATES) or name.endswith("_") or name in _IN_PLACE:
-            return True
-        given = _arguments(node)
-        return bool(given.get("inplace")) or given.get("out") is not None or given.get("max_norm") is not None
-    return node.op == "call_module" or (node.op == "call_method" and str(node.target).endswith("_"))
+@dataclass(frozen=True)
+class Effects:
+    """What a node does besides giving a result.
+
+    Attributes
+    ----------
+    changes
+        The nodes whose tensors it changes.
+    is_barrier
+        It may change any tensor, or what PyTorch does or remembers from there on; or it may end the run.
+    draws
+        It may take random numbers, which come in turn.
+    """
+
+    changes: frozenset[fx.Node] = frozenset()
+    is_barrier: bool = False
+    draws: bool = False
+
+    def __or__(self, other: "Effects") -> "Effects":
+        return Effects(self.changes | other.changes, self.is_barrier or other.is_barrier, self.draws or other.draws)
+
+    @property
+    def any_change(self) -> bool:
+        """Whether something is not after it as it was before, random numbers aside."""
+        return self.is_barrier or bool(self.changes)
+
+
+_NONE = Effects()
+_ANYTHING = Effects(is_barrier=True, draws=True)
+
+
+def effects_of(node: fx.Node) -> Effects:
+    """The effects of a node."""
+    match node.op:
+        case "call_function":
+            return _of_function(node)
+        case "call_method":
+            return _of_method(node, str(node.target)) if is_of_tensor(node) else _ANYTHING
+        case "call_module":
+            return _of_module(node)
+        case _:
+            return _NONE
 
 
 def writes_out(node: fx.Node) -> bool:
@@ -42,92 +107,150 @@ def writes_out(node: fx.Node) -> bool:
     return node.kwargs.get("out") is not None
 
 
-def draws(node: fx.Node) -> bool:
-    """Whether a node may take random numbers, which come in turn."""
-    if not node.op.startswith("call_") or _arguments(node).get("training") is False:
-        return False
-    if isinstance(node.target, torch._ops.OpOverload):
-        return torch.Tag.nondeterministic_seeded in node.target.tags
-    name = str(node.target) if node.op == "call_method" else getattr(node.target, "__name__", "")
-    return any(part in name for part in _DRAWING) or _aten_draws(name)
+# ---------------------------------------------------------------------- what is called
+
+
+def _of_function(node: fx.Node) -> Effects:
+    target = node.target
+    if isinstance(target, HigherOrderOperator):
+        return _of_graphs(node) if target in _running() else _ANYTHING
+    if overloads := overloads_of(target):
+        return _of_overloads(node, overloads)
+    if is_of_numbers(target):
+        return _NONE
+    name = str(getattr(target, "__name__", ""))
+    if is_of_operator(target):
+        return _first(node) if name in CHANGING else _NONE
+    if name_of(node):
+        return _of_overloads(node, overloads_named(name_of(node)))
+    if is_method(target):
+        return _of_method(node, name)
+    if not is_pytorchs(target):
+        return _ANYTHING
+    if inspect.isfunction(target):
+        return _of_python(node, name)
+    if overloads := overloads_named(name):
+        return _of_overloads(node, overloads)
+    return _NONE if name in _QUIET_FUNCTIONS else _ANYTHING
+
+
+def _of_method(node: fx.Node, name: str) -> Effects:
+    if name.startswith("__"):
+        if not is_of_operator(getattr(operator, name, None)):
+            return _ANYTHING
+        return _first(node) if name.strip("_") in CHANGING else _NONE
+    if name in _QUIET_METHODS:
+        return _NONE
+    overloads = overloads_named(name)
+    return _of_overloads(node, overloads) if overloads else _ANYTHING
+
+
+def _of_module(node: fx.Node) -> Effects:
+    owner = node.graph.owning_module
+    module = None if owner is None else owner.get_submodule(str(node.target))
+    if isinstance(module, Guards):
+        return _NONE
+    return _of_inner([module], node.all_input_nodes) if isinstance(module, fx.GraphModule) else _ANYTHING
+
+
+def _of_overloads(node: fx.Node, overloads: Iterable[OpOverload[..., Any]]) -> Effects:
+    """The effects of an operation that is one of these."""
+    return reduce(or_, (_of_overload(node, overload) for overload in overloads), _NONE)
+
+
+def _of_overload(node: fx.Node, overload: OpOverload[..., Any]) -> Effects:
+    schema, changed = overload._schema, list[Any]()
+    given = dict(zip((each.name for each in schema.arguments), node.args, strict=False)) | node.kwargs
+    for argument in schema.arguments:
+        if argument.alias_info is not None and argument.alias_info.is_write:
+            changed.append(given.get(argument.name))
+    changed += _silently_changed(given)
+    draws = torch.Tag.nondeterministic_seeded in overload.tags or overload.namespace not in _DECLARING
+    ends = not schema.returns and not schema.is_mutable and overload not in _CERTAIN
+    return Effects(_nodes(changed), ends or _is_declared(overload), draws)
+
+
+def _is_declared(overload: OpOverload[..., Any]) -> bool:
+    """Whether an operator is registered as one that has effects."""
+    return overload not in _CERTAIN and not overload._schema.is_mutable and is_impure(overload, impure_random=False)
+
+
+def _of_python(node: fx.Node, name: str) -> Effects:
+    """The effects of one of PyTorch's functions that are written in Python."""
+    given = _arguments(node)
+    changed = [given.get("out"), *_silently_changed(given)]
+    changed += [given.get("input")] if given.get("inplace") or name.endswith("_") else []
+    changed += [given.get("weight")] if given.get("max_norm") is not None else []
+    trains = given.get("training") not in (None, False)
+    draws = trains or (any(part in name for part in _DRAWING) and given.get("training") is not False)
+    return Effects(_nodes(changed), draws=draws)
+
+
+def _silently_changed(given: Mapping[str, Any]) -> list[Any]:
+    trains = given.get("training", given.get("use_input_stats", given.get("train", True)))
+    return [] if trains is False else [given.get(name) for name in _UNDECLARED]
+
+
+def _of_graphs(node: fx.Node) -> Effects:
+    """The effects of a higher-order operator, which does what its graphs do with its operands."""
+    graphs, operands = list[fx.GraphModule](), list[fx.Node]()
+    for source in node.all_input_nodes:
+        value = _attribute(source)
+        if isinstance(value, fx.GraphModule):
+            graphs.append(value)
+        else:
+            operands.append(source)
+    is_known = graphs and not any(callable(each) and not isinstance(each, fx.Node) for each in node.args)
+    return _of_inner(graphs, operands) if is_known else _ANYTHING
+
+
+def _of_inner(graphs: Iterable[fx.GraphModule], operands: Iterable[fx.Node]) -> Effects:
+    nodes = [inner for graph in graphs for inner in graph.graph.nodes]
+    inside = reduce(or_, map(effects_of, nodes), _NONE)
+    if not inside.changes:
+        return inside
+    has_own = any(isinstance(_attribute(inner), Tensor) for inner in nodes)
+    return Effects(frozenset(operands), inside.is_barrier or has_own, inside.draws)
+
+
+def _attribute(node: fx.Node) -> object:
+    """What a node takes from the module that its graph belongs to; None for another node."""
+    owner = node.graph.owning_module
+    if node.op != "get_attr" or owner is None:
+        return None
+    found: object = attrgetter(str(node.target))(owner)
+    return found
 
 
 @cache
-def _aten_draws(name: str) -> bool:
-    """Whether the operation of ``aten`` with this name takes random numbers."""
-    packet = getattr(torch.ops.aten, name, None)
-    overloads = packet.overloads() if isinstance(packet, torch._ops.OpOverloadPacket) else []
-    return any(torch.Tag.nondeterministic_seeded in getattr(packet, each).tags for each in overloads)
+def _running() -> frozenset[object]:
+    found = (getattr(torch.ops.higher_order, name, None) for name in _RUNNING)
+    return frozenset(each for each in found if each is not None)
 
 
-def may_change(values: Iterable[object], first: fx.Node, last: fx.Node) -> bool:
-    """Whether a node between ``first`` and ``last`` may change what one of the tensors ``values`` holds."""
-    read: set[int] | None = None
-    for node in _between(first, last):
-        if not has_effects(node):
-            continue
-        if read is None:
-            read = _memory(value for value in values if isinstance(value, fx.Node))
-        changed = _memory(_changed(node))
-        if not read.isdisjoint(changed) or _UNKNOWN in read | changed:
-            return True
-        given = _memory(each for each in node.graph.nodes if each.op in ("placeholder", "get_attr"))
-        if not given.isdisjoint(read) and not given.isdisjoint(changed):
-            return True  # inputs may share memory that tracing keeps apart: a tensor's and that of a NumPy array
-    return False
+# ---------------------------------------------------------------------- what it is given
 
 
-_UNKNOWN = -1
-"""Memory of a tensor of which tracing says nothing."""
+def _first(node: fx.Node) -> Effects:
+    return Effects(_nodes(node.args[:1]))
 
 
-def _between(first: fx.Node, last: fx.Node) -> Iterator[fx.Node]:
-    node = first.next
-    while node is not last and node.op != "root":
-        yield node
-        node = node.next
-
-
-def _changed(node: fx.Node) -> list[fx.Node]:
-    """The inputs that a node with effects changes, or all if that is not known."""
-    schema = getattr(node.target, "_schema", None)
-    changed: list[Any] = []
-    if schema is not None:
-        for position, argument in enumerate(schema.arguments):
-            if argument.alias_info is not None and argument.alias_info.is_write:
-                changed.append(node.args[position] if position < len(node.args) else node.kwargs.get(argument.name))
-    elif node.op != "call_module":
-        given = _arguments(node)
-        renormalises = given.get("max_norm") is not None
-        changed = [given.get("weight")] if renormalises else [*node.args[:1], given.get("input"), given.get("out")]
+def _nodes(values: Any) -> frozenset[fx.Node]:
     found: list[fx.Node] = []
-    fx.map_arg(changed, found.append)
-    return found or node.all_input_nodes
+    fx.map_arg(values, found.append)
+    return frozenset(found)
 
 
 def _arguments(node: fx.Node) -> dict[str, Any]:
-    """The arguments by name, of a function written in Python; of another one those that are given by name."""
-    names = _parameters(node.target) if node.op == "call_function" and callable(node.target) else ()
-    return dict(zip(names, node.args, strict=False)) | node.kwargs
+    """The arguments of a function written in Python by name, with its defaults."""
+    assert callable(node.target)
+    names, defaults = _parameters(node.target)
+    return defaults | dict(zip(names, node.args, strict=False)) | node.kwargs
 
 
 @cache
-def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of a function's parameters that can be given by position; none if it does not tell."""
-    try:
-        found = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return ()
-    return tuple(each.name for each in found if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD))
-
-
-def _memory(nodes: Iterable[fx.Node]) -> set[int]:
-    """Which memory values lie in: views of one tensor share it."""
-    found = set()
-    for node in nodes:
-        example = example_of(node)
-        if example is None:
-            found.add(_UNKNOWN)
-        elif isinstance(example, Tensor) and example.layout is torch.strided:
-            found.add(example.untyped_storage()._cdata)
-    return found
+def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The names of a function's parameters that can be given by position, and the defaults of all."""
+    found = inspect.signature(function).parameters.values()
+    names = tuple(each.name for each in found if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD))
+    return names, {each.name: each.default for each in found if each.default is not each.empty}

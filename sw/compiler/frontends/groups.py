@@ -12,7 +12,8 @@ import torch
 from torch import fx
 
 from daedal.compiler.frontends.calls import BagCall, Call, is_embedding
-from daedal.compiler.frontends.effects import draws, has_effects, may_change
+from daedal.compiler.frontends.changes import may_change
+from daedal.compiler.frontends.effects import effects_of
 
 _CATS = (torch.cat, torch.concat, torch.concatenate, torch.ops.aten.cat.default)
 
@@ -44,7 +45,8 @@ def find_groups(graph: fx.Graph, calls: Mapping[fx.Node, Call]) -> list[Group]:
     """Since the first member of the last group."""
     for node in graph.nodes:
         needs[node] = set().union(*({*needs[before], before} for before in node.all_input_nodes))
-        if has_effects(node) or (is_embedding(node) and node not in calls):
+        effects = effects_of(node)
+        if effects.any_change or (is_embedding(node) and node not in calls):
             groups.append([])
         elif isinstance(calls.get(node), BagCall):
             wanted = set().union(*(needs[member] for member in (*groups[-1], node)))
@@ -53,7 +55,7 @@ def find_groups(graph: fx.Graph, calls: Mapping[fx.Node, Call]) -> list[Group]:
             if not groups[-1]:
                 drawing = []
             groups[-1].append(node)
-        elif draws(node):
+        elif effects.draws:
             drawing.append(node)
     found = [group for group in groups if len(group) > 1]
     for group in found:

@@ -12,14 +12,15 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from daedal.compiler.frontends.effects import may_change, writes_out
+from daedal.compiler.frontends.changes import may_change
+from daedal.compiler.frontends.effects import writes_out
 from daedal.compiler.frontends.examples import example_of
+from daedal.compiler.frontends.operators import name_of
 
 SPARSE = (torch.sparse_coo, torch.sparse_csr)
 
 _ZEROS = ("zeros", "new_zeros", "zeros_like")
-_PRODUCTS = ("mul", "__mul__")
-_MATRIX_PRODUCTS = ("mm", "matmul", "_sparse_mm", "__matmul__")
+_MATRIX_PRODUCTS = ("mm", "matmul", "_sparse_mm")
 _GATHERS = ("index_select", "getitem", "index")
 REDUCTIONS = {"sum": "sum", "mean": "mean", "amax": "max", "max": "max"}
 """PyTorch's names of reductions, and the modes of bags that do the same."""
@@ -28,16 +29,6 @@ ALONG_ROWS = (0, -2)
 """Names of the first dimension of rows, which have two: layers of PyTorch Geometric call it -2."""
 
 SORTED = "destinations that are not in order are sorted on the host, stably"
-
-
-def name_of(node: fx.Node) -> str:
-    """What a node does, by the same name whether it is a function, a method, or an operation of ``aten``."""
-    if node.op == "call_method":
-        return str(node.target)
-    schema = getattr(node.target, "_schema", None)
-    if schema is not None:
-        return str(schema.name).partition("::")[2]
-    return str(getattr(node.target, "__name__", node.target))
 
 
 def is_rows(value: Any) -> bool:
@@ -231,9 +222,8 @@ def plain_fills(graph: fx.Graph) -> None:
     """Make ``x.new_zeros(sizes)`` and ``x.new_ones(sizes)`` a matter of the sizes alone, so that ``x`` need not be made
     for it.
     """
-    for make, aten in ((torch.zeros, torch.ops.aten.new_zeros), (torch.ones, torch.ops.aten.new_ones)):
-        nodes = graph.find_nodes(op="call_method", target=f"new_{make.__name__}")
-        for node in nodes + graph.find_nodes(op="call_function", target=aten.default):
+    for make, name in ((torch.zeros, "new_zeros"), (torch.ones, "new_ones")):
+        for node in [node for node in graph.nodes if name_of(node) == name]:
             is_plain = not {"dtype", "layout", "device", "requires_grad"} & node.kwargs.keys()
             if is_plain and _is_floats(example_of(node)):
                 with graph.inserting_before(node):
@@ -303,7 +293,7 @@ def _message(node: fx.Node, rows: Any, mode: str) -> tuple[tuple[Any, Any, Any],
     found = gathered(rows)
     if found is not None and not may_change([rows, *found], rows, node):
         return (*found, None), wraps_indices(rows)
-    is_product = isinstance(rows, fx.Node) and rows.op.startswith("call_") and name_of(rows) in _PRODUCTS
+    is_product = isinstance(rows, fx.Node) and rows.op.startswith("call_") and name_of(rows) == "mul"
     if is_product and mode != "max" and len(rows.args) == 2 and not writes_out(rows):
         for part, weights in (rows.args, rows.args[::-1]):
             found, example = gathered(part), example_of(weights)

@@ -18,6 +18,7 @@ TURNS = "tests/system/test_compiler_interleaving.py -k 'not rtl'"
 CONFIGS = "tests/system/test_compiler_configs.py"
 EXECUTABLE = "tests/system/test_compiler_executable.py"
 GRAPHS = "tests/system/test_torch_graphs.py -k 'not rtl'"
+EFFECTS = "tests/system/test_torch_effects.py"
 ORDER = "tests/system/test_torch_order.py"
 NUMBERS = "tests/system/test_kernel_numbers.py"
 PREPARED = "tests/system/test_compiler_prepared.py"
@@ -54,7 +55,7 @@ FAULTS = [
           "if any(isinstance(part, fx.Node) and may_change([part], part, node) for part in tensors):", "if False:",
           "a part that was changed in place is joined as it was", ORDER),
     plant("named-in-place", "wrong condition", F + "effects.py",
-          "return dict(zip(names, node.args, strict=False)) | node.kwargs", "return dict(node.kwargs)",
+          "return defaults | dict(zip(names, node.args, strict=False)) | node.kwargs", "return defaults | node.kwargs",
           "a change in place that is asked for by position is not seen", ORDER),
     plant("wraps-far", "wrong condition", F + "inputs.py", "(indices < 0) & (indices >= -rows)", "indices < 0",
           "an index far below zero is reported as another one", ORDER),
@@ -183,8 +184,24 @@ FAULTS = [
           LAYERS),
     plant("join-rows", "wrong condition", F + "groups.py", "if dim not in (1, -1)", "if dim not in (0, 1, -1)",
           "a concatenation of rows is taken for one of columns", LISTS),
-    plant("effects-unseen", "missing check", F + "effects.py", "return bool(schema.is_mutable)", "return False",
-          "operations are moved over one that changes their tables", LISTS, EXECUTABLE),
+    plant("effects-unseen", "missing check", F + "effects.py",
+          "changed.append(given.get(argument.name))", "changed.append(None)",
+          "operations are moved over one that changes their tables", EFFECTS, LISTS),
+    plant("name-alone", "wrong condition", F + "operators.py",
+          'return _known().get(node.target, "") if isinstance(node.target, Hashable) else ""',
+          'return str(getattr(node.target, "__name__", "")).partition(".")[0]',
+          "operators of another namespace are taken for ATen's", EFFECTS),
+    plant("graphs-unseen", "missing check", F + "effects.py", "    if not inside.changes:\n        return inside\n",
+          "    if True:\n        return _NONE\n", "what a graph within a graph changes is not seen", EFFECTS),
+    plant("packet-unseen", "missing case", F + "operators.py", "if isinstance(target, OpOverloadPacket):", "if False:",
+          "packets of operators are as good as unknown functions", EFFECTS),
+    plant("inputs-apart", "missing case", F + "changes.py", "_OUTSIDE if number in outside else number", "number",
+          "inputs are taken to have memory of their own in every call", EFFECTS),
+    plant("others-declare", "missing case", F + "effects.py", " or overload.namespace not in _DECLARING", "",
+          "operators of other namespaces that draw random numbers do so in another order", EFFECTS),
+    plant("without-result", "missing check", F + "effects.py",
+          "ends = not schema.returns and not schema.is_mutable and overload not in _CERTAIN", "ends = False",
+          "operators without a result are taken to do nothing", EFFECTS),
     plant("other-shapes", "missing check", HERE + "runtime.py", "if not fits or dtype != spec.dtype:",
           "if dtype != spec.dtype:", "buffers of another shape are run",
           LOOPS, ERRORS),
