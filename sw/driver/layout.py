@@ -24,7 +24,9 @@ def row_pitch(row_bytes: int, config: Config) -> int:
     else:
         pitch = -(-row_bytes // config.bus_bytes) * config.bus_bytes
     if pitch >= 1 << PITCH_BITS:
-        raise ValueError(f"a row must be shorter than {1 << PITCH_BITS} bytes, not {row_bytes!r}")
+        raise ValueError(
+            f"a row must be shorter than {1 << PITCH_BITS} bytes, not {row_bytes!r}: take some columns at a time"
+        )
     return pitch
 
 

@@ -237,7 +237,9 @@ class NestCode:
             raise UnsupportedOperation(f"a row must be shorter than {1 << SIZE_BITS} bytes, not {size}")
         pitch = constant_of(op.pitch)
         if pitch is not None and not 0 <= pitch < 1 << PITCH_BITS:
-            raise UnsupportedOperation(f"rows must be less than {1 << PITCH_BITS} bytes apart, not {pitch}")
+            raise UnsupportedOperation(
+                f"rows must be less than {1 << PITCH_BITS} bytes apart, not {pitch}: take some columns at a time"
+            )
         self._words.append(Word(fields["size"], n, size))
         return {
             f"{what}_base": self._source(op.base, fields["base"], n),

@@ -2,7 +2,8 @@
 
 The nest is put into a loop over the full tiles; a copy of it, after it, does what is left over. Where the
 machine has no level for that loop there is a copy for every tile. A row that is only copied needs no register
-and stays whole, unless the option ``copies`` says that it goes through one.
+and stays whole, unless the option ``copies`` says that it goes through one; but the machine cannot copy any length at
+once, so rows longer than the option ``longest`` are copied in tiles of that.
 """
 
 from dataclasses import dataclass
@@ -17,6 +18,11 @@ from xdsl.rewriter import Rewriter
 from daedal.compiler.dialects import slc, slcv
 from daedal.compiler.transforms.rows import loop_name
 from daedal.errors import UnsupportedOperation
+from daedal.hw.config import ELEMENT_BYTES
+from daedal.hw.isa.program_words import SIZE_BITS
+
+LONGEST_COPY = (1 << (SIZE_BITS - 1)) // ELEMENT_BYTES
+"""Elements of the longest row that is copied at once: half of what the machine cannot, so that tiles begin at lines."""
 
 
 def is_copy(fetch: slcv.FetchOp) -> bool:
@@ -160,6 +166,8 @@ class TileColumns(ModulePass):
         How many loops a nest can have.
     copies
         Whether rows that are only copied need a register too.
+    longest
+        The longest row that is copied at once.
     """
 
     name = "tile-columns"
@@ -167,6 +175,7 @@ class TileColumns(ModulePass):
     elements: int = 256
     levels: int = 4
     copies: bool = False
+    longest: int = LONGEST_COPY
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Tile the nests that need it."""
@@ -178,6 +187,7 @@ class TileColumns(ModulePass):
     def _tile(self, nest: slc.ForOp) -> None:
         widths = _widths(nest, copies=self.copies)
         if max(widths, default=0) <= self.elements:
+            self._tile_copies(nest)
             return
         for op in nest.walk():
             if isinstance(op, slcv.ReduceOp) and slcv.width_of(op.rows[0]) > self.elements:
@@ -201,5 +211,19 @@ class TileColumns(ModulePass):
             raise UnsupportedOperation(
                 f"{loop_name(nest)}: rows that are copied must be as long as the others, {sorted(widths)} elements"
             )
+        self._run(nest, widths.pop(), self.elements)
+
+    def _tile_copies(self, nest: slc.ForOp) -> None:
+        widths = _widths(nest, copies=True)
+        if max(widths, default=0) <= self.longest:
+            return
+        if len(widths) > 1:
+            raise UnsupportedOperation(
+                f"{loop_name(nest)}: rows longer than {self.longest} elements that are copied must all have the same "
+                f"length, not {sorted(widths)}: copy them in loops of their own"
+            )
+        self._run(nest, widths.pop(), self.longest)
+
+    def _run(self, nest: slc.ForOp, width: int, elements: int) -> None:
         depth = sum(isinstance(op, slc.ForOp) for op in nest.walk())
-        _Tiling(nest, widths.pop(), self.elements).run(has_level=depth < self.levels)
+        _Tiling(nest, width, elements).run(has_level=depth < self.levels)
