@@ -181,3 +181,24 @@ def test_tables_whose_sources_hang_in_cycles_make_room(small: daedal.Device) -> 
             small.bind_table(f"t{number}", rows)
     finally:
         gc.enable()
+
+
+def test_a_table_that_was_dropped_by_half_is_made_again(small: daedal.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt from the keyboard may come between any two steps."""
+
+    class Interrupted(dict[object, str]):
+        def __delitem__(self, key: object) -> None:
+            raise KeyboardInterrupt
+
+        def pop(self, key: object, *default: object) -> str:
+            raise KeyboardInterrupt
+
+    rows = np.ones((4, 4), np.float32)
+    small.bind_table("t", rows)
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(small._tables, "_names", Interrupted(small._tables._names))
+        with pytest.raises(KeyboardInterrupt):
+            small.drop_table("t")
+    assert small.bind_table("t", rows) in small.tables.values()
+    small.drop_table("t")
+    assert not small.tables
