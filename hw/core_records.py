@@ -36,9 +36,10 @@ def write_records(m: Module, core: "Core") -> None:
         m.d.sync += opened.eq(0)
     with m.Elif(core.loader.opened & read):
         m.d.sync += opened.eq(1)
+    # So must be what the present launch may write, while the loader goes on to the next one.
     with m.If((controller.running & ~core.ahead) | controller.cancelling):
         m.d.sync += [
-            record.eq(core.loader.record), launch.eq(core.loader.number),
+            record.eq(core.loader.record), launch.eq(core.loader.number), store.window.eq(core.loader.window),
             known.eq(opened | (core.loader.opened & read)),
         ]  # fmt: skip
     m.d.comb += [
@@ -49,6 +50,7 @@ def write_records(m: Module, core: "Core") -> None:
     m.d.sync += controller.record_done.eq(writer.done)  # a cycle late: it comes by way of the store unit
     phase, late = controller.record_phase, Signal()  # the payloads' selector has a register of its own
     m.d.sync += late.eq(phase)
+    m.d.comb += store.guard.eq(~late)
     for source, kept, target in (
         (core.address, writer.store_address, store.addresses),
         (core.rows_to_store, writer.store_data, store.data),

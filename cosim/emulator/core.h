@@ -161,6 +161,7 @@ struct Core {
   Space space;
   Fault fault;
   std::array<std::uint64_t, Counter::limit> counters{};
+  StoreWindow window{};  // of the launch, with as many bits as a memory address has
   bool has_warned = false;
   std::uint64_t warned = 0;  // the first value that a check replaced in mode WARN
   Fifo<Token> tokens;

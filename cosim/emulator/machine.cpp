@@ -9,6 +9,17 @@ namespace {
 constexpr std::uint64_t LONGEST_PROGRAM = 1 << 15;  // words; the loader counts in 16 bits
 constexpr std::uint64_t SHORTEST_PROGRAM = 3;
 
+// The checksum behind one word more (hw/isa/checksum.py).
+std::uint64_t next_sum(std::uint64_t so_far, std::uint64_t word) {
+  const std::uint64_t carried = so_far >> (SUM_BITS - 1) ? SUM_POLYNOMIAL : 0;
+  std::uint64_t sum = so_far ^ so_far << 1 ^ carried ^ word;
+  for (unsigned number = 1; number * SUM_BITS < 8 * WORD_BYTES; ++number) {
+    const std::uint64_t quarter = low_bits(word >> number * SUM_BITS, SUM_BITS), places = SUM_ROTATIONS[number - 1];
+    sum ^= quarter ^ quarter << places ^ quarter >> (SUM_BITS - places);
+  }
+  return low_bits(sum, SUM_BITS);
+}
+
 }  // namespace
 
 Machine::Machine(const Config& config, std::uint64_t memory_bytes)
@@ -77,7 +88,7 @@ void Machine::begin(std::uint64_t block) {
   access_.clear();
   execute_.clear();
   store_.clear();
-  position_ = length_ = nest_ = 0;
+  position_ = length_ = sum_ = nest_ = 0;
   started_ = false;
   if (!read_block(block, true)) return;
   if (!follows_ && program_ % LAUNCH_ALIGNMENT) core_.raise(Cause::ALIGNMENT, Queue::NONE, 0, program_);
@@ -107,6 +118,9 @@ bool Machine::read_block(std::uint64_t block, bool arguments) {
     if (follows_) length_ = flags.last_word + 1;
     for (std::uint64_t k = 0; k < std::min<std::uint64_t>(present_arguments_, arguments_.size()); ++k)
       arguments_[k] = low_bits(read(LaunchWord::ARGUMENTS + k), VALUE_BITS);
+    const StoreWindow given = StoreWindow::decode(read(LaunchWord::WINDOW));
+    const unsigned bits = core_.config.place_bits - __builtin_ctzll(STORE_GRANULE);
+    core_.window = {low_bits(given.first, bits), low_bits(given.last, bits)};
     if (record_ % LAUNCH_ALIGNMENT) return core_.raise(Cause::ALIGNMENT, Queue::NONE, 0, record_);
     if (!has_record_) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, record_);
   }
@@ -141,7 +155,9 @@ bool Machine::word() {
   const std::uint64_t missing = core_.space.missing(address, WORD_BYTES);
   if (missing != NOWHERE) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, missing);
   core_.counters[Counter::LINES_READ] += (position_ == 0 && !follows_) || address % core_.config.bus_bytes == 0;
-  ProgramWord word = ProgramWord::decode(core_.space.read(address, WORD_BYTES));
+  const std::uint64_t bits = core_.space.read(address, WORD_BYTES);
+  sum_ = next_sum(sum_, bits);
+  ProgramWord word = ProgramWord::decode(bits);
   if (!exists(word) || misplaced(word)) return illegal();
   if (word.substitute && word.unit != Unit::CONTROL)
     word.value = low_bits(word.value + arguments_[word.argument], VALUE_BITS);
@@ -171,6 +187,7 @@ bool Machine::carry_out(const ProgramWord& word) {
     access_.start();
   }
   if (word.field == ControlField::END) {
+    if (sum_) return illegal();
     if (drained()) end();
     return false;  // the next launch, which may have begun, is at its first word
   }

@@ -46,6 +46,7 @@ class Machine {
   // The launch in work.
   std::uint64_t program_ = 0, record_ = 0, number_ = 0, nest_ = 0;
   std::uint64_t position_ = 0, length_ = 0;  // of the program, words
+  std::uint64_t sum_ = 0;                    // of its words so far
   std::uint64_t present_arguments_ = 0;      // in the launch block
   bool has_record_ = false, started_ = false;
   bool follows_ = false;  // the program follows the launch block

@@ -54,14 +54,33 @@ class StoreUnit {
       const std::uint64_t bus = core_.config.bus_bytes, beat = (std::min(size, to.size) - 1) / bus;
       return core_.raise(Cause::FRAMING, queue, to.size / ELEMENT_BYTES, core_.space.width.low(to.address + beat * bus));
     }
-    const std::uint64_t missing = core_.space.missing(to.address, size);
+    const std::uint64_t inside = before_outside(to.address, size);
+    const std::uint64_t missing = core_.space.missing(to.address, inside);
     if (missing != NOWHERE) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, missing);
-    core_.space.copy_to(to.address, size, data);
-    const std::uint64_t first = to.address / core_.config.bus_bytes;
-    core_.counters[Counter::LINES_WRITTEN] += core_.lines(to.address, size) - (first == last_line_);
-    core_.counters[Counter::BYTES_WRITTEN] += size;
-    last_line_ = (to.address + size - 1) / core_.config.bus_bytes;
-    return true;
+    if (inside) {
+      core_.space.copy_to(to.address, inside, data);
+      const std::uint64_t first = to.address / core_.config.bus_bytes;
+      core_.counters[Counter::LINES_WRITTEN] += core_.lines(to.address, inside) - (first == last_line_);
+      core_.counters[Counter::BYTES_WRITTEN] += inside;
+      last_line_ = (to.address + inside - 1) / core_.config.bus_bytes;
+    }
+    if (inside == size) return true;
+    const std::uint64_t outside = core_.space.width.low(to.address + inside);
+    return core_.raise(Cause::STORE_WINDOW, Queue::NONE, 0, outside - outside % core_.config.bus_bytes);
+  }
+
+  // Bytes of a row up to its first line outside of the launch's window.
+  std::uint64_t before_outside(std::uint64_t address, std::uint64_t size) const {
+    const StoreWindow& window = core_.window;
+    std::uint64_t inside = size;
+    core_.space.pieces(address, size, [&](auto at, auto offset, auto bytes) {
+      const std::uint64_t first = at / STORE_GRANULE, last = (at + bytes - 1) / STORE_GRANULE;
+      if (first >= window.first && last <= window.last) return true;
+      const bool begins_inside = first >= window.first && first <= window.last;
+      inside = begins_inside ? offset + (window.last + 1) * STORE_GRANULE - at : offset;
+      return false;
+    });
+    return inside;
   }
 
   Core& core_;

@@ -11,8 +11,8 @@ from daedal.cosim.harness_library import BURST, WRITE_PORT
 from daedal.cosim.litedram import Dram
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.cosim.oracle import oracle_of, requests_of
-from daedal.driver.launcher import Region
 from daedal.driver.record import RECORD_BYTES, Stats
+from daedal.driver.regions import Region
 from daedal.driver.tables import Table
 from daedal.errors import DaedalError
 from daedal.hw.config import Config

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal, signed
 from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
@@ -68,8 +68,8 @@ class LineReader(wiring.Component):
         """For each burst buffer, where in it the next line goes."""
         self._asked = Signal(16)
         """Lines asked for."""
-        self._taken = Signal(16)
-        """Lines read from the buffer, whose places are free again."""
+        self._taken = Signal(range(2 * BURSTS * size))
+        """Lines read from the buffer, whose places are free again; as many bits as say how many wait there."""
         self._flying = Signal(range(BURSTS * size + 1))
         """Lines asked for that have not come, without those of a ``_fresh`` request."""
         self._fresh = Signal()
@@ -103,29 +103,29 @@ class LineReader(wiring.Component):
 
     def _ask(self, m: Module) -> None:
         size, request = self.burst_lines, self.requests.payload
-        left, room, position = Signal(16), Signal(range(size + 1)), Signal(range(BURSTS * size))
-        beats = Signal(range(size + 1))
+        left, room, position = Signal(signed(17)), Signal(range(size + 1)), Signal(range(BURSTS * size))
+        beats, whole = Signal(range(size + 1)), exact_log2(size)
         self._base, mask = Signal(self._config.address_bits), Signal(exact_log2(size))
         with m.If(self.start):
             m.d.sync += self._base.eq(self.address)
             m.d.sync += mask.eq(burst_mask(self.address[self._config.place_bits :], self._config, size))
         place, ask, free = position[: exact_log2(size)], Signal(), Signal()
         m.d.comb += [
-            left.eq(Mux(self.lines > self._asked, self.lines - self._asked, 0)),
+            left.eq(self.lines - self._asked),
             position.eq(self._position(self._asked)),
             room.eq((~place & mask) + 1),
-            beats.eq(Mux(left < room, left, room)),
+            beats.eq(Mux(left[whole:].any() | (left[:whole] >= room), room, left[:whole])),
             free.eq(~self.requests.valid | self.requests.ready),
             request.tag.client.eq(Client.LOADER),
             request.tag.last_bytes.eq(self._config.bus_bytes),
         ]
         # A burst buffer is free again once its lines are taken: at most BURSTS - 1 whole bursts ahead.
         # Beats in one buffer come in order only if its bursts go out one after the other.
-        ahead, alone = Signal(16), Signal()
+        ahead, alone = Signal.like(self._taken), Signal()
         m.d.comb += [
             ahead.eq(self._asked - self._taken),
             alone.eq((place == 0) | self.idle),
-            ask.eq(self._running & (left != 0) & (ahead <= (BURSTS - 2) * size) & alone & free),
+            ask.eq(self._running & (left > 0) & (ahead <= (BURSTS - 2) * size) & alone & free),
         ]
         m.d.sync += self._fresh.eq(ask)
         with m.If(ask):

@@ -11,6 +11,7 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.nest_queue import NEST_BITS
 from daedal.hw.config import Config
+from daedal.hw.host.checksum import Checksum
 from daedal.hw.host.line_reader import LineReader
 from daedal.hw.host.value_check import ValueCheck
 from daedal.hw.interfaces import ConfigBus, ReturnBus, read_request_layout
@@ -21,6 +22,7 @@ from daedal.hw.isa.launch import (
     LEAST_FOLLOWING,
     LaunchFlags,
     LaunchWord,
+    StoreWindow,
     launch_block_words,
 )
 from daedal.hw.isa.program import WORD_BYTES
@@ -38,6 +40,7 @@ from daedal.hw.isa.program_words import (
     StepField,
     Unit,
 )
+from daedal.hw.memory.store_layouts import window_layout
 from daedal.hw.state_names import name_states
 
 SPECULATIVE_BURSTS = 2
@@ -168,12 +171,12 @@ class Loader(wiring.Component):
         comes before is carried out.
     wait : ``In(1)``
         An earlier launch is not over: no nest of a launch with the flag ``fence`` is run.
-    record : ``Out(address_bits)``, ``number`` : ``Out(32)``
-        From the launch block: address of the completion record and number of the launch.
+    record : ``Out(address_bits)``, number : ``Out(32)``, window : ``Out(window_layout(config))``
+        From the launch block: address of the completion record, number of the launch, what it may write.
     done : ``Out(1)``
         Strobe at the end of the program.
     illegal : ``Out(1)``, ``word_number`` : ``Out(16)``
-        The program cannot be carried out because of this word.
+        The program cannot be carried out because of this word; because of its checksum, if that is END.
     misaligned : ``Out(1)``, ``program`` : ``Out(address_bits)``
         Launch block, record or program is not where it can be; the address of the program, if it is known.
     opened : ``Out(1)``
@@ -197,6 +200,7 @@ class Loader(wiring.Component):
                 "wait": In(1),
                 "record": Out(config.address_bits),
                 "number": Out(32),
+                "window": Out(window_layout(config)),
                 "done": Out(1),
                 "nest": Out(NEST_BITS),
                 "illegal": Out(1),
@@ -215,6 +219,7 @@ class Loader(wiring.Component):
         m.submodules.check = self._check = WordCheck(self._config)
         m.submodules.values = self._values = ValueCheck(self._config)
         m.submodules.arguments = arguments = Memory(shape=VALUE_BITS, depth=self._config.arguments, init=[])
+        m.submodules.sum = self._sum = Checksum()
         connect(m, flipped(self.returns), reader.returns)
         self._count, self._last, self._started = Signal(16), Signal(16), Signal()
         self._program, self._fence = Signal(self._config.address_bits), Signal()
@@ -225,6 +230,8 @@ class Loader(wiring.Component):
         """In the cycle before, the length of the program became known, or that of the block."""
         self._waited = Signal(range(JUDGE_CYCLES + 1))
         self._word, self._legal, self._in_program = Signal(ProgramWord), Signal(), Signal()
+        self._back = Signal(range(JUDGE_CYCLES + 2))
+        """How many words ago the one was that ``word_number`` is the number of."""
         self._valid, self._take = Signal(), Signal()
         """There is a word; it is taken, if there is one."""
         self._bad_value, self._clear = Signal(), Signal()
@@ -235,7 +242,7 @@ class Loader(wiring.Component):
             self.requests.payload.eq(reader.requests.payload),
             self.requests.payload.tag.side.eq(self.side),
             reader.requests.ready.eq(self.requests.ready),
-            self.word_number.eq(self._count),
+            self.word_number.eq(self._count - self._back),
             self.program.eq(self._program),
         ]
         with m.If(self.halt):
@@ -243,7 +250,7 @@ class Loader(wiring.Component):
         m.d.sync += self._measured.eq(0)
         self._words(m)
         self._measure(m)
-        self._substitute(m, arguments.read_port(domain="sync"))
+        self._substitute(m, arguments.read_port(domain="comb"))
         with m.FSM() as fsm:
             self._launch_states(m, arguments.write_port())
             self._program_states(m)
@@ -285,6 +292,7 @@ class Loader(wiring.Component):
             m.d.comb += self.begin.eq(self.launch.valid & self.launch.ready)
             with m.If(self.begin):
                 m.d.sync += [self._count.eq(0), self._started.eq(0), self.nest.eq(0), self.side.eq(~self.side)]
+                m.d.comb += self._sum.clear.eq(1)
                 m.d.sync += self._program.eq(self.launch.payload)
                 m.next = "START"
         with m.State("START"):
@@ -351,6 +359,9 @@ class Loader(wiring.Component):
                     m.d.sync += self.record.eq(word)
                 with m.Case(LaunchWord.LAUNCH.value):
                     m.d.sync += self.number.eq(word)
+                with m.Case(LaunchWord.WINDOW.value):
+                    window = StoreWindow(word)
+                    m.d.sync += [self.window.first.eq(window.first), self.window.last.eq(window.last)]
                 with m.Case(LaunchWord.FLAGS.value):
                     self._take_flags(m, LaunchFlags(word))
         with m.If(is_argument & (number == self._last_argument)):
@@ -381,13 +392,14 @@ class Loader(wiring.Component):
     def _program_states(self, m: Module) -> None:
         word, taken = self._word, Signal()
         counted, judged = Signal(), Signal()
-        m.d.comb += judged.eq(self._waited == JUDGE_CYCLES)
+        m.d.comb += [judged.eq(self._waited == JUDGE_CYCLES), self._sum.word.eq(word)]
         m.d.sync += [self._counted.eq(Cat(counted, self._counted)), self._waited.eq(self._waited + ~judged)]
         with m.State("PROGRAM"):
             m.d.sync += self._waited.eq(0)
             m.d.comb += [
                 self._take.eq(self.room),
                 taken.eq(self._valid & self._take & ~self._bad_value),
+                self._sum.add.eq(taken),
                 self._in_program.eq(1),
             ]
             with m.If(taken):
@@ -409,9 +421,12 @@ class Loader(wiring.Component):
         with m.State("CLEAR"):
             m.next = "PROGRAM"
         with m.State("ENDED"):
-            m.d.comb += [self._reader.stop.eq(1), self.done.eq(judged)]
+            m.d.comb += [self._reader.stop.eq(1), self.done.eq(judged & self._sum.fits)]
             with m.If(judged):
                 m.next = "IDLE"
+            with m.If(judged & ~self._sum.fits):
+                m.d.sync += self._back.eq(1)
+                m.next = "ILLEGAL"
             self._refuse_value(m)
         with m.State("REFUSED"):
             m.d.comb += self._reader.stop.eq(1)
@@ -436,24 +451,23 @@ class Loader(wiring.Component):
         """The word taken three cycles ago has a value that the machine cannot work with."""
         with m.If(self._bad_value):
             behind = sum(self._counted[k] for k in range(JUDGE_CYCLES))
-            m.d.sync += self._count.eq(self._count - 1 - behind)
+            m.d.sync += self._back.eq(behind + 1)
             m.next = "ILLEGAL"
 
     def _substitute(self, m: Module, argument: Any) -> None:
         """Two stages: the argument is read, then added."""
-        word, taken, late = self._word, Signal(), Signal(ProgramWord)
+        word, taken, late, added = self._word, Signal(), Signal(ProgramWord), Signal(VALUE_BITS)
         is_data = word.unit != Unit.CONTROL
         m.d.comb += [
             argument.addr.eq(word.argument),
-            argument.en.eq(1),
             taken.eq(self._in_program & self._valid & self.room & self._legal & is_data & (self._count > 1)),
         ]
         delayed = Signal()
-        m.d.sync += [late.eq(word), delayed.eq(taken)]
+        m.d.sync += [late.eq(word), delayed.eq(taken), added.eq(Mux(word.substitute, argument.data, 0))]
         bus = self.config_bus
         m.d.sync += [
             bus.valid.eq(delayed),
-            bus.word.value.eq(late.value + Mux(late.substitute, argument.data, 0)),
+            bus.word.value.eq(late.value + added),
             bus.word.unit.eq(late.unit),
             bus.word.index.eq(late.index),
             bus.word.field.eq(late.field),

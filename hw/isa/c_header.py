@@ -15,9 +15,9 @@ from amaranth.lib import data
 
 from daedal.hw import config as config_module
 from daedal.hw.config import MAX_LEVELS, Config
-from daedal.hw.isa import execute, launch, mapping, program, program_words, registers
+from daedal.hw.isa import checksum, execute, launch, mapping, program, program_words, registers
 
-_MODULES = (config_module, program_words, program, execute, mapping, registers, launch)
+_MODULES = (config_module, program_words, checksum, program, execute, mapping, registers, launch)
 _KEYWORDS = frozenset({"register", "signed", "unsigned", "operator", "default", "switch", "union", "and", "or", "not"})
 _DERIVED = ("hash", "place_bits", "vl_max", "context_count", "context_beats", "rotating_registers", "rotating_scalars")
 _TABLES = {"memory_bits": mapping.class_table, "granules": mapping.granules}
@@ -32,7 +32,7 @@ def generate() -> str:
         "#pragma once",
     ]
     parts += ["#include <cstdint>", "", "namespace daedal {", ""]
-    known: dict[str, int] = {}  # modules import constants from each other
+    known: dict[str, int | tuple[int, ...]] = {}  # modules import constants from each other
     for module in _MODULES:
         new = {name: value for name, value in _constants(module) if name not in known}
         known |= new
@@ -81,13 +81,17 @@ def members(struct: type[data.Struct], prefix: str = "", offset: int = 0) -> Ite
             yield f"{prefix}{name}", offset + field.offset, field.width
 
 
-def _constants(module: ModuleType) -> Iterator[tuple[str, int]]:
+def _constants(module: ModuleType) -> Iterator[tuple[str, int | tuple[int, ...]]]:
+    """Numbers, and tuples of numbers."""
     for name, value in vars(module).items():
-        if name.isupper() and not name.startswith("_") and type(value) is int:
+        is_tuple = type(value) is tuple and all(type(item) is int for item in value)
+        if name.isupper() and not name.startswith("_") and (type(value) is int or is_tuple):
             yield name, value
 
 
-def _constant(name: str, value: int) -> str:
+def _constant(name: str, value: int | tuple[int, ...]) -> str:
+    if isinstance(value, tuple):
+        return f"constexpr std::uint64_t {name}[] = {{{', '.join(map(hex, value))}}};"
     return f"constexpr std::uint64_t {name} = {value:#x};"
 
 

@@ -16,7 +16,7 @@ from types import ModuleType
 from amaranth.lib import data
 
 from daedal.hw.config import MOST_ADDRESS_BITS
-from daedal.hw.isa import execute, launch, mapping, program_words, registers
+from daedal.hw.isa import checksum, execute, launch, mapping, program_words, registers
 from daedal.hw.isa.c_header import enums, members, structs
 from daedal.hw.isa.launch import LAUNCH_ALIGNMENT, RECORD_WORDS
 from daedal.hw.isa.program import FIELD_STRUCTS, UNIT_FIELDS, WORD_BYTES
@@ -36,6 +36,7 @@ have {VALUE_BITS} bits, addresses and stream registers `Config.address_bits`: {M
 
 _CHAPTERS: tuple[tuple[str, ModuleType], ...] = (
     ("Programs", program_words),
+    ("The checksum of a program", checksum),
     ("Instructions of the execute unit", execute),
     ("Addresses", mapping),
     ("Registers", registers),

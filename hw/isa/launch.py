@@ -13,6 +13,9 @@ launches begin soonest if what follows a block, its program too, ends before tha
 LEAST_FOLLOWING = 4
 """Words of the shortest program that can follow its launch block."""
 
+STORE_GRANULE = 64
+"""A launch's store window is whole pieces of memory of so many bytes."""
+
 
 class LaunchWord(enum.Enum, shape=6):
     """Words of a launch block."""
@@ -25,7 +28,9 @@ class LaunchWord(enum.Enum, shape=6):
     """A number of the host's choice, 32 bits, given back in the record."""
     FLAGS = 3
     """How it is launched, see LaunchFlags."""
-    ARGUMENTS = 4
+    WINDOW = 4
+    """The memory that the launch may write, see StoreWindow."""
+    ARGUMENTS = 5
     """The first of ``Config.arguments`` launch arguments, of which the low 40 bits count; if the program follows, there
     are ``last_argument + 1``.
     """
@@ -48,6 +53,20 @@ class LaunchFlags(data.Struct):
     """
     reserved: 43
     """Write 0."""
+
+
+class StoreWindow(data.Struct):
+    """Word WINDOW of a launch block: the memory that the launch may write, but for its record, in pieces of
+    STORE_GRANULE bytes. Of each number those bits count that memory has. What is in a mapping class other than 0 is
+    somewhere in its superblocks. If ``last`` is below ``first`` the launch writes nothing.
+
+    A line outside is not written, nor is any behind it, and the launch ends in a fault STORE_WINDOW.
+    """
+
+    first: 32
+    """The first piece: its address in memory over STORE_GRANULE."""
+    last: 32
+    """The last piece."""
 
 
 class State(enum.Enum, shape=8):
@@ -76,8 +95,8 @@ class Cause(enum.Enum, shape=8):
     FRAMING = 5
     """A callback popped another number of elements than was fetched."""
     PROGRAM = 6
-    """A word, instruction or token that this machine does not have, or a configuration hash that is not its
-    own.
+    """A word, instruction or token that this machine does not have, a configuration hash that is not its own, or a
+    checksum that is not that of the words: only END tells, when all before it was carried out.
     """
     MEMORY_ERROR = 7
     """Memory refused a burst. ADDRESS is where the burst begins: of a row, an array or a program that is not all in
@@ -89,6 +108,8 @@ class Cause(enum.Enum, shape=8):
     """Memory did not answer in time."""
     HANG = 9
     """Nothing moved for ``Config.watchdog`` cycles."""
+    STORE_WINDOW = 10
+    """A store outside of the launch's window."""
 
 
 class Queue(enum.Enum, shape=4):
@@ -132,7 +153,7 @@ class RecordWord(enum.Enum, shape=6):
     """
     ADDRESS = 2
     """The address concerned, as the program has it, with its mapping class; or 0. For FRAMING of a row to store it is
-    that of the beat that did not fit.
+    that of the beat that did not fit, for STORE_WINDOW that of the first line outside.
     """
     RESERVED = 3
     """Written as 0."""
@@ -210,7 +231,7 @@ class Counter(enum.Enum, shape=6):
 RECORD_WORDS = 40
 """64-bit words of a completion record (a multiple of the longest line, so that records are whole lines)."""
 
-LAUNCH_HEADER_WORDS = 4
+LAUNCH_HEADER_WORDS = 5
 
 
 def launch_block_words(arguments: int) -> int:

@@ -11,8 +11,10 @@ from amaranth.lib import data
 
 from daedal.errors import ProgramError
 from daedal.hw.isa import program_words as words
+from daedal.hw.isa.checksum import checksum
 from daedal.hw.isa.execute import Instruction
 from daedal.hw.isa.program_words import ControlField, LevelField, ProgramWord, Unit
+from daedal.hw.isa.registers import REVISION
 from daedal.messages import shown
 
 WORD_BYTES = 8
@@ -168,23 +170,25 @@ class Program:
         config, length = self.head
         head = [replace(config, value=self.config_hash), replace(length, value=len(self.body) + 3)]
         raw = b"".join(word.encode().to_bytes(WORD_BYTES, "little") for word in (*head, *self.body))
-        return raw + _end_of(raw)
+        return raw + _end(checksum((*_words(raw), Word(ControlField.END).encode())))
 
     @staticmethod
     def from_bytes(raw: bytes) -> "Program":
         """The program in these bytes; ProgramError says what is wrong with them."""
         if len(raw) % WORD_BYTES or len(raw) < 3 * WORD_BYTES:
             raise ProgramError(f"a program must be whole words of {WORD_BYTES} bytes, at least 3, not {len(raw)} bytes")
-        listed = [
-            Word.decode(int.from_bytes(raw[at : at + WORD_BYTES], "little"), at // WORD_BYTES)
-            for at in range(0, len(raw), WORD_BYTES)
-        ]
+        listed = [Word.decode(bits, position) for position, bits in enumerate(_words(raw))]
         config, length = listed[:2]
         if config.field is not ControlField.CONFIG or length.field is not ControlField.LENGTH:
             raise ProgramError("a program must start with its configuration and its length: these bytes are no program")
         if length.value != len(listed):
             raise ProgramError(f"the program must have {length.value} words, as it says, not {len(listed)}: truncated?")
-        if raw[-WORD_BYTES:] != _end_of(raw[:-WORD_BYTES]):
+        if checksum(_words(raw)):
+            if raw[-WORD_BYTES:] == _end(zlib.crc32(raw[:-WORD_BYTES])):
+                raise ProgramError(
+                    f"the program must be for revision {REVISION} of the programming interface, not 1: compile or "
+                    "assemble it again"
+                )
             raise ProgramError("the program's checksum does not fit its bytes: it was altered; compile it again")
         return Program(config.value, listed[2:-1], (replace(config, value=0), replace(length, value=0)))
 
@@ -219,8 +223,13 @@ def _said_bytes(raw: bytes, start: int) -> int:
     return second["value"] * WORD_BYTES if says_length and 3 <= second["value"] <= words else left
 
 
-def _end_of(raw: bytes) -> bytes:
-    return Word(ControlField.END, value=zlib.crc32(raw)).encode().to_bytes(WORD_BYTES, "little")
+def _words(raw: bytes) -> list[int]:
+    return [int.from_bytes(raw[at : at + WORD_BYTES], "little") for at in range(0, len(raw), WORD_BYTES)]
+
+
+def _end(value: int) -> bytes:
+    """END's bytes; what is added to its value, below 2**16, is added to the sum."""
+    return Word(ControlField.END, value=value).encode().to_bytes(WORD_BYTES, "little")
 
 
 def struct_width(struct: type[data.Struct]) -> int:

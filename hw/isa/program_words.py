@@ -40,7 +40,8 @@ class ControlField(enum.Enum, shape=8):
 
     CONFIG must be the first word: the hash of the configuration the program is for. LENGTH is the second: the
     number of words. RUN starts the access unit on the nest loaded so far; the loader goes on when the access
-    unit has issued everything. END is the last word; its value is the CRC-32 of all bytes before it.
+    unit has issued everything. END is the last word; its value is the
+    checksum, and when it is wrong the launch ends in a fault PROGRAM, whatever was carried out by then.
     """
 
     CONFIG = 0

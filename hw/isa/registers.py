@@ -7,8 +7,8 @@ from amaranth.lib import data, enum
 IDENTITY = 0x4C454144
 """Value of register IDENTITY: ``DAEL`` in ASCII, little endian."""
 
-REVISION = 1
-"""Value of register REVISION: the revision of the programming interface."""
+REVISION = 2
+"""Value of register REVISION: the revision of the programming interface. 2: store windows, checksums of 16 bits."""
 
 REGISTER_ADDRESS_BITS = 8
 

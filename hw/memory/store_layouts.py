@@ -1,9 +1,11 @@
 """Payloads inside the store unit."""
 
+from amaranth.hdl import Value
 from amaranth.lib import data
 from amaranth.utils import exact_log2
 
 from daedal.hw.config import MAX_BURST, Config
+from daedal.hw.isa.launch import STORE_GRANULE
 
 
 def line_bits(config: Config) -> int:
@@ -29,5 +31,17 @@ def line_layout(config: Config) -> data.StructLayout:
 
 
 def burst_layout(config: Config) -> data.StructLayout:
-    """A burst of ``beats`` lines from ``line`` on."""
-    return data.StructLayout({"line": line_bits(config), "beats": range(MAX_BURST + 1)})
+    """A burst of ``beats`` lines from ``line`` on; ``outside``: they must not be written."""
+    return data.StructLayout({"line": line_bits(config), "beats": range(MAX_BURST + 1), "outside": 1})
+
+
+def window_layout(config: Config) -> data.StructLayout:
+    """The memory that a launch may write, as ``StoreWindow`` says."""
+    bits = config.place_bits - exact_log2(STORE_GRANULE)
+    return data.StructLayout({"first": bits, "last": bits})
+
+
+def is_outside(line: Value, window: data.View, config: Config) -> Value:
+    """Whether a line's number (of memory, its class above it) is outside of the window."""
+    piece = line[exact_log2(STORE_GRANULE // config.bus_bytes) :][: len(window.first)]
+    return (piece < window.first) | (piece > window.last)

@@ -12,6 +12,7 @@ from daedal.hw.memory.address_map import memory_line, program_value
 from daedal.hw.memory.axi import WriteMaster
 from daedal.hw.memory.line_merger import LineMerger
 from daedal.hw.memory.row_reader import RowReader
+from daedal.hw.memory.store_layouts import window_layout
 from daedal.hw.memory.write_batcher import WriteBatcher
 
 
@@ -23,6 +24,8 @@ class StoreUnit(wiring.Component):
     the same line, those that follow each other are written together. Lines are mapped before they are gathered, so
     bursts are of lines that follow each other in memory.
 
+    Lines outside of the launch's window are not written: bursts before them are, and then it is a fault.
+
     After a fault, and while ``halt`` is on, no burst is started, and from the cycle after on nothing more is taken.
 
     Members
@@ -31,6 +34,8 @@ class StoreUnit(wiring.Component):
         Where rows go; address and size are multiples of 4, the size is not 0.
     data, stream_data : ``In(beat_stream(config))``
         Rows from the execute unit, and from the store stream for addresses with ``stream``.
+    window : ``In(window_layout(config))``, guard : ``In(1)``
+        All that may be written, while ``guard`` is on.
     write : ``Out(WriteMaster(config))``
         The memory port.
     hold : ``Out(1)``
@@ -55,6 +60,7 @@ class StoreUnit(wiring.Component):
     fault : ``Out(FaultPort(config))``
         FRAMING: a row is not as long as its address says; ``queue`` is STORE_DATA or STREAM, ``value`` the elements
         expected, ``address`` that of the beat. MEMORY_ERROR: ``address`` is that of the burst.
+        STORE_WINDOW: ``address`` is that of the first line outside.
     """
 
     def __init__(self, config: Config) -> None:
@@ -63,6 +69,8 @@ class StoreUnit(wiring.Component):
                 "addresses": In(stream.Signature(store_address_layout(config))),
                 "data": In(beat_stream(config)),
                 "stream_data": In(beat_stream(config)),
+                "window": In(window_layout(config)),
+                "guard": In(1),
                 "write": Out(WriteMaster(config)),
                 "hold": Out(1),
                 "mixed": In(1),
@@ -103,6 +111,8 @@ class StoreUnit(wiring.Component):
             merger.release.eq(release),
             batcher.line.eq(line),
             batcher.valid.eq(line_valid),
+            batcher.window.eq(self.window),
+            batcher.guard.eq(self.guard),
             batcher.release.eq(release & merger.empty & ~line_valid),
             batcher.mixed.eq(self.mixed),
             batcher.halt.eq(self.halt | self.fault.valid),
@@ -121,9 +131,10 @@ class StoreUnit(wiring.Component):
     def _report(self, m: Module, rows: RowReader, batcher: WriteBatcher) -> None:
         fault, error = self.fault.fault, program_value(batcher.error_address, self._config)
         with m.If(~self.fault.valid):
-            m.d.sync += self.fault.valid.eq(rows.misframed | batcher.error)
-            with m.If(batcher.error):
-                m.d.sync += [fault.cause.eq(Cause.MEMORY_ERROR), fault.address.eq(error)]
+            m.d.sync += self.fault.valid.eq(rows.misframed | batcher.error | batcher.refused)
+            with m.If(batcher.error | batcher.refused):
+                cause = Mux(batcher.refused, Cause.STORE_WINDOW, Cause.MEMORY_ERROR)
+                m.d.sync += [fault.cause.eq(cause), fault.address.eq(error)]
             with m.Elif(rows.misframed):
                 m.d.sync += [
                     fault.cause.eq(Cause.FRAMING),

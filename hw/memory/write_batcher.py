@@ -7,7 +7,7 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.config import Config
 from daedal.hw.memory.axi import BOUNDARY, WriteMaster
-from daedal.hw.memory.store_layouts import burst_layout, line_layout
+from daedal.hw.memory.store_layouts import burst_layout, is_outside, line_layout, window_layout
 from daedal.hw.memory.write_port import WritePort
 from daedal.hw.queues.queue import Queue
 
@@ -35,6 +35,8 @@ class WriteBatcher(wiring.Component):
     -------
     line : ``In(line_layout(config))``, valid : ``In(1)``
         A line to write, taken in this cycle; its number is that of memory, below the mapping class.
+    window : ``In(window_layout(config))``, guard : ``In(1)``
+        While ``guard`` is on, a line outside of this window is not written, nor is any behind it.
     room : ``Out(1)``
         There is room for more than ``MARGIN`` lines.
     release : ``In(1)``
@@ -50,7 +52,7 @@ class WriteBatcher(wiring.Component):
         that this waits for waits for a read.
     empty : ``Out(1)``
         Nothing is here and everything is acknowledged.
-    quiet, acknowledged, written, error, error_address
+    quiet, acknowledged, written, error, refused, error_address
         As of ``WritePort``.
     """
 
@@ -59,6 +61,8 @@ class WriteBatcher(wiring.Component):
             {
                 "line": In(line_layout(config)),
                 "valid": In(1),
+                "window": In(window_layout(config)),
+                "guard": In(1),
                 "room": Out(1, init=1),
                 "release": In(1),
                 "mixed": In(1),
@@ -70,6 +74,7 @@ class WriteBatcher(wiring.Component):
                 "acknowledged": Out(1),
                 "written": Out(1),
                 "error": Out(1),
+                "refused": Out(1),
                 "error_address": Out(config.address_bits),
             }
         )
@@ -90,6 +95,7 @@ class WriteBatcher(wiring.Component):
             lines.i.payload.mask.eq(self.line.mask),
             lines.i.valid.eq(self.valid),
             run.line.eq(self.line.line),
+            run.outside.eq(self.guard & is_outside(self.line.line, self.window, config)),
             run.valid.eq(self.valid),
             run.release.eq(self.release),
             port.bursts.payload.eq(bursts.o.payload),
@@ -100,7 +106,7 @@ class WriteBatcher(wiring.Component):
         connect(m, run.o, bursts.i)
         connect(m, lines.o, port.lines)
         connect(m, port.write, flipped(self.write))
-        for name in ("quiet", "acknowledged", "written", "error", "error_address"):
+        for name in ("quiet", "acknowledged", "written", "error", "refused", "error_address"):
             m.d.comb += getattr(self, name).eq(getattr(port, name))
         m.d.comb += self.hold.eq(((drain & bursts.o.valid) | ~port.quiet) & ~self.halt & ~self.mixed)
         m.d.sync += self.room.eq((lines.level < most_lines - MARGIN) & (bursts.level < most_bursts - MARGIN))
@@ -115,9 +121,9 @@ class WriteBatcher(wiring.Component):
 class _Run(wiring.Component):
     """Counts lines that follow each other, a cycle after they came.
 
-    Members: ``line`` is another line's number in cycles with ``valid``; ``o`` is a complete burst, valid for one
-    cycle (it must be ready); a burst is also complete when ``release`` is on. ``empty``: no line is counted, and none
-    came in the cycle before.
+    Members: ``line`` is another line's number in cycles with ``valid``, and ``outside`` says that it must not be
+    written: lines of a burst are alike in that; ``o`` is a complete burst, valid for one cycle (it must be ready); a
+    burst is also complete when ``release`` is on. ``empty``: no line is counted, and none came in the cycle before.
     """
 
     def __init__(self, config: Config) -> None:
@@ -125,6 +131,7 @@ class _Run(wiring.Component):
         super().__init__(
             {
                 "line": In(line),
+                "outside": In(1),
                 "valid": In(1),
                 "release": In(1),
                 "o": Out(stream.Signature(burst_layout(config))),
@@ -137,21 +144,22 @@ class _Run(wiring.Component):
         m = Module()
         burst, next_line = self.o.payload, Signal.like(self.line)
         run, line, valid, idle = Signal.like(burst), Signal.like(self.line), Signal(), Signal()
-        m.d.sync += [line.eq(self.line), valid.eq(self.valid)]
+        outside = Signal()
+        m.d.sync += [line.eq(self.line), valid.eq(self.valid), outside.eq(self.outside)]
         page = exact_log2(min(BOUNDARY, self._config.page_bytes)) - exact_log2(self._config.bus_bytes)
         full, joins = Signal(), Signal()
         m.d.comb += [
             burst.eq(run),
             full.eq(run.beats == self._config.write_burst),
             idle.eq(run.beats == 0),
-            joins.eq(~idle & ~full & (line == next_line) & line[:page].any()),
+            joins.eq(~idle & ~full & (line == next_line) & line[:page].any() & (outside == run.outside)),
             self.empty.eq(idle & ~valid),
             self.o.valid.eq(~idle & Mux(valid, ~joins, full | self.release)),
         ]
         with m.If(valid):
             m.d.sync += [next_line.eq(line + 1), run.beats.eq(Mux(joins, run.beats + 1, 1))]
             with m.If(~joins):
-                m.d.sync += run.line.eq(line)
+                m.d.sync += [run.line.eq(line), run.outside.eq(outside)]
         with m.Elif(self.o.valid):
             m.d.sync += run.beats.eq(0)
         return m

@@ -7,7 +7,7 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.config import ELEMENT_BYTES, MAX_BURST, Config
 from daedal.hw.memory.axi import Burst, WriteMaster, beat_size, is_error
-from daedal.hw.memory.store_layouts import burst_layout
+from daedal.hw.memory.store_layouts import burst_layout, line_bits
 from daedal.hw.queues.queue import Queue
 from daedal.hw.spread import spread
 
@@ -21,7 +21,8 @@ class WritePort(wiring.Component):
     Members
     -------
     bursts : ``In(stream.Signature(burst_layout(config)))``
-        Bursts to start; the mapping class, above the memory address, comes back in ``error_address``.
+        Bursts to start; the mapping class, above the memory address, comes back in ``error_address``. One that is
+        ``outside`` is not started, nor is any behind it.
     lines : ``In(stream of {data, mask})``
         Their lines.
     write : ``Out(WriteMaster(config))``
@@ -32,8 +33,9 @@ class WritePort(wiring.Component):
         A burst has been acknowledged in this cycle.
     written : ``Out(1)``
         A line has been written in this cycle.
-    error : ``Out(1)``, error_address : ``Out(address_bits)``
-        In this cycle the burst at this address has been acknowledged with an error.
+    error, refused : ``Out(1)``, error_address : ``Out(address_bits)``
+        In this cycle the burst at this address has been acknowledged with an error, or there is one that is not started
+        and all before it are acknowledged.
     """
 
     def __init__(self, config: Config) -> None:
@@ -47,6 +49,7 @@ class WritePort(wiring.Component):
                 "acknowledged": Out(1),
                 "written": Out(1),
                 "error": Out(1),
+                "refused": Out(1),
                 "error_address": Out(config.address_bits),
             }
         )
@@ -54,25 +57,26 @@ class WritePort(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.flying = flying = Queue(self._config.address_bits, depth=OUTSTANDING)
+        m.submodules.flying = flying = Queue(line_bits(self._config), depth=OUTSTANDING, in_block=True)
         m.submodules.lengths = lengths = Queue(range(MAX_BURST), depth=4)
-        write, burst, start = self.write, self.bursts.payload, Signal()
-        address = Signal(self._config.address_bits)
+        write, burst, start, refusing = self.write, self.bursts.payload, Signal(), Signal()
         m.d.comb += [
-            address.eq(burst.line << exact_log2(self._config.bus_bytes)),
-            self.bursts.ready.eq((~write.awvalid | write.awready) & flying.i.ready & lengths.i.ready),
+            self.bursts.ready.eq((~write.awvalid | write.awready) & flying.i.ready & lengths.i.ready & ~refusing),
             start.eq(self.bursts.valid & self.bursts.ready),
             flying.i.valid.eq(start),
-            flying.i.payload.eq(address),
-            lengths.i.valid.eq(start),
+            flying.i.payload.eq(burst.line),
+            lengths.i.valid.eq(start & ~burst.outside),
+            # It is the last of those in flight.
+            self.refused.eq(refusing & flying.o.valid & (flying.level == 1)),
             lengths.i.payload.eq(burst.beats - 1),
             write.awsize.eq(beat_size(self._config)),
             write.awburst.eq(Burst.INCR),
         ]
         with m.If(start):
             m.d.sync += [
-                write.awvalid.eq(1),
-                write.awaddr.eq(address[: self._config.place_bits]),
+                refusing.eq(burst.outside),
+                write.awvalid.eq(~burst.outside),
+                write.awaddr.eq((burst.line << exact_log2(self._config.bus_bytes))[: self._config.place_bits]),
                 write.awlen.eq(burst.beats - 1),
             ]
         with m.Elif(write.awready):
@@ -101,10 +105,10 @@ class WritePort(wiring.Component):
     def _acknowledge(self, m: Module, flying: Queue) -> None:
         write = self.write
         m.d.comb += [
-            write.bready.eq(flying.o.valid),
+            write.bready.eq(flying.o.valid & ~self.refused),
             self.acknowledged.eq(write.bvalid & write.bready),
-            flying.o.ready.eq(write.bvalid),
+            flying.o.ready.eq(write.bvalid | self.refused),
             self.error.eq(self.acknowledged & is_error(write.bresp)),
-            self.error_address.eq(flying.o.payload),
+            self.error_address.eq(flying.o.payload << exact_log2(self._config.bus_bytes)),
             self.quiet.eq(flying.level == 0),
         ]

@@ -18,7 +18,8 @@ class Queue(wiring.Component):
     """First-in first-out queue with occupancy and high-water mark.
 
     Accepts and delivers one payload per cycle at every occupancy; all outputs are registered. A payload written
-    into an empty queue can be read two cycles later (three for a depth over ``DISTRIBUTED_DEPTH``, one for 2).
+    into an empty queue can be read two cycles later (three in block RAM, where those deeper than ``DISTRIBUTED_DEPTH``
+    are, one for a depth of 2).
 
     Parameters
     ----------
@@ -26,6 +27,8 @@ class Queue(wiring.Component):
         Shape of a payload.
     depth
         Payloads the queue can hold, at least 2.
+    in_block
+        In block RAM, whatever its depth: for wide payloads that may come a cycle later.
 
     Members
     -------
@@ -46,7 +49,7 @@ class Queue(wiring.Component):
         If ``depth`` is not an integer of at least 2.
     """
 
-    def __init__(self, shape: ShapeLike, *, depth: int) -> None:
+    def __init__(self, shape: ShapeLike, *, depth: int, in_block: bool = False) -> None:
         if not isinstance(depth, int) or depth < 2:
             raise ValueError(f"Queue depth must be an integer of at least 2, not {depth!r}")
         super().__init__(
@@ -59,17 +62,17 @@ class Queue(wiring.Component):
             }
         )
         self._width = Shape.cast(shape).width
-        self._depth = depth
+        self._depth, self._in_block = depth, in_block
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         storage: _Pair | _DistributedStorage | _BlockStorage
-        if self._depth == 2:
-            storage = _Pair(self._width)
-        elif self._depth <= DISTRIBUTED_DEPTH:
-            storage = _DistributedStorage(self._width, depth=self._depth)
-        else:
+        if self._in_block or self._depth > DISTRIBUTED_DEPTH:
             storage = _BlockStorage(self._width, depth=self._depth)
+        elif self._depth == 2:
+            storage = _Pair(self._width)
+        else:
+            storage = _DistributedStorage(self._width, depth=self._depth)
         m.submodules.storage = storage
         push, pop = self.i.valid & self.i.ready, self.o.valid & self.o.ready
         m.d.comb += [

@@ -20,9 +20,10 @@ from daedal.compiler.frontends.inputs import LONGEST_BAG, Request
 from daedal.compiler.kernel import Kernel
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
-from daedal.driver.launcher import Launch, Region
+from daedal.driver.launcher import Launch
 from daedal.driver.layout import row_pitch
 from daedal.driver.record import Record
+from daedal.driver.regions import Region
 from daedal.driver.tables import Table, Use
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import ELEMENT_BYTES, Config
@@ -225,9 +226,8 @@ class _Placement:
     def __init__(self, plan: Plan, device: Device, arena: Arena) -> None:
         self._plan, self._arena = plan, arena
         self._tables = {m: bind(device, m.call, m.request.table) for m in plan.members}
-        self.addresses = {
-            result.node: arena.reserve(max(1, plan.bags * result.width * ELEMENT_BYTES)) for result in plan.results
-        }
+        places = arena.reserve_together([plan.bags * result.width * ELEMENT_BYTES for result in plan.results])
+        self.addresses = dict(zip((result.node for result in plan.results), places, strict=True))
         self._firsts: dict[Member, int] = {}
 
     def buffers(self, entries: Sequence[_Entry]) -> Mapping[str, Buffer]:

@@ -21,8 +21,9 @@ from daedal.compiler.kernel import Kernel
 from daedal.driver.allocator import BUFFER_ALIGNMENT
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
-from daedal.driver.launcher import Launch, Region
+from daedal.driver.launcher import Launch
 from daedal.driver.record import Record
+from daedal.driver.regions import Region
 from daedal.hw.isa.program_words import INDEX_BITS
 
 _OF_INTEGERS = attrgetter("dtype", "is_cpu", "ndim")
@@ -171,7 +172,7 @@ class Prepared:
             finally:
                 arena.release()
 
-        addresses += [arena.reserve(max(1, array.nbytes)) for array in arrays.values()]
+        addresses += arena.reserve_together([array.nbytes for array in arrays.values()])
         numbers = self._numbers.copy()
         numbers[2] += np.array(addresses)[self._result_of] - self._apart * (bags + 1)
         parts = {

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,13 @@ from daedal.compiler.kernel import BufferSpec, Kernel
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
 from daedal.driver.handle import Handle
-from daedal.driver.launcher import Launch, Region
+from daedal.driver.launcher import Launch
 from daedal.driver.layout import row_mapping, row_pitch
 from daedal.driver.record import Record, Stats
+from daedal.driver.regions import Region
 from daedal.driver.tables import Table
 from daedal.errors import UnsupportedOperation
+from daedal.hw.isa.mapping import PLAIN
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def submit_kernel(
         raise UnsupportedOperation(f"a run of this kernel must be given {', '.join(missing)} as well")
     program = device.load_program(kernel.program)
     arena = device.arena()  # an interrupt leaves it to the launch, or to nobody
-    placed = {spec.name: _place(device, arena, spec, buffers[spec.name]) for spec in kernel.buffers}
+    placed = _place_all(device, arena, kernel, buffers)
     outputs = {
         spec.name: (placed[spec.name], np.empty(placed[spec.name].shape, np.dtype(spec.dtype)))
         for spec in kernel.buffers
@@ -127,15 +129,51 @@ def _region(buffer: Buffer) -> Region:
     return Region(buffer.address, max(buffer.end - buffer.address, 4))
 
 
-def _place(device: Device, arena: Arena, spec: BufferSpec, source: Any) -> Buffer:
-    if isinstance(source, Table):
-        _check(spec, (source.rows, source.dim), source.dtype)
-        return Buffer(source.address, (source.rows, source.dim), (source.pitch, 4))
+class _Content(NamedTuple):
+    """What a buffer is to hold, if that matters, and how it lies in memory."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    size: int
+    mapping: int
+    array: NDArray[Any] | None = None
+
+
+def _place_all(device: Device, arena: Arena, kernel: Kernel, sources: Mapping[str, Any]) -> dict[str, Buffer]:
+    """Buffers by name. The outputs lie next to each other, so that the launch's store window is small."""
+    contents = {
+        spec.name: _content(device, spec, sources[spec.name])
+        for spec in kernel.buffers
+        if not isinstance(sources[spec.name], Table)
+    }
+    outputs = [spec.name for spec in kernel.buffers if spec.is_output and spec.name in contents]
+    addresses: dict[str, int] = {}
+    placed: dict[str, Buffer] = {}
+    for spec in kernel.buffers:
+        name, source = spec.name, sources[spec.name]
+        if isinstance(source, Table):
+            _check(spec, (source.rows, source.dim), source.dtype)
+            placed[name] = Buffer(source.address, (source.rows, source.dim), (source.pitch, 4))
+            continue
+        content = contents[name]
+        if name in outputs and name not in addresses:
+            each = [contents[output] for output in outputs]
+            together = arena.reserve_together([one.size for one in each], [one.mapping for one in each])
+            addresses |= dict(zip(outputs, together, strict=True))
+        elif name not in outputs:
+            addresses[name] = arena.reserve(content.size, mapping=content.mapping)
+        if content.array is not None:
+            arena.fill(addresses[name], content.array)
+        placed[name] = Buffer(addresses[name], content.shape, content.strides)
+    return placed
+
+
+def _content(device: Device, spec: BufferSpec, source: Any) -> _Content:
     if isinstance(source, tuple):
         _check(spec, source, spec.dtype)
         strides = _contiguous(source, np.dtype(spec.dtype).itemsize)
         size = source[0] * strides[0] if source else 4
-        return Buffer(arena.reserve(max(size, 1)), tuple(source), strides)
+        return _Content(tuple(source), strides, max(size, 1), PLAIN)
     array = np.ascontiguousarray(source.detach().numpy() if hasattr(source, "detach") else source)
     _check(spec, array.shape, str(array.dtype))
     strides = _contiguous(array.shape, array.itemsize)
@@ -143,9 +181,9 @@ def _place(device: Device, arena: Arena, spec: BufferSpec, source: Any) -> Buffe
         pitch = row_pitch(array.shape[-1] * array.itemsize, device.config)
         padded = np.zeros((*array.shape[:-1], pitch // array.itemsize), array.dtype)
         padded[..., : array.shape[-1]] = array
-        strides, array = (*_contiguous(padded.shape, array.itemsize)[:-1], array.itemsize), padded
-        return Buffer(arena.upload(array, mapping=row_mapping(pitch, device.config)), source.shape, strides)
-    return Buffer(arena.upload(array), array.shape, strides)
+        strides = (*_contiguous(padded.shape, array.itemsize)[:-1], array.itemsize)
+        return _Content(source.shape, strides, padded.nbytes, row_mapping(pitch, device.config), padded)
+    return _Content(array.shape, strides, array.nbytes, device.memory.array_mapping, array)
 
 
 def _contiguous(shape: Sequence[int], item: int) -> tuple[int, ...]:

@@ -10,7 +10,8 @@ from numpy.typing import DTypeLike, NDArray
 from daedal.driver.allocator import BUFFER_ALIGNMENT, Address, Allocator
 from daedal.driver.handle import Handle
 from daedal.driver.memory import DeviceMemory
-from daedal.hw.isa.mapping import PLAIN
+from daedal.hw.config import Config
+from daedal.hw.isa.mapping import PLAIN, in_class
 
 
 class Arena(Handle):
@@ -19,8 +20,8 @@ class Arena(Handle):
     If it has none, they are given back when nobody keeps the arena. Buffers of one mapping class share superblocks.
     """
 
-    def __init__(self, memory: DeviceMemory, allocator: Allocator) -> None:
-        self._memory, self._allocator = memory, allocator
+    def __init__(self, memory: DeviceMemory, allocator: Allocator, config: Config) -> None:
+        self._memory, self._allocator, self._config = memory, allocator, config
         self._addresses: list[Address] = []
         self._rest: dict[int, tuple[int, int]] = {}
         """What is left of the last superblock of each mapping class: address and bytes."""
@@ -46,6 +47,22 @@ class Arena(Handle):
             self._rest[mapping] = after, end - after
         return address
 
+    def reserve_together(self, sizes: Sequence[int], mappings: Sequence[int] | None = None) -> list[int]:
+        """Addresses of so many bytes each, next to each other: what one launch writes, so that its window is small.
+
+        ``mappings``: the mapping class of each, PLAIN if left out. Those of one class share superblocks.
+        """
+        mappings = [PLAIN] * len(sizes) if mappings is None else mappings
+        superblock, places, end = self._config.superblock_bytes, [0] * len(sizes), 0
+        for mapping in sorted(set(mappings), reverse=True):  # PLAIN last: it needs no whole superblocks
+            for number in (n for n, each in enumerate(mappings) if each == mapping):
+                places[number] = end
+                end += -(-max(sizes[number], 1) // BUFFER_ALIGNMENT) * BUFFER_ALIGNMENT
+            if mapping != PLAIN:
+                end = -(-end // superblock) * superblock
+        first = self.reserve(end, superblock if set(mappings) - {PLAIN} else BUFFER_ALIGNMENT)
+        return [in_class(first + place, each, self._config) for place, each in zip(places, mappings, strict=True)]
+
     def upload(self, source: Any, *, mapping: int | None = None) -> int:
         """The address of a copy of ``source``, a NumPy array or a torch tensor, element after element.
 
@@ -53,9 +70,13 @@ class Arena(Handle):
         """
         array = np.ascontiguousarray(source.detach().numpy() if hasattr(source, "detach") else source)
         address = self.reserve(array.nbytes, mapping=self._memory.array_mapping if mapping is None else mapping)
+        self.fill(address, array)
+        return address
+
+    def fill(self, address: int, array: NDArray[Any]) -> None:
+        """Write a contiguous array to this address."""
         if array.nbytes:
             self._memory.write(address, array.reshape(-1).view(np.uint8).data)
-        return address
 
     def download(self, address: int, shape: Sequence[int], dtype: DTypeLike = np.float32) -> NDArray[Any]:
         """A writable array of this shape with what is at ``address``."""

@@ -10,9 +10,10 @@ from weakref import WeakSet
 
 from daedal.driver.allocator import Address, Allocator
 from daedal.driver.arena import Arena
-from daedal.driver.launcher import Launch, Launcher, Region
+from daedal.driver.launcher import Launch, Launcher
 from daedal.driver.memory import DeviceMemory
 from daedal.driver.record import Record
+from daedal.driver.regions import Region
 from daedal.driver.registers import Registers
 from daedal.driver.table_sources import TABLE_CHECKS, Source, TableCheck
 from daedal.driver.tables import Table, TableStore, Use
@@ -294,7 +295,7 @@ class Device:
 
     def arena(self) -> Arena:
         """Buffers for one run, to be used as ``with device.arena() as arena``."""
-        return Arena(self.memory, self._allocator)
+        return Arena(self.memory, self._allocator, self._config)
 
     def launch(self, program: int, arguments: Sequence[int] = (), *, timeout: float | None = None) -> Record:
         """Run the program at this address and wait for its end; see :meth:`Launcher.finish`."""
@@ -314,7 +315,8 @@ class Device:
 
         Launches run and end in the order in which they were submitted, but one begins to read while the one before it
         still works. Give ``reads`` and ``writes``, the memory that the program reads and writes: a launch for which
-        one of them is missing waits until those before it are over, as does one that reads what they write. That
+        one of them is missing waits until those before it are over, as does one that reads what they write. With
+        ``writes`` it cannot store outside of the window of memory from the first to the last of them. That
         memory must not be given back or changed before the launch has ended.
         """
         _ = self.target

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 from daedal.driver.allocator import Allocator
 from daedal.driver.handle import Handle
 from daedal.driver.record import RECORD_BYTES, Record, fault_exception
+from daedal.driver.regions import EVERYWHERE, Region, store_window
 from daedal.driver.registers import Registers
 from daedal.driver.target import Counting, Target
 from daedal.errors import (
@@ -46,10 +47,13 @@ R = TypeVar("R")
 LAUNCH_MODULUS = 1 << 32
 """Launch numbers and COMPLETED are 32 bits."""
 
-_PROGRAM, _RECORD, _LAUNCH, _FLAGS, _ARGUMENTS = (
+_PROGRAM, _RECORD, _LAUNCH, _FLAGS, _WINDOW, _ARGUMENTS = (
     word.value
-    for word in (LaunchWord.PROGRAM, LaunchWord.RECORD, LaunchWord.LAUNCH, LaunchWord.FLAGS, LaunchWord.ARGUMENTS)
-)
+    for word in (
+        LaunchWord.PROGRAM, LaunchWord.RECORD, LaunchWord.LAUNCH, LaunchWord.FLAGS, LaunchWord.WINDOW,
+        LaunchWord.ARGUMENTS,
+    )
+)  # fmt: skip
 _LEAST, _MOST = -(1 << (VALUE_BITS - 1)), (1 << VALUE_BITS) - 1
 """Looked up once, for a block is written in every launch."""
 
@@ -59,17 +63,6 @@ POLL_SECONDS = 0.003
 
 class LaunchTimeout(TimeoutError):
     """A launch did not end in the time that it was given; it goes on, and nothing is wrong with it."""
-
-
-class Region(NamedTuple):
-    """``size`` bytes of device memory from ``address`` on."""
-
-    address: int
-    size: int
-
-    def overlaps(self, other: "Region") -> bool:
-        """Whether they have a byte in common."""
-        return self.address < other.address + other.size and other.address < self.address + self.size
 
 
 class Resident(NamedTuple):
@@ -118,13 +111,14 @@ def _flags(*, fence: bool, follows: int, count: int) -> int:
 
 def launch_block(
     config: Config, program: int, record: int, launch: int, arguments: Sequence[int], *, fence: bool = False,
-    follows: bytes = b"", least: int = 1,
+    follows: bytes = b"", least: int = 1, window: int = EVERYWHERE,
 ) -> bytes:  # fmt: skip
     """The bytes of a launch block, which has all of the machine's arguments.
 
     If the program ``follows``, these are its bytes, and the block has only as many arguments as are given, but at least
-    ``least``. Raises ValueError if there are too many arguments or something does not fit, TypeError for what is no
-    integer.
+    ``least``. ``window`` is word WINDOW (``store_window``).
+
+    Raises ValueError if there are too many arguments or something does not fit, TypeError for what is no integer.
     """
     try:
         if not 0 <= operator.index(program) < 1 << config.address_bits:
@@ -134,6 +128,7 @@ def launch_block(
         count = max(len(arguments), least) if follows else config.arguments
         words = [0] * launch_block_words(count)
         words[_PROGRAM], words[_RECORD], words[_LAUNCH] = program, record, launch
+        words[_WINDOW] = window
         words[_FLAGS] = _flags(fence=fence, follows=len(follows) // WORD_BYTES, count=count)
         for position, value in enumerate(arguments):
             if not _LEAST <= value <= _MOST:
@@ -317,8 +312,10 @@ class Launcher(Handle):
         """Launch the program at this address; it begins while those before it still write.
 
         It is fenced, so it begins after them, if it reads what one of them writes: if ``reads`` and their ``writes``
-        overlap, or either is not known (None). ``ended`` is called with the record when the launch has ended, with
-        None if it did not end well. Raises ValueError for arguments that do not fit.
+        overlap, or either is not known (None). It cannot store outside of the least window of memory that
+        has all of ``writes``, and ends in a fault if it tries; without them it may store anywhere. ``ended`` is called
+        with the record when the launch has ended, with None if it did not end well. Raises ValueError for arguments
+        that do not fit.
         """
         reads, writes = _regions(reads), _regions(writes)
         if self._stopping:
@@ -327,7 +324,7 @@ class Launcher(Handle):
         resident = self._following(program, arguments)
         needed = [launch for launch in self._flying if _needs(reads, launch.task)]
         block = launch_block(self._config, program, self._slots[self._slot][1], number, arguments, fence=bool(needed),
-                             follows=resident.raw, least=resident.arguments)  # fmt: skip
+                             follows=resident.raw, least=resident.arguments, window=store_window(writes, self._config))  # fmt: skip
         launch = Launch(self, number, Task(program, self._slot, block, resident.raw, reads, writes), ended)
         while any(each.task.slot == self._slot for each in self._flying):  # the first one: slots are taken in turn
             self.wait_for(self._flying[0], None)

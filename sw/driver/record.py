@@ -230,10 +230,13 @@ def _memory(record: Record) -> DaedalError:
 
 def _program(record: Record) -> DaedalError:
     what = {
-        Cause.PROGRAM: f"word, token or instruction {record.value} does not exist on this machine",
+        Cause.PROGRAM: f"word, token or instruction {record.value} does not exist on this machine, or is an END "
+        "whose checksum is not that of the program",
         Cause.FRAMING: f"a callback expected a row of {record.value} elements and got another number",
         Cause.ALIGNMENT: f"the row at {record.address:#x} neither starts at a line nor lies within one, "
         f"or its size ({record.value} bytes) is not whole elements",
+        Cause.STORE_WINDOW: f"a store at {record.address:#x} is outside of the memory that launch {record.launch} may "
+        "write, as was said when it was submitted",
     }[record.cause]
     return ProgramError(f"{what} (nest {record.nest}, level {record.level}): compile or assemble the program again")
 
@@ -264,7 +267,7 @@ def fault_exception(record: Record) -> DaedalError:
             f"offsets must not decrease, but {record.signed_value} is below the one before it {where}: "
             "correct the offsets and run again"
         )
-    elif record.cause in (Cause.PROGRAM, Cause.FRAMING, Cause.ALIGNMENT):
+    elif record.cause in (Cause.PROGRAM, Cause.FRAMING, Cause.ALIGNMENT, Cause.STORE_WINDOW):
         error = _program(record)
     elif record.cause in (Cause.MEMORY_ERROR, Cause.MEMORY_SILENT):
         error = _memory(record)

@@ -16,13 +16,13 @@ Words are written as by the assembler; those that it cannot write without loss a
 ``length`` and ``end`` stand for the words that belong there, so a kept program outlives a change of its configuration.
 """
 
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from daedal.errors import ProgramError
 from daedal.hw.config import Config
 from daedal.hw.isa.assembler import assemble, disassemble
+from daedal.hw.isa.checksum import checksum
 from daedal.hw.isa.program import WORD_BYTES, Program, Word
 from daedal.hw.isa.program_words import ControlField
 
@@ -131,7 +131,8 @@ class Case:
 
 
 def _end(raw: bytes) -> int:
-    return Word(ControlField.END, value=zlib.crc32(raw)).encode()
+    empty = Word(ControlField.END).encode()
+    return empty | checksum((*split(raw), empty))
 
 
 def _read(line: str) -> int:

@@ -107,7 +107,7 @@ def test_buffers_of_a_class_share_superblocks(rng: np.random.Generator) -> None:
     target = FakeTarget(config, 1 << 20)
     allocator = Allocator(4096, 1 << 20, config)
     free = allocator.free_bytes
-    with Arena(DeviceMemory(target, config), allocator) as arena:
+    with Arena(DeviceMemory(target, config), allocator, config) as arena:
         arrays = [rng.bytes(int(rng.integers(0, 3000))) for _ in range(40)]
         places = [arena.upload(np.frombuffer(data, np.uint8)) for data in arrays]
         empty, large = arena.reserve(0, mapping=1), arena.reserve(50_000, 4096, mapping=1)
@@ -120,7 +120,7 @@ def test_buffers_of_a_class_share_superblocks(rng: np.random.Generator) -> None:
         used = free - allocator.free_bytes
         assert used <= sum(map(len, arrays)) + 40 * 64 + 6 * config.superblock_bytes + 50_000
     assert allocator.free_bytes == free
-    with Arena(DeviceMemory(target, config), allocator) as arena:
+    with Arena(DeviceMemory(target, config), allocator, config) as arena:
         assert arena.reserve(100, mapping=1) == in_class(config.superblock_bytes, 1, config)
 
 

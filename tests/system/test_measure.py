@@ -21,8 +21,8 @@ from daedal.bench.workloads.models import OWN, WORKLOADS, Made, Workload
 from daedal.bench.workloads.streams import DISTRIBUTIONS, draw, strided
 from daedal.cosim.harness_library import BURST, WRITE_PORT
 from daedal.cosim.memory_spec import MemorySpec
-from daedal.driver.launcher import Region
 from daedal.driver.record import RECORD_BYTES, Stats
+from daedal.driver.regions import Region
 from daedal.driver.tables import Table
 from daedal.hw.config import Config
 from daedal.hw.isa.mapping import in_class, memory_addresses

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from daedal.driver.regions import EVERYWHERE
 from daedal.hw.config import ELEMENT_BYTES, Config
 from daedal.hw.isa.execute import OperandKind, VectorOp
 from daedal.hw.isa.launch import (
@@ -112,7 +113,9 @@ class Bench:
         self.next += -(-max(size, 1) // LAUNCH_ALIGNMENT) * LAUNCH_ALIGNMENT
         return address
 
-    def queue(self, program: bytes, arguments: Sequence[int] = (), *, record: int | None = None) -> int:
+    def queue(
+        self, program: bytes, arguments: Sequence[int] = (), *, record: int | None = None, window: int = EVERYWHERE
+    ) -> int:
         """Ring the doorbell for a launch; the address of its record."""
         record = self.reserve(RECORD_WORDS * 8) if record is None else record
         words = [0] * (LAUNCH_HEADER_WORDS + self.config.arguments)
@@ -120,6 +123,7 @@ class Bench:
         words[LaunchWord.PROGRAM.value] = self.place(program)
         words[LaunchWord.RECORD.value] = record
         words[LaunchWord.LAUNCH.value] = self.launches
+        words[LaunchWord.WINDOW.value] = window
         for k, argument in enumerate(arguments):
             words[LaunchWord.ARGUMENTS.value + k] = argument % (1 << 64)
         block = self.place(np.array(words, dtype=np.uint64))
@@ -136,9 +140,11 @@ class Bench:
         words = tuple(int(word) for word in raw)
         return Record(unpack(RecordHead, words[RecordWord.HEAD.value]), words)
 
-    def run(self, body: Iterable[Word], arguments: Sequence[int] = (), timeout_s: float = 60) -> Record:
+    def run(
+        self, body: Iterable[Word], arguments: Sequence[int] = (), timeout_s: float = 60, *, window: int = EVERYWHERE
+    ) -> Record:
         """Launch a program of these words, wait for its end, read its record."""
-        record = self.queue(Program(self.config.hash, body).to_bytes(), arguments)
+        record = self.queue(Program(self.config.hash, body).to_bytes(), arguments, window=window)
         assert self.target.wait(timeout_s)
         return self.read_record(record)
 

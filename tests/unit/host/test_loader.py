@@ -14,7 +14,7 @@ from daedal.hw.host.controller import QUIET_CYCLES
 from daedal.hw.host.loader import Loader
 from daedal.hw.host.value_check import STEP_OPERANDS, ValueCheck
 from daedal.hw.interfaces import Client
-from daedal.hw.isa.launch import LaunchFlags
+from daedal.hw.isa.launch import LaunchFlags, StoreWindow
 from daedal.hw.isa.mapping import CLASSES, class_of, granule_bytes, in_class, place_of
 from daedal.hw.isa.program import Program, Word, pack
 from daedal.hw.isa.program_words import (
@@ -31,6 +31,7 @@ from tests.unit.harness import ODD
 
 CONFIGS = {**PRESETS, "narrow": Config(bus_bytes=8, lanes=2, ports=1)}
 RUN = Word(ControlField.RUN)
+WINDOW = pack(StoreWindow, {"first": 0x12345, "last": 0x54321})
 
 
 class Memory:
@@ -80,7 +81,7 @@ def launch(
     The access unit takes words now and then. It is busy with nests for a while after each ``run``; an earlier launch
     is over after ``wait`` cycles. ``classes``: the mapping classes of launch block and program.
     """
-    block = [in_class(at, classes[1], config), 0x1240, 77, flags, *arguments]
+    block = [in_class(at, classes[1], config), 0x1240, 77, flags, WINDOW, *arguments]
     block += [0] * (config.arguments - len(arguments))
     contents = bytearray(at + len(raw))
     contents[: 8 * len(block)] = b"".join(word.to_bytes(8, "little") for word in block)
@@ -128,6 +129,7 @@ def launch(
             if done or illegal:
                 assert not illegal or ctx.get(dut.nests_done)
                 result["number"] = ctx.get(dut.number)
+                result["window"] = ctx.get(dut.window.first), ctx.get(dut.window.last)
                 result["record"] = ctx.get(dut.record)
                 result["illegal"] = ctx.get(dut.word_number) if illegal else None
                 result["nest"] = ctx.get(dut.nest)
@@ -179,7 +181,7 @@ def test_words_come_in_order_with_arguments_added(name, seed):
     got = launch(config, raw, arguments, at=1024 + 64 * rng.randrange(64), seed=seed)
     assert got["illegal"] is None
     assert list(got["events"]) == expected(body, arguments)
-    assert (got["number"], got["record"]) == (77, 0x1240)
+    assert (got["number"], got["record"], got["window"]) == (77, 0x1240, (0x12345, 0x54321))
     assert got["nest"] == body.count(RUN)
 
 
@@ -258,6 +260,24 @@ def test_altered_words_stop_it(number, word):
     config = PRESETS["edge"]
     raw = Program(config.hash, [Word(LengthField.ELEMENTS), RUN]).to_bytes()
     assert launch(config, replaced(raw, number, word), [], at=1024)["illegal"] == number
+
+
+END_BITS = [0, 7, 15, 16, 39, 40, 45]
+"""Bits of END in its value, argument and ``substitute``: only the checksum tells."""
+
+
+@pytest.mark.parametrize(
+    ("number", "bit"),
+    [(0, 44), (1, 5), (2, 0), (2, 39), (3, 17), (3, 41), (4, 20), (4, 45), (5, 31), *((6, bit) for bit in END_BITS)],
+)
+def test_a_wrong_bit_stops_it_at_the_end(number, bit):
+    """The words before are carried out; END is to blame."""
+    config = PRESETS["edge"]
+    body = [Word(LengthField.ELEMENTS, 0, 64), Word(LevelField.LOWER, 0, 5), RUN, Word(LevelField.UPPER, 1, 7)]
+    raw = Program(config.hash, body).to_bytes()
+    word = int.from_bytes(raw[8 * number : 8 * number + 8], "little")
+    got = launch(config, replaced(raw, number, word ^ 1 << bit), [], at=1024)
+    assert (got["illegal"], got["nest"]) == (6, 1)
 
 
 def test_another_configuration_is_refused():

@@ -14,7 +14,7 @@ from daedal.hw.isa.launch import BLOCK_REGION, LAUNCH_HEADER_WORDS, LEAST_FOLLOW
 from daedal.hw.isa.program import Program, Word, pack
 from daedal.hw.isa.program_words import LevelField
 from tests.unit.harness import ODD
-from tests.unit.host.test_loader import CONFIGS, RUN, Memory, expected, random_body
+from tests.unit.host.test_loader import CONFIGS, RUN, WINDOW, Memory, expected, random_body
 
 ALL = {**CONFIGS, "odd": ODD}
 RECORD = 0x1240
@@ -36,7 +36,7 @@ class Seen:
 
 
 def block_of(program: int, flags: dict[str, int], arguments: list[int], *, record: int = RECORD) -> bytes:
-    words = [program, record, 77, pack(LaunchFlags, flags), *arguments]
+    words = [program, record, 77, pack(LaunchFlags, flags), WINDOW, *arguments]
     return b"".join(word.to_bytes(8, "little") for word in words)
 
 

@@ -6,9 +6,10 @@ from typing import Any
 import cocotb
 from cocotb.triggers import RisingEdge
 
+from daedal.hw.config import Config
 from daedal.hw.interfaces import beat_layout, fault_layout, store_address_layout
-from daedal.hw.isa.launch import Cause, Queue
-from daedal.hw.isa.mapping import CLASSES, PLAIN, in_class, memory_address
+from daedal.hw.isa.launch import STORE_GRANULE, Cause, Queue
+from daedal.hw.isa.mapping import CLASSES, PLAIN, in_class, memory_address, place_bits
 from daedal.hw.memory.write_batcher import MARGIN, bursts_held, lines_held
 from tests.unit.harness import bench_config
 from tests.unit.memories import Target, write_slave
@@ -31,6 +32,8 @@ class Bench:
         if slave:
             write_slave(dut, "write", self.target, pause=pause)
         dut.flush.value = dut.halt.value = 0
+        dut.guard.value = 1
+        self.allow(0, SIZE)
         self.bursts: list[tuple[int, int]] = []
         self.lines = self.bytes = self.acknowledged = self.beats = self.most_missing = 0
         cocotb.start_soon(self._count())
@@ -53,6 +56,11 @@ class Bench:
             announced = sum(beats for _, beats in self.bursts)
             missing = missing + 1 if announced > data_here and not dut.write__wvalid.value else 0
             self.most_missing = max(self.most_missing, missing)
+
+    def allow(self, start: int, end: int) -> None:
+        """The store window is memory from ``start`` to ``end``."""
+        bits = len(self.dut.window) // 2
+        self.dut.window.value = start // STORE_GRANULE | (end // STORE_GRANULE - 1) % (1 << bits) << bits
 
     def row(self, address: int, size: int) -> list[dict[str, int]]:
         """Beats of a random row to go to ``address``; the picture is changed."""
@@ -291,6 +299,83 @@ async def a_memory_error_is_a_fault(dut, mapping):
 
 
 @cocotb.test()
+@cocotb.parametrize(mapping=[PLAIN, 1, CLASSES - 1], below=[0, 1], pause=[0.0, 0.5])
+async def what_is_outside_of_the_window_is_not_written(dut, mapping, below, pause):
+    """All before it is, and nothing behind it; the fault tells of the first line outside."""
+    bench = Bench(dut, pause=pause)
+    await start(dut)
+    bus, config = bench.config.bus_bytes, bench.config
+    for _ in range(6):
+        await reset(dut)
+        bench.picture = bytearray(bench.target.bytes)
+        start_, end = sorted(bench.random.sample(range(STORE_GRANULE, SIZE - STORE_GRANULE, STORE_GRANULE), 2))
+        bench.allow(start_, end)
+        dut.flush.value = 0
+        good = []
+        for _ in range(bench.random.randrange(30)):
+            size = 4 * bench.random.randrange(1, max(2, min(40, (end - start_) // 4)))
+            good.append((start_ + 4 * bench.random.randrange((end - start_ - size) // 4 + 1), size))
+        place = start_ - bus if below else end
+        outside = program_address(place, mapping, config)
+        task = bench.send(good)
+        await task
+        wanted = bytes(bench.picture)
+        task = bench.send([(outside + 4, 4), (outside, bus), *good[:5]])
+        dut.flush.value = 1
+        for _ in range(1500):
+            await RisingEdge(dut.clk)
+            if dut.fault__valid.value:
+                break
+        fault = decode(fault_layout(config), int(dut.fault__fault.value))
+        assert (dut.fault__valid.value, fault.cause, fault.address) == (1, Cause.STORE_WINDOW, outside)
+        for _ in range(50):
+            await RisingEdge(dut.clk)
+        assert dut.quiet.value and not dut.write__awvalid.value
+        assert bench.target.bytes == wanted, bench._difference()
+        task.cancel()
+        dut.addresses__valid.value = dut.data__valid.value = dut.stream_data__valid.value = 0
+
+
+@cocotb.test()
+async def a_row_that_leaves_the_window_is_cut(dut):
+    """Its lines inside are written, in bursts that end with the window; without a guard all of them are."""
+    bench = Bench(dut)
+    await start(dut)
+    end = 0x940
+    bench.allow(0, end)
+    before = bytes(bench.target.bytes)
+    await bench.send([(end - 128, 256)])
+    dut.flush.value = 1
+    for _ in range(300):
+        await RisingEdge(dut.clk)
+    fault = decode(fault_layout(bench.config), int(dut.fault__fault.value))
+    assert (dut.fault__valid.value, fault.cause, fault.address) == (1, Cause.STORE_WINDOW, end)
+    assert bench.target.bytes == bench.picture[:end] + before[end:]
+    dut.flush.value = 0
+    await reset(dut)
+    dut.guard.value = 0
+    await bench.send([(end - 128, 256)])
+    await bench.finish()
+
+
+@cocotb.test()
+async def an_empty_window_has_nothing(dut):
+    bench = Bench(dut)
+    await start(dut)
+    bench.allow(64, 64)
+    before = bytes(bench.target.bytes)
+    for address in (0, 64, SIZE - 64):
+        await bench.send([(address, 64)])
+        dut.flush.value = 1
+        for _ in range(100):
+            await RisingEdge(dut.clk)
+        fault = decode(fault_layout(bench.config), int(dut.fault__fault.value))
+        assert (dut.fault__valid.value, fault.cause, fault.address) == (1, Cause.STORE_WINDOW, address)
+        await reset(dut)
+    assert bench.target.bytes == before
+
+
+@cocotb.test()
 async def halt_stops_and_becomes_quiet(dut):
     """With halt on nothing is taken, started bursts end; afterwards everything goes on."""
     bench = Bench(dut, pause=0.5)
@@ -309,6 +394,14 @@ async def halt_stops_and_becomes_quiet(dut):
     dut.halt.value = 0
     await task
     await bench.finish()
+
+
+def program_address(place: int, mapping: int, config: Config) -> int:
+    """The address in this class of a place in memory."""
+    masks, result = place_bits(mapping, config), 0
+    for bit, mask in enumerate(masks):
+        result |= ((place & mask).bit_count() & 1) << bit
+    return in_class(result, mapping, config)
 
 
 def perfect_memory(dut: Any) -> None:
