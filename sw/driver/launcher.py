@@ -47,13 +47,7 @@ R = TypeVar("R")
 LAUNCH_MODULUS = 1 << 32
 """Launch numbers and COMPLETED are 32 bits."""
 
-_PROGRAM, _RECORD, _LAUNCH, _FLAGS, _WINDOW, _ARGUMENTS = (
-    word.value
-    for word in (
-        LaunchWord.PROGRAM, LaunchWord.RECORD, LaunchWord.LAUNCH, LaunchWord.FLAGS, LaunchWord.WINDOW,
-        LaunchWord.ARGUMENTS,
-    )
-)  # fmt: skip
+_PROGRAM, _RECORD, _LAUNCH, _FLAGS, _WINDOW, _ARGUMENTS = (int(word.value) for word in LaunchWord)
 _LEAST, _MOST = -(1 << (VALUE_BITS - 1)), (1 << VALUE_BITS) - 1
 """Looked up once, for a block is written in every launch."""
 
@@ -323,8 +317,10 @@ class Launcher(Handle):
         number = (self._launch + 1) % LAUNCH_MODULUS
         resident = self._following(program, arguments)
         needed = [launch for launch in self._flying if _needs(reads, launch.task)]
-        block = launch_block(self._config, program, self._slots[self._slot][1], number, arguments, fence=bool(needed),
-                             follows=resident.raw, least=resident.arguments, window=store_window(writes, self._config))  # fmt: skip
+        block = launch_block(
+            self._config, program, self._slots[self._slot][1], number, arguments, fence=bool(needed),
+            follows=resident.raw, least=resident.arguments, window=store_window(writes, self._config),
+        )  # fmt: skip
         launch = Launch(self, number, Task(program, self._slot, block, resident.raw, reads, writes), ended)
         while any(each.task.slot == self._slot for each in self._flying):  # the first one: slots are taken in turn
             self.wait_for(self._flying[0], None)

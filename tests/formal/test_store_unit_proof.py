@@ -1,4 +1,6 @@
-"""The store unit: every element that was asked for is written, with its value, and no other; later stores win."""
+"""The store unit: every element that was asked for is written, with its value, and no other; later stores win. Nothing
+outside of the store window is written.
+"""
 
 import pytest
 from amaranth import Cat, Module, Mux, Signal
@@ -7,7 +9,8 @@ from amaranth.hdl import Assert, Assume, Elaboratable
 from amaranth.utils import exact_log2
 
 from daedal.hw.config import ELEMENT_BYTES
-from daedal.hw.memory import write_batcher
+from daedal.hw.isa.launch import Cause
+from daedal.hw.memory import store_layouts, write_batcher
 from daedal.hw.memory.store_unit import StoreUnit
 from daedal.hw.queues.queue import Queue
 from daedal.hw.queues.skid import Skid
@@ -30,13 +33,14 @@ VALUE_BITS = 1
 class Spec(Elaboratable):
     """Rows of one to three elements at any place; ``chosen`` is an arbitrary element of memory.
 
-    Rows come with as many beats as they need, from the execute unit. ``fault``, a mistake: ``value`` or ``stray``.
+    Rows come with as many beats as they need, from the execute unit. ``guarded``: an arbitrary window is watched, and
+    not that all comes. ``fault``, a mistake: ``value``, ``stray`` or ``wide``.
     """
 
-    def __init__(self, fault: str = "") -> None:
-        self.unit, self._fault = StoreUnit(CONFIG), fault
-        self.twice = Signal(name="twice")
-        self.ports = [*inputs(self.unit), self.twice]
+    def __init__(self, fault: str = "", *, guarded: bool = False) -> None:
+        self.unit, self._fault, self._guarded = StoreUnit(CONFIG), fault, guarded
+        self.twice, self.refused = Signal(name="twice"), Signal(name="refused")
+        self.ports = [*inputs(self.unit), self.twice, self.refused]
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
@@ -52,8 +56,24 @@ class Spec(Elaboratable):
         chosen = AnyConst(PLACE_BITS + 1)
         m.d.comb += [Assume(~unit.halt), Assume(~unit.write.bresp[1])]
         asked, wanted, requests = self._requests(m, chosen)
-        self._writes(m, chosen, asked, wanted, requests)
+        if self._guarded:
+            self._window(m)
+        else:
+            m.d.comb += Assume(~unit.guard)
+            self._writes(m, chosen, asked, wanted, requests)
         return m
+
+    def _window(self, m: Module) -> None:
+        """What is written begins inside of the window: bursts have one line."""
+        unit, bus = self.unit, self.unit.write
+        first, last = AnyConst(PLACE_BITS), AnyConst(PLACE_BITS)
+        line = bus.awaddr[LINE_BITS:]
+        m.d.comb += [
+            Assume(unit.guard),
+            Assume((unit.window.first == first) & (unit.window.last == last)),
+            Assert(~bus.awvalid | ((line >= first) & (line + (self._fault == "wide") <= last)), "outside"),
+            self.refused.eq(unit.fault.valid & (unit.fault.fault.cause == Cause.STORE_WINDOW) & (first != 0)),
+        ]
 
     def _requests(self, m: Module, chosen: object) -> tuple[Signal, Signal, Signal]:
         """How often ``chosen`` was asked for, the value asked for last, and rows that are not complete."""
@@ -125,14 +145,15 @@ class Spec(Elaboratable):
         m.d.comb += self.twice.eq(complete & (asked == 2))
 
 
-DEPTH = 16
+DEPTH = 17
 
 
-def prove(monkeypatch: pytest.MonkeyPatch, depth: int, fault: str = "") -> Result:
+def prove(monkeypatch: pytest.MonkeyPatch, depth: int, fault: str = "", *, guarded: bool = False) -> Result:
     for name in ("lines_held", "bursts_held"):
         monkeypatch.setattr(write_batcher, name, lambda _: 16)
-    spec = Spec(fault)
-    return examine(spec, spec.ports, depth, goals=[] if fault else ["twice"])
+    monkeypatch.setattr(store_layouts, "STORE_GRANULE", CONFIG.bus_bytes)  # else all lines are in one piece
+    spec = Spec(fault, guarded=guarded)
+    return examine(spec, spec.ports, depth, goals=[] if fault else ["refused" if guarded else "twice"])
 
 
 @pytest.mark.slow
@@ -140,9 +161,14 @@ def test_what_is_asked_for_is_written(monkeypatch):
     assert prove(monkeypatch, DEPTH)
 
 
-@pytest.mark.parametrize("fault", ["value", "stray"])
+@pytest.mark.slow
+def test_nothing_outside_of_the_window_is_written(monkeypatch):
+    assert prove(monkeypatch, DEPTH, guarded=True)
+
+
+@pytest.mark.parametrize("fault", ["value", "stray", "wide"])
 def test_the_proof_can_fail(monkeypatch, fault):
-    assert not prove(monkeypatch, DEPTH - 1, fault).holds
+    assert not prove(monkeypatch, DEPTH - 1, fault, guarded=fault == "wide").holds
 
 
 class Unrefused(Queue):

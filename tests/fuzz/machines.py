@@ -12,6 +12,7 @@ from daedal.cosim.emulator import EmulatorTarget, TraceEntry
 from daedal.cosim.verilator import VerilatorTarget
 from daedal.driver.launcher import launch_block
 from daedal.driver.record import RECORD_BYTES
+from daedal.driver.regions import Region, store_window
 from daedal.driver.target import Counting, Target, open_target
 from daedal.errors import DaedalError
 from daedal.hw.config import Config
@@ -19,7 +20,10 @@ from daedal.hw.isa.launch import LEAST_FOLLOWING, RECORD_WORDS, Cause, Counter, 
 from daedal.hw.isa.program import WORD_BYTES, pack, unpack
 from daedal.hw.isa.registers import Control, Register
 from tests.fuzz.case import Case
-from tests.fuzz.image import BLOCK, MEMORY_BYTES, OUT_END, PLACE, PLACE_BYTES, PROGRAM, image
+from tests.fuzz.image import BLOCK, MEMORY_BYTES, OUT, OUT_END, PLACE, PLACE_BYTES, PROGRAM, image
+
+WRITTEN = Region(OUT, OUT_END - OUT)
+"""What every case may write."""
 
 SECONDS = 60.0
 """A case that runs for longer does not end; the longest legal ones take well under a second."""
@@ -91,8 +95,16 @@ class Machine:
     With ``accesses``, registers of a simulation are read all the time while it works.
     """
 
-    def __init__(self, config: Config, name: str, memory: str = "ideal", *, accesses: bool = False) -> None:
-        self.config, self.name, self.memory = config, name, memory
+    def __init__(
+        self,
+        config: Config,
+        name: str,
+        memory: str = "ideal",
+        memory_bytes: int = MEMORY_BYTES,
+        *,
+        accesses: bool = False,
+    ) -> None:
+        self.config, self.name, self.memory, self.memory_bytes = config, name, memory, memory_bytes
         self._accesses = np.random.default_rng(1) if accesses else None
         self.seconds = SECONDS
         self._target: Target | None = None
@@ -102,10 +114,10 @@ class Machine:
     def target(self) -> Target:
         if self._target is None:
             if self.name == "emulator":
-                self._target = EmulatorTarget(self.config, MEMORY_BYTES, trace=True)
+                self._target = EmulatorTarget(self.config, self.memory_bytes, trace=True)
             else:
                 self._target = open_target(
-                    self.name, self.config, memory=self.memory, memory_bytes=MEMORY_BYTES, wave=None
+                    self.name, self.config, memory=self.memory, memory_bytes=self.memory_bytes, wave=None
                 )
             self.reset()
         return self._target
@@ -141,10 +153,7 @@ class Machine:
         for place, case in enumerate(cases):
             self._place(PLACE + place * PLACE_BYTES, case)
         for place in range(len(cases)):
-            block = PLACE + place * PLACE_BYTES + BLOCK
-            target.csr_write(Register.LAUNCH_LOW.value, block)
-            target.csr_write(Register.LAUNCH_HIGH.value, 0)
-            target.csr_write(Register.DOORBELL.value, 1)
+            self._ring(PLACE + place * PLACE_BYTES + BLOCK)
         self._wait((before + len(cases)) % (1 << 32))
         last = PLACE + (len(cases) - 1) * PLACE_BYTES
         counted = target.counted(last) if isinstance(target, Counting) else None
@@ -156,12 +165,24 @@ class Machine:
             self.reset()
         return outcome
 
+    def launch(self, block: int, record: int) -> Record:
+        """Launch what is in memory; the record, which is written to ``record``. Raises Stuck if it does not end."""
+        before = self.target.csr_read(Register.COMPLETED.value)
+        self._ring(block)
+        self._wait((before + 1) % (1 << 32))
+        return self._record(record)
+
+    def _ring(self, block: int) -> None:
+        self.target.csr_write(Register.LAUNCH_LOW.value, block)
+        self.target.csr_write(Register.LAUNCH_HIGH.value, 0)
+        self.target.csr_write(Register.DOORBELL.value, 1)
+
     def _place(self, at: int, case: Case) -> None:
         """Every other program, whatever has chosen it, follows its launch block."""
         self._launch += 1
         follows = case.raw if len(case.raw) >= WORD_BYTES * LEAST_FOLLOWING and crc32(case.raw) % 2 else b""
         block = launch_block(self.config, at + PROGRAM, at, self._launch, case.arguments, follows=follows,
-                             least=self.config.arguments)  # fmt: skip
+                             least=self.config.arguments, window=store_window([WRITTEN], self.config))  # fmt: skip
         whole = bytes(BLOCK) + block
         self.target.mem_write(at, whole + (follows or bytes(PROGRAM - len(whole)) + case.raw))
 

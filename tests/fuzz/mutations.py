@@ -36,7 +36,7 @@ from daedal.hw.isa.program_words import (
 from tests.fuzz.case import HEADER, Case
 from tests.fuzz.dice import Dice
 from tests.fuzz.generator import legal_case
-from tests.fuzz.image import ARRAYS, SIZES, TABLE
+from tests.fuzz.image import ARRAYS, OUT, OUT_END, SIZES, TABLE
 
 LOADS = tuple(LevelField[f"LOAD{k}"] for k in range(4))
 ALUS = tuple(LevelField[f"ALU{k}"] for k in range(4))
@@ -214,6 +214,18 @@ def far_row(m: Mutation) -> bool:
         StepField.FETCH_BASE, StepField.STORE_BASE, *(LevelField[f"{load.name}_BASE"] for load in LOADS),
     )  # fmt: skip
     return m.number(fields, lambda value: value | 1 << (m.config.place_bits - 1))
+
+
+def store_outside(m: Mutation) -> bool:
+    """Rows that go, in part or all, to places beside the launch's store window."""
+    place = m.dice.pick([OUT - 4 * m.dice.below(64), OUT_END - 4 * m.dice.below(64), TABLE])
+    return m.number((StepField.STORE_BASE,), lambda value: value >> m.config.place_bits << m.config.place_bits | place)
+
+
+def wrong_sum(m: Mutation) -> bool:
+    """An END that does not fit the words before it."""
+    m.end ^= 1 << m.dice.below(VALUE_BITS)
+    return True
 
 
 def no_callback(m: Mutation) -> bool:
@@ -455,7 +467,9 @@ MUTATIONS: dict[Callable[[Mutation], bool], set[Cause]] = {
     odd_row: {Cause.ALIGNMENT},
     across_lines: {Cause.ALIGNMENT},
     no_size: {Cause.ALIGNMENT},
-    far_row: {Cause.MEMORY_ERROR},
+    far_row: {Cause.MEMORY_ERROR, Cause.STORE_WINDOW},
+    store_outside: {Cause.STORE_WINDOW},
+    wrong_sum: {Cause.PROGRAM},
     no_callback: {Cause.PROGRAM},
     callback_beyond: {Cause.PROGRAM},
     endless_callback: {Cause.PROGRAM, *WAITING},
