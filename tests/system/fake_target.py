@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from daedal.hw.config import Config
-from daedal.hw.isa.launch import RECORD_WORDS, Counter, LaunchWord, RecordHead, RecordWord, State
+from daedal.hw.isa.launch import RECORD_WORDS, Counter, LaunchWord, RecordHead, RecordWord, State, launch_block_words
 from daedal.hw.isa.program import pack
 from daedal.hw.isa.registers import IDENTITY, REVISION, Control, Register
 
@@ -60,7 +60,7 @@ class FakeTarget:
         if self.on_wait is not None:
             return self.on_wait()
         block = self.registers[Register.LAUNCH_LOW] | self.registers[Register.LAUNCH_HIGH] << 32
-        words = [struct.unpack_from("<Q", self.memory, block + 8 * k)[0] for k in range(36)]
+        words = [struct.unpack_from("<Q", self.memory, block + 8 * k)[0] for k in range(launch_block_words(32))]
         self.arguments = words[LaunchWord.ARGUMENTS.value :]
         record = [0] * RECORD_WORDS
         head = {key: value for key, value in self.outcome.items() if key not in ("value", "address")}

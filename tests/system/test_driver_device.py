@@ -269,6 +269,7 @@ FAULTS = [
     (Cause.MEMORY_ERROR, daedal.MemoryFault, daedal.DaedalError, "answered with an error at address 0x50"),
     (Cause.MEMORY_SILENT, daedal.MemoryFault, daedal.DaedalError, "did not answer in launch"),
     (Cause.HANG, daedal.DeviceHang, daedal.DaedalError, "waits for the store data queue"),
+    (Cause.STORE_WINDOW, daedal.ProgramError, daedal.DaedalError, "a store at 0x50 is outside of the memory"),
 ]
 
 

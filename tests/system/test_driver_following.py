@@ -4,13 +4,14 @@ import pytest
 
 from daedal.driver.device import Device
 from daedal.hw.config import PRESETS
-from daedal.hw.isa.launch import BLOCK_REGION, LaunchFlags, LaunchWord
+from daedal.hw.isa.launch import BLOCK_REGION, LAUNCH_HEADER_WORDS, LaunchFlags, LaunchWord
 from daedal.hw.isa.program import WORD_BYTES, Program, Word, unpack
 from daedal.hw.isa.program_words import LevelField
 from tests.system.fake_target import FakeTarget
 
 CONFIG = PRESETS["edge"]
-LONGEST = (BLOCK_REGION // WORD_BYTES) - 4 - 1
+HEAD = LAUNCH_HEADER_WORDS
+LONGEST = (BLOCK_REGION // WORD_BYTES) - HEAD - 1
 """Words of a program that fits behind a block with one argument."""
 
 
@@ -66,7 +67,7 @@ def test_a_program_is_written_behind_each_block_once(dev, target):
         flags, behind, size = launched(dev, target, raw, [1, 2, 3])
         assert (flags["last_word"], flags["last_argument"], behind) == (5, 2, raw)
         sizes.append(size)
-    assert sizes == [8 * (4 + 3 + 6)] * CONFIG.launches + [8 * (4 + 3)] * CONFIG.launches
+    assert sizes == [8 * (HEAD + 3 + 6)] * CONFIG.launches + [8 * (HEAD + 3)] * CONFIG.launches
 
 
 def test_programs_take_turns_behind_a_block(dev, target):
@@ -80,7 +81,7 @@ def test_one_that_did_not_fit_lets_another_one_lie_behind_the_block_no_more(dev,
     for raw in (*[short] * CONFIG.launches, *[long] * CONFIG.launches, *[short] * CONFIG.launches):
         flags, behind, size = launched(dev, target, raw, [])
         assert flags["last_word"] == (5 if raw is short else 0)
-        assert size == 8 * (11 if raw is short else 4 + CONFIG.arguments)
+        assert size == 8 * (HEAD + 1 + 6 if raw is short else HEAD + CONFIG.arguments)
         assert raw is long or behind == short
 
 
@@ -126,5 +127,5 @@ def test_a_launch_of_an_address_that_no_program_was_loaded_to(dev, target):
     """It is for the machine to say what is wrong."""
     dev.launch(4096)
     block, size = target.writes[-2]
-    assert size == 8 * (4 + CONFIG.arguments)
+    assert size == 8 * (HEAD + CONFIG.arguments)
     assert unpack(LaunchFlags, int.from_bytes(target.mem_read(block + 24, 8), "little"))["last_word"] == 0

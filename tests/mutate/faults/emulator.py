@@ -3,6 +3,8 @@
 from tests.mutate.fault import area
 
 EXECUTE, ACCESS = "cosim/emulator/execute_unit.cpp", "cosim/emulator/access_unit.cpp"
+WINDOWS = "tests/system/test_store_window.py -k emulator"
+FLIPS = "tests/fuzz/test_bit_flips.py -k emulator"
 CONFIG, MACHINE, STORE = "cosim/emulator/access_config.cpp", "cosim/emulator/machine.cpp", "cosim/emulator/store_unit.h"
 
 HERE = "tests/unit/emulator/"
@@ -130,6 +132,12 @@ FAULTS = [
     plant("row-named", "wrong address", "cosim/emulator/core.h", "line(address + offset + memory_.here(at))",
           "line(address)", "of a row that crosses the end of memory its start is named",
           "tests/system/test_end_of_memory.py -k emulator"),
+    plant("window-unread", "missing check", STORE, "last <= window.last) return true;", "true) return true;",
+          "the emulator writes behind the store window", WINDOWS),
+    plant("window-part", "off by one", STORE, "(window.last + 1) * STORE_GRANULE - at", "0",
+          "what of a row is in the window is not written", WINDOWS),
+    plant("sum-unread", "missing check", MACHINE, "if (sum_) return illegal();", "",
+          "the emulator runs programs with a wrong checksum", FLIPS),
     plant("store-framing", "missing check", STORE, "if (size != to.size)", "if (size < to.size)",
           "a stored row that is too long is no fault", FAULTED),
 ]  # fmt: skip

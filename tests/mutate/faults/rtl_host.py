@@ -12,6 +12,7 @@ CONTROLLER = "tests/unit/host/test_controller.py"
 WARNING = "tests/unit/core/test_keep_fault.py"
 WATCHDOG = "tests/unit/host/test_watchdog.py"
 HASTY = f"tests/system/test_rtl_watchdog.py {SLOW}"
+WINDOWS = f"tests/system/test_store_window.py {SLOW}"
 TARGETS = f"tests/system/test_driver_targets.py {SLOW}"
 FAULTS_OF_CORE = f"tests/fuzz/test_launch_blocks.py {SLOW}"
 KEPT = f"tests/fuzz/test_fuzz.py -k 'kept_on_the_rtl' {SLOW}"
@@ -64,14 +65,31 @@ FAULTS = [
           "a program that follows ends where its word LENGTH says", FOLLOWING),
     plant("opens-and-stops", "missing term", HERE + "loader.py", "reader.stop.eq(~self._follows | self.cancel)",
           "reader.stop.eq(1)", "a program that follows is dropped", FOLLOWING),
-    plant("no-argument", "lost strobe", HERE + "loader.py", "late.value + Mux(late.substitute, argument.data, 0)",
-          "late.value", "arguments are not added"),
+    plant("no-argument", "lost strobe", HERE + "loader.py", "Mux(word.substitute, argument.data, 0)",
+          "0", "arguments are not added"),
     plant("control-words-sent", "missing check", HERE + "loader.py", "is_data = word.unit != Unit.CONTROL",
           "is_data = 1", "control words are given to the units"),
     plant("judged-later", "off by one", HERE + "loader.py", "judged.eq(self._waited == JUDGE_CYCLES)",
           "judged.eq(self._waited == JUDGE_CYCLES - 2)", "a nest is run before the value of the last word is judged"),
-    plant("words-behind", "missing term", HERE + "loader.py", "self._count.eq(self._count - 1 - behind)",
-          "self._count.eq(self._count - 1)", "a word after the wrong one is blamed"),
+    plant("words-behind", "missing term", HERE + "loader.py", "self._back.eq(behind + 1)",
+          "self._back.eq(1)", "a word after the wrong one is blamed"),
+    plant("sum-unread", "missing check", HERE + "loader.py", "self.done.eq(judged & self._sum.fits)",
+          "self.done.eq(judged)", "a launch whose program has a wrong checksum is done"),
+    plant("sum-goes-on", "missing reset", HERE + "checksum.py", "with m.If(self.clear):", "with m.If(0):",
+          "the sum of the program before is not forgotten", "tests/unit/host/test_checksum.py"),
+    plant("sum-of-half", "missing term", HERE + "checksum.py", "turned, lowest)", "turned[:2], lowest)",
+          "the upper quarter of words is not in the sum", "tests/unit/host/test_checksum.py"),
+    plant("end-blames-next", "off by one", HERE + "loader.py", "m.d.sync += self._back.eq(1)",
+          "m.d.sync += self._back.eq(0)", "a wrong checksum blames the word behind END"),
+    plant("window-of-the-next", "wrong side", "hw/core_records.py", "store.window.eq(core.loader.window),", "",
+          "a launch's window never comes to the store unit", WINDOWS),
+    plant("window-at-once", "wrong side", "hw/core_records.py",
+          "with m.If((controller.running & ~core.ahead) | controller.cancelling):\n        m.d.sync += [",
+          "m.d.sync += store.window.eq(core.loader.window)\n"
+          "    with m.If((controller.running & ~core.ahead) | controller.cancelling):\n        m.d.sync += [",
+          "a launch has the window of the one that is loaded behind it", WINDOWS),
+    plant("records-guarded", "missing case", "hw/core_records.py", "store.guard.eq(~late)", "store.guard.eq(1)",
+          "completion records must lie in the window", WINDOWS),
     plant("step-zero", "missing check", HERE + "value_check.py",
           "(level & (word.field == LevelField.STEP), self.value[: self._config.address_bits].any()),",
           "",

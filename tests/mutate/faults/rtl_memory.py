@@ -19,6 +19,20 @@ CONTRACT = "tests/formal/test_stream_contract.py"
 GROUPS = "tests/unit/memory/test_row_groups.py"
 
 FAULTS = [
+    plant("window-first", "off by one", HERE + "store_layouts.py", "(piece < window.first)",
+          "(piece + 1 < window.first)", "the piece before the store window can be written"),
+    plant("window-last", "off by one", HERE + "store_layouts.py", "(piece > window.last)", "(piece >= window.last)",
+          "the last piece of the store window cannot be written"),
+    plant("window-joins", "missing term", HERE + "write_batcher.py", " & (outside == run.outside)", "",
+          "a burst that begins in the window goes on outside of it"),
+    plant("window-started", "missing check", HERE + "write_port.py", "write.awvalid.eq(~burst.outside)",
+          "write.awvalid.eq(1)", "a burst outside of the window is written all the same"),
+    plant("window-goes-on", "missing check", HERE + "write_port.py", "lengths.i.ready & ~refusing)", "lengths.i.ready)",
+          "bursts behind one that is outside of the window are written"),
+    plant("window-too-soon", "order", HERE + "write_port.py", "flying.o.valid & (flying.level == 1)", "flying.o.valid",
+          "a store outside of the window is told before those before it are acknowledged"),
+    plant("window-place", "missing case", HERE + "store_unit.py", "rows.misframed | batcher.error | batcher.refused)",
+          "rows.misframed | batcher.error)", "a store outside of the window is no fault"),
     plant("line-lost", "lost strobe", HERE + "line_merger.py", "other | again | (merge & crosses) | let_go)",
           "other | (merge & crosses) | let_go)", "the second part of a piece that crosses lines is lost"),
     plant("merges-other-lines", "wrong condition", HERE + "line_merger.py",
