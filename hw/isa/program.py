@@ -170,7 +170,7 @@ class Program:
         config, length = self.head
         head = [replace(config, value=self.config_hash), replace(length, value=len(self.body) + 3)]
         raw = b"".join(word.encode().to_bytes(WORD_BYTES, "little") for word in (*head, *self.body))
-        return raw + _end(checksum((*_words(raw), Word(ControlField.END).encode())))
+        return raw + end_of(raw)
 
     @staticmethod
     def from_bytes(raw: bytes) -> "Program":
@@ -225,6 +225,11 @@ def _said_bytes(raw: bytes, start: int) -> int:
 
 def _words(raw: bytes) -> list[int]:
     return [int.from_bytes(raw[at : at + WORD_BYTES], "little") for at in range(0, len(raw), WORD_BYTES)]
+
+
+def end_of(raw: bytes) -> bytes:
+    """The bytes of END behind the other words of a program, with their checksum."""
+    return _end(checksum((*_words(raw), Word(ControlField.END).encode())))
 
 
 def _end(value: int) -> bytes:

@@ -8,7 +8,6 @@ import io
 import json
 import re
 import sys
-import zlib
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
@@ -38,8 +37,7 @@ from daedal.errors import DaedalError
 from daedal.hw.config import PRESETS
 from daedal.hw.config_file import read_config
 from daedal.hw.isa.assembler import assemble, disassemble
-from daedal.hw.isa.program import Program, Word
-from daedal.hw.isa.program_words import ControlField
+from daedal.hw.isa.program import Program, end_of
 from tests.fuzz.campaign import KEPT, read_cases
 from tests.fuzz.configs import KNOWN
 from tests.unit.isa.words import random_words
@@ -139,7 +137,7 @@ def framed(words: list[int]) -> bytes:
     mask = (1 << 40) - 1 | 0b1111 << 46 | 0xFF << 56
     head, length = words[0] & ~(0b1111 << 46 | 0xFF << 56), words[1] & ~mask | 1 << 56 | len(words)
     raw = b"".join(word.to_bytes(8, "little") for word in (head, length, *words[2:-1]))
-    return raw + Word(ControlField.END, value=zlib.crc32(raw)).encode().to_bytes(8, "little")
+    return raw + end_of(raw)
 
 
 # ---- IR

@@ -126,7 +126,7 @@ FAULTS = [
     plant("last-launch-only", "missing term", HERE + "launcher.py", "needed = [launch for launch in self._flying if",
           "needed = [launch for launch in list(self._flying)[-1:] if",
           "a launch does not wait for the one before the last, which writes what it reads"),
-    plant("regions-that-touch", "off by one", HERE + "launcher.py", "and other.address < self.address + self.size",
+    plant("regions-that-touch", "off by one", HERE + "regions.py", "and other.address < self.address + self.size",
           "and other.address < self.address + self.size - 1", "the last byte of what is read may be written meanwhile"),
     plant("number-goes-on", "missing clip", HERE + "launcher.py", "number = (self._launch + 1) % LAUNCH_MODULUS",
           "number = self._launch + 1", "there is no launch after 2^32 - 1"),

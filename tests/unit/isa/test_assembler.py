@@ -1,7 +1,6 @@
 """Assembler and disassembler: text and bytes say the same."""
 
 import re
-import zlib
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from daedal.errors import ProgramError
 from daedal.hw.isa.assembler import assemble, disassemble
 from daedal.hw.isa.execute import VectorOp
-from daedal.hw.isa.program import UNIT_FIELDS, Program, Word
+from daedal.hw.isa.program import UNIT_FIELDS, Program, Word, end_of
 from daedal.hw.isa.program_words import (
     ControlField,
     Destination,
@@ -102,7 +101,7 @@ def framed(head: int, length: int, body: list[int]) -> bytes:
     first = head & ~(0xF << 46 | 0xFF << 56)
     second = length & ~((1 << 40) - 1 | 0xF << 46 | 0xFF << 56) | 1 << 56 | len(body) + 3
     raw = b"".join(word.to_bytes(8, "little") for word in (first, second, *body))
-    return raw + Word(ControlField.END, value=zlib.crc32(raw)).encode().to_bytes(8, "little")
+    return raw + end_of(raw)
 
 
 def decodes(word: int) -> bool:
