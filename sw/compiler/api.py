@@ -5,8 +5,10 @@ from typing import Any, overload
 
 from torch import Tensor, nn
 from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
 
 from daedal.compiler.executable import Executable
+from daedal.compiler.frontends.plain import why_not, why_not_here
 from daedal.compiler.frontends.trace import trace
 from daedal.compiler.kernel import BEST, check_opt
 from daedal.compiler.kernel_executable import KernelExecutable
@@ -91,6 +93,9 @@ def compile(
         )
     inputs = (example_inputs,) if isinstance(example_inputs, Tensor) else tuple(example_inputs)
     _ = device.target
+    reason = why_not_here() or why_not(pytree.tree_leaves(inputs))
+    if reason is not None:
+        raise UnsupportedOperation(f"example_inputs must be plain tensors, outside of transforms and modes: {reason}")
     if isinstance(module, KernelFunction):
         loops = KernelExecutable(module, device, bounds, opt)
         loops.prepare(inputs)

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor, fx, nn
 
@@ -18,6 +17,7 @@ from daedal.compiler.frontends.emb_builder import Bag
 from daedal.compiler.frontends.groups import Join
 from daedal.compiler.frontends.inputs import LONGEST_BAG, Request
 from daedal.compiler.kernel import Kernel
+from daedal.compiler.runtime import tensor_of
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
 from daedal.driver.launcher import Launch
@@ -183,7 +183,7 @@ class Plan:
         writes = [Region(placed.addresses[node], array.nbytes) for node, array in arrays.items()]
         # What it reads is its own, or tables that no launch writes.
         launch = device.submit(program, arguments, reads=[], writes=writes, ended=ended)
-        return {node: torch.from_numpy(array) for node, array in arrays.items()}, launch
+        return {node: tensor_of(array, array.shape) for node, array in arrays.items()}, launch
 
 
 def _results(members: Sequence[Member], joins: Sequence[Join]) -> list[Result]:

@@ -2,10 +2,12 @@
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, fx, nn
+from torch.utils import _pytree as pytree
 
 from daedal.compiler import promised
 from daedal.compiler.bag_lists import Member, Plan, bind, check_fits
@@ -15,6 +17,7 @@ from daedal.compiler.frontends.calls import BagCall, Call, LookupCall, find_call
 from daedal.compiler.frontends.emb_builder import Bag, Lookup
 from daedal.compiler.frontends.groups import Join, find_groups
 from daedal.compiler.frontends.inputs import Request
+from daedal.compiler.frontends.plain import LeftToPyTorch, is_transformed, why_no_type, why_not_here
 from daedal.compiler.frontends.segments import SegmentCall, SparseCall
 from daedal.compiler.frontends.signature import OtherInputs, check_inputs
 from daedal.compiler.frontends.trace import trace
@@ -23,7 +26,7 @@ from daedal.compiler.list_faults import named
 from daedal.compiler.pipeline import compile_emb
 from daedal.compiler.prepared import Prepared, can_prepare
 from daedal.compiler.replaced import check_row_0, warning_of, warning_of_list
-from daedal.compiler.runtime import submit_kernel
+from daedal.compiler.runtime import submit_kernel, tensor_of
 from daedal.compiler.schedule import Schedule, Work
 from daedal.compiler.submitted import Pending, Submitted
 from daedal.driver.device import Device
@@ -196,6 +199,8 @@ class Executable(Handle):
 
     def _refuse(self, call: Call, sources: Sequence[Any], error: UnsupportedOperation) -> Tensor:
         """What becomes of an operation that the machine cannot do: embeddings give no result, others are PyTorch's."""
+        if isinstance(error, LeftToPyTorch):
+            return self._leave(call, sources, error)
         if isinstance(call, BagCall) or (isinstance(call, LookupCall) and not (call.is_gather or call.wraps)):
             raise error
         return self._leave(call, sources, error)
@@ -206,6 +211,13 @@ class Executable(Handle):
         return call.in_torch(*sources)
 
     def _evaluate(self, inputs: Sequence[Any], work: Work) -> Any:
+        reason = why_not_here() or why_no_type(pytree.tree_leaves(inputs))
+        if reason is not None and self._module is not None:
+            self._left = dict.fromkeys((call.name for call in self._calls.values()), reason)
+            with (
+                nullcontext() if is_transformed() else torch.no_grad()
+            ):  # of which torch.func would make gradients of 0
+                return self._module(*inputs)
         with torch.no_grad():
             for number, traced in enumerate(list(self._traces)):
                 if not traced.is_current:
@@ -274,7 +286,7 @@ class Executable(Handle):
             return error
 
         pending = Pending(run.launch, explain, self._warns(lambda record: warning_of(call.name, rows, record)))
-        result = torch.from_numpy(run.outputs["out"]).reshape(request.shape)
+        result = tensor_of(run.outputs["out"], request.shape)
         return result, pending
 
     def _plans(self, members: Sequence[Member], joins: Sequence[Join]) -> list[tuple[Plan, Kernel | None]]:
@@ -402,7 +414,9 @@ def _with_parts(plan: Plan, results: Mapping[fx.Node, Tensor], settle: Callable[
             settle()
             for part, column in zip(result.parts, result.columns, strict=True):
                 if part.node not in result.join.private:
-                    values[part.node] = results[result.node][:, column : column + part.operation.width].clone()
+                    values[part.node] = results[result.node][:, column : column + part.operation.width].clone(
+                        memory_format=torch.contiguous_format
+                    )
     return values
 
 

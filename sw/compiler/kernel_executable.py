@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from daedal.compiler import promised
+from daedal.compiler.frontends.plain import why_not, why_not_here
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.loops.bounds import Bounds, Need, text
 from daedal.compiler.loops.function import KernelFunction
@@ -355,6 +356,9 @@ def _check_array(argument: Argument, given: Any) -> None:
             f"argument {argument.name!r} must be a torch tensor or a NumPy array ({argument.text}), "
             f"not {type(given).__name__}"
         )
+    reason = why_not_here() or why_not([given])
+    if reason is not None:
+        raise UnsupportedOperation(f"argument {argument.name!r} must be plain, outside of modes: {reason}")
     if isinstance(given, Tensor) and given.device.type != "cpu":
         raise UnsupportedOperation(f"argument {argument.name!r} must be on the CPU, not on {given.device}")
     if isinstance(given, Tensor) and (given.layout is not torch.strided or given.is_nested):

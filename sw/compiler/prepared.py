@@ -18,6 +18,7 @@ from daedal.compiler.codegen.arguments import Buffer
 from daedal.compiler.codegen.interleaving import take_turns
 from daedal.compiler.frontends.inputs import LONGEST_BAG, request_of
 from daedal.compiler.kernel import Kernel
+from daedal.compiler.runtime import tensor_of
 from daedal.driver.allocator import BUFFER_ALIGNMENT
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
@@ -185,7 +186,7 @@ class Prepared:
         arguments = self.kernel.launch_arguments(_upload(arena, parts, device.config.superblock_bytes), {"bags": bags})
         writes = [Region(place, array.nbytes) for place, array in zip(addresses, arrays.values(), strict=True)]
         launch = device.submit(self._program, arguments, reads=[], writes=writes, ended=ended)
-        return {node: torch.from_numpy(array) for node, array in arrays.items()}, launch
+        return {node: tensor_of(array, array.shape) for node, array in arrays.items()}, launch
 
 
 def _upload(arena: Arena, parts: Mapping[str, Array], superblock: int) -> dict[str, Buffer]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._C import _functorch as functorch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -13,7 +14,7 @@ _UNDECLARED = ("running_mean", "running_var")
 """Parameters that operations of PyTorch change and do not say so."""
 
 
-class _Keeper(TorchDispatchMode):
+class Keeper(TorchDispatchMode):
     """Keeps what was in the memory of some tensors before an operation changes it.
 
     Of operations that run a graph, such as ``torch.cond``, all operands are kept: what the graph does is not seen here.
@@ -54,7 +55,7 @@ def rehearsal(tensors: Iterable[Any]) -> Iterator[None]:
 
     Values that are no tensors are passed over.
     """
-    keeper = _Keeper(tensor for tensor in tensors if _has_memory(tensor))
+    keeper = Keeper(tensor for tensor in tensors if _has_memory(tensor))
     try:
         with torch.random.fork_rng(devices=()), keeper:
             yield
@@ -64,7 +65,10 @@ def rehearsal(tensors: Iterable[Any]) -> Iterator[None]:
 
 
 def _has_memory(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.layout is torch.strided and value.device.type == "cpu"
+    """Whether a value is a tensor with memory of its own: those of ``torch.func`` have that of others."""
+    if not isinstance(value, Tensor) or functorch.is_functorch_wrapped_tensor(value):
+        return False
+    return value.layout is torch.strided and value.device.type == "cpu"
 
 
 def _memory(tensor: Tensor) -> torch.UntypedStorage:

@@ -8,15 +8,27 @@ import torch
 from torch import Tensor, fx
 from torch._dynamo.exc import TorchDynamoException
 
+from daedal.compiler.named import named
+from daedal.compiler.process_state import Modes, restored
+
 Compiled = Callable[..., Any]
 
 
 def compile_graph(name: str, graph: fx.GraphModule, example_inputs: Sequence[Any]) -> Compiled:
-    """What backend ``name`` makes of a whole graph."""
+    """What backend ``name`` makes of a whole graph; an error in it leaves PyTorch as it was before."""
+    compiled: Compiled
     if name == "eager":
-        return graph.forward
-    compiled: Compiled = torch._dynamo.lookup_backend(name)(graph, list(example_inputs))
-    return compiled
+        modes = Modes(graph.graph)
+        graph.recompile()
+        compiled, guard = graph.forward, modes.restored
+    else:
+        compiled, guard = torch._dynamo.lookup_backend(name)(graph, list(example_inputs)), restored
+
+    def run(*inputs: Any) -> Any:
+        with guard():
+            return compiled(*inputs)
+
+    return run
 
 
 def compile_rest(name: str, graph: fx.GraphModule, is_ours: Callable[[fx.Node], bool]) -> dict[str, str]:
@@ -83,10 +95,8 @@ def _replace(
     def run(*values: Any) -> Any:
         return compiled(*values)
 
-    run.__name__ = run.__qualname__ = title
-    run.__module__ = "daedal"
     with graph.graph.inserting_after(stretch[-1]):
-        whole = graph.graph.call_function(run, tuple(inputs))
+        whole = graph.graph.call_function(named(title, run), tuple(inputs))
     with graph.graph.inserting_after(whole):
         for position in reversed(range(len(outputs))):
             value = graph.graph.call_function(getitem, (whole, position))

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from daedal.compiler.codegen.arguments import Buffer
 from daedal.compiler.kernel import BufferSpec, Kernel
@@ -122,6 +124,12 @@ def submit_kernel(
     arguments = kernel.launch_arguments(placed, values)
     run.launch = device.submit(program, arguments, reads=reads, writes=writes, ended=run.ended)
     return run
+
+
+def tensor_of(array: NDArray[Any], shape: Sequence[int]) -> Tensor:
+    """The tensor of this shape over an array, contiguous as PyTorch's are: NumPy's empty arrays have strides of 0."""
+    found = torch.from_numpy(array)
+    return found.reshape(shape) if found.numel() else torch.empty(shape, dtype=found.dtype, device="cpu")
 
 
 def _region(buffer: Buffer) -> Region:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import chain
 from operator import attrgetter, getitem
 from typing import Any
 
@@ -16,8 +17,11 @@ from daedal.compiler.frontends.effects import effects_of
 from daedal.compiler.frontends.groups import Group, Join
 from daedal.compiler.frontends.inputs import Request, request_of
 from daedal.compiler.frontends.operators import name_of
+from daedal.compiler.frontends.plain import LeftToPyTorch, are_as_before, why_not, why_not_here
 from daedal.compiler.frontends.pooled_lookups import PooledCall
+from daedal.compiler.named import named
 from daedal.compiler.prepared import Prepared
+from daedal.compiler.process_state import Modes
 from daedal.compiler.rehearsal import rehearsal
 from daedal.compiler.rest import compile_rest
 from daedal.errors import UnsupportedOperation
@@ -77,6 +81,7 @@ class Schedule:
         self, graph: fx.GraphModule, calls: Mapping[fx.Node, Call], groups: Sequence[Group], rest: str = "eager"
     ) -> None:
         self._module, self._graph = graph, graph.graph
+        self._modes = Modes(self._graph)
         self._launches: set[fx.Node] = set()
         self._own: set[fx.Node] = set()
         self._replaced: dict[fx.Node, fx.Node] = {}
@@ -89,8 +94,12 @@ class Schedule:
                 self._replace_call(node, call)
         self._insert_settling()
         self.eager: dict[str, str] = {}
-        """What backend ``rest`` could not compile: the first node of each stretch, and the error."""
-        if rest != "eager":
+        """What backend ``rest`` could not compile: the first node of each stretch, and the error. All stays as it
+        is if the graph enters a mode, such as autocast: that counts from one stretch to the next.
+        """
+        if rest != "eager" and self._modes.any:
+            self.eager = {next(iter(self._graph.nodes)).name: "it enters a mode, which counts from stretch to stretch"}
+        elif rest != "eager":
             self.eager = compile_rest(rest, graph, lambda node: node in self._own)
         self._graph.lint()
         graph.recompile()
@@ -110,7 +119,7 @@ class Schedule:
         before = self.__dict__.get("_work", work)
         self._work = work
         try:
-            with rehearsal(self._tensors(inputs)) if work.rehearses else nullcontext():
+            with rehearsal(self._tensors(inputs)) if work.rehearses else nullcontext(), self._modes.restored():
                 return self._module.forward(*inputs)
         finally:
             self._work = before
@@ -128,7 +137,7 @@ class Schedule:
     def _replace_call(self, node: fx.Node, call: Call) -> None:
         def run(*sources: Any) -> Tensor:
             try:
-                return self._work.call(call, _request(call, sources))
+                return self._work.call(call, self._request(call, sources))
             except UnsupportedOperation as error:
                 return self._work.refuse(call, sources, error)
 
@@ -143,7 +152,8 @@ class Schedule:
         ready: list[Prepared] = []
 
         def run(*sources: tuple[Any, ...]) -> list[Tensor | None]:
-            results = self._work.again(ready[0], sources) if ready else None
+            is_as_before = ready and are_as_before(chain(*sources), has_levels=self._modes.has_levels)
+            results = self._work.again(ready[0], sources) if is_as_before else None
             if results is None:
                 ready.clear()
                 results = general(sources)
@@ -154,7 +164,7 @@ class Schedule:
             results, members = dict[fx.Node, Tensor](), list[Member]()
             for node, call, each in zip(group.members, bags, sources, strict=True):
                 try:
-                    members.append(Member(node, call, _request(call, each), each))
+                    members.append(Member(node, call, self._request(call, each), each))
                 except UnsupportedOperation as error:
                     results[node] = self._work.refuse(call, each, error)
             if members:
@@ -184,7 +194,7 @@ class Schedule:
 
     def _launch(self, name: str, run: Function, sources: tuple[Any, ...]) -> fx.Node:
         present = fx.map_arg(sources, lambda source: self._replaced.get(source, source))
-        node = self._graph.call_function(_named(f"launch_{name}", run), present)
+        node = self._graph.call_function(named(f"launch_{name}", run), present)
         self._launches.add(node)
         self._own.add(node)
         return node
@@ -199,7 +209,7 @@ class Schedule:
                     self._graph.erase_node(user)
             if node.users:
                 with self._graph.inserting_before(node):
-                    value = self._graph.call_function(_named("pooled", _pooled), (value,))
+                    value = self._graph.call_function(named("pooled", _pooled), (value,))
                     self._own.add(value)
         value.meta = dict(node.meta)
         self._use(value, node)
@@ -241,32 +251,23 @@ class Schedule:
                 waits = given and node.op.startswith("call_") and node.target is not getitem
             if waits:
                 with self._graph.inserting_before(node):
-                    self._own.add(self._graph.call_function(_named("settle", self._settle), ()))
+                    self._own.add(self._graph.call_function(named("settle", self._settle), ()))
                 given = False
             given |= node in self._launches
 
     def _settle(self) -> None:
         self._work.settle()
 
-
-def _request(call: Call, sources: Sequence[Any]) -> Request:
-    """The request for a call; UnsupportedOperation if the machine cannot do it, or if PyTorch has to remember it."""
-    if torch.is_grad_enabled() and any(isinstance(source, Tensor) and source.requires_grad for source in sources):
-        raise UnsupportedOperation(f"{call.name}: {NEEDS_GRADIENT}")
-    return request_of(call, sources)
+    def _request(self, call: Call, sources: Sequence[Any]) -> Request:
+        """The request for a call; UnsupportedOperation if the machine cannot do it, or if PyTorch has to."""
+        reason = why_not_here() or why_not(sources, has_levels=self._modes.has_levels)
+        if reason is not None:
+            raise LeftToPyTorch(f"{call.name}: {reason}")
+        if torch.is_grad_enabled() and any(isinstance(source, Tensor) and source.requires_grad for source in sources):
+            raise UnsupportedOperation(f"{call.name}: {NEEDS_GRADIENT}")
+        return request_of(call, sources)
 
 
 def _pooled(rows: Tensor) -> tuple[Tensor, None, None, None]:
     """What ``aten._embedding_bag`` gives, as far as anybody uses it."""
     return rows, None, None, None
-
-
-def _named(name: str, function: Function) -> Function:
-    """The function under a name that generated code can use."""
-
-    def run(*arguments: Any) -> Any:
-        return function(*arguments)
-
-    run.__name__ = run.__qualname__ = name
-    run.__module__ = "daedal"
-    return run

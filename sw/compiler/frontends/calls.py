@@ -13,6 +13,7 @@ from torch.nn import functional
 from daedal.compiler.frontends.effects import writes_out
 from daedal.compiler.frontends.examples import example_of
 from daedal.compiler.frontends.operators import name_of
+from daedal.compiler.frontends.plain import why_no_example
 from daedal.compiler.frontends.pooled_lookups import ORDER, PooledCall, read_pooled
 from daedal.compiler.frontends.segments import (
     ALONG_ROWS,
@@ -179,6 +180,8 @@ def find_calls(graph: fx.Graph, *, trains: bool = False) -> tuple[dict[fx.Node, 
             call, reason = _read(node)
         else:
             call, reason = _read_other(node)
+        if call is not None:
+            reason = why_no_example(map(example_of, call.sources)) or reason
         if call is not None and trains and reason is None and any(_needs_gradient(source) for source in call.sources):
             reason = NEEDS_GRADIENT
         if reason is not None:
@@ -201,8 +204,8 @@ def _read_other(node: fx.Node) -> tuple[Call | None, str | None]:
         return LookupCall(node.name, *found, wraps=wraps_indices(node), is_gather=name_of(node) == "gather"), None
     if (reason := _why_not_gathered(node)) is not None:
         return None, reason
-    sparse = read_sparse(node)
-    return (sparse, None) if sparse is not None else read_segments(node)
+    sparse, reason = read_sparse(node)
+    return (sparse, reason) if sparse is not None or reason is not None else read_segments(node)
 
 
 def _along_rows(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:

@@ -76,15 +76,35 @@ def _in_words(kind: Kind) -> str:
     return f"{dtype} with {dimensions} dimensions" + (f" ({', '.join(notes)})" if notes else "")
 
 
+_BY_ROWS = torch.Tensor.crow_indices, torch.Tensor.col_indices
+_BY_COLUMNS = torch.Tensor.ccol_indices, torch.Tensor.row_indices
+_COMPRESSED = {
+    torch.sparse_csr: _BY_ROWS,
+    torch.sparse_bsr: _BY_ROWS,
+    torch.sparse_csc: _BY_COLUMNS,
+    torch.sparse_bsc: _BY_COLUMNS,
+}
+"""Layout -> its indices."""
+
+
 def own_tensors(examples: Any) -> Any:
     """The examples with views as tensors of their own in the same memory: a trace asks what a view is a view of."""
     return pytree.tree_map(_own, examples)
 
 
 def _own(value: Any) -> Any:
-    if type(value) is not torch.Tensor or value.layout is not torch.strided or not value._is_view():
+    if type(value) is not torch.Tensor or not value._is_view() or value.requires_grad or value.device.type != "cpu":
         return value
-    if value.requires_grad or value.device.type != "cpu" or value.is_neg() or value.is_conj():
+    if value.layout is torch.sparse_coo:
+        return torch.sparse_coo_tensor(
+            value._indices(), value._values(), value.shape, is_coalesced=value.is_coalesced(), check_invariants=False
+        )
+    if value.layout in _COMPRESSED:
+        compressed, plain = _COMPRESSED[value.layout]
+        return torch.sparse_compressed_tensor(
+            compressed(value), plain(value), value.values(), value.shape, layout=value.layout, check_invariants=False
+        )
+    if value.layout is not torch.strided or value.is_neg() or value.is_conj():
         return value
     own = torch.empty(0, dtype=value.dtype, device="cpu")
     return own.set_(value.untyped_storage(), value.storage_offset(), value.size(), value.stride())

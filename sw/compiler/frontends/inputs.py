@@ -13,15 +13,21 @@ from daedal.compiler.codegen.interleaving import take_turns
 from daedal.compiler.frontends import csr_order
 from daedal.compiler.frontends.calls import BagCall, Call, LookupCall
 from daedal.compiler.frontends.emb_builder import Bag, Lookup
+from daedal.compiler.frontends.plain import LeftToPyTorch
 from daedal.compiler.frontends.pooled_lookups import BLOCK, ORDER, PooledCall, adds_in_blocks
 from daedal.compiler.frontends.segments import SegmentCall, SparseCall
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
+from daedal.hw.config import ELEMENT_BYTES
+from daedal.hw.isa.program_words import PITCH_BITS
 
 INDEX_BITS = {torch.int32: 32, torch.int64: 64}
 
 
 LONGEST_BAG = 1 << 24
 """Bags are shorter: counts and lengths are 24 bits wide (see VectorOp.DIVIDE_COUNT and AluOp.MUL)."""
+
+LONGEST_ROW = ((1 << PITCH_BITS) - 64) // ELEMENT_BYTES
+"""Elements of the longest row of a table, which takes whole lines of memory, of up to 64 bytes."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +214,8 @@ def sparse_request(call: SparseCall, matrix: Any, table: Any) -> Request:
     if matrix.layout is torch.sparse_csr:
         if not csr_order.adds_in_order():
             raise UnsupportedOperation(
-                f"{call.name}: PyTorch adds the products of a CSR matrix {ORDER} on this processor"
+                f"{call.name}: PyTorch adds the products of a CSR matrix in an order of its own on this processor: use "
+                "to_sparse_coo()"
             )
         offsets, columns, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
     else:
@@ -289,7 +296,12 @@ def _check_table(name: str, table: Any) -> int:
         raise UnsupportedOperation(f"{name}: the table must be on the CPU, not on {table.device}: move it there")
     _check_layout(name, "the table", table)
     if table.shape[1] < 1:
-        raise UnsupportedOperation(f"{name}: rows of the table must have at least one element, not 0")
+        raise LeftToPyTorch(f"{name}: rows of the table must have at least one element, not 0")
+    if table.shape[1] > LONGEST_ROW:
+        raise UnsupportedOperation(
+            f"{name}: rows of the table must have at most {LONGEST_ROW} elements, not {table.shape[1]}: take some "
+            "columns at a time"
+        )
     return table.shape[1]
 
 

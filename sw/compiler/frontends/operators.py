@@ -20,11 +20,12 @@ from daedal.compiler.frontends.examples import example_of
 _aten = torch.ops.aten
 
 _OVERLOADS = (
-    _aten.expand.default, _aten.expand_as.default, _aten.gather.default, _aten.index.Tensor, _aten.index_add.default,
-    _aten.index_add_.default, _aten.index_select.default, _aten.item.default, _aten.matmul.default, _aten.mean.dim,
-    _aten.mm.default, _aten.mul.Tensor, _aten.new_ones.default, _aten.new_zeros.default, _aten.reshape.default,
-    _aten.scatter_add.default, _aten.scatter_add_.default, _aten.scatter_reduce.two, _aten.scatter_reduce_.two,
-    _aten.segment_reduce.default, _aten.select.int, _aten.sum.dim_IntList, _aten._sparse_mm.default,
+    _aten.addmm.default, _aten.expand.default, _aten.expand_as.default, _aten.gather.default, _aten.index.Tensor,
+    _aten.index_add.default, _aten.index_add_.default, _aten.index_select.default, _aten.item.default,
+    _aten.matmul.default, _aten.mean.dim, _aten.mm.default, _aten.mul.Tensor, _aten.mv.default,
+    _aten.new_ones.default, _aten.new_zeros.default, _aten.reshape.default, _aten.scatter_add.default,
+    _aten.scatter_add_.default, _aten.scatter_reduce.two, _aten.scatter_reduce_.two, _aten.segment_reduce.default,
+    _aten.select.int, _aten._sparse_addmm.default, _aten._sparse_mm.default, _aten.sum.dim_IntList,
     _aten.unsqueeze.default, _aten.view.default, _aten.zeros.default, _aten.zeros_like.default,
 )  # fmt: skip
 """The operations of ATen that the front end knows."""
@@ -34,6 +35,7 @@ _OF_PYTHON: Mapping[object, str] = {
     operator.mul: "mul",
     operator.matmul: "matmul",
     torch.sparse.mm: "_sparse_mm",
+    torch.sparse.addmm: "_sparse_addmm",
 }
 
 _WRITTEN_IN_PYTHON: tuple[ModuleType, ...] = (torch.functional, torch.nn.functional)

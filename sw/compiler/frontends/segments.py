@@ -21,6 +21,13 @@ SPARSE = (torch.sparse_coo, torch.sparse_csr)
 
 _ZEROS = ("zeros", "new_zeros", "zeros_like")
 _MATRIX_PRODUCTS = ("mm", "matmul", "_sparse_mm")
+_OTHER_PRODUCTS = {
+    "mv": "what a sparse matrix is multiplied with must have 2 dimensions: use A @ x.unsqueeze(1)",
+    "addmm": "it must be a product alone: use torch.sparse.mm(A, x), and add to it",
+    "_sparse_addmm": "it must be a product alone: use torch.sparse.mm(A, x), and add to it",
+}
+"""Products of sparse matrices that the machine has no program for, and what to use instead."""
+
 _GATHERS = ("index_select", "getitem", "index")
 REDUCTIONS = {"sum": "sum", "mean": "mean", "amax": "max", "max": "max"}
 """PyTorch's names of reductions, and the modes of bags that do the same."""
@@ -156,17 +163,28 @@ class SparseCall:
         return product
 
 
-def read_sparse(node: fx.Node) -> SparseCall | None:
-    """The product of a sparse and a dense matrix that a node is."""
-    if not node.op.startswith("call_") or name_of(node) not in _MATRIX_PRODUCTS or len(node.args) != 2:
-        return None
-    if writes_out(node):
-        return None
+def read_sparse(node: fx.Node) -> tuple[SparseCall | None, str | None]:
+    """The product of a sparse and a dense matrix that a node is, or why it stays in PyTorch; neither for others."""
+    if name_of(node) not in (*_MATRIX_PRODUCTS, *_OTHER_PRODUCTS) or writes_out(node):
+        return None, None
+    layouts = [getattr(example_of(value), "layout", torch.strided) for value in node.args]
+    if all(layout is torch.strided for layout in layouts):
+        return None, None
+    if name_of(node) in _OTHER_PRODUCTS or len(node.args) != 2:
+        return None, _OTHER_PRODUCTS.get(name_of(node), "it must be a product of two matrices alone")
     matrix, table = node.args
-    layout = getattr(example_of(matrix), "layout", None)
-    if layout not in SPARSE or example_of(matrix).dtype is not torch.float32 or not is_rows(table):
-        return None
-    return SparseCall(node.name, matrix, table)
+    if layouts[1] is not torch.strided:
+        return None, (
+            "a sparse matrix must be the first of the two, and the other one dense: for x @ A use (A.t() @ x.t()).t(), "
+            "for a sparse x use x.to_dense()"
+        )
+    if layouts[0] not in SPARSE:
+        return None, f"the matrix must be COO or CSR, not {layouts[0]}: use to_sparse_csr() or to_sparse_coo()"
+    if getattr(example_of(table), "ndim", 2) == 1:
+        return None, _OTHER_PRODUCTS["mv"]
+    if example_of(matrix).dtype is not torch.float32 or not is_rows(table):
+        return None, "matrix and rows must have 2 dimensions and be of torch.float32: use float()"
+    return SparseCall(node.name, matrix, table), None
 
 
 def read_segments(node: fx.Node) -> tuple[SegmentCall | None, str | None]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import fx, nn
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import Dim, ExportedProgram
 from torch.utils import _pytree as pytree
 
@@ -71,7 +72,19 @@ def _export(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
     with torch.no_grad(), warnings.catch_warnings(), _quiet("torch._export.non_strict_utils"):
         warnings.simplefilter("ignore")
         program = torch.export.export(module, own_tensors(tuple(example_inputs)), dynamic_shapes=sizes)
-        return with_guards(program.module(), example_inputs)
+        graph = program.module()
+        _check_contents(graph)
+        return with_guards(graph, example_inputs)
+
+
+def _check_contents(graph: nn.Module) -> None:
+    """Raise ValueError if PyTorch took a tensor that it knows the shape of only for a constant, as it does for some
+    gradients.
+    """
+    for part in graph.modules():
+        for name, value in {**vars(part), **part._buffers, **part._parameters}.items():
+            if isinstance(value, FakeTensor):
+                raise ValueError(f"torch.export made a constant without content, {name}")
 
 
 @contextmanager

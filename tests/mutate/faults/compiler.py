@@ -19,6 +19,10 @@ CONFIGS = "tests/system/test_compiler_configs.py"
 EXECUTABLE = "tests/system/test_compiler_executable.py"
 GRAPHS = "tests/system/test_torch_graphs.py -k 'not rtl'"
 EFFECTS = "tests/system/test_torch_effects.py"
+SPECIAL = "tests/system/test_torch_special.py"
+EMPTY = "tests/system/test_torch_empty.py"
+SPARSE = "tests/system/test_torch_sparse.py"
+LONG = "tests/system/test_long_rows.py -m 'not rtl'"
 ORDER = "tests/system/test_torch_order.py"
 NUMBERS = "tests/system/test_kernel_numbers.py"
 PREPARED = "tests/system/test_compiler_prepared.py"
@@ -199,6 +203,28 @@ FAULTS = [
           "inputs are taken to have memory of their own in every call", EFFECTS),
     plant("others-declare", "missing case", F + "effects.py", " or overload.namespace not in _DECLARING", "",
           "operators of other namespaces that draw random numbers do so in another order", EFFECTS),
+    plant("tangents-lost", "missing check", F + "plain.py",
+          "if has_levels and torch._VF._unpack_dual(value, level=0).tangent is not None:", "if False:",
+          "forward-mode tangents vanish", SPECIAL),
+    plant("subclass-taken", "missing check", F + "plain.py", "if type(value) not in _TYPES:", "if False:",
+          "subclasses of tensors are computed as plain ones", SPECIAL),
+    plant("modes-passed", "missing check", F + "plain.py", "if torch._C._len_torch_dispatch_stack():", "if False:",
+          "a mode does not see what the device does", SPECIAL),
+    plant("levels-left", "not restored", HERE + "process_state.py",
+          "        _functorch.pop_dynamic_layer_stack_and_undo_to_depth(depth)\n", "",
+          "an error within vmap leaves its level behind", SPECIAL),
+    plant("mode-left", "not restored", HERE + "process_state.py",
+          "while len(self._entered) > entered:", "while False:", "an error leaves autocast or inference mode on",
+          SPECIAL),
+    plant("ready-not-looked-at", "missing check", HERE + "schedule.py",
+          "is_as_before = ready and are_as_before(chain(*sources), has_levels=self._modes.has_levels)",
+          "is_as_before = bool(ready)", "a launch that was made ready passes by a mode", SPECIAL),
+    plant("empty-strides", "missing case", HERE + "runtime.py", "return found.reshape(shape) if found.numel() else",
+          "return found.reshape(shape) if True else", "empty results have strides of 0", EMPTY),
+    plant("transposed-sparse", "missing case", F + "guards.py", "if value.layout is torch.sparse_coo:", "if False:",
+          "a transposed sparse input cannot be traced", SPARSE),
+    plant("long-copies", "missing case", HERE + "transforms/tile_columns.py",
+          "            self._tile_copies(nest)\n", "", "rows of 1 MiB and more are refused", LONG),
     plant("without-result", "missing check", F + "effects.py",
           "ends = not schema.returns and not schema.is_mutable and overload not in _CERTAIN", "ends = False",
           "operators without a result are taken to do nothing", EFFECTS),
