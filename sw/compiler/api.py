@@ -1,6 +1,7 @@
 """``daedal.compile``."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, overload
 
 from torch import Tensor, nn
@@ -8,7 +9,7 @@ from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 from daedal.compiler.executable import Executable
-from daedal.compiler.frontends.plain import why_not, why_not_here
+from daedal.compiler.frontends.plain import why_no_type, why_not, why_not_here
 from daedal.compiler.frontends.trace import trace
 from daedal.compiler.kernel import BEST, check_opt
 from daedal.compiler.kernel_executable import KernelExecutable
@@ -100,6 +101,13 @@ def compile(
         loops = KernelExecutable(module, device, bounds, opt)
         loops.prepare(inputs)
         return loops
+    for name, value in chain(module.named_parameters(), module.named_buffers()):
+        reason = why_no_type([value])
+        if reason is not None:
+            raise UnsupportedOperation(
+                f"{name} of the module must be a plain tensor, but {reason}: use torch.compile(module, "
+                "backend='daedal'), where PyTorch computes with it"
+            )
     followed = None if isinstance(module, ExportedProgram) else module
     executable = Executable(trace(module, inputs), device, followed, bounds, opt)
     executable.prepare(inputs)

@@ -349,6 +349,8 @@ def test_a_parameter_that_is_of_a_subclass(ddr3: daedal.Device, table: Tensor) -
         expected = module(KEYS)
         found = torch.compile(module, backend="daedal", options={"device": ddr3})(KEYS)
     assert torch.equal(found.as_subclass(Tensor), expected.as_subclass(Tensor))
+    with pytest.raises(daedal.UnsupportedOperation, match=r"table of the module must be a plain tensor, but a Tripled"):
+        daedal.compile(module, (KEYS,), device=ddr3)
 
 
 def test_many_bags_made_ready_then_transformed(ddr3: daedal.Device, rng: np.random.Generator) -> None:
