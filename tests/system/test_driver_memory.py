@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -100,6 +101,42 @@ def test_allocations_of_a_class_have_superblocks_of_their_own() -> None:
     with pytest.raises(ValueError, match="mapping must be from 0 to 7, not 8"):
         allocator.allocate(1, mapping=8)
     assert allocator.free_bytes == free + 2 * size
+
+
+@pytest.mark.parametrize("config", SHAPES.values(), ids=SHAPES)
+def test_allocations_of_a_class_have_any_alignment(config: Config) -> None:
+    allocator = Allocator(4096, 1 << 24, config)
+    for alignment in (64, config.superblock_bytes, 4 * config.superblock_bytes, 1 << 20):
+        for mapping in (PLAIN, 1):
+            allocator.allocate(1)
+            assert place_of(allocator.allocate(1, alignment, mapping=mapping), config) % alignment == 0
+
+
+@pytest.mark.parametrize("config", SHAPES.values(), ids=SHAPES)
+def test_buffers_of_all_classes_have_places_of_their_own(config: Config, rng: np.random.Generator) -> None:
+    """In arenas that are filled and released in turn, one of them used again and again, beside other allocations."""
+    superblock = config.superblock_bytes
+    allocator = Allocator(4096, 1 << 24, config)
+    free = allocator.free_bytes
+    arenas = [Arena(DeviceMemory(FakeTarget(config, 1 << 10), config), allocator) for _ in range(3)]
+    held: list[list[tuple[int, int, int]]] = [[] for _ in arenas]
+    for _ in range(400):
+        which = int(rng.integers(len(arenas)))
+        if rng.integers(40) == 0:
+            arenas[which].release()
+            held[which].clear()
+            continue
+        mapping, size = int(rng.integers(CLASSES)), int(rng.integers(0, superblock // 2))
+        place = place_of(arenas[which].reserve(size, mapping=mapping), config)
+        held[which].append((place, max(size, 1), mapping))
+        buffers = sorted(buffer for of in held for buffer in of)
+        for (first, length, one), (second, _, other) in pairwise(buffers):
+            assert first + length <= second, "two buffers share memory"
+            assert one == other or (first + length - 1) // superblock != second // superblock, "two classes share one"
+        assert all(place >= 4096 and place + size <= 1 << 24 for place, size, _ in buffers)
+    for arena in arenas:
+        arena.release()
+    assert allocator.free_bytes == free
 
 
 def test_buffers_of_a_class_share_superblocks(rng: np.random.Generator) -> None:

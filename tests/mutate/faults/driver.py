@@ -160,4 +160,12 @@ FAULTS = [
           "return words if crc == int.from_bytes(tail[4:], \"little\")",
           "return words if crc >> 16 == int.from_bytes(tail[6:], \"little\")",
           "16 of 32 bits of the checksum of what was read are compared", CHECKSUMS),
+    plant("alignment-of-classes", "missing term", HERE + "allocator.py",
+          "alignment = max(alignment, self._superblock)", "alignment = self._superblock",
+          "what has a mapping class is aligned to a superblock and no more", DEVICE_MEMORY),
+    plant("rest-of-a-released-one", "sticky bit", HERE + "arena.py", "        self._rest.clear()\n", "",
+          "an arena that was released goes on in superblocks that it gave back", DEVICE_MEMORY),
+    plant("rest-is-longer", "off by one", HERE + "arena.py", "self._rest[mapping] = after, end - after",
+          "self._rest[mapping] = after, end - address", "buffers go on behind the superblock of their class",
+          DEVICE_MEMORY),
 ]  # fmt: skip

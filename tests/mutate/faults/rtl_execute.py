@@ -15,6 +15,8 @@ GATHERER = "tests/system/test_gatherer.py"
 FAULTED = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[odd-bench_faults]"
 
 SCALAR_STORES = "tests/unit/execute_unit/test_store_port.py"
+HAZARDS = "tests/unit/execute_unit/test_hazards.py"
+
 plant = area("rtl_execute", DIRECTED, RANDOM, FAULTED)
 
 FAULTS = [
@@ -239,4 +241,7 @@ FAULTS = [
     plant("follows-whatever-is-issued", "missing term", HERE + "store_port.py",
           "self._follows.eq(none | first_is_behind)", "self._follows.eq(1)",
           "scalars wait for a row that came after them, and that for them", SCALAR_STORES),
+    plant("long-row-adds-too-soon", "missing term", HERE + "hazards.py",
+          "((context == self.context) | self.c_scalar | self.long)", "((context == self.context) | self.c_scalar)",
+          "a long row adds to what a row of another context has not written yet", HAZARDS),
 ]  # fmt: skip

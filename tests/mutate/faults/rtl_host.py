@@ -205,4 +205,6 @@ FAULTS = [
           "a word of the record is taken a cycle before it is there", RECORDS),
     plant("completed-stays", "missing clip", "hw/core.py", "with m.If(controller.ended):",
           "with m.If(controller.ended & ~port.completed.all()):", "COMPLETED stays at its largest value", CORE),
+    plant("lines-of-another-stage", "wrong index", HERE + "statistics.py", "        return Stage.READ\n",
+          "        return Stage.ACCESS\n", "lines of the next launch are counted for the present one", STATISTICS),
 ]  # fmt: skip

@@ -8,6 +8,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from daedal.hw.config import PRESETS
+from daedal.hw.core_records import ACCESS_STALLS, EXECUTE_STALLS
 from daedal.hw.host.controller import SETTLE_CYCLES
 from daedal.hw.host.statistics import COUNTED, MARKS, Stage, Statistics, stage_of
 from daedal.hw.isa.launch import Counter
@@ -43,6 +44,17 @@ def plans(rng: random.Random) -> list[Plan]:
         spans = {Stage.READ: read, Stage.ACCESS: access, Stage.EXECUTE: execute, Stage.STORE: store}
         found.append(Plan(begin, take, flip, stop, stop + 4 * len(Counter), spans))
     return found
+
+
+def test_what_each_stage_counts():
+    """Requests are told apart by whose they are, lines that come back by their tags, and so on down the machine."""
+    assert {stage: {counter for counter in COUNTED if stage_of(counter) is stage} for stage in Stage} == {
+        Stage.READ: {Counter.LINES_READ},
+        Stage.ACCESS: {Counter.ROWS, Counter.LOOKUPS, Counter.BUNDLES, Counter.TOKENS, Counter.BOUNDS_WARNINGS,
+                       *(c for c in COUNTED if c in ACCESS_STALLS)},
+        Stage.EXECUTE: {Counter.LANE_BEATS, *(c for c in COUNTED if c in EXECUTE_STALLS)},
+        Stage.STORE: {Counter.LINES_WRITTEN, Counter.BYTES_WRITTEN},
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -1,0 +1,46 @@
+"""Which rows must not add yet to what a row shortly before them wrote."""
+
+import pytest
+from amaranth.sim import Simulator
+
+from daedal.hw.execute_unit.hazards import Hazards
+from daedal.hw.execute_unit.schedule import LOOP, READ_AFTER_WRITE
+from tests.unit.harness import ODD
+
+REGISTER = 2
+
+
+@pytest.mark.parametrize(
+    ("context", "long", "scalar", "register", "waits"),
+    [
+        (1, 0, 0, REGISTER, True),
+        (0, 0, 0, REGISTER, False),
+        (0, 1, 0, REGISTER, True),
+        (0, 0, 1, REGISTER, False),
+        (1, 0, 0, REGISTER - 1, False),
+        (0, 1, 0, REGISTER - 1, False),
+    ],
+    ids=["its own context", "another context", "long", "a scalar register", "another register", "long, another one"],
+)
+def test_what_adds_to_a_result_of_context_1(context: int, long: int, scalar: int, register: int, waits: bool) -> None:
+    """A long row has beats of all contexts. It waits until the result can be added to, and no longer."""
+    assert ODD.context_count > 1
+    dut, found = Hazards(ODD), []
+
+    async def bench(ctx):
+        for name, value in (("c", register), ("c_scalar", scalar), ("context", context), ("long", long),
+                            ("ends_to", REGISTER), ("destination", REGISTER), ("issued_context", 1)):  # fmt: skip
+            ctx.set(getattr(dut, name), value)
+        for cycle in range(LOOP + 3):
+            ends = cycle == 0
+            for name in ("ends_near", "ends_waits", "issued"):
+                ctx.set(getattr(dut, name), ends)
+            ctx.set(dut.wait, (READ_AFTER_WRITE - 1) * ends)
+            found.append(ctx.get(dut.c_waits))
+            await ctx.tick()
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    assert found == [int(waits and cycle < LOOP - 1) for cycle in range(LOOP + 3)]
