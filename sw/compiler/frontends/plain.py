@@ -90,9 +90,8 @@ def are_as_before(values: Iterable[Any], *, has_levels: bool) -> bool:
 def _why_not_plain(value: Tensor) -> str | None:
     if type(value) not in _TYPES:
         return _of_type(value)
-    if value.is_quantized or value.is_nested or value._is_zerotensor():
-        kind = "quantized" if value.is_quantized else "nested" if value.is_nested else "zero"
-        return f"a {kind} tensor is not just its elements in memory"
+    if value.is_quantized or value._is_zerotensor():
+        return f"a {'quantized' if value.is_quantized else 'zero'} tensor is not just its elements in memory"
     return None
 
 
