@@ -78,6 +78,7 @@ class TableStore(Handle, Mapping[str, Table]):
         self._config, self._allocator, self._write, self._check = config, allocator, write, check
         self._residents: dict[str, _Resident] = {}
         self._names: dict[Place, str] = {}
+        """By where a source lies; an interrupt may leave some that are not so, see ``_key``."""
         self._clock = count()
         self._needed: set[str] | None = None
         """Tables of the launch that is being prepared; None while there is none."""
@@ -105,7 +106,7 @@ class TableStore(Handle, Mapping[str, Table]):
 
         Raises OutOfDeviceMemory, TypeError for something else, ValueError for other shapes.
         """
-        key = self._names.get(place_of(source))
+        key = self._key(source)
         if key is None:
             key = self._free_name(name)
             self._upload(key, source, mapping)
@@ -118,12 +119,18 @@ class TableStore(Handle, Mapping[str, Table]):
 
     def find(self, source: Source) -> Table | None:
         """The resident table with the content of ``source``, uploaded if that has changed; None if there is none."""
-        key = self._names.get(place_of(source))
+        key = self._key(source)
         if key is None:
             return None
         if not self._residents[key].origin.is_current(source):
             self._upload(key, source, None)
         return self._used(key)
+
+    def _key(self, source: Source) -> str | None:
+        """The name of the table of what lies where ``source`` does; None if there is none."""
+        place = place_of(source)
+        resident = self._residents.get(self._names.get(place, ""))
+        return self._names[place] if resident is not None and resident.origin.place == place else None
 
     def _used(self, name: str, use: Use = Use.INPUT) -> Table:
         """The table, of which is noted that it was used, and what for."""
@@ -170,10 +177,13 @@ class TableStore(Handle, Mapping[str, Table]):
 
     def drop(self, name: str) -> None:
         """Give back the memory of the table ``name``; KeyError if there is none."""
-        resident = self._residents[name]
-        self._names.pop(resident.origin.place, None)  # first: what has a place is there, wherever an interrupt comes
-        del self._residents[name]
+        resident = self._residents.pop(name)
+        self._forget(resident.origin.place, name)
         self._allocator.free(resident.table.address)
+
+    def _forget(self, place: Place, name: str) -> None:
+        if self._names.get(place) == name:
+            del self._names[place]
 
     def _free_name(self, name: str) -> str:
         key, number = name, 1
@@ -189,11 +199,11 @@ class TableStore(Handle, Mapping[str, Table]):
         before = self._residents.get(name)
         use = Use.INPUT if before is None or before.origin.place != origin.place else before.use
         table = self._place(name, array, mapping)
-        if before is not None:
-            self._names.pop(before.origin.place, None)
-        self._residents[name] = _Resident(table, origin, use, next(self._clock))
+        origin.is_stale = True  # until it is all written, whatever comes in between
         self._names[origin.place] = name
-        origin.is_stale = True
+        self._residents[name] = _Resident(table, origin, use, next(self._clock))
+        if before is not None and before.origin.place != origin.place:
+            self._forget(before.origin.place, name)
         self._write_rows(table, array)
         origin.is_stale = False
         self.uploads += 1

@@ -21,6 +21,7 @@ from torch import nn
 import daedal
 from daedal import f32, i64
 from daedal.cosim.emulator import EmulatorTarget
+from daedal.driver.tables import Table
 from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.program_words import LevelField
 from daedal.hw.isa.registers import Register
@@ -258,3 +259,57 @@ def test_interrupts_at_each_line_and_once_more_after_some(then):
         if lines.lines < number:
             break
     assert number > 100
+
+
+def content(device: daedal.Device, table: Table) -> np.ndarray:
+    raw = device.memory.read(table.address, table.rows * table.pitch)
+    return np.frombuffer(raw, np.float32).reshape(table.rows, -1)[:, : table.dim]
+
+
+class Bound:
+    """A device with a table of an array, and ways to change it."""
+
+    def __init__(self) -> None:
+        self.device = daedal.Device(FakeTarget(CONFIG), CONFIG)
+        self.free = self.device.free_bytes
+        self.source = np.ones((9, 8), np.float32)
+        self.device.bind_table("t", self.source)
+
+    def changed(self) -> None:
+        self.source += 1
+        self.bind()
+
+    def resized(self) -> None:
+        self.source = self.source.reshape(-1).view()[:40].reshape(5, 8)
+        self.bind()
+
+    def retyped(self) -> None:
+        self.source = self.source.reshape(3, 24)
+        self.bind()
+
+    def mapped(self) -> None:
+        self.device.bind_table("t", self.source, mapping=0)
+
+    def dropped(self) -> None:
+        self.device.drop_table("t")
+
+    def bind(self) -> Table:
+        return self.device.bind_table("t", self.source)
+
+
+@pytest.mark.parametrize("act", [Bound.changed, Bound.resized, Bound.retyped, Bound.mapped, Bound.dropped])
+def test_interrupts_at_each_line_while_a_table_is_bound_or_dropped(act):
+    for number in count(1):
+        bound, lines = Bound(), EachLine(number)
+        with suppress(KeyboardInterrupt), lines:
+            act(bound)
+        for _ in range(2):
+            assert np.array_equal(content(bound.device, bound.bind()), bound.source), f"interrupted at line {number}"
+        bound.source += 1
+        assert np.array_equal(content(bound.device, bound.bind()), bound.source), f"interrupted at line {number}"
+        for name in list(bound.device.tables):
+            bound.device.drop_table(name)
+        assert bound.device.free_bytes == bound.free, f"interrupted at line {number}"
+        if lines.lines < number:
+            break
+    assert number > 10
