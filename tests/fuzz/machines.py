@@ -100,9 +100,9 @@ class Machine:
         config: Config,
         name: str,
         memory: str = "ideal",
-        memory_bytes: int = MEMORY_BYTES,
         *,
         accesses: bool = False,
+        memory_bytes: int = MEMORY_BYTES,
     ) -> None:
         self.config, self.name, self.memory, self.memory_bytes = config, name, memory, memory_bytes
         self._accesses = np.random.default_rng(1) if accesses else None

@@ -14,7 +14,7 @@ from daedal.driver.record import RECORD_BYTES
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config import Config
 from daedal.hw.isa.launch import BLOCK_REGION, STORE_GRANULE, LaunchFlags, LaunchWord, StoreWindow, launch_block_words
-from daedal.hw.isa.program import WORD_BYTES, Program, pack, unpack
+from daedal.hw.isa.program import WORD_BYTES, Program, unpack
 from daedal.hw.isa.registers import Register
 from tests.fuzz.case import split
 
@@ -156,8 +156,8 @@ def _length(raw: bytes) -> int:
 
 def _by_address(taken: Snapshot) -> Snapshot:
     """The same launch with all arguments in its block, and the program where PROGRAM says."""
-    memory, at = bytearray(taken.memory), taken.block + WORD_BYTES * LaunchWord.FLAGS.value
-    program = int.from_bytes(memory[taken.block : taken.block + WORD_BYTES], "little")
-    fence = unpack(LaunchFlags, int.from_bytes(memory[at : at + WORD_BYTES], "little"))["fence"]
-    memory[at : at + WORD_BYTES] = pack(LaunchFlags, {"fence": fence}).to_bytes(WORD_BYTES, "little")
-    return replace(taken, name=f"{taken.name} by address", memory=bytes(memory), program=program)
+    at = taken.block + WORD_BYTES * LaunchWord.FLAGS.value
+    program = int.from_bytes(taken.memory[taken.block : taken.block + WORD_BYTES], "little")
+    flags = bytes(WORD_BYTES)
+    memory, after = (raw[:at] + flags + raw[at + WORD_BYTES :] for raw in (taken.memory, taken.after))
+    return replace(taken, name=f"{taken.name} by address", memory=memory, after=after, program=program)

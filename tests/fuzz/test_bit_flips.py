@@ -45,9 +45,8 @@ def test_more_wrong_bits_are_noticed(seed: int) -> None:
 
 def test_programs_are_found_behind_their_blocks_and_elsewhere() -> None:
     listed = known("minimum")
-    assert {"gather", "gather by address", "sum by address", "weighted by address"} <= {
-        snapshot.name for snapshot in listed
-    }
+    names = {snapshot.name for snapshot in listed}
+    assert {"gather", "gather by address", "sum by address", "weighted by address"} <= names
     for snapshot in listed:
         assert snapshot.first < snapshot.end
         assert snapshot.memory[snapshot.first : snapshot.end] != snapshot.after[snapshot.first : snapshot.end]

@@ -60,19 +60,22 @@ def test_launches_have_a_window_each(dev, copier, source):
                 assert np.array_equal(arena.download(place, source.shape), source * (n < wrong)), n
 
 
-@pytest.mark.parametrize("short", [SIZE, 3 * SIZE, ROWS * SIZE])
-def test_a_launch_that_leaves_its_window_is_cut_there(dev, copier, source, short):
+@pytest.mark.parametrize(("short", "shift"), [(SIZE, 0), (3 * SIZE, 32), (ROWS * SIZE, 0)])
+def test_a_launch_that_leaves_its_window_is_cut_there(dev, copier, source, short, shift):
+    """Also in the middle of a row, if rows are ``shift`` bytes off."""
     inside = source.nbytes - short
     with dev.arena() as arena:
-        origin, place = arena.upload(source), arena.upload(np.zeros_like(source), mapping=0)
-        launch = dev.submit(copier, [origin, place, ROWS, SIZE, SIZE], reads=[], writes=[Region(place, inside)])
+        origin, place = arena.upload(source), arena.upload(np.zeros(source.size + 16, np.float32), mapping=0)
+        arguments = [origin, place + shift, ROWS, SIZE, SIZE]
+        launch = dev.submit(copier, arguments, reads=[], writes=[Region(place, inside)])
         with pytest.raises(daedal.ProgramError, match=f"a store at {place + inside:#x} is outside"):
             launch.result()
-        found = arena.download(place, source.shape).reshape(-1)
-        assert np.array_equal(found[: inside // 4], source.reshape(-1)[: inside // 4])
+        wanted = np.pad(source.reshape(-1), (shift // 4, 16 - shift // 4))
+        found = arena.download(place, wanted.shape)
+        assert np.array_equal(found[: inside // 4], wanted[: inside // 4])
         assert not found[inside // 4 :].any()
-        dev.submit(copier, [origin, place, ROWS, SIZE, SIZE]).result()  # what it writes is not known: anywhere
-        assert np.array_equal(arena.download(place, source.shape), source)
+        dev.submit(copier, arguments).result()  # what it writes is not known: anywhere
+        assert np.array_equal(arena.download(place, wanted.shape), wanted)
 
 
 def test_rows_of_a_mapping_class_stay_in_its_superblocks(dev, copier, source):
