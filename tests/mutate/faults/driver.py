@@ -83,7 +83,7 @@ FAULTS = [
           "what an optimizer changed before it failed is not uploaded again", CHECKS),
     plant("change-unsaid", "lost strobe", HERE + "tables.py", "resident.origin.is_stale |=", "_ =",
           "table_changed does nothing", CHECKS),
-    plant("failed-upload", "lost strobe", HERE + "tables.py", "        origin.is_stale = True\n", "",
+    plant("failed-upload", "lost strobe", HERE + "tables.py", "        origin.is_stale = True  #", "        #",
           "a table of which half was uploaded is taken for a whole one", CHECKS),
     plant("needed-goes", "missing check", HERE + "tables.py", "if name not in needed]", "]",
           "a table makes room for another one of the same launch", EVICTION),
