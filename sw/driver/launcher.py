@@ -366,7 +366,6 @@ class Launcher(Handle):
         """Write the launch block, with the program behind it, unless that is there already."""
         address, behind = self._slots[task.slot][0], (task.program, len(task.block)) if task.follows else None
         is_there = behind is not None and self._behind[task.slot] == behind
-        self._behind[task.slot] = None  # until it is all written
         self._target.mem_write(address, task.block if is_there else task.block + task.follows)
         self._behind[task.slot] = behind
 

@@ -241,7 +241,8 @@ class Queue(FakeTarget):
 
 
 @pytest.mark.parametrize("then", [None, 1, 2, 5, 11])
-def test_interrupts_at_each_line_and_once_more_after_some(then):
+@pytest.mark.parametrize("wait", [daedal.Device.finish, lambda _, launch: launch.result()], ids=["finish", "result"])
+def test_interrupts_at_each_line_and_once_more_after_some(then, wait):
     """What is known of the machine and the machine agree afterwards, or it is reset."""
     raw = Program(CONFIG.hash, [Word(LevelField.LOWER, 0, 1)] * 4).to_bytes()
     for number in count(1):
@@ -250,7 +251,7 @@ def test_interrupts_at_each_line_and_once_more_after_some(then):
         program, free = device.load_program(raw), device.free_bytes
         lines = EachLine(number, *([] if then is None else [number + then]))
         with suppress(KeyboardInterrupt), lines:
-            device.finish(device.submit(program, reads=[], writes=[], ended=ended.append))
+            wait(device, device.submit(program, reads=[], writes=[], ended=ended.append))
         target.doorbells = 0
         after = device.submit(program, ended=ended.append)
         assert after.result().launch == after.number, f"interrupted at line {number}"
