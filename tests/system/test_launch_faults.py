@@ -263,5 +263,5 @@ def test_a_program_that_stays_damaged(dev, copies, monkeypatch):
         write(address, bytes(data)[:-8] + bytes(8) if bytes(data).endswith(copy_program()[-8:]) else data)
 
     monkeypatch.setattr(dev.target, "mem_write", loses)
-    with pytest.raises(daedal.MemoryFault, match="5 bytes of its program had changed in device memory, although"):
+    with pytest.raises(daedal.MemoryFault, match=r"\d bytes of its program had changed in device memory, although"):
         copies.submit(0, 1).result()
