@@ -214,9 +214,8 @@ class Executable(Handle):
         reason = why_not_here() or why_no_type(pytree.tree_leaves(inputs))
         if reason is not None and self._module is not None:
             self._left = dict.fromkeys((call.name for call in self._calls.values()), reason)
-            with (
-                nullcontext() if is_transformed() else torch.no_grad()
-            ):  # of which torch.func would make gradients of 0
+            # Without gradients, as below; torch.func would take that for gradients of 0.
+            with nullcontext() if is_transformed() else torch.no_grad():
                 return self._module(*inputs)
         with torch.no_grad():
             for number, traced in enumerate(list(self._traces)):

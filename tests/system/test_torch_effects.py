@@ -24,15 +24,17 @@ ROWS, WIDTH = 12, 8
 OTHERS = {
     "index_select(Tensor table, int dim, Tensor index) -> Tensor": lambda t, d, i: t.index_select(d, (i + 3) % ROWS),
     "gather(Tensor table, int dim, Tensor index) -> Tensor": lambda t, d, i: t.gather(d, (i + 3) % ROWS),
-    "index_add(Tensor base, int dim, Tensor index, Tensor source) -> Tensor":
-        lambda b, d, i, s: b.index_add(d, i.flip(0), s),
+    "index_add(Tensor base, int dim, Tensor index, Tensor source) -> Tensor": lambda b, d, i, s: b.index_add(
+        d, i.flip(0), s
+    ),
     "mul(Tensor a, Tensor b) -> Tensor": lambda a, b: a + b,
     "mm(Tensor a, Tensor b) -> Tensor": lambda a, b: a.to_dense() @ b * 2,
     "sum(Tensor rows, int dim) -> Tensor": lambda r, d: r.sum(d) * 2,
     "zeros(int rows, int columns) -> Tensor": lambda r, c: torch.ones(r, c),
-    "expand(Tensor column, int rows, int columns) -> Tensor":
-        lambda k, r, c: k.flip(0).expand(r, c) * torch.ones(c, dtype=torch.int64),
-}  # fmt: skip
+    "expand(Tensor column, int rows, int columns) -> Tensor": lambda k, r, c: (
+        k.flip(0).expand(r, c) * torch.ones(c, dtype=torch.int64)
+    ),
+}
 """Operators of a namespace that is not ATen's."""
 
 
@@ -122,8 +124,16 @@ def expanded(table: Tensor, keys: Tensor) -> Tensor:
     return torch.zeros(ROWS, WIDTH).scatter_add(0, wide, table.index_select(0, keys))
 
 
-NAMES = [(selected, 1), (gathered, 1), (added, 2), (multiplied, 2), (summed, 1), (summed_at_once, 1), (from_others, 1),
-         (expanded, 0)]  # fmt: skip
+NAMES = [
+    (selected, 1),
+    (gathered, 1),
+    (added, 2),
+    (multiplied, 2),
+    (summed, 1),
+    (summed_at_once, 1),
+    (from_others, 1),
+    (expanded, 0),
+]
 
 
 @pytest.mark.parametrize(("layer", "launches"), NAMES, ids=lambda value: getattr(value, "__name__", None))
@@ -158,8 +168,12 @@ def test_names_are_those_of_what_is_called() -> None:
     aten = torch.ops.aten
     for target in (torch.index_select, Tensor.index_select, aten.index_select, aten.index_select.default):
         assert name_of(graph.call_function(target, (table,))) == "index_select"
-    for target in (torch.ops.others.index_select, torch.ops.others.index_select.default, index_select,
-                   aten.index_select.out):  # fmt: skip
+    for target in (
+        torch.ops.others.index_select,
+        torch.ops.others.index_select.default,
+        index_select,
+        aten.index_select.out,
+    ):
         assert name_of(graph.call_function(target, (table,))) == ""
     assert name_of(graph.call_method("index_select", (table,))) == "index_select"
     table.meta["example_value"] = "no tensor"
@@ -238,9 +252,16 @@ def by_function(table: Tensor, keys: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 CHANGES = [
-    by_packet, by_overload, by_condition, by_checkpoint, by_condition_in_a_checkpoint, between_gather_and_sum, by_each,
-    by_statistics, by_function,
-]  # fmt: skip
+    by_packet,
+    by_overload,
+    by_condition,
+    by_checkpoint,
+    by_condition_in_a_checkpoint,
+    between_gather_and_sum,
+    by_each,
+    by_statistics,
+    by_function,
+]
 
 
 @pytest.mark.parametrize("layer", CHANGES)

@@ -40,9 +40,17 @@ def scattered(keys: Tensor, base: Tensor) -> Tensor:
 PAIRS = torch.tensor([[1, 2], [3, 4]])
 KEYS, OFFSETS = torch.tensor([1, 2, 3]), torch.tensor([0, 2])
 LAYERS: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...], list[tuple[Tensor, ...]]]] = {
-    "embedding": (functional.embedding, (PAIRS, TABLE), [
-        (none(0, 2), TABLE), (none(2, 0), TABLE), (none(0, 0), TABLE), (none(0, 2), TABLE[:0]), (PAIRS, TABLE[:, :0]),
-    ]),
+    "embedding": (
+        functional.embedding,
+        (PAIRS, TABLE),
+        [
+            (none(0, 2), TABLE),
+            (none(2, 0), TABLE),
+            (none(0, 0), TABLE),
+            (none(0, 2), TABLE[:0]),
+            (PAIRS, TABLE[:, :0]),
+        ],
+    ),
     "index": (lambda i, x: x[i], (PAIRS, TABLE), [(none(0, 2), TABLE), (none(2, 0), TABLE), (PAIRS, TABLE[:, :0])]),
     "index_select": (lambda i, x: x.index_select(0, i), (KEYS, TABLE), [(none(0), TABLE), (KEYS, TABLE[:, :0])]),
     "gather": (lambda i, x: x.gather(0, i.view(-1, 1).expand(-1, 4)), (KEYS, TABLE), [(none(0), TABLE)]),
@@ -52,7 +60,7 @@ LAYERS: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...], list[tuple[Tenso
     "kept": (lambda i: functional.embedding(i, WIDE).sum(1, keepdim=True), (PAIRS,), [(none(0, 2),), (none(2, 0),)]),
     "added": (added, (KEYS, TABLE), [(none(0), TABLE[:0]), (none(0), TABLE)]),
     "scattered": (scattered, (KEYS, TABLE), [(none(0), TABLE[:0]), (none(0), TABLE)]),
-}  # fmt: skip
+}
 
 
 def check(run: Callable[..., Any], layer: Callable[..., Any], inputs: tuple[Tensor, ...]) -> None:

@@ -65,10 +65,14 @@ REFUSED: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], Callable[[], Tensor
     "BSR": (product, lambda: DENSE.to_sparse_bsr((2, 2)), LONG, LAYOUT.format("bsr")),
     "on the right": (lambda matrix, rows: rows.t() @ matrix, lambda: COO, SHORT, "must be the first of the two"),
     "a vector": (lambda matrix, rows: matrix @ rows[:, 0], lambda: COO, LONG, r"use A @ x.unsqueeze\(1\)"),
-    "added": (lambda matrix, rows: torch.sparse.addmm(rows[:6] * 2, matrix, rows), lambda: COO, LONG,
-              r"use torch.sparse.mm\(A, x\), and add to it"),
+    "added": (
+        lambda matrix, rows: torch.sparse.addmm(rows[:6] * 2, matrix, rows),
+        lambda: COO,
+        LONG,
+        r"use torch.sparse.mm\(A, x\), and add to it",
+    ),
     "double": (lambda matrix, rows: matrix.double() @ rows.double(), lambda: COO, LONG, r"use float\(\)"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)

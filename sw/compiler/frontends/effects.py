@@ -36,19 +36,44 @@ _UNDECLARED = ("running_mean", "running_var")
 """Parameters that operations of PyTorch change when they train, and do not say so."""
 
 _QUIET_METHODS = (
-    "bfloat16", "bool", "byte", "char", "double", "float", "half", "int", "long", "ndimension", "nelement",
-    "new_tensor", "short", "to_sparse_coo", "tolist", "type", "unique",
-)  # fmt: skip
+    "bfloat16",
+    "bool",
+    "byte",
+    "char",
+    "double",
+    "float",
+    "half",
+    "int",
+    "long",
+    "ndimension",
+    "nelement",
+    "new_tensor",
+    "short",
+    "to_sparse_coo",
+    "tolist",
+    "type",
+    "unique",
+)
 """Methods of tensors that change nothing, and that no operation of ``aten`` is called by."""
 
 _QUIET_FUNCTIONS = ("asarray", "as_tensor", "finfo", "iinfo", "promote_types", "result_type", "tensor")
 """Functions of ``torch`` of that kind."""
 
 _RUNNING = (
-    "associative_scan", "autograd_function_apply", "cond", "hints_wrapper", "invoke_subgraph", "map_impl", "scan",
-    "tag_activation_checkpoint", "while_loop", "wrap", "wrap_activation_checkpoint", "wrap_with_autocast",
+    "associative_scan",
+    "autograd_function_apply",
+    "cond",
+    "hints_wrapper",
+    "invoke_subgraph",
+    "map_impl",
+    "scan",
+    "tag_activation_checkpoint",
+    "while_loop",
+    "wrap",
+    "wrap_activation_checkpoint",
+    "wrap_with_autocast",
     "wrap_with_set_grad_enabled",
-)  # fmt: skip
+)
 """Higher-order operators that do what their graphs do, and nothing else."""
 
 _DECLARING = ("aten", "prims", "prim")

@@ -20,14 +20,37 @@ from daedal.compiler.frontends.examples import example_of
 _aten = torch.ops.aten
 
 _OVERLOADS = (
-    _aten.addmm.default, _aten.expand.default, _aten.expand_as.default, _aten.gather.default, _aten.index.Tensor,
-    _aten.index_add.default, _aten.index_add_.default, _aten.index_select.default, _aten.item.default,
-    _aten.matmul.default, _aten.mean.dim, _aten.mm.default, _aten.mul.Tensor, _aten.mv.default,
-    _aten.new_ones.default, _aten.new_zeros.default, _aten.reshape.default, _aten.scatter_add.default,
-    _aten.scatter_add_.default, _aten.scatter_reduce.two, _aten.scatter_reduce_.two, _aten.segment_reduce.default,
-    _aten.select.int, _aten._sparse_addmm.default, _aten._sparse_mm.default, _aten.sum.dim_IntList,
-    _aten.unsqueeze.default, _aten.view.default, _aten.zeros.default, _aten.zeros_like.default,
-)  # fmt: skip
+    _aten.addmm.default,
+    _aten.expand.default,
+    _aten.expand_as.default,
+    _aten.gather.default,
+    _aten.index.Tensor,
+    _aten.index_add.default,
+    _aten.index_add_.default,
+    _aten.index_select.default,
+    _aten.item.default,
+    _aten.matmul.default,
+    _aten.mean.dim,
+    _aten.mm.default,
+    _aten.mul.Tensor,
+    _aten.mv.default,
+    _aten.new_ones.default,
+    _aten.new_zeros.default,
+    _aten.reshape.default,
+    _aten.scatter_add.default,
+    _aten.scatter_add_.default,
+    _aten.scatter_reduce.two,
+    _aten.scatter_reduce_.two,
+    _aten.segment_reduce.default,
+    _aten.select.int,
+    _aten._sparse_addmm.default,
+    _aten._sparse_mm.default,
+    _aten.sum.dim_IntList,
+    _aten.unsqueeze.default,
+    _aten.view.default,
+    _aten.zeros.default,
+    _aten.zeros_like.default,
+)
 """The operations of ATen that the front end knows."""
 
 _OF_PYTHON: Mapping[object, str] = {
@@ -43,19 +66,35 @@ _MODULES = (*_WRITTEN_IN_PYTHON, torch, torch.fft, torch.linalg, torch.special, 
 """Where those functions of PyTorch's are that work on tensors alone. Others in ``torch`` itself change its state."""
 
 CHANGING = (
-    "setitem", "delitem", "iadd", "iand", "iconcat", "ifloordiv", "ilshift", "imatmul", "imod", "imul", "ior", "ipow",
-    "irshift", "isub", "itruediv", "ixor",
-)  # fmt: skip
+    "setitem",
+    "delitem",
+    "iadd",
+    "iand",
+    "iconcat",
+    "ifloordiv",
+    "ilshift",
+    "imatmul",
+    "imod",
+    "imul",
+    "ior",
+    "ipow",
+    "irshift",
+    "isub",
+    "itruediv",
+    "ixor",
+)
 """Functions of ``operator`` that change their first argument."""
 
 _CALLING = ("call", "methodcaller", "attrgetter", "itemgetter")
 """Functions of ``operator`` that run, or make, something else."""
 
 _OF_NUMBERS = (
-    *(getattr(builtins, name) for name in ("abs", "bool", "divmod", "float", "int", "len", "max", "min", "pow",
-                                           "round", "sum")),
+    *(
+        getattr(builtins, name)
+        for name in ("abs", "bool", "divmod", "float", "int", "len", "max", "min", "pow", "round", "sum")
+    ),
     *(function for name, function in vars(math).items() if callable(function) and not name.startswith("_")),
-)  # fmt: skip
+)
 
 
 def _present(owner: object, name: str) -> Iterator[Hashable]:
