@@ -165,6 +165,10 @@ class Plan:
             )
         return found
 
+    def bytes_of(self, result: Result) -> int:
+        """Bytes that are written for a result: every operation has as many bags as the one that has most."""
+        return self.bags * result.width * ELEMENT_BYTES
+
     def submit(self, device: Device, kernel: Kernel) -> tuple[dict[fx.Node, Tensor], Launch]:
         """Submit a launch of ``kernel``; the results, by node, whose content is there when it has ended well."""
         program = device.load_program(kernel.program)
@@ -180,7 +184,7 @@ class Plan:
 
         placed = _Placement(self, device, arena)
         arguments = kernel.launch_arguments(placed.buffers(self._entries), {"bags": self.bags})
-        writes = [Region(placed.addresses[node], array.nbytes) for node, array in arrays.items()]
+        writes = [Region(placed.addresses[result.node], self.bytes_of(result)) for result in self.results]
         # What it reads is its own, or tables that no launch writes.
         launch = device.submit(program, arguments, reads=[], writes=writes, ended=ended)
         return {node: tensor_of(array, array.shape) for node, array in arrays.items()}, launch
@@ -226,7 +230,7 @@ class _Placement:
     def __init__(self, plan: Plan, device: Device, arena: Arena) -> None:
         self._plan, self._arena = plan, arena
         self._tables = {m: bind(device, m.call, m.request.table) for m in plan.members}
-        places = arena.reserve_together([plan.bags * result.width * ELEMENT_BYTES for result in plan.results])
+        places = arena.reserve_together([plan.bytes_of(result) for result in plan.results])
         self.addresses = dict(zip((result.node for result in plan.results), places, strict=True))
         self._firsts: dict[Member, int] = {}
 
