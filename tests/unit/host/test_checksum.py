@@ -42,6 +42,11 @@ def test_sums_are_those_of_the_encodings():
                 await ctx.tick()
                 assert ctx.get(dut.fits)
                 ctx.set(dut.add, 0)
+            ctx.set(dut.add, 1)  # a program that does not end well leaves nothing behind
+            ctx.set(dut.word, 1)
+            await ctx.tick()
+            ctx.set(dut.add, 0)
+            assert not ctx.get(dut.fits)
         ended.append(True)
 
     simulator.add_testbench(bench)

@@ -127,6 +127,7 @@ def launch(
                     if illegal:
                         break
             if done or illegal:
+                result["done"] = bool(done)
                 assert not illegal or ctx.get(dut.nests_done)
                 result["number"] = ctx.get(dut.number)
                 result["window"] = ctx.get(dut.window.first), ctx.get(dut.window.last)
@@ -277,7 +278,7 @@ def test_a_wrong_bit_stops_it_at_the_end(number, bit):
     raw = Program(config.hash, body).to_bytes()
     word = int.from_bytes(raw[8 * number : 8 * number + 8], "little")
     got = launch(config, replaced(raw, number, word ^ 1 << bit), [], at=1024)
-    assert (got["illegal"], got["nest"]) == (6, 1)
+    assert (got["illegal"], got["nest"], got["done"]) == (6, 1, False)
 
 
 def test_another_configuration_is_refused():
