@@ -216,7 +216,7 @@ def test_all_results_go_into_their_pages(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(pages, "LEVELS", tmp_path / "levels.svg")
     step = {"workload": "a", "vectorise": 4.0, "bufferise": 2.0, "align": 1.0, "bit_exact": True}
     sweep = {"workload": "sum", "distribution": "zipf", "memory": "ideal", "config": "edge", "row_bytes": 64,
-             "row_share": 0.5, "limit_share": 0.987}  # fmt: skip
+             "placement": 0, "row_share": 0.5, "limit_share": 0.987}  # fmt: skip
     prediction = {"what": "ulx3s, ulx3s", "workload": "rm1", "clock": "routed", "note": "too large"}
     found = document(levels=[step], sweep=[sweep], prediction=[prediction])
     save(tmp_path / "x.json", found["facts"], found["results"])

@@ -151,5 +151,5 @@ def test_a_closed_simulation() -> None:
     target = open_simulated(CONFIG, "ecpix5")
     target.close()
     target.close()
-    with pytest.raises(daedal.DeviceClosed, match="the simulated board must be open to be used"):
+    with pytest.raises(daedal.DeviceClosed, match="the board must be open to be used"):
         target.csr_read(0)

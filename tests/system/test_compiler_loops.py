@@ -628,7 +628,7 @@ LIMITS = {
     "nesting": (
         "%o: memref<?xf32>, %n: index",
         "".join(f"scf.for %j{n} = %c0 to %c1 step %c1 {{ " for n in range(300)) + "}" * 300,
-        "the loops cannot be read: maximum recursion depth",
+        "the loops cannot be read: line 8: it is nested too deeply",
     ),
 }
 

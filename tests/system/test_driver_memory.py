@@ -118,7 +118,7 @@ def test_buffers_of_all_classes_have_places_of_their_own(config: Config, rng: np
     superblock = config.superblock_bytes
     allocator = Allocator(4096, 1 << 24, config)
     free = allocator.free_bytes
-    arenas = [Arena(DeviceMemory(FakeTarget(config, 1 << 10), config), allocator) for _ in range(3)]
+    arenas = [Arena(DeviceMemory(FakeTarget(config, 1 << 10), config), allocator, config) for _ in range(3)]
     held: list[list[tuple[int, int, int]]] = [[] for _ in arenas]
     for _ in range(400):
         which = int(rng.integers(len(arenas)))
