@@ -1,0 +1,1 @@
+"""Bag interleaving: several activations of a level side by side, as contexts."""

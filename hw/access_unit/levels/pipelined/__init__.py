@@ -1,0 +1,1 @@
+"""A loop level that takes a bundle in every cycle."""

@@ -1,0 +1,1 @@
+"""A small loop level that does one thing at a time."""

@@ -1,0 +1,1 @@
+"""Scalar loads: sequential ones with lines fetched ahead of use, and random ones."""

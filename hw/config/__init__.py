@@ -1,0 +1,1 @@
+"""The machine's parameters: one frozen, validated ``Config``, its presets, and configurations from files."""

@@ -1,0 +1,1 @@
+"""From tokens to instructions that may be issued: fetch, decode, rename, scoreboard, dispatch."""

@@ -1,0 +1,1 @@
+"""The vector data path: registers, operands, lanes, forwarding, reductions, stores."""

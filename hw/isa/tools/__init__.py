@@ -1,0 +1,1 @@
+"""Made of the encodings: assembler, C++ header, reference page, memory map."""

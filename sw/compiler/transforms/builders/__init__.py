@@ -1,0 +1,1 @@
+"""What passes build IR with: pooling loops, callbacks, plain loops."""
