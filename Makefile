@@ -65,7 +65,7 @@ bitstream: $(INSTALLED)  ## make a board's configuration file in build/BOARD [BO
 	@$(BIN)/daedal bitstream --board $(BOARD) $(ARGS)
 
 bitstream-all: $(INSTALLED)  ## make those of all boards; those that fail say why
-	@status=0; for board in $$($(BIN)/python -c "from daedal.hw.boards import BOARDS; print(*BOARDS)"); do \
+	@status=0; for board in $$($(BIN)/python -c "from daedal.fpga.boards import BOARDS; print(*BOARDS)"); do \
 	  $(BIN)/daedal bitstream --board $$board $(ARGS) || status=1; done; exit $$status
 
 wheel: $(INSTALLED)  ## build a wheel in dist/

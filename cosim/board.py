@@ -9,12 +9,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from daedal.cosim.artifact_cache import cache_directory, keep_text
 from daedal.cosim.build import FLOAT_MODE, build_verilated, load_library, read_sources
-from daedal.cosim.kept import cache_directory, keep_text
-from daedal.cosim.rtl import core_verilog
+from daedal.cosim.core_verilog import core_verilog
 from daedal.driver.handle import Handle
-from daedal.hw.config import Config
-from daedal.owned import Owned
+from daedal.hw.config.core import Config
+from daedal.process_resource import Owned
 
 SLICE_CYCLES = 1 << 16
 """Cycles in C++ at a stretch, so that an interrupt from the keyboard gets through and no socket overflows."""
@@ -35,8 +35,8 @@ _FUNCTIONS = {
 
 def generated_board(board: str, config: Config) -> tuple[str, dict[str, Any]]:
     """Verilog and description of a simulated board; kept in the cache, since generating them takes ten seconds."""
-    from daedal.hw.boards import find_board
-    from daedal.hw.boards.generate import generate
+    from daedal.fpga.boards import find_board
+    from daedal.fpga.soc.generator import generate
 
     found = find_board(board)
     clocks = f"{found.clock_hz} {found.core_hz}"

@@ -3,7 +3,7 @@
 A library's key is a digest of everything that goes into it: all source texts, the options and the identity
 of the toolchain. Sources are copied into the build folder first, so nothing undeclared can get in. Finished
 libraries are in the cache (``DAEDAL_CACHE``, else ``~/.cache/daedal``) with their log beside them; see
-:mod:`daedal.cosim.kept`.
+:mod:`daedal.cosim.artifact_cache`.
 """
 
 import ctypes
@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import daedal
-from daedal.cosim import coverage, profile, supervised
+from daedal.cosim import coverage, process_guard, profile
+from daedal.cosim.artifact_cache import BuildError, cache_directory, is_whole, keep
 from daedal.cosim.initial_words import loops_over_words
-from daedal.cosim.kept import BuildError, cache_directory, is_whole, keep
 from daedal.cosim.toolchain import compiler_identity, find_tool, find_verilator
 
 COMPILE_FLAGS = ("-std=c++17", "-march=native", "-ffp-contract=off", "-fPIC")
@@ -264,7 +264,7 @@ def _kept(name: str, files: Mapping[str, str], build: Callable[[Path, Runner], P
 
             def run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
                 print("$", *command, file=stream, flush=True)
-                if supervised.run(command, folder=folder, environment=environment, log=stream):
+                if process_guard.run(command, folder=folder, environment=environment, log=stream):
                     raise BuildError(_failure(place.stem, log, command[0]))
 
             return build(folder, run)

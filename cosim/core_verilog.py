@@ -10,8 +10,8 @@ from pathlib import Path
 from textwrap import wrap
 
 from daedal.cosim import coverage
-from daedal.cosim.kept import cache_directory, keep_text
-from daedal.hw.config import Config
+from daedal.cosim.artifact_cache import cache_directory, keep_text
+from daedal.hw.config.core import Config
 from daedal.version import __version__
 
 TOP = "daedal_core"
@@ -40,7 +40,7 @@ def generate_verilog(config: Config) -> str:
     from amaranth.back import verilog
 
     from daedal.hw.core import Core
-    from daedal.hw.reset import RegisteredReset
+    from daedal.hw.lib.reset import RegisteredReset
 
     with _no_collection():
         text: str = verilog.convert(RegisteredReset(Core(config)), name=TOP, emit_src=coverage.is_wanted())
@@ -64,7 +64,7 @@ def _no_collection() -> Iterator[None]:
 
 def documented_verilog(config: Config) -> str:
     """The Verilog text for other designs: as :func:`core_verilog`, with a comment on configuration and ports."""
-    from daedal.hw.ports import ports_comment
+    from daedal.hw.core_ports import ports_comment
 
     fields = ", ".join(f"{name} {value}" for name, value in asdict(config).items() if name != "name")
     head = [
@@ -84,6 +84,6 @@ def _key(config: Config) -> str:
     hardware = Path(__file__).resolve().parents[1] / "hw"
     digest = hashlib.sha256(f"{replace(config, name=TOP)!r} amaranth {metadata.version('amaranth')}".encode())
     digest.update(Path(__file__).read_bytes() + bytes([coverage.is_wanted()]))
-    for source in sorted(set(hardware.rglob("*.py")) - set(hardware.glob("boards/*"))):  # what is around the core
+    for source in sorted(hardware.rglob("*.py")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:20]

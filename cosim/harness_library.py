@@ -13,10 +13,10 @@ from daedal.cosim.litedram import INTERFACE, Description
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.driver.handle import Handle
 from daedal.errors import DaedalError
-from daedal.hw.config import Config
-from daedal.hw.isa.c_header import generate
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Counter
-from daedal.owned import Owned
+from daedal.hw.isa.tools.c_header import generate
+from daedal.process_resource import Owned
 
 _SOURCES = (
     "api.cpp", "bus_rules.h", "counts.h", "dram_memory.cpp", "dram_memory.h", "errors.h", "ideal_memory.cpp",

@@ -6,7 +6,7 @@
 
 The library is most of the work in compiling a small model, and the same for all with the same options. Its sources are
 called ``verilated….cpp`` and lie beside its headers; all others, which include a model's header, are compiled as if
-this were not there. What is kept is looked at before it is used (:mod:`daedal.cosim.kept`). It starts without site
+this were not there. What is kept is looked at before it is used (``artifact_cache.py``). It starts without site
 packages.
 
 With ``DAEDAL_PRECOMPILE=1``, these others do not read the library's header, which takes them a second: the compiler
@@ -22,7 +22,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from daedal.cosim.kept import BuildError, keep, keep_text
+from daedal.cosim.artifact_cache import BuildError, keep, keep_text
 
 LIBRARY, HEADER = "verilated", "verilated.h"
 """How the names of the library's sources begin; the header that is beside them."""

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from daedal.cosim.core_verilog import TOP, core_verilog
 from daedal.cosim.harness_library import DramCounts, Harness, Traffic, build_harness
 from daedal.cosim.litedram.fit import dram_behind
 from daedal.cosim.memory_spec import MemorySpec
-from daedal.cosim.rtl import TOP, core_verilog
 from daedal.cosim.waveform import write_views
-from daedal.cosim.waveform.traced import traced_verilog
+from daedal.cosim.waveform.waveform_verilog import traced_verilog
 from daedal.driver.handle import Handle
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Counter
 
 SLICE_SECONDS = 0.003

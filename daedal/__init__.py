@@ -53,11 +53,11 @@ from daedal.version import __version__
 
 if TYPE_CHECKING:
     from daedal.compiler.api import compile
-    from daedal.compiler.dynamo import graphs
-    from daedal.compiler.loops.function import kernel
-    from daedal.compiler.loops.names import dims, dot, exp, f32, i32, i64, sigmoid, sqrt, zeros
+    from daedal.compiler.frontends.python.function import kernel
+    from daedal.compiler.frontends.python.names import dims, dot, exp, f32, i32, i64, sigmoid, sqrt, zeros
+    from daedal.compiler.frontends.torch.dynamo import graphs
     from daedal.driver.device import Device
-    from daedal.hw.isa.assembler import assemble, disassemble
+    from daedal.hw.isa.tools.assembler import assemble, disassemble
 
 __all__ = [
     "BoundsWarning",
@@ -103,20 +103,20 @@ __all__ = [
 
 _LAZY = {
     "Device": "daedal.driver.device",
-    "assemble": "daedal.hw.isa.assembler",
+    "assemble": "daedal.hw.isa.tools.assembler",
     "compile": "daedal.compiler.api",
-    "dims": "daedal.compiler.loops.names",
-    "disassemble": "daedal.hw.isa.assembler",
-    "dot": "daedal.compiler.loops.names",
-    "exp": "daedal.compiler.loops.names",
-    "f32": "daedal.compiler.loops.names",
-    "i32": "daedal.compiler.loops.names",
-    "i64": "daedal.compiler.loops.names",
-    "kernel": "daedal.compiler.loops.function",
-    "sigmoid": "daedal.compiler.loops.names",
-    "sqrt": "daedal.compiler.loops.names",
-    "zeros": "daedal.compiler.loops.names",
-    "graphs": "daedal.compiler.dynamo",
+    "dims": "daedal.compiler.frontends.python.names",
+    "disassemble": "daedal.hw.isa.tools.assembler",
+    "dot": "daedal.compiler.frontends.python.names",
+    "exp": "daedal.compiler.frontends.python.names",
+    "f32": "daedal.compiler.frontends.python.names",
+    "i32": "daedal.compiler.frontends.python.names",
+    "i64": "daedal.compiler.frontends.python.names",
+    "kernel": "daedal.compiler.frontends.python.function",
+    "sigmoid": "daedal.compiler.frontends.python.names",
+    "sqrt": "daedal.compiler.frontends.python.names",
+    "zeros": "daedal.compiler.frontends.python.names",
+    "graphs": "daedal.compiler.frontends.torch.dynamo",
 }
 """Public name -> the module that defines it, imported when the name is first used."""
 

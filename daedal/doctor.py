@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 
-from daedal.cosim.kept import cache_directory
+from daedal.cosim.artifact_cache import cache_directory
 from daedal.cosim.toolchain import INSTALL, find_verilator
 from daedal.errors import ToolchainNotFound
 

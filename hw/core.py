@@ -6,18 +6,18 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
 from daedal.hw.access_unit.access_unit import AccessUnit
-from daedal.hw.config import Config
-from daedal.hw.core_faults import catch_faults
-from daedal.hw.core_records import join_statistics, write_records
+from daedal.hw.config.core import Config
+from daedal.hw.control.core_faults import catch_faults
+from daedal.hw.control.core_records import join_statistics, write_records
+from daedal.hw.control.csr import ControlRegisters
+from daedal.hw.control.fault_words import FaultWords
+from daedal.hw.control.launch_controller import LaunchController
+from daedal.hw.control.loader import Loader
+from daedal.hw.control.record_writer import RecordWriter
+from daedal.hw.control.statistics import Statistics
+from daedal.hw.control.watchdog import Watchdog
 from daedal.hw.execute_unit.execute_unit import ExecuteUnit
 from daedal.hw.execute_unit.no_execute_unit import NoExecuteUnit
-from daedal.hw.host.control_port import ControlPort
-from daedal.hw.host.controller import Controller
-from daedal.hw.host.fault_words import FaultWords
-from daedal.hw.host.loader import Loader
-from daedal.hw.host.record_writer import RecordWriter
-from daedal.hw.host.statistics import Statistics
-from daedal.hw.host.watchdog import Watchdog
 from daedal.hw.interfaces import (
     beat_stream,
     read_request_layout,
@@ -26,14 +26,14 @@ from daedal.hw.interfaces import (
     token_layout,
 )
 from daedal.hw.memory.axi import Described, LiteSlave, ReadMaster, WriteMaster
-from daedal.hw.memory.fabric import ReadFabric
-from daedal.hw.memory.store_unit import StoreUnit
-from daedal.hw.queues.cutter import Cutter
-from daedal.hw.queues.merge import Choice
-from daedal.hw.queues.packer import Packer
-from daedal.hw.queues.queue import Queue
-from daedal.hw.queues.skid import parting
-from daedal.hw.queues.vector_queues import VectorQueues
+from daedal.hw.memory.fabric.fabric import ReadFabric
+from daedal.hw.memory.store.store_unit import StoreUnit
+from daedal.hw.queues.arbiter import CombinationalArbiter
+from daedal.hw.queues.beats_to_line import BeatsToLine
+from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.line_to_beats import LineToBeats
+from daedal.hw.queues.reorder_buffer import ReorderBuffers
+from daedal.hw.queues.skid_buffer import optional_skid
 
 resettable = DomainRenamer("units")
 """Puts a component among those that a soft reset resets: one register is the reset of all of them."""
@@ -100,7 +100,7 @@ class Core(wiring.Component):
 
         self.access = unit("access", AccessUnit(config))
         self.execute = unit("execute", ExecuteUnit(config) if config.executes else NoExecuteUnit(config))
-        self.vectors = unit("vectors", VectorQueues(config))
+        self.vectors = unit("vectors", ReorderBuffers(config))
         self.tokens = queue("tokens", token_layout(), config.token_depth)
         self.scalars = queue("scalars", scalar_layout(config), config.scalar_depth)
         self.addresses = queue("addresses", store_address_layout(config), config.store_address_depth)
@@ -108,9 +108,9 @@ class Core(wiring.Component):
         self.fabric = unit("fabric", ReadFabric(config))
         self.loader = unit("loader", Loader(config))
         self.writer = unit("writer", RecordWriter(config))
-        m.submodules.merge = self.merge = Choice(read_request_layout(config))
-        m.submodules.port = self.port = ControlPort(config)
-        m.submodules.controller = self.controller = Controller(config)
+        m.submodules.merge = self.merge = CombinationalArbiter(read_request_layout(config))
+        m.submodules.port = self.port = ControlRegisters(config)
+        m.submodules.controller = self.controller = LaunchController(config)
         m.submodules.watchdog = self.watchdog = Watchdog(config)
         m.submodules.words = self.words = FaultWords(config)
         m.submodules.statistics = self.statistics = Statistics(config)
@@ -150,7 +150,7 @@ class Core(wiring.Component):
             self.left.append(queue.o.valid & (queue_side(queue) == controller.side))
         connect(m, token, execute.tokens)
         # That a scalar is taken is known late.
-        m.submodules.next_scalar = resettable(following := parting(config, scalar_layout(config)))
+        m.submodules.next_scalar = resettable(following := optional_skid(config, scalar_layout(config)))
         connect(m, scalar, following.i)
         connect(m, following.o, execute.scalars)
         self.left.append(~following.empty & (here == controller.side))
@@ -181,11 +181,11 @@ class Core(wiring.Component):
             self.rows_to_store, self.execute_idle = execute.stores, execute.idle
             return
         for row, name in zip(rows, ("vector0", "vector1"), strict=False):
-            cutter = Cutter(self.config)
+            cutter = LineToBeats(self.config)
             m.submodules[f"cut_{name}"] = resettable(cutter)
             connect(m, row, cutter.i)
             connect(m, cutter.o, getattr(execute, name))
-        packer = Packer(self.config)
+        packer = BeatsToLine(self.config)
         m.submodules.pack = resettable(packer)
         connect(m, execute.stores, packer.i)
         self.rows_to_store, self.execute_idle = packer.o, Signal()

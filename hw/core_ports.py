@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from amaranth import Shape
 from amaranth.lib import wiring
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.core import CorePorts
 from daedal.hw.memory.axi import Described
 

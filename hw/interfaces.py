@@ -6,9 +6,9 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from daedal.hw.config import CONTEXT_BITS, MAX_BURST, Config
+from daedal.hw.config.core import CONTEXT_BITS, MAX_BURST, Config
 from daedal.hw.isa.launch import Cause, Queue
-from daedal.hw.isa.program_words import SIZE_BITS, VALUE_BITS, Unit
+from daedal.hw.isa.words import SIZE_BITS, VALUE_BITS, Unit
 
 
 class ConfigWord(data.Struct):

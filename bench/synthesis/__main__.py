@@ -14,7 +14,7 @@ from daedal.bench.report.document import SCHEMA
 from daedal.bench.report.table import show
 from daedal.boundary import one_line
 from daedal.files import write_json
-from daedal.hw.config import PRESETS, Config
+from daedal.hw.config.core import PRESETS, Config
 
 FAST = (
     "reciprocal", "token queue", "scalar queue", "store address queue", "vector queues", "store unit", "iterative unit",

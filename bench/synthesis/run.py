@@ -16,9 +16,9 @@ from bench.synthesis import cells, tools
 from bench.synthesis.harness import Ring, pins
 from bench.synthesis.units import Unit
 from daedal.files import write_whole
-from daedal.hw.boards.reports import clock_kind
-from daedal.hw.boards.resets import promote_resets
-from daedal.hw.config import Config
+from daedal.fpga.flow.reports import clock_kind
+from daedal.fpga.soc.global_resets import promote_resets
+from daedal.hw.config.core import Config
 
 FOLDER = Path("build/bench/synthesis")
 """Where results and logs are kept; relative to the top folder, in which the bench runs."""

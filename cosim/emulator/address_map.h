@@ -1,4 +1,4 @@
-// Where in memory a program's addresses are: mapping classes (hw/isa/mapping.py), from the table in Config.
+// Where in memory a program's addresses are: mapping classes (hw/isa/address_mapping.py), from the table in Config.
 #pragma once
 #include <cstdint>
 #include <vector>

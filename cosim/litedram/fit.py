@@ -5,7 +5,7 @@ from pathlib import Path
 from daedal.cosim.litedram.memories import Dram
 from daedal.cosim.litedram.model import build_dram
 from daedal.cosim.litedram.text import Description, generate
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 
 def dram_behind(config: Config, dram: Dram, *, checks: bool = False) -> tuple[Path, Description]:

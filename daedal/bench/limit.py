@@ -15,8 +15,8 @@ from daedal.driver.record import RECORD_BYTES, Stats
 from daedal.driver.regions import Region
 from daedal.driver.tables import Table
 from daedal.errors import DaedalError
-from daedal.hw.config import Config
-from daedal.hw.isa.mapping import place_of
+from daedal.hw.config.core import Config
+from daedal.hw.isa.address_mapping import place_of
 
 
 class TrafficError(DaedalError):

@@ -20,7 +20,7 @@ from daedal.bench.suites import (
 from daedal.bench.workloads.models import WORKLOADS
 from daedal.cosim.litedram import generate
 from daedal.cosim.litedram.fit import check_fit
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 DETAILS: tuple[Suite, ...] = (
     single_layers.SUITE, comparison.SUITE, levels.SUITE, launches.SUITE, linearity.SUITE, speed.SUITE, overhead.SUITE,

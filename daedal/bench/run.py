@@ -17,7 +17,7 @@ from daedal.cosim.harness_library import BURST
 from daedal.driver.device import Device
 from daedal.driver.record import Stats
 from daedal.errors import DaedalError
-from daedal.hw.config import ELEMENT_BYTES, PRESETS, Config
+from daedal.hw.config.core import ELEMENT_BYTES, PRESETS, Config
 
 FILLER = "filler"
 """The table that stands in front of the others."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from daedal.bench.report.table import Column
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 Row = dict[str, Any]
 """One result, as it stands in the JSON file. ``verdict`` says what is wrong, if anything; ``outcome`` how it stands

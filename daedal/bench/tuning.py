@@ -17,7 +17,7 @@ from daedal.compiler.api import compile
 from daedal.cosim import profile
 from daedal.driver.device import Device
 from daedal.errors import DaedalError
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 ROWS, BAGS = 4096, 128
 

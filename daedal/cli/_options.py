@@ -11,8 +11,8 @@ import click
 
 from daedal.errors import ConfigMismatch, DaedalError, FileError
 from daedal.files import decode_text, read_whole, write_whole
-from daedal.hw.config import PRESETS, Config
-from daedal.hw.config_file import find_config
+from daedal.hw.config.core import PRESETS, Config
+from daedal.hw.config.file import find_config
 from daedal.messages import shown
 
 if TYPE_CHECKING:

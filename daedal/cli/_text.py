@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from daedal.cli._options import read_text, source_name
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 if TYPE_CHECKING:
     from daedal.compiler.kernel import Kernel
@@ -18,7 +18,7 @@ def text_kernel(source: str, config: Config, bounds: str | None, opt: int) -> "t
     """The only function in a file, or in the standard input for ``-``: its name, what it is compiled to, and its
     ``bounds``: those asked for, if any were, else the default; None for text of scf, which has its checks in it.
     """
-    from daedal.compiler.codegen.program import only_function
+    from daedal.compiler.backend.program_builder import only_function
     from daedal.compiler.pipeline import compile_emb, compile_scf
     from daedal.compiler.text import read_module
 

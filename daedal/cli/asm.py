@@ -3,7 +3,7 @@
 import click
 
 from daedal.cli._options import check_configuration, config_option, read_text, source_name, write_bytes
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 
 @click.command()
@@ -19,8 +19,8 @@ def command(source: str, output: str, config: Config | None) -> None:
         level 1 load0_base = arg4 + 8      ; a comment
         instruction 2 code op=add a.kind=queue last=1
     """  # noqa: D301 (click keeps the lines below \b as they are)
-    from daedal.hw.isa.assembler import assemble
     from daedal.hw.isa.program import read_programs
+    from daedal.hw.isa.tools.assembler import assemble
 
     name = source_name(source)
     raw = assemble(read_text(source), source=name, config_hash=None if config is None else config.hash)

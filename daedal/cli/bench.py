@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from daedal.cli._options import config_option, writing
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.messages import shown
 
 if TYPE_CHECKING:

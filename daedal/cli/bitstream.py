@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from daedal.cli._options import config_option, writing
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 
 @click.command()
@@ -32,7 +32,7 @@ def command(
     They go to build/NAME, with board.json, which the driver reads. It takes many minutes. Clocks that are not reached
     are an error, and so is a core that does not fit; neither leaves a configuration file.
     """
-    from daedal.hw.boards.bitstream import build
+    from daedal.fpga.flow.bitstream import build
 
     report = build(
         board, config, folder=output or Path("build") / (board if grade is None else f"{board}-grade{grade}"),
@@ -45,7 +45,7 @@ def command(
 
 def _table(report: dict[str, Any]) -> str:
     """The report, for people."""
-    from daedal.hw.boards.reports import clock_kind
+    from daedal.fpga.flow.reports import clock_kind
 
     lines = [f"{name:5} {report[name]:7} of {report['available'][name]:7}" for name in report["available"]]
     lines.append(f"ff    {report['ff']:7}")

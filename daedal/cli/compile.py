@@ -13,14 +13,14 @@ import click
 from daedal.cli._options import InputError, config_option, write_bytes
 from daedal.cli._text import DEFAULT_BOUNDS, text_kernel
 from daedal.errors import FileError, UnsupportedOperation
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 if TYPE_CHECKING:
     from torch import nn
     from torch.export import ExportedProgram
 
+    from daedal.compiler.frontends.python.function import KernelFunction
     from daedal.compiler.kernel import Kernel
-    from daedal.compiler.loops.function import KernelFunction
 
 LEVELS = ("emb", "scf", "slc", "slcv", "dlc", "asm", "bin")
 """What can be written, in the order of compilation."""
@@ -110,7 +110,7 @@ def _python_kernel(
     source: str, name: str | None, sizes: dict[str, int], config: Config, bounds: str, opt: int
 ) -> "tuple[str, Kernel, dict[str, int]]":
     """What a Python file has, compiled: its name, and the sizes that it is for."""
-    from daedal.compiler.loops.function import KernelFunction
+    from daedal.compiler.frontends.python.function import KernelFunction
 
     names = _names(source)
     found = {each.name: each for each in names.values() if isinstance(each, KernelFunction)}
@@ -215,7 +215,7 @@ def _fixed(function: "KernelFunction", sizes: dict[str, int]) -> dict[str, int]:
 
 
 def _level(kernel: "Kernel", level: str) -> bytes:
-    from daedal.hw.isa.assembler import disassemble
+    from daedal.hw.isa.tools.assembler import disassemble
 
     if level == "bin":
         return kernel.program

@@ -7,7 +7,7 @@ import click
 
 from daedal.cli._options import check_configuration, config_option, read_bytes, source_name, write_bytes
 from daedal.errors import ProgramError
-from daedal.hw.config import PRESETS, Config
+from daedal.hw.config.core import PRESETS, Config
 
 
 @click.command()
@@ -21,8 +21,8 @@ def command(source: str, output: str, config: Config | None, as_json: bool) -> N
     The bytes are checked: whole words, the length and the checksum that they give, and, with --config, the machine they
     are for.
     """
-    from daedal.hw.isa.assembler import disassemble
     from daedal.hw.isa.program import read_programs
+    from daedal.hw.isa.tools.assembler import disassemble
 
     name, raw = source_name(source), read_bytes(source)
     try:

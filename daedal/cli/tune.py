@@ -7,7 +7,7 @@ import click
 
 from daedal.cli._options import OutputFile, config_option, write_bytes, writing
 from daedal.cli.bench import check_memory
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 
 @click.command()

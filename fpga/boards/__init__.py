@@ -3,7 +3,7 @@
 from importlib import import_module
 
 from daedal.errors import ToolchainNotFound, UnknownBoard
-from daedal.hw.boards.board import Board
+from daedal.fpga.boards.board import Board
 from daedal.messages import shown
 
 BOARDS = ("ecpix5", "ulx3s", "tangnano20k", "icebreaker")

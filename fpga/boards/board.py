@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class OnChip:
     Attributes
     ----------
     ram
-        Makes the memory: see :class:`daedal.hw.boards.on_chip.OnChipMemory`.
+        Makes the memory: see :class:`daedal.fpga.soc.on_chip_memory.OnChipMemory`.
     memory_bytes
         Its size.
     """

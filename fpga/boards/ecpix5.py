@@ -12,11 +12,11 @@ from litex_boards.platforms import lambdaconcept_ecpix5
 from migen import ClockDomain, If, Instance, Signal
 from migen.genlib.resetsync import AsyncResetSynchronizer
 
-from daedal.hw.boards.board import Board, Dram
-from daedal.hw.boards.flows import PLACER
-from daedal.hw.boards.litedram_patches.apply import NEEDS, REFRESH
-from daedal.hw.boards.soc import CORE_DOMAIN
-from daedal.hw.config import Config
+from daedal.fpga.boards.board import Board, Dram
+from daedal.fpga.flow.flows import PLACER
+from daedal.fpga.litedram_patches.apply import NEEDS, REFRESH
+from daedal.fpga.soc.soc import CORE_DOMAIN
+from daedal.hw.config.core import Config
 
 INPUT_HZ = 100e6
 POWER_UP_CYCLES = 1 << 16

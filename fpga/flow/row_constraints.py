@@ -10,7 +10,7 @@ import json
 import os
 from pathlib import Path
 
-from daedal.hw.boards.netlist import top_module
+from daedal.fpga.flow.netlist import top_module
 
 ROWS = tuple(y for y in range(2, 94) if y not in (10, 22, 34, 46, 58, 70, 82))
 COLUMNS = range(2, 125)

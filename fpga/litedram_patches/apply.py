@@ -6,11 +6,11 @@ from typing import Any
 from litedram.core.controller import ControllerSettings
 from migen import Signal
 
-from daedal.hw.boards.litedram_patches.bank_machines import decide_from_registers
-from daedal.hw.boards.litedram_patches.command_choice import tell_by_own
-from daedal.hw.boards.litedram_patches.crossbar import hold_in_registers
-from daedal.hw.boards.litedram_patches.late_phy import LatePhy
-from daedal.hw.boards.litedram_patches.refresh import LateRefresher
+from daedal.fpga.litedram_patches.bank_machines import decide_from_registers
+from daedal.fpga.litedram_patches.command_choice import tell_by_own
+from daedal.fpga.litedram_patches.crossbar import hold_in_registers
+from daedal.fpga.litedram_patches.late_phy import LatePhy
+from daedal.fpga.litedram_patches.refresh import LateRefresher
 
 REFRESH, BANK_MACHINES, COMMAND_CHOICE, CROSSBAR, LATE_PHY = (
     "refresh", "bank_machines", "command_choice", "crossbar", "late_phy",

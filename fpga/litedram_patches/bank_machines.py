@@ -21,8 +21,8 @@ from litex.soc.interconnect import stream
 from migen import If, Signal
 from migen.fhdl.structure import _Assign, _Operator, _Slice
 
-from daedal.hw.boards.litedram_patches.one_hot import next_is, one_hot
-from daedal.hw.boards.litedram_patches.parts import bank_machines, only_part, unknown
+from daedal.fpga.litedram_patches.one_hot import next_is, one_hot
+from daedal.fpga.litedram_patches.parts import bank_machines, only_part, unknown
 
 OPENS, SERVES = "ACTIVATE", "REGULAR"
 """States of a bank machine: it opens the row of its command, which waits; it takes commands, or begins a refresh."""

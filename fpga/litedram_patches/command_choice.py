@@ -16,8 +16,8 @@ from migen import Constant, If, Signal
 from migen.fhdl.structure import _Assign, _Operator
 from migen.genlib.roundrobin import RoundRobin
 
-from daedal.hw.boards.litedram_patches.one_hot import one_hot
-from daedal.hw.boards.litedram_patches.parts import bank_machines, only_part, unknown
+from daedal.fpga.litedram_patches.one_hot import one_hot
+from daedal.fpga.litedram_patches.parts import bank_machines, only_part, unknown
 
 STATES = ("READ", "WRITE")
 """States of the multiplexer in which it takes commands of banks."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from migen import If, Signal
 
-from daedal.hw.boards.litedram_patches.parts import unknown
+from daedal.fpga.litedram_patches.parts import unknown
 
 
 def one_hot(fsm: Any) -> None:

@@ -1,1 +1,1 @@
-"""The system around the core on a board: memory ports, host link, resets; with models in place of pins for simulation."""
+"""The system around the core on a board: memory ports, host link, resets, models in place of pins."""

@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from daedal.cosim.rtl import core_verilog
+from daedal.cosim.core_verilog import core_verilog
 from daedal.errors import InvalidConfig
-from daedal.hw.boards import find_board
-from daedal.hw.boards.board import Board, Dram
-from daedal.hw.config import Config
+from daedal.fpga.boards import find_board
+from daedal.fpga.boards.board import Board, Dram
+from daedal.hw.config.core import Config
 
 SIMULATED_BYTES = 64 << 20
 """Memory of a simulated board, bytes, unless another size is asked for; real ones have all that their chip has."""
@@ -131,7 +131,7 @@ def _numbered(text: str) -> tuple[str, int]:
 
 
 def _generate_real(board: Board, config: Config, core_hz: float, etherbone: bool) -> Generated:
-    from daedal.hw.boards.soc import ETHERBONE, System
+    from daedal.fpga.soc.soc import ETHERBONE, System
 
     platform = board.platform()
     clocks = board.clocks(platform, board.clock_hz, core_hz)
@@ -159,9 +159,9 @@ def _generate_real(board: Board, config: Config, core_hz: float, etherbone: bool
 
 
 def _generate_simulated(board: Board, config: Config, core_hz: float, serial: str, memory_bytes: int) -> Generated:
-    from daedal.hw.boards.on_chip import ModelRam
-    from daedal.hw.boards.simulated import SimulatedClocks, SimulatedPlatform, simulated_memory
-    from daedal.hw.boards.soc import System
+    from daedal.fpga.soc.on_chip_memory import ModelRam
+    from daedal.fpga.soc.simulated_board import SimulatedClocks, SimulatedPlatform, simulated_memory
+    from daedal.fpga.soc.soc import System
 
     platform = SimulatedPlatform(serial)
     clocks = SimulatedClocks(platform, board.clock_hz, core_hz)
@@ -183,7 +183,7 @@ def _generate_simulated(board: Board, config: Config, core_hz: float, serial: st
 
 
 def _on_chip(ram: Any, memory_bytes: int, config: Config) -> Any:
-    from daedal.hw.boards.on_chip import OnChipMemory
+    from daedal.fpga.soc.on_chip_memory import OnChipMemory
 
     return OnChipMemory(ram, memory_bytes=memory_bytes, width=8 * config.bus_bytes)
 
@@ -191,7 +191,7 @@ def _on_chip(ram: Any, memory_bytes: int, config: Config) -> Any:
 def _description(board: Board, config: Config, core_hz: float, soc: Any, top: str) -> dict[str, Any]:
     from litex.soc.integration.export import get_csr_json
 
-    from daedal.hw.boards.soc import sdram_description
+    from daedal.fpga.soc.soc import sdram_description
 
     found = json.loads(get_csr_json(soc.csr_regions, soc.constants, soc.mem_regions))
     regions = {name: {key: region[key] for key in ("base", "size")} for name, region in found["memories"].items()}

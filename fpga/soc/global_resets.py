@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from daedal.files import write_whole
-from daedal.hw.boards.netlist import top_module
-from daedal.hw.boards.rows import LOGIC_CELLS
+from daedal.fpga.flow.netlist import top_module
+from daedal.fpga.flow.row_constraints import LOGIC_CELLS
 
 LEAST_FLIP_FLOPS = 1000
 """Flip-flops from which on a reset is worth it."""

@@ -7,7 +7,7 @@ from litex.soc.interconnect import stream
 from litex.soc.interconnect.axi import RESP_DECERR, RESP_OKAY
 from migen import If, Mux, Signal
 
-from daedal.hw.config import MAX_BURST
+from daedal.hw.config.core import MAX_BURST
 from daedal.hw.memory.address_map import banks_of_port
 
 OUTSTANDING = 2 * MAX_BURST

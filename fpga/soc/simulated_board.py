@@ -8,7 +8,7 @@ from litex.build.sim import common
 from litex.gen import LiteXModule
 from migen import ClockDomain, ClockSignal, If, Signal
 
-from daedal.hw.boards.soc import CORE_DOMAIN
+from daedal.fpga.soc.soc import CORE_DOMAIN
 
 BYTES, PINS = "bytes", "pins"
 """Serial line of a simulated board: a stream of bytes each way, or the two wires."""

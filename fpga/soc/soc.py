@@ -11,11 +11,11 @@ from litex.soc.integration.soc_core import SoCMini
 from litex.soc.interconnect import axi, wishbone
 
 from daedal.errors import InvalidConfig
-from daedal.hw.boards.core_module import REGISTER_BYTES, DaedalCore
-from daedal.hw.boards.host_link import LinkGate, SerialLink
-from daedal.hw.boards.litedram_patches import apply
-from daedal.hw.boards.memory_ports import MemoryPorts
-from daedal.hw.config import Config
+from daedal.fpga.litedram_patches import apply
+from daedal.fpga.soc.core_module import REGISTER_BYTES, DaedalCore
+from daedal.fpga.soc.host_link import LinkGate, SerialLink
+from daedal.fpga.soc.memory_ports import MemoryPorts
+from daedal.hw.config.core import Config
 
 CORE_DOMAIN = "core"
 """The clock domain of the core, where it is not that of the memory controller."""
@@ -70,7 +70,7 @@ def sdram_bytes(controller: Any) -> int:
 
 
 def check_mapping(config: Config, controller: Any) -> None:
-    """That the core's banks and pages (``hw/isa/mapping.py``) are those of the DRAM, so that its ports meet no other's.
+    """That the core's banks and pages (``hw/isa/address_mapping.py``) are those of the DRAM: its ports meet no other's.
 
     LiteDRAM's order of address bits is row, bank, column; the core has its bank above the bytes of a page.
     """

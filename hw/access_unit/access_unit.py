@@ -6,14 +6,14 @@ from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.access_unit.check_words import CheckWords, is_check
-from daedal.hw.access_unit.event_unit import STROBES, EventUnit
-from daedal.hw.access_unit.level import Level
-from daedal.hw.access_unit.load_port import LoadPort
-from daedal.hw.access_unit.lookups import Lookups
+from daedal.hw.access_unit.events.check_words import CheckWords, is_check
+from daedal.hw.access_unit.events.event_unit import STROBES, EventUnit
+from daedal.hw.access_unit.events.lookup_counter import LookupCounter
+from daedal.hw.access_unit.levels.pipelined.level import Level
+from daedal.hw.access_unit.levels.serial.serial_level import SerialLevel
+from daedal.hw.access_unit.loads.load_port import LoadPort
 from daedal.hw.access_unit.nest_queue import DEPTH, NEST_BITS, NestQueue
-from daedal.hw.access_unit.serial_level import SerialLevel
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import (
     ConfigBus,
     FaultPort,
@@ -25,9 +25,9 @@ from daedal.hw.interfaces import (
     token_layout,
 )
 from daedal.hw.isa.launch import Cause
-from daedal.hw.isa.program_words import CheckMode, Unit
-from daedal.hw.queues.merge import Merge
-from daedal.hw.queues.vector_queues import reserve_layout
+from daedal.hw.isa.words import CheckMode, Unit
+from daedal.hw.queues.arbiter import RegisteredArbiter
+from daedal.hw.queues.reorder_buffer import reserve_layout
 
 AnyLevel = Level | SerialLevel
 
@@ -122,8 +122,8 @@ class AccessUnit(wiring.Component):
         levels = [make_level(self._config, level) for level in range(self._config.levels)]
         m.submodules.events = events = EventUnit(self._config)
         m.submodules.loads = loads = LoadPort(self._config, sum(len(level.requests) for level in levels))
-        m.submodules.lookups = lookups = Lookups(self._config)
-        m.submodules.merge = merge = Merge(read_request_layout(self._config))
+        m.submodules.lookups = lookups = LookupCounter(self._config)
+        m.submodules.merge = merge = RegisteredArbiter(read_request_layout(self._config))
         m.submodules.event_nests = event_nests = NestQueue(registered=not self._config.is_serial)
         self._over = Signal(2)
         """Nests that the event unit is through with."""
@@ -194,7 +194,7 @@ class AccessUnit(wiring.Component):
         for level in levels:
             connect(m, loads.loads, level.returns)
 
-    def _connect_events(self, m: Module, events: EventUnit, lookups: Lookups, nests: NestQueue) -> None:
+    def _connect_events(self, m: Module, events: EventUnit, lookups: LookupCounter, nests: NestQueue) -> None:
         m.submodules.checks = checks = CheckWords(self._config)
         word = self.config_bus.word
         self._attach(m, nests, events, (word.unit == Unit.EVENT) | (word.unit == Unit.STEP) | is_check(word))
@@ -207,7 +207,7 @@ class AccessUnit(wiring.Component):
         observed = (*STROBES, "replaced", "warning", "warned_value")
         m.d.comb += [getattr(self, name).eq(getattr(events, name)) for name in observed]
 
-    def _connect_requests(self, m: Module, loads: LoadPort, events: EventUnit, merge: Merge) -> None:
+    def _connect_requests(self, m: Module, loads: LoadPort, events: EventUnit, merge: RegisteredArbiter) -> None:
         rows = merge.second
         m.d.comb += [
             merge.first.payload.eq(loads.requests.payload),
@@ -225,7 +225,9 @@ class AccessUnit(wiring.Component):
         ]
         connect(m, merge.o, flipped(self.requests))
 
-    def _run_events(self, m: Module, last: AnyLevel, events: EventUnit, lookups: Lookups, nests: NestQueue) -> None:
+    def _run_events(
+        self, m: Module, last: AnyLevel, events: EventUnit, lookups: LookupCounter, nests: NestQueue
+    ) -> None:
         """Through with a nest when its last bundle has left and nothing of it waits any more."""
         takes, ended = Signal(), Signal()
         flags, taken = events.i.payload.flags, events.i.valid & events.i.ready

@@ -5,7 +5,7 @@ from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.interfaces import ConfigBus, ConfigWord
-from daedal.hw.queues.queue import Queue
+from daedal.hw.queues.fifo import Queue
 
 DEPTH = 64
 """Words and marks that can wait."""

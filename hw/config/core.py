@@ -11,7 +11,7 @@ MOST_ADDRESS_BITS = 40
 """Most bits of a byte address and of a stream register."""
 
 MAPPING_BITS = 3
-"""The highest bits of an address: the mapping class of what is there (``hw/isa/mapping.py``)."""
+"""The highest bits of an address: the mapping class of what is there (``hw/isa/address_mapping.py``)."""
 
 SMALLEST_GRANULE = 64
 """Bytes of the smallest granule of a mapping class, which is no smaller than a line."""

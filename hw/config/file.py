@@ -10,7 +10,7 @@ from typing import Any
 
 from daedal.errors import FileError, InvalidConfig
 from daedal.files import parse_json, read_text
-from daedal.hw.config import LONGEST_NAME, MAX_LEVELS, PRESETS, Config
+from daedal.hw.config.core import LONGEST_NAME, MAX_LEVELS, PRESETS, Config
 from daedal.messages import shown
 
 BASE = "base"

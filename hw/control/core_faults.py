@@ -6,7 +6,7 @@ from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from daedal.hw.access_unit.nest_queue import NEST_BITS
-from daedal.hw.host.counters import any_of
+from daedal.hw.control.counters import any_of
 from daedal.hw.isa.launch import Cause, RecordWord
 from daedal.hw.isa.launch import Queue as QueueName
 

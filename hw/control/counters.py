@@ -9,7 +9,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from daedal.hw.memory_style import BLOCK_RAM
+from daedal.hw.lib.ram_style import BLOCK_RAM
 
 TOTAL_BITS = 40
 

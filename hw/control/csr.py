@@ -5,7 +5,7 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.registers import (
     IDENTITY,
@@ -18,7 +18,7 @@ from daedal.hw.isa.registers import (
 from daedal.hw.memory.axi import LiteSlave
 
 
-class ControlPort(wiring.Component):
+class ControlRegisters(wiring.Component):
     """Serves the registers of ``hw.isa.registers``.
 
     One access at a time: a write is taken when address and data are both there; a read is answered in the

@@ -6,9 +6,9 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import RecordWord
-from daedal.hw.memory_style import DISTRIBUTED_RAM
+from daedal.hw.lib.ram_style import DISTRIBUTED_RAM
 
 NUMBER_BITS = 4
 WARNED = 14

@@ -5,9 +5,9 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import State
-from daedal.hw.state_names import name_states
+from daedal.hw.lib.fsm_names import name_states
 
 SETTLE_CYCLES = 80
 """Cycles after the last event until all counters are swept (``CounterBank``: 40 turns) and more."""
@@ -21,7 +21,7 @@ PHASES = {"open": {"RUN"}, "draining": {"DRAIN"}, "record_phase": {"RECORD", "RE
 """Output -> the states in which it is 1."""
 
 
-class Controller(wiring.Component):
+class LaunchController(wiring.Component):
     """Decides when a launch is over, has its record written, and brings the machine back after a fault.
 
     There is one launch at a time whose end is awaited, the *present* one. The launch at the head of the launch queue

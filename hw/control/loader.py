@@ -10,10 +10,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
 from daedal.hw.access_unit.nest_queue import NEST_BITS
-from daedal.hw.config import Config
-from daedal.hw.host.checksum import Checksum
-from daedal.hw.host.line_reader import LineReader
-from daedal.hw.host.value_check import ValueCheck
+from daedal.hw.config.core import Config
+from daedal.hw.control.checksum_unit import Checksum
+from daedal.hw.control.word_legality import WordLegality
+from daedal.hw.control.word_reader import WordReader
 from daedal.hw.interfaces import ConfigBus, ReturnBus, read_request_layout
 from daedal.hw.isa.launch import (
     BLOCK_REGION,
@@ -26,7 +26,7 @@ from daedal.hw.isa.launch import (
     launch_block_words,
 )
 from daedal.hw.isa.program import WORD_BYTES
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.words import (
     ALU_FIELDS,
     LOAD_FIELDS,
     VALUE_BITS,
@@ -40,8 +40,8 @@ from daedal.hw.isa.program_words import (
     StepField,
     Unit,
 )
-from daedal.hw.memory.store_layouts import window_layout
-from daedal.hw.state_names import name_states
+from daedal.hw.lib.fsm_names import name_states
+from daedal.hw.memory.store.store_layouts import window_layout
 
 SPECULATIVE_BURSTS = 2
 """Bursts of a program that are read before its length is known."""
@@ -215,9 +215,9 @@ class Loader(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.reader = self._reader = reader = LineReader(self._config)
+        m.submodules.reader = self._reader = reader = WordReader(self._config)
         m.submodules.check = self._check = WordCheck(self._config)
-        m.submodules.values = self._values = ValueCheck(self._config)
+        m.submodules.values = self._values = WordLegality(self._config)
         m.submodules.arguments = arguments = Memory(shape=VALUE_BITS, depth=self._config.arguments, init=[])
         m.submodules.sum = self._sum = Checksum()
         connect(m, flipped(self.returns), reader.returns)

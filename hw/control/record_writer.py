@@ -6,11 +6,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import beat_layout, store_address_layout
 from daedal.hw.isa.launch import RECORD_WORDS
 from daedal.hw.isa.program import WORD_BYTES
-from daedal.hw.state_names import name_states
+from daedal.hw.lib.fsm_names import name_states
 
 
 class RecordWriter(wiring.Component):

@@ -7,8 +7,8 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
-from daedal.hw.host.counters import TOTAL_BITS, CounterBank
+from daedal.hw.config.core import Config
+from daedal.hw.control.counters import TOTAL_BITS, CounterBank
 from daedal.hw.isa.launch import Counter
 
 MARKS = [counter for counter in Counter if counter.name.startswith("MARK_")]

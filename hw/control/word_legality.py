@@ -8,9 +8,9 @@ from amaranth.hdl import Cat, Const, Elaboratable
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import MAX_REGISTERS, Config
+from daedal.hw.config.core import MAX_REGISTERS, Config
 from daedal.hw.interfaces import ConfigWord
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.words import (
     ALU_FIELDS,
     LOAD_FIELDS,
     VALUE_BITS,
@@ -37,7 +37,7 @@ STEP_OPERANDS = (
 )  # fmt: skip
 
 
-class ValueCheck(wiring.Component):
+class WordLegality(wiring.Component):
     """Whether the value of a word (its argument added) names only what the machine has.
 
     Of a word whose unit, index and field exist: registers, interleaving, ALU operations and shifts, indices of

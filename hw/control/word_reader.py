@@ -9,7 +9,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import MAX_BURST, Config
+from daedal.hw.config.core import MAX_BURST, Config
 from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
 from daedal.hw.isa.program import WORD_BYTES
 from daedal.hw.memory.address_map import burst_mask
@@ -18,7 +18,7 @@ BURSTS = 4
 """Bursts in flight; their beats may return in any order between bursts."""
 
 
-class LineReader(wiring.Component):
+class WordReader(wiring.Component):
     """Streams words from ``address`` on.
 
     Bursts of up to MAX_BURST lines go out as long as ``lines`` allows and one of four burst buffers is

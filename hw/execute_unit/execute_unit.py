@@ -5,18 +5,18 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Member, Out, connect, flipped
 
-from daedal.hw.config import Config
-from daedal.hw.execute_unit.dispatch import Dispatch
-from daedal.hw.execute_unit.float_format import register
-from daedal.hw.execute_unit.front import Front
-from daedal.hw.execute_unit.hand_over import HandOver
-from daedal.hw.execute_unit.issue import Issue
-from daedal.hw.execute_unit.iterative_unit import IterativeUnit
-from daedal.hw.execute_unit.kept_rows import KeptRows
-from daedal.hw.execute_unit.records import elements
-from daedal.hw.execute_unit.reduce_tree import ReduceTree
-from daedal.hw.execute_unit.store_port import StorePort
-from daedal.hw.execute_unit.vector_path import VectorPath
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.fpu.float_format import register
+from daedal.hw.execute_unit.fpu.iterative_unit import IterativeUnit
+from daedal.hw.execute_unit.frontend.dispatch import Dispatch
+from daedal.hw.execute_unit.frontend.dispatch_queue import DispatchQueue
+from daedal.hw.execute_unit.frontend.frontend import Frontend
+from daedal.hw.execute_unit.stage_layouts import elements
+from daedal.hw.execute_unit.vector.beat_issue import BeatIssue
+from daedal.hw.execute_unit.vector.reduction_tree import ReductionTree
+from daedal.hw.execute_unit.vector.row_store import RowStore
+from daedal.hw.execute_unit.vector.store_port import StorePort
+from daedal.hw.execute_unit.vector.vector_path import VectorPath
 from daedal.hw.interfaces import ConfigBus, FaultPort, lane_beat_stream, scalar_layout, token_layout
 from daedal.hw.isa.launch import Cause, Queue
 
@@ -100,9 +100,9 @@ class ExecuteUnit(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.front = self._front = front = Front(self.config)
+        m.submodules.front = self._front = front = Frontend(self.config)
         m.submodules.dispatch = self._dispatch = dispatch = Dispatch(self.config)
-        m.submodules.issue = self._issue = issue = Issue(self.config)
+        m.submodules.issue = self._issue = issue = BeatIssue(self.config)
         m.submodules.path = self._path = path = VectorPath(self.config)
         m.submodules.store = self._store = store = StorePort(self.config)
         self._stop, self._misframed = stop, misframed = Signal(), Signal()
@@ -110,7 +110,7 @@ class ExecuteUnit(wiring.Component):
         connect(m, flipped(self.tokens), front.tokens)
         connect(m, front.o, dispatch.i)
         connect(m, flipped(self.scalars), dispatch.scalars)
-        m.submodules.hand_over = self._hand_over = hand_over = HandOver(self.config)
+        m.submodules.hand_over = self._hand_over = hand_over = DispatchQueue(self.config)
         connect(m, dispatch.o, hand_over.i)
         connect(m, hand_over.issue, issue.i)
         connect(m, hand_over.store, store.i)
@@ -161,7 +161,7 @@ class ExecuteUnit(wiring.Component):
 
     def _keep(self, m: Module) -> None:
         """Rows that are kept leave the path as they come from the queue, a cycle after their issue."""
-        m.submodules.kept = kept = KeptRows(self.config)
+        m.submodules.kept = kept = RowStore(self.config)
         issue, path = self._issue, self._path
         connect(m, kept.o, issue.kept)
         tail = Mux(issue.last, issue.present.row.tail_bytes, self.config.lane_bytes)
@@ -180,7 +180,7 @@ class ExecuteUnit(wiring.Component):
 
     def _reduce(self, m: Module) -> None:
         """The trees of reductions, whose beats take the place of those of rows."""
-        m.submodules.tree = tree = ReduceTree(self.config)
+        m.submodules.tree = tree = ReductionTree(self.config)
         issue, dispatch, row = self._issue, self._dispatch, self._issue.present
         m.d.comb += [
             tree.start.eq(issue.fire & issue.last & row.reduces), tree.op.eq(row.op), tree.area.eq(row.area),

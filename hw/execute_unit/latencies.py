@@ -13,7 +13,7 @@ age                   what
 ====================  =========================================================================
 """
 
-from daedal.hw.execute_unit.lane import Lane
+from daedal.hw.execute_unit.fpu.lane import Lane
 
 SELECT = 2
 LANE = SELECT

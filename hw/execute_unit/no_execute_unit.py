@@ -3,7 +3,7 @@
 from amaranth.hdl import Elaboratable, Module
 from amaranth.lib.wiring import Component
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.execute_unit import execute_ports
 from daedal.hw.isa.launch import Cause, Queue
 

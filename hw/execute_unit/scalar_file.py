@@ -5,8 +5,8 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
-from daedal.hw.execute_unit.float_format import register
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.fpu.float_format import register
 
 AT_ONCE = ("a", "b", "index")
 """Read ports whose data are there in the cycle of their address."""

@@ -4,12 +4,12 @@ from amaranth import Cat, Shape, Value, unsigned
 from amaranth.lib import data, enum
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import CONTEXT_BITS, ELEMENT_BYTES, Config
-from daedal.hw.execute_unit.iterative_op import IterativeOp
-from daedal.hw.execute_unit.lane_op import LaneOp
-from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
+from daedal.hw.config.core import CONTEXT_BITS, ELEMENT_BYTES, Config
+from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
+from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
 from daedal.hw.interfaces import context_bits
-from daedal.hw.isa.execute import INSTRUCTION_BITS, LENGTH_BITS, PARTIAL_SUMS, OperandKind
+from daedal.hw.isa.instructions import INSTRUCTION_BITS, LENGTH_BITS, PARTIAL_SUMS, OperandKind
 
 POSITION_BITS = 7
 """Bits of an instruction's address, the one after the last included, or of a token."""

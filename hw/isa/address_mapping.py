@@ -22,7 +22,7 @@ import numpy as np
 from amaranth.utils import exact_log2
 from numpy.typing import NDArray
 
-from daedal.hw.config import MAPPING_BITS, SMALLEST_GRANULE, Config
+from daedal.hw.config.core import MAPPING_BITS, SMALLEST_GRANULE, Config
 
 CLASSES = 1 << MAPPING_BITS
 """Mapping classes that there are."""

@@ -10,11 +10,11 @@ from amaranth import Shape
 from amaranth.lib import data
 
 from daedal.errors import ProgramError
-from daedal.hw.isa import program_words as words
+from daedal.hw.isa import words
 from daedal.hw.isa.checksum import checksum
-from daedal.hw.isa.execute import Instruction
-from daedal.hw.isa.program_words import ControlField, LevelField, ProgramWord, Unit
+from daedal.hw.isa.instructions import Instruction
 from daedal.hw.isa.registers import REVISION
+from daedal.hw.isa.words import ControlField, LevelField, ProgramWord, Unit
 from daedal.messages import shown
 
 WORD_BYTES = 8

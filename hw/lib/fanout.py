@@ -6,7 +6,7 @@ DIFFERENT = 4
 """Registers that synthesis takes for different ones: each begins with 0 or 1 and holds the bit or its opposite."""
 
 
-def copies(m: Module, bit: Value, name: str, count: int) -> list[Value]:
+def fanout(m: Module, bit: Value, name: str, count: int) -> list[Value]:
     """``bit``, a cycle later, from up to ``DIFFERENT`` registers without reset, for ``count`` readers in turn.
 
     Synthesis makes one register of those that are alike, whatever their names, and a net with hundreds of readers takes

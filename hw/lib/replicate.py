@@ -3,7 +3,7 @@
 from amaranth.hdl import Mux, Value
 
 
-def spread(bit: Value, width: int) -> Value:
+def replicate(bit: Value, width: int) -> Value:
     """``width`` copies of ``bit``.
 
     The same value as ``bit.replicate(width)``, whose Verilog is a concatenation of single bits that a simulator

@@ -1,4 +1,4 @@
-"""The mapping classes (``hw/isa/mapping.py``) as Amaranth expressions."""
+"""The mapping classes (``hw/isa/address_mapping.py``) as Amaranth expressions."""
 
 from collections.abc import Callable, Iterable
 from functools import reduce
@@ -7,8 +7,8 @@ from operator import xor
 from amaranth.hdl import Cat, Const, Value
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import Config
-from daedal.hw.isa.mapping import CLASSES, granule_bytes, memory_bits, place_bits
+from daedal.hw.config.core import Config
+from daedal.hw.isa.address_mapping import CLASSES, granule_bytes, memory_bits, place_bits
 
 
 def memory_value(address: Value, config: Config) -> Value:

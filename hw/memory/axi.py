@@ -10,7 +10,7 @@ from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import MAX_BURST, Config
+from daedal.hw.config.core import MAX_BURST, Config
 from daedal.hw.isa.registers import REGISTER_ADDRESS_BITS
 
 BOUNDARY = 4096

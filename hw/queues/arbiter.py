@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 
-class Merge(wiring.Component):
+class RegisteredArbiter(wiring.Component):
     """Merges ``first`` and ``second`` into ``o``, ``first`` with priority; one per cycle, a cycle late.
 
     Members
@@ -31,7 +31,7 @@ class Merge(wiring.Component):
         return m
 
 
-class Choice(wiring.Component):
+class CombinationalArbiter(wiring.Component):
     """Gives on what ``first`` offers or, if that is nothing, what ``second`` does; in the same cycle.
 
     So what ``o`` offers may change before it is taken.

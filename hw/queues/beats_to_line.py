@@ -5,11 +5,11 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import beat_stream, lane_beat_stream
 
 
-class Packer(wiring.Component):
+class BeatsToLine(wiring.Component):
     """Packs beats of ``lane_bytes`` into beats of a line, element 0 first; takes one per cycle.
 
     A line is given on when it is full or its row ends, in the cycle after its last piece was taken.

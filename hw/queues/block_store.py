@@ -4,7 +4,7 @@ from amaranth.hdl import Elaboratable, Module, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.memory_style import BLOCK_RAM
+from daedal.hw.lib.ram_style import BLOCK_RAM
 
 
 class BlockStore(wiring.Component):

@@ -4,11 +4,11 @@ from amaranth.hdl import Elaboratable, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.queues.queue import DISTRIBUTED_DEPTH
-from daedal.hw.queues.up_down import up_down
+from daedal.hw.queues.fifo import DISTRIBUTED_DEPTH
+from daedal.hw.queues.up_down_counter import up_down
 
 
-class Credits(wiring.Component):
+class CreditCounter(wiring.Component):
     """Counts the places of the queue at a pipeline's end, so that nothing in the pipeline ever has to stop.
 
     Members

@@ -4,11 +4,11 @@ from amaranth.hdl import Elaboratable, Module, Shape, ShapeLike, Signal, Value
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.memory_style import DISTRIBUTED_RAM
+from daedal.hw.lib.ram_style import DISTRIBUTED_RAM
 from daedal.hw.queues.block_store import BlockStore
 from daedal.hw.queues.ring_pointers import RingPointers
-from daedal.hw.queues.skid import Skid
-from daedal.hw.queues.up_down import up_down
+from daedal.hw.queues.skid_buffer import SkidBuffer
+from daedal.hw.queues.up_down_counter import up_down
 
 DISTRIBUTED_DEPTH = 32
 """Queues up to this depth are in distributed memory, deeper ones in block RAM."""
@@ -100,7 +100,7 @@ class _Pair(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.skid = skid = Skid(len(self.payload))
+        m.submodules.skid = skid = SkidBuffer(len(self.payload))
         m.d.comb += [skid.i.valid.eq(self.write), skid.i.payload.eq(self.payload)]
         connect(m, skid.o, flipped(self.o))
         return m

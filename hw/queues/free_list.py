@@ -4,10 +4,10 @@ from amaranth.hdl import Elaboratable, Module, Mux, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.memory_style import DISTRIBUTED_RAM
+from daedal.hw.lib.ram_style import DISTRIBUTED_RAM
 
 
-class FreeEntries(wiring.Component):
+class FreeList(wiring.Component):
     """Offers free entries: first each of them, by number; then those that are given back, in their order.
 
     So a queue is enough, whose words nobody has to write before the first ones are given back.

@@ -6,11 +6,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import beat_stream, lane_beat_stream
 
 
-class Cutter(wiring.Component):
+class LineToBeats(wiring.Component):
     """Cuts each beat of a line into beats of ``lane_bytes``, element 0 first; one of these per cycle.
 
     It holds nothing but a place: a line stays at ``i`` until its last piece is taken, in the same cycle. So what is

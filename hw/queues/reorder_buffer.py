@@ -5,11 +5,11 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import MAX_BURST, Config
+from daedal.hw.config.core import MAX_BURST, Config
 from daedal.hw.interfaces import Client, ReturnBus, beat_layout, beat_stream, slot_bits
-from daedal.hw.isa.program_words import FetchQueue
-from daedal.hw.memory_style import BLOCK_RAM
-from daedal.hw.queues.skid import Single, Skid
+from daedal.hw.isa.words import FetchQueue
+from daedal.hw.lib.ram_style import BLOCK_RAM
+from daedal.hw.queues.skid_buffer import Single, SkidBuffer
 
 CLIENTS = (Client.VECTOR0, Client.VECTOR1, Client.STREAM)
 """Clients of the return bus that have a queue, in the order of ``FetchQueue``."""
@@ -20,7 +20,7 @@ def reserve_layout() -> data.StructLayout:
     return data.StructLayout({"queue": FetchQueue, "beats": range(MAX_BURST + 1)})
 
 
-class VectorQueues(wiring.Component):
+class ReorderBuffers(wiring.Component):
     """Two vector queues and the store stream's queue, filled over one return bus.
 
     Takes a reservation and a beat per cycle, and delivers a beat per cycle from every queue. A beat can be read
@@ -75,7 +75,7 @@ class VectorQueues(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        queues = [ReorderQueue(self._config, client) for client in CLIENTS]
+        queues = [ReorderBuffer(self._config, client) for client in CLIENTS]
         wish = self.reserve.payload
         free = Signal(range(self._config.reorder_beats + 1), init=self._config.reorder_beats)
         accept, fits = Signal(), Signal()
@@ -111,7 +111,7 @@ class VectorQueues(wiring.Component):
         return m
 
 
-class ReorderQueue(wiring.Component):
+class ReorderBuffer(wiring.Component):
     """One of the queues.
 
     For each slot there is a bit in a memory beside the beats': a slot is full when its bit is the opposite of the round
@@ -123,7 +123,7 @@ class ReorderQueue(wiring.Component):
     return, and the bit of the slot behind these two is read from memory in every cycle, early enough to take part.
 
     Members: with ``reserve``, ``beats`` slots from ``slot`` on are reserved; allowed only if ``fits``, and ``swept``.
-    ``drained``: a slot has become free. The others as in ``VectorQueues``.
+    ``drained``: a slot has become free. The others as in ``ReorderBuffers``.
     """
 
     def __init__(self, config: Config, client: Client) -> None:
@@ -150,7 +150,7 @@ class ReorderQueue(wiring.Component):
         slots = self._config.vector_beats
         m.submodules.account = account = _Account(slots)
         # That a beat is taken is known late, and would decide whether the next one is read.
-        m.submodules.out = out = (Single if self._config.is_serial else Skid)(beat_layout(self._config).size + 1)
+        m.submodules.out = out = (Single if self._config.is_serial else SkidBuffer)(beat_layout(self._config).size + 1)
         drain, fetch, fetched = Signal(range(2 * slots)), Signal(), Signal()  # drain's top bit: the round
         """The next slot to drain; it is read in this cycle; a beat is at the block RAM's output."""
         moves = ~fetched | out.i.ready

@@ -4,10 +4,10 @@ from amaranth.hdl import Elaboratable, Module, Mux, Shape, ShapeLike, Signal, Va
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 
-class Skid(wiring.Component):
+class SkidBuffer(wiring.Component):
     """A queue of two in flip-flops: nothing of ``o`` reaches ``i`` in the same cycle, nor the other way round.
 
     One payload per cycle, a cycle late. When ``o`` is not taken what comes then is kept, and ``i`` is not ready until
@@ -44,7 +44,7 @@ class Skid(wiring.Component):
 class Single(wiring.Component):
     """One register: ``i`` is ready if what it holds is taken in the same cycle.
 
-    Members: as in ``Skid``.
+    Members: as in ``SkidBuffer``.
     """
 
     def __init__(self, shape: ShapeLike) -> None:
@@ -62,7 +62,7 @@ class Single(wiring.Component):
 class Direct(wiring.Component):
     """Nothing at all.
 
-    Members: as in ``Skid``.
+    Members: as in ``SkidBuffer``.
     """
 
     def __init__(self, shape: ShapeLike) -> None:
@@ -75,6 +75,6 @@ class Direct(wiring.Component):
         return m
 
 
-def parting(config: Config, shape: ShapeLike) -> Skid | Direct:
+def optional_skid(config: Config, shape: ShapeLike) -> SkidBuffer | Direct:
     """What cuts a way between two units whose ``ready`` is late, on machines that need it for their clock."""
-    return Direct(shape) if config.is_serial else Skid(shape)
+    return Direct(shape) if config.is_serial else SkidBuffer(shape)

@@ -9,12 +9,12 @@ from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 from daedal.compiler.executable import Executable
-from daedal.compiler.frontends.plain import why_no_type, why_not, why_not_here
-from daedal.compiler.frontends.trace import trace
+from daedal.compiler.frontends.python.function import KernelFunction
+from daedal.compiler.frontends.torch.device_suitability import why_no_type, why_not, why_not_here
+from daedal.compiler.frontends.torch.trace import trace
 from daedal.compiler.kernel import BEST, check_opt
 from daedal.compiler.kernel_executable import KernelExecutable
-from daedal.compiler.loops.function import KernelFunction
-from daedal.compiler.transforms.emitter import BOUNDS
+from daedal.compiler.transforms.builders.emitter import BOUNDS
 from daedal.driver.device import Device
 from daedal.errors import UnsupportedOperation
 

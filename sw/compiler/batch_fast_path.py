@@ -13,19 +13,19 @@ import numpy as np
 import torch
 from torch import Tensor, fx
 
-from daedal.compiler.bag_lists import Array, Member, Plan
-from daedal.compiler.codegen.arguments import Buffer
-from daedal.compiler.codegen.interleaving import take_turns
-from daedal.compiler.frontends.inputs import LONGEST_BAG, request_of
+from daedal.compiler.backend.arguments import Buffer
+from daedal.compiler.backend.interleave_bags import take_turns
+from daedal.compiler.batch_plan import Array, Member, Plan
+from daedal.compiler.frontends.torch.requests import LONGEST_BAG, request_of
 from daedal.compiler.kernel import Kernel
-from daedal.compiler.runtime import tensor_of
+from daedal.compiler.kernel_launch import tensor_of
 from daedal.driver.allocator import BUFFER_ALIGNMENT
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
 from daedal.driver.launcher import Launch
 from daedal.driver.record import Record
 from daedal.driver.regions import Region
-from daedal.hw.isa.program_words import INDEX_BITS
+from daedal.hw.isa.words import INDEX_BITS
 
 _OF_INTEGERS = attrgetter("dtype", "is_cpu", "ndim")
 _OF_OFFSETS = attrgetter("dtype", "is_cpu", "shape")

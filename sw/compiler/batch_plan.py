@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, fx, nn
 
-from daedal.compiler.codegen.arguments import Buffer
-from daedal.compiler.codegen.interleaving import take_turns
-from daedal.compiler.frontends.bag_list import BagList, Kind
-from daedal.compiler.frontends.calls import BagCall, Call
-from daedal.compiler.frontends.emb_builder import Bag
-from daedal.compiler.frontends.groups import Join
-from daedal.compiler.frontends.inputs import LONGEST_BAG, Request
+from daedal.compiler.backend.arguments import Buffer
+from daedal.compiler.backend.interleave_bags import take_turns
+from daedal.compiler.frontends.torch.bag_list import BagList, Kind
+from daedal.compiler.frontends.torch.emb_builder import Bag
+from daedal.compiler.frontends.torch.fusion import Join
+from daedal.compiler.frontends.torch.match import BagCall, Call
+from daedal.compiler.frontends.torch.requests import LONGEST_BAG, Request
 from daedal.compiler.kernel import Kernel
-from daedal.compiler.runtime import tensor_of
+from daedal.compiler.kernel_launch import tensor_of
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
 from daedal.driver.launcher import Launch
@@ -26,8 +26,8 @@ from daedal.driver.record import Record
 from daedal.driver.regions import Region
 from daedal.driver.tables import Table, Use
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config import ELEMENT_BYTES, Config
-from daedal.hw.isa.program_words import INDEX_BITS
+from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.isa.words import INDEX_BITS
 
 Array = NDArray[Any]
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from daedal.compiler.bag_lists import Member
-from daedal.compiler.frontends.inputs import Request
+from daedal.compiler.batch_plan import Member
+from daedal.compiler.frontends.torch.requests import Request
 from daedal.driver.record import Record
 from daedal.errors import BoundsWarning, IndexOutOfRange
 from daedal.hw.isa.launch import Counter

@@ -9,33 +9,33 @@ import torch
 from torch import Tensor, fx, nn
 from torch.utils import _pytree as pytree
 
-from daedal.compiler import promised
-from daedal.compiler.bag_lists import Member, Plan, bind, check_fits
-from daedal.compiler.followed import Followed
-from daedal.compiler.frontends.bag_list import BagList
-from daedal.compiler.frontends.calls import BagCall, Call, LookupCall, find_calls
-from daedal.compiler.frontends.emb_builder import Bag, Lookup
-from daedal.compiler.frontends.groups import Join, find_groups
-from daedal.compiler.frontends.inputs import Request
-from daedal.compiler.frontends.plain import LeftToPyTorch, is_transformed, why_no_type, why_not_here
-from daedal.compiler.frontends.segments import SegmentCall, SparseCall
-from daedal.compiler.frontends.signature import OtherInputs, check_inputs
-from daedal.compiler.frontends.trace import trace
+from daedal.compiler import array_promises
+from daedal.compiler.batch_fast_path import Prepared, can_prepare
+from daedal.compiler.batch_plan import Member, Plan, bind, check_fits
+from daedal.compiler.bounds_diagnostics import check_row_0, warning_of, warning_of_list
+from daedal.compiler.fault_diagnostics import named
+from daedal.compiler.frontends.torch.bag_list import BagList
+from daedal.compiler.frontends.torch.device_suitability import LeftToPyTorch, is_transformed, why_no_type, why_not_here
+from daedal.compiler.frontends.torch.emb_builder import Bag, Lookup
+from daedal.compiler.frontends.torch.fusion import Join, find_groups
+from daedal.compiler.frontends.torch.input_kinds import OtherInputs, check_inputs
+from daedal.compiler.frontends.torch.match import BagCall, Call, LookupCall, find_calls
+from daedal.compiler.frontends.torch.module_snapshot import Followed
+from daedal.compiler.frontends.torch.partition import Schedule, Work
+from daedal.compiler.frontends.torch.requests import Request
+from daedal.compiler.frontends.torch.segments import SegmentCall, SparseCall
+from daedal.compiler.frontends.torch.trace import trace
+from daedal.compiler.futures import Pending, Submitted
 from daedal.compiler.kernel import BEST, Kernel
-from daedal.compiler.list_faults import named
+from daedal.compiler.kernel_launch import submit_kernel, tensor_of
 from daedal.compiler.pipeline import compile_emb
-from daedal.compiler.prepared import Prepared, can_prepare
-from daedal.compiler.replaced import check_row_0, warning_of, warning_of_list
-from daedal.compiler.runtime import submit_kernel, tensor_of
-from daedal.compiler.schedule import Schedule, Work
-from daedal.compiler.submitted import Pending, Submitted
 from daedal.driver.device import Device
 from daedal.driver.handle import Handle
 from daedal.driver.launcher import Launch
 from daedal.driver.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
-from daedal.hw.isa.assembler import disassemble
 from daedal.hw.isa.launch import Cause
+from daedal.hw.isa.tools.assembler import disassemble
 
 KEPT_TRACES = 8
 """Traces of a module, for inputs of other kinds, that an executable keeps."""
@@ -123,7 +123,7 @@ class Executable(Handle):
         """
         with self.device.turn:
             _ = self.device.target
-            promised.wait_for(self.device)
+            array_promises.wait_for(self.device)
             self._last = submitted = Submitted(self.device.finish)
             result = self._evaluate(inputs, self._work(submitted, at_once=True))
         for warning in submitted.warnings:
@@ -139,7 +139,7 @@ class Executable(Handle):
         """
         with self.device.turn:
             _ = self.device.target
-            promised.wait_for(self.device)
+            array_promises.wait_for(self.device)
             submitted = Submitted(Launch.result)
             submitted.value = self._evaluate(inputs, self._work(submitted, at_once=False))
         return submitted

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from daedal.compiler.bag_lists import Member
+from daedal.compiler.batch_plan import Member
 from daedal.errors import DaedalError, IndexOutOfRange, InvalidOffsets
 
 

@@ -14,7 +14,7 @@ from daedal.driver.handle import Handle
 from daedal.driver.launcher import POLL_SECONDS, Launch, LaunchTimeout
 from daedal.driver.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
-from daedal.owned import Owned
+from daedal.process_resource import Owned
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from daedal.compiler.codegen.arguments import Buffer, Expression, evaluate, is_distance
+from daedal.compiler.backend.arguments import Buffer, Expression, evaluate, is_distance
 from daedal.errors import DaedalError, UnsupportedOperation
-from daedal.hw.isa.program_words import PITCH_BITS
+from daedal.hw.isa.words import PITCH_BITS
 
 OPT_LEVELS = (0, 1, 2, 3)
 """Optimisation levels, see docs/compiler.md."""

@@ -12,17 +12,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from daedal.compiler import promised
-from daedal.compiler.frontends.plain import why_not, why_not_here
+from daedal.compiler import array_promises
+from daedal.compiler.frontends.python.bounds import Bounds, Need, text
+from daedal.compiler.frontends.python.function import KernelFunction
+from daedal.compiler.frontends.python.integers import Element, evaluate
+from daedal.compiler.frontends.python.signature import Argument
+from daedal.compiler.frontends.python.source import ir_name
+from daedal.compiler.frontends.python.writer import Written
+from daedal.compiler.frontends.torch.device_suitability import why_not, why_not_here
+from daedal.compiler.futures import Pending, Submitted
 from daedal.compiler.kernel import Kernel
-from daedal.compiler.loops.bounds import Bounds, Need, text
-from daedal.compiler.loops.function import KernelFunction
-from daedal.compiler.loops.integers import Element, evaluate
-from daedal.compiler.loops.signature import Argument
-from daedal.compiler.loops.source import ir_name
-from daedal.compiler.loops.writer import Written
-from daedal.compiler.runtime import submit_kernel
-from daedal.compiler.submitted import Pending, Submitted
+from daedal.compiler.kernel_launch import submit_kernel
 from daedal.driver.device import Device
 from daedal.driver.handle import Handle
 from daedal.driver.launcher import Launch
@@ -30,8 +30,8 @@ from daedal.driver.record import Record, Stats
 from daedal.driver.tables import Use
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.float_mode import default_float_mode
-from daedal.hw.isa.assembler import disassemble
 from daedal.hw.isa.launch import Counter
+from daedal.hw.isa.tools.assembler import disassemble
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class KernelExecutable(Handle):
         """
         with self._device.turn:
             submitted, launch, arrays = self._start(arguments, Launch.result)
-            promised.promise(self._device, launch, arrays)
+            array_promises.promise(self._device, launch, arrays)
         return submitted
 
     def _start(
@@ -110,7 +110,7 @@ class KernelExecutable(Handle):
         _ = self._device.target
         arrays, scalars = self._take(arguments)
         self._check_outputs(arrays)
-        promised.wait_for(self._device, map(_array, arrays.values()))
+        array_promises.wait_for(self._device, map(_array, arrays.values()))
         sizes = self._sizes(arrays, scalars)
         made = self._make(sizes)
         self._check_bounds(made.written.bounds, arrays, sizes)

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from daedal.compiler.codegen.arguments import Buffer
+from daedal.compiler.backend.arguments import Buffer
 from daedal.compiler.kernel import BufferSpec, Kernel
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
@@ -20,7 +20,7 @@ from daedal.driver.record import Record, Stats
 from daedal.driver.regions import Region
 from daedal.driver.tables import Table
 from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.mapping import PLAIN
+from daedal.hw.isa.address_mapping import PLAIN
 
 
 @dataclass(frozen=True)

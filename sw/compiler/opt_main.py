@@ -1,4 +1,4 @@
-"""``daedal-opt``: reads IR, runs passes, prints IR. Try ``daedal-opt -p lower-emb,hoist-invariants FILE``.
+"""``daedal-opt``: reads IR, runs passes, prints IR. Try ``daedal-opt -p lower-emb,loop-invariant-code-motion FILE``.
 
 Whatever the text, what is refused is one line and status 1.
 """

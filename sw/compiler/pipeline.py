@@ -12,12 +12,12 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
-from daedal.compiler.codegen.program import generate, only_function
+from daedal.compiler.analysis.addresses import buffer_name
+from daedal.compiler.backend.program_builder import generate, only_function
 from daedal.compiler.context import load_pass, make_context
 from daedal.compiler.dialects import slcv
 from daedal.compiler.kernel import BEST, BufferSpec, Kernel
 from daedal.compiler.text import read_module
-from daedal.compiler.transforms.addresses import buffer_name
 from daedal.compiler.transforms.convert_slc_to_slcv import ConvertSlcToSlcv
 from daedal.compiler.transforms.convert_slcv_to_dlc import ConvertSlcvToDlc
 from daedal.compiler.transforms.elide_initialization import ElideInitialization
@@ -26,18 +26,18 @@ from daedal.compiler.transforms.lower_emb import LowerEmb
 from daedal.compiler.transforms.tile_columns import TileColumns
 from daedal.errors import UnsupportedOperation
 from daedal.float_mode import default_float_mode
-from daedal.hw.config import MAX_BURST, Config
+from daedal.hw.config.core import MAX_BURST, Config
 
 LEVELS: Mapping[str, tuple[str, ...]] = {
     "scf": ("lower-emb",),
     "slc": (
         "functions-from-calls",
-        "rows-from-scalars",
+        "promote-scalars",
         "promote-rows",
         "remove-empty-loops",
-        "split-siblings",
+        "loop-distribution",
         "clamp-counts",
-        "hoist-invariants",
+        "loop-invariant-code-motion",
         "convert-scf-to-slc",
     ),
     "slcv": ("convert-slc-to-slcv", "expand-functions", "elide-initialization", "tile-columns", "keep-invariant-rows"),

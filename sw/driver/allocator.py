@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from daedal.driver.handle import Handle
 from daedal.errors import OutOfDeviceMemory
-from daedal.hw.config import Config
-from daedal.hw.isa.mapping import PLAIN, in_class, place_of
+from daedal.hw.config.core import Config
+from daedal.hw.isa.address_mapping import PLAIN, in_class, place_of
 
 BUFFER_ALIGNMENT = 64
 """Alignment of buffers, programs, launch blocks and records, bytes."""

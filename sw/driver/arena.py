@@ -10,8 +10,8 @@ from numpy.typing import DTypeLike, NDArray
 from daedal.driver.allocator import BUFFER_ALIGNMENT, Address, Allocator
 from daedal.driver.handle import Handle
 from daedal.driver.memory import DeviceMemory
-from daedal.hw.config import Config
-from daedal.hw.isa.mapping import PLAIN, in_class
+from daedal.hw.config.core import Config
+from daedal.hw.isa.address_mapping import PLAIN, in_class
 
 
 class Arena(Handle):

@@ -7,15 +7,15 @@ from typing import Any
 from daedal.driver.description import read_description
 from daedal.driver.handle import Handle
 from daedal.driver.link.bridge import Bridge
-from daedal.driver.link.checked import CheckedLink
+from daedal.driver.link.checked_link import CheckedLink
 from daedal.driver.link.dram import Dram
 from daedal.driver.link.etherbone import PORT, EtherboneBridge
 from daedal.driver.link.transport import SerialTransport
 from daedal.driver.link.uartbone import UartBridge
 from daedal.driver.registers import Registers
 from daedal.errors import ConfigMismatch
-from daedal.hw.config import Config
-from daedal.owned import Owned
+from daedal.hw.config.core import Config
+from daedal.process_resource import Owned
 
 SUFFIX = ".json"
 
@@ -28,7 +28,7 @@ class BoardTarget(Handle):
     bridge
         The way to the board; closed with the target.
     description
-        What ``daedal.hw.boards.generate`` says of the board's design.
+        What ``daedal.fpga.soc.generator`` says of the board's design.
     config
         The core's configuration.
 
@@ -116,7 +116,7 @@ def describe(board: str | None, config: Config, *, etherbone: bool = False) -> d
     if board is None:
         raise ValueError("board must be the name of a board or the description from its build, not None")
     if not board.endswith(SUFFIX):
-        from daedal.hw.boards.generate import generate
+        from daedal.fpga.soc.generator import generate
 
         return generate(board, config, etherbone=etherbone).description
     return read_description(board)

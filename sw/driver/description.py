@@ -1,6 +1,6 @@
 """The description that a board's build leaves, read from a file: what the driver uses of it is there and can be.
 
-``hw/boards/generate.py`` writes it. A description of another board is found out by the number of its design.
+``fpga/soc/generator.py`` writes it. A description of another board is found out by the number of its design.
 """
 
 from collections.abc import Callable, Mapping

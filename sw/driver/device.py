@@ -19,10 +19,10 @@ from daedal.driver.table_sources import TABLE_CHECKS, Source, TableCheck
 from daedal.driver.tables import Table, TableStore, Use
 from daedal.driver.target import TARGETS, Target, open_target
 from daedal.errors import ConfigMismatch, DeviceClosed
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import LAUNCH_ALIGNMENT
 from daedal.hw.isa.program import Program
-from daedal.owned import Owned
+from daedal.process_resource import Owned
 
 MEMORY_BYTES = 256 << 20
 """Device memory of a simulated or emulated machine unless told otherwise."""

@@ -25,7 +25,7 @@ from daedal.errors import (
     MemoryFault,
     ProgramError,
 )
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import (
     BLOCK_REGION,
     LAUNCH_ALIGNMENT,
@@ -37,9 +37,9 @@ from daedal.hw.isa.launch import (
     launch_block_words,
 )
 from daedal.hw.isa.program import WORD_BYTES, Program, pack
-from daedal.hw.isa.program_words import VALUE_BITS
 from daedal.hw.isa.registers import Register
-from daedal.owned import Owned
+from daedal.hw.isa.words import VALUE_BITS
+from daedal.process_resource import Owned
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -1,8 +1,8 @@
 """How what the driver places lies in device memory: the pitch of rows, and mapping classes."""
 
-from daedal.hw.config import Config
-from daedal.hw.isa.mapping import CLASSES, PLAIN, granule_bytes
-from daedal.hw.isa.program_words import PITCH_BITS
+from daedal.hw.config.core import Config
+from daedal.hw.isa.address_mapping import CLASSES, PLAIN, granule_bytes
+from daedal.hw.isa.words import PITCH_BITS
 
 SMALLEST_PITCH = 4
 """Pitch of the narrowest row, bytes."""

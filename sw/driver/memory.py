@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from daedal.driver.handle import Handle
 from daedal.driver.layout import array_mapping
 from daedal.driver.target import Target
-from daedal.hw.config import Config
-from daedal.hw.isa.mapping import (
+from daedal.hw.config.core import Config
+from daedal.hw.isa.address_mapping import (
     PLAIN,
     class_of,
     granule_bytes,

@@ -14,7 +14,7 @@ from daedal.errors import (
     MemoryFault,
     ProgramError,
 )
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import RECORD_WORDS, Cause, Counter, Queue, RecordHead, RecordWord, State
 from daedal.hw.isa.program import unpack
 

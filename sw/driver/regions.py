@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from amaranth.lib import data
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
+from daedal.hw.isa.address_mapping import PLAIN, class_of, place_of
 from daedal.hw.isa.launch import STORE_GRANULE, StoreWindow
-from daedal.hw.isa.mapping import PLAIN, class_of, place_of
 from daedal.hw.isa.program import pack
 
 LAST: int = data.Layout.cast(StoreWindow)["last"].offset

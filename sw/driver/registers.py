@@ -5,7 +5,7 @@ from typing import Any
 from daedal.driver.handle import Handle
 from daedal.driver.target import Target
 from daedal.errors import ConfigMismatch, DeviceHang
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.program import pack, unpack
 from daedal.hw.isa.registers import IDENTITY, REVISION, Control, Register, Status
 

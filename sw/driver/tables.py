@@ -14,8 +14,8 @@ from daedal.driver.allocator import TABLE_ALIGNMENT, Allocator
 from daedal.driver.handle import Handle
 from daedal.driver.layout import row_mapping, row_pitch
 from daedal.driver.table_sources import Origin, Place, Source, TableCheck, array_of, memory_of, place_of
-from daedal.hw.config import Config
-from daedal.hw.isa.mapping import PLAIN, class_of
+from daedal.hw.config.core import Config
+from daedal.hw.isa.address_mapping import PLAIN, class_of
 
 UPLOAD_CHUNK = 1 << 24
 """Most bytes of padded rows that are made at a time."""

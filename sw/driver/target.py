@@ -2,7 +2,7 @@
 
 from typing import Protocol, runtime_checkable
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 
 class Target(Protocol):

@@ -18,7 +18,7 @@ from daedal.bench.suites import launches, levels, linearity, model_runs, single_
 from daedal.bench.workloads import layers
 from daedal.bench.workloads.runner import same_bits
 from daedal.errors import DaedalError
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 CONFIG = Config.preset("edge")
 EMULATED = Machine(CONFIG, target="emulator", quick=True)

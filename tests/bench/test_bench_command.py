@@ -19,7 +19,7 @@ from daedal.bench.report.run_page import shortened
 from daedal.bench.run import Setting
 from daedal.bench.workloads.models import WORKLOADS
 from daedal.cli import cli
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 WANTED = {"workload", "distribution", "config", "memory", "placement", "cycles", "limit_cycles", "limit_share",
           "line_share", "row_share", "stalls"}  # fmt: skip

@@ -24,8 +24,8 @@ from daedal.cosim.memory_spec import MemorySpec
 from daedal.driver.record import RECORD_BYTES, Stats
 from daedal.driver.regions import Region
 from daedal.driver.tables import Table
-from daedal.hw.config import Config
-from daedal.hw.isa.mapping import in_class, memory_addresses
+from daedal.hw.config.core import Config
+from daedal.hw.isa.address_mapping import in_class, memory_addresses
 
 CONFIG = Config.preset("ddr3")
 SMALL = Workload("small", "two tables", "weighted", (32, 48), 8, 6, (1, 5))

@@ -16,8 +16,8 @@ from daedal.bench.workloads.models import WORKLOADS, Made
 from daedal.cli import cli
 from daedal.driver.record import Stats
 from daedal.errors import DaedalError
-from daedal.hw.boards import BOARDS, find_board
-from daedal.hw.config import PRESETS, Config
+from daedal.fpga.boards import BOARDS, find_board
+from daedal.hw.config.core import PRESETS, Config
 
 CONFIG = find_board("ecpix5").config
 REPORT = prediction.Report(find_board("ecpix5"), CONFIG, 30.0, True)

@@ -11,7 +11,7 @@ from bench.synthesis import __main__ as command
 from bench.synthesis import history, suite, units_table
 from bench.synthesis.units import UNITS
 from daedal.bench.report.table import markdown
-from daedal.hw.config import PRESETS, Config
+from daedal.hw.config.core import PRESETS, Config
 
 LONGEST = ("store unit", "vector queues", "loader", "statistics")
 """Two thirds of the time that all units take."""

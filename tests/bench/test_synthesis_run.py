@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from bench.synthesis import run, tools
 from bench.synthesis.cells import Area, Memory, estimated_clock, read_clock, read_memories
 from bench.synthesis.units import BLOCK_RAM, DSP, UNITS, Unit
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 CONFIG, EDGE = Config.preset("ddr3"), Config.preset("edge")
 

@@ -11,8 +11,8 @@ import daedal
 from daedal.boundary import DEFECT, line_of, one_line, status_of
 from daedal.errors import FileError, InvalidConfig
 from daedal.files import parse_json, read_json, read_text, read_whole
-from daedal.hw.config import Config
-from daedal.hw.config_file import read_config
+from daedal.hw.config.core import Config
+from daedal.hw.config.file import read_config
 from daedal.messages import one_line_of, shown
 
 

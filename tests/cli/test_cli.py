@@ -93,7 +93,7 @@ def test_module_runs_as_the_command(tmp_path: Path) -> None:
 
 def test_terminated_it_ends_what_it_has_started(tmp_path: Path) -> None:
     code = (
-        "import sys, daedal.cli as c; from daedal.hw.boards import tools; from pathlib import Path;"
+        "import sys, daedal.cli as c; from daedal.fpga.flow import tools; from pathlib import Path;"
         "tools.find = lambda program: Path('/bin/sleep');"
         "c.cli = lambda prog_name: tools.run('sleep', ['100'], Path(sys.argv[1]), 'log', timeout=100); c.main()"
     )

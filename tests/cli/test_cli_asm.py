@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from daedal.cli import cli
-from daedal.hw.config import PRESETS
-from daedal.hw.isa.assembler import assemble, disassemble
+from daedal.hw.config.core import PRESETS
 from daedal.hw.isa.program import Program
+from daedal.hw.isa.tools.assembler import assemble, disassemble
 from tests.unit.isa.words import random_words
 
 EDGE = PRESETS["edge"]

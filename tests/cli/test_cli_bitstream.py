@@ -6,7 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from daedal.cli import cli
-from daedal.hw.boards import BOARDS, bitstream
+from daedal.fpga.boards import BOARDS
+from daedal.fpga.flow import bitstream
 
 
 def test_an_unknown_board_is_an_error_that_names_all() -> None:

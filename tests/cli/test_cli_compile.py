@@ -8,10 +8,10 @@ from click.testing import CliRunner, Result
 
 from daedal.cli import cli
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config import PRESETS
-from daedal.hw.isa.assembler import assemble
+from daedal.hw.config.core import PRESETS
 from daedal.hw.isa.program import Program
-from tests.system.kernel_support import HEAD
+from daedal.hw.isa.tools.assembler import assemble
+from tests.compiler.kernels.kernel_support import HEAD
 
 POOLED = f"""{HEAD}
 

@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from daedal.bench.workloads.runner import Result
 from daedal.cli import cli
 from daedal.driver.device import Device
-from daedal.hw.config import PRESETS
-from tests.system.fake_target import FakeTarget
+from daedal.hw.config.core import PRESETS
+from tests.driver.fake_target import FakeTarget
 
 KEYS = {
     "workload", "target", "config", "memory", "bit_exact", "cycles", "lookups", "bytes_read", "bytes_written",

@@ -13,11 +13,11 @@ from click.testing import CliRunner
 from daedal.cli import cli
 from daedal.cosim.toolchain import find_verilator
 from daedal.errors import InvalidConfig
-from daedal.hw.config import PRESETS, Config
-from daedal.hw.config_file import read_config
+from daedal.hw.config.core import PRESETS, Config
+from daedal.hw.config.file import read_config
+from daedal.hw.core_ports import core_ports
 from daedal.hw.isa.launch import RECORD_WORDS, Counter, LaunchWord, RecordWord, launch_block_words
 from daedal.hw.isa.registers import ACCESS, Register
-from daedal.hw.ports import core_ports
 
 
 @pytest.fixture(scope="module")

@@ -8,15 +8,15 @@ from types import ModuleType
 
 import pytest
 
-from daedal.cosim.rtl import core_verilog
+from daedal.cosim.core_verilog import core_verilog
 from daedal.cosim.waveform import surfer, write_views
 from daedal.cosim.waveform.signals import Signals, read_signals
-from daedal.cosim.waveform.traced import traced_verilog
 from daedal.cosim.waveform.view import CORE, VIEW, select
-from daedal.hw.config import MAX_LEVELS
-from daedal.hw.config_file import read_config
-from daedal.hw.isa import execute, launch, program_words
-from daedal.hw.isa.c_header import enums
+from daedal.cosim.waveform.waveform_verilog import traced_verilog
+from daedal.hw.config.core import MAX_LEVELS
+from daedal.hw.config.file import read_config
+from daedal.hw.isa import instructions, launch, words
+from daedal.hw.isa.tools.c_header import enums
 from daedal.hw.memory.axi import Burst
 
 PIECE = r"""
@@ -68,7 +68,7 @@ def test_names_become_plain_ones() -> None:
 
 
 def test_values_have_the_names_of_the_encodings(signals: Signals) -> None:
-    encodings = {kind.__name__: kind for module in (execute, launch, program_words) for kind in enums(module)}
+    encodings = {kind.__name__: kind for module in (instructions, launch, words) for kind in enums(module)}
     assert "Burst" not in encodings
     assert Burst.INCR.value == 1
     found = signals.enumerations()

@@ -23,8 +23,8 @@ func.func @f(%out: memref<?xf32>) {
     ("passes", "text", "message"),
     [
         ("no-such-pass", KERNEL, "Unrecognized passes: ['no-such-pass']"),
-        ("hoist-invariants{deep=1}", KERNEL, "not found in expected arguments"),
-        ("hoist-invariants", "func.func @f(", "Expected"),
+        ("loop-invariant-code-motion{deep=1}", KERNEL, "not found in expected arguments"),
+        ("loop-invariant-code-motion", "func.func @f(", "Expected"),
         ("convert-scf-to-slc", KERNEL, "outside of all loops"),
     ],
 )
@@ -70,7 +70,7 @@ def test_any_text_ends_in_one_line(case: str, tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(("words", "message"), [
-    (["-p", "hoist-invariants{"], "pass-pipeline:1:18 hoist-invariants{ ^ Expected argument name"),
+    (["-p", "loop-invariant-code-motion{"], "pass-pipeline:1:28 loop-invariant-code-motion{ ^ Expected argument name"),
     (["-p", "canonicalize"], "passes 'canonicalize' cannot be run: a number does not fit its type"),
     (["."], "Is a directory: '.'"),
 ])  # fmt: skip

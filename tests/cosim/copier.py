@@ -10,12 +10,12 @@ from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
 from daedal.cosim.harness_library import build_harness
-from daedal.hw.config import MAX_BURST, Config
-from daedal.hw.host.control_port import ControlPort
+from daedal.hw.config.core import MAX_BURST, Config
+from daedal.hw.control.csr import ControlRegisters
 from daedal.hw.isa.launch import RECORD_WORDS, LaunchWord
 from daedal.hw.isa.registers import Register
 from daedal.hw.memory.axi import LiteSlave, ReadMaster, WriteMaster, beat_size
-from daedal.hw.queues.queue import Queue
+from daedal.hw.queues.fifo import Queue
 
 LINES = 48
 SOURCE, TARGET, RECORD = 0x1000, 0x2000, 0x3000
@@ -60,7 +60,7 @@ class Copier(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         config, bus = self.config, self.config.bus_bytes
-        m.submodules.port = self.port = ControlPort(config)
+        m.submodules.port = self.port = ControlRegisters(config)
         connect(m, flipped(self.control), self.port.bus)
         m.submodules.launches = launches = Queue(config.address_bits, depth=config.launches)
         connect(m, self.port.doorbell, launches.i)

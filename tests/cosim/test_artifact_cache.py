@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from daedal.cosim import kept
+from daedal.cosim import artifact_cache
+from daedal.cosim.artifact_cache import BuildError, is_whole, keep, keep_text
 from daedal.cosim.build import build_library, build_verilated, load_library, make_environment
-from daedal.cosim.kept import BuildError, is_whole, keep, keep_text
 from daedal.cosim.object_cache import main as compile_or_take
 
 ANSWER = {"a.cpp": 'extern "C" int answer() { return 42; }\n'}
@@ -183,7 +183,7 @@ def test_a_library_that_this_system_does_not_load(tmp_path: Path) -> None:
 
 def test_the_cache_may_be_read_only_if_all_is_there(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = build_library("x", ANSWER)
-    monkeypatch.setattr(kept, "_locked", lambda path: pytest.fail(f"wants to write {path}"))
+    monkeypatch.setattr(artifact_cache, "_locked", lambda path: pytest.fail(f"wants to write {path}"))
     assert build_library("x", ANSWER) == path
 
 
@@ -217,13 +217,13 @@ def test_a_build_that_is_killed_leaves_nothing_at_work(
     child = subprocess.Popen([sys.executable, "-c", BUILD], env=environment, cwd=root, stderr=subprocess.DEVNULL)
     wait_until(lambda: pids.exists() and len(pids.read_text().split()) == 2)
     compilers = [int(word) for word in pids.read_text().split()]
-    assert all(map(alive, compilers)) and len(list(cache.glob(f"*{kept.WORKSHOP}"))) == 1
+    assert all(map(alive, compilers)) and len(list(cache.glob(f"*{artifact_cache.WORKSHOP}"))) == 1
     child.send_signal(sent)
     child.wait(20)
     wait_until(lambda: not any(map(alive, compilers)))
     assert not list(cache.glob("*.so"))
     keep(cache / "something else", made)
-    assert not list(cache.glob(f"*{kept.WORKSHOP}"))
+    assert not list(cache.glob(f"*{artifact_cache.WORKSHOP}"))
     assert load_library(build_library("x", ANSWER)).answer() == 42
 
 
@@ -233,7 +233,7 @@ def test_folders_in_which_somebody_works_stay(cache: Path) -> None:
         assert folder.exists()
         return made(folder)
 
-    left = cache / f"left{kept.WORKSHOP}"
+    left = cache / f"left{artifact_cache.WORKSHOP}"
     left.mkdir(parents=True)
     keep(cache / "it", during)
     assert is_whole(cache / "it") and is_whole(cache / "other") and not left.exists()

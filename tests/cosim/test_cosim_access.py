@@ -14,7 +14,7 @@ from daedal.cosim.memory_spec import MemorySpec
 from daedal.cosim.waveform.samples import sample
 from daedal.hw.isa.launch import LaunchWord
 from daedal.hw.isa.registers import IDENTITY, Register
-from tests.system.copier import BLOCK, CONFIG, FLOOD_CYCLES, LINES, RECORD, SOURCE, TARGET, Mistake, library
+from tests.cosim.copier import BLOCK, CONFIG, FLOOD_CYCLES, LINES, RECORD, SOURCE, TARGET, Mistake, library
 
 __all__ = ["library"]
 

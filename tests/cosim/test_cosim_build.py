@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from daedal.cosim import rtl, toolchain
+from daedal.cosim import core_verilog, toolchain
+from daedal.cosim.artifact_cache import BuildError, cache_directory
 from daedal.cosim.build import build_library, build_verilated, make_environment
-from daedal.cosim.kept import BuildError, cache_directory
 from daedal.errors import ToolchainNotFound
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 FILES = {
     "a.cpp": '#include "b.h"\nextern "C" int answer() { return ANSWER; }\n',
@@ -137,11 +137,11 @@ def test_broken_verilog():
 def test_a_core_is_kept_whatever_its_name(cache, monkeypatch):
     """A machine from a file that is the same as a preset has the preset's Verilog."""
     made: list[Config] = []
-    monkeypatch.setattr(rtl, "generate_verilog", lambda config: f"{made.append(config)} {len(made)}")
+    monkeypatch.setattr(core_verilog, "generate_verilog", lambda config: f"{made.append(config)} {len(made)}")
     preset = Config.preset("minimum")
-    first = rtl.core_verilog(preset)
-    assert rtl.core_verilog(replace(preset, name="mine")) == first
-    assert rtl.core_verilog(replace(preset, steps=3)) != first
+    first = core_verilog.core_verilog(preset)
+    assert core_verilog.core_verilog(replace(preset, name="mine")) == first
+    assert core_verilog.core_verilog(replace(preset, steps=3)) != first
     assert len(made) == 2
 
 
@@ -149,4 +149,4 @@ def test_a_core_is_kept_whatever_its_name(cache, monkeypatch):
 @pytest.mark.full
 def test_no_name_is_in_a_core():
     preset = Config.preset("minimum")
-    assert rtl.generate_verilog(replace(preset, name="mine")) == rtl.generate_verilog(preset)
+    assert core_verilog.generate_verilog(replace(preset, name="mine")) == core_verilog.generate_verilog(preset)

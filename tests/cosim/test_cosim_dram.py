@@ -8,9 +8,9 @@ from daedal.cosim.harness_library import BusError, Harness
 from daedal.cosim.litedram import MEMORIES, build_dram, generate
 from daedal.cosim.litedram.fit import check_fit
 from daedal.cosim.memory_spec import MemorySpec
-from daedal.hw.config import PRESETS
+from daedal.hw.config.core import PRESETS
 from daedal.hw.isa.registers import Register
-from tests.system.copier import BLOCK, CONFIG, FLOOD_CYCLES, LINES, RECORD, SOURCE, Mistake, copy, library, ring
+from tests.cosim.copier import BLOCK, CONFIG, FLOOD_CYCLES, LINES, RECORD, SOURCE, Mistake, copy, library, ring
 
 __all__ = ["library"]
 

@@ -6,7 +6,7 @@ from daedal.cosim.harness_library import BusError, Harness
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.errors import DeviceClosed
 from daedal.hw.isa.registers import IDENTITY, Register
-from tests.system.copier import BLOCK, CONFIG, FLOOD_CYCLES, LINES, RECORD, Mistake, copy, library, ring
+from tests.cosim.copier import BLOCK, CONFIG, FLOOD_CYCLES, LINES, RECORD, Mistake, copy, library, ring
 
 __all__ = ["library"]
 

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 import daedal
 from daedal import f32
+from daedal.compiler.frontends.python.function import KernelFunction
 from daedal.compiler.functions import numpy_exponential, numpy_sigmoid
-from daedal.compiler.interpret import interpret
-from daedal.compiler.loops.function import KernelFunction
+from daedal.compiler.interpreters import interpret
 from daedal.compiler.pipeline import forget_kernels
 from daedal.driver.device import Device
 

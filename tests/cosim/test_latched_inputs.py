@@ -10,10 +10,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.cosim.build import build_verilated
+from daedal.cosim.core_verilog import TOP, core_verilog
 from daedal.cosim.latched_inputs import CLOCK, DIRECT, SUFFIX, latch_inputs
-from daedal.cosim.rtl import TOP, core_verilog
-from daedal.hw.config import Config
-from daedal.hw.ports import core_ports
+from daedal.hw.config.core import Config
+from daedal.hw.core_ports import core_ports
 from tests.system.test_rtl_configs import BROAD
 
 

@@ -27,7 +27,7 @@ from tests.cover.rtl import Counts
 
 FOLDER = ROOT / "build" / "coverage"
 RTL_GOAL, PYTHON_GOAL = 0.95, 0.90
-_OPTIONS = ("--ignore=tests/mutate", "--ignore=tests/system/test_packaging.py", "--numprocesses=auto",
+_OPTIONS = ("--ignore=tests/mutate", "--ignore=tests/package/test_packaging.py", "--numprocesses=auto",
             "--dist=worksteal", "--timeout=3000")  # fmt: skip
 """Planting faults and building a wheel reach nothing else; models that count take several times as long."""
 

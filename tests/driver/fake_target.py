@@ -4,7 +4,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import RECORD_WORDS, Counter, LaunchWord, RecordHead, RecordWord, State, launch_block_words
 from daedal.hw.isa.program import pack
 from daedal.hw.isa.registers import IDENTITY, REVISION, Control, Register

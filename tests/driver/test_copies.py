@@ -12,8 +12,8 @@ from torch import nn
 
 import daedal
 from daedal import f32
-from tests.system.compiler_support import same_bits
-from tests.system.dynamo_support import fresh
+from tests.compiler.layers.compiler_support import same_bits
+from tests.compiler.torch.dynamo_support import fresh
 
 __all__ = ["fresh"]
 

@@ -19,7 +19,7 @@ from torch import nn
 
 import daedal
 from daedal.driver.launcher import Region
-from tests.system.test_driver_targets import CONFIG, FOR_EVER, copy_program
+from tests.driver.test_driver_targets import CONFIG, FOR_EVER, copy_program
 
 RTL = (pytest.mark.rtl, pytest.mark.slow)
 TARGETS = ["emulator", pytest.param("verilator", marks=RTL)]
@@ -128,7 +128,7 @@ AT_THE_END = """
 import sys, threading, time
 import daedal
 from daedal.driver.launcher import Region
-from tests.system.test_driver_targets import CONFIG, FOR_EVER, copy_program
+from tests.driver.test_driver_targets import CONFIG, FOR_EVER, copy_program
 
 devices = [daedal.Device.open(sys.argv[1], CONFIG, memory_bytes=1 << 22) for _ in range(2)]
 for device in devices:

@@ -6,7 +6,7 @@ import pytest
 
 from daedal.driver.allocator import Allocator
 from daedal.errors import OutOfDeviceMemory
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 
 def test_first_fit_and_alignment():

@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 
 import daedal
-from daedal.compiler.submitted import Pending, Submitted
+from daedal.compiler.futures import Pending, Submitted
 from daedal.driver.allocator import Allocator
 from daedal.driver.device import Device
 from daedal.driver.launcher import LAUNCH_MODULUS, POLL_SECONDS, Launch, Launcher, Region
 from daedal.driver.layout import row_pitch
 from daedal.driver.record import Stats
 from daedal.driver.registers import Registers
-from daedal.hw.config import PRESETS, Config
+from daedal.hw.config.core import PRESETS, Config
+from daedal.hw.isa.address_mapping import PLAIN
 from daedal.hw.isa.launch import Cause, Counter, LaunchFlags, LaunchWord, Queue, RecordHead, RecordWord, State
-from daedal.hw.isa.mapping import PLAIN
 from daedal.hw.isa.program import Program, pack, unpack
 from daedal.hw.isa.registers import Control, Register
-from daedal.owned import Owned
-from tests.system.fake_target import FakeTarget
+from daedal.process_resource import Owned
+from tests.driver.fake_target import FakeTarget
 
 CONFIG = Config.preset("edge")
 PROGRAM = Program(CONFIG.hash, []).to_bytes()

@@ -3,11 +3,11 @@
 import pytest
 
 from daedal.driver.device import Device
-from daedal.hw.config import PRESETS
+from daedal.hw.config.core import PRESETS
 from daedal.hw.isa.launch import BLOCK_REGION, LAUNCH_HEADER_WORDS, LaunchFlags, LaunchWord
 from daedal.hw.isa.program import WORD_BYTES, Program, Word, unpack
-from daedal.hw.isa.program_words import LevelField
-from tests.system.fake_target import FakeTarget
+from daedal.hw.isa.words import LevelField
+from tests.driver.fake_target import FakeTarget
 
 CONFIG = PRESETS["edge"]
 HEAD = LAUNCH_HEADER_WORDS

@@ -11,10 +11,10 @@ from daedal.driver.allocator import Allocator
 from daedal.driver.arena import Arena
 from daedal.driver.layout import array_mapping, row_mapping
 from daedal.driver.memory import MOST_BYTES, DeviceMemory
-from daedal.hw.config import Config
-from daedal.hw.isa.mapping import CLASSES, PLAIN, class_of, granule_bytes, in_class, memory_address, place_of
+from daedal.hw.config.core import Config
+from daedal.hw.isa.address_mapping import CLASSES, PLAIN, class_of, granule_bytes, in_class, memory_address, place_of
+from tests.driver.fake_target import FakeTarget
 from tests.reference.mapping import memory_place
-from tests.system.fake_target import FakeTarget
 
 SHAPES = {
     "ddr3": Config(),

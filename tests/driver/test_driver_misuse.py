@@ -9,7 +9,7 @@ from torch import nn
 import daedal
 from daedal.driver.regions import Region
 from daedal.errors import DeviceClosed
-from daedal.hw.isa.assembler import assemble
+from daedal.hw.isa.tools.assembler import assemble
 
 INPUTS = (torch.tensor([0, 1, 2, 3, 4, 4, 1]), torch.tensor([0, 2, 2, 5]))
 

@@ -9,8 +9,8 @@ import pytest
 
 import daedal
 from daedal.driver.launcher import LAUNCH_MODULUS
-from daedal.hw.config import PRESETS, Config
-from daedal.hw.isa import program_words as words
+from daedal.hw.config.core import PRESETS, Config
+from daedal.hw.isa import words
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.registers import Register

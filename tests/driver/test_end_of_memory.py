@@ -7,11 +7,11 @@ import pytest
 
 import daedal
 from daedal.cosim.emulator import EmulatorTarget
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
+from daedal.hw.isa.address_mapping import CLASSES, PLAIN, in_class
 from daedal.hw.isa.launch import Cause
-from daedal.hw.isa.mapping import CLASSES, PLAIN, in_class
 from daedal.hw.isa.program import Program, Word
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.words import (
     ControlField,
     Destination,
     EventField,

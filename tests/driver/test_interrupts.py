@@ -23,10 +23,10 @@ from daedal import f32, i64
 from daedal.cosim.emulator import EmulatorTarget
 from daedal.driver.tables import Table
 from daedal.hw.isa.program import Program, Word
-from daedal.hw.isa.program_words import LevelField
 from daedal.hw.isa.registers import Register
-from tests.system.fake_target import FakeTarget
-from tests.system.test_driver_targets import CONFIG, copy
+from daedal.hw.isa.words import LevelField
+from tests.driver.fake_target import FakeTarget
+from tests.driver.test_driver_targets import CONFIG, copy
 
 RTL = (pytest.mark.rtl, pytest.mark.slow)
 TraceFunction = Callable[[FrameType, str, Any], Any]

@@ -13,7 +13,7 @@ import daedal
 from daedal import f32, i64
 from daedal.driver.launcher import Launch, Region
 from daedal.hw.isa.launch import BLOCK_REGION, Cause
-from tests.system.test_driver_targets import CONFIG, FOR_EVER, copy_program
+from tests.driver.test_driver_targets import CONFIG, FOR_EVER, copy_program
 
 RTL = (pytest.mark.rtl, pytest.mark.slow)
 WIDTH = 64

@@ -16,12 +16,12 @@ from torch import nn
 
 import daedal
 from daedal.driver.regions import Region
-from daedal.hw.config import PRESETS
+from daedal.hw.config.core import PRESETS
+from daedal.hw.isa.address_mapping import PLAIN
 from daedal.hw.isa.launch import LaunchFlags, LaunchWord
-from daedal.hw.isa.mapping import PLAIN
 from daedal.hw.isa.program import unpack
-from tests.system.compiler_support import same_bits, wild_table
-from tests.system.test_driver_targets import FOR_EVER, copy_program
+from tests.compiler.layers.compiler_support import same_bits, wild_table
+from tests.driver.test_driver_targets import FOR_EVER, copy_program
 from tests.system.test_rtl_configs import CONFIGS
 
 RTL = (pytest.mark.rtl, pytest.mark.slow)
@@ -247,7 +247,7 @@ import sys
 import numpy as np
 import daedal
 from daedal.driver.regions import Region
-from tests.system.test_driver_targets import CONFIG, FOR_EVER, copy, copy_program
+from tests.driver.test_driver_targets import CONFIG, FOR_EVER, copy, copy_program
 
 with daedal.Device.open(sys.argv[1], CONFIG, sys.argv[3], memory_bytes=1 << 24) as dev:
     source = np.arange(64, dtype=np.float32).reshape(4, 16)

@@ -12,10 +12,10 @@ from torch import nn
 import daedal
 from daedal.driver.layout import row_mapping
 from daedal.driver.record import RECORD_BYTES
-from daedal.hw.config import Config
-from daedal.hw.isa import program_words as words
+from daedal.hw.config.core import Config
+from daedal.hw.isa import words
+from daedal.hw.isa.address_mapping import CLASSES, PLAIN, granule_bytes, memory_address
 from daedal.hw.isa.launch import BLOCK_REGION
-from daedal.hw.isa.mapping import CLASSES, PLAIN, granule_bytes, memory_address
 from daedal.hw.isa.program import Program, Word
 from tests.system.test_rtl_configs import CONFIGS
 

@@ -9,12 +9,12 @@ import daedal
 from daedal import f32
 from daedal.driver.device import Device
 from daedal.driver.regions import EVERYWHERE, NOWHERE, Region, store_window
-from daedal.hw.config import PRESETS
+from daedal.hw.config.core import PRESETS
+from daedal.hw.isa.address_mapping import class_of, in_class, place_of
 from daedal.hw.isa.launch import Cause, LaunchWord, StoreWindow
-from daedal.hw.isa.mapping import class_of, in_class, place_of
 from daedal.hw.isa.program import unpack
+from tests.driver.test_launches import copier, dev
 from tests.fuzz.snapshots import Watched
-from tests.system.test_launches import copier, dev
 
 __all__ = ["copier", "dev"]
 

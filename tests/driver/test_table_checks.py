@@ -12,9 +12,9 @@ from torch.nn import functional
 
 import daedal
 from daedal import f32, i64
-from daedal.compiler.prepared import Prepared
-from tests.system.compiler_support import same_bits
-from tests.system.dynamo_support import Layer, fresh
+from daedal.compiler.batch_fast_path import Prepared
+from tests.compiler.layers.compiler_support import same_bits
+from tests.compiler.torch.dynamo_support import Layer, fresh
 
 __all__ = ["fresh"]
 

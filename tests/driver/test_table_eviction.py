@@ -12,8 +12,8 @@ import daedal
 from daedal import f32, i64
 from daedal.driver.tables import Use
 from daedal.errors import OutOfDeviceMemory
-from tests.system.compiler_support import same_bits
-from tests.system.dynamo_support import Layer, fresh
+from tests.compiler.layers.compiler_support import same_bits
+from tests.compiler.torch.dynamo_support import Layer, fresh
 
 __all__ = ["fresh"]
 

@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 
 def narrow(base: str = "minimum", **changes: Any) -> Config:

@@ -8,17 +8,17 @@ from amaranth.asserts import AnyConst
 from amaranth.hdl import Assert, Assume, Elaboratable, Value
 from amaranth.utils import exact_log2
 
-from daedal.hw.access_unit.line_fetcher import LineFetcher
-from daedal.hw.access_unit.row_fetch import RowSplit
-from daedal.hw.config import MAX_BURST, Config
-from daedal.hw.host.control_port import ControlPort
-from daedal.hw.host.line_reader import LineReader
-from daedal.hw.isa.mapping import CLASSES, granule_bytes
-from daedal.hw.memory import write_batcher
+from daedal.hw.access_unit.events.row_fetch import RowSplit
+from daedal.hw.access_unit.loads.line_prefetcher import LinePrefetcher
+from daedal.hw.config.core import MAX_BURST, Config
+from daedal.hw.control.csr import ControlRegisters
+from daedal.hw.control.word_reader import WordReader
+from daedal.hw.isa.address_mapping import CLASSES, granule_bytes
 from daedal.hw.memory.axi import BOUNDARY, Burst, beat_size
-from daedal.hw.memory.fabric import ReadFabric
-from daedal.hw.memory.read_port import ReadPort
-from daedal.hw.memory.write_batcher import WriteBatcher
+from daedal.hw.memory.fabric.fabric import ReadFabric
+from daedal.hw.memory.fabric.read_port import ReadPort
+from daedal.hw.memory.store import write_batcher
+from daedal.hw.memory.store.write_batcher import WriteBatcher
 from tests.formal.narrow import GROUPED, TINY, narrow
 from tests.formal.prover import Result, examine, within
 from tests.formal.streams import inputs
@@ -67,11 +67,11 @@ def _chunk(m: Module, unit: RowSplit) -> tuple[Value, Value, Value]:
     return unit.o.valid, unit.o.payload.line, unit.o.payload.beats
 
 
-def _load(m: Module, unit: LineFetcher) -> tuple[Value, Value, Value]:
+def _load(m: Module, unit: LinePrefetcher) -> tuple[Value, Value, Value]:
     return unit.request.valid, unit.request.payload.line, unit.request.payload.beats
 
 
-def _words(m: Module, unit: LineReader) -> tuple[Value, Value, Value]:
+def _words(m: Module, unit: WordReader) -> tuple[Value, Value, Value]:
     m.d.comb += Assume(~unit.address[:LINE_BITS].any())
     request = unit.requests.payload
     return unit.requests.valid, request.address[LINE_BITS:], request.beats
@@ -79,8 +79,8 @@ def _words(m: Module, unit: LineReader) -> tuple[Value, Value, Value]:
 
 SOURCES = {
     "row-split": (lambda: RowSplit(CONFIG), _chunk),
-    "line-fetcher": (lambda: LineFetcher(CONFIG, 0), _load),
-    "line-reader": (lambda: LineReader(CONFIG), _words),
+    "line-fetcher": (lambda: LinePrefetcher(CONFIG, 0), _load),
+    "line-reader": (lambda: WordReader(CONFIG), _words),
 }
 
 
@@ -255,7 +255,7 @@ class Control(Elaboratable):
     """The AXI4-Lite slave: an answer for each request, one at a time, and never an error."""
 
     def __init__(self) -> None:
-        self.unit = ControlPort(CONFIG)
+        self.unit = ControlRegisters(CONFIG)
         self.both = Signal(name="both")
         self.ports = [*inputs(self.unit), self.both]
 

@@ -9,8 +9,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.interfaces import lane_beat_layout, lane_beat_stream
-from daedal.hw.queues.cutter import Cutter
-from daedal.hw.queues.packer import Packer
+from daedal.hw.queues.beats_to_line import BeatsToLine
+from daedal.hw.queues.line_to_beats import LineToBeats
 from tests.formal.prover import holds
 from tests.formal.streams import StreamContract
 
@@ -43,8 +43,8 @@ class Spec(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.packer = packer = Packer(SIZES)
-        m.submodules.cutter = cutter = Cutter(SIZES)
+        m.submodules.packer = packer = BeatsToLine(SIZES)
+        m.submodules.cutter = cutter = LineToBeats(SIZES)
         connect(m, flipped(self.i), packer.i)
         connect(m, packer.o, cutter.i)
         connect(m, cutter.o, flipped(self.o))

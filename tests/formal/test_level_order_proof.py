@@ -1,6 +1,6 @@
 """A level: its bundles, and the events they carry, are those of the contract, in its order, in whatever timing.
 
-The contract is ``Level.transform`` in ``hw/isa/contract.py``, said here once more as a machine that is told of the
+The contract is ``Level.transform`` in ``hw/isa/spec/access.py``, said here once more as a machine that is told of the
 parent's bundles and judges each bundle that leaves.
 """
 
@@ -13,15 +13,16 @@ from amaranth.hdl import Assert, Assume, Elaboratable, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect
 
-from daedal.hw.access_unit import level, serial_level
-from daedal.hw.access_unit.level import Level
-from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.access_unit.serial_level import SerialLevel
-from daedal.hw.access_unit.serial_words import SerialWords, place_bits
-from daedal.hw.config import Config
+from daedal.hw.access_unit.levels.level_words import LevelWords
+from daedal.hw.access_unit.levels.pipelined import level
+from daedal.hw.access_unit.levels.pipelined.level import Level
+from daedal.hw.access_unit.levels.serial import serial_level
+from daedal.hw.access_unit.levels.serial.serial_level import SerialLevel
+from daedal.hw.access_unit.levels.serial.serial_words import SerialWords, place_bits
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout
-from daedal.hw.isa.program_words import Destination, Source
-from daedal.hw.queues.queue import Queue
+from daedal.hw.isa.words import Destination, Source
+from daedal.hw.queues.fifo import Queue
 from tests.formal.narrow import TINY, narrow
 from tests.formal.prover import Result, examine
 from tests.formal.streams import StreamContract

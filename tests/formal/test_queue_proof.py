@@ -11,8 +11,8 @@ from amaranth.hdl import Assert, Assume, Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.queues import queue
-from daedal.hw.queues.skid import Skid
+from daedal.hw.queues import fifo
+from daedal.hw.queues.skid_buffer import SkidBuffer
 from tests.formal.prover import holds
 from tests.formal.streams import StreamContract
 
@@ -23,7 +23,7 @@ COUNT = 4
 class Spec(wiring.Component):
     """The n-th payload in is the n-th out, for an arbitrary n. ``fault`` plants a mistake.
 
-    ``skid``: of a ``Skid``, a queue of two that does not count.
+    ``skid``: of a ``SkidBuffer``, a queue of two that does not count.
     """
 
     i: In(stream.Signature(DATA))
@@ -35,7 +35,7 @@ class Spec(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.dut = dut = Skid(DATA) if self._skid else queue.Queue(DATA, depth=self._depth)
+        m.submodules.dut = dut = SkidBuffer(DATA) if self._skid else fifo.Queue(DATA, depth=self._depth)
         m.submodules.contract = contract = StreamContract(DATA)
         connect(m, flipped(self.i), dut.i)
         connect(m, dut.o, flipped(self.o))
@@ -85,7 +85,7 @@ def test_distributed_queue(depth):
 
 @pytest.mark.parametrize("depth", [3, 4])
 def test_block_queue(depth, monkeypatch):
-    monkeypatch.setattr(queue, "DISTRIBUTED_DEPTH", 0)
+    monkeypatch.setattr(fifo, "DISTRIBUTED_DEPTH", 0)
     assert prove(depth, latency=2)
 
 

@@ -8,12 +8,12 @@ from amaranth.asserts import AnyConst
 from amaranth.hdl import Assert, Assume, Elaboratable
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ELEMENT_BYTES
+from daedal.hw.config.core import ELEMENT_BYTES
 from daedal.hw.isa.launch import Cause
-from daedal.hw.memory import store_layouts, write_batcher
-from daedal.hw.memory.store_unit import StoreUnit
-from daedal.hw.queues.queue import Queue
-from daedal.hw.queues.skid import Skid
+from daedal.hw.memory.store import store_layouts, write_batcher
+from daedal.hw.memory.store.store_unit import StoreUnit
+from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.skid_buffer import SkidBuffer
 from tests.formal.narrow import TINY, narrow
 from tests.formal.prover import Result, examine
 from tests.formal.streams import StreamContract, channels, inputs
@@ -84,7 +84,7 @@ class Spec(Elaboratable):
         begin, take = unit.addresses.valid & unit.addresses.ready, unit.data.valid & unit.data.ready
         size = address.size >> ELEMENT_BITS
         # As in the unit, two addresses can wait behind the row that is written.
-        m.submodules.waiting = waiting = Skid(len(size) + PLACE_BITS + 2)
+        m.submodules.waiting = waiting = SkidBuffer(len(size) + PLACE_BITS + 2)
         m.d.comb += [
             waiting.i.valid.eq(begin),
             waiting.i.payload.eq(Cat(address.address[ELEMENT_BITS:][: PLACE_BITS + 2], size)),

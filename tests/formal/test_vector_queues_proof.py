@@ -8,7 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.interfaces import Client, ReturnBus, beat_layout, beat_stream
-from daedal.hw.queues.vector_queues import ReorderQueue
+from daedal.hw.queues.reorder_buffer import ReorderBuffer
 from tests.formal.narrow import narrow
 from tests.formal.prover import holds
 from tests.formal.streams import StreamContract
@@ -38,7 +38,7 @@ class Spec(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.dut = dut = ReorderQueue(self._config, Client.VECTOR1)
+        m.submodules.dut = dut = ReorderBuffer(self._config, Client.VECTOR1)
         m.submodules.contract = contract = StreamContract(beat_layout(self._config))
         connect(m, flipped(self.returns), dut.returns)
         connect(m, dut.o, flipped(self.o))
@@ -53,7 +53,7 @@ class Spec(wiring.Component):
         self._follow(m, dut)
         return m
 
-    def _follow(self, m: Module, dut: ReorderQueue) -> None:
+    def _follow(self, m: Module, dut: ReorderBuffer) -> None:
         reserved, popped, chosen = Signal(COUNT + 1), Signal(COUNT + 1), AnyConst(COUNT)
         owed, beat = Signal(SLOTS), self.returns.beat  # owed: reserved slots whose beat has not returned
         mine = self.returns.valid & (beat.client == Client.VECTOR1)

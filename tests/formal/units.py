@@ -9,43 +9,43 @@ from amaranth.asserts import AnyConst
 from amaranth.hdl import Assume, Value
 from amaranth.lib import data, wiring
 
-from daedal.hw.access_unit.activation import Activation
-from daedal.hw.access_unit.contexts import Contexts
-from daedal.hw.access_unit.issue import Issue
-from daedal.hw.access_unit.line_cache import LineCache
-from daedal.hw.access_unit.line_fetcher import LineFetcher
-from daedal.hw.access_unit.load_port import LoadPort
-from daedal.hw.access_unit.random_load import RandomLoad
-from daedal.hw.access_unit.row_fetch import RowFetch, RowSplit
-from daedal.hw.access_unit.sequencer import Sequencer
-from daedal.hw.access_unit.sequential_loads import SequentialLoads
-from daedal.hw.access_unit.serial_level import SerialLevel
-from daedal.hw.execute_unit import issue as lanes
-from daedal.hw.execute_unit.dispatch import Dispatch
-from daedal.hw.execute_unit.divide_steps import DivideSteps
+from daedal.hw.access_unit.events.row_fetch import RowFetch, RowSplit
+from daedal.hw.access_unit.events.step_issue import StepIssue
+from daedal.hw.access_unit.events.step_sequencer import StepSequencer
+from daedal.hw.access_unit.interleaving.interleaver import Interleaver
+from daedal.hw.access_unit.levels.pipelined.activation import Activation
+from daedal.hw.access_unit.levels.serial.line_cache import LineCache
+from daedal.hw.access_unit.levels.serial.serial_level import SerialLevel
+from daedal.hw.access_unit.loads.line_prefetcher import LinePrefetcher
+from daedal.hw.access_unit.loads.load_port import LoadPort
+from daedal.hw.access_unit.loads.random_load import RandomLoad
+from daedal.hw.access_unit.loads.sequential_loads import SequentialLoads
+from daedal.hw.control.csr import ControlRegisters
+from daedal.hw.control.record_writer import RecordWriter
+from daedal.hw.control.word_reader import WordReader
 from daedal.hw.execute_unit.execute_unit import ExecuteUnit
-from daedal.hw.execute_unit.fetch import Fetch
-from daedal.hw.execute_unit.float_reciprocal import Reciprocal
-from daedal.hw.execute_unit.front import Front
-from daedal.hw.execute_unit.hand_over import HandOver
-from daedal.hw.execute_unit.records import Kind, issue_layout
-from daedal.hw.execute_unit.store_port import StorePort
-from daedal.hw.host.control_port import ControlPort
-from daedal.hw.host.line_reader import LineReader
-from daedal.hw.host.record_writer import RecordWriter
-from daedal.hw.isa.execute import OperandKind
-from daedal.hw.memory.fabric import ReadFabric
-from daedal.hw.memory.read_port import ReadPort
-from daedal.hw.memory.row_reader import RowReader
-from daedal.hw.memory.store_unit import StoreUnit
-from daedal.hw.memory.write_batcher import WriteBatcher
-from daedal.hw.memory.write_port import WritePort
-from daedal.hw.queues.cutter import Cutter
-from daedal.hw.queues.merge import Choice, Merge
-from daedal.hw.queues.packer import Packer
-from daedal.hw.queues.queue import Queue
-from daedal.hw.queues.skid import Single, Skid
-from daedal.hw.queues.vector_queues import VectorQueues
+from daedal.hw.execute_unit.fpu.float_reciprocal import Reciprocal
+from daedal.hw.execute_unit.frontend.dispatch import Dispatch
+from daedal.hw.execute_unit.frontend.dispatch_queue import DispatchQueue
+from daedal.hw.execute_unit.frontend.fetch import Fetch
+from daedal.hw.execute_unit.frontend.frontend import Frontend
+from daedal.hw.execute_unit.stage_layouts import Kind, issue_layout
+from daedal.hw.execute_unit.vector import beat_issue as lanes
+from daedal.hw.execute_unit.vector.divide_steps import DivideSteps
+from daedal.hw.execute_unit.vector.store_port import StorePort
+from daedal.hw.isa.instructions import OperandKind
+from daedal.hw.memory.fabric.fabric import ReadFabric
+from daedal.hw.memory.fabric.read_port import ReadPort
+from daedal.hw.memory.store.row_reader import RowReader
+from daedal.hw.memory.store.store_unit import StoreUnit
+from daedal.hw.memory.store.write_batcher import WriteBatcher
+from daedal.hw.memory.store.write_port import WritePort
+from daedal.hw.queues.arbiter import CombinationalArbiter, RegisteredArbiter
+from daedal.hw.queues.beats_to_line import BeatsToLine
+from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.line_to_beats import LineToBeats
+from daedal.hw.queues.reorder_buffer import ReorderBuffers
+from daedal.hw.queues.skid_buffer import Single, SkidBuffer
 from tests.formal.narrow import GROUPED, IN_TURN, TINY, narrow
 from tests.formal.streams import Watch
 
@@ -182,23 +182,23 @@ CASES = (
     Case("queue-distributed", lambda: Queue(2, depth=3), 8, 6),
     Case("queue-shortest", lambda: Queue(2, depth=2), 8, 6),
     Case("queue-block", lambda: Queue(2, depth=40), 8, 6),
-    Case("skid", lambda: Skid(2), 12),
+    Case("skid", lambda: SkidBuffer(2), 12),
     Case("single-register", lambda: Single(2), 8),
-    Case("merge", lambda: Merge(2), 8, 3),
-    Case("choice", lambda: Choice(2), 8, 3, {"excused": {"o": _first_comes}}),
-    Case("vector-queues", lambda: VectorQueues(TINY), 14, 4),
-    Case("cutter", lambda: Cutter(TINY), 8, 3),
-    Case("packer", lambda: Packer(TINY), 8, 3),
+    Case("merge", lambda: RegisteredArbiter(2), 8, 3),
+    Case("choice", lambda: CombinationalArbiter(2), 8, 3, {"excused": {"o": _first_comes}}),
+    Case("vector-queues", lambda: ReorderBuffers(TINY), 14, 4),
+    Case("cutter", lambda: LineToBeats(TINY), 8, 3),
+    Case("packer", lambda: BeatsToLine(TINY), 8, 3),
     Case("row-split", lambda: RowSplit(TINY), 10, 3),
     Case("row-fetch", lambda: RowFetch(TINY), 12, 0, {"excused": {"reserve": _halts}}),
-    Case("sequencer", lambda: Sequencer(TINY), 12, 3),
-    Case("issue", lambda: Issue(TINY), 10, 3),
+    Case("sequencer", lambda: StepSequencer(TINY), 12, 3),
+    Case("issue", lambda: StepIssue(TINY), 10, 3),
     Case("activation", lambda: Activation(TINY, 0), 8, 3),
-    Case("line-fetcher", lambda: LineFetcher(TINY, 0), 12, 3, {"excused": {"request": _restarts}}),
+    Case("line-fetcher", lambda: LinePrefetcher(TINY, 0), 12, 3, {"excused": {"request": _restarts}}),
     # A load that restarts takes back the request that it no longer needs.
     Case("sequential-loads", lambda: SequentialLoads(TINY, 0, 0), 12, 3, {"free": ("requests0",)}),
     Case("random-load", lambda: RandomLoad(TINY, 1, 1, 0), 12, 3),
-    Case("contexts", lambda: Contexts(IN_TURN, 0, 0), 14, 3),
+    Case("contexts", lambda: Interleaver(IN_TURN, 0, 0), 14, 3),
     Case("line-cache", lambda: LineCache(TINY, 0, 2), 12, 3),
     Case("serial-level", lambda: SerialLevel(SERIAL, 1), 21, 0, {"surroundings": _words_before_bundles}),
     Case("load-port", lambda: LoadPort(TINY, 3), 10, 3, {"free": ("units0", "units1", "units2")}),
@@ -210,10 +210,10 @@ CASES = (
     Case("write-batcher", lambda: WriteBatcher(TINY), 14, 3),
     Case("store-unit", lambda: StoreUnit(TINY), 18, 3),
     Case("fetch", lambda: Fetch(TINY), 12, 3),
-    Case("front", lambda: Front(TINY), 14, 3),
+    Case("front", lambda: Frontend(TINY), 14, 3),
     Case("dispatch", lambda: Dispatch(TINY), 10, 0,
          {"surroundings": _decoded, "unused": ("result",), "relevant": {"o": _without_unused_sent_scalar}}),
-    Case("hand-over", lambda: HandOver(TINY), 10, 0, {"surroundings": _sent_to_store}),
+    Case("hand-over", lambda: DispatchQueue(TINY), 10, 0, {"surroundings": _sent_to_store}),
     Case("divide-steps", lambda: DivideSteps(TINY), 8, 0,
          {"surroundings": _same_row, "passed": 1, "relevant": {"o": _without_scalar}}),
     Case("reciprocal", lambda: Reciprocal(), 34, 3, {"passed": 1}),
@@ -224,9 +224,9 @@ CASES = (
     Case("execute-unit-keeps", lambda: ExecuteUnit(KEEPS), 26, 3, {"passed": 1}),
     Case("store-port", lambda: StorePort(TINY), 22, 3),
     Case("execute-unit", lambda: ExecuteUnit(TINY), 26, 3, {"passed": 1}),
-    Case("line-reader", lambda: LineReader(TINY), 16, 3,
+    Case("line-reader", lambda: WordReader(TINY), 16, 3,
          {"surroundings": _asked_for, "excused": {"words": _stops}}),
     Case("record-writer", lambda: RecordWriter(TINY), 12, 3, {"surroundings": _same_address, "passed": 1}),
     # A doorbell that finds no room is dropped, and the host is told.
-    Case("control-port", lambda: ControlPort(TINY), 10, 3, {"free": ("doorbell",)}),
+    Case("control-port", lambda: ControlRegisters(TINY), 10, 3, {"free": ("doorbell",)}),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from daedal.hw.execute_unit.lane_op import LaneOp
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 from tests.unit.float import models
 from tests.unit.float.models import Kind
 from tests.unit.float.operands import CORNERS, alignments

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from daedal.boundary import one_line
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from tests.fuzz.campaign import KEPT, KINDS, MEMORIES, Campaign, read_cases, run
 from tests.fuzz.configs import BUILT, KNOWN, RTL, random_config
 from tests.fuzz.judge import Failure

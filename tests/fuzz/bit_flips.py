@@ -16,7 +16,7 @@ import click
 import numpy as np
 
 from daedal.errors import DaedalError
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import State
 from tests.fuzz.machines import Machine, Stuck
 from tests.fuzz.snapshots import MEMORY_BYTES, Snapshot, snapshots

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from daedal.hw.config import ELEMENT_BYTES, Config
-from daedal.hw.isa.execute import KEEP, KEPT, Mode, OperandKind, VectorOp
+from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.isa.instructions import KEEP, KEPT, Mode, OperandKind, VectorOp
 from daedal.hw.isa.program import Word
-from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField
+from daedal.hw.isa.words import CallbackField, InstructionField, LengthField
 from tests.fuzz.dice import Dice
 
 BINARY = (VectorOp.MULTIPLY, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.SELECT)

@@ -13,7 +13,7 @@ import numpy as np
 
 from daedal.errors import FileError, ProgramError
 from daedal.files import read_text
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import State
 from tests.fuzz.case import Case
 from tests.fuzz.generator import legal_case

@@ -20,11 +20,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from daedal.errors import ProgramError
-from daedal.hw.config import Config
-from daedal.hw.isa.assembler import assemble, disassemble
+from daedal.hw.config.core import Config
 from daedal.hw.isa.checksum import checksum
 from daedal.hw.isa.program import WORD_BYTES, Program, Word
-from daedal.hw.isa.program_words import ControlField
+from daedal.hw.isa.tools.assembler import assemble, disassemble
+from daedal.hw.isa.words import ControlField
 
 HEADER = 2
 """Words before the body: CONFIG and LENGTH."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 SMALL = Config(
     name="small", bus_bytes=8, lanes=1, ports=1, levels=2, registers=4, sequential_loads=(2, 1), random_loads=(1, 1),

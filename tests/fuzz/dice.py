@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.program import Word
-from daedal.hw.isa.program_words import VALUE_BITS
+from daedal.hw.isa.words import VALUE_BITS
 from tests.fuzz.ranges import Integers
 
 T = TypeVar("T")

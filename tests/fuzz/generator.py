@@ -5,9 +5,9 @@ A program keeps all rules of docs/machine.md: it never faults, never hangs, and 
 
 import numpy as np
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.program import Word
-from daedal.hw.isa.program_words import ControlField, EventField, EventKind, event_index
+from daedal.hw.isa.words import ControlField, EventField, EventKind, event_index
 from tests.fuzz.callbacks import Callbacks
 from tests.fuzz.case import Case
 from tests.fuzz.dice import Dice

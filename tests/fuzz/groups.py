@@ -7,10 +7,10 @@ the execute unit never waits for something that comes later. What is pushed befo
 from dataclasses import dataclass, field
 from typing import Any
 
-from daedal.hw.config import ELEMENT_BYTES, Config
-from daedal.hw.isa.mapping import CLASSES, PLAIN, in_class
+from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.isa.address_mapping import CLASSES, PLAIN, in_class
 from daedal.hw.isa.program import Word
-from daedal.hw.isa.program_words import INDEX_BITS, PITCH_BITS, VALUE_BITS, FetchQueue, StepField
+from daedal.hw.isa.words import INDEX_BITS, PITCH_BITS, VALUE_BITS, FetchQueue, StepField
 from tests.fuzz.callbacks import Callback, row_beats, row_bytes
 from tests.fuzz.dice import Dice
 from tests.fuzz.image import OUT, OUT_END, TABLE, TABLE_END

@@ -7,10 +7,10 @@ from typing import Any
 
 from daedal.cosim.emulator import TraceEntry
 from daedal.errors import DaedalError
-from daedal.hw.isa.contract import Fault, Fetch, NestTrace, Push, Scalar, StoreAddress, Token, run_contract
+from daedal.hw.isa.address_mapping import memory_address
 from daedal.hw.isa.launch import Cause, Counter, Queue, State
-from daedal.hw.isa.mapping import memory_address
-from daedal.hw.isa.program_words import FetchQueue
+from daedal.hw.isa.spec.access import Fault, Fetch, NestTrace, Push, Scalar, StoreAddress, Token, run_contract
+from daedal.hw.isa.words import FetchQueue
 from tests.fuzz.case import Case
 from tests.fuzz.image import OUT, OUT_END, image
 from tests.fuzz.machines import Machine, Outcome, Record

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 import daedal
-from daedal.compiler.interpret import interpret
-from daedal.compiler.loops.function import KernelFunction
+from daedal.compiler.frontends.python.function import KernelFunction
+from daedal.compiler.interpreters import interpret
 from daedal.errors import UnsupportedOperation
+from tests.compiler.kernels.kernel_support import copied, same_bits
 from tests.fuzz.reductions import tree_sum, with_trees
-from tests.system.kernel_support import copied, same_bits
 
 HEAD = "from __future__ import annotations\nimport daedal\nfrom daedal import f32, i32, i64\n\n@daedal.kernel\n"
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from daedal.hw.isa.mapping import CLASSES, in_class
+from daedal.hw.isa.address_mapping import CLASSES, in_class
 from daedal.hw.isa.program import Word
-from daedal.hw.isa.program_words import VALUE_BITS, AluOp, CheckKind, CheckMode, LevelField
+from daedal.hw.isa.words import VALUE_BITS, AluOp, CheckKind, CheckMode, LevelField
 from tests.fuzz.dice import Dice
 from tests.fuzz.image import ALIGNS, ARRAYS, FIRST, MEMORY_BYTES, OFFSET_STEP, OUT, SIZES, TABLE, Array
 from tests.fuzz.ranges import Range

@@ -15,7 +15,7 @@ from daedal.driver.record import RECORD_BYTES
 from daedal.driver.regions import Region, store_window
 from daedal.driver.target import Counting, Target, open_target
 from daedal.errors import DaedalError
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import LEAST_FOLLOWING, RECORD_WORDS, Cause, Counter, Queue, RecordHead, RecordWord, State
 from daedal.hw.isa.program import WORD_BYTES, pack, unpack
 from daedal.hw.isa.registers import Control, Register

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from daedal.hw.config import Config
-from daedal.hw.isa.contract import signed
-from daedal.hw.isa.execute import Instruction, Mode, VectorOp
+from daedal.hw.config.core import Config
+from daedal.hw.isa.instructions import Instruction, Mode, VectorOp
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program import FIELD_STRUCTS, Word, pack, unpack
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.spec.access import signed
+from daedal.hw.isa.words import (
     SIZE_BITS,
     VALUE_BITS,
     AluOp,

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from daedal.hw.config import MOST_ADDRESS_BITS
-from daedal.hw.isa.program_words import INDEX_BITS, PITCH_BITS, AluOp
+from daedal.hw.config.core import MOST_ADDRESS_BITS
+from daedal.hw.isa.words import INDEX_BITS, PITCH_BITS, AluOp
 
 MOST_ALIGNED = 1 << MOST_ADDRESS_BITS
 

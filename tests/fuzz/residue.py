@@ -1,9 +1,9 @@
 """What one launch leaves behind must not matter to the next: constants are undefined until they are written."""
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Counter
 from daedal.hw.isa.program import FIELD_STRUCTS, Word
-from daedal.hw.isa.program_words import LevelField, StepField
+from daedal.hw.isa.words import LevelField, StepField
 from tests.fuzz.case import Case
 from tests.fuzz.machines import Machine, Outcome, Stuck
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from daedal.hw.isa.program import Word, unpack
-from daedal.hw.isa.program_words import LevelField, ProgramWord, Unit
+from daedal.hw.isa.words import LevelField, ProgramWord, Unit
 from tests.fuzz.case import Case
 
 Fails = Callable[[Case], bool]

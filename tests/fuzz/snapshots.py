@@ -12,7 +12,7 @@ from daedal.cosim.emulator import EmulatorTarget
 from daedal.driver.device import Device
 from daedal.driver.record import RECORD_BYTES
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import BLOCK_REGION, STORE_GRANULE, LaunchFlags, LaunchWord, StoreWindow, launch_block_words
 from daedal.hw.isa.program import WORD_BYTES, Program, unpack
 from daedal.hw.isa.registers import Register

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Cause
 from tests.fuzz.bit_flips import Flips, Unnoticed, run
 from tests.fuzz.snapshots import Snapshot, snapshots

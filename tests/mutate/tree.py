@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from daedal.cosim.kept import cache_directory
+from daedal.cosim.artifact_cache import cache_directory
 from daedal.cosim.toolchain import find_tool
 from tests.conftest import ROOT
 from tests.mutate.fault import Fault
@@ -111,7 +111,7 @@ class Tree:
         os.utime(path, (stamp, stamp))
 
     def _generate(self) -> None:
-        command = [sys.executable, "-m", "daedal.hw.isa.docs"]
+        command = [sys.executable, "-m", "daedal.hw.isa.tools.docs"]
         text = subprocess.run(
             command, cwd=self.path, env=self.environment, capture_output=True, text=True, check=True
         ).stdout

@@ -75,7 +75,7 @@ def test_installed_command_runs_elsewhere(installed: Path, tmp_path: Path) -> No
 
 
 def test_installed_package_is_the_wheel(installed: Path, tmp_path: Path) -> None:
-    code = "import daedal, daedal.hw.config as c; print(daedal.__file__, c.__file__, daedal.Device)"
+    code = "import daedal, daedal.hw.config.core as c; print(daedal.__file__, c.__file__, daedal.Device)"
     for file in run(installed / "python", "-c", code, cwd=tmp_path).split()[:2]:
         assert installed.parent.resolve() in Path(file).resolve().parents
 

@@ -11,8 +11,8 @@ from torch import nn
 
 import daedal
 from daedal.driver.launcher import Launch, Region
-from tests.system.compiler_support import random_bags, same_bits, wild_table
-from tests.system.test_driver_targets import copy_program
+from tests.compiler.layers.compiler_support import random_bags, same_bits, wild_table
+from tests.driver.test_driver_targets import copy_program
 
 WIDTHS = (1, 4, 16, 40, 64, 256, 600)
 """Rows from one element to some that cross a page of any DRAM."""

@@ -8,7 +8,7 @@ import numpy as np
 
 import daedal
 from daedal.cosim.verilator import VerilatorTarget
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.registers import ACCESS, Register
 from tests.queued.jobs import Chain, Flying, Layer
 

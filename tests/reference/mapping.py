@@ -1,6 +1,6 @@
 """Mapping classes in plain arithmetic, after docs/machine.md: what is tested against it works from tables of bits."""
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 
 def granule(mapping: int, config: Config) -> int:

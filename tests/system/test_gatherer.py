@@ -13,9 +13,9 @@ from daedal.driver.target import open_target
 from daedal.errors import IndexOutOfRange, UnsupportedOperation
 from daedal.hw.isa.launch import Cause, Queue, State
 from daedal.hw.isa.program import Word
-from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField, StepField
+from daedal.hw.isa.words import CallbackField, InstructionField, LengthField, StepField
+from tests.compiler.layers.compiler_support import same_bits, wild_table
 from tests.fuzz.configs import GATHERER
-from tests.system.compiler_support import same_bits, wild_table
 from tests.system.test_rtl_hangs import (
     COPY,
     DIM,

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.hw.config import PRESETS, Config
+from daedal.hw.config.core import PRESETS, Config
+from tests.compiler.layers.compiler_support import random_bags, wild_table
 from tests.fuzz.configs import SMALL
-from tests.system.compiler_support import random_bags, wild_table
 from tests.system.test_rtl_layers import Pair, random_bag
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]

@@ -9,9 +9,9 @@ from torch import nn
 
 import daedal
 from daedal.cosim.litedram import MEMORIES, generate
-from daedal.hw.config import PRESETS, Config
-from tests.system.compiler_support import wild_table
-from tests.system.test_driver_targets import copy
+from daedal.hw.config.core import PRESETS, Config
+from tests.compiler.layers.compiler_support import wild_table
+from tests.driver.test_driver_targets import copy
 from tests.system.test_rtl_configs import BROAD
 from tests.system.test_rtl_layers import Pair, random_bag
 

@@ -10,10 +10,11 @@ import torch
 
 import daedal
 from daedal.driver.target import open_target
-from daedal.hw.isa.execute import VectorOp
+from daedal.hw.isa.instructions import VectorOp
 from daedal.hw.isa.launch import Cause, Queue, State
 from daedal.hw.isa.program import Program, Word, pack, unpack
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.registers import Control, Register, Status
+from daedal.hw.isa.words import (
     CallbackField,
     EventField,
     EventKind,
@@ -22,7 +23,6 @@ from daedal.hw.isa.program_words import (
     LevelField,
     StepField,
 )
-from daedal.hw.isa.registers import Control, Register, Status
 from tests.fuzz.configs import RTL
 from tests.unit.emulator.programs import QUEUE0, QUEUE1, SCALAR, Bench, instruction, level, run_nest
 

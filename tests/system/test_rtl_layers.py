@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 import daedal
+from tests.compiler.layers.compiler_support import random_bags, same_bits, wild_table
 from tests.reference import embedding_bag
-from tests.system.compiler_support import random_bags, same_bits, wild_table
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 

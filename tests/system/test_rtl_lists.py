@@ -13,10 +13,10 @@ from torch import Tensor, nn
 
 import daedal
 from daedal.bench.workloads import dlrm
-from tests.system.compiler_support import random_bags, same_bits, wild_table
-from tests.system.test_compiler_corners import LAYOUTS, Bags
-from tests.system.test_compiler_lists import Collection, inputs_for, of_all_kinds
-from tests.system.test_compiler_max import special_table
+from tests.compiler.layers.compiler_support import random_bags, same_bits, wild_table
+from tests.compiler.layers.test_compiler_corners import LAYOUTS, Bags
+from tests.compiler.layers.test_compiler_lists import Collection, inputs_for, of_all_kinds
+from tests.compiler.layers.test_compiler_max import special_table
 from tests.system.test_rtl_layers import Pair
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]

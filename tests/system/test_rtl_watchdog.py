@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 

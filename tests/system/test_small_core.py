@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.hw.boards import find_board
-from tests.system.compiler_support import random_bags, same_bits, wild_table
+from daedal.fpga.boards import find_board
+from tests.compiler.layers.compiler_support import random_bags, same_bits, wild_table
 
 BOARDS = ("ecpix5", "ulx3s")
 
@@ -49,7 +49,7 @@ def fast_line(board: str) -> int:
 
 def change(monkeypatch: pytest.MonkeyPatch, board: str, **fields: float) -> None:
     """Another board under the same name."""
-    monkeypatch.setattr(f"daedal.hw.boards.{board}.BOARD", replace(find_board(board), **fields))
+    monkeypatch.setattr(f"daedal.fpga.boards.{board}.BOARD", replace(find_board(board), **fields))
 
 
 @pytest.mark.parametrize("board", BOARDS)

@@ -32,7 +32,7 @@ from daedal.cosim import coverage
 from daedal.cosim.build import NO_PRECOMPILED_HEADER, OPTIMIZE_LEAST, QUICK_OPTIONS, make_environment
 from daedal.cosim.initial_words import loops_over_words
 from daedal.cosim.toolchain import LARGE_PAGES
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "unit"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 
 @pytest.mark.parametrize(

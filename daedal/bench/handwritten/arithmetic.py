@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.hw.isa.execute import PARTIAL_SUMS
+from daedal.hw.isa.instructions import PARTIAL_SUMS
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int32]

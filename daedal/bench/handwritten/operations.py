@@ -12,7 +12,7 @@ from daedal.bench.handwritten.arithmetic import Floats, Integers, fused_sums, su
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
 from daedal.driver.record import Stats
-from daedal.hw.isa.assembler import assemble
+from daedal.hw.isa.tools.assembler import assemble
 
 DIM = 64
 """Columns of all tables."""

@@ -11,7 +11,7 @@ from daedal.bench.suite import Row
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.errors import FileError
 from daedal.files import read_json, write_json
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.messages import shown
 from daedal.version import __version__
 

@@ -9,7 +9,7 @@ from daedal.bench.limit import lines_per_cycle
 from daedal.bench.report.table import Row
 from daedal.errors import ToolchainNotFound
 from daedal.files import write_whole
-from daedal.hw.config import PRESETS
+from daedal.hw.config.core import PRESETS
 
 LEAST_STALL = 0.01
 """Causes with less than this part of the cycles in every run are left out of the picture."""

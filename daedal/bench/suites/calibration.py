@@ -11,8 +11,8 @@ from daedal.bench.suite import Order, Row, Say, Suite
 from daedal.cosim.litedram import MEMORIES, Dram
 from daedal.cosim.oracle import oracle_of, requests_of
 from daedal.errors import DaedalError
-from daedal.hw.config import Config
-from daedal.hw.isa.mapping import CLASSES, granule_bytes, memory_addresses
+from daedal.hw.config.core import Config
+from daedal.hw.isa.address_mapping import CLASSES, granule_bytes, memory_addresses
 
 NAME = "oracle"
 

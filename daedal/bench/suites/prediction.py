@@ -17,11 +17,11 @@ from daedal.driver.device import Device
 from daedal.driver.record import Stats
 from daedal.errors import DaedalError, InvalidConfig, UnknownBoard
 from daedal.files import parse_json, read_text
-from daedal.hw.boards import find_board
-from daedal.hw.boards.board import Board, Dram
-from daedal.hw.boards.reports import clock_kind
-from daedal.hw.config import Config
-from daedal.hw.config_file import described_config
+from daedal.fpga.boards import find_board
+from daedal.fpga.boards.board import Board, Dram
+from daedal.fpga.flow.reports import clock_kind
+from daedal.hw.config.core import Config
+from daedal.hw.config.file import described_config
 from daedal.messages import shown
 
 SMALL = replace(WORKLOADS["gather"], name="gather-4m", what="rows of a table of 4 MiB, unchanged", tables=(1 << 14,))

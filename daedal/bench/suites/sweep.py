@@ -7,7 +7,7 @@ from daedal.bench.report.table import COLUMNS, Row, column
 from daedal.bench.suite import Order, Say, Suite
 from daedal.bench.suites.model_runs import measured
 from daedal.bench.workloads.models import ROWS, Workload
-from daedal.hw.config import ELEMENT_BYTES
+from daedal.hw.config.core import ELEMENT_BYTES
 
 NAME = "sweep"
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from daedal.bench.workloads import reuse_traces
 from daedal.bench.workloads.streams import Indices, by_chance, draw
 from daedal.bench.workloads.text import numbered, paragraphs
-from daedal.hw.config import ELEMENT_BYTES, Config
+from daedal.hw.config.core import ELEMENT_BYTES, Config
 
 INDEX_BYTES = 8
 """Bytes of an index and of an offset: int64, which is PyTorch's own."""

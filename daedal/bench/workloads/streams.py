@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 Indices = NDArray[np.int64]
 

@@ -4,10 +4,10 @@ from amaranth.hdl import Array, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 
-class Replacements(wiring.Component):
+class BoundsWarnings(wiring.Component):
     """The replaced values of the bundles that pass, two cycles later, and one way out for the values of all checks.
 
     A level keeps the first value that it replaced in a nest, so what a level has when a launch's first warning is

@@ -5,8 +5,8 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import Config
-from daedal.hw.memory_style import BLOCK_RAM
+from daedal.hw.config.core import Config
+from daedal.hw.lib.ram_style import BLOCK_RAM
 
 UNSETTLED = 10
 """Entries behind the free ones that may still be wanted: by steps on their way, and by a fault of one of these."""

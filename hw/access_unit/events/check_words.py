@@ -4,9 +4,9 @@ from amaranth.hdl import Elaboratable, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus, ConfigWord
-from daedal.hw.isa.program_words import CheckControl, LevelField, Unit
+from daedal.hw.isa.words import CheckControl, LevelField, Unit
 
 
 def is_check(word: ConfigWord) -> Value:

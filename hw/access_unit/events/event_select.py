@@ -6,10 +6,10 @@ from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout, context_bits, flags_layout
 from daedal.hw.isa.launch import Cause
-from daedal.hw.isa.program_words import EventControl, EventField, EventKind, Predicate, Sense, Unit, event_index
+from daedal.hw.isa.words import EventControl, EventField, EventKind, Predicate, Sense, Unit, event_index
 
 STEP_BITS = 5
 COUNT_BITS = 4

@@ -4,14 +4,14 @@ from amaranth.hdl import Elaboratable, Module, Mux, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.access_unit.bundle_store import BundleStore
-from daedal.hw.access_unit.issue import Issue
-from daedal.hw.access_unit.replacements import Replacements
-from daedal.hw.access_unit.row_fetch import RowFetch
-from daedal.hw.access_unit.sequencer import Sequencer
-from daedal.hw.access_unit.serial_steps import SerialSteps
-from daedal.hw.access_unit.step_pipeline import StepPipeline
-from daedal.hw.config import Config
+from daedal.hw.access_unit.events.bounds_warnings import BoundsWarnings
+from daedal.hw.access_unit.events.bundle_store import BundleStore
+from daedal.hw.access_unit.events.row_fetch import RowFetch
+from daedal.hw.access_unit.events.step_issue import StepIssue
+from daedal.hw.access_unit.events.step_pipeline import StepPipeline
+from daedal.hw.access_unit.events.step_sequencer import StepSequencer
+from daedal.hw.access_unit.levels.serial.serial_steps import SerialSteps
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import (
     ConfigBus,
     FaultPort,
@@ -23,7 +23,7 @@ from daedal.hw.interfaces import (
     token_layout,
 )
 from daedal.hw.isa.launch import Cause
-from daedal.hw.queues.vector_queues import reserve_layout
+from daedal.hw.queues.reorder_buffer import reserve_layout
 
 STROBES = ("row", "token", "stall_scalar_full", "stall_store_address_full", "stall_token_full",
            "stall_vector_full", "stall_port_busy")  # fmt: skip
@@ -42,9 +42,9 @@ class EventUnit(wiring.Component):
     requests_taken : ``In(1)``
         The requests that were handed out have left the access unit; a fault waits for that.
     order_values : ``In(64).array(levels)``
-        As in ``Issue``.
+        As in ``StepIssue``.
     check_values, warns : ``In(64).array(levels)``, ``In(levels)``
-        As ``values`` and ``warns`` in ``Replacements``.
+        As ``values`` and ``warns`` in ``BoundsWarnings``.
     replaced, warning, warned_value : ``Out(range(levels + 1))``, ``Out(1)``, ``Out(64)``
         As ``count``, ``warning`` and ``value`` there.
     empty : ``Out(1)``
@@ -79,9 +79,9 @@ class EventUnit(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.sequencer = sequencer = Sequencer(self._config)
+        m.submodules.sequencer = sequencer = StepSequencer(self._config)
         m.submodules.pipeline = pipeline = (SerialSteps if self._config.is_serial else StepPipeline)(self._config)
-        m.submodules.issue = issue = Issue(self._config)
+        m.submodules.issue = issue = StepIssue(self._config)
         m.submodules.rows = rows = RowFetch(self._config)
         for unit in (sequencer, pipeline):
             connect(m, flipped(self.config_bus), unit.config_bus)
@@ -117,8 +117,8 @@ class EventUnit(wiring.Component):
         self._strobes(m, sequencer.o.valid, issue, rows)
         return m
 
-    def _replacements(self, m: Module, issue: Issue) -> None:
-        m.submodules.replacements = replacements = Replacements(self._config)
+    def _replacements(self, m: Module, issue: StepIssue) -> None:
+        m.submodules.replacements = replacements = BoundsWarnings(self._config)
         flags = self.i.payload.flags
         m.d.comb += [
             replacements.bundle.eq(self.i.valid & self.i.ready & (flags.cause == Cause.NONE)),
@@ -132,7 +132,7 @@ class EventUnit(wiring.Component):
             self.warned_value.eq(replacements.value),
         ]
 
-    def _strobes(self, m: Module, waits: Value, issue: Issue, rows: RowFetch) -> None:
+    def _strobes(self, m: Module, waits: Value, issue: StepIssue, rows: RowFetch) -> None:
         sources: dict[str, Value] = {
             "row": issue.row,
             "token": issue.token,

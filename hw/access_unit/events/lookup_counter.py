@@ -4,13 +4,13 @@ from amaranth.hdl import Elaboratable, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
-from daedal.hw.isa.program_words import CheckControl, CheckKind
+from daedal.hw.config.core import Config
+from daedal.hw.isa.words import CheckControl, CheckKind
 
 BACKLOG_BITS = 32
 
 
-class Lookups(wiring.Component):
+class LookupCounter(wiring.Component):
     """A strobe for each INDEX check of the bundles that pass.
 
     A bundle may stand for checks of several levels; they are strobed one per cycle, later.

@@ -5,13 +5,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.access_unit.bundles import line_bits
-from daedal.hw.config import MAX_BURST, Config
+from daedal.hw.access_unit.levels.bundles import line_bits
+from daedal.hw.config.core import MAX_BURST, Config
 from daedal.hw.interfaces import Client, read_request_layout, slot_bits
-from daedal.hw.isa.program_words import SIZE_BITS, FetchQueue
+from daedal.hw.isa.words import SIZE_BITS, FetchQueue
 from daedal.hw.memory.address_map import burst_mask, line_class
-from daedal.hw.queues.skid import Skid, parting
-from daedal.hw.queues.vector_queues import reserve_layout
+from daedal.hw.queues.reorder_buffer import reserve_layout
+from daedal.hw.queues.skid_buffer import SkidBuffer, optional_skid
 
 
 def row_layout(config: Config) -> data.StructLayout:
@@ -62,7 +62,7 @@ class RowSplit(wiring.Component):
         room = Signal(range(MAX_BURST + 1))
         m.d.comb += [last.eq(left <= room), beats.eq(Mux(last, left, room))]
         # That a row ends is known late, and would go on to the queue of rows.
-        m.submodules.next = self._next = following = parting(self._config, row_layout(self._config))
+        m.submodules.next = self._next = following = optional_skid(self._config, row_layout(self._config))
         connect(m, flipped(self.i), following.i)
         m.d.comb += [
             move.eq(~self.o.valid | self.o.ready),
@@ -138,8 +138,8 @@ class RowFetch(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.split = split = RowSplit(self._config)
-        m.submodules.chunks = chunks = Skid(chunk_layout(self._config))
-        m.submodules.out = out = Skid(read_request_layout(self._config))
+        m.submodules.chunks = chunks = SkidBuffer(chunk_layout(self._config))
+        m.submodules.out = out = SkidBuffer(read_request_layout(self._config))
         connect(m, flipped(self.rows), split.i)
         connect(m, split.o, chunks.i)
         connect(m, out.o, flipped(self.requests))

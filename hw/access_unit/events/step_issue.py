@@ -6,15 +6,15 @@ from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.access_unit.bundle_store import entry_bits
-from daedal.hw.access_unit.row_fetch import row_layout
-from daedal.hw.access_unit.step_pipeline import STAGES, resolved_layout
-from daedal.hw.config import Config
+from daedal.hw.access_unit.events.bundle_store import entry_bits
+from daedal.hw.access_unit.events.row_fetch import row_layout
+from daedal.hw.access_unit.events.step_pipeline import STAGES, resolved_layout
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import FaultPort, scalar_layout, store_address_layout, token_layout
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.launch import Queue as QueueName
-from daedal.hw.isa.program_words import FetchQueue
-from daedal.hw.queues.queue import Queue
+from daedal.hw.isa.words import FetchQueue
+from daedal.hw.queues.fifo import Queue
 
 OUTPUTS = ("scalar", "store", "token", "fetch")
 
@@ -27,7 +27,7 @@ def landing(config: Config) -> tuple[int, int]:
     return (2, 1) if config.is_serial else (16, STAGES + 1)
 
 
-class Issue(wiring.Component):
+class StepIssue(wiring.Component):
     """Does a step in the cycle in which it comes, and stops for ever at a fault.
 
     Nothing waits here: ``room`` says ahead of time whether all queues have places for the steps on their way, so no

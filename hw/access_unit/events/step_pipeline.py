@@ -8,16 +8,16 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.access_unit.bundle_store import entry_bits
-from daedal.hw.access_unit.bundles import names
-from daedal.hw.access_unit.multiplier import Multiplier
-from daedal.hw.access_unit.sequencer import step_layout
-from daedal.hw.access_unit.step_store import TOKEN_BITS, StepStore
-from daedal.hw.config import ELEMENT_BYTES, Config
+from daedal.hw.access_unit.events.bundle_store import entry_bits
+from daedal.hw.access_unit.events.step_sequencer import step_layout
+from daedal.hw.access_unit.events.step_store import TOKEN_BITS, StepStore
+from daedal.hw.access_unit.levels.bundles import names
+from daedal.hw.access_unit.levels.multiplier import Multiplier
+from daedal.hw.config.core import ELEMENT_BYTES, Config
 from daedal.hw.interfaces import ConfigBus, context_bits
 from daedal.hw.isa.launch import Cause
-from daedal.hw.isa.program_words import SIZE_BITS, FetchQueue, StepControl, StepField
-from daedal.hw.spread import spread
+from daedal.hw.isa.words import SIZE_BITS, FetchQueue, StepControl, StepField
+from daedal.hw.lib.replicate import replicate
 
 ROWS = ("store", "fetch")
 STAGES = 6
@@ -138,7 +138,7 @@ class StepPipeline(wiring.Component):
             m.d.sync += constant.eq(0)
         result: Any = constant
         for number, bit in enumerate(bits):
-            result = result | (registers[number][: len(word)] & spread(bit, len(word)))
+            result = result | (registers[number][: len(word)] & replicate(bit, len(word)))
         return result
 
     def _carry(self, m: Module, valid: Signal, taken: Any, control: Any, operands: dict[StepField, Value]) -> Any:

@@ -4,13 +4,13 @@ from amaranth.hdl import Elaboratable, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect
 
-from daedal.hw.access_unit.bundle_store import UNSETTLED, bundle_entries, entry_bits
-from daedal.hw.access_unit.credits import Credits
-from daedal.hw.access_unit.event_select import STEP_BITS, EventSelect, EventWords, RunSelect, judged_layout
-from daedal.hw.config import Config
+from daedal.hw.access_unit.events.bundle_store import UNSETTLED, bundle_entries, entry_bits
+from daedal.hw.access_unit.events.event_select import STEP_BITS, EventSelect, EventWords, RunSelect, judged_layout
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout, context_bits
 from daedal.hw.isa.launch import Cause
-from daedal.hw.queues.queue import Queue
+from daedal.hw.queues.credit_counter import CreditCounter
+from daedal.hw.queues.fifo import Queue
 
 
 def step_layout(config: Config) -> data.StructLayout:
@@ -28,7 +28,7 @@ def step_layout(config: Config) -> data.StructLayout:
     )
 
 
-class Sequencer(wiring.Component):
+class StepSequencer(wiring.Component):
     """Steps of all bundles in the order of the contract.
 
     One step per cycle; a bundle without steps takes one cycle. A poisoned bundle becomes a step with its cause.
@@ -67,7 +67,7 @@ class Sequencer(wiring.Component):
         connect(m, wiring.flipped(self.config_bus), words.config_bus)
         depth = bundle_entries(self._config)
         m.submodules.judged = judged = Queue(judged_layout(self._config), depth=depth)
-        m.submodules.credits = credits = Credits(depth - UNSETTLED)
+        m.submodules.credits = credits = CreditCounter(depth - UNSETTLED)
         m.d.comb += [
             self.i.ready.eq(credits.free),
             select.valid.eq(self.i.valid & self.i.ready),

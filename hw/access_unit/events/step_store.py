@@ -4,10 +4,10 @@ from amaranth.hdl import Elaboratable, Module, ShapeLike, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.event_select import STEP_BITS
-from daedal.hw.config import Config
+from daedal.hw.access_unit.events.event_select import STEP_BITS
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.words import (
     INDEX_BITS,
     PITCH_BITS,
     SIZE_BITS,
@@ -15,7 +15,7 @@ from daedal.hw.isa.program_words import (
     StepField,
     Unit,
 )
-from daedal.hw.memory_style import BLOCK_RAM
+from daedal.hw.lib.ram_style import BLOCK_RAM
 
 TOKEN_BITS = 6
 

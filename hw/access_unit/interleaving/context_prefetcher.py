@@ -5,14 +5,14 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.access_unit.bundles import LoadReturns, line_bits, load_request_layout, returned
-from daedal.hw.access_unit.context_schedule import first_of
-from daedal.hw.config import Config
+from daedal.hw.access_unit.interleaving.context_scheduler import first_of
+from daedal.hw.access_unit.levels.bundles import LoadReturns, line_bits, load_request_layout, returned
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import context_entries, context_lines
-from daedal.hw.memory_style import BLOCK_RAM, DISTRIBUTED_RAM
+from daedal.hw.lib.ram_style import BLOCK_RAM, DISTRIBUTED_RAM
 
 
-class ContextStream(wiring.Component):
+class ContextPrefetcher(wiring.Component):
     """Fetches the lines from an activation's first to its last element, and no others, ahead of use.
 
     Every entry has places for ``context_lines(config)`` lines; entries with room ask in turn for one line each.

@@ -6,15 +6,15 @@ from amaranth.hdl import Cat, Const, Elaboratable, Module, ResetInserter, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.free_entries import FreeEntries
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import context_entries
-from daedal.hw.memory_style import DISTRIBUTED_RAM
+from daedal.hw.lib.ram_style import DISTRIBUTED_RAM
+from daedal.hw.lib.replicate import replicate
+from daedal.hw.queues.free_list import FreeList
 from daedal.hw.queues.ring_pointers import RingPointers
-from daedal.hw.spread import spread
 
 
-class ContextSchedule(wiring.Component):
+class ContextScheduler(wiring.Component):
     """Gives each activation an entry and, in their order, a context; goes round the contexts that have one.
 
     A context whose activation ends takes the next one. No iteration starts while a context is free for which an
@@ -89,7 +89,7 @@ class ContextSchedule(wiring.Component):
         return m
 
     def _free_entries(self, m: Module, stopped: Signal) -> None:
-        m.submodules.free = free = FreeEntries(self._entries)
+        m.submodules.free = free = FreeList(self._entries)
         m.d.comb += [
             free.clear.eq(~self.running | stopped),
             self.room.eq(free.valid),
@@ -129,7 +129,7 @@ class ContextSchedule(wiring.Component):
             turn.eq(Cat(bit & ~before for bit, before in zip(Cat(later[1:], 1), later, strict=True))),
             after.eq(busy & later),
             pick.eq(
-                (busy & ~(turn & spread(self._turning, self._contexts))).any()
+                (busy & ~(turn & replicate(self._turning, self._contexts))).any()
                 & (busy.all() | exhausted)
                 & (~self._turning | (leaves & allowed))
             ),
@@ -155,7 +155,7 @@ class ContextSchedule(wiring.Component):
         fills = Signal(self._contexts)
         m.d.comb += [
             ends.eq((turn & last).any()),
-            fills.eq((turn & spread(leaves & ends, self._contexts)) | (~busy & ~_above(~busy))),
+            fills.eq((turn & replicate(leaves & ends, self._contexts)) | (~busy & ~_above(~busy))),
         ]
         for number, place in enumerate(places):
             with m.If(fills[number]):
@@ -195,5 +195,5 @@ def _any_of(chosen: Value, choices: Sequence[Value]) -> Value:
     """The one of ``choices`` whose bit in ``chosen`` is set."""
     result: Value = Value.cast(0)
     for bit, choice in zip(chosen, choices, strict=True):
-        result = result | (choice & spread(bit, len(choice)))
+        result = result | (choice & replicate(bit, len(choice)))
     return result

@@ -7,28 +7,28 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.access_unit.activation import ActivationBus
-from daedal.hw.access_unit.bundles import LoadReturns, assign, load_request_layout
-from daedal.hw.access_unit.context_schedule import ContextSchedule
-from daedal.hw.access_unit.context_stream import ContextStream
-from daedal.hw.access_unit.element import WORD_BYTES, word_of
-from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.access_unit.turns import TURN_FIELDS, TurnBus
-from daedal.hw.config import Config
+from daedal.hw.access_unit.interleaving.context_prefetcher import ContextPrefetcher
+from daedal.hw.access_unit.interleaving.context_scheduler import ContextScheduler
+from daedal.hw.access_unit.levels.bundles import LoadReturns, assign, load_request_layout
+from daedal.hw.access_unit.levels.level_words import LevelWords
+from daedal.hw.access_unit.levels.pipelined.activation import ActivationBus
+from daedal.hw.access_unit.levels.pipelined.iteration_bus import TURN_FIELDS, IterationBus
+from daedal.hw.access_unit.loads.element_shift import WORD_BYTES, word_of
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import context_entries
 from daedal.hw.isa.launch import Cause
-from daedal.hw.memory_style import DISTRIBUTED_RAM
+from daedal.hw.lib.ram_style import DISTRIBUTED_RAM
 
 STAGES = 2
 """Registers between an iteration's start and the output."""
 
 
-class Contexts(wiring.Component):
+class Interleaver(wiring.Component):
     """Runs ``config.contexts[level]`` activations in turn, an iteration per cycle, and their sequential loads.
 
     ``context_ahead`` times as many activations have an *entry*, so that the lines of those that come next are on their
     way before a context is free for them. The order of iterations depends on nothing but the activations' lengths: see
-    ``ContextSchedule``. An activation follows itself by two cycles or more.
+    ``ContextScheduler``. An activation follows itself by two cycles or more.
 
     Members
     -------
@@ -60,7 +60,7 @@ class Contexts(wiring.Component):
 
     def __init__(self, config: Config, level: int, first_unit: int) -> None:
         self._slots = slots = config.sequential_loads[level]
-        turns = TurnBus(config, level)
+        turns = IterationBus(config, level)
         super().__init__(
             {
                 "words": In(LevelWords(config, level)),
@@ -87,9 +87,9 @@ class Contexts(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.schedule = schedule = ContextSchedule(self._config)
-        streams = [ContextStream(self._config, self._first_unit + slot) for slot in range(self._slots)]
-        turn = TurnBus(self._config, self._level).create(path=("turn",))
+        m.submodules.schedule = schedule = ContextScheduler(self._config)
+        streams = [ContextPrefetcher(self._config, self._first_unit + slot) for slot in range(self._slots)]
+        turn = IterationBus(self._config, self._level).create(path=("turn",))
         again = Signal()
         m.d.comb += [
             schedule.running.eq(self.running & Cat(stream.clean for stream in streams).all()),
@@ -143,7 +143,7 @@ class Contexts(wiring.Component):
         )
         return ring
 
-    def _look(self, m: Module, schedule: ContextSchedule, turn: Any, again: Signal, run: Value, hit: Value) -> None:
+    def _look(self, m: Module, schedule: ContextScheduler, turn: Any, again: Signal, run: Value, hit: Value) -> None:
         """Look up whether the lines of the turn that comes are here, and ``again`` those of one that waits for them.
 
         So that is known when an iteration may start, and whose turn comes next is never known late. It is not looked
@@ -177,7 +177,7 @@ class Contexts(wiring.Component):
             m.d.sync += poisoned.eq(bad)
         with m.If(self.take & poisoned):
             m.d.sync += [self._dead.eq(1)]
-        started = TurnBus(self._config, self._level).create(path=("started",))
+        started = IterationBus(self._config, self._level).create(path=("started",))
         m.d.sync += [started.valid.eq(self.take), self.o.valid.eq(started.valid)]
         with m.If(self.take):
             m.d.sync += [
@@ -187,7 +187,7 @@ class Contexts(wiring.Component):
         with m.If(started.valid):
             m.d.sync += assign(self.o, started, TURN_FIELDS)
 
-    def _streams(self, m: Module, schedule: ContextSchedule, streams: list[ContextStream], turn: Any,
+    def _streams(self, m: Module, schedule: ContextScheduler, streams: list[ContextPrefetcher], turn: Any,
                  again: Signal) -> None:  # fmt: skip
         """Where the elements of an activation are, and which line holds the one whose turn it is."""
         bounds = self.bounds

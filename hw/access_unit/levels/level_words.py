@@ -6,10 +6,10 @@ from amaranth.hdl import Elaboratable, Module, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus
 from daedal.hw.isa.program import FIELD_STRUCTS
-from daedal.hw.isa.program_words import ALU_FIELDS, LOAD_FIELDS, LevelField, Unit
+from daedal.hw.isa.words import ALU_FIELDS, LOAD_FIELDS, LevelField, Unit
 
 
 def loads_of(config: Config, level: int) -> int:

@@ -4,7 +4,7 @@ from amaranth.hdl import Elaboratable, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.isa.program_words import INDEX_BITS, PITCH_BITS
+from daedal.hw.isa.words import INDEX_BITS, PITCH_BITS
 
 HALF = 16
 """Bits of the partial factors; an 18 by 18 multiplier takes each product."""

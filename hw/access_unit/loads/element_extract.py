@@ -5,17 +5,17 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.access_unit.bundles import assign
-from daedal.hw.access_unit.element import WORD_BYTES, Element
-from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.access_unit.turns import TURN_FIELDS, TurnBus
-from daedal.hw.config import Config
+from daedal.hw.access_unit.levels.bundles import assign
+from daedal.hw.access_unit.levels.level_words import LevelWords
+from daedal.hw.access_unit.levels.pipelined.iteration_bus import TURN_FIELDS, IterationBus
+from daedal.hw.access_unit.loads.element_shift import WORD_BYTES, ElementShift
+from daedal.hw.config.core import Config
 
 STAGES = 1
 """Registers from input to output."""
 
 
-class Extract(wiring.Component):
+class ElementExtract(wiring.Component):
     """Cuts the elements of each iteration out; an iteration per cycle, latency 1 cycle.
 
     Members
@@ -33,10 +33,10 @@ class Extract(wiring.Component):
         super().__init__(
             {
                 "words": In(LevelWords(config, level)),
-                "i": In(TurnBus(config, level)),
+                "i": In(IterationBus(config, level)),
                 "found": In(8 * WORD_BYTES).array(slots),
                 "offsets": In(exact_log2(WORD_BYTES)).array(slots),
-                "o": Out(TurnBus(config, level)),
+                "o": Out(IterationBus(config, level)),
                 "values": Out(8 * WORD_BYTES).array(slots),
             }
         )
@@ -48,7 +48,7 @@ class Extract(wiring.Component):
             m.d.sync += assign(self.o, self.i, TURN_FIELDS)
         for slot, value in enumerate(self.values):
             control = getattr(self.words, f"load{slot}")
-            m.submodules[f"element{slot}"] = element = Element()
+            m.submodules[f"element{slot}"] = element = ElementShift()
             m.d.comb += [element.word.eq(self.found[slot]), element.offset.eq(self.offsets[slot])]
             # Held program words, a cycle late: so they need not reach all this from where they are kept.
             m.d.sync += [element.size.eq(control.size), element.is_signed.eq(control.is_signed)]

@@ -4,7 +4,7 @@ from amaranth.hdl import Array, Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.spread import spread
+from daedal.hw.lib.replicate import replicate
 
 WORD_BYTES = 8
 
@@ -15,7 +15,7 @@ def word_of(line: Value, offset: Value) -> Value:
     return Array(words)[offset[3:]] if len(words) > 1 else words[0]
 
 
-class Element(wiring.Component):
+class ElementShift(wiring.Component):
     """The element of ``1 << size`` bytes at byte ``offset`` of ``word``, extended to 64 bits; combinational.
 
     Bits of ``offset`` below the element's size are ignored.
@@ -42,9 +42,9 @@ class Element(wiring.Component):
             self.value.eq(
                 Cat(
                     byte,
-                    Mux(is_byte, spread(sign, 8), quarter[8:]),
-                    Mux(to_quarter, spread(sign, 16), half[16:]),
-                    Mux(to_half, spread(sign, 32), self.word[32:]),
+                    Mux(is_byte, replicate(sign, 8), quarter[8:]),
+                    Mux(to_quarter, replicate(sign, 16), half[16:]),
+                    Mux(to_half, replicate(sign, 32), self.word[32:]),
                 )
             ),
         ]

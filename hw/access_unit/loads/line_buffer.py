@@ -5,13 +5,13 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.access_unit.bundles import line_bits
-from daedal.hw.access_unit.line_fetcher import LineProgress
-from daedal.hw.config import Config
-from daedal.hw.memory_style import BLOCK_RAM
+from daedal.hw.access_unit.levels.bundles import line_bits
+from daedal.hw.access_unit.loads.line_prefetcher import LineProgress
+from daedal.hw.config.core import Config
+from daedal.hw.lib.ram_style import BLOCK_RAM
 
 
-class LineReader(wiring.Component):
+class LineBuffer(wiring.Component):
     """Keeps the present line of an array and the next one at hand; moves on by a line when the next one is used.
 
     One line per cycle. A wanted line further ahead is reached by skipping lines, one in two cycles; any other asks

@@ -5,8 +5,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.access_unit.bundles import LoadReturns, line_bits, load_request_layout, returned
-from daedal.hw.config import Config
+from daedal.hw.access_unit.levels.bundles import LoadReturns, line_bits, load_request_layout, returned
+from daedal.hw.config.core import Config
 from daedal.hw.memory.address_map import burst_mask, line_class
 
 
@@ -32,7 +32,7 @@ class LineProgress(wiring.Signature):
         )
 
 
-class LineFetcher(wiring.Component):
+class LinePrefetcher(wiring.Component):
     """Asks for lines in the order of addresses, a burst every two cycles, as long as there is room for them.
 
     Bursts start at a multiple of their length (but the first after a restart), so they cross neither a granule of the

@@ -5,12 +5,12 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.access_unit.bundles import LoadReturns, load_request_layout
-from daedal.hw.config import Config
+from daedal.hw.access_unit.levels.bundles import LoadReturns, load_request_layout
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
-from daedal.hw.queues.queue import Queue
-from daedal.hw.queues.up_down import up_down
-from daedal.hw.spread import spread
+from daedal.hw.lib.replicate import replicate
+from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.up_down_counter import up_down
 
 DEPTH = 16
 """Requests that wait: a distributed RAM has no fewer."""
@@ -82,7 +82,7 @@ class LoadPort(wiring.Component):
         chosen: Value = Value.cast(0)
         for number, unit in enumerate(self.units):
             payload = Value.cast(unit.payload)
-            chosen = chosen | (payload & spread(grant[number], len(payload)))
+            chosen = chosen | (payload & replicate(grant[number], len(payload)))
         m.d.sync += wish.as_value().eq(chosen)
 
     def _account(self, m: Module, queue: Queue, taken: Signal, wish: data.View) -> None:

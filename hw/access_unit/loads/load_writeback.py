@@ -6,15 +6,15 @@ from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import WorkBus, assign, register
-from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.access_unit.operand import chosen, ladder, targets
-from daedal.hw.config import Config
+from daedal.hw.access_unit.levels.bundles import WorkBus, assign, register
+from daedal.hw.access_unit.levels.level_words import LevelWords
+from daedal.hw.access_unit.levels.pipelined.operand import chosen, ladder, targets
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Cause
-from daedal.hw.isa.program_words import CheckKind, CheckMode, Destination
+from daedal.hw.isa.words import CheckKind, CheckMode, Destination
 
 
-class Commit(wiring.Component):
+class LoadWriteback(wiring.Component):
     """Writes the elements of load slots ``slots`` into their registers, in slot order, and checks one of them.
 
     With ``induction`` it writes the induction variable before.

@@ -7,7 +7,7 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.access_unit.bundles import (
+from daedal.hw.access_unit.levels.bundles import (
     WORK_FIELDS,
     LoadReturns,
     WorkBus,
@@ -15,12 +15,12 @@ from daedal.hw.access_unit.bundles import (
     register,
     returned,
 )
-from daedal.hw.access_unit.element import Element, word_of
-from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.access_unit.operand import chosen, operand
-from daedal.hw.config import Config
+from daedal.hw.access_unit.levels.level_words import LevelWords
+from daedal.hw.access_unit.levels.pipelined.operand import chosen, operand
+from daedal.hw.access_unit.loads.element_shift import ElementShift, word_of
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import random_entries
-from daedal.hw.memory_style import BLOCK_RAM
+from daedal.hw.lib.ram_style import BLOCK_RAM
 
 
 class RandomLoad(wiring.Component):
@@ -168,7 +168,7 @@ class _Elements(wiring.Component):
         m = Module()
         m.submodules.offsets = offsets = memory.Memory(shape=len(self.offset), depth=self._depth, init=[])
         m.submodules.values = values = memory.Memory(shape=64, depth=self._depth, init=[])
-        m.submodules.element = element = Element()
+        m.submodules.element = element = ElementShift()
         note, offset = offsets.write_port(), offsets.read_port(domain="comb")
         keep, value = values.write_port(), values.read_port(domain="comb")
         mine, entry = returned(m, self._config, self.returns, self._unit)

@@ -7,15 +7,15 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.access_unit.bundles import LoadReturns, assign, load_request_layout
-from daedal.hw.access_unit.element import WORD_BYTES, word_of
-from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.access_unit.line_fetcher import LineFetcher
-from daedal.hw.access_unit.line_reader import LineReader
-from daedal.hw.access_unit.spare import Spare
-from daedal.hw.access_unit.turns import TURN_FIELDS, TurnBus
-from daedal.hw.config import Config
-from daedal.hw.isa.program_words import Source
+from daedal.hw.access_unit.levels.bundles import LoadReturns, assign, load_request_layout
+from daedal.hw.access_unit.levels.level_words import LevelWords
+from daedal.hw.access_unit.levels.pipelined.iteration_bus import TURN_FIELDS, IterationBus
+from daedal.hw.access_unit.levels.pipelined.iteration_skid import IterationSkid
+from daedal.hw.access_unit.loads.element_shift import WORD_BYTES, word_of
+from daedal.hw.access_unit.loads.line_buffer import LineBuffer
+from daedal.hw.access_unit.loads.line_prefetcher import LinePrefetcher
+from daedal.hw.config.core import Config
+from daedal.hw.isa.words import Source
 
 
 class SequentialLoads(wiring.Component):
@@ -54,12 +54,12 @@ class SequentialLoads(wiring.Component):
             {
                 "words": In(LevelWords(config, level)),
                 "running": In(1),
-                "i": In(TurnBus(config, level)),
+                "i": In(IterationBus(config, level)),
                 "addresses": In(config.address_bits).array(slots),
                 "ready": Out(1),
                 "free": In(1),
                 "take": Out(1),
-                "o": Out(TurnBus(config, level)),
+                "o": Out(IterationBus(config, level)),
                 "found": Out(8 * WORD_BYTES).array(slots),
                 "offsets": Out(exact_log2(WORD_BYTES)).array(slots),
                 "requests": Out(stream.Signature(load_request_layout(config))).array(slots),
@@ -71,10 +71,10 @@ class SequentialLoads(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        readers = [LineReader(self._config) for _ in range(self._slots)]
-        fetchers = [LineFetcher(self._config, self._first_unit + k) for k in range(self._slots)]
+        readers = [LineBuffer(self._config) for _ in range(self._slots)]
+        fetchers = [LinePrefetcher(self._config, self._first_unit + k) for k in range(self._slots)]
         ready = Signal()
-        waiting = TurnBus(self._config, self._level).create(path=("waiting",))
+        waiting = IterationBus(self._config, self._level).create(path=("waiting",))
         m.d.comb += [
             self.take.eq(waiting.valid & self.free & Cat(*(reader.hit for reader in readers)).all()),
             ready.eq(~waiting.valid | self.take),
@@ -99,7 +99,7 @@ class SequentialLoads(wiring.Component):
 
     def _spare(self, m: Module, ready: Signal) -> Any:
         """Iterations and their addresses, taken by ``ready``, which comes late."""
-        m.submodules.spare = spare = Spare(self._config, self._level)
+        m.submodules.spare = spare = IterationSkid(self._config, self._level)
         m.d.comb += [
             spare.i.valid.eq(self.i.valid),
             *assign(spare.i, self.i, TURN_FIELDS),
@@ -114,7 +114,7 @@ class SequentialLoads(wiring.Component):
         m.d.comb += self.ready.eq(ready)
         return self.i
 
-    def _attach(self, m: Module, slot: int, bus: Any, reader: LineReader, fetcher: LineFetcher) -> None:
+    def _attach(self, m: Module, slot: int, bus: Any, reader: LineBuffer, fetcher: LinePrefetcher) -> None:
         """What does not depend on the other slots; iterations come on ``bus``."""
         connect(m, fetcher.request, flipped(self.requests[slot]))
         connect(m, flipped(self.returns), fetcher.returns)
@@ -128,7 +128,7 @@ class SequentialLoads(wiring.Component):
             fetcher.limit.eq(getattr(self.words, f"load{slot}_limit")),
         ]
 
-    def _join(self, m: Module, slot: int, readers: list[LineReader], fetchers: list[LineFetcher]) -> None:
+    def _join(self, m: Module, slot: int, readers: list[LineBuffer], fetchers: list[LinePrefetcher]) -> None:
         """Restarts of slots ``slot`` and, if there is one, ``slot + 1``, and which fetcher fills which buffer."""
         reader, fetcher = readers[slot], fetchers[slot]
         shared, restart = Signal(name=f"shared{slot}"), Signal(name=f"restart{slot}")
@@ -173,7 +173,7 @@ class SequentialLoads(wiring.Component):
             & (apart[exact_log2(self._config.bus_bytes) :] == 0)
         )
 
-    def _extract(self, m: Module, slot: int, reader: LineReader, address: Value) -> None:
+    def _extract(self, m: Module, slot: int, reader: LineBuffer, address: Value) -> None:
         """The word, a cycle after the iteration was taken: then its line is the reader's present one."""
         bits = exact_log2(self._config.bus_bytes)
         offset, taken = Signal(bits, name=f"offset{slot}"), Signal(bits, name=f"taken_offset{slot}")

@@ -5,9 +5,9 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.execute_unit.float_format import SIGNIFICAND_BITS, Float32, register
-from daedal.hw.execute_unit.float_product import ProductSignature
-from daedal.hw.spread import spread
+from daedal.hw.execute_unit.fpu.float_format import SIGNIFICAND_BITS, Float32, register
+from daedal.hw.execute_unit.fpu.float_product import ProductSignature
+from daedal.hw.lib.replicate import replicate
 
 FRAME_BITS = 76
 WINDOW_BITS = 52
@@ -97,7 +97,7 @@ class FloatAlign(wiring.Component):
             self.o.opposed.eq(register(m, opposed, "subtracted")),
         ]
         self._choose_window(m, near, exponent)
-        self._add(m, frame ^ spread(opposed, FRAME_BITS), opposed)
+        self._add(m, frame ^ replicate(opposed, FRAME_BITS), opposed)
         return m
 
     def _shift_finely(self, m: Module, addend: Float32) -> tuple[Signal, list[Signal], Signal, Signal]:
@@ -110,7 +110,7 @@ class FloatAlign(wiring.Component):
         m.d.comb += [
             distance.eq(Mux(self.chain, *distances)),
             at_top.eq(self.product.tiny | (distance < 0)),
-            shift.eq(Mux(at_top, 0, distance[:7] | spread(distance[7:].any(), 7))),
+            shift.eq(Mux(at_top, 0, distance[:7] | replicate(distance[7:].any(), 7))),
         ]
         exponent = Mux(at_top, addend.effective_exponent(), base)
         return (
@@ -144,7 +144,7 @@ class FloatAlign(wiring.Component):
         for number in range(0, PLACES, 2):
             place = FRAME_BITS - narrow - 8 * number
             first, second = eights[number : number + 2]
-            bits = (Cat(Const(0, 8), fine) & spread(first, narrow)) | (fine & spread(second, FINE_BITS))
+            bits = (Cat(Const(0, 8), fine) & replicate(first, narrow)) | (fine & replicate(second, FINE_BITS))
             placed = Cat(Const(0, max(place, 0)), bits[max(-place, 0) :], Const(0, FRAME_BITS))[:FRAME_BITS]
             frame = frame | placed
             fallen = fallen | bits[: max(-place, 0)].any()
@@ -156,7 +156,7 @@ class FloatAlign(wiring.Component):
         upper, low, high = near | (exponent <= NEAR), Signal(9), Signal(9)
         m.d.comb += [low.eq(exponent - NEAR - 1), high.eq(exponent - 1)]
         below_top = register(m, Mux(upper, high, low), "below_top")
-        fours = [each[2:6] | spread(each[6:].any(), 4) for each in (high, low)]
+        fours = [each[2:6] | replicate(each[6:].any(), 4) for each in (high, low)]
         m.d.comb += [
             self.o.upper.eq(register(m, upper, "upper")),
             self.o.below_top.eq(below_top),

@@ -1,7 +1,7 @@
 """Division by a count in three passes over a lane.
 
 Given ``y``, the correctly rounded binary32 reciprocal of an integer count ``L``, and ``L`` itself in
-binary32 (:class:`~daedal.hw.execute_unit.float_reciprocal.Reciprocal` makes both), the quotient ``x / L``
+binary32 (:class:`~daedal.hw.execute_unit.fpu.float_reciprocal.Reciprocal` makes both), the quotient ``x / L``
 correctly rounded takes three passes, whatever ``x`` is:
 
 ====  ====================  =========  =========  =========  ================  ===========
@@ -29,8 +29,8 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.execute_unit.float_format import FRACTION_BITS, HALF, SMALLEST_SUBNORMAL, Float32
-from daedal.hw.execute_unit.lane_op import LaneOp
+from daedal.hw.execute_unit.fpu.float_format import FRACTION_BITS, HALF, SMALLEST_SUBNORMAL, Float32
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 
 COUNT_BITS = 24
 """Width of a count: all these integers are binary32 numbers."""

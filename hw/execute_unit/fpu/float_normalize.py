@@ -5,11 +5,11 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.copies import DIFFERENT, copies
-from daedal.hw.execute_unit.float_align import FRAME_BITS, WINDOW_BITS, SumSignature
-from daedal.hw.execute_unit.float_format import SIGNIFICAND_BITS, register
-from daedal.hw.execute_unit.float_shift import DIGIT, zeros_above, zeros_of_four
-from daedal.hw.spread import spread
+from daedal.hw.execute_unit.fpu.float_align import FRAME_BITS, WINDOW_BITS, SumSignature
+from daedal.hw.execute_unit.fpu.float_format import SIGNIFICAND_BITS, register
+from daedal.hw.execute_unit.fpu.float_shift import DIGIT, zeros_above, zeros_of_four
+from daedal.hw.lib.fanout import DIFFERENT, fanout
+from daedal.hw.lib.replicate import replicate
 
 ROUNDED_BITS = SIGNIFICAND_BITS + 1
 
@@ -77,8 +77,8 @@ class FloatNormalize(wiring.Component):
         window, below, sticky = Signal(WINDOW_BITS), Signal(FRAME_BITS - WINDOW_BITS), Signal()
         chosen = Mux(self.i.upper, self.i.total[len(below) :], self.i.total[:WINDOW_BITS])
         m.d.comb += [
-            window.eq(chosen ^ spread(self.i.opposed, len(window))),
-            below.eq(self.i.total ^ spread(self.i.opposed, len(below))),
+            window.eq(chosen ^ replicate(self.i.opposed, len(window))),
+            below.eq(self.i.total ^ replicate(self.i.opposed, len(below))),
             sticky.eq(self.i.sticky | (self.i.upper & below.any())),
         ]
         return window, sticky
@@ -107,13 +107,13 @@ class FloatNormalize(wiring.Component):
             changes.eq((window ^ Cat(window[1:], inverted)) << 64 - WINDOW_BITS),
         ]
         last = [
-            zeros_of_four(m, changes[4 * n : 4 * n + 4] | (limit & spread(limit_here[n], 4)), f"zeros_{n}")
+            zeros_of_four(m, changes[4 * n : 4 * n + 4] | (limit & replicate(limit_here[n], 4)), f"zeros_{n}")
             for n in range(16)
         ]
         parts = [slice(n, n + 4) for n in range(0, 16, 4)]
         sixteens = [zeros_above(m, found[part], last[part], f"zeros_from_{part.start}") for part in parts]
         first = zeros_above(m, [found[part].any() for part in parts], [Cat()] * 4, "first")
-        firsts = [Cat(*bits) for bits in zip(*(copies(m, bit, "first", DIFFERENT) for bit in first), strict=True)]
+        firsts = [Cat(*bits) for bits in zip(*(fanout(m, bit, "first", DIFFERENT) for bit in first), strict=True)]
         # There is time enough to choose the others in the next cycle.
         later = [
             [register(m, each[low : low + DIGIT], f"digit_{low}") for each in sixteens[::-1]] for low in (DIGIT, 0)

@@ -5,8 +5,8 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.execute_unit.float_format import SIGNIFICAND_BITS, Float32, register
-from daedal.hw.execute_unit.float_shift import leading_zeros
+from daedal.hw.execute_unit.fpu.float_format import SIGNIFICAND_BITS, Float32, register
+from daedal.hw.execute_unit.fpu.float_shift import leading_zeros
 
 PRODUCT_BITS = 2 * SIGNIFICAND_BITS
 ADDEND_TOP = 100

@@ -5,9 +5,9 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.execute_unit.float_divide import COUNT_BITS
-from daedal.hw.execute_unit.float_format import EXPONENT_BIAS, FRACTION_BITS
-from daedal.hw.state_names import name_states
+from daedal.hw.execute_unit.fpu.float_divide import COUNT_BITS
+from daedal.hw.execute_unit.fpu.float_format import EXPONENT_BIAS, FRACTION_BITS
+from daedal.hw.lib.fsm_names import name_states
 
 
 class CountFloats(data.Struct):

@@ -5,9 +5,15 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.execute_unit.float_format import EXPONENT_SPECIAL, FRACTION_BITS, INFINITY, SIGNIFICAND_BITS, register
-from daedal.hw.execute_unit.float_normalize import UnroundedSignature
-from daedal.hw.spread import spread
+from daedal.hw.execute_unit.fpu.float_format import (
+    EXPONENT_SPECIAL,
+    FRACTION_BITS,
+    INFINITY,
+    SIGNIFICAND_BITS,
+    register,
+)
+from daedal.hw.execute_unit.fpu.float_normalize import UnroundedSignature
+from daedal.hw.lib.replicate import replicate
 
 
 class FloatRound(wiring.Component):
@@ -41,7 +47,7 @@ class FloatRound(wiring.Component):
         kept, sticky, up, rounded = Signal(SIGNIFICAND_BITS + 1), Signal(), Signal(), Signal(32)
         guard, odd = kept[0], kept[1]
         m.d.comb += [
-            kept.eq(Mux(again, bits[:-1], bits[1:]) ^ spread(inverted, len(kept))),
+            kept.eq(Mux(again, bits[:-1], bits[1:]) ^ replicate(inverted, len(kept))),
             sticky.eq(self.i.sticky | (bits[0] & ~again)),
             # Ones without end below an inverted number count as one more in the place above.
             up.eq(Mux(sticky, guard, Mux(inverted, guard | odd, guard & odd))),

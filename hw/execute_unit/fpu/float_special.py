@@ -7,7 +7,7 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.execute_unit.float_format import CANONICAL_NAN, INFINITY, ONE, Float32, register
+from daedal.hw.execute_unit.fpu.float_format import CANONICAL_NAN, INFINITY, ONE, Float32, register
 
 
 class SpecialControl(data.Struct):

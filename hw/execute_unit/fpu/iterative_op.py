@@ -4,7 +4,7 @@ from amaranth.lib import enum
 
 
 class IterativeOp(enum.Enum, shape=3):
-    """Operation of :class:`~daedal.hw.execute_unit.iterative_unit.IterativeUnit` on operands ``a`` and ``b``."""
+    """Operation of :class:`~daedal.hw.execute_unit.fpu.iterative_unit.IterativeUnit` on operands ``a`` and ``b``."""
 
     NONE = 0
     """Nothing: a row that is for the lanes."""

@@ -5,7 +5,7 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.execute_unit.float_format import (
+from daedal.hw.execute_unit.fpu.float_format import (
     CANONICAL_NAN,
     EXPONENT_BIAS,
     FRACTION_BITS,
@@ -15,8 +15,8 @@ from daedal.hw.execute_unit.float_format import (
     Float32,
     register,
 )
-from daedal.hw.execute_unit.iterative_op import IterativeOp
-from daedal.hw.state_names import name_states
+from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
+from daedal.hw.lib.fsm_names import name_states
 
 WORD_BITS = 32
 EXPONENT_BITS = 11

@@ -5,13 +5,13 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect
 
-from daedal.hw.execute_unit.float_align import FloatAlign
-from daedal.hw.execute_unit.float_format import ONE, Float32, register
-from daedal.hw.execute_unit.float_normalize import FloatNormalize
-from daedal.hw.execute_unit.float_product import FloatProduct
-from daedal.hw.execute_unit.float_round import FloatRound
-from daedal.hw.execute_unit.float_special import FloatSpecial, SpecialControl
-from daedal.hw.execute_unit.lane_op import LaneOp
+from daedal.hw.execute_unit.fpu.float_align import FloatAlign
+from daedal.hw.execute_unit.fpu.float_format import ONE, Float32, register
+from daedal.hw.execute_unit.fpu.float_normalize import FloatNormalize
+from daedal.hw.execute_unit.fpu.float_product import FloatProduct
+from daedal.hw.execute_unit.fpu.float_round import FloatRound
+from daedal.hw.execute_unit.fpu.float_special import FloatSpecial, SpecialControl
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 
 COMPARISONS = (LaneOp.MAX, LaneOp.MIN, LaneOp.GREATER, LaneOp.LESS, LaneOp.EQUAL)
 

@@ -4,7 +4,7 @@ from amaranth.lib import enum
 
 
 class LaneOp(enum.Enum, shape=4):
-    """Operation of a :class:`~daedal.hw.execute_unit.lane.Lane` on operands ``a``, ``b`` and addend ``c``.
+    """Operation of a :class:`~daedal.hw.execute_unit.fpu.lane.Lane` on operands ``a``, ``b`` and addend ``c``.
 
     ``p`` is ``a * b``, negated under ``negate_product``; ``c`` is negated under ``negate_addend``. Only the
     operations that name ``p`` or ``c`` heed those flags: the moves and comparisons ignore both.

@@ -5,13 +5,13 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import ELEMENT_BYTES, Config
-from daedal.hw.execute_unit.iterative_op import IterativeOp
-from daedal.hw.execute_unit.lane_op import LaneOp
-from daedal.hw.execute_unit.records import Kind, decoded_layout, fetched_layout, row_layout
-from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
-from daedal.hw.isa.execute import KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
-from daedal.hw.isa.program_words import FetchQueue
+from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
+from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
+from daedal.hw.execute_unit.stage_layouts import Kind, decoded_layout, fetched_layout, row_layout
+from daedal.hw.isa.instructions import KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
+from daedal.hw.isa.words import FetchQueue
 
 LANE_OPS = {
     VectorOp.MOVE: LaneOp.MOVE,

@@ -5,12 +5,12 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import ELEMENT_BYTES, Config
-from daedal.hw.execute_unit.divide_steps import DivideSteps
-from daedal.hw.execute_unit.float_divide import COUNT_BITS
-from daedal.hw.execute_unit.iterative_op import IterativeOp
-from daedal.hw.execute_unit.lane_op import LaneOp
-from daedal.hw.execute_unit.records import (
+from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.execute_unit.fpu.float_divide import COUNT_BITS
+from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
+from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
+from daedal.hw.execute_unit.stage_layouts import (
     Kind,
     decoded_layout,
     is_long,
@@ -19,10 +19,10 @@ from daedal.hw.execute_unit.records import (
     register_number,
     sent_layout,
 )
-from daedal.hw.execute_unit.reduce_tree import PartialAreas
-from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
+from daedal.hw.execute_unit.vector.divide_steps import DivideSteps
+from daedal.hw.execute_unit.vector.reduction_tree import PartialAreas
 from daedal.hw.interfaces import scalar_layout
-from daedal.hw.isa.execute import OperandKind
+from daedal.hw.isa.instructions import OperandKind
 
 
 class Dispatch(wiring.Component):

@@ -5,8 +5,8 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.config import Config
-from daedal.hw.execute_unit.records import (
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.stage_layouts import (
     is_long,
     issue_layout,
     register_number,
@@ -14,11 +14,11 @@ from daedal.hw.execute_unit.records import (
     store_layout,
 )
 from daedal.hw.interfaces import context_bits
-from daedal.hw.isa.execute import OperandKind
-from daedal.hw.queues.skid import Skid
+from daedal.hw.isa.instructions import OperandKind
+from daedal.hw.queues.skid_buffer import SkidBuffer
 
 
-class HandOver(wiring.Component):
+class DispatchQueue(wiring.Component):
     """Registers between Dispatch and what takes its rows: each side's ``ready`` goes no further than here.
 
     A row for the lanes waits for the row that must first be stored from the register which it writes.
@@ -72,7 +72,7 @@ class HandOver(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.skid = skid = Skid(sent_layout(self.config))
+        m.submodules.skid = skid = SkidBuffer(sent_layout(self.config))
         connect(m, flipped(self.i), skid.i)
         head, valid = skid.o.payload, skid.o.valid
         row, store, issue = head.issue, self.store, self.issue

@@ -6,14 +6,14 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2
 
-from daedal.hw.config import Config
-from daedal.hw.execute_unit.defined import note, sides
-from daedal.hw.execute_unit.records import POSITION_BITS, fetched_layout, start_layout
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.frontend.defined_bits import note, sides
+from daedal.hw.execute_unit.stage_layouts import POSITION_BITS, fetched_layout, start_layout
 from daedal.hw.interfaces import ConfigBus, token_layout
-from daedal.hw.isa.execute import INSTRUCTION_BITS, Instruction
-from daedal.hw.isa.program_words import Unit
-from daedal.hw.memory_style import DISTRIBUTED_RAM
-from daedal.hw.queues.queue import Queue
+from daedal.hw.isa.instructions import INSTRUCTION_BITS, Instruction
+from daedal.hw.isa.words import Unit
+from daedal.hw.lib.ram_style import DISTRIBUTED_RAM
+from daedal.hw.queues.fifo import Queue
 
 
 class CallbackTable(wiring.Component):

@@ -5,24 +5,24 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.config import Config
-from daedal.hw.execute_unit.decode import Decode
-from daedal.hw.execute_unit.fetch import Fetch
-from daedal.hw.execute_unit.length_table import LengthTable
-from daedal.hw.execute_unit.records import Kind, decoded_layout
-from daedal.hw.execute_unit.resolve import Resolve
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.frontend.decode import Decode
+from daedal.hw.execute_unit.frontend.fetch import Fetch
+from daedal.hw.execute_unit.frontend.length_table import LengthTable
+from daedal.hw.execute_unit.frontend.rename import Rename
+from daedal.hw.execute_unit.stage_layouts import Kind, decoded_layout
 from daedal.hw.interfaces import ConfigBus, token_layout
-from daedal.hw.isa.execute import Instruction
+from daedal.hw.isa.instructions import Instruction
 from daedal.hw.isa.launch import Queue
-from daedal.hw.isa.program_words import VALUE_BITS
-from daedal.hw.queues.queue import Queue as Fifo
-from daedal.hw.queues.skid import parting
+from daedal.hw.isa.words import VALUE_BITS
+from daedal.hw.queues.fifo import Queue as Fifo
+from daedal.hw.queues.skid_buffer import optional_skid
 
 AHEAD = 8
 """Instructions that can wait, decoded, to be dispatched."""
 
 
-class Front(wiring.Component):
+class Frontend(wiring.Component):
     """Fetches and decodes the instructions of the callbacks that tokens name, one per cycle.
 
     Members
@@ -34,7 +34,7 @@ class Front(wiring.Component):
     halt : ``In(1)``
         Take no more tokens.
     launch : ``In(1)``
-        As in ``Resolve``.
+        As in ``Rename``.
     o : ``Out(stream.Signature(decoded_layout(config)))``
         Instructions, from a queue: that one is taken is known late in a cycle, and goes no further. One of kind FAULT
         is not to be taken.
@@ -70,10 +70,10 @@ class Front(wiring.Component):
         connect(m, flipped(self.config_bus), lengths.config_bus)
         connect(m, flipped(self.tokens), fetch.tokens)
         m.submodules.decoded = decoded = Fifo(decoded_layout(self.config), depth=AHEAD)
-        m.submodules.resolve = resolve = Resolve(self.config)
+        m.submodules.resolve = resolve = Rename(self.config)
         self._decode(m, fetch, lengths, resolve)
         room = Signal()
-        m.submodules.next = following = parting(self.config, decoded_layout(self.config))
+        m.submodules.next = following = optional_skid(self.config, decoded_layout(self.config))
         connect(m, decoded.o, following.i)
         # Three may come before it is known that one has come.
         m.d.sync += room.eq(decoded.level <= AHEAD - 4)
@@ -98,7 +98,7 @@ class Front(wiring.Component):
         ]
         return m
 
-    def _decode(self, m: Module, fetch: Fetch, lengths: LengthTable, resolve: Resolve) -> None:
+    def _decode(self, m: Module, fetch: Fetch, lengths: LengthTable, resolve: Rename) -> None:
         """Decode what is fetched."""
         m.submodules.decode = decode = Decode(self.config)
         m.d.comb += [

@@ -6,13 +6,13 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from daedal.hw.config import ELEMENT_BYTES, Config
-from daedal.hw.execute_unit.defined import note, sides
-from daedal.hw.execute_unit.records import row_layout
-from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
+from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.execute_unit.frontend.defined_bits import note, sides
+from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
+from daedal.hw.execute_unit.stage_layouts import row_layout
 from daedal.hw.interfaces import ConfigBus
-from daedal.hw.isa.execute import LENGTH_BITS
-from daedal.hw.isa.program_words import VALUE_BITS, Unit
+from daedal.hw.isa.instructions import LENGTH_BITS
+from daedal.hw.isa.words import VALUE_BITS, Unit
 
 
 class LengthTable(wiring.Component):

@@ -5,12 +5,12 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
-from daedal.hw.execute_unit.kept_rows import KeptCount
-from daedal.hw.execute_unit.lane_op import LaneOp
-from daedal.hw.execute_unit.records import Kind, decoded_layout, is_long
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
+from daedal.hw.execute_unit.stage_layouts import Kind, decoded_layout, is_long
+from daedal.hw.execute_unit.vector.row_store import KeptCount
 from daedal.hw.interfaces import context_bits
-from daedal.hw.isa.execute import OperandKind
+from daedal.hw.isa.instructions import OperandKind
 
 
 class EmptyFlags(wiring.Component):
@@ -71,7 +71,7 @@ class EmptyFlags(wiring.Component):
         return m
 
 
-class Resolve(wiring.Component):
+class Rename(wiring.Component):
     """Completes decoded instructions with what depends on those before them only, and not on when they run.
 
     One instruction per cycle, never stalls; ``o`` is combinational on registers, a cycle after ``i``.

@@ -5,13 +5,13 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
-from daedal.hw.execute_unit.records import register_number
-from daedal.hw.execute_unit.schedule import LOOP, READ_AFTER_WRITE
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.latencies import LOOP, READ_AFTER_WRITE
+from daedal.hw.execute_unit.stage_layouts import register_number
 from daedal.hw.interfaces import context_bits
 
 
-class Hazards(wiring.Component):
+class Scoreboard(wiring.Component):
     """Tells whether a row that starts in the next cycle would find its results beat by beat.
 
     A row of n beats was issued in n cycles at least, so what starts k cycles after its last beat follows each

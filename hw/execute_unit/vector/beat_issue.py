@@ -6,12 +6,12 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import Config
-from daedal.hw.execute_unit.hazards import NEAR, Hazards
-from daedal.hw.execute_unit.records import is_long, issue_layout, partial_beats
-from daedal.hw.execute_unit.schedule import LOOP, READ_AFTER_WRITE
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.frontend.scoreboard import NEAR, Scoreboard
+from daedal.hw.execute_unit.latencies import LOOP, READ_AFTER_WRITE
+from daedal.hw.execute_unit.stage_layouts import is_long, issue_layout, partial_beats
 from daedal.hw.interfaces import lane_beat_stream
-from daedal.hw.isa.execute import OperandKind
+from daedal.hw.isa.instructions import OperandKind
 
 STATES = (
     "last", "busy", "active", "misframed0", "misframed1", "misframed_kept", "misframed", "bad_index", "no_room",
@@ -24,7 +24,7 @@ PRESENT = ("writes", "waits", "near", "long")
 them; and the row is a long one."""
 
 
-class Issue(wiring.Component):
+class BeatIssue(wiring.Component):
     """Takes rows and issues each as beats, one per cycle, in order.
 
     A row is taken when its first beat will find the results it reads; before each beat it waits for the beats it pops.
@@ -139,7 +139,7 @@ class Issue(wiring.Component):
 
     def _conflicts(self, m: Module) -> Signal:
         """Whether results would be missing that the next row needs, if the present one ends in this cycle."""
-        m.submodules.hazards = hazards = Hazards(self.config)
+        m.submodules.hazards = hazards = Scoreboard(self.config)
         row, present = self.i.payload, self.present
         conflicts, writes, waits, near, long = (Signal(name=name) for name in ("conflicts", *PRESENT))
         results = row.copies.as_value().any() & ~row.reduces

@@ -5,14 +5,14 @@ from amaranth.hdl import Elaboratable, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
-from daedal.hw.execute_unit.float_divide import COUNT_BITS
-from daedal.hw.execute_unit.float_format import FRACTION_BITS
-from daedal.hw.execute_unit.float_reciprocal import Reciprocal
-from daedal.hw.execute_unit.lane_op import LaneOp
-from daedal.hw.execute_unit.records import issue_layout
-from daedal.hw.isa.execute import OperandKind
-from daedal.hw.state_names import name_states
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.fpu.float_divide import COUNT_BITS
+from daedal.hw.execute_unit.fpu.float_format import FRACTION_BITS
+from daedal.hw.execute_unit.fpu.float_reciprocal import Reciprocal
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
+from daedal.hw.execute_unit.stage_layouts import issue_layout
+from daedal.hw.isa.instructions import OperandKind
+from daedal.hw.lib.fsm_names import name_states
 
 
 class DivideSteps(wiring.Component):

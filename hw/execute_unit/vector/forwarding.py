@@ -5,14 +5,14 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
-from daedal.hw.copies import copies
-from daedal.hw.execute_unit.float_format import register
-from daedal.hw.execute_unit.records import Copies, register_place
-from daedal.hw.execute_unit.schedule import ADDEND, LOOP, RESULT, SELECT
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.fpu.float_format import register
+from daedal.hw.execute_unit.latencies import ADDEND, LOOP, RESULT, SELECT
+from daedal.hw.execute_unit.stage_layouts import Copies, register_place
+from daedal.hw.lib.fanout import fanout
 
 
-class AddendPath(wiring.Component):
+class Forwarding(wiring.Component):
     """Delivers ``c`` as late as the lanes can take it, from the register file or from results on their way to
     it.
 
@@ -83,7 +83,7 @@ class AddendPath(wiring.Component):
         kept = register(m, Mux(wanted, Mux(register(m, soon, "wants_result"), self.result, self.read_data), 0), "kept")
         m.d.comb += [
             self.c.eq(kept | self._constant(m, fix)),
-            self.chain.eq(Cat(copies(m, at_once, "at_once", self.config.lanes))),
+            self.chain.eq(Cat(fanout(m, at_once, "at_once", self.config.lanes))),
         ]
         return m
 

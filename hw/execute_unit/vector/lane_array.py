@@ -5,12 +5,12 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
-from daedal.hw.execute_unit.float_divide import COUNT_BITS, DivideFixup
-from daedal.hw.execute_unit.float_format import register
-from daedal.hw.execute_unit.lane import Lane
-from daedal.hw.execute_unit.lane_op import LaneOp
-from daedal.hw.execute_unit.schedule import SELECT
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.fpu.float_divide import COUNT_BITS, DivideFixup
+from daedal.hw.execute_unit.fpu.float_format import register
+from daedal.hw.execute_unit.fpu.lane import Lane
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
+from daedal.hw.execute_unit.latencies import SELECT
 
 
 class LaneArray(wiring.Component):

@@ -5,11 +5,11 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
-from daedal.hw.execute_unit.float_format import register
-from daedal.hw.execute_unit.records import operand_layout
-from daedal.hw.isa.execute import OperandKind
-from daedal.hw.spread import spread
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.fpu.float_format import register
+from daedal.hw.execute_unit.stage_layouts import operand_layout
+from daedal.hw.isa.instructions import OperandKind
+from daedal.hw.lib.replicate import replicate
 
 
 class OperandSelect(wiring.Component):
@@ -77,7 +77,7 @@ class OperandSelect(wiring.Component):
         masked, neutral = register(m, self.masked, "masked_late"), register(m, self.neutral, "neutral_late")
         for n in range(self.config.lanes):
             # Two of the three are zero, which costs less than a choice.
-            value = popped.word_select(n, 32) | scalar | (self._picked(m, n, pick) & spread(is_stored, 32))
+            value = popped.word_select(n, 32) | scalar | (self._picked(m, n, pick) & replicate(is_stored, 32))
             if self._picks:
                 value = Cat(value[:31], value[31] & ~absolute)
             chosen = Mux(masked[n], neutral, value)

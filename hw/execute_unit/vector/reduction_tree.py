@@ -6,11 +6,11 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from daedal.hw.config import Config
-from daedal.hw.execute_unit.lane_op import LaneOp
-from daedal.hw.execute_unit.records import partial_area, partial_beats, partial_step, register_number
-from daedal.hw.execute_unit.schedule import READ_AFTER_WRITE
-from daedal.hw.isa.execute import PARTIAL_SUMS
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
+from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
+from daedal.hw.execute_unit.stage_layouts import partial_area, partial_beats, partial_step, register_number
+from daedal.hw.isa.instructions import PARTIAL_SUMS
 
 PATIENCE = 31
 """Most cycles that a beat of a tree waits for one in which no row could issue a beat."""
@@ -41,7 +41,7 @@ def combine_layout(config: Config) -> data.StructLayout:
     )
 
 
-class ReduceTree(wiring.Component):
+class ReductionTree(wiring.Component):
     """Combines the partial results of reductions: the upper half of them with the lower, and again, down to one.
 
     A row of n beats has n beats of partial results, ``PARTIAL_SUMS`` elements at most, with what changes nothing behind

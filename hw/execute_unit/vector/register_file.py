@@ -5,9 +5,9 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
-from daedal.hw.execute_unit.records import Copies
-from daedal.hw.memory_style import BLOCK_RAM
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.stage_layouts import Copies
+from daedal.hw.lib.ram_style import BLOCK_RAM
 
 PORTS = ("a", "b", "c", "store")
 """Read ports; each has a copy of the registers of its own."""

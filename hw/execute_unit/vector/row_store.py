@@ -5,15 +5,15 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import lane_beat_stream
-from daedal.hw.queues.queue import Queue
-from daedal.hw.queues.skid import parting
-from daedal.hw.queues.up_down import up_down
-from daedal.hw.spread import spread
+from daedal.hw.lib.replicate import replicate
+from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.skid_buffer import optional_skid
+from daedal.hw.queues.up_down_counter import up_down
 
 
-class KeptRows(wiring.Component):
+class RowStore(wiring.Component):
     """First in, first out: beats of rows that were popped, in ``config.kept_beats`` places.
 
     Members
@@ -54,7 +54,7 @@ class KeptRows(wiring.Component):
         m = Module()
         queue = Queue(self.i.payload.shape(), depth=self.config.kept_beats)
         # Whether a beat is wanted is known late, and would reach all block RAMs of the queue.
-        out = parting(self.config, self.o.payload.shape())
+        out = optional_skid(self.config, self.o.payload.shape())
         m.submodules.queue, m.submodules.out = ResetInserter(self.clear)(queue), ResetInserter(self.clear)(out)
         # As if all rows that were taken were issued: with the one that was last seen, and without it.
         held, without = Signal(range(self.config.kept_beats + 1)), Signal(range(self.config.kept_beats + 1))
@@ -63,7 +63,7 @@ class KeptRows(wiring.Component):
         connect(m, queue.o, out.i)
         connect(m, out.o, flipped(self.o))
         # One adder: ~x is -x - 1.
-        beats = Cat(self.last_beat ^ spread(self.drops, len(self.last_beat)), self.drops).as_signed()
+        beats = Cat(self.last_beat ^ replicate(self.drops, len(self.last_beat)), self.drops).as_signed()
         counts = self.comes & (self.keeps | self.drops)
         with m.If(self.free):
             m.d.sync += [

@@ -5,12 +5,12 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.config import ELEMENT_BYTES, Config
-from daedal.hw.execute_unit.float_format import register
-from daedal.hw.execute_unit.records import is_long, register_beat, register_number, register_place, store_layout
-from daedal.hw.execute_unit.schedule import RESULT
+from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.execute_unit.fpu.float_format import register
+from daedal.hw.execute_unit.latencies import RESULT
+from daedal.hw.execute_unit.stage_layouts import is_long, register_beat, register_number, register_place, store_layout
 from daedal.hw.interfaces import context_bits, lane_beat_layout, lane_beat_stream
-from daedal.hw.queues.queue import Queue
+from daedal.hw.queues.fifo import Queue
 
 SCALARS_AHEAD = 8
 """Scalars that can wait to be stored while others are computed."""

@@ -6,21 +6,27 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ELEMENT_BYTES, Config
-from daedal.hw.execute_unit.addend_path import AddendPath
-from daedal.hw.execute_unit.float_divide import COUNT_BITS
-from daedal.hw.execute_unit.float_format import register
-from daedal.hw.execute_unit.iterative_op import IterativeOp
-from daedal.hw.execute_unit.iterative_unit import IterativeRequest
-from daedal.hw.execute_unit.lane_array import LaneArray
-from daedal.hw.execute_unit.lane_op import LaneOp
-from daedal.hw.execute_unit.operand_select import OperandSelect
-from daedal.hw.execute_unit.records import issue_layout, partial_beats, partial_step, register_beat, register_place
-from daedal.hw.execute_unit.reduce_tree import combine_layout, neutral
-from daedal.hw.execute_unit.register_file import RegisterFile
+from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.execute_unit.fpu.float_divide import COUNT_BITS
+from daedal.hw.execute_unit.fpu.float_format import register
+from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
+from daedal.hw.execute_unit.fpu.iterative_unit import IterativeRequest
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
+from daedal.hw.execute_unit.latencies import SELECT
 from daedal.hw.execute_unit.scalar_file import ScalarFile
-from daedal.hw.execute_unit.schedule import SELECT
-from daedal.hw.isa.execute import OperandKind
+from daedal.hw.execute_unit.stage_layouts import (
+    issue_layout,
+    partial_beats,
+    partial_step,
+    register_beat,
+    register_place,
+)
+from daedal.hw.execute_unit.vector.forwarding import Forwarding
+from daedal.hw.execute_unit.vector.lane_array import LaneArray
+from daedal.hw.execute_unit.vector.operand_select import OperandSelect
+from daedal.hw.execute_unit.vector.reduction_tree import combine_layout, neutral
+from daedal.hw.execute_unit.vector.register_file import RegisterFile
+from daedal.hw.isa.instructions import OperandKind
 
 
 class VectorPath(wiring.Component):
@@ -80,7 +86,7 @@ class VectorPath(wiring.Component):
         m.submodules.registers = self.registers = registers = RegisterFile(self.config)
         m.submodules.a = a = OperandSelect(self.config, picks=self.config.scalars > 0)
         m.submodules.b = b = OperandSelect(self.config, picks=False)
-        m.submodules.addend = self.addend = addend = AddendPath(self.config)
+        m.submodules.addend = self.addend = addend = Forwarding(self.config)
         m.submodules.lanes = lanes = LaneArray(self.config)
         self._present(m)
         offset, pick = self._element()
@@ -214,7 +220,7 @@ class VectorPath(wiring.Component):
             select.stored.eq(stored),
         ]
 
-    def _add(self, m: Module, addend: AddendPath, registers: RegisterFile) -> None:
+    def _add(self, m: Module, addend: Forwarding, registers: RegisterFile) -> None:
         row = self._row
         first = row.reduces & ~self._beat[exact_log2(partial_beats(self.config)) :].any()
         op = Value.cast(row.op)

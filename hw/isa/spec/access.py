@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import chain
 
-from daedal.hw.config import Config
-from daedal.hw.isa.contract_words import Constants, NestWords, nests
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.program import Program
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.spec.access_words import Constants, NestWords, nests
+from daedal.hw.isa.words import (
     INDEX_BITS,
     PITCH_BITS,
     SIZE_BITS,

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from enum import Enum
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.program import FIELD_STRUCTS, Program, unpack
-from daedal.hw.isa.program_words import VALUE_BITS, ControlField, EventField, EventKind, LevelField, Unit, event_index
+from daedal.hw.isa.words import VALUE_BITS, ControlField, EventField, EventKind, LevelField, Unit, event_index
 
 Held = dict[tuple[Unit, int, Enum], int]
 

@@ -2,8 +2,8 @@
 
 from fractions import Fraction
 
-from daedal.hw.execute_unit.float_format import CANONICAL_NAN, EXPONENT_SPECIAL, INFINITY
-from daedal.hw.execute_unit.lane_op import LaneOp
+from daedal.hw.execute_unit.fpu.float_format import CANONICAL_NAN, EXPONENT_SPECIAL, INFINITY
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 
 _SIGN = 1 << 31
 

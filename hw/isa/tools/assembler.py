@@ -25,7 +25,7 @@ from amaranth.lib import data
 
 from daedal.errors import ProgramError
 from daedal.hw.isa.program import FIELD_STRUCTS, HEAD, UNIT_FIELDS, Program, Word, pack, read_programs
-from daedal.hw.isa.program_words import VALUE_BITS, Unit
+from daedal.hw.isa.words import VALUE_BITS, Unit
 from daedal.messages import shown
 
 _LINE = re.compile(r"(\w+)\s+([0-9]+)\s+(\w+)\s*(.*)")

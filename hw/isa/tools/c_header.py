@@ -3,7 +3,7 @@
 Enums become namespaces of 64-bit constants (``limit`` is one more than the largest), packed structures
 become structs with ``decode`` and ``encode``, ``Config`` a struct that ``config_values`` fills at run time,
 so one library serves every configuration.
-``python -m daedal.hw.isa.c_header`` prints the header.
+``python -m daedal.hw.isa.tools.c_header`` prints the header.
 """
 
 import enum
@@ -13,14 +13,14 @@ from types import ModuleType
 
 from amaranth.lib import data
 
-from daedal.hw import config as config_module
-from daedal.hw.config import MAX_LEVELS, Config
-from daedal.hw.isa import checksum, execute, launch, mapping, program, program_words, registers
+from daedal.hw.config import core as config_module
+from daedal.hw.config.core import MAX_LEVELS, Config
+from daedal.hw.isa import address_mapping, checksum, instructions, launch, program, registers, words
 
-_MODULES = (config_module, program_words, checksum, program, execute, mapping, registers, launch)
+_MODULES = (config_module, words, checksum, program, instructions, address_mapping, registers, launch)
 _KEYWORDS = frozenset({"register", "signed", "unsigned", "operator", "default", "switch", "union", "and", "or", "not"})
 _DERIVED = ("hash", "place_bits", "vl_max", "context_count", "context_beats", "rotating_registers", "rotating_scalars")
-_TABLES = {"memory_bits": mapping.class_table, "granules": mapping.granules}
+_TABLES = {"memory_bits": address_mapping.class_table, "granules": address_mapping.granules}
 """Arrays of the C++ ``Config`` behind its other members, as long as the default configuration's, which no other's are
 longer than."""
 
@@ -28,7 +28,7 @@ longer than."""
 def generate() -> str:
     """The text of the header ``encodings.h``; the same for every configuration."""
     parts = [
-        "// Generated from hw/isa and hw/config.py by hw/isa/c_header.py; not to be edited.",
+        "// Generated from hw/isa and hw/config/core.py by hw/isa/tools/c_header.py; not to be edited.",
         "#pragma once",
     ]
     parts += ["#include <cstdint>", "", "namespace daedal {", ""]

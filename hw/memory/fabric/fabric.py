@@ -5,11 +5,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2, exact_log2
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
 from daedal.hw.memory.address_map import memory_value, port_of, program_value
 from daedal.hw.memory.axi import ReadMaster
-from daedal.hw.memory.port_layouts import (
+from daedal.hw.memory.fabric.port_layouts import (
     burst_layout,
     is_numbered,
     memo_layout,
@@ -17,10 +17,10 @@ from daedal.hw.memory.port_layouts import (
     port_beat_layout,
     port_request_layout,
 )
-from daedal.hw.memory.read_port import ReadPort
-from daedal.hw.memory.request_numbers import RequestNumbers
-from daedal.hw.queues.skid import Skid
-from daedal.hw.queues.up_down import up_down
+from daedal.hw.memory.fabric.read_port import ReadPort
+from daedal.hw.memory.fabric.request_numbers import RequestNumbers
+from daedal.hw.queues.skid_buffer import SkidBuffer
+from daedal.hw.queues.up_down_counter import up_down
 
 
 class ReadFabric(wiring.Component):
@@ -150,7 +150,7 @@ class _Steer(wiring.Component):
         config, new = self._config, self.i.payload
         outputs = [getattr(self, f"o{n}") for n in range(config.ports)]
         steered = {"burst": burst_layout(config), "beats": new.beats.shape(), "load": 1, "chosen": len(outputs)}
-        m.submodules.skid = skid = Skid(data.StructLayout(steered))
+        m.submodules.skid = skid = SkidBuffer(data.StructLayout(steered))
         ahead, held, ready = skid.i.payload, skid.o.payload, Signal(len(outputs))
         request, address = Signal(port_request_layout(config)), Signal(config.address_bits)
         m.d.comb += [

@@ -7,9 +7,9 @@ RAM for all ports (``RequestNumbers``), and ports carry a request's number only.
 from amaranth.lib import data
 from amaranth.utils import ceil_log2
 
-from daedal.hw.config import MAX_BURST, Config
+from daedal.hw.config.core import MAX_BURST, Config
 from daedal.hw.interfaces import tag_layout
-from daedal.hw.memory.store_layouts import line_bits
+from daedal.hw.memory.store.store_layouts import line_bits
 
 LOADS = 16
 """Loads that can wait at a port beside the requests for rows, if there are groups."""

@@ -5,11 +5,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import MAX_BURST, Config
+from daedal.hw.config.core import MAX_BURST, Config
 from daedal.hw.memory.axi import Burst, ReadMaster, beat_size, is_error
-from daedal.hw.memory.port_layouts import memo_layout, port_beat_layout, port_request_layout
-from daedal.hw.memory.request_queue import RequestQueue
-from daedal.hw.queues.queue import Queue
+from daedal.hw.memory.fabric.port_layouts import memo_layout, port_beat_layout, port_request_layout
+from daedal.hw.memory.fabric.request_queue import RequestQueue
+from daedal.hw.queues.fifo import Queue
 
 
 class ReadPort(wiring.Component):

@@ -5,9 +5,9 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from daedal.hw.config import Config
-from daedal.hw.memory.port_layouts import burst_layout, most_open
-from daedal.hw.memory_style import BLOCK_RAM
+from daedal.hw.config.core import Config
+from daedal.hw.lib.ram_style import BLOCK_RAM
+from daedal.hw.memory.fabric.port_layouts import burst_layout, most_open
 from daedal.hw.queues.block_store import BlockStore
 from daedal.hw.queues.ring_pointers import RingPointers
 

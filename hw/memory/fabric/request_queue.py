@@ -5,14 +5,14 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import ceil_log2, exact_log2
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
+from daedal.hw.lib.ram_style import BLOCK_RAM, DISTRIBUTED_RAM
 from daedal.hw.memory.address_map import row_of
-from daedal.hw.memory.port_layouts import LOADS, is_numbered, port_request_layout
-from daedal.hw.memory.row_groups import RowGroups
-from daedal.hw.memory_style import BLOCK_RAM, DISTRIBUTED_RAM
-from daedal.hw.queues.queue import DISTRIBUTED_DEPTH, Queue
+from daedal.hw.memory.fabric.port_layouts import LOADS, is_numbered, port_request_layout
+from daedal.hw.memory.fabric.row_groups import RowGroups
+from daedal.hw.queues.fifo import DISTRIBUTED_DEPTH, Queue
 from daedal.hw.queues.ring_pointers import RingPointers
-from daedal.hw.queues.up_down import up_down
+from daedal.hw.queues.up_down_counter import up_down
 
 
 class RequestQueue(wiring.Component):

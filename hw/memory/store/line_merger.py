@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config import Config
-from daedal.hw.memory.store_layouts import line_bits, line_layout, piece_layout
+from daedal.hw.config.core import Config
+from daedal.hw.memory.store.store_layouts import line_bits, line_layout, piece_layout
 
 
 class LineMerger(wiring.Component):

@@ -5,11 +5,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ELEMENT_BYTES, Config
+from daedal.hw.config.core import ELEMENT_BYTES, Config
 from daedal.hw.interfaces import beat_stream, store_address_layout
-from daedal.hw.isa.program_words import SIZE_BITS
-from daedal.hw.memory.store_layouts import line_bits, piece_layout
-from daedal.hw.queues.skid import parting
+from daedal.hw.isa.words import SIZE_BITS
+from daedal.hw.memory.store.store_layouts import line_bits, piece_layout
+from daedal.hw.queues.skid_buffer import optional_skid
 
 
 class RowReader(wiring.Component):
@@ -59,7 +59,7 @@ class RowReader(wiring.Component):
         config = self._config
         m.submodules.row = row = _Row(config)
         # That a row ends is known late, and would go on to the queue of addresses.
-        m.submodules.next = following = parting(config, store_address_layout(config))
+        m.submodules.next = following = optional_skid(config, store_address_layout(config))
         connect(m, flipped(self.addresses), following.i)
         take, pause, fits = Signal(), Signal(), Signal()
         beat = Signal.like(self.data.payload)

@@ -4,7 +4,7 @@ from amaranth.hdl import Value
 from amaranth.lib import data
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import MAX_BURST, Config
+from daedal.hw.config.core import MAX_BURST, Config
 from daedal.hw.isa.launch import STORE_GRANULE
 
 

@@ -5,15 +5,15 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ELEMENT_BYTES, Config
+from daedal.hw.config.core import ELEMENT_BYTES, Config
 from daedal.hw.interfaces import FaultPort, beat_stream, store_address_layout
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.memory.address_map import memory_line, program_value
 from daedal.hw.memory.axi import WriteMaster
-from daedal.hw.memory.line_merger import LineMerger
-from daedal.hw.memory.row_reader import RowReader
-from daedal.hw.memory.store_layouts import window_layout
-from daedal.hw.memory.write_batcher import WriteBatcher
+from daedal.hw.memory.store.line_merger import LineMerger
+from daedal.hw.memory.store.row_reader import RowReader
+from daedal.hw.memory.store.store_layouts import window_layout
+from daedal.hw.memory.store.write_batcher import WriteBatcher
 
 
 class StoreUnit(wiring.Component):

@@ -5,11 +5,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.memory.axi import BOUNDARY, WriteMaster
-from daedal.hw.memory.store_layouts import burst_layout, is_outside, line_layout, window_layout
-from daedal.hw.memory.write_port import WritePort
-from daedal.hw.queues.queue import Queue
+from daedal.hw.memory.store.store_layouts import burst_layout, is_outside, line_layout, window_layout
+from daedal.hw.memory.store.write_port import WritePort
+from daedal.hw.queues.fifo import Queue
 
 MARGIN = 12
 """Lines that may still come after ``room`` has fallen: the pipeline in front holds no more."""

@@ -5,11 +5,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config import ELEMENT_BYTES, MAX_BURST, Config
+from daedal.hw.config.core import ELEMENT_BYTES, MAX_BURST, Config
+from daedal.hw.lib.replicate import replicate
 from daedal.hw.memory.axi import Burst, WriteMaster, beat_size, is_error
-from daedal.hw.memory.store_layouts import burst_layout, line_bits
-from daedal.hw.queues.queue import Queue
-from daedal.hw.spread import spread
+from daedal.hw.memory.store.store_layouts import burst_layout, line_bits
+from daedal.hw.queues.fifo import Queue
 
 OUTSTANDING = 32
 """Write bursts in flight."""
@@ -87,7 +87,7 @@ class WritePort(wiring.Component):
 
     def _lines(self, m: Module, lengths: Queue) -> None:
         write, beat = self.write, Signal(range(MAX_BURST))
-        strobes = [spread(bit, ELEMENT_BYTES) for bit in self.lines.payload.mask]
+        strobes = [replicate(bit, ELEMENT_BYTES) for bit in self.lines.payload.mask]
         m.d.comb += [
             write.wdata.eq(self.lines.payload.data),
             write.wstrb.eq(Cat(strobes)),

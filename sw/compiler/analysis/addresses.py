@@ -7,8 +7,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type, IndexType, IntegerType, MemRefType
 from xdsl.ir import BlockArgument, SSAValue
 
+from daedal.compiler.analysis.uniforms import Uniform, Uniforms
 from daedal.compiler.dialects import place, slc
-from daedal.compiler.transforms.uniforms import Uniform, Uniforms
 
 
 @dataclass

@@ -8,8 +8,8 @@ written.
 from xdsl.dialects import func
 from xdsl.ir import Block, Operation, SSAValue
 
+from daedal.compiler.analysis.addresses import buffer_name, outside
 from daedal.compiler.dialects import slc, slcv
-from daedal.compiler.transforms.addresses import buffer_name, outside
 from daedal.errors import UnsupportedOperation
 
 

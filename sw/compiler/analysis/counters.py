@@ -3,7 +3,7 @@
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from daedal.compiler.transforms.rows import constant_of, loop_name
+from daedal.compiler.analysis.row_loops import constant_of, loop_name
 from daedal.errors import UnsupportedOperation
 
 EQUAL = 0

@@ -7,9 +7,9 @@ from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation, SSAValue
 
+from daedal.compiler.analysis.row_loops import loop_name
 from daedal.compiler.dialects import slcv
-from daedal.compiler.transforms.rows import loop_name
-from daedal.compiler.transforms.selections import kept
+from daedal.compiler.transforms.builders.selections import kept
 from daedal.errors import UnsupportedOperation
 
 _NEUTRAL = {"max": -inf, "min": inf}

@@ -8,8 +8,8 @@ from xdsl.dialects import arith, math, memref, scf
 from xdsl.dialects.builtin import Float32Type, FloatAttr
 from xdsl.ir import Operation, SSAValue
 
+from daedal.compiler.analysis.row_loops import SINGLE_ONLY, constant_of, is_reduction, is_row_loop
 from daedal.compiler.dialects import slcv
-from daedal.compiler.transforms.rows import SINGLE_ONLY, constant_of, is_reduction, is_row_loop
 
 CASTS = (arith.IndexCastOp, arith.ExtSIOp)
 

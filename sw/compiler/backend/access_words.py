@@ -6,16 +6,16 @@ from enum import Enum
 
 from xdsl.ir import Operation, SSAValue
 
-from daedal.compiler.codegen.arguments import ArgumentTable
-from daedal.compiler.codegen.interleaving import allowed, pays
-from daedal.compiler.codegen.levels import Level, place_levels, read_levels, slot_of
-from daedal.compiler.codegen.registers import allocate
+from daedal.compiler.analysis.row_loops import constant_of
+from daedal.compiler.backend.allocate_stream_registers import allocate
+from daedal.compiler.backend.arguments import ArgumentTable
+from daedal.compiler.backend.interleave_bags import allowed, pays
+from daedal.compiler.backend.levels import Level, place_levels, read_levels, slot_of
 from daedal.compiler.dialects import dlc, slc
-from daedal.compiler.transforms.rows import constant_of
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.program import FIELD_STRUCTS, Word, pack
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.words import (
     PITCH_BITS,
     SIZE_BITS,
     AluOp,

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
-from daedal.compiler.codegen.levels import Level
+from daedal.compiler.backend.levels import Level
 from daedal.compiler.dialects import slc
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 
 @dataclass

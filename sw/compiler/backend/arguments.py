@@ -10,11 +10,11 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import SSAValue
 
+from daedal.compiler.analysis.row_loops import constant_of
 from daedal.compiler.dialects import dlc
-from daedal.compiler.transforms.rows import constant_of
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config import Config
-from daedal.hw.isa.program_words import VALUE_BITS
+from daedal.hw.config.core import Config
+from daedal.hw.isa.words import VALUE_BITS
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,18 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import SSAValue
 
-from daedal.compiler.codegen.instructions import Code
-from daedal.compiler.codegen.interleaving import pays
-from daedal.compiler.codegen.kept_rows import KeptRows
-from daedal.compiler.codegen.overlap import Overlap
-from daedal.compiler.codegen.selection import CallbackSelection
+from daedal.compiler.analysis.row_loops import loop_name
+from daedal.compiler.backend.interleave_bags import pays
+from daedal.compiler.backend.operands import Code
+from daedal.compiler.backend.row_pipelining import KeptRows
+from daedal.compiler.backend.select_instructions import CallbackSelection
+from daedal.compiler.backend.software_pipelining import Overlap
 from daedal.compiler.dialects import dlc, slc, slcv
-from daedal.compiler.transforms.rows import loop_name
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config import Config
-from daedal.hw.isa.execute import Mode
+from daedal.hw.config.core import Config
+from daedal.hw.isa.instructions import Mode
 from daedal.hw.isa.program import Word
-from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField
+from daedal.hw.isa.words import CallbackField, InstructionField, LengthField
 
 
 @dataclass

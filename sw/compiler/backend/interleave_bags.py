@@ -6,10 +6,10 @@ turns. The order of additions within a bag stays; only the order in which bags e
 
 from xdsl.ir import SSAValue
 
-from daedal.compiler.codegen.levels import Level
+from daedal.compiler.analysis.row_loops import constant_of
+from daedal.compiler.backend.levels import Level
 from daedal.compiler.dialects import dlc, slc
-from daedal.compiler.transforms.rows import constant_of
-from daedal.hw.config import ACCUMULATE_CYCLES, Config
+from daedal.hw.config.core import ACCUMULATE_CYCLES, Config
 
 TURNS_FROM = 1.5
 """Rows of a bag, on average over a launch, above which bags come in turn.

@@ -7,10 +7,10 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
+from daedal.compiler.analysis.row_loops import loop_name
 from daedal.compiler.dialects import dlc, slc
-from daedal.compiler.transforms.rows import loop_name
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """What an instruction of the execute unit reads and writes."""
 
-from daedal.hw.isa.execute import Mode, OperandKind, VectorOp
+from daedal.hw.isa.instructions import Mode, OperandKind, VectorOp
 
 Instruction = dict[str, object]
 """The members of an instruction that are not 0."""

@@ -6,14 +6,14 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from daedal.compiler.codegen.access import NestCode
-from daedal.compiler.codegen.arguments import ArgumentTable, Expression
-from daedal.compiler.codegen.execute import ExecuteCode
+from daedal.compiler.backend.access_words import NestCode
+from daedal.compiler.backend.arguments import ArgumentTable, Expression
+from daedal.compiler.backend.execute_words import ExecuteCode
 from daedal.compiler.dialects import dlc, slc
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.program import Program, Word
-from daedal.hw.isa.program_words import ControlField
+from daedal.hw.isa.words import ControlField
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ scalar registers, which rotate. What is left at the loop's end is used there.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from daedal.compiler.codegen.instructions import (
+from daedal.compiler.backend.operands import (
     SCALAR,
     VECTOR,
     Code,
@@ -23,8 +23,8 @@ from daedal.compiler.codegen.instructions import (
     reads_addend,
     written,
 )
-from daedal.hw.config import Config
-from daedal.hw.isa.execute import KEEP, KEPT, Mode, OperandKind, VectorOp
+from daedal.hw.config.core import Config
+from daedal.hw.isa.instructions import KEEP, KEPT, Mode, OperandKind, VectorOp
 
 TREE_CYCLES = 64
 """About how long after a reduction's last beat its result is there."""

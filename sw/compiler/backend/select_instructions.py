@@ -11,11 +11,11 @@ from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation, SSAValue
 
-from daedal.compiler.codegen.places import Place, Places
+from daedal.compiler.backend.value_locations import Place, Places
 from daedal.compiler.dialects import dlc, slcv
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config import Config
-from daedal.hw.isa.execute import Mode, OperandKind, VectorOp
+from daedal.hw.config.core import Config
+from daedal.hw.isa.instructions import Mode, OperandKind, VectorOp
 
 
 @dataclass

@@ -9,7 +9,7 @@ changes nothing; what is left is added at the loop's end.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from daedal.compiler.codegen.instructions import (
+from daedal.compiler.backend.operands import (
     SCALAR,
     VECTOR,
     Code,
@@ -20,8 +20,8 @@ from daedal.compiler.codegen.instructions import (
     operands,
     written,
 )
-from daedal.hw.config import Config
-from daedal.hw.isa.execute import Mode, VectorOp
+from daedal.hw.config.core import Config
+from daedal.hw.isa.instructions import Mode, VectorOp
 
 TREE_CYCLES = 84
 """About how long after a reduction's first beat its result is there, but for the beats of the row."""

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from daedal.compiler.dialects import dlc
 from daedal.compiler.dialects.slcv import ElementOp, width_of
 from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.execute import OperandKind
+from daedal.hw.isa.instructions import OperandKind
 
 ALIASES = (vector.BroadcastOp, ElementOp)
 """Operations whose result is in the same place as their operand."""

@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from daedal.compiler.functions import Reference, numpy_exponential, numpy_sigmoid
 from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.execute import PARTIAL_SUMS
+from daedal.hw.isa.instructions import PARTIAL_SUMS
 
 REFERENCE = Reference()
 

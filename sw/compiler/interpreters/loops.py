@@ -11,12 +11,12 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import Float32Type, MemRefType
 from xdsl.ir import Block, Operation, SSAValue
 
+from daedal.compiler.analysis.reductions import reductions_of
 from daedal.compiler.dialects import check, place, slc, slcv
-from daedal.compiler.interpret.arithmetic import CALLS, NEUTRAL, OPERATIONS, as_f32, combination, tree
-from daedal.compiler.interpret.memory import Rows
-from daedal.compiler.transforms.reductions import reductions_of
+from daedal.compiler.interpreters.arithmetic import CALLS, NEUTRAL, OPERATIONS, as_f32, combination, tree
+from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
-from daedal.hw.isa.execute import PARTIAL_SUMS
+from daedal.hw.isa.instructions import PARTIAL_SUMS
 
 
 @dataclass

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import Float32Type, IntegerType
 from xdsl.ir import Operation
 
 from daedal.compiler.dialects import dlc, slc, slcv
-from daedal.compiler.interpret.loops import Level
+from daedal.compiler.interpreters.loops import Level
 from daedal.errors import IndexOutOfRange, UnsupportedOperation
 
 GAP = 64

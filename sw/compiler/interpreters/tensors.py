@@ -13,7 +13,7 @@ from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.dialects import emb
 from daedal.compiler.functions import Reference
-from daedal.compiler.interpret.memory import Rows
+from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 
 Array = NDArray[Any]

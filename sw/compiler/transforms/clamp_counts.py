@@ -14,8 +14,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from daedal.compiler.transforms.rows import constant_of
-from daedal.compiler.transforms.singles import counted, maximum_of, without_casts
+from daedal.compiler.analysis.row_loops import constant_of
+from daedal.compiler.analysis.scalars import counted, maximum_of, without_casts
 
 _GROWING = (arith.AddiOp, arith.MuliOp, arith.MinSIOp)
 """What is not negative if both operands are not."""

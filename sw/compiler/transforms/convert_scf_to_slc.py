@@ -14,11 +14,11 @@ from xdsl.dialects.builtin import Float32Type, IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from daedal.compiler.analysis.counters import count_condition, first_of
+from daedal.compiler.analysis.row_loops import constant_of, is_float_access, is_row_loop, loop_name
+from daedal.compiler.analysis.scalars import is_local
 from daedal.compiler.dialects import check, place, slc
-from daedal.compiler.transforms.callback_builder import CallbackBuilder
-from daedal.compiler.transforms.counters import count_condition, first_of
-from daedal.compiler.transforms.rows import constant_of, is_float_access, is_row_loop, loop_name
-from daedal.compiler.transforms.singles import is_local
+from daedal.compiler.transforms.builders.callback_builder import CallbackBuilder
 from daedal.errors import UnsupportedOperation
 
 ALU_KINDS: dict[type[Operation], str] = {

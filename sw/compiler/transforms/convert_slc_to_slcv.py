@@ -16,12 +16,12 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
+from daedal.compiler.analysis.aliases import check_aliases
+from daedal.compiler.analysis.reductions import Reduction, reductions_of
+from daedal.compiler.analysis.row_loops import column_offset, constant_of, is_row_loop, naming
+from daedal.compiler.analysis.scalars import is_computed
 from daedal.compiler.dialects import slc, slcv
-from daedal.compiler.transforms.aliases import check_aliases
-from daedal.compiler.transforms.reductions import Reduction, reductions_of
-from daedal.compiler.transforms.rows import column_offset, constant_of, is_row_loop, naming
-from daedal.compiler.transforms.selections import kept, selected
-from daedal.compiler.transforms.singles import is_computed
+from daedal.compiler.transforms.builders.selections import kept, selected
 from daedal.errors import UnsupportedOperation
 
 VECTOR_OPERATIONS = (

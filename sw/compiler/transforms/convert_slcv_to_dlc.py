@@ -15,12 +15,12 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from daedal.compiler.analysis.addresses import Addresses, Linear, buffer_name, element_bytes
+from daedal.compiler.analysis.event_steps import EventSteps
+from daedal.compiler.analysis.row_loops import constant_of, loop_name, naming
+from daedal.compiler.analysis.uniforms import Uniform, Uniforms
 from daedal.compiler.dialects import dlc, place, slc, slcv
-from daedal.compiler.transforms.addresses import Addresses, Linear, buffer_name, element_bytes
-from daedal.compiler.transforms.callback_splitter import CallbackSplitter
-from daedal.compiler.transforms.event_steps import EventSteps
-from daedal.compiler.transforms.rows import constant_of, loop_name, naming
-from daedal.compiler.transforms.uniforms import Uniform, Uniforms
+from daedal.compiler.transforms.builders.callback_splitter import CallbackSplitter
 from daedal.errors import UnsupportedOperation
 
 

@@ -12,8 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from daedal.compiler.analysis.row_loops import constant_of
 from daedal.compiler.dialects import slc, slcv
-from daedal.compiler.transforms.rows import constant_of
 
 SPARE = 4
 """Vector registers that are left to what callbacks compute."""

@@ -1,4 +1,4 @@
-"""Pass ``split-siblings``: a loop with several loops in its body becomes several loops, one after the other.
+"""Pass ``loop-distribution``: a loop with several loops in its body becomes several loops, one after the other.
 
 What has nothing to do with each other is put apart: statements (loops along rows, stores, inner loops) that share a
 local row, or of which one needs what the other computes, stay together. What the access unit computes is done in each.
@@ -15,8 +15,8 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
 
-from daedal.compiler.transforms.callback_builder import free_values
-from daedal.compiler.transforms.singles import is_access_loop, is_local
+from daedal.compiler.analysis.scalars import is_access_loop, is_local
+from daedal.compiler.transforms.builders.callback_builder import free_values
 
 
 def _is_statement(op: Operation) -> bool:
@@ -123,10 +123,10 @@ def _split(loop: scf.ForOp) -> None:
 
 
 @dataclass(frozen=True)
-class SplitSiblings(ModulePass):
+class LoopDistribution(ModulePass):
     """See the module."""
 
-    name = "split-siblings"
+    name = "loop-distribution"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Split in every function, inner loops first."""

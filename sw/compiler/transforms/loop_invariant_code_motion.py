@@ -1,4 +1,4 @@
-"""Pass ``hoist-invariants``: what does not change along a row is moved out of the loop over the row."""
+"""Pass ``loop-invariant-code-motion``: what does not change along a row is moved out of the loop over the row."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
+from daedal.compiler.analysis.row_loops import is_row_loop
 from daedal.compiler.dialects import check
-from daedal.compiler.transforms.rows import is_row_loop
 
 
 def _is_outside(value: SSAValue, loop: scf.ForOp) -> bool:
@@ -29,10 +29,10 @@ def _may_move(op: Operation, loop: scf.ForOp) -> bool:
 
 
 @dataclass(frozen=True)
-class HoistInvariants(ModulePass):
+class LoopInvariantCodeMotion(ModulePass):
     """See the module."""
 
-    name = "hoist-invariants"
+    name = "loop-invariant-code-motion"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Hoist in every loop over a row."""

@@ -27,9 +27,9 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects import emb, place
-from daedal.compiler.transforms.block_pooling import BlockPooling
-from daedal.compiler.transforms.emitter import BOUNDS, Emitter
-from daedal.compiler.transforms.pooling import Constants, Pooling
+from daedal.compiler.transforms.builders.block_pooling import BlockPooling
+from daedal.compiler.transforms.builders.emitter import BOUNDS, Emitter
+from daedal.compiler.transforms.builders.pooling import Constants, Pooling
 
 
 def _flat(value: SSAValue) -> MemRefType:

@@ -15,7 +15,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from daedal.compiler.transforms.rows import constant_of, is_row_loop, is_within, loop_name
+from daedal.compiler.analysis.row_loops import constant_of, is_row_loop, is_within, loop_name
 from daedal.errors import UnsupportedOperation
 
 

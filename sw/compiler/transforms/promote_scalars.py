@@ -1,4 +1,4 @@
-"""Pass ``rows-from-scalars``: single f32 become rows of one element.
+"""Pass ``promote-scalars``: single f32 become rows of one element.
 
 An f32 that a loop carries from one iteration to the next lives in a local row of one element; a store of a
 single f32 becomes a loop over a row of one element, with the arithmetic that leads to it. Single f32 that are
@@ -17,8 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from daedal.compiler.transforms.callback_builder import free_values
-from daedal.compiler.transforms.rows import (
+from daedal.compiler.analysis.row_loops import (
     REDUCE,
     SINGLE_ONLY,
     constant_of,
@@ -27,7 +26,8 @@ from daedal.compiler.transforms.rows import (
     is_row_loop,
     loop_name,
 )
-from daedal.compiler.transforms.singles import PLAIN, counted, is_access_loop, is_computed, is_float, is_local
+from daedal.compiler.analysis.scalars import PLAIN, counted, is_access_loop, is_computed, is_float, is_local
+from daedal.compiler.transforms.builders.callback_builder import free_values
 from daedal.errors import UnsupportedOperation
 
 
@@ -299,10 +299,10 @@ def _replace(old: Operation, kept: Sequence[SSAValue], new: Operation) -> None:
 
 
 @dataclass(frozen=True)
-class RowsFromScalars(ModulePass):
+class PromoteScalars(ModulePass):
     """See the module."""
 
-    name = "rows-from-scalars"
+    name = "promote-scalars"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every function."""

@@ -15,11 +15,11 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from daedal.compiler.analysis.row_loops import loop_name
 from daedal.compiler.dialects import slc, slcv
-from daedal.compiler.transforms.rows import loop_name
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config import ELEMENT_BYTES
-from daedal.hw.isa.program_words import SIZE_BITS
+from daedal.hw.config.core import ELEMENT_BYTES
+from daedal.hw.isa.words import SIZE_BITS
 
 LONGEST_COPY = (1 << (SIZE_BITS - 1)) // ELEMENT_BYTES
 """Elements of the longest row that is copied at once: half of what the machine cannot, so that tiles begin at lines."""

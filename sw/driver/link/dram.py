@@ -71,7 +71,7 @@ class Dram:
     link
         The way to the board's bus.
     description
-        What ``daedal.hw.boards.generate`` says of the board.
+        What ``daedal.fpga.soc.generator`` says of the board.
     """
 
     def __init__(self, link: Link, description: dict[str, Any]) -> None:

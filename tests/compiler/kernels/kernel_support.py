@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import daedal
+from daedal.compiler.frontends.python.function import KernelFunction
 from daedal.compiler.kernel_executable import KernelExecutable
-from daedal.compiler.loops.function import KernelFunction
 from tests import reference
 
 

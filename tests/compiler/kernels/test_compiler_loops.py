@@ -11,13 +11,13 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.compiler.codegen.arguments import Buffer
+from daedal.compiler.backend.arguments import Buffer
 from daedal.compiler.kernel import Kernel
+from daedal.compiler.kernel_launch import run_kernel
 from daedal.compiler.pipeline import compile_scf
-from daedal.compiler.runtime import run_kernel
-from daedal.hw.config import Config
-from daedal.hw.isa.assembler import disassemble
-from tests.system.compiler_support import ddr3, device, run
+from daedal.hw.config.core import Config
+from daedal.hw.isa.tools.assembler import disassemble
+from tests.compiler.layers.compiler_support import ddr3, device, run
 
 __all__ = ["ddr3", "device"]
 

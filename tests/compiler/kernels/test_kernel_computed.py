@@ -7,9 +7,9 @@ import pytest
 
 import daedal
 from daedal import f32, i32, i64
-from daedal.compiler.loops.function import KernelFunction
-from tests.system.compiler_support import device
-from tests.system.kernel_support import check, offsets
+from daedal.compiler.frontends.python.function import KernelFunction
+from tests.compiler.kernels.kernel_support import check, offsets
+from tests.compiler.layers.compiler_support import device
 
 __all__ = ["device"]
 

@@ -13,8 +13,8 @@ from xdsl.parser import Parser
 import daedal
 from daedal.compiler.context import make_context
 from daedal.compiler.pipeline import LEVELS, make_pass
-from tests.system.compiler_support import ddr3
-from tests.system.test_kernels import KERNELS, arguments
+from tests.compiler.kernels.test_kernels import KERNELS, arguments
+from tests.compiler.layers.compiler_support import ddr3
 
 __all__ = ["ddr3"]
 

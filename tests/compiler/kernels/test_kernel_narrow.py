@@ -10,9 +10,9 @@ import pytest
 
 import daedal
 from daedal.errors import IndexOutOfRange, UnsupportedOperation
-from daedal.hw.config import Config
-from tests.system.kernel_support import check
-from tests.system.test_kernel_numbers import ARRAYS, EQUAL, ROWS, kernel_of, numbers, rows
+from daedal.hw.config.core import Config
+from tests.compiler.kernels.kernel_support import check
+from tests.compiler.kernels.test_kernel_numbers import ARRAYS, EQUAL, ROWS, kernel_of, numbers, rows
 
 TOO_WIDE = {"comparisons with negative integers"}
 """Of the cases of ``test_kernel_numbers`` those that need more than 32 bits."""

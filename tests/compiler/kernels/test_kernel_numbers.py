@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import daedal
-from tests.system.compiler_support import ddr3
-from tests.system.kernel_support import HEAD, check, floats, load_kernel
+from tests.compiler.kernels.kernel_support import HEAD, check, floats, load_kernel
+from tests.compiler.layers.compiler_support import ddr3
 
 __all__ = ["ddr3"]
 

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 import daedal
-from daedal.compiler.loops.function import KernelFunction
-from tests.system.compiler_support import ddr3, device
-from tests.system.kernel_support import HEAD, check, copied, floats, load_kernel
+from daedal.compiler.frontends.python.function import KernelFunction
+from tests.compiler.kernels.kernel_support import HEAD, check, copied, floats, load_kernel
+from tests.compiler.layers.compiler_support import ddr3, device
 
 __all__ = ["ddr3", "device"]
 

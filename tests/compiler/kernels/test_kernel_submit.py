@@ -10,9 +10,9 @@ from torch import nn
 
 import daedal
 from daedal import f32, i64
-from tests.system.compiler_support import ddr3
-from tests.system.kernel_support import floats, in_python, same_bits
-from tests.system.test_kernels import pooled
+from tests.compiler.kernels.kernel_support import floats, in_python, same_bits
+from tests.compiler.kernels.test_kernels import pooled
+from tests.compiler.layers.compiler_support import ddr3
 
 __all__ = ["ddr3"]
 

@@ -11,7 +11,7 @@ from torch import Tensor
 import daedal
 from daedal.bench.workloads.runner import same_bits
 from daedal.compiler.kernel import Kernel
-from daedal.compiler.runtime import run_kernel
+from daedal.compiler.kernel_launch import run_kernel
 
 __all__ = ["CONFIGS", "ddr3", "device", "random_bags", "run", "same_bits", "wild_table"]
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 import daedal
-from daedal.compiler.prepared import Prepared
-from tests.system.compiler_support import ddr3, same_bits, wild_table
+from daedal.compiler.batch_fast_path import Prepared
+from tests.compiler.layers.compiler_support import ddr3, same_bits, wild_table
 
 __all__ = ["ddr3"]
 

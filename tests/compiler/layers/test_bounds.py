@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import daedal
-from tests.system.compiler_support import ddr3, device, same_bits, wild_table
+from tests.compiler.layers.compiler_support import ddr3, device, same_bits, wild_table
 
 __all__ = ["ddr3", "device"]
 

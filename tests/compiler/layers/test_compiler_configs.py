@@ -9,11 +9,11 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.compiler.frontends.emb_builder import Bag
+from daedal.compiler.frontends.torch.emb_builder import Bag
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.pipeline import compile_emb, compile_scf, forget_kernels
-from daedal.hw.config import Config
-from tests.system.compiler_support import random_bags, same_bits, wild_table
+from daedal.hw.config.core import Config
+from tests.compiler.layers.compiler_support import random_bags, same_bits, wild_table
 from tests.unit.harness import ODD
 
 WEIGHTED = Bag("sum", 600, 64, 64, is_weighted=True, padding=3)

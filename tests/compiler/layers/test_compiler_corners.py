@@ -11,7 +11,7 @@ from torch.nn import functional
 
 import daedal
 from tests import reference
-from tests.system.compiler_support import device, random_bags, same_bits, wild_table
+from tests.compiler.layers.compiler_support import device, random_bags, same_bits, wild_table
 
 __all__ = ["device"]
 

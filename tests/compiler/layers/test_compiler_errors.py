@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import daedal
-from tests.system.compiler_support import ddr3, same_bits
+from tests.compiler.layers.compiler_support import ddr3, same_bits
 
 __all__ = ["ddr3"]
 

@@ -13,7 +13,7 @@ from torch.export import Dim, export
 from torch.nn import functional
 
 import daedal
-from tests.system.compiler_support import ddr3, random_bags, same_bits
+from tests.compiler.layers.compiler_support import ddr3, random_bags, same_bits
 
 __all__ = ["ddr3"]
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 import daedal
-from daedal.hw.config import Config
-from tests.system.compiler_support import ddr3, device, random_bags, same_bits, wild_table
+from daedal.hw.config.core import Config
+from tests.compiler.layers.compiler_support import ddr3, device, random_bags, same_bits, wild_table
 
 __all__ = ["ddr3", "device"]
 

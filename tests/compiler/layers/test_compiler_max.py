@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 import daedal
 from tests import reference
+from tests.compiler.layers.compiler_support import device, random_bags, same_bits, wild_table
 from tests.reference.layers import SPECIAL
-from tests.system.compiler_support import device, random_bags, same_bits, wild_table
 
 __all__ = ["device"]
 

@@ -9,7 +9,7 @@ import pytest
 
 import daedal
 from daedal import f32, i64
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 
 B, D, N, P = daedal.dims("B D N P")
 DDR3 = Config.preset("ddr3")

@@ -11,9 +11,9 @@ from torch.nn import functional
 import daedal
 from daedal import f32, i64
 from daedal.compiler.transforms.tile_columns import LONGEST_COPY
-from daedal.hw.isa.program_words import SIZE_BITS
-from tests.system.compiler_support import same_bits
-from tests.system.dynamo_support import Layer
+from daedal.hw.isa.words import SIZE_BITS
+from tests.compiler.layers.compiler_support import same_bits
+from tests.compiler.torch.dynamo_support import Layer
 
 B, D, N = daedal.dims("B D N")
 MIB = 1 << 18

@@ -8,16 +8,16 @@ import numpy as np
 import torch
 from torch import Tensor, fx
 
-from daedal.compiler.bag_lists import Member, Plan
+from daedal.compiler.batch_plan import Member, Plan
 from daedal.compiler.executable import Executable
-from daedal.compiler.frontends.calls import Call
-from daedal.compiler.frontends.groups import Join
-from daedal.compiler.frontends.inputs import Request
-from daedal.compiler.interpret import interpret
+from daedal.compiler.frontends.torch.fusion import Join
+from daedal.compiler.frontends.torch.match import Call
+from daedal.compiler.frontends.torch.partition import Work
+from daedal.compiler.frontends.torch.requests import Request
+from daedal.compiler.interpreters import interpret
 from daedal.compiler.kernel import Kernel
-from daedal.compiler.schedule import Work
 from daedal.driver.layout import row_pitch
-from daedal.hw.config import ELEMENT_BYTES, Config
+from daedal.hw.config.core import ELEMENT_BYTES, Config
 
 Array = np.ndarray[Any, Any]
 

@@ -13,8 +13,8 @@ from daedal.bench.handwritten.arithmetic import fused, tree
 from daedal.bench.handwritten.operations import OPERATIONS, SMALL, Operation
 from daedal.bench.suite import Order, is_broken
 from daedal.errors import IndexOutOfRange
-from daedal.hw.config import Config
-from daedal.hw.isa.execute import VectorOp
+from daedal.hw.config.core import Config
+from daedal.hw.isa.instructions import VectorOp
 from tests.unit.execute_unit import model
 
 OPENED = ["emulator", pytest.param("verilator", marks=(pytest.mark.rtl, pytest.mark.slow))]

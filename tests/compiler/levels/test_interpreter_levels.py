@@ -12,16 +12,17 @@ from torch.nn import functional
 from torch.utils._pytree import tree_leaves
 
 import daedal
-from daedal.compiler.frontends import csr_order
-from daedal.compiler.interpret import interpret
+from daedal.compiler.frontends.torch import csr_order
+from daedal.compiler.interpreters import interpret
 from daedal.compiler.kernel import OPT_LEVELS
 from daedal.compiler.pipeline import compile_scf
-from daedal.hw.config import ELEMENT_BYTES
-from tests.system.compiler_support import ddr3, random_bags, same_bits, wild_table
-from tests.system.compiler_support import run as on_the_machine
-from tests.system.interpret_support import interpreted
-from tests.system.kernel_support import same_bits as same
-from tests.system.scalar_kernels import (
+from daedal.hw.config.core import ELEMENT_BYTES
+from tests.compiler.kernels.kernel_support import same_bits as same
+from tests.compiler.layers.compiler_support import ddr3, random_bags, same_bits, wild_table
+from tests.compiler.layers.compiler_support import run as on_the_machine
+from tests.compiler.layers.test_compiler_lists import Collection, bag, inputs_for
+from tests.compiler.levels.interpreter_support import interpreted
+from tests.compiler.scalars.scalar_kernels import (
     ACTIVATIONS,
     SCORES,
     Case,
@@ -30,7 +31,6 @@ from tests.system.scalar_kernels import (
     message_passing,
     triples,
 )
-from tests.system.test_compiler_lists import Collection, bag, inputs_for
 
 __all__ = ["ddr3"]
 

@@ -8,14 +8,15 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.compiler.frontends.bag_list import BagList, Kind
-from daedal.compiler.frontends.emb_builder import Bag, Lookup
-from daedal.compiler.interpret import interpret
+from daedal.compiler.frontends.torch.bag_list import BagList, Kind
+from daedal.compiler.frontends.torch.emb_builder import Bag, Lookup
+from daedal.compiler.interpreters import interpret
 from daedal.compiler.pipeline import compile_emb, compile_scf
-from daedal.hw.config import Config
-from tests.system.kernel_support import in_python
-from tests.system.kernel_support import same_bits as same
-from tests.system.scalar_kernels import (
+from daedal.hw.config.core import Config
+from tests.compiler.kernels.kernel_support import in_python
+from tests.compiler.kernels.kernel_support import same_bits as same
+from tests.compiler.kernels.test_kernels import KERNELS, arguments
+from tests.compiler.scalars.scalar_kernels import (
     ACTIVATIONS,
     ELEMENTWISE,
     REDUCTIONS,
@@ -33,7 +34,6 @@ from tests.system.scalar_kernels import (
     triples,
     updates,
 )
-from tests.system.test_kernels import KERNELS, arguments
 
 CONFIG = Config.preset("ddr3")
 LEVELS = ("scf", "slc", "slcv", "dlc")

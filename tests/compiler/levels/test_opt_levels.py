@@ -9,15 +9,15 @@ from torch import Tensor, nn
 
 import daedal
 from daedal import f32, i64
-from daedal.compiler.dynamo import Options
+from daedal.compiler.frontends.torch.dynamo import Options
 from daedal.compiler.kernel import OPT_LEVELS
 from daedal.compiler.pipeline import LEVELS, compile_scf
-from daedal.hw.config import Config
-from tests.system.compiler_support import ddr3, device, random_bags, run, same_bits, wild_table
-from tests.system.kernel_support import check
-from tests.system.scalar_kernels import message_passing, triples
-from tests.system.test_compiler_lists import Collection, inputs_for, of_all_kinds
-from tests.system.test_kernels import KERNELS, arguments
+from daedal.hw.config.core import Config
+from tests.compiler.kernels.kernel_support import check
+from tests.compiler.kernels.test_kernels import KERNELS, arguments
+from tests.compiler.layers.compiler_support import ddr3, device, random_bags, run, same_bits, wild_table
+from tests.compiler.layers.test_compiler_lists import Collection, inputs_for, of_all_kinds
+from tests.compiler.scalars.scalar_kernels import message_passing, triples
 
 __all__ = ["ddr3", "device"]
 

@@ -23,10 +23,10 @@ import daedal
 from daedal import f32, i32, i64
 from daedal.compiler.context import make_context
 from daedal.compiler.dialects import dlc, slc, slcv
-from daedal.compiler.runtime import run_kernel
-from daedal.hw.isa.program_words import EventKind
-from tests.system.compiler_support import ddr3, same_bits, wild_table
-from tests.system.kernel_support import check, floats, offsets
+from daedal.compiler.kernel_launch import run_kernel
+from daedal.hw.isa.words import EventKind
+from tests.compiler.kernels.kernel_support import check, floats, offsets
+from tests.compiler.layers.compiler_support import ddr3, same_bits, wild_table
 
 __all__ = ["ddr3"]
 

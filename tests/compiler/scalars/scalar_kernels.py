@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from daedal.compiler.functions import Reference, numpy_exponential, numpy_sigmoid
-from daedal.hw.isa.execute import VectorOp
+from daedal.hw.isa.instructions import VectorOp
 from tests.unit.execute_unit.model import reduce
 
 Array = np.ndarray[Any, Any]

@@ -9,11 +9,11 @@ import torch
 
 import daedal
 from daedal.compiler.functions import numpy_sigmoid
+from daedal.compiler.kernel_launch import run_kernel
 from daedal.compiler.pipeline import compile_scf
-from daedal.compiler.runtime import run_kernel
-from daedal.hw.isa.execute import VectorOp
-from tests.system.compiler_support import device, same_bits
-from tests.system.scalar_kernels import F32, Array, fma, function, load_index, reduced, row, table
+from daedal.hw.isa.instructions import VectorOp
+from tests.compiler.layers.compiler_support import device, same_bits
+from tests.compiler.scalars.scalar_kernels import F32, Array, fma, function, load_index, reduced, row, table
 
 __all__ = ["device"]
 

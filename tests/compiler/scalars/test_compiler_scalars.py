@@ -10,9 +10,9 @@ import torch
 import daedal
 from daedal.compiler.functions import EXPONENTIAL_ULP, SIGMOID_ULP, numpy_exponential, numpy_sigmoid
 from daedal.compiler.pipeline import compile_scf
-from daedal.hw.config import Config
-from tests.system.compiler_support import CONFIGS, run, same_bits
-from tests.system.scalar_kernels import (
+from daedal.hw.config.core import Config
+from tests.compiler.layers.compiler_support import CONFIGS, run, same_bits
+from tests.compiler.scalars.scalar_kernels import (
     ACTIVATIONS,
     ELEMENTWISE,
     REDUCTIONS,

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from daedal.driver.target import open_target
-from daedal.hw.config import PRESETS
-from daedal.hw.isa.assembler import assemble
-from daedal.hw.isa.execute import VectorOp
+from daedal.hw.config.core import PRESETS
+from daedal.hw.isa.instructions import VectorOp
 from daedal.hw.isa.launch import Cause, State
 from daedal.hw.isa.program import pack, unpack
 from daedal.hw.isa.registers import Control, Register
+from daedal.hw.isa.tools.assembler import assemble
 from tests.unit.emulator.programs import Bench, Record
 from tests.unit.execute_unit.model import binary, fma, reduce, scalar_only
 

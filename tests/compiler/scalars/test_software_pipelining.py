@@ -10,13 +10,13 @@ import pytest
 
 import daedal
 from daedal import f32, i32
-from daedal.compiler.codegen.overlap import Overlap, Parts
+from daedal.compiler.backend.software_pipelining import Overlap, Parts
 from daedal.compiler.functions import numpy_sigmoid
-from daedal.hw.config import Config
-from daedal.hw.isa.execute import KEPT as OLDEST_KEPT
-from daedal.hw.isa.execute import Mode, OperandKind, VectorOp
-from tests.system.compiler_support import ddr3
-from tests.system.kernel_support import floats, same_bits
+from daedal.hw.config.core import Config
+from daedal.hw.isa.instructions import KEPT as OLDEST_KEPT
+from daedal.hw.isa.instructions import Mode, OperandKind, VectorOp
+from tests.compiler.kernels.kernel_support import floats, same_bits
+from tests.compiler.layers.compiler_support import ddr3
 from tests.unit.execute_unit.model import reduce
 
 __all__ = ["ddr3"]

@@ -11,8 +11,8 @@ from torch import Tensor, fx, nn
 from torch.nn import functional
 
 import daedal
-from daedal.compiler.frontends import pooled_lookups
-from daedal.compiler.frontends.guards import with_guards
+from daedal.compiler.frontends.torch import pooled_lookups
+from daedal.compiler.frontends.torch.guards import with_guards
 
 
 @pytest.fixture(scope="module")
@@ -262,7 +262,7 @@ def test_several_threads_wait_for_one_result(device: daedal.Device) -> None:
     results: list[object] = []
     barrier = Barrier(4)
 
-    def wait(future: daedal.compiler.submitted.Submitted) -> None:
+    def wait(future: daedal.compiler.futures.Submitted) -> None:
         barrier.wait()
         try:
             results.append(torch.equal(future.result(), wanted))

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 import daedal
-from tests.system.compiler_support import same_bits
+from tests.compiler.layers.compiler_support import same_bits
 
 INDICES = torch.arange(12).view(4, 3)
 

@@ -14,8 +14,8 @@ from torch._dynamo.exc import BackendCompilerFailed
 from torch.nn import functional
 
 import daedal
-from tests.system.compiler_support import ddr3, device, same_bits, wild_table
-from tests.system.dynamo_support import fresh
+from tests.compiler.layers.compiler_support import ddr3, device, same_bits, wild_table
+from tests.compiler.torch.dynamo_support import fresh
 
 __all__ = ["ddr3", "device", "fresh"]
 

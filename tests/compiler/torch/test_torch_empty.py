@@ -10,8 +10,8 @@ from torch.nn import functional
 from torch.utils import _pytree as pytree
 
 import daedal
-from tests.system.compiler_support import ddr3
-from tests.system.dynamo_support import Layer, fresh
+from tests.compiler.layers.compiler_support import ddr3
+from tests.compiler.torch.dynamo_support import Layer, fresh
 
 __all__ = ["ddr3", "fresh"]
 

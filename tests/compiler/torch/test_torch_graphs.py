@@ -10,10 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import daedal
-from daedal.compiler.frontends import csr_order
-from daedal.compiler.frontends.pooled_lookups import adds_in_blocks
-from tests.system.compiler_support import ddr3, same_bits, wild_table
-from tests.system.dynamo_support import Layer, fresh
+from daedal.compiler.frontends.torch import csr_order
+from daedal.compiler.frontends.torch.pooled_lookups import adds_in_blocks
+from tests.compiler.layers.compiler_support import ddr3, same_bits, wild_table
+from tests.compiler.torch.dynamo_support import Layer, fresh
 
 __all__ = ["ddr3", "fresh"]
 

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn import functional
 
 import daedal
-from tests.system.compiler_support import ddr3, same_bits, wild_table
-from tests.system.dynamo_support import Layer, fresh
+from tests.compiler.layers.compiler_support import ddr3, same_bits, wild_table
+from tests.compiler.torch.dynamo_support import Layer, fresh
 
 __all__ = ["ddr3", "fresh"]
 
@@ -103,7 +103,7 @@ def test_offsets_that_are_none(bad: list[int], ddr3: daedal.Device, rng: np.rand
     executable = daedal.compile(Layer(layer), (wild_table(EDGES, 4, rng), torch.tensor([0, 5, 60])), device=ddr3)
     call = next(iter(executable._calls.values()))
     with pytest.raises(daedal.UnsupportedOperation, match="offsets must start from 0, not decrease, and end at the"):
-        daedal.compiler.frontends.inputs.request_of(
+        daedal.compiler.frontends.torch.requests.request_of(
             call, (None, wild_table(EDGES, 4, rng), None, None, torch.tensor(bad))
         )
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 import daedal
-from tests.system.compiler_support import ddr3, same_bits
-from tests.system.dynamo_support import Layer
+from tests.compiler.layers.compiler_support import ddr3, same_bits
+from tests.compiler.torch.dynamo_support import Layer
 
 __all__ = ["ddr3"]
 

@@ -20,8 +20,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import daedal
 from daedal import f32, i64
-from tests.system.compiler_support import ddr3, same_bits, wild_table
-from tests.system.dynamo_support import Layer, fresh
+from tests.compiler.layers.compiler_support import ddr3, same_bits, wild_table
+from tests.compiler.torch.dynamo_support import Layer, fresh
 
 __all__ = ["ddr3", "fresh"]
 

@@ -37,10 +37,10 @@ def lane_board() -> tuple[str, dict[str, Any]]:
     from litex.soc.interconnect.csr import CSR, CSRStatus, CSRStorage
     from migen import If, Signal
 
-    from daedal.hw.boards.generate import _plain, _quiet_litex
-    from daedal.hw.boards.host_link import SerialLink
-    from daedal.hw.boards.simulated import PINS, SimulatedClocks, SimulatedPlatform, simulated_memory
-    from daedal.hw.boards.soc import sdram_description
+    from daedal.fpga.soc.generator import _plain, _quiet_litex
+    from daedal.fpga.soc.host_link import SerialLink
+    from daedal.fpga.soc.simulated_board import PINS, SimulatedClocks, SimulatedPlatform, simulated_memory
+    from daedal.fpga.soc.soc import sdram_description
 
     class LanePhy(LiteXModule):
         """LiteDRAM's model behind lanes with the registers that its ECP5 PHY has."""

@@ -21,7 +21,7 @@ def link_verilog() -> str:
     from migen import ClockDomain, If, Record, Signal
     from migen.fhdl import verilog
 
-    from daedal.hw.boards.host_link import SerialLink
+    from daedal.fpga.soc.host_link import SerialLink
 
     class Top(LiteXModule):
         """A memory at MEMORY_BASE; anything else answers with 0 and keeps nothing."""

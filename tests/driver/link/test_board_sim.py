@@ -13,9 +13,9 @@ from daedal.driver.board import BoardTarget, open_simulated
 from daedal.driver.link import uartbone
 from daedal.driver.link.uartbone import UartBridge
 from daedal.errors import ConfigMismatch, LinkLost
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.registers import Register
-from tests.system.link_peer import Faults
+from tests.driver.link.link_peer import Faults
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 

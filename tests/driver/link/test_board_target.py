@@ -13,8 +13,8 @@ import daedal
 from daedal.cosim.emulator import EmulatorTarget
 from daedal.driver import board as boards
 from daedal.errors import ConfigMismatch, LinkLost
-from daedal.hw.config import Config
-from tests.system.link_peer import EtherbonePeer, GateModel, Peer, uart_peer
+from daedal.hw.config.core import Config
+from tests.driver.link.link_peer import EtherbonePeer, GateModel, Peer, uart_peer
 
 CONFIG = Config.preset("minimum")
 MEMORY_BYTES, MEMORY_BASE, REGISTERS_BASE = 1 << 20, 0x4000_0000, 0x8000_0000

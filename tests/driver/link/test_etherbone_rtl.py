@@ -11,7 +11,7 @@ import pytest
 from daedal.driver.link.etherbone import parse_answer, read_packet, write_packet
 from daedal.driver.link.frames import Piece, read_crc
 from daedal.hw.isa.link import LINK_BASE, REGISTERS, LinkRegister
-from tests.system.link_peer import GateModel, etherbone_answer
+from tests.driver.link.link_peer import GateModel, etherbone_answer
 
 MEMORY_BASE, MEMORY_BYTES = 0x4000_0000, 1 << 10
 
@@ -29,8 +29,8 @@ def exchange(packets: list[bytes], design: int) -> list[bytes]:
     from litex.soc.interconnect import stream, wishbone
     from migen import run_simulation
 
-    from daedal.hw.boards.host_link import LinkGate
-    from daedal.hw.boards.soc import ETHERBONE_WORDS
+    from daedal.fpga.soc.host_link import LinkGate
+    from daedal.fpga.soc.soc import ETHERBONE_WORDS
 
     class Port:
         """A port of LiteEth's UDP core."""

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from daedal.driver.link.checked import CheckedLink
+from daedal.driver.link.checked_link import CheckedLink
 from daedal.driver.link.dram import Dram, flags, longest_run
 from daedal.driver.link.uartbone import UartBridge
 from daedal.errors import LevellingFailed
-from tests.system.lane_board import DELAYS, lane_board, open_line, window_register
+from tests.driver.link.lane_board import DELAYS, lane_board, open_line, window_register
 
 pytestmark = [pytest.mark.rtl]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daedal.driver.link.checked import CheckedLink
+from daedal.driver.link.checked_link import CheckedLink
 from daedal.driver.link.etherbone import EtherboneBridge, parse_answer, read_packet
 from daedal.driver.link.frames import pieces
 from daedal.driver.link.transport import SerialTransport, SocketTransport
@@ -16,7 +16,7 @@ from daedal.driver.link.uartbone import PROBE, UartBridge, command
 from daedal.driver.link.words import swapped
 from daedal.errors import ConfigMismatch, DaedalError, LinkLost
 from daedal.hw.isa.link import LINK_BASE, MOST_DATA, REGISTERS, SEQUENCE_MODULUS
-from tests.system.link_peer import EtherbonePeer, GateModel, Peer, UartModel, uart_peer
+from tests.driver.link.link_peer import EtherbonePeer, GateModel, Peer, UartModel, uart_peer
 
 BAUD, ATTEMPTS = 3_000_000, 4
 
@@ -127,7 +127,7 @@ def test_no_end_of_a_probe_is_a_command() -> None:
 
 
 def test_a_line_that_is_always_bad_is_given_up(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daedal.driver.link.checked.ATTEMPTS", ATTEMPTS)
+    monkeypatch.setattr("daedal.driver.link.checked_link.ATTEMPTS", ATTEMPTS)
     link = open_link(peer, HASTY)
     peer.up.flip = dict.fromkeys(range(peer.up.count + 20, peer.up.count + 2000000, 200), 1)
     with pytest.raises(LinkLost, match=f"nothing got through .* in {ATTEMPTS} attempts|does not answer"):
@@ -230,7 +230,7 @@ def test_all_bits_of_the_checksum_of_reads_are_looked_at(bit: int) -> None:
 
 
 def test_a_board_that_never_finishes(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daedal.driver.link.checked.BUSY_SECONDS", 0.2)
+    monkeypatch.setattr("daedal.driver.link.checked_link.BUSY_SECONDS", 0.2)
     link = open_link(peer)
     peer.gate.busy = True
     monkeypatch.setattr(peer.gate, "_frame", lambda words: None)
@@ -239,7 +239,7 @@ def test_a_board_that_never_finishes(peer: Peer, monkeypatch: pytest.MonkeyPatch
 
 
 def test_another_revision_is_refused(peer: Peer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.system.link_peer.REVISION", 99)
+    monkeypatch.setattr("tests.driver.link.link_peer.REVISION", 99)
     with pytest.raises(
         ConfigMismatch, match="must identify itself as 0x4b4e4c44 revision 1, not 0x4b4e4c44 revision 99"
     ):

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import pytest
 
 from daedal.cosim.board import SimulatedLine
-from daedal.driver.link.checked import CheckedLink
+from daedal.driver.link.checked_link import CheckedLink
 from daedal.driver.link.frames import Piece
 from daedal.driver.link.uartbone import READ, WRITE, UartBridge, command
 from daedal.driver.link.words import swapped
 from daedal.errors import LinkLost
 from daedal.hw.isa.link import LINK_BASE, LINK_BYTES, MOST_DATA, REGISTERS, SLOT_WORDS, SLOTS, LinkRegister
-from tests.system.link_peer import Faults, GateModel, UartModel
-from tests.system.link_rtl import DESIGN, MEMORY_BASE, MEMORY_BYTES, open_line
+from tests.driver.link.link_peer import Faults, GateModel, UartModel
+from tests.driver.link.link_rtl import DESIGN, MEMORY_BASE, MEMORY_BYTES, open_line
 
 pytestmark = [pytest.mark.rtl]
 

@@ -29,15 +29,15 @@ from daedal.bench.workloads import reuse_traces
 from daedal.boundary import line_of
 from daedal.cli import cli
 from daedal.compiler import opt_main
-from daedal.compiler.interpret import interpret
+from daedal.compiler.interpreters import interpret
 from daedal.compiler.text import read_module
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.driver.description import read_description
 from daedal.errors import DaedalError
-from daedal.hw.config import PRESETS
-from daedal.hw.config_file import read_config
-from daedal.hw.isa.assembler import assemble, disassemble
+from daedal.hw.config.core import PRESETS
+from daedal.hw.config.file import read_config
 from daedal.hw.isa.program import Program, end_of
+from daedal.hw.isa.tools.assembler import assemble, disassemble
 from tests.fuzz.campaign import KEPT, read_cases
 from tests.fuzz.configs import KNOWN
 from tests.unit.isa.words import random_words
@@ -190,10 +190,10 @@ def _ir_texts() -> list[bytes]:
 
 
 PASSES = (
-    "", "canonicalize", "cse", "lower-emb", "hoist-invariants", "convert-scf-to-slc", "convert-slc-to-slcv",
-    "convert-slcv-to-dlc", "split-siblings", "promote-rows", "expand-functions", "functions-from-calls",
-    "elide-initialization", "rows-from-scalars", "tile-columns", "keep-invariant-rows", "remove-empty-loops",
-    "clamp-counts", "lower-emb,hoist-invariants,convert-scf-to-slc,convert-slc-to-slcv,convert-slcv-to-dlc",
+    "", "canonicalize", "cse", "lower-emb", "loop-invariant-code-motion", "convert-scf-to-slc", "convert-slc-to-slcv",
+    "convert-slcv-to-dlc", "loop-distribution", "promote-rows", "expand-functions", "functions-from-calls",
+    "elide-initialization", "promote-scalars", "tile-columns", "keep-invariant-rows", "remove-empty-loops",
+    "clamp-counts", "lower-emb,loop-invariant-code-motion,convert-scf-to-slc,convert-slc-to-slcv,convert-slcv-to-dlc",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-// RUN: daedal-opt -p split-siblings %s | filecheck %s
+// RUN: daedal-opt -p loop-distribution %s | filecheck %s
 
 // Two sums of each %b that have nothing to do with each other.
 func.func @apart(%t: memref<?x8xf32>, %o: memref<?xindex>, %one: memref<?x8xf32>, %two: memref<?x8xf32>, %n: index) {

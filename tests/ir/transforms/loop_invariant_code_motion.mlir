@@ -1,4 +1,4 @@
-// RUN: daedal-opt -p hoist-invariants %s | filecheck %s
+// RUN: daedal-opt -p loop-invariant-code-motion %s | filecheck %s
 
 func.func @f(%t: memref<?x8xf32>, %i: memref<?xi64>, %w: memref<?xf32>, %out: memref<?x8xf32>, %n: index) {
   %c0 = arith.constant 0 : index

@@ -1,4 +1,4 @@
-// RUN: daedal-opt -p rows-from-scalars %s | filecheck %s
+// RUN: daedal-opt -p promote-scalars %s | filecheck %s
 
 func.func @f(%t: memref<?xf32>, %out: memref<?xf32>, %n: index) {
   %c0 = arith.constant 0 : index

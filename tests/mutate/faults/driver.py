@@ -3,14 +3,14 @@
 from tests.mutate.fault import area
 
 HERE = "sw/driver/"
-DEVICE, ALLOCATOR = "tests/system/test_driver_device.py", "tests/system/test_driver_allocator.py"
-TARGETS = "tests/system/test_driver_targets.py -k emulator"
+DEVICE, ALLOCATOR = "tests/driver/test_driver_device.py", "tests/driver/test_driver_allocator.py"
+TARGETS = "tests/driver/test_driver_targets.py -k emulator"
 
-MEMORY, MISUSE = "tests/system/test_torch_memory.py", "tests/system/test_driver_misuse.py"
-FOLLOWING = "tests/system/test_driver_following.py"
-DEVICE_MEMORY, CHECKSUMS = "tests/system/test_driver_memory.py", "tests/system/test_link.py -k checksum"
-CHECKS, EVICTION = "tests/system/test_table_checks.py", "tests/system/test_table_eviction.py"
-FOLLOWED, COPIES = "tests/system/test_followed_modules.py", "tests/system/test_copies.py"
+MEMORY, MISUSE = "tests/compiler/torch/test_torch_memory.py", "tests/driver/test_driver_misuse.py"
+FOLLOWING = "tests/driver/test_driver_following.py"
+DEVICE_MEMORY, CHECKSUMS = "tests/driver/test_driver_memory.py", "tests/driver/link/test_link.py -k checksum"
+CHECKS, EVICTION = "tests/driver/test_table_checks.py", "tests/driver/test_table_eviction.py"
+FOLLOWED, COPIES = "tests/compiler/torch/test_module_snapshots.py", "tests/driver/test_copies.py"
 plant = area("driver", DEVICE, TARGETS)
 
 FAULTS = [
@@ -55,7 +55,7 @@ FAULTS = [
           "        if own < value:", "counters that are too high are accepted"),
     plant("no-reset-on-interrupt", "lost strobe", HERE + "launcher.py", "            self.reset()\n            raise",
           "            raise", "a launch that was interrupted goes on",
-          "tests/system/test_interrupts.py -k at_each_line", nth=2),
+          "tests/driver/test_interrupts.py -k at_each_line", nth=2),
     plant("sign-of-value", "wrong sign extension", HERE + "record.py",
           "self.value - (1 << 64) if self.value >> 63 else self.value", "self.value",
           "negative indices are reported as large ones"),
@@ -134,7 +134,7 @@ FAULTS = [
     plant("completed-goes-on", "missing clip", HERE + "launcher.py",
           "self._completed = (self._completed + 1) % LAUNCH_MODULUS", "self._completed = self._completed + 1",
           "more launches than COMPLETED says are taken for ended when it comes round"),
-    plant("done-with-the-first", "missing term", "sw/compiler/submitted.py",
+    plant("done-with-the-first", "missing term", "sw/compiler/futures.py",
           "for pending in self._pending)", "for pending in self._pending[:1])",
           "a result is done when its first launch is"),
     plant("await-keeps-the-loop", "missing check", HERE + "launcher.py", "self.launcher.wait_for(self, POLL_SECONDS)",
@@ -154,10 +154,10 @@ FAULTS = [
           "            if at == address and held >= size:\n"
           "                return order\n",
           "the order of granules that is kept is that of more superblocks", DEVICE_MEMORY),
-    plant("half-of-the-status-crc", "missing term", HERE + "link/checked.py",
+    plant("half-of-the-status-crc", "missing term", "sw/driver/link/checked_link.py",
           "!= int.from_bytes(raw[4:], \"little\")", "& 0xFFFF != int.from_bytes(raw[4:6], \"little\")",
           "16 of 32 bits of the checksum of a status are compared", CHECKSUMS),
-    plant("half-of-the-read-crc", "missing term", HERE + "link/checked.py",
+    plant("half-of-the-read-crc", "missing term", "sw/driver/link/checked_link.py",
           "return words if crc == int.from_bytes(tail[4:], \"little\")",
           "return words if crc >> 16 == int.from_bytes(tail[6:], \"little\")",
           "16 of 32 bits of the checksum of what was read are compared", CHECKSUMS),

@@ -3,8 +3,8 @@
 from tests.mutate.fault import SLOW, area
 
 HERE = "cosim/harness/"
-ACCESS = f"tests/system/test_cosim_access.py {SLOW}"
-COPIER = f"tests/system/test_cosim_harness.py {SLOW}"
+ACCESS = f"tests/cosim/test_cosim_access.py {SLOW}"
+COPIER = f"tests/cosim/test_cosim_harness.py {SLOW}"
 
 plant = area("harness", ACCESS, COPIER)
 

@@ -2,8 +2,8 @@
 
 from tests.mutate.fault import area
 
-CONTRACT, WORDS = "hw/isa/contract.py", "hw/isa/contract_words.py"
-PROGRAM, ASSEMBLER, HEADER = "hw/isa/program.py", "hw/isa/assembler.py", "hw/isa/c_header.py"
+CONTRACT, WORDS = "hw/isa/spec/access.py", "hw/isa/spec/access_words.py"
+PROGRAM, ASSEMBLER, HEADER = "hw/isa/program.py", "hw/isa/tools/assembler.py", "hw/isa/tools/c_header.py"
 
 ISA = "tests/unit/isa"
 JUDGE = "tests/unit/access_unit/test_contract.py"
@@ -47,10 +47,10 @@ FAULTS = [
           "negative values are assembled as positive ones", ISA),
     plant("header-offsets", "off by one", HEADER, "field.offset, field.width", "offset, field.width",
           "the emulator's header forgets where members are", ISA),
-    plant("another-bijection", "wrong operand", "hw/isa/mapping.py", "if (k - page) % banks == bit)",
+    plant("another-bijection", "wrong operand", "hw/isa/address_mapping.py", "if (k - page) % banks == bit)",
           "if (k - granule) % banks == bit)", "digits of the bank are counted from the granule, not from the page",
           MAPPING),
-    plant("upper-bits-reversed", "wrong direction", "hw/isa/mapping.py",
+    plant("upper-bits-reversed", "wrong direction", "hw/isa/address_mapping.py",
           "for bit in range(granule, page)]", "for bit in reversed(range(granule, page))]",
           "granules lie in a bank's page in another order", MAPPING),
 ]  # fmt: skip

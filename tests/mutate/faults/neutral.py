@@ -6,17 +6,18 @@ tests. ``docs/isa.md`` is generated again. What is 0 stays 0: that means *off* o
 
 from tests.mutate.fault import NEUTRAL, SLOW, Edit, Fault
 
-EXECUTE, WORDS = "hw/isa/execute.py", "hw/isa/program_words.py"
+EXECUTE, WORDS = "hw/isa/instructions.py", "hw/isa/words.py"
 LAUNCH, REGISTERS = "hw/isa/launch.py", "hw/isa/registers.py"
 
 SUITES = (
-    "tests/unit/isa tests/unit/emulator tests/unit/host tests/unit/access_unit/test_contract.py",
-    "tests/system/test_compiler_layers.py tests/system/test_compiler_lists.py tests/system/test_compiler_max.py",
-    "tests/system/test_driver_device.py tests/system/test_cli_asm.py tests/system/test_bounds.py -k 'not rtl'",
+    "tests/unit/isa tests/unit/emulator tests/unit/control tests/unit/access_unit/test_contract.py",
+    "tests/compiler/layers/test_compiler_layers.py tests/compiler/layers/test_compiler_lists.py "
+    "tests/compiler/layers/test_compiler_max.py",
+    "tests/driver/test_driver_device.py tests/cli/test_cli_asm.py tests/compiler/layers/test_bounds.py -k 'not rtl'",
     f"tests/unit/access_unit -k odd {SLOW}",
     f"tests/unit/execute_unit -k odd {SLOW}",
     f"tests/unit/core -k 'minimum and full-rate' {SLOW}",
-    f"tests/system/test_driver_targets.py tests/system/test_rtl_layers.py -k edge {SLOW}",
+    f"tests/driver/test_driver_targets.py tests/system/test_rtl_layers.py -k edge {SLOW}",
 )  # fmt: skip
 
 

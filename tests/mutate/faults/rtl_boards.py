@@ -2,19 +2,19 @@
 
 from tests.mutate.fault import area
 
-LINK = "hw/boards/host_link.py"
+LINK = "fpga/soc/host_link.py"
 
-LINES = "tests/system/test_link_rtl.py"
-PORTS = "tests/unit/boards/test_memory_ports.py"
-RESETS = "tests/unit/boards/test_resets.py"
-PATCHES, APPLY = "hw/boards/litedram_patches", "hw/boards/litedram_patches/apply.py"
+LINES = "tests/driver/link/test_link_rtl.py"
+PORTS = "tests/unit/fpga/test_memory_ports.py"
+RESETS = "tests/unit/fpga/test_resets.py"
+PATCHES, APPLY = "fpga/litedram_patches", "fpga/litedram_patches/apply.py"
 BANKS, CROSSBAR, LATE, REFRESHES, CHOICES, APPLIED = (
-    f"tests/unit/boards/litedram_patches/test_{name}.py"
+    f"tests/unit/fpga/litedram_patches/test_{name}.py"
     for name in ("bank_machines", "crossbar", "late_phy", "refresh", "command_choice", "apply")
 )
-PORT = "hw/boards/memory_ports.py"
-MACHINES, JOINS = f"{PATCHES}/bank_machines.py", f"{PATCHES}/crossbar.py"
-CHOICE = f"{PATCHES}/command_choice.py"
+PORT = "fpga/soc/memory_ports.py"
+MACHINES, JOINS = "fpga/litedram_patches/bank_machines.py", "fpga/litedram_patches/crossbar.py"
+CHOICE = "fpga/litedram_patches/command_choice.py"
 
 plant = area("rtl_boards", LINES)
 
@@ -41,7 +41,7 @@ FAULTS = [
           "answer.eq(slave.stb & ~answer)", "the bus is not waited for"),
     plant("old-word", "wrong condition", LINK, "If(slave.stb, master.dat_r.eq(slave.dat_r))",
           "If(~slave.stb, master.dat_r.eq(slave.dat_r))", "reads give the word of another cycle"),
-    plant("refresh-without-end", "lost strobe", f"{PATCHES}/refresh.py", "if a is not inner.cmd.ready]",
+    plant("refresh-without-end", "lost strobe", "fpga/litedram_patches/refresh.py", "if a is not inner.cmd.ready]",
           "if a is not inner.cmd.ready and a is not inner.cmd.last]", "the memory stays with its first refresh",
           REFRESHES),
     plant("outside-before-its-turn", "missing check", PORT, "outside, all_written,", "outside, 1,",
@@ -84,20 +84,20 @@ FAULTS = [
           "ports are told of lines a cycle before they are there", CROSSBAR),
     plant("written-too-late", "off by one", JOINS, "crossbar.write_latency - 1 - first", "crossbar.write_latency - 1",
           "what is written is asked for a cycle after it was due", CROSSBAR),
-    plant("late-and-not-known", "off by one", f"{PATCHES}/late_phy.py", "self.settings.read_latency += 1",
+    plant("late-and-not-known", "off by one", "fpga/litedram_patches/late_phy.py", "self.settings.read_latency += 1",
           "self.settings.read_latency += 0", "LiteDRAM takes lines a cycle before they come", LATE),
     plant("patched-unasked", "missing check", APPLY, "if BANK_MACHINES in patches else []", "",
           "LiteDRAM's bank machines are changed on every board", APPLIED),
     plant("patch-without-its-base", "missing check", APPLY, "if needed not in patches:", "if False:",
           "a patch is put in without the one that it builds on", APPLIED),
-    plant("grade-of-another-system", "missing term", "hw/boards/bitstream.py", "design = generate(found, config,",
+    plant("grade-of-another-system", "missing term", "fpga/flow/bitstream.py", "design = generate(found, config,",
           "design = generate(board, config,", "in another grade the system is that of the board's own",
-          "tests/unit/boards/test_bitstream.py"),
-    plant("copy-keeps-its-net", "missing term", "hw/boards/resets.py", "connections[pin] = [bit]", "pass",
+          "tests/unit/fpga/test_bitstream.py"),
+    plant("copy-keeps-its-net", "missing term", "fpga/soc/global_resets.py", "connections[pin] = [bit]", "pass",
           "logic stays at the reset's first flip-flop", RESETS),
-    plant("grade-is-a-part", "missing term", "hw/boards/bitstream.py", "replace(board, **board.grades[grade])",
+    plant("grade-is-a-part", "missing term", "fpga/flow/bitstream.py", "replace(board, **board.grades[grade])",
           'replace(board, part=board.grades[grade]["part"])', "in another grade it is placed as in the board's own",
-          "tests/unit/boards/test_bitstream.py"),
+          "tests/unit/fpga/test_bitstream.py"),
     plant("half-of-a-frame-s-crc", "missing term", LINK, "(store.read_word == crc.value)",
           "(store.read_word[:16] == crc.value[:16])", "16 of 32 bits of a frame's checksum are compared"),
 ]  # fmt: skip

@@ -2,10 +2,10 @@
 
 from tests.mutate.fault import SLOW, area
 
-QUEUE, BLOCK, VECTOR = "hw/queues/queue.py", "hw/queues/block_store.py", "hw/queues/vector_queues.py"
+QUEUE, BLOCK, VECTOR = "hw/queues/fifo.py", "hw/queues/block_store.py", "hw/queues/reorder_buffer.py"
 POINTERS = "hw/queues/ring_pointers.py"
-CUTTER, PACKER, MERGE = "hw/queues/cutter.py", "hw/queues/packer.py", "hw/queues/merge.py"
-SKID = "hw/queues/skid.py"
+CUTTER, PACKER, MERGE = "hw/queues/line_to_beats.py", "hw/queues/beats_to_line.py", "hw/queues/arbiter.py"
+SKID = "hw/queues/skid_buffer.py"
 
 SHALLOW = "tests/unit/queues/test_queue.py::test_queue[3]"
 SMALLEST = "tests/unit/queues/test_queue.py::test_queue[2]"
@@ -16,7 +16,7 @@ QUEUE_PROOF = "tests/formal/test_queue_proof.py"
 PROOF = "tests/formal/test_vector_queues_proof.py"
 CUT = "tests/unit/queues/test_converters.py::test_converter[cutter-8-1]"
 PACK = "tests/unit/queues/test_converters.py::test_converter[packer-8-1]"
-LAUNCHES = "tests/system/test_launches.py::test_many_launches_give_what_each_gives_alone"
+LAUNCHES = "tests/driver/test_launches.py::test_many_launches_give_what_each_gives_alone"
 RECORDS = f"tests/unit/core/test_core.py::test_core[minimum-full-rate] {SLOW}"
 
 plant = area("rtl_queues", SHALLOW, DEEP)

@@ -3,10 +3,10 @@
 from tests.mutate.fault import area
 
 FILES, BOUNDARY, MESSAGES = "daedal/files.py", "daedal/boundary.py", "daedal/messages.py"
-TEXT, ASSEMBLER, PROGRAM = "sw/compiler/text.py", "hw/isa/assembler.py", "hw/isa/program.py"
+TEXT, ASSEMBLER, PROGRAM = "sw/compiler/text.py", "hw/isa/tools/assembler.py", "hw/isa/program.py"
 FORM, DESCRIPTION = "daedal/bench/report/form.py", "sw/driver/description.py"
 
-HERE, VALUES, OPT = (f"tests/system/test_{name}.py" for name in ("boundary", "hostile_files", "daedal_opt"))
+HERE, VALUES, OPT = (f"tests/cli/test_{name}.py" for name in ("boundary", "hostile_files", "daedal_opt"))
 ISA, FUZZ = "tests/unit/isa/test_assembler.py", "tests/fuzz/test_texts.py"
 
 plant = area("texts", HERE, VALUES)
@@ -49,7 +49,7 @@ FAULTS = [
     plant("status-of-defects", "wrong constant", BOUNDARY, "else DEFECT", "else 1", "a defect has an error's status"),
     plant("tracebacks-hidden", "missing case", BOUNDARY, "if traceback or os.environ.get(VARIABLE",
           "if os.environ.get(VARIABLE", "--traceback shows none"),
-    plant("dotted-keys", "missing check", "hw/config_file.py", 'if text.count(".") > MOST_DOTS:', "if False:",
+    plant("dotted-keys", "missing check", "hw/config/file.py", 'if text.count(".") > MOST_DOTS:', "if False:",
           "a key of many parts takes a second, or all memory"),
     plant("stalls-without-cycles", "missing check", FORM, 'if row.get("stalls") and row["cycles"] == 0:', "if False:",
           "shares of no cycles are computed"),

@@ -6,12 +6,12 @@ each, and three registers.
 
 from dataclasses import dataclass
 
-from daedal.hw.config import Config
-from daedal.hw.isa.assembler import assemble
-from daedal.hw.isa.contract import Fault, Fetch, Push, Scalar, StoreAddress, Token
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.program import Program
-from daedal.hw.isa.program_words import FetchQueue
+from daedal.hw.isa.spec.access import Fault, Fetch, Push, Scalar, StoreAddress, Token
+from daedal.hw.isa.tools.assembler import assemble
+from daedal.hw.isa.words import FetchQueue
 
 OFFSETS, INDICES = 0x400, 0x800
 

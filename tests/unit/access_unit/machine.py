@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import (
     Client,
     ConfigWord,
@@ -19,11 +19,11 @@ from daedal.hw.interfaces import (
     store_address_layout,
     token_layout,
 )
-from daedal.hw.isa.contract import Fetch, StoreAddress
-from daedal.hw.isa.mapping import class_of, granule_bytes
+from daedal.hw.isa.address_mapping import class_of, granule_bytes
 from daedal.hw.isa.program import Program, pack
-from daedal.hw.isa.program_words import VALUE_BITS, ControlField, FetchQueue
-from daedal.hw.queues.vector_queues import reserve_layout
+from daedal.hw.isa.spec.access import Fetch, StoreAddress
+from daedal.hw.isa.words import VALUE_BITS, ControlField, FetchQueue
+from daedal.hw.queues.reorder_buffer import reserve_layout
 from tests.unit.access_unit.model import Model
 from tests.unit.payload import Payload
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from daedal.hw.config import Config
-from daedal.hw.isa.contract import Bundle, Level, NestTrace, run_contract
-from daedal.hw.isa.contract_words import nests
-from daedal.hw.isa.mapping import CLASSES, in_class
+from daedal.hw.config.core import Config
+from daedal.hw.isa.address_mapping import CLASSES, in_class
 from daedal.hw.isa.program import Program, Word
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.spec.access import Bundle, Level, NestTrace, run_contract
+from daedal.hw.isa.spec.access_words import nests
+from daedal.hw.isa.words import (
     AluOp,
     CheckMode,
     ControlField,

@@ -5,8 +5,8 @@ from functools import cache
 import pytest
 
 from daedal.hw.access_unit.access_unit import AccessUnit
-from daedal.hw.config import Config
-from daedal.hw.isa.contract import Fault, NestTrace, run_contract
+from daedal.hw.config.core import Config
+from daedal.hw.isa.spec.access import Fault, NestTrace, run_contract
 from tests.unit.access_unit.directed import DIRECTED, INDICES
 from tests.unit.access_unit.machine import Behaviour, Machine, Sent
 from tests.unit.access_unit.model import Model

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from daedal.hw.config import Config
-from daedal.hw.isa.contract import Scalar, run_contract, signed
+from daedal.hw.config.core import Config
 from daedal.hw.isa.program import Program, Word
-from daedal.hw.isa.program_words import ControlField, EventField, EventKind, LevelField, StepField, event_index
+from daedal.hw.isa.spec.access import Scalar, run_contract, signed
+from daedal.hw.isa.words import ControlField, EventField, EventKind, LevelField, StepField, event_index
 from tests.unit.access_unit.directed import DIRECTED
 from tests.unit.access_unit.programs import reader
 from tests.unit.harness import ODD

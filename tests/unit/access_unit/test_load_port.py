@@ -5,8 +5,8 @@ import random
 import pytest
 from amaranth.sim import Simulator
 
-from daedal.hw.access_unit.load_port import DEPTH, LoadPort
-from daedal.hw.config import PRESETS
+from daedal.hw.access_unit.loads.load_port import DEPTH, LoadPort
+from daedal.hw.config.core import PRESETS
 
 UNITS, EACH = 3, 40
 

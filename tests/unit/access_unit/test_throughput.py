@@ -2,10 +2,10 @@
 
 import pytest
 
-from daedal.hw.config import Config
-from daedal.hw.isa.contract import run_contract
+from daedal.hw.config.core import Config
 from daedal.hw.isa.program import Program, Word
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.spec.access import run_contract
+from daedal.hw.isa.words import (
     CheckKind,
     ControlField,
     EventField,

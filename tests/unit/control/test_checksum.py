@@ -4,7 +4,7 @@ import random
 
 from amaranth.sim import Simulator
 
-from daedal.hw.host.checksum import Checksum
+from daedal.hw.control.checksum_unit import Checksum
 from daedal.hw.isa.checksum import checksum, folded, next_sum
 
 

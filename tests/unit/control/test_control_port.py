@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 from amaranth.sim import Simulator
 
-from daedal.hw.config import PRESETS
-from daedal.hw.host.control_port import ControlPort
+from daedal.hw.config.core import PRESETS
+from daedal.hw.control.csr import ControlRegisters
 from daedal.hw.isa.program import pack, unpack
 from daedal.hw.isa.registers import ACCESS, IDENTITY, REVISION, Control, Register, Status
 
@@ -46,7 +46,7 @@ class Host:
 
 def run(bench, beside=None):
     """Run ``bench``, and what drives other inputs ``beside`` it; the launches that were queued."""
-    dut, done, rung = ControlPort(CONFIG), [], []
+    dut, done, rung = ControlRegisters(CONFIG), [], []
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
 

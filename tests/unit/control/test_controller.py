@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from amaranth.sim import Simulator
 
-from daedal.hw.config import PRESETS
-from daedal.hw.host.controller import QUIET_CYCLES, SETTLE_CYCLES, Controller
+from daedal.hw.config.core import PRESETS
+from daedal.hw.control.launch_controller import QUIET_CYCLES, SETTLE_CYCLES, LaunchController
 
 CONFIG = replace(PRESETS["edge"], watchdog=256)
 ANSWERS = 10
@@ -17,9 +17,9 @@ ON_THE_WAY = 8
 STROBES = ("flip", "ended", "record_start", "reset_done", "soft_reset", "take")
 
 
-def run(bench) -> Controller:
+def run(bench) -> LaunchController:
     """Run ``bench(ctx, dut, seen)`` on a controller; ``seen`` counts the cycles of each output of STROBES."""
-    dut, seen, done = Controller(CONFIG), dict.fromkeys(STROBES, 0), []
+    dut, seen, done = LaunchController(CONFIG), dict.fromkeys(STROBES, 0), []
 
     async def watch(ctx):
         async for _, _, *values in ctx.tick().sample(*(getattr(dut, name) for name in seen)):
@@ -181,7 +181,7 @@ def test_a_reset_ends_whatever_there_is_and_can_be_had_again(phase: str, side: i
 )
 def test_a_fault_waits_for_memory_as_long_as_it_answers(between: int, written: bool) -> None:
     """Many answers may be owed, each after a long time; the record is lost only when the next one does not come."""
-    dut = Controller(CONFIG)
+    dut = LaunchController(CONFIG)
     seen = {"record_start": 0, "ended": 0}
 
     async def watch(ctx):

@@ -9,15 +9,15 @@ from dataclasses import replace
 import pytest
 from amaranth.sim import Simulator
 
-from daedal.hw.config import PRESETS, Config
-from daedal.hw.host.controller import QUIET_CYCLES
-from daedal.hw.host.loader import Loader
-from daedal.hw.host.value_check import STEP_OPERANDS, ValueCheck
+from daedal.hw.config.core import PRESETS, Config
+from daedal.hw.control.launch_controller import QUIET_CYCLES
+from daedal.hw.control.loader import Loader
+from daedal.hw.control.word_legality import STEP_OPERANDS, WordLegality
 from daedal.hw.interfaces import Client
+from daedal.hw.isa.address_mapping import CLASSES, class_of, granule_bytes, in_class, place_of
 from daedal.hw.isa.launch import LaunchFlags, StoreWindow
-from daedal.hw.isa.mapping import CLASSES, class_of, granule_bytes, in_class, place_of
 from daedal.hw.isa.program import Program, Word, pack
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.words import (
     AluOp,
     CallbackField,
     ControlField,
@@ -331,7 +331,7 @@ def values(config: Config) -> list[tuple[Word, bool]]:
 def test_values_are_judged(name):
     config = CONFIGS[name]
     listed = [(word, good) for word, good in values(config) if config.registers < 7 or good]
-    dut = ValueCheck(config)
+    dut = WordLegality(config)
     simulator = Simulator(dut)
 
     async def bench(ctx):

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 import pytest
 from amaranth.sim import Simulator
 
-from daedal.hw.config import PRESETS, Config
-from daedal.hw.host.line_reader import BURSTS
-from daedal.hw.host.loader import Loader
+from daedal.hw.config.core import PRESETS, Config
+from daedal.hw.control.loader import Loader
+from daedal.hw.control.word_reader import BURSTS
 from daedal.hw.interfaces import Client
 from daedal.hw.isa.launch import BLOCK_REGION, LAUNCH_HEADER_WORDS, LEAST_FOLLOWING, LaunchFlags
 from daedal.hw.isa.program import Program, Word, pack
-from daedal.hw.isa.program_words import LevelField
+from daedal.hw.isa.words import LevelField
+from tests.unit.control.test_loader import CONFIGS, RUN, WINDOW, Memory, expected, random_body
 from tests.unit.harness import ODD
-from tests.unit.host.test_loader import CONFIGS, RUN, WINDOW, Memory, expected, random_body
 
 ALL = {**CONFIGS, "odd": ODD}
 RECORD = 0x1240

@@ -5,8 +5,8 @@ import random
 import pytest
 from amaranth.sim import Simulator
 
-from daedal.hw.config import Config
-from daedal.hw.host.record_writer import RecordWriter
+from daedal.hw.config.core import Config
+from daedal.hw.control.record_writer import RecordWriter
 from daedal.hw.isa.launch import RECORD_WORDS
 from daedal.hw.isa.program import WORD_BYTES
 from tests.unit.harness import CONFIGS

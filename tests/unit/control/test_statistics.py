@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import pytest
 from amaranth.sim import Simulator
 
-from daedal.hw.config import PRESETS
-from daedal.hw.core_records import ACCESS_STALLS, EXECUTE_STALLS
-from daedal.hw.host.controller import SETTLE_CYCLES
-from daedal.hw.host.statistics import COUNTED, MARKS, Stage, Statistics, stage_of
+from daedal.hw.config.core import PRESETS
+from daedal.hw.control.core_records import ACCESS_STALLS, EXECUTE_STALLS
+from daedal.hw.control.launch_controller import SETTLE_CYCLES
+from daedal.hw.control.statistics import COUNTED, MARKS, Stage, Statistics, stage_of
 from daedal.hw.isa.launch import Counter
 
 LAUNCHES = 5

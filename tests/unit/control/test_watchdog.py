@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from amaranth.sim import Simulator
 
-from daedal.hw.config import PRESETS
-from daedal.hw.host.watchdog import Watchdog
+from daedal.hw.config.core import PRESETS
+from daedal.hw.control.watchdog import Watchdog
 
 CONFIG = replace(PRESETS["edge"], watchdog=256)
 

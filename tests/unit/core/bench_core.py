@@ -11,7 +11,7 @@ from cocotb.triggers import RisingEdge, with_timeout
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiRamRead, AxiRamWrite, AxiReadBus, AxiWriteBus
 
 from daedal.cosim.emulator import EmulatorTarget
-from daedal.hw.config import ELEMENT_BYTES, Config
+from daedal.hw.config.core import ELEMENT_BYTES, Config
 from daedal.hw.isa.launch import RECORD_WORDS, Cause, Counter, State
 from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.registers import IDENTITY, Control, Register

@@ -7,10 +7,10 @@ import pytest
 from amaranth import Const, Module, Signal
 from amaranth.sim import Simulator
 
-from daedal.hw import core_faults
 from daedal.hw.access_unit.nest_queue import NEST_BITS
-from daedal.hw.config import PRESETS
-from daedal.hw.host.fault_words import FaultWords
+from daedal.hw.config.core import PRESETS
+from daedal.hw.control import core_faults
+from daedal.hw.control.fault_words import FaultWords
 from daedal.hw.interfaces import FaultPort
 from daedal.hw.isa.launch import Cause
 

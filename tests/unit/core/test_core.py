@@ -5,10 +5,10 @@ from functools import cache
 import pytest
 from amaranth import Signal
 
-from daedal.cosim.rtl import TOP, generate_verilog
+from daedal.cosim.core_verilog import TOP, generate_verilog
 from daedal.hw import core
-from daedal.hw.config import Config
-from daedal.hw.host.control_port import ControlPort
+from daedal.hw.config.core import Config
+from daedal.hw.control.csr import ControlRegisters
 from tests.unit.core.completed import COMPLETED_AT_FIRST
 from tests.unit.harness import ODD, run_cocotb
 
@@ -16,7 +16,7 @@ SMALLEST, DDR3 = Config.preset("minimum"), Config.preset("ddr3")
 OTHERS = [pytest.param(config, marks=pytest.mark.full) for config in (ODD, DDR3)]
 
 
-class WornPort(ControlPort):
+class WornPort(ControlRegisters):
     """That of a machine which has ended nearly as many launches as COMPLETED can count."""
 
     def __init__(self, config: Config) -> None:

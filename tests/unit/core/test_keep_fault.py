@@ -7,9 +7,9 @@ from amaranth import Module, Signal
 from amaranth.sim import Simulator
 
 from daedal.hw.access_unit.nest_queue import NEST_BITS
-from daedal.hw.config import PRESETS
-from daedal.hw.core_faults import found_layout, keep_fault
-from daedal.hw.host.fault_words import FaultWords
+from daedal.hw.config.core import PRESETS
+from daedal.hw.control.core_faults import found_layout, keep_fault
+from daedal.hw.control.fault_words import FaultWords
 from daedal.hw.isa.launch import RecordWord
 
 CONFIG = PRESETS["edge"]

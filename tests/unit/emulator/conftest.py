@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from daedal.cosim.emulator import EmulatorTarget
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from tests.unit.emulator.programs import Bench
 
 MEMORY_BYTES = 1 << 24

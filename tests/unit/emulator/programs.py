@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from daedal.driver.regions import EVERYWHERE
-from daedal.hw.config import ELEMENT_BYTES, Config
-from daedal.hw.isa.execute import OperandKind, VectorOp
+from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.isa.instructions import OperandKind, VectorOp
 from daedal.hw.isa.launch import (
     LAUNCH_ALIGNMENT,
     LAUNCH_HEADER_WORDS,
@@ -22,7 +22,8 @@ from daedal.hw.isa.launch import (
     State,
 )
 from daedal.hw.isa.program import Program, Word, unpack
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.registers import Register
+from daedal.hw.isa.words import (
     AluOp,
     CallbackField,
     CheckKind,
@@ -40,7 +41,6 @@ from daedal.hw.isa.program_words import (
     Source,
     StepField,
 )
-from daedal.hw.isa.registers import Register
 
 QUEUE0 = {"kind": OperandKind.QUEUE, "number": 0}
 QUEUE1 = {"kind": OperandKind.QUEUE, "number": 1}

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from daedal.hw.config import Config
-from daedal.hw.isa.execute import VectorOp
+from daedal.hw.config.core import Config
+from daedal.hw.isa.instructions import VectorOp
 from daedal.hw.isa.program import Program, Word
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.words import (
     ALU_FIELDS,
     LOAD_FIELDS,
     AluOp,

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daedal.hw.config import ELEMENT_BYTES
+from daedal.hw.config.core import ELEMENT_BYTES
 from daedal.hw.isa.launch import Counter, State
-from daedal.hw.isa.program_words import StepField
+from daedal.hw.isa.words import StepField
 from tests.reference import bag_limits, embedding_bag, same_bits
 from tests.reference.layers import Layer, random_layer, random_values
 from tests.unit.emulator.programs import Bag, Bench, gather, place_table

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daedal.hw.config import Config
-from daedal.hw.isa.contract import NestTrace, run_contract
+from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Cause, Counter, State
 from daedal.hw.isa.program import Program, Word, pack
-from daedal.hw.isa.program_words import AluOp, Destination, EventField, LevelField, Source, StepField
 from daedal.hw.isa.registers import Control, Register
+from daedal.hw.isa.spec.access import NestTrace, run_contract
+from daedal.hw.isa.words import AluOp, Destination, EventField, LevelField, Source, StepField
 from tests.fuzz.judge import as_entry
 from tests.unit.emulator.conftest import NARROW
 from tests.unit.emulator.programs import Bench, Record, level, load, run_nest

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daedal.hw.config import Config
-from daedal.hw.isa.execute import KEEP, Mode, OperandKind, VectorOp
+from daedal.hw.config.core import Config
+from daedal.hw.isa.instructions import KEEP, Mode, OperandKind, VectorOp
 from daedal.hw.isa.launch import Cause, Queue, State
 from daedal.hw.isa.program import Program, Word, pack, unpack
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.registers import IDENTITY, Control, Register, Status
+from daedal.hw.isa.words import (
     VALUE_BITS,
     AluOp,
     CallbackField,
@@ -24,7 +25,6 @@ from daedal.hw.isa.program_words import (
     LevelField,
     StepField,
 )
-from daedal.hw.isa.registers import IDENTITY, Control, Register, Status
 from tests.reference.layers import Layer
 from tests.unit.emulator.programs import QUEUE0, SCALAR, Bag, Bench, Record, instruction, level, run_nest
 from tests.unit.emulator.test_bags import place_bag

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from daedal.cosim.emulator import EmulatorTarget
-from daedal.hw.config import Config
-from daedal.hw.isa.execute import VectorOp
-from daedal.hw.isa.program_words import FetchQueue
+from daedal.hw.config.core import Config
+from daedal.hw.isa.instructions import VectorOp
+from daedal.hw.isa.words import FetchQueue
 from tests.reference.layers import random_values
 from tests.unit.emulator.programs import QUEUE0, QUEUE1, Bench, instruction
 from tests.unit.emulator.test_operations import ELEMENTS, Array, run

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daedal.hw.isa.execute import VectorOp
+from daedal.hw.isa.instructions import VectorOp
 from daedal.hw.isa.launch import State
 from daedal.hw.isa.program import Word
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.words import (
     CallbackField,
     EventField,
     EventKind,

@@ -7,10 +7,10 @@ import pytest
 
 from daedal.cosim.emulator import EmulatorTarget
 from daedal.errors import DeviceClosed, OutOfDeviceMemory
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.program import Program, Word
-from daedal.hw.isa.program_words import LevelField
 from daedal.hw.isa.registers import Register
+from daedal.hw.isa.words import LevelField
 from tests.unit.emulator.programs import Bench, level, run_nest
 from tests.unit.emulator.test_faults import reset, status
 

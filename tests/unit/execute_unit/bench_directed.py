@@ -5,8 +5,8 @@ import random
 import cocotb
 from cocotb.triggers import RisingEdge
 
-from daedal.hw.execute_unit.schedule import LOOP
-from daedal.hw.isa.execute import VectorOp
+from daedal.hw.execute_unit.latencies import LOOP
+from daedal.hw.isa.instructions import VectorOp
 from tests.unit.execute_unit.driver import Driver, run
 from tests.unit.execute_unit.model import WITH_B
 from tests.unit.execute_unit.programs import ON_ROWS, QUEUE, REGISTER, SCALAR, Code, run_model, words

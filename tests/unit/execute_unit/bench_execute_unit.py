@@ -4,7 +4,7 @@ import random
 
 import cocotb
 
-from daedal.hw.isa.execute import VectorOp
+from daedal.hw.isa.instructions import VectorOp
 from tests.unit.execute_unit.driver import Driver
 from tests.unit.execute_unit.programs import Code, Generator, run_model, words
 from tests.unit.harness import bench_config

@@ -6,10 +6,10 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
-from daedal.hw.isa.execute import KEEP, KEPT, Mode, VectorOp
+from daedal.hw.isa.instructions import KEEP, KEPT, Mode, VectorOp
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.program import Word
-from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField
+from daedal.hw.isa.words import CallbackField, InstructionField, LengthField
 from tests.unit.execute_unit.driver import Driver
 from tests.unit.execute_unit.model import Row
 from tests.unit.execute_unit.programs import OWN, QUEUE, REGISTER, SCALAR, row, run_model, words

@@ -5,9 +5,9 @@ import random
 import cocotb
 import numpy as np
 
-from daedal.hw.config import Config
-from daedal.hw.execute_unit.schedule import LOOP, READ_AFTER_WRITE
-from daedal.hw.isa.execute import KEEP, KEPT, PARTIAL_SUMS, Mode, VectorOp
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.latencies import LOOP, READ_AFTER_WRITE
+from daedal.hw.isa.instructions import KEEP, KEPT, PARTIAL_SUMS, Mode, VectorOp
 from tests.unit.execute_unit.driver import Driver, run
 from tests.unit.execute_unit.model import WITH_B, Row
 from tests.unit.execute_unit.programs import (

@@ -6,7 +6,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import RisingEdge
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigWord, fault_layout, lane_beat_layout, scalar_layout, token_layout
 from daedal.hw.isa.program import Word, pack
 from tests.unit.execute_unit.model import Model, Row

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from daedal.hw.config import Config
-from daedal.hw.isa.execute import KEEP, KEPT, PARTIAL_SUMS, Mode, OperandKind, VectorOp
+from daedal.hw.config.core import Config
+from daedal.hw.isa.instructions import KEEP, KEPT, PARTIAL_SUMS, Mode, OperandKind, VectorOp
 
 NAN = 0x7FC00000
 ONE = 0x3F800000

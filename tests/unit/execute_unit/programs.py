@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from daedal.hw.config import Config
-from daedal.hw.isa.execute import KEEP, KEPT, Mode, OperandKind, VectorOp
+from daedal.hw.config.core import Config
+from daedal.hw.isa.instructions import KEEP, KEPT, Mode, OperandKind, VectorOp
 from daedal.hw.isa.program import Word
-from daedal.hw.isa.program_words import CallbackField, InstructionField, LengthField
+from daedal.hw.isa.words import CallbackField, InstructionField, LengthField
 from tests.unit.execute_unit.model import ADDS_B, WITH_B, Model
 
 Code = dict[str, Any]

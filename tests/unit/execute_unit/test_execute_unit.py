@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.execute_unit import ExecuteUnit
 from tests.unit.harness import ODD, run_cocotb
 

@@ -3,8 +3,8 @@
 import pytest
 from amaranth.sim import Simulator
 
-from daedal.hw.execute_unit.hazards import Hazards
-from daedal.hw.execute_unit.schedule import LOOP, READ_AFTER_WRITE
+from daedal.hw.execute_unit.frontend.scoreboard import Scoreboard
+from daedal.hw.execute_unit.latencies import LOOP, READ_AFTER_WRITE
 from tests.unit.harness import ODD
 
 REGISTER = 2
@@ -25,7 +25,7 @@ REGISTER = 2
 def test_what_adds_to_a_result_of_context_1(context: int, long: int, scalar: int, register: int, waits: bool) -> None:
     """A long row has beats of all contexts. It waits until the result can be added to, and no longer."""
     assert ODD.context_count > 1
-    dut, found = Hazards(ODD), []
+    dut, found = Scoreboard(ODD), []
 
     async def bench(ctx):
         for name, value in (("c", register), ("c_scalar", scalar), ("context", context), ("long", long),

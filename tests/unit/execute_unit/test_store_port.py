@@ -3,7 +3,7 @@
 import pytest
 from amaranth.sim import Simulator
 
-from daedal.hw.execute_unit.store_port import SCALARS_AHEAD, StorePort
+from daedal.hw.execute_unit.vector.store_port import SCALARS_AHEAD, StorePort
 from tests.unit.harness import ODD
 
 LONG = 60

@@ -1,5 +1,5 @@
 // The three passes of a division by a count, with the fix-up of the third one, for every dividend of a range: the
-// algorithm of hw/execute_unit/float_divide.py on the host's own binary32 arithmetic.
+// algorithm of hw/execute_unit/fpu/float_divide.py on the host's own binary32 arithmetic.
 #include <cmath>
 #include <cstdint>
 #include <cstring>

@@ -14,13 +14,13 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.cosim import coverage
 from daedal.cosim.build import build_library, build_verilated, read_sources
-from daedal.hw.execute_unit.float_divide import COUNT_BITS, DivideFixup
-from daedal.hw.execute_unit.float_format import CANONICAL_NAN
-from daedal.hw.execute_unit.float_reciprocal import Reciprocal
-from daedal.hw.execute_unit.iterative_op import IterativeOp
-from daedal.hw.execute_unit.iterative_unit import IterativeUnit
-from daedal.hw.execute_unit.lane import Lane
-from daedal.hw.execute_unit.lane_op import LaneOp
+from daedal.hw.execute_unit.fpu.float_divide import COUNT_BITS, DivideFixup
+from daedal.hw.execute_unit.fpu.float_format import CANONICAL_NAN
+from daedal.hw.execute_unit.fpu.float_reciprocal import Reciprocal
+from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
+from daedal.hw.execute_unit.fpu.iterative_unit import IterativeUnit
+from daedal.hw.execute_unit.fpu.lane import Lane
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 
 HERE = Path(__file__).parent
 

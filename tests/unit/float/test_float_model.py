@@ -6,8 +6,8 @@ import ctypes.util
 import numpy as np
 import pytest
 
-from daedal.hw.execute_unit.float_model import is_nan, lane_result
-from daedal.hw.execute_unit.lane_op import LaneOp
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
+from daedal.hw.isa.spec.binary32 import is_nan, lane_result
 
 LIBM = ctypes.CDLL(ctypes.util.find_library("m"))
 LIBM.fmaf.argtypes, LIBM.fmaf.restype = [ctypes.c_float] * 3, ctypes.c_float

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daedal.hw.execute_unit.float_reciprocal import Reciprocal
+from daedal.hw.execute_unit.fpu.float_reciprocal import Reciprocal
 from tests.unit.float.models import run_reciprocals
 
 pytestmark = pytest.mark.rtl

@@ -4,7 +4,7 @@ from itertools import islice
 
 import pytest
 
-from daedal.hw.execute_unit.lane_op import LaneOp
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 from tests.full.__main__ import main, run, table
 from tests.full.jobs import Job, jobs
 from tests.unit.float.models import Division, Kind

@@ -2,8 +2,8 @@
 
 import pytest
 
-from daedal.hw.execute_unit.iterative_op import IterativeOp
-from daedal.hw.execute_unit.iterative_unit import IterativeUnit
+from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
+from daedal.hw.execute_unit.fpu.iterative_unit import IterativeUnit
 from tests.unit.float.models import run_iterative_hard, run_iterative_pairs
 from tests.unit.float.test_lane import CORNERS
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from daedal.hw.execute_unit.lane import Lane
-from daedal.hw.execute_unit.lane_op import LaneOp
+from daedal.hw.execute_unit.fpu.lane import Lane
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 from tests.unit.float.models import Kind, run_grid, run_random
 from tests.unit.float.operands import CORNERS, alignments
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge, InvalidConfig, ToolchainNotFound, UnknownBoard
-from daedal.hw.boards import bitstream, find_board, tools
-from daedal.hw.boards.board import Board
-from daedal.hw.boards.generate import Generated
+from daedal.fpga.boards import find_board
+from daedal.fpga.boards.board import Board
+from daedal.fpga.flow import bitstream, tools
+from daedal.fpga.soc.generator import Generated
 
 from .test_reports import LOG, LOGIC_NAMES, NEXTPNR
 

@@ -13,11 +13,11 @@ from migen import Signal
 
 from daedal.cosim.toolchain import find_verilator
 from daedal.errors import InvalidConfig, ToolchainNotFound, UnknownBoard
-from daedal.hw.boards import BOARDS, find_board
-from daedal.hw.boards.board import Dram
-from daedal.hw.boards.generate import Generated, generate
-from daedal.hw.config import PRESETS, Config
-from daedal.hw.isa.mapping import memory_address
+from daedal.fpga.boards import BOARDS, find_board
+from daedal.fpga.boards.board import Dram
+from daedal.fpga.soc.generator import Generated, generate
+from daedal.hw.config.core import PRESETS, Config
+from daedal.hw.isa.address_mapping import memory_address
 
 
 def small(board: str) -> Config:
@@ -197,7 +197,7 @@ def test_a_core_must_go_with_the_memory(change: dict[str, int], message: str) ->
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "litex_boards.platforms", None)
-    monkeypatch.delitem(sys.modules, "daedal.hw.boards.ulx3s", raising=False)
+    monkeypatch.delitem(sys.modules, "daedal.fpga.boards.ulx3s", raising=False)
     with pytest.raises(ToolchainNotFound, match=r"litex_boards.* must be installed .* pip install daedal\[boards\]"):
         find_board("ulx3s")
 

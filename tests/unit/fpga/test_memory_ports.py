@@ -11,7 +11,7 @@ from litex.soc.interconnect import axi
 from litex.soc.interconnect.axi import RESP_DECERR, RESP_OKAY
 from migen import run_simulation
 
-from daedal.hw.boards.memory_ports import ReadPort, WritePort
+from daedal.fpga.soc.memory_ports import ReadPort, WritePort
 
 LINE_BYTES, LINES = 8, 64
 BYTES = LINE_BYTES * LINES

@@ -6,7 +6,7 @@ from typing import Any
 
 from migen import run_simulation
 
-from daedal.hw.boards.on_chip import ModelRam, OnChipMemory
+from daedal.fpga.soc.on_chip_memory import ModelRam, OnChipMemory
 
 BYTES, WIDTH, LINES = 512, 64, 64
 LIMIT = 20000

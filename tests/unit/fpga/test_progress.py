@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daedal.hw.boards.progress import RouterProgress
+from daedal.fpga.flow.router_progress import RouterProgress
 
 
 class Router:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from daedal.errors import ClockTooSlow, DesignTooLarge
-from daedal.hw.boards import bitstream, find_board
-from daedal.hw.boards.generate import Generated
+from daedal.fpga.boards import find_board
+from daedal.fpga.flow import bitstream
+from daedal.fpga.soc.generator import Generated
 
 PINS = {
     "ecp5": 'LOCATE COMP "core_clk" SITE "{clk}";\nLOCATE COMP "q" SITE "{q}";\nFREQUENCY PORT "core_clk" {mhz} MHz;\n',

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from daedal.hw.boards import reports
-from daedal.hw.boards.flows import FLOWS
+from daedal.fpga.flow import reports
+from daedal.fpga.flow.flows import FLOWS
 
 LOG = """\
 Info: Device utilisation:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from daedal.hw.boards import resets
-from daedal.hw.boards.resets import promote_resets
+from daedal.fpga.soc import global_resets
+from daedal.fpga.soc.global_resets import promote_resets
 
 LARGE, SMALL = 2, 3
 """Nets of two resets."""
@@ -41,7 +41,7 @@ def promoted(design: dict[str, Any], path: Path) -> tuple[dict[str, int], dict[s
 
 
 def test_a_large_reset_gets_a_net_of_its_own(design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resets, "LEAST_FLIP_FLOPS", 4)
+    monkeypatch.setattr(global_resets, "LEAST_FLIP_FLOPS", 4)
     made, found = promoted(design, tmp_path)
     assert made == {"global_reset0": 4}
     module = found["modules"]["board"]
@@ -57,7 +57,7 @@ def test_a_large_reset_gets_a_net_of_its_own(design, tmp_path: Path, monkeypatch
 def test_logic_gets_a_copy_of_the_flip_flop_that_a_large_reset_comes_from(
     design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resets, "LEAST_FLIP_FLOPS", 4)
+    monkeypatch.setattr(global_resets, "LEAST_FLIP_FLOPS", 4)
     cells = design["modules"]["board"]["cells"]
     cells["driver"] = flip_flop("0") | {"parameters": {"REGSET": "SET"}}
     cells["driver"]["connections"]["Q"] = [LARGE]
@@ -76,8 +76,8 @@ def test_logic_gets_a_copy_of_the_flip_flop_that_a_large_reset_comes_from(
 
 
 def test_much_logic_gets_several_copies(design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resets, "LEAST_FLIP_FLOPS", 4)
-    monkeypatch.setattr(resets, "MOST_LOADS", 2)
+    monkeypatch.setattr(global_resets, "LEAST_FLIP_FLOPS", 4)
+    monkeypatch.setattr(global_resets, "MOST_LOADS", 2)
     cells = design["modules"]["board"]["cells"]
     cells["driver"] = flip_flop("0")
     cells["driver"]["connections"]["Q"] = [LARGE]
@@ -94,7 +94,7 @@ def test_much_logic_gets_several_copies(design, tmp_path: Path, monkeypatch: pyt
 def test_the_copies_of_two_resets_have_nets_of_their_own(
     design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resets, "LEAST_FLIP_FLOPS", 3)
+    monkeypatch.setattr(global_resets, "LEAST_FLIP_FLOPS", 3)
     cells = design["modules"]["board"]["cells"]
     for name, net in (("first", LARGE), ("second", SMALL)):
         cells[name] = flip_flop("0")
@@ -115,6 +115,6 @@ def test_small_resets_change_nothing(design, tmp_path: Path) -> None:
 
 
 def test_no_more_than_there_is_room_for(design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resets, "LEAST_FLIP_FLOPS", 1)
-    monkeypatch.setattr(resets, "MOST_NETS", 1)
+    monkeypatch.setattr(global_resets, "LEAST_FLIP_FLOPS", 1)
+    monkeypatch.setattr(global_resets, "MOST_NETS", 1)
     assert promoted(design, tmp_path)[0] == {"global_reset0": 4}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from daedal.hw.boards import rows
-from daedal.hw.boards.flows import FLOWS
-from daedal.hw.boards.rows import CELLS, COLUMNS, FULLEST, LEAST_LOGIC, ROWS, keep_rows_free, rows_to_keep
+from daedal.fpga.flow import row_constraints
+from daedal.fpga.flow.flows import FLOWS
+from daedal.fpga.flow.row_constraints import CELLS, COLUMNS, FULLEST, LEAST_LOGIC, ROWS, keep_rows_free, rows_to_keep
 
 PART = 83_640
 """Logic cells of LFE5U-85F."""
@@ -44,7 +44,7 @@ def test_rows_and_columns_are_those_of_the_part() -> None:
 
 
 def test_cells_that_do_nothing_hold_the_places(design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "LEAST_LOGIC", LOGIC)
+    monkeypatch.setattr(row_constraints, "LEAST_LOGIC", LOGIC)
     made, found = spread(design, tmp_path)
     cells, before = found["modules"]["board"]["cells"], design["modules"]["board"]["cells"]
     added = [cell for name, cell in cells.items() if name not in before]
@@ -58,7 +58,7 @@ def test_cells_that_do_nothing_hold_the_places(design, tmp_path: Path, monkeypat
 
 
 def test_a_small_design_changes_nothing(design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "LEAST_LOGIC", LOGIC + 1)
+    monkeypatch.setattr(row_constraints, "LEAST_LOGIC", LOGIC + 1)
     assert spread(design, tmp_path) == (0, deepcopy(design))
 
 

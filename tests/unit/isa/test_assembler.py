@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from daedal.errors import ProgramError
-from daedal.hw.isa.assembler import assemble, disassemble
-from daedal.hw.isa.execute import VectorOp
+from daedal.hw.isa.instructions import VectorOp
 from daedal.hw.isa.program import UNIT_FIELDS, Program, Word, end_of
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.tools.assembler import assemble, disassemble
+from daedal.hw.isa.words import (
     ControlField,
     Destination,
     InstructionField,

@@ -9,7 +9,7 @@ import pytest
 from daedal.errors import ProgramError
 from daedal.hw.isa.checksum import SUM_BITS, SUM_POLYNOMIAL, checksum, folded, next_sum
 from daedal.hw.isa.program import WORD_BYTES, Program, Word
-from daedal.hw.isa.program_words import ControlField
+from daedal.hw.isa.words import ControlField
 from tests.unit.isa.words import random_words
 
 NEAR = 224

@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 
 from daedal.cosim.build import build_library
-from daedal.hw.config import PRESETS, Config
-from daedal.hw.isa import c_header, docs, program_words, registers
-from daedal.hw.isa.execute import Instruction
+from daedal.hw.config.core import PRESETS, Config
+from daedal.hw.isa import registers, words
+from daedal.hw.isa.instructions import Instruction
 from daedal.hw.isa.program import FIELD_STRUCTS, UNIT_FIELDS, pack, struct_width, unpack
-from daedal.hw.isa.program_words import ProgramWord
+from daedal.hw.isa.tools import c_header, docs
+from daedal.hw.isa.words import ProgramWord
 
 
 def test_the_page_is_current() -> None:
-    assert docs.check(), "docs/isa.md must be generated anew: python -m daedal.hw.isa.docs > docs/isa.md"
+    assert docs.check(), "docs/isa.md must be generated anew: python -m daedal.hw.isa.tools.docs > docs/isa.md"
 
 
 def test_an_old_page_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,7 +32,7 @@ def test_an_old_page_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_the_page_has_every_encoding() -> None:
     text = docs.generate()
-    for module in (program_words, registers):
+    for module in (words, registers):
         for kind in (*c_header.enums(module), *c_header.structs(module)):
             assert f"### {kind.__name__}\n" in text
     assert "| 10:9 | `a.number`" not in text

@@ -11,8 +11,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
 from daedal.cosim.emulator import EmulatorTarget
-from daedal.hw.config import MAX_BURST, PRESETS, SMALLEST_GRANULE, Config
-from daedal.hw.isa.mapping import (
+from daedal.hw.config.core import MAX_BURST, PRESETS, SMALLEST_GRANULE, Config
+from daedal.hw.isa.address_mapping import (
     CLASSES,
     PLAIN,
     class_of,

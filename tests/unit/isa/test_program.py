@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from daedal.errors import ProgramError
-from daedal.hw.isa.execute import INSTRUCTION_BITS, Instruction, OperandKind, VectorOp
+from daedal.hw.isa.instructions import INSTRUCTION_BITS, Instruction, OperandKind, VectorOp
 from daedal.hw.isa.program import (
     FIELD_STRUCTS,
     UNIT_FIELDS,
@@ -17,7 +17,7 @@ from daedal.hw.isa.program import (
     struct_width,
     unpack,
 )
-from daedal.hw.isa.program_words import (
+from daedal.hw.isa.words import (
     VALUE_BITS,
     CheckControl,
     ControlField,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from daedal.hw.isa.program import FIELD_STRUCTS, UNIT_FIELDS, Word, struct_width
-from daedal.hw.isa.program_words import VALUE_BITS, ControlField
+from daedal.hw.isa.words import VALUE_BITS, ControlField
 
 FIELDS = [field for kind in UNIT_FIELDS.values() for field in kind if field is not ControlField.END]
 

@@ -7,9 +7,9 @@ from typing import Any
 import cocotb
 from cocotb.triggers import RisingEdge
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import Client, read_request_layout, return_layout, slot_bits
-from daedal.hw.isa.mapping import CLASSES, PLAIN, class_of, granule_bytes, in_class, memory_address
+from daedal.hw.isa.address_mapping import CLASSES, PLAIN, class_of, granule_bytes, in_class, memory_address
 from tests.unit.harness import bench_config
 from tests.unit.memories import FastReadPort, Target, read_slave
 from tests.unit.streams import Source, count_cycles, decode

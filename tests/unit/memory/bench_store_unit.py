@@ -6,11 +6,11 @@ from typing import Any
 import cocotb
 from cocotb.triggers import RisingEdge
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import beat_layout, fault_layout, store_address_layout
+from daedal.hw.isa.address_mapping import CLASSES, PLAIN, in_class, memory_address, place_bits
 from daedal.hw.isa.launch import STORE_GRANULE, Cause, Queue
-from daedal.hw.isa.mapping import CLASSES, PLAIN, in_class, memory_address, place_bits
-from daedal.hw.memory.write_batcher import MARGIN, bursts_held, lines_held
+from daedal.hw.memory.store.write_batcher import MARGIN, bursts_held, lines_held
 from tests.unit.harness import bench_config
 from tests.unit.memories import Target, write_slave
 from tests.unit.streams import Source, count_cycles, decode, reset, start, watch_handshake

@@ -4,7 +4,7 @@ from amaranth.hdl import Elaboratable, Module, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.memory.row_groups import RowGroups
+from daedal.hw.memory.fabric.row_groups import RowGroups
 
 
 class GroupedPayloads(wiring.Component):

@@ -6,8 +6,8 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
-from daedal.hw.config import Config
-from daedal.hw.isa.mapping import CLASSES, in_class
+from daedal.hw.config.core import Config
+from daedal.hw.isa.address_mapping import CLASSES, in_class
 from daedal.hw.memory.address_map import memory_value, program_value
 from tests.reference.mapping import memory_place
 from tests.unit.harness import CONFIGS

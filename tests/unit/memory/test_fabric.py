@@ -2,7 +2,7 @@
 
 import pytest
 
-from daedal.hw.memory.fabric import ReadFabric
+from daedal.hw.memory.fabric.fabric import ReadFabric
 from tests.unit.harness import CONFIGS, run_cocotb
 
 

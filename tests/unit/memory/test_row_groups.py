@@ -3,7 +3,7 @@
 
 import pytest
 
-from daedal.hw.memory.row_groups import RowGroups
+from daedal.hw.memory.fabric.row_groups import RowGroups
 from tests.unit.harness import run_cocotb
 from tests.unit.memory.bench_row_groups import LAYOUT
 from tests.unit.memory.grouped_payloads import GroupedPayloads

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daedal.hw.memory.store_unit import StoreUnit
+from daedal.hw.memory.store.store_unit import StoreUnit
 from tests.unit.harness import SMALLER, run_cocotb
 
 

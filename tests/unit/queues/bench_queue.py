@@ -5,7 +5,7 @@ import random
 import cocotb
 from cocotb.triggers import RisingEdge
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import store_address_layout
 from tests.unit.harness import parameters
 from tests.unit.streams import Sink, Source, count_cycles, start

@@ -7,8 +7,8 @@ import cocotb
 from cocotb.triggers import RisingEdge
 
 from daedal.hw.interfaces import Client, beat_layout, return_layout
-from daedal.hw.isa.program_words import FetchQueue
-from daedal.hw.queues.vector_queues import reserve_layout
+from daedal.hw.isa.words import FetchQueue
+from daedal.hw.queues.reorder_buffer import reserve_layout
 from tests.unit.harness import bench_config
 from tests.unit.payload import Payload
 from tests.unit.streams import Sink, start

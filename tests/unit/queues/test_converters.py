@@ -5,12 +5,12 @@ import dataclasses
 
 import pytest
 
-from daedal.hw.config import Config
-from daedal.hw.queues.cutter import Cutter
-from daedal.hw.queues.packer import Packer
+from daedal.hw.config.core import Config
+from daedal.hw.queues.beats_to_line import BeatsToLine
+from daedal.hw.queues.line_to_beats import LineToBeats
 from tests.unit.harness import run_cocotb
 
-CONVERTERS = {"cutter": Cutter, "packer": Packer}
+CONVERTERS = {"cutter": LineToBeats, "packer": BeatsToLine}
 
 
 @pytest.mark.rtl

@@ -3,9 +3,9 @@
 
 import pytest
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import store_address_layout
-from daedal.hw.queues.queue import Queue
+from daedal.hw.queues.fifo import Queue
 from tests.unit.harness import run_cocotb
 
 

@@ -6,14 +6,14 @@ import random
 import pytest
 from amaranth.sim import Simulator
 
-from daedal.hw.queues.skid import Skid
+from daedal.hw.queues.skid_buffer import SkidBuffer
 
 COUNT = 200
 
 
 def run(idle: float, pause: float) -> tuple[list[int], int]:
     """What comes out when 0, 1, … go in, with shares of cycles in which nothing is offered or taken; and the cycles."""
-    skid, rng, got = Skid(16), random.Random(3), []
+    skid, rng, got = SkidBuffer(16), random.Random(3), []
     cycles = 0
 
     async def bench(ctx):

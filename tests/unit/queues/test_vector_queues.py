@@ -2,12 +2,12 @@
 
 import pytest
 
-from daedal.hw.queues.vector_queues import VectorQueues
+from daedal.hw.queues.reorder_buffer import ReorderBuffers
 from tests.unit.harness import SMALLER, run_cocotb
 
 
 @pytest.mark.rtl
 @pytest.mark.parametrize("config", SMALLER, ids=lambda config: config.name)
 def test_vector_queues(config):
-    queues = VectorQueues(config)
+    queues = ReorderBuffers(config)
     run_cocotb(queues, "vector_queues", "tests.unit.queues.bench_vector_queues", parameters={"config": config})

@@ -6,10 +6,10 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import assign, names
-from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.access_unit.operand import climb, rungs
-from daedal.hw.config import Config
+from daedal.hw.access_unit.levels.bundles import assign, names
+from daedal.hw.access_unit.levels.level_words import LevelWords
+from daedal.hw.access_unit.levels.pipelined.operand import climb, rungs
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import bundle_layout, flags_layout
 
 Members = dict[str, Any]

@@ -5,12 +5,12 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.data import StructLayout
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.memory_style import DISTRIBUTED_RAM
+from daedal.hw.lib.ram_style import DISTRIBUTED_RAM
 from daedal.hw.queues.ring_pointers import RingPointers
-from daedal.hw.queues.up_down import up_down
+from daedal.hw.queues.up_down_counter import up_down
 
 
-class Waiting(wiring.Component):
+class ActivationFifo(wiring.Component):
     """A queue without a register at its output: whoever takes has one, so that ``o.ready`` reaches pointers only.
 
     What is written can be read in the next cycle.

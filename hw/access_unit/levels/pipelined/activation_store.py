@@ -4,11 +4,11 @@ from amaranth.hdl import Elaboratable, Module, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.activation import ActivationBus
-from daedal.hw.access_unit.bundles import Outcome, WorkBus, activation_flags
-from daedal.hw.access_unit.turns import TurnBus, activation_entries
-from daedal.hw.config import Config
-from daedal.hw.memory_style import DISTRIBUTED_RAM
+from daedal.hw.access_unit.levels.bundles import Outcome, WorkBus, activation_flags
+from daedal.hw.access_unit.levels.pipelined.activation import ActivationBus
+from daedal.hw.access_unit.levels.pipelined.iteration_bus import IterationBus, activation_entries
+from daedal.hw.config.core import Config
+from daedal.hw.lib.ram_style import DISTRIBUTED_RAM
 
 
 class ActivationStore(wiring.Component):
@@ -38,7 +38,7 @@ class ActivationStore(wiring.Component):
                 "next_entry": Out(entry),
                 "stops": Out(1),
                 "order_value": Out(64),
-                "turn": In(TurnBus(config, level)),
+                "turn": In(IterationBus(config, level)),
                 "o": Out(WorkBus(config)),
             }
         )

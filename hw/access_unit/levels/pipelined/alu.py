@@ -7,12 +7,12 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import RESULT_FIELDS, WorkBus, register
-from daedal.hw.access_unit.multiplier import Multiplier
-from daedal.hw.access_unit.operand import operand, targets, write
-from daedal.hw.config import Config
-from daedal.hw.isa.program_words import AluControl, AluOp
-from daedal.hw.spread import spread
+from daedal.hw.access_unit.levels.bundles import RESULT_FIELDS, WorkBus, register
+from daedal.hw.access_unit.levels.multiplier import Multiplier
+from daedal.hw.access_unit.levels.pipelined.operand import operand, targets, write
+from daedal.hw.config.core import Config
+from daedal.hw.isa.words import AluControl, AluOp
+from daedal.hw.lib.replicate import replicate
 
 STAGES = 3
 """Registers from input to output."""
@@ -64,12 +64,12 @@ class Alu(wiring.Component):
         product = sum(multiplier.summands[1:], multiplier.summands[0])
         multiplies, changes = Signal(), Signal()
         m.d.sync += [multiplies.eq(controls[2].op == AluOp.MUL), changes.eq(controls[2].op != AluOp.NONE)]
-        m.d.comb += result.eq(simple | (product & spread(multiplies, bits)))
+        m.d.comb += result.eq(simple | (product & replicate(multiplies, bits)))
         if self._shifter:
             self._shift(m, controls[2].op, controls[3].op, a, b, result)
         works = worked.work & changes
         to = targets(m, "alu", controls[2].destination, self._config.registers)
-        write(m, self.o, worked, to & spread(works, len(to)), result)
+        write(m, self.o, worked, to & replicate(works, len(to)), result)
         return m
 
     def _simple(self, m: Module, op: Any, a: Signal, b: Signal) -> Value:
@@ -83,16 +83,16 @@ class Alu(wiring.Component):
             selects.eq(Value.cast(op).matches(AluOp.MIN, AluOp.MAX)),
         ]
         bits = self._config.address_bits
-        other = Cat(b, b[-1]) ^ spread(minus, bits + 1)
+        other = Cat(b, b[-1]) ^ replicate(minus, bits + 1)
         total = (Cat(1, a, a[-1]) + Cat(minus, other))[1 : bits + 2]
         less, equal = total[-1], a == b
         # a, b, or a AND b: the two bits say which of the operands a one must be in.
         m.d.comb += logic.eq(
-            Mux(selects, Mux(less ^ is_op[AluOp.MAX], 1, 2), spread(is_op[AluOp.AND], 2)),
+            Mux(selects, Mux(less ^ is_op[AluOp.MAX], 1, 2), replicate(is_op[AluOp.AND], 2)),
         )
-        both = (a | spread(~logic[0], bits)) & (b | spread(~logic[1], bits))
+        both = (a | replicate(~logic[0], bits)) & (b | replicate(~logic[1], bits))
         truth = (is_op[AluOp.EQUAL] & equal) | (is_op[AluOp.NOT_EQUAL] & ~equal) | (is_op[AluOp.LESS] & less)
-        return (both & spread(logic.any(), bits)) | (total[:bits] & spread(sums, bits)) | truth
+        return (both & replicate(logic.any(), bits)) | (total[:bits] & replicate(sums, bits)) | truth
 
     def _shift(self, m: Module, first_op: Any, op: Any, a: Signal, b: Signal, result: Signal) -> None:
         """Shift left by way of reversal, so that one shifter does both directions; its operation in each stage."""

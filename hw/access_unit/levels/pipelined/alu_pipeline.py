@@ -6,14 +6,14 @@ from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit import alu
-from daedal.hw.access_unit.bundles import RESULT_FIELDS, WorkBus, assign
-from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.config import Config
-from daedal.hw.isa.program_words import AluOp
+from daedal.hw.access_unit.levels.bundles import RESULT_FIELDS, WorkBus, assign
+from daedal.hw.access_unit.levels.level_words import LevelWords
+from daedal.hw.access_unit.levels.pipelined import alu
+from daedal.hw.config.core import Config
+from daedal.hw.isa.words import AluOp
 
 
-class Operations(wiring.Component):
+class AluPipeline(wiring.Component):
     """One ALU for all operations of a level: an iteration goes round it, once for each.
 
     With up to one operation that the program enables, an iteration per cycle; with two, one every 2 cycles; with more,

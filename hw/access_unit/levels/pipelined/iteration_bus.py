@@ -4,7 +4,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 from amaranth.utils import ceil_log2
 
-from daedal.hw.config import Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import context_bits, context_entries
 
 LEAST_ENTRIES = 16
@@ -18,7 +18,7 @@ def activation_entries(config: Config, level: int) -> int:
 
 def bounds_layout(config: Config, level: int) -> data.StructLayout:
     """What the iterator needs of an activation: ``left`` is upper - lower, ``single`` that it makes one turn only,
-    ``ends`` that it is the nest's last; the others as in ``TurnBus`` and ``ActivationBus``.
+    ``ends`` that it is the nest's last; the others as in ``IterationBus`` and ``ActivationBus``.
     """
     return data.StructLayout(
         {
@@ -34,7 +34,7 @@ def bounds_layout(config: Config, level: int) -> data.StructLayout:
     )
 
 
-class TurnBus(wiring.Signature):
+class IterationBus(wiring.Signature):
     """A bundle of the activation that ``ActivationStore`` keeps under ``entry``, without back-pressure.
 
     ``work``: an iteration. ``first``, ``last``, ``final``: the first, the last bundle of the activation, the last of
@@ -54,4 +54,4 @@ class TurnBus(wiring.Signature):
 
 
 TURN_FIELDS = ("entry", "work", "first", "last", "final", "context", "induction")
-"""What a ``TurnBus`` carries beside ``valid``."""
+"""What a ``IterationBus`` carries beside ``valid``."""

@@ -4,20 +4,20 @@ from amaranth.hdl import Elaboratable, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import assign
-from daedal.hw.access_unit.turns import TURN_FIELDS, TurnBus
-from daedal.hw.config import Config
+from daedal.hw.access_unit.levels.bundles import assign
+from daedal.hw.access_unit.levels.pipelined.iteration_bus import TURN_FIELDS, IterationBus
+from daedal.hw.config.core import Config
 
 
 class AddressedBus(wiring.Signature):
-    """A ``TurnBus`` with ``addresses``, those of an iteration's elements, one for each sequential load."""
+    """A ``IterationBus`` with ``addresses``, those of an iteration's elements, one for each sequential load."""
 
     def __init__(self, config: Config, level: int) -> None:
         addresses = Out(config.address_bits).array(config.sequential_loads[level])
-        super().__init__({**dict(TurnBus(config, level).members), "addresses": addresses})
+        super().__init__({**dict(IterationBus(config, level).members), "addresses": addresses})
 
 
-class Spare(wiring.Component):
+class IterationSkid(wiring.Component):
     """Lets iterations through at once; keeps one that is not taken, so that ``ready`` needs to know registers only.
 
     That an iteration's lines are at hand is known late in a cycle, and would have to reach all stages before.

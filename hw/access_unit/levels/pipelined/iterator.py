@@ -4,10 +4,10 @@ from amaranth.hdl import Elaboratable, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.access_unit.bundles import assign
-from daedal.hw.access_unit.level_words import LevelWords
-from daedal.hw.access_unit.turns import TURN_FIELDS, TurnBus, bounds_layout
-from daedal.hw.config import Config
+from daedal.hw.access_unit.levels.bundles import assign
+from daedal.hw.access_unit.levels.level_words import LevelWords
+from daedal.hw.access_unit.levels.pipelined.iteration_bus import TURN_FIELDS, IterationBus, bounds_layout
+from daedal.hw.config.core import Config
 
 
 class Iterator(wiring.Component):
@@ -38,7 +38,7 @@ class Iterator(wiring.Component):
                 "words": In(LevelWords(config, level)),
                 "in_turn": In(1),
                 "i": In(stream.Signature(bounds_layout(config, level))),
-                "o": Out(TurnBus(config, level)),
+                "o": Out(IterationBus(config, level)),
                 "addresses": Out(config.address_bits).array(config.sequential_loads[level]),
                 "ready": In(1),
             }
@@ -78,7 +78,7 @@ class _Counter(wiring.Component):
                 "words": In(LevelWords(config, level)),
                 "in_turn": In(1),
                 "i": In(stream.Signature(bounds_layout(config, level))),
-                "o": Out(TurnBus(config, level)),
+                "o": Out(IterationBus(config, level)),
                 "starts": Out(config.address_bits).array(slots),
                 "ready": In(1),
             }

@@ -6,25 +6,27 @@ from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.access_unit import contexts, count, extract
-from daedal.hw.access_unit.activation import Activation
-from daedal.hw.access_unit.activation_store import ActivationStore
-from daedal.hw.access_unit.bundles import LoadReturns, assign, load_request_layout
-from daedal.hw.access_unit.commit import Commit
-from daedal.hw.access_unit.contexts import Contexts
-from daedal.hw.access_unit.credits import Credits, depth_for
-from daedal.hw.access_unit.extract import Extract
-from daedal.hw.access_unit.iterator import Iterator
-from daedal.hw.access_unit.level_words import LevelWordStore, loads_of
-from daedal.hw.access_unit.operations import Operations
-from daedal.hw.access_unit.random_load import RandomLoad
-from daedal.hw.access_unit.sequential_loads import SequentialLoads
-from daedal.hw.access_unit.turns import LEAST_ENTRIES, TURN_FIELDS, TurnBus, bounds_layout
-from daedal.hw.access_unit.waiting import Waiting
-from daedal.hw.config import Config
+from daedal.hw.access_unit.interleaving import interleaver
+from daedal.hw.access_unit.interleaving.interleaver import Interleaver
+from daedal.hw.access_unit.levels.bundles import LoadReturns, assign, load_request_layout
+from daedal.hw.access_unit.levels.level_words import LevelWordStore, loads_of
+from daedal.hw.access_unit.levels.pipelined import predicate_counter
+from daedal.hw.access_unit.levels.pipelined.activation import Activation
+from daedal.hw.access_unit.levels.pipelined.activation_fifo import ActivationFifo
+from daedal.hw.access_unit.levels.pipelined.activation_store import ActivationStore
+from daedal.hw.access_unit.levels.pipelined.alu_pipeline import AluPipeline
+from daedal.hw.access_unit.levels.pipelined.iteration_bus import LEAST_ENTRIES, TURN_FIELDS, IterationBus, bounds_layout
+from daedal.hw.access_unit.levels.pipelined.iterator import Iterator
+from daedal.hw.access_unit.loads import element_extract
+from daedal.hw.access_unit.loads.element_extract import ElementExtract
+from daedal.hw.access_unit.loads.load_writeback import LoadWriteback
+from daedal.hw.access_unit.loads.random_load import RandomLoad
+from daedal.hw.access_unit.loads.sequential_loads import SequentialLoads
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout, load_units, random_entries
 from daedal.hw.isa.launch import Cause
-from daedal.hw.queues.queue import Queue
+from daedal.hw.queues.credit_counter import CreditCounter, depth_for
+from daedal.hw.queues.fifo import Queue
 
 COMMIT_STAGES = 2
 LOOKUP_STAGES = 1
@@ -41,7 +43,7 @@ class Level(wiring.Component):
 
     One bundle per cycle, also across activations and with loads, as long as these find their lines in time. But an
     activation takes a cycle for each of its operands that is a register (``Activation``), and with two ALU operations
-    or more an iteration takes as many cycles (``Operations``).
+    or more an iteration takes as many cycles (``AluPipeline``).
     Segments that run freely, each into a queue with credits: sequential loads up to each random load, and from
     the last load through check, ALU operations and count.
 
@@ -105,8 +107,8 @@ class Level(wiring.Component):
 
     def _lookup_stages(self) -> int:
         """Registers from the start of an iteration to the first commit."""
-        lookup = contexts.STAGES + 1 if self._config.contexts[self._level] else LOOKUP_STAGES
-        return lookup + extract.STAGES
+        lookup = interleaver.STAGES + 1 if self._config.contexts[self._level] else LOOKUP_STAGES
+        return lookup + element_extract.STAGES
 
     def _sequential(self, m: Module, words: Any, activation: Activation) -> tuple[Any, Signal, Signal]:
         """Iterations, lookup and commit; returns the bus and the credits (``free``, ``take``) of its segment."""
@@ -114,7 +116,7 @@ class Level(wiring.Component):
         m.submodules.iterator = iterator = Iterator(self._config, self._level)
         m.submodules.loads = loads = SequentialLoads(self._config, self._level, self._first_unit)
         m.submodules.store = store = ActivationStore(self._config, self._level)
-        m.submodules.extract = elements = Extract(self._config, self._level)
+        m.submodules.extract = elements = ElementExtract(self._config, self._level)
         slots = range(self._config.sequential_loads[self._level])
         is_last = not self._config.random_loads[self._level]
         start = self._start if is_last else Const(1)
@@ -152,13 +154,13 @@ class Level(wiring.Component):
         return self._commit(m, words, store.o, elements.values, slots, induction=True), free, take
 
     def _enter(self, m: Module, words: Any, activation: Activation, store: ActivationStore, iterator: Iterator,
-               in_turn: Signal, stop: Value, turns: Contexts | None) -> None:  # fmt: skip
+               in_turn: Signal, stop: Value, turns: Interleaver | None) -> None:  # fmt: skip
         """Activations are kept, and go by way of a queue to the iterator.
 
         The queue has room for as many as come before ``room`` knows of them, so that what is known late of iterations
         does not reach activations.
         """
-        m.submodules.waiting = waiting = Waiting(bounds_layout(self._config, self._level), LEAST_ENTRIES)
+        m.submodules.waiting = waiting = ActivationFifo(bounds_layout(self._config, self._level), LEAST_ENTRIES)
         new, bounds, room, stopped = activation.o, waiting.payload, Signal(), Signal()
         connect(m, waiting.o, iterator.i)
         m.d.sync += [
@@ -183,7 +185,7 @@ class Level(wiring.Component):
             m.d.comb += [*assign(turns.i, new, new.signature.members), turns.enter.eq(store.write & in_turn)]
 
     def _in_turn(self, m: Module, in_turn: Signal, plain: Signal, iterator: Iterator, loads: SequentialLoads,
-                 turns: Contexts, elements: Extract) -> None:  # fmt: skip
+                 turns: Interleaver, elements: ElementExtract) -> None:  # fmt: skip
         """Activations in turn, beside the plain way; the program says which of the two works."""
         m.d.comb += [
             iterator.in_turn.eq(in_turn),
@@ -193,7 +195,7 @@ class Level(wiring.Component):
             loads.i.valid.eq(iterator.o.valid & plain),
             iterator.ready.eq(loads.ready),  # always, while activations run in turn
         ]
-        either = TurnBus(self._config, self._level).create(path=("either",))
+        either = IterationBus(self._config, self._level).create(path=("either",))
         m.d.sync += [
             to.eq(Mux(plain, straight, turned))
             for to, turned, straight in [
@@ -205,10 +207,10 @@ class Level(wiring.Component):
         ]  # fmt: skip
         m.d.comb += [assign(each, either, ("valid", *TURN_FIELDS)) for each in (elements.i, turns.leaves)]
 
-    def _contexts(self, m: Module, words: Any, free: Value) -> Contexts:
+    def _contexts(self, m: Module, words: Any, free: Value) -> Interleaver:
         """Activations in turn, beside the iterator and its loads."""
         first = loads_of(self._config, self._level)
-        m.submodules.contexts = turns = Contexts(self._config, self._level, self._first_unit + first)
+        m.submodules.contexts = turns = Interleaver(self._config, self._level, self._first_unit + first)
         connect(m, words, turns.words)
         connect(m, flipped(self.returns), turns.returns)
         for slot, requests in enumerate(turns.requests):
@@ -219,7 +221,7 @@ class Level(wiring.Component):
 
     def _commit(self, m: Module, words: Any, bus: Any, values: list[Any], slots: range, *,
                 induction: bool = False) -> Any:  # fmt: skip
-        commit = Commit(self._config, self._level, slots, induction=induction)
+        commit = LoadWriteback(self._config, self._level, slots, induction=induction)
         m.submodules[f"commit{slots.start}" if slots else "commit_plain"] = commit
         connect(m, words, commit.words)
         m.d.comb += [commit.i.valid.eq(bus.valid), *assign(commit.i, bus)]
@@ -234,7 +236,7 @@ class Level(wiring.Component):
     ) -> tuple[Any, Signal, Signal]:
         """A random load, which ends a segment and starts the next one."""
         m.submodules[f"random{slot}"] = load = RandomLoad(self._config, self._level, slot, self._first_unit + slot)
-        m.submodules[f"credits{slot}"] = credits = Credits(random_entries(self._config))
+        m.submodules[f"credits{slot}"] = credits = CreditCounter(random_entries(self._config))
         next_free, next_take = Signal(name=f"free{slot}"), Signal(name=f"take{slot}")
         connect(m, words, load.words)
         connect(m, flipped(self.returns), load.returns)
@@ -254,7 +256,7 @@ class Level(wiring.Component):
     def _compute(self, m: Module, words: Any, bus: Any, stages: int) -> tuple[Any, int]:
         """ALU operations and count; returns the bus and the registers of the segment so far."""
         if self._config.alus[self._level]:
-            m.submodules.operations = operations = Operations(self._config, self._level, stages)
+            m.submodules.operations = operations = AluPipeline(self._config, self._level, stages)
             connect(m, words, operations.words)
             m.d.comb += [
                 self._start.eq(operations.start),
@@ -265,13 +267,13 @@ class Level(wiring.Component):
             bus, stages = operations.o, stages + operations.stages
         else:
             m.d.comb += [self._start.eq(1), self._start_nearer.eq(1)]
-        m.submodules.count = counter = count.Count(self._config, self._level)
+        m.submodules.count = counter = predicate_counter.PredicateCounter(self._config, self._level)
         m.d.comb += [counter.control.eq(words.count), counter.i.valid.eq(bus.valid), *assign(counter.i, bus)]
-        return counter.o, stages + count.STAGES
+        return counter.o, stages + predicate_counter.STAGES
 
     def _output(self, m: Module, bus: Any, free: Signal, take: Signal, depth: int) -> None:
         m.submodules.queue = queue = Queue(bundle_layout(self._config), depth=depth)
-        m.submodules.credits = credits = Credits(depth)
+        m.submodules.credits = credits = CreditCounter(depth)
         connect(m, queue.o, flipped(self.o))
         m.d.comb += [
             queue.i.valid.eq(bus.valid),

@@ -5,8 +5,8 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
-from daedal.hw.access_unit.bundles import RESULT_FIELDS, assign, names
-from daedal.hw.spread import spread
+from daedal.hw.access_unit.levels.bundles import RESULT_FIELDS, assign, names
+from daedal.hw.lib.replicate import replicate
 
 
 def operand(m: Module, name: str, source: Any, constant: Value, registers: Sequence[Value]) -> Value:
@@ -29,7 +29,7 @@ def chosen(m: Module, name: str, source: Any, choices: Sequence[Value], *, first
     result: Any = Value.cast(0)
     for number, choice in enumerate(choices):
         m.d.sync += bits[number].eq(Value.cast(source) == number + first)
-        result = result | (choice & spread(bits[number], len(choice)))
+        result = result | (choice & replicate(bits[number], len(choice)))
     return result
 
 
@@ -59,7 +59,7 @@ def climb(choices: Sequence[Value], steps: Value) -> Value:
     """
     none, odd, *pairs = steps
     width = max(len(choice) for choice in choices)
-    result = Mux(none, spread(odd, width), Mux(odd, choices[1] if len(choices) > 1 else 0, choices[0]))
+    result = Mux(none, replicate(odd, width), Mux(odd, choices[1] if len(choices) > 1 else 0, choices[0]))
     for number, pair in enumerate(pairs, 1):
         even_choice, *odd_choice = choices[2 * number : 2 * number + 2]
         chosen = (odd_choice[0] & result) | (even_choice & ~result) if odd_choice else even_choice

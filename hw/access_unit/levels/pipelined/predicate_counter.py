@@ -4,17 +4,17 @@ from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import RESULT_FIELDS, WorkBus, register
-from daedal.hw.access_unit.operand import chosen, targets, write
-from daedal.hw.config import Config
-from daedal.hw.isa.program_words import CountControl, Predicate, Sense
-from daedal.hw.spread import spread
+from daedal.hw.access_unit.levels.bundles import RESULT_FIELDS, WorkBus, register
+from daedal.hw.access_unit.levels.pipelined.operand import chosen, targets, write
+from daedal.hw.config.core import Config
+from daedal.hw.isa.words import CountControl, Predicate, Sense
+from daedal.hw.lib.replicate import replicate
 
 STAGES = 2
 """Registers from input to output."""
 
 
-class Count(wiring.Component):
+class PredicateCounter(wiring.Component):
     """Counts in an activation of level ``level`` and writes the count, one iteration per cycle, 2 cycles latency.
 
     Members: ``control``, the program word; ``i``, ``o``: ``WorkBus(config)``.
@@ -39,8 +39,8 @@ class Count(wiring.Component):
         m.d.comb += total.eq(Mux(first, 0, count) + holds)
         counts = self.control.enable & (judged.work | judged.empty)
         bits = targets(m, "count", self.control.destination, self._config.registers)
-        value = total & spread(judged.work, self._config.address_bits)
-        write(m, self.o, judged, bits & spread(counts, len(bits)), value)
+        value = total & replicate(judged.work, self._config.address_bits)
+        write(m, self.o, judged, bits & replicate(counts, len(bits)), value)
         return m
 
     def _counted(self, m: Module, judged: WorkBus, total: Signal) -> Value:

@@ -5,9 +5,9 @@ from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from daedal.hw.access_unit.bundles import LoadReturns, line_bits, load_request_layout, returned
-from daedal.hw.config import Config
-from daedal.hw.memory_style import BLOCK_RAM, DISTRIBUTED_RAM
+from daedal.hw.access_unit.levels.bundles import LoadReturns, line_bits, load_request_layout, returned
+from daedal.hw.config.core import Config
+from daedal.hw.lib.ram_style import BLOCK_RAM, DISTRIBUTED_RAM
 
 LINES = 4
 """Places for the lines of each load slot, a power of two: a line's place is low bits of its number."""

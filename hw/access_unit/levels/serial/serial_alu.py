@@ -4,10 +4,10 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.multiplier import Multiplier
-from daedal.hw.config import Config
-from daedal.hw.isa.program_words import AluOp
-from daedal.hw.spread import spread
+from daedal.hw.access_unit.levels.multiplier import Multiplier
+from daedal.hw.config.core import Config
+from daedal.hw.isa.words import AluOp
+from daedal.hw.lib.replicate import replicate
 
 
 class Work(data.Struct):
@@ -78,7 +78,7 @@ class SerialAlu(wiring.Component):
         m = Module()
         a, b, work, bits = self.a, self.b, self.work, self._config.address_bits
         less, takes = Signal(), Signal(2)
-        other = Cat(b, b[-1]) ^ spread(work.minus, bits + 1)
+        other = Cat(b, b[-1]) ^ replicate(work.minus, bits + 1)
         m.d.comb += [
             self.total.eq((Cat(1, a, a[-1]) + Cat(work.minus | self.carry, other))[1 : bits + 2]),
             self.equal.eq(a == b),
@@ -87,13 +87,13 @@ class SerialAlu(wiring.Component):
             takes[0].eq(work.both | work.pass_a | Mux(less, work.smaller, work.greater)),
             takes[1].eq(work.both | Mux(less, work.greater, work.smaller)),
         ]
-        chosen = (a | spread(~takes[0], bits)) & (b | spread(~takes[1], bits)) & spread(takes.any(), bits)
+        chosen = (a | replicate(~takes[0], bits)) & (b | replicate(~takes[1], bits)) & replicate(takes.any(), bits)
         truth = (work.equal & self.equal) | (work.unequal & ~self.equal) | (work.less & less)
-        result = chosen | (self.total[:bits] & spread(work.add, bits)) | truth
+        result = chosen | (self.total[:bits] & replicate(work.add, bits)) | truth
         if self._multiplies:
             m.submodules.multiplier = multiplier = Multiplier(bits)
             m.d.comb += [multiplier.a.eq(a), multiplier.b.eq(b)]
             product = sum(multiplier.summands[1:], multiplier.summands[0])
-            result = result | (product & spread(work.multiply, bits))
+            result = result | (product & replicate(work.multiply, bits))
         m.d.comb += self.result.eq(result)
         return m

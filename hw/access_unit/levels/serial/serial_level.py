@@ -7,18 +7,18 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.access_unit.bundles import LoadReturns, Outcome, activation_flags, load_request_layout
-from daedal.hw.access_unit.level_words import loads_of
-from daedal.hw.access_unit.serial_alu import SerialAlu, Work, work_of
-from daedal.hw.access_unit.serial_load import SerialLoad
-from daedal.hw.access_unit.serial_operand import SerialOperand, Wish
-from daedal.hw.access_unit.serial_registers import SerialRegisters
-from daedal.hw.access_unit.serial_words import SerialWordStore
-from daedal.hw.config import Config
+from daedal.hw.access_unit.levels.bundles import LoadReturns, Outcome, activation_flags, load_request_layout
+from daedal.hw.access_unit.levels.level_words import loads_of
+from daedal.hw.access_unit.levels.serial.serial_alu import SerialAlu, Work, work_of
+from daedal.hw.access_unit.levels.serial.serial_load import SerialLoad
+from daedal.hw.access_unit.levels.serial.serial_operand import SerialOperand, Wish
+from daedal.hw.access_unit.levels.serial.serial_registers import SerialRegisters
+from daedal.hw.access_unit.levels.serial.serial_words import SerialWordStore
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout, flags_layout, load_units
 from daedal.hw.isa.launch import Cause
-from daedal.hw.isa.program_words import AluControl, AluOp, CheckKind, CheckMode, LoadControl, Predicate, Sense
-from daedal.hw.state_names import name_states
+from daedal.hw.isa.words import AluControl, AluOp, CheckKind, CheckMode, LoadControl, Predicate, Sense
+from daedal.hw.lib.fsm_names import name_states
 
 
 class SerialLevel(wiring.Component):

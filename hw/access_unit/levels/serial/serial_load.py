@@ -5,10 +5,10 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.access_unit.bundles import LoadReturns, load_request_layout
-from daedal.hw.access_unit.element import Element, word_of
-from daedal.hw.access_unit.line_cache import LineCache
-from daedal.hw.config import Config
+from daedal.hw.access_unit.levels.bundles import LoadReturns, load_request_layout
+from daedal.hw.access_unit.levels.serial.line_cache import LineCache
+from daedal.hw.access_unit.loads.element_shift import ElementShift, word_of
+from daedal.hw.config.core import Config
 
 
 class SerialLoad(wiring.Component):
@@ -50,7 +50,7 @@ class SerialLoad(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.cache = cache = LineCache(self._config, self._unit, self._slots)
-        m.submodules.element = element = Element()
+        m.submodules.element = element = ElementShift()
         offset = Signal(exact_log2(self._config.bus_bytes))
         connect(m, cache.request, flipped(self.request))
         connect(m, flipped(self.returns), cache.returns)

@@ -4,11 +4,11 @@ from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import names
-from daedal.hw.access_unit.level_words import loads_of
-from daedal.hw.access_unit.serial_words import SerialWords, constant_fields, place_bits
-from daedal.hw.config import Config
-from daedal.hw.spread import spread
+from daedal.hw.access_unit.levels.bundles import names
+from daedal.hw.access_unit.levels.level_words import loads_of
+from daedal.hw.access_unit.levels.serial.serial_words import SerialWords, constant_fields, place_bits
+from daedal.hw.config.core import Config
+from daedal.hw.lib.replicate import replicate
 
 
 class Wish(data.Struct):
@@ -121,5 +121,5 @@ class SerialOperand(wiring.Component):
         others = ((self.constant, held), (self.induction, induction), (self.count, count))
         operand: Value = self.register
         for value, is_read in others:
-            operand = operand | (value & spread(is_read, len(value)))
+            operand = operand | (value & replicate(is_read, len(value)))
         m.d.comb += self.operand.eq(operand)

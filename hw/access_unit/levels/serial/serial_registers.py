@@ -4,10 +4,10 @@ from amaranth.hdl import Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.access_unit.bundles import names
-from daedal.hw.config import Config
-from daedal.hw.isa.program_words import Destination
-from daedal.hw.spread import spread
+from daedal.hw.access_unit.levels.bundles import names
+from daedal.hw.config.core import Config
+from daedal.hw.isa.words import Destination
+from daedal.hw.lib.replicate import replicate
 
 
 class SerialRegisters(wiring.Component):
@@ -65,6 +65,6 @@ class SerialRegisters(wiring.Component):
                 m.d.sync += is_written.eq((is_written | writes) & ~self.clear)
                 m.d.comb += view.eq(Mux(is_written & ~self.parents, written, parent))
                 read = self.chosen[number]
-            operand = operand | (view & spread(read, len(view)))
+            operand = operand | (view & replicate(read, len(view)))
         m.d.comb += self.operand.eq(operand)
         return m

@@ -7,18 +7,18 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from daedal.hw.access_unit.bundle_store import entry_bits
-from daedal.hw.access_unit.bundles import names
-from daedal.hw.access_unit.multiplier import SUMMANDS, Multiplier
-from daedal.hw.access_unit.sequencer import step_layout
-from daedal.hw.access_unit.step_pipeline import OPERANDS, ROWS, is_misaligned, resolved_layout
-from daedal.hw.config import Config
+from daedal.hw.access_unit.events.bundle_store import entry_bits
+from daedal.hw.access_unit.events.step_pipeline import OPERANDS, ROWS, is_misaligned, resolved_layout
+from daedal.hw.access_unit.events.step_sequencer import step_layout
+from daedal.hw.access_unit.levels.bundles import names
+from daedal.hw.access_unit.levels.multiplier import SUMMANDS, Multiplier
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus
 from daedal.hw.isa.program import struct_width
-from daedal.hw.isa.program_words import StepControl, StepField, Unit
-from daedal.hw.memory_style import BLOCK_RAM
-from daedal.hw.spread import spread
-from daedal.hw.state_names import name_states
+from daedal.hw.isa.words import StepControl, StepField, Unit
+from daedal.hw.lib.fsm_names import name_states
+from daedal.hw.lib.ram_style import BLOCK_RAM
+from daedal.hw.lib.replicate import replicate
 
 FIELD_BITS = 4
 """Bits of a step's field; each step has a place for as many words."""
@@ -127,9 +127,9 @@ class SerialSteps(wiring.Component):
                     m.d.comb += source.eq(control[field.name.lower()])
         constant, bits = Signal(), Signal(self._config.registers)
         m.d.sync += [constant.eq(source == 0), *(bit.eq(names(source, number)) for number, bit in enumerate(bits))]
-        operand: Value = word[: self._config.address_bits] & spread(constant, self._config.address_bits)
+        operand: Value = word[: self._config.address_bits] & replicate(constant, self._config.address_bits)
         for register, bit in zip(self.registers, bits, strict=True):
-            operand = operand | (register & spread(bit, len(register)))
+            operand = operand | (register & replicate(bit, len(register)))
         return operand
 
     def _collect(self, m: Module, field: Value, takes: Value, operand: Value, added: Signal) -> None:
@@ -139,7 +139,7 @@ class SerialSteps(wiring.Component):
         address, total = Signal(self._config.address_bits), Signal(self._config.address_bits)
         summand: Value = Value.cast(0)
         for bit, value in zip(added, product.summands, strict=True):
-            summand = summand | (value & spread(bit, len(value)))
+            summand = summand | (value & replicate(bit, len(value)))
         m.d.comb += [product.a.eq(a), product.b.eq(b), total.eq(address + summand)]
         parts = {"base": address, "index": a, "pitch": b}
         targets = {_TOKEN: self.o.token, _SCALAR: self.o.scalar, _STORE_SIZE: self.o.store.size,

@@ -5,12 +5,12 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from daedal.hw.access_unit.level_words import member_fields
-from daedal.hw.config import Config
+from daedal.hw.access_unit.levels.level_words import member_fields
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus
 from daedal.hw.isa.program import FIELD_STRUCTS
-from daedal.hw.isa.program_words import LevelField, Unit
-from daedal.hw.memory_style import DISTRIBUTED_RAM
+from daedal.hw.isa.words import LevelField, Unit
+from daedal.hw.lib.ram_style import DISTRIBUTED_RAM
 
 
 def constant_fields(config: Config, level: int) -> list[LevelField]:

@@ -8,13 +8,13 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import SSAValue
 
-from daedal.compiler.loops.frame import Frame
-from daedal.compiler.loops.integers import (
+from daedal.compiler.frontends.python.frame import Frame
+from daedal.compiler.frontends.python.integers import (
     Induction,
     Number,
     combine,
 )
-from daedal.compiler.loops.values import Cell, Row
+from daedal.compiler.frontends.python.values import Cell, Row
 
 
 class Cells(Frame):

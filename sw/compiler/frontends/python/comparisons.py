@@ -7,15 +7,15 @@ import numpy as np
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from daedal.compiler.loops.elements import Elements
-from daedal.compiler.loops.integers import (
+from daedal.compiler.frontends.python.elements import Elements
+from daedal.compiler.frontends.python.integers import (
     Integer,
     Number,
     combine,
     is_given,
     split_sum,
 )
-from daedal.compiler.loops.values import (
+from daedal.compiler.frontends.python.values import (
     INTEGERS,
     OPPOSITES,
     Comparison,

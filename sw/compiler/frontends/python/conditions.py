@@ -10,15 +10,15 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Block
 
-from daedal.compiler.loops.integers import (
+from daedal.compiler.frontends.python.integers import (
     Induction,
     Number,
     combine,
     is_given,
 )
-from daedal.compiler.loops.nests import Nests
-from daedal.compiler.loops.source import ir_name
-from daedal.compiler.loops.values import INTEGERS
+from daedal.compiler.frontends.python.nests import Nests
+from daedal.compiler.frontends.python.source import ir_name
+from daedal.compiler.frontends.python.values import INTEGERS
 
 
 class Conditions(Nests):

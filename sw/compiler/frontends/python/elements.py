@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects import memref
 from xdsl.ir import SSAValue
 
-from daedal.compiler.loops.bounds import Access, Bounds, Fact, Need, RowRead
-from daedal.compiler.loops.integers import (
+from daedal.compiler.frontends.python.bounds import Access, Bounds, Fact, Need, RowRead
+from daedal.compiler.frontends.python.integers import (
     Binary,
     Element,
     Given,
@@ -23,11 +23,11 @@ from daedal.compiler.loops.integers import (
     split_sum,
     term,
 )
-from daedal.compiler.loops.scopes import Scopes
-from daedal.compiler.loops.signature import Signature
-from daedal.compiler.loops.source import Source
-from daedal.compiler.loops.syntax import indices_of
-from daedal.compiler.loops.values import (
+from daedal.compiler.frontends.python.scopes import Scopes
+from daedal.compiler.frontends.python.signature import Signature
+from daedal.compiler.frontends.python.source import Source
+from daedal.compiler.frontends.python.syntax import indices_of
+from daedal.compiler.frontends.python.values import (
     INTEGERS,
     Binding,
     Cell,
@@ -35,7 +35,7 @@ from daedal.compiler.loops.values import (
     Value,
 )
 from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.program_words import INDEX_BITS, PITCH_BITS
+from daedal.hw.isa.words import INDEX_BITS, PITCH_BITS
 
 INDEX_LIMIT, FACTOR_LIMIT = (1 << INDEX_BITS) - 1, (1 << PITCH_BITS) - 1
 """What the machine's multipliers take."""

@@ -8,10 +8,10 @@ from xdsl.dialects import arith, func, math
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
-from daedal.compiler.loops import names
-from daedal.compiler.loops.comparisons import Comparisons
-from daedal.compiler.loops.elements import FACTOR_LIMIT, INDEX_LIMIT
-from daedal.compiler.loops.integers import (
+from daedal.compiler.frontends.python import names
+from daedal.compiler.frontends.python.comparisons import Comparisons
+from daedal.compiler.frontends.python.elements import FACTOR_LIMIT, INDEX_LIMIT
+from daedal.compiler.frontends.python.integers import (
     LONGEST,
     UNKNOWN,
     Binary,
@@ -23,8 +23,8 @@ from daedal.compiler.loops.integers import (
     is_given,
     is_longer,
 )
-from daedal.compiler.loops.names import Dim
-from daedal.compiler.loops.values import (
+from daedal.compiler.frontends.python.names import Dim
+from daedal.compiler.frontends.python.values import (
     INTEGERS,
     Cell,
     Constant,

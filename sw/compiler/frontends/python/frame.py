@@ -18,8 +18,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from daedal.compiler.loops.expressions import Expressions
-from daedal.compiler.loops.integers import (
+from daedal.compiler.frontends.python.expressions import Expressions
+from daedal.compiler.frontends.python.integers import (
     Binary,
     Element,
     Given,
@@ -29,11 +29,11 @@ from daedal.compiler.loops.integers import (
     evaluate,
     parts,
 )
-from daedal.compiler.loops.scopes import Scopes
-from daedal.compiler.loops.shape import Shape
-from daedal.compiler.loops.signature import Argument, Signature
-from daedal.compiler.loops.source import Source, ir_name
-from daedal.compiler.loops.values import Binding
+from daedal.compiler.frontends.python.scopes import Scopes
+from daedal.compiler.frontends.python.shape import Shape
+from daedal.compiler.frontends.python.signature import Argument, Signature
+from daedal.compiler.frontends.python.source import Source, ir_name
+from daedal.compiler.frontends.python.values import Binding
 
 _ONE = Number(1)
 _ELEMENTS = {"f32": f32, "i32": i32, "i64": i64}

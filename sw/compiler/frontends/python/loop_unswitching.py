@@ -2,7 +2,7 @@
 
 import ast
 
-from daedal.compiler.loops.syntax import assigned, mentions
+from daedal.compiler.frontends.python.syntax import assigned, mentions
 
 
 def swap_conditions(tree: ast.FunctionDef) -> ast.FunctionDef:

@@ -2,8 +2,8 @@
 
 import ast
 
-from daedal.compiler.loops.cells import name_of
-from daedal.compiler.loops.integers import (
+from daedal.compiler.frontends.python.cells import name_of
+from daedal.compiler.frontends.python.integers import (
     Induction,
     Integer,
     Number,
@@ -11,8 +11,8 @@ from daedal.compiler.loops.integers import (
     depends_directly,
     is_given,
 )
-from daedal.compiler.loops.sums import Sums
-from daedal.compiler.loops.syntax import is_range
+from daedal.compiler.frontends.python.sums import Sums
+from daedal.compiler.frontends.python.syntax import is_range
 
 
 class Nests(Sums):

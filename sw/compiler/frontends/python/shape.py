@@ -3,12 +3,12 @@
 import ast
 from dataclasses import dataclass, field
 
-from daedal.compiler.loops import names
-from daedal.compiler.loops.integers import Given, parts
-from daedal.compiler.loops.names import Dim
-from daedal.compiler.loops.signature import Signature
-from daedal.compiler.loops.source import Source
-from daedal.compiler.loops.syntax import (
+from daedal.compiler.frontends.python import names
+from daedal.compiler.frontends.python.integers import Given, parts
+from daedal.compiler.frontends.python.names import Dim
+from daedal.compiler.frontends.python.signature import Signature
+from daedal.compiler.frontends.python.source import Source
+from daedal.compiler.frontends.python.syntax import (
     accesses_of,
     assigned,
     indices_of,

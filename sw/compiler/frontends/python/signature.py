@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from daedal.compiler.loops.integers import Given, Integer, Number, combine, evaluate, parts
-from daedal.compiler.loops.names import DTYPES, Dim, ScalarType
-from daedal.compiler.loops.source import Source
+from daedal.compiler.frontends.python.integers import Given, Integer, Number, combine, evaluate, parts
+from daedal.compiler.frontends.python.names import DTYPES, Dim, ScalarType
+from daedal.compiler.frontends.python.source import Source
 from daedal.errors import UnsupportedOperation
 
 _OPERATORS: dict[type[ast.operator], str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}

@@ -10,15 +10,15 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import SSAValue
 
-from daedal.compiler.loops.cells import Cells
-from daedal.compiler.loops.integers import (
+from daedal.compiler.frontends.python.cells import Cells
+from daedal.compiler.frontends.python.integers import (
     Induction,
     Integer,
     Number,
 )
-from daedal.compiler.loops.source import ir_name
-from daedal.compiler.loops.syntax import indices_of, summand
-from daedal.compiler.loops.values import Cell, Float, Row
+from daedal.compiler.frontends.python.source import ir_name
+from daedal.compiler.frontends.python.syntax import indices_of, summand
+from daedal.compiler.frontends.python.values import Cell, Float, Row
 
 REDUCE = "daedal.reduce"
 """Attribute of a loop whose sum is added up in that tree."""

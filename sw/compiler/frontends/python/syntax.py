@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from daedal.compiler.loops.source import Source
+from daedal.compiler.frontends.python.source import Source
 
 
 def assigned(statements: list[ast.stmt]) -> Iterator[tuple[ast.stmt, str]]:

@@ -13,12 +13,12 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, Operation, SSAValue
 
 from daedal.compiler.dialects import check
-from daedal.compiler.loops import names
-from daedal.compiler.loops.bounds import Bounds
-from daedal.compiler.loops.cells import name_of
-from daedal.compiler.loops.conditions import Conditions
-from daedal.compiler.loops.frame import Plan
-from daedal.compiler.loops.integers import (
+from daedal.compiler.frontends.python import names
+from daedal.compiler.frontends.python.bounds import Bounds
+from daedal.compiler.frontends.python.cells import name_of
+from daedal.compiler.frontends.python.conditions import Conditions
+from daedal.compiler.frontends.python.frame import Plan
+from daedal.compiler.frontends.python.integers import (
     Element,
     Induction,
     Number,
@@ -26,11 +26,11 @@ from daedal.compiler.loops.integers import (
     depends_directly,
     parts,
 )
-from daedal.compiler.loops.shape import Shape
-from daedal.compiler.loops.signature import Signature
-from daedal.compiler.loops.source import Source, ir_name
-from daedal.compiler.loops.syntax import assigned
-from daedal.compiler.loops.values import INTEGERS, Cell, Float, Row, Value
+from daedal.compiler.frontends.python.shape import Shape
+from daedal.compiler.frontends.python.signature import Signature
+from daedal.compiler.frontends.python.source import Source, ir_name
+from daedal.compiler.frontends.python.syntax import assigned
+from daedal.compiler.frontends.python.values import INTEGERS, Cell, Float, Row, Value
 
 
 @dataclass

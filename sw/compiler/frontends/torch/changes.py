@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from torch import Tensor, fx
 from torch.utils import _pytree as pytree
 
-from daedal.compiler.frontends.effects import effects_of
-from daedal.compiler.frontends.examples import example_of
+from daedal.compiler.frontends.torch.effects import effects_of
+from daedal.compiler.frontends.torch.examples import example_of
 
 _UNKNOWN, _OUTSIDE = -1, -2
 """Memory of a tensor of which tracing says nothing; and that of what a graph is given, which may all be the same."""

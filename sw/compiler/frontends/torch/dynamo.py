@@ -12,12 +12,12 @@ import torch
 from torch import Tensor, fx
 
 from daedal.compiler.executable import Executable
-from daedal.compiler.frontends.calls import Call, find_calls
-from daedal.compiler.frontends.groups import find_groups
+from daedal.compiler.frontends.torch.fusion import find_groups
+from daedal.compiler.frontends.torch.host_subgraphs import Compiled, compile_graph
+from daedal.compiler.frontends.torch.match import Call, find_calls
+from daedal.compiler.frontends.torch.partition import Schedule, Work
 from daedal.compiler.kernel import BEST, check_opt
-from daedal.compiler.rest import Compiled, compile_graph
-from daedal.compiler.schedule import Schedule, Work
-from daedal.compiler.transforms.emitter import BOUNDS
+from daedal.compiler.transforms.builders.emitter import BOUNDS
 from daedal.driver.device import Device
 from daedal.driver.handle import Handle
 from daedal.driver.record import Stats

@@ -16,8 +16,8 @@ from torch import Tensor, fx
 from torch._library.utils import is_impure
 from torch._ops import HigherOrderOperator, OpOverload
 
-from daedal.compiler.frontends.guards import Guards
-from daedal.compiler.frontends.operators import (
+from daedal.compiler.frontends.torch.guards import Guards
+from daedal.compiler.frontends.torch.operators import (
     CHANGING,
     is_method,
     is_of_numbers,

@@ -11,9 +11,9 @@ from operator import getitem
 import torch
 from torch import fx
 
-from daedal.compiler.frontends.calls import BagCall, Call, is_embedding
-from daedal.compiler.frontends.changes import may_change
-from daedal.compiler.frontends.effects import effects_of
+from daedal.compiler.frontends.torch.changes import may_change
+from daedal.compiler.frontends.torch.effects import effects_of
+from daedal.compiler.frontends.torch.match import BagCall, Call, is_embedding
 
 _CATS = (torch.cat, torch.concat, torch.concatenate, torch.ops.aten.cat.default)
 

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, fx
 from torch.nn import functional
 
-from daedal.compiler.frontends.effects import writes_out
-from daedal.compiler.frontends.examples import example_of
-from daedal.compiler.frontends.operators import name_of
-from daedal.compiler.frontends.plain import why_no_example
-from daedal.compiler.frontends.pooled_lookups import ORDER, PooledCall, read_pooled
-from daedal.compiler.frontends.segments import (
+from daedal.compiler.frontends.torch.device_suitability import why_no_example
+from daedal.compiler.frontends.torch.effects import writes_out
+from daedal.compiler.frontends.torch.examples import example_of
+from daedal.compiler.frontends.torch.operators import name_of
+from daedal.compiler.frontends.torch.pooled_lookups import ORDER, PooledCall, read_pooled
+from daedal.compiler.frontends.torch.segments import (
     ALONG_ROWS,
     SegmentCall,
     SparseCall,

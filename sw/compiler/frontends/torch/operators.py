@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, fx
 from torch._ops import OpOverload, OpOverloadPacket
 
-from daedal.compiler.frontends.examples import example_of
+from daedal.compiler.frontends.torch.examples import example_of
 
 _aten = torch.ops.aten
 

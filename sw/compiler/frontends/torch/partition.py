@@ -11,19 +11,19 @@ import torch
 from torch import Tensor, fx
 from torch.utils import _pytree as pytree
 
-from daedal.compiler.bag_lists import Member
-from daedal.compiler.frontends.calls import NEEDS_GRADIENT, BagCall, Call
-from daedal.compiler.frontends.effects import effects_of
-from daedal.compiler.frontends.groups import Group, Join
-from daedal.compiler.frontends.inputs import Request, request_of
-from daedal.compiler.frontends.operators import name_of
-from daedal.compiler.frontends.plain import LeftToPyTorch, are_as_before, why_not, why_not_here
-from daedal.compiler.frontends.pooled_lookups import PooledCall
-from daedal.compiler.named import named
-from daedal.compiler.prepared import Prepared
-from daedal.compiler.process_state import Modes
-from daedal.compiler.rehearsal import rehearsal
-from daedal.compiler.rest import compile_rest
+from daedal.compiler.batch_fast_path import Prepared
+from daedal.compiler.batch_plan import Member
+from daedal.compiler.frontends.torch.code_helpers import named
+from daedal.compiler.frontends.torch.device_suitability import LeftToPyTorch, are_as_before, why_not, why_not_here
+from daedal.compiler.frontends.torch.dry_run import rehearsal
+from daedal.compiler.frontends.torch.effects import effects_of
+from daedal.compiler.frontends.torch.fusion import Group, Join
+from daedal.compiler.frontends.torch.host_subgraphs import compile_rest
+from daedal.compiler.frontends.torch.match import NEEDS_GRADIENT, BagCall, Call
+from daedal.compiler.frontends.torch.operators import name_of
+from daedal.compiler.frontends.torch.pooled_lookups import PooledCall
+from daedal.compiler.frontends.torch.process_state import Modes
+from daedal.compiler.frontends.torch.requests import Request, request_of
 from daedal.errors import UnsupportedOperation
 
 Function = Callable[..., Any]

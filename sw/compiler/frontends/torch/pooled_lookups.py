@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from daedal.compiler.frontends.changes import may_change
-from daedal.compiler.frontends.examples import example_of
-from daedal.compiler.frontends.operators import name_of
-from daedal.compiler.frontends.segments import is_integers
+from daedal.compiler.frontends.torch.changes import may_change
+from daedal.compiler.frontends.torch.examples import example_of
+from daedal.compiler.frontends.torch.operators import name_of
+from daedal.compiler.frontends.torch.segments import is_integers
 
 BLOCK = 16
 """Rows that are added up one after the other, before their sum is added to that of those before."""

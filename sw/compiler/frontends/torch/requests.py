@@ -9,16 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from daedal.compiler.codegen.interleaving import take_turns
-from daedal.compiler.frontends import csr_order
-from daedal.compiler.frontends.calls import BagCall, Call, LookupCall
-from daedal.compiler.frontends.emb_builder import Bag, Lookup
-from daedal.compiler.frontends.plain import LeftToPyTorch
-from daedal.compiler.frontends.pooled_lookups import BLOCK, ORDER, PooledCall, adds_in_blocks
-from daedal.compiler.frontends.segments import SegmentCall, SparseCall
+from daedal.compiler.backend.interleave_bags import take_turns
+from daedal.compiler.frontends.torch import csr_order
+from daedal.compiler.frontends.torch.device_suitability import LeftToPyTorch
+from daedal.compiler.frontends.torch.emb_builder import Bag, Lookup
+from daedal.compiler.frontends.torch.match import BagCall, Call, LookupCall
+from daedal.compiler.frontends.torch.pooled_lookups import BLOCK, ORDER, PooledCall, adds_in_blocks
+from daedal.compiler.frontends.torch.segments import SegmentCall, SparseCall
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
-from daedal.hw.config import ELEMENT_BYTES
-from daedal.hw.isa.program_words import PITCH_BITS
+from daedal.hw.config.core import ELEMENT_BYTES
+from daedal.hw.isa.words import PITCH_BITS
 
 INDEX_BITS = {torch.int32: 32, torch.int64: 64}
 
@@ -139,7 +139,7 @@ def column_of(name: str, keys: Tensor, width: int) -> Tensor:
 
 
 def segment_request(call: SegmentCall, base: Any, table: Any, indices: Any, weights: Any, keys: Any) -> Request:
-    """The request for a reduction by destination; see :mod:`daedal.compiler.frontends.segments`."""
+    """The request for a reduction by destination; see :mod:`daedal.compiler.frontends.torch.segments`."""
     width = _check_table(call.name, table)
     count = len(table) if indices is None else len(indices)
     if base is None:

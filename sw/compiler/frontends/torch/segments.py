@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from daedal.compiler.frontends.changes import may_change
-from daedal.compiler.frontends.effects import writes_out
-from daedal.compiler.frontends.examples import example_of
-from daedal.compiler.frontends.operators import name_of
+from daedal.compiler.frontends.torch.changes import may_change
+from daedal.compiler.frontends.torch.effects import writes_out
+from daedal.compiler.frontends.torch.examples import example_of
+from daedal.compiler.frontends.torch.operators import name_of
 
 SPARSE = (torch.sparse_coo, torch.sparse_csr)
 

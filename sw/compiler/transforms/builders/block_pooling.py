@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from daedal.compiler.transforms.emitter import Emitter
-from daedal.compiler.transforms.pooling import Constants
+from daedal.compiler.transforms.builders.emitter import Emitter
+from daedal.compiler.transforms.builders.pooling import Constants
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import FloatAttr, IndexType, VectorType, f32, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from daedal.compiler.analysis.event_steps import EventSteps
+from daedal.compiler.analysis.row_loops import constant_of
+from daedal.compiler.analysis.scalars import counted, without_casts
 from daedal.compiler.dialects import dlc, slc, slcv
-from daedal.compiler.transforms.event_steps import EventSteps
-from daedal.compiler.transforms.rows import constant_of
-from daedal.compiler.transforms.singles import counted, without_casts
 from daedal.compiler.transforms.tile_columns import is_copy
 from daedal.errors import UnsupportedOperation
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, math, scf
 from xdsl.ir import Block, SSAValue
 
-from daedal.compiler.transforms.emitter import Emitter
+from daedal.compiler.transforms.builders.emitter import Emitter
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from litedram.modules import MT41K256M16
 from litedram.phy import dfi
 from litedram.phy.model import get_sdram_phy_settings
 
-from daedal.hw.boards import BOARDS, find_board
-from daedal.hw.boards.litedram_patches import apply
-from daedal.hw.boards.litedram_patches.late_phy import LatePhy
-from daedal.hw.boards.litedram_patches.refresh import LateRefresher
+from daedal.fpga.boards import BOARDS, find_board
+from daedal.fpga.litedram_patches import apply
+from daedal.fpga.litedram_patches.late_phy import LatePhy
+from daedal.fpga.litedram_patches.refresh import LateRefresher
 
 CLOCK_HZ, BANKS = 75e6, 8
 ALL = tuple(apply.NEEDS)

@@ -13,7 +13,7 @@ from litex.gen import LiteXModule
 from migen import Signal, run_simulation
 
 from daedal.errors import InvalidConfig
-from daedal.hw.boards.litedram_patches.bank_machines import decide_from_registers
+from daedal.fpga.litedram_patches.bank_machines import decide_from_registers
 
 CLOCK_HZ = 75e6
 CYCLES = 400

@@ -12,7 +12,7 @@ from litex.gen import LiteXModule
 from migen import run_simulation
 
 from daedal.errors import InvalidConfig
-from daedal.hw.boards.litedram_patches.command_choice import tell_by_own
+from daedal.fpga.litedram_patches.command_choice import tell_by_own
 
 CLOCK_HZ = 75e6
 CYCLES = 140

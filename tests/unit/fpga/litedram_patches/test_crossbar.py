@@ -13,7 +13,7 @@ from litedram.modules import MT41K256M16
 from litex.gen import LiteXModule
 from migen import Mux, Signal, run_simulation
 
-from daedal.hw.boards.litedram_patches.crossbar import hold_in_registers
+from daedal.fpga.litedram_patches.crossbar import hold_in_registers
 
 CLOCK_HZ = 75e6
 ALIGN = 2

@@ -9,7 +9,7 @@ from litedram.phy import dfi
 from migen import run_simulation
 from migen.genlib.record import DIR_M_TO_S
 
-from daedal.hw.boards.litedram_patches.late_phy import LatePhy
+from daedal.fpga.litedram_patches.late_phy import LatePhy
 
 READ_LATENCY = 9
 

@@ -8,7 +8,7 @@ from litex.gen import LiteXModule
 from migen import FSM, If, NextState, NextValue, Signal, run_simulation
 
 from daedal.errors import InvalidConfig
-from daedal.hw.boards.litedram_patches.one_hot import next_is, one_hot
+from daedal.fpga.litedram_patches.one_hot import next_is, one_hot
 
 
 class Machine(LiteXModule):

@@ -10,7 +10,7 @@ from litedram.core.refresher import Refresher
 from litedram.modules import M12L64322A, MT41K256M16
 from migen import run_simulation
 
-from daedal.hw.boards.litedram_patches.refresh import LateRefresher
+from daedal.fpga.litedram_patches.refresh import LateRefresher
 
 CLOCK_HZ = 50e6
 REFRESHES = 4
