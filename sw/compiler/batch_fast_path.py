@@ -1,6 +1,6 @@
 """A launch of several pooling operations, made ready for batches like the last one.
 
-The general way (``bag_lists``) looks at every operation by itself, which costs the host some 50 µs for each. A prepared
+The general way (``batch_plan``) looks at every operation by itself, which costs the host some 50 µs for each. A prepared
 launch asks of each only whether it is as before, and does the rest on arrays of all of them.
 """
 

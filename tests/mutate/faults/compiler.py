@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.mutate.fault import Edit, Fault
 
 HERE = "sw/compiler/"
-T, C, F = HERE + "transforms/", HERE + "codegen/", HERE + "frontends/"
+T, C, F = HERE + "transforms/", HERE + "backend/", HERE + "frontends/torch/"
 
 LAYERS = "tests/compiler/layers/test_compiler_layers.py"
 PLACEMENT = "tests/compiler/layers/test_compiler_placement.py"
