@@ -1,7 +1,7 @@
 """A launch of several pooling operations, made ready for batches like the last one.
 
-The general way (``batch_plan``) looks at every operation by itself, which costs the host some 50 µs for each. A prepared
-launch asks of each only whether it is as before, and does the rest on arrays of all of them.
+The general way (``batch_plan``) looks at every operation by itself, which costs the host some 50 µs for each. A
+prepared launch asks of each only whether it is as before, and does the rest on arrays of all of them.
 """
 
 from collections.abc import Mapping, Sequence

@@ -21,6 +21,7 @@ from torch import nn
 import daedal
 from daedal import f32, i64
 from daedal.cosim.emulator import EmulatorTarget
+from daedal.driver import launcher
 from daedal.driver.tables import Table
 from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.registers import Register
@@ -193,6 +194,10 @@ def test_a_thousand_interrupts_lose_no_memory(dev, rng, interrupts):
     assert lost() == before
 
 
+DRIVER = Path(launcher.__file__).parent
+"""Where the driver's modules are."""
+
+
 class EachLine:
     """Interrupts behind lines of the driver that are executed, by their numbers counted from 1."""
 
@@ -208,7 +213,7 @@ class EachLine:
         sys.settrace(self._before)
 
     def _trace(self, frame: FrameType, event: str, argument: object) -> TraceFunction | None:
-        if Path(frame.f_code.co_filename).parent.name != "driver":
+        if Path(frame.f_code.co_filename).parent != DRIVER:
             return None
         if event == "line":
             self.lines += 1

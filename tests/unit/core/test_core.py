@@ -28,7 +28,7 @@ class WornPort(ControlRegisters):
 def worn_core(config: Config) -> str:
     """The core's Verilog, with such a port."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(core, "ControlPort", WornPort)
+        patch.setattr(core, "ControlRegisters", WornPort)
         return generate_verilog(config)
 
 
