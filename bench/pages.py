@@ -13,13 +13,13 @@ import click
 
 from bench import levels_picture
 from bench.synthesis import history, units_table
+from daedal.base.boundary import one_line
 from daedal.bench import registry
 from daedal.bench.report.document import load
 from daedal.bench.report.pictures import write_pictures
 from daedal.bench.report.table import markdown, with_means
 from daedal.bench.suite import Suite
 from daedal.bench.suites import calibration, levels, model_runs, prediction, sweep
-from daedal.boundary import one_line
 
 ROOT = Path(__file__).resolve().parents[1]
 README, PAGE, PICTURES = ROOT / "README.md", ROOT / "docs" / "bench.md", ROOT / "docs" / "bench"

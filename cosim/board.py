@@ -9,12 +9,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from daedal.cosim.artifact_cache import cache_directory, keep_text
-from daedal.cosim.build import FLOAT_MODE, build_verilated, load_library, read_sources
-from daedal.cosim.core_verilog import core_verilog
+from daedal.base.cache import cache_directory, keep_text
+from daedal.base.process_resource import Owned
+from daedal.cosim.builder.library import FLOAT_MODE, load_library, read_sources
+from daedal.cosim.builder.rtl_library import build_verilated
 from daedal.driver.handle import Handle
 from daedal.hw.config.core import Config
-from daedal.process_resource import Owned
+from daedal.hw.verilog import core_verilog
 
 SLICE_CYCLES = 1 << 16
 """Cycles in C++ at a stretch, so that an interrupt from the keyboard gets through and no socket overflows."""
@@ -44,7 +45,8 @@ def generated_board(board: str, config: Config) -> tuple[str, dict[str, Any]]:
         f"{board} {clocks} litex {metadata.version('litex')} litedram {metadata.version('litedram')}".encode()
     )
     digest.update(core_verilog(config).encode())
-    for source in sorted((Path(__file__).resolve().parents[1] / "hw").rglob("*.py")):
+    trees = Path(__file__).resolve().parents[1]
+    for source in sorted(path for tree in ("hw", "fpga") for path in (trees / tree).rglob("*.py")):
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     key = digest.hexdigest()[:20]
 

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.cosim.build import FLOAT_MODE, build_verilated, load_library, read_sources
-from daedal.cosim.latched_inputs import latch_inputs
+from daedal.base.process_resource import Owned
+from daedal.cosim.builder.latched_inputs import latch_inputs
+from daedal.cosim.builder.library import FLOAT_MODE, load_library, read_sources
+from daedal.cosim.builder.rtl_library import build_verilated
 from daedal.cosim.litedram import INTERFACE, Description
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.driver.handle import Handle
@@ -16,12 +18,11 @@ from daedal.errors import DaedalError
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Counter
 from daedal.hw.isa.tools.c_header import generate
-from daedal.process_resource import Owned
 
 _SOURCES = (
-    "api.cpp", "bus_rules.h", "counts.h", "dram_memory.cpp", "dram_memory.h", "errors.h", "ideal_memory.cpp",
-    "ideal_memory.h", "lite.h", "memory.h", "pins.h", "random.h", "recorder.h", "ring.h", "simulation.cpp",
-    "simulation.h", "storage.h",
+    "api.cpp", "bus_rules.h", "counts.h", "errors.h", "lite.h", "memory/dram_memory.cpp", "memory/dram_memory.h",
+    "memory/ideal_memory.cpp", "memory/ideal_memory.h", "memory/memory.h", "memory/random.h", "memory/ring.h",
+    "memory/storage.h", "pins.h", "recorder.h", "simulation.cpp", "simulation.h",
 )  # fmt: skip
 
 COUNTED = (Counter.CYCLES, Counter.LINES_READ, Counter.LINES_WRITTEN, Counter.BYTES_WRITTEN)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from daedal.base.messages import shown
 from daedal.cosim.litedram.memories import MEMORIES, Dram
-from daedal.messages import shown
 
 IDEAL = "ideal"
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.cosim.core_verilog import TOP, core_verilog
 from daedal.cosim.harness_library import DramCounts, Harness, Traffic, build_harness
 from daedal.cosim.litedram.fit import dram_behind
 from daedal.cosim.memory_spec import MemorySpec
@@ -15,6 +14,7 @@ from daedal.cosim.waveform.waveform_verilog import traced_verilog
 from daedal.driver.handle import Handle
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Counter
+from daedal.hw.verilog import TOP, core_verilog
 
 SLICE_SECONDS = 0.003
 """Longest time in C++ at a stretch, so that an interrupt from the keyboard gets through."""

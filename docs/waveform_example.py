@@ -14,13 +14,13 @@ from pathlib import Path
 import torch
 
 import daedal
-from daedal.cosim.core_verilog import core_verilog
 from daedal.cosim.waveform.samples import sample
 from daedal.cosim.waveform.signals import Signals, read_signals
 from daedal.cosim.waveform.view import CORE
 from daedal.cosim.waveform.waveform_verilog import traced_verilog
 from daedal.hw.config.core import Config
 from daedal.hw.config.file import read_config
+from daedal.hw.verilog import core_verilog
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "waveforms.md"

@@ -30,7 +30,7 @@ from daedal.hw.memory.fabric.fabric import ReadFabric
 from daedal.hw.memory.store.store_unit import StoreUnit
 from daedal.hw.queues.arbiter import CombinationalArbiter
 from daedal.hw.queues.beats_to_line import BeatsToLine
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 from daedal.hw.queues.line_to_beats import LineToBeats
 from daedal.hw.queues.reorder_buffer import ReorderBuffers
 from daedal.hw.queues.skid_buffer import optional_skid
@@ -39,7 +39,7 @@ resettable = DomainRenamer("units")
 """Puts a component among those that a soft reset resets: one register is the reset of all of them."""
 
 
-def queue_side(queue: Queue) -> Value:
+def queue_side(queue: Fifo) -> Value:
     """The side of the launch that the entry at the queue's head belongs to."""
     return queue.o.payload.side
 
@@ -96,7 +96,7 @@ class Core(wiring.Component):
 
         def queue(name: str, layout: data.StructLayout, depth: int) -> wiring.Component:
             """Entries remember the side of the launch that they belong to."""
-            return unit(name, Queue(data.StructLayout({"entry": layout, "side": 1}), depth=depth))
+            return unit(name, Fifo(data.StructLayout({"entry": layout, "side": 1}), depth=depth))
 
         self.access = unit("access", AccessUnit(config))
         self.execute = unit("execute", ExecuteUnit(config) if config.executes else NoExecuteUnit(config))
@@ -115,7 +115,7 @@ class Core(wiring.Component):
         m.submodules.words = self.words = FaultWords(config)
         m.submodules.statistics = self.statistics = Statistics(config)
         m.submodules.launches = ResetInserter(self.controller.forget)(
-            launches := Queue(config.address_bits, depth=config.launches)
+            launches := Fifo(config.address_bits, depth=config.launches)
         )
         self.launches = launches
 

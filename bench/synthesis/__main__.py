@@ -10,10 +10,10 @@ import click
 from bench.synthesis import history, suite, tools
 from bench.synthesis.run import Row
 from bench.synthesis.units import UNITS
+from daedal.base.boundary import one_line
+from daedal.base.files import write_json
 from daedal.bench.report.document import SCHEMA
 from daedal.bench.report.table import show
-from daedal.boundary import one_line
-from daedal.files import write_json
 from daedal.hw.config.core import PRESETS, Config
 
 FAST = (

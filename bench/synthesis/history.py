@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from daedal.files import read_json, write_json
-from daedal.messages import shown
+from daedal.base.files import read_json, write_json
+from daedal.base.messages import shown
 
 Row = dict[str, Any]
 

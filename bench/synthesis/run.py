@@ -15,7 +15,7 @@ from amaranth.back import verilog
 from bench.synthesis import cells, tools
 from bench.synthesis.harness import Ring, pins
 from bench.synthesis.units import Unit
-from daedal.files import write_whole
+from daedal.base.files import write_whole
 from daedal.fpga.flow.reports import clock_kind
 from daedal.fpga.soc.global_resets import promote_resets
 from daedal.hw.config.core import Config

@@ -57,7 +57,7 @@ def _alone(cls: Any, config: Config) -> wiring.Component:
 
 
 def _queue(layout: str, depth: str, *, sized: bool = True) -> Callable[[Any, Config], wiring.Component]:
-    """Makes a Queue for ``hw.interfaces.<layout>()`` with as many entries as ``depth`` of Config says.
+    """Makes a Fifo for ``hw.interfaces.<layout>()`` with as many entries as ``depth`` of Config says.
 
     A layout that is not ``sized`` is the same for every configuration, and takes none.
     """
@@ -88,9 +88,9 @@ def _unit(name: str, source: str, *kinds: str, make: Callable[[Any, Config], wir
 UNITS = (
     _unit("lane", "execute_unit.fpu.lane:Lane", DSP, make=_alone),
     _unit("reciprocal", "execute_unit.fpu.float_reciprocal:Reciprocal", make=_alone),
-    _unit("token queue", "queues.fifo:Queue", make=_queue("token_layout", "token_depth", sized=False)),
-    _unit("scalar queue", "queues.fifo:Queue", make=_queue("scalar_layout", "scalar_depth")),
-    _unit("store address queue", "queues.fifo:Queue",
+    _unit("token queue", "queues.fifo:Fifo", make=_queue("token_layout", "token_depth", sized=False)),
+    _unit("scalar queue", "queues.fifo:Fifo", make=_queue("scalar_layout", "scalar_depth")),
+    _unit("store address queue", "queues.fifo:Fifo",
           make=_queue("store_address_layout", "store_address_depth")),
     _unit("vector queues", "queues.reorder_buffer:ReorderBuffers", BLOCK_RAM),
     _unit("read fabric", "memory.fabric.fabric:ReadFabric", large=True),

@@ -9,14 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from daedal.cosim.build import FLOAT_MODE, build_library, load_library, read_sources
+from daedal.base.process_resource import Owned
+from daedal.cosim.builder.library import FLOAT_MODE, build_library, load_library, read_sources
 from daedal.driver.handle import Handle
 from daedal.errors import OutOfDeviceMemory
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Queue
 from daedal.hw.isa.registers import Register
 from daedal.hw.isa.tools import c_header
-from daedal.process_resource import Owned
 
 _SOURCES = (
     "address_map.h", "core.h", "store_unit.h", "execute_unit.h", "access_unit.h", "machine.h",

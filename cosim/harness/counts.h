@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "encodings.h"
-#include "storage.h"
+#include "memory/storage.h"
 
 namespace daedal {
 

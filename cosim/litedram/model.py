@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from daedal.cosim.build import build_verilated, read_sources
+from daedal.cosim.builder.library import read_sources
+from daedal.cosim.builder.rtl_library import build_verilated
 from daedal.cosim.litedram.memories import Dram
 from daedal.cosim.litedram.text import Description, generate
 

@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from daedal.cosim.artifact_cache import cache_directory, keep_text
+from daedal.base.cache import cache_directory, keep_text
 from daedal.cosim.litedram.memories import Dram
 
 PACKAGES = ("litedram", "litex", "migen")

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.cosim.build import build_verilated, read_sources
+from daedal.cosim.builder.library import read_sources
+from daedal.cosim.builder.rtl_library import build_verilated
 from daedal.cosim.litedram import Dram, generate
 from daedal.cosim.litedram.model import ports_header
 from daedal.errors import DaedalError

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from daedal.cosim.core_verilog import TOP
 from daedal.cosim.waveform.signals import Signals
 from daedal.hw.config.core import MAX_LEVELS
+from daedal.hw.verilog import TOP
 
 CORE = f"{TOP}.core"
 """Path of the core below the module that registers its reset."""

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from daedal.compiler.api import compile
-from daedal.cosim import profile
+from daedal.cosim.builder import profile
 from daedal.driver.device import Device
 from daedal.errors import DaedalError
 from daedal.hw.config.core import Config

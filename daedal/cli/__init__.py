@@ -4,7 +4,7 @@ Each subcommand is one module of this package, named as the subcommand, with a c
 ``command`` in it. A module is imported only when its subcommand is used (or listed in the help), so
 ``daedal --version`` costs nothing.
 
-Exit status: as ``daedal.boundary`` says, and 2 also for a file that defines something else than the command takes.
+Exit status: as ``daedal.base.boundary`` says, and 2 also for a file that defines something else than the command takes.
 """
 
 import signal
@@ -14,7 +14,7 @@ from pkgutil import iter_modules
 
 import click
 
-from daedal.boundary import VARIABLE, line_of, one_line, status_of
+from daedal.base.boundary import VARIABLE, line_of, one_line, status_of
 from daedal.errors import DaedalError
 from daedal.version import __version__
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeVar
 
 import click
 
+from daedal.base.files import decode_text, read_whole, write_whole
+from daedal.base.messages import shown
 from daedal.errors import ConfigMismatch, DaedalError, FileError
-from daedal.files import decode_text, read_whole, write_whole
 from daedal.hw.config.core import PRESETS, Config
 from daedal.hw.config.file import find_config
-from daedal.messages import shown
 
 if TYPE_CHECKING:
     from daedal.hw.isa.program import Program

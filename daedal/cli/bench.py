@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from daedal.base.messages import shown
 from daedal.cli._options import config_option, writing
 from daedal.hw.config.core import Config
-from daedal.messages import shown
 
 if TYPE_CHECKING:
     from daedal.bench.suite import Order, Row

@@ -10,7 +10,7 @@ import click
 from daedal.cli._options import write_bytes, writing
 
 if TYPE_CHECKING:
-    from daedal.doctor import Finding
+    from daedal.requirements import Finding
 
 SCHEMA = 1
 """Version of the JSON output."""
@@ -26,7 +26,7 @@ def command(context: click.Context, json_path: str | None) -> None:
 
     The status is 0 if `make sim` has all it needs, else 1.
     """
-    from daedal.doctor import examine
+    from daedal.requirements import examine
 
     findings = examine()
     if json_path is None:

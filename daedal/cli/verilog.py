@@ -26,9 +26,9 @@ def command(config: Config, output: str, map_path: str | None, json_path: str | 
     """  # noqa: D301 (click keeps the lines below \b as they are)
     from dataclasses import asdict
 
-    from daedal.cosim.core_verilog import documented_verilog
     from daedal.hw.core_ports import core_ports
     from daedal.hw.isa.tools.memory_map import memory_map, memory_map_csv
+    from daedal.hw.verilog import documented_verilog
 
     given = [path for path in (output, map_path, json_path) if path is not None]
     if len(set(given)) < len(given):

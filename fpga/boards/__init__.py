@@ -2,9 +2,9 @@
 
 from importlib import import_module
 
+from daedal.base.messages import shown
 from daedal.errors import ToolchainNotFound, UnknownBoard
 from daedal.fpga.boards.board import Board
-from daedal.messages import shown
 
 BOARDS = ("ecpix5", "ulx3s", "tangnano20k", "icebreaker")
 """All boards; each is a module of this package with a ``BOARD`` in it."""

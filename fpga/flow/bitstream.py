@@ -10,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from daedal.base.files import write_json, write_whole
 from daedal.errors import BuildFailed, ClockTooSlow, DesignTooLarge, InvalidConfig
-from daedal.files import write_json, write_whole
 from daedal.fpga.boards import find_board
 from daedal.fpga.boards.board import Board
 from daedal.fpga.flow import reports, tools

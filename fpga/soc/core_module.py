@@ -9,10 +9,10 @@ from litex.soc.interconnect.csr_eventmanager import EventManager, EventSourceLev
 from migen import ClockSignal, Instance, ResetSignal, Signal
 from migen.genlib.cdc import MultiReg
 
-from daedal.cosim.core_verilog import TOP, core_verilog
 from daedal.hw.config.core import Config
 from daedal.hw.core_ports import Port, core_ports
 from daedal.hw.isa.registers import REGISTER_ADDRESS_BITS
+from daedal.hw.verilog import TOP, core_verilog
 
 REGISTER_BYTES = 1 << REGISTER_ADDRESS_BITS
 """Bytes of the register file on a SoC's bus."""

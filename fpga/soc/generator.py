@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from daedal.cosim.core_verilog import core_verilog
 from daedal.errors import InvalidConfig
 from daedal.fpga.boards import find_board
 from daedal.fpga.boards.board import Board, Dram
 from daedal.hw.config.core import Config
+from daedal.hw.verilog import core_verilog
 
 SIMULATED_BYTES = 64 << 20
 """Memory of a simulated board, bytes, unless another size is asked for; real ones have all that their chip has."""

@@ -9,7 +9,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from daedal.files import write_whole
+from daedal.base.files import write_whole
 from daedal.fpga.flow.netlist import top_module
 from daedal.fpga.flow.row_constraints import LOGIC_CELLS
 

@@ -5,7 +5,7 @@ from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.interfaces import ConfigBus, ConfigWord
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 
 DEPTH = 64
 """Words and marks that can wait."""
@@ -83,7 +83,7 @@ class NestQueue(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.entries = entries = Queue(entry_layout(), depth=DEPTH)
+        m.submodules.entries = entries = Fifo(entry_layout(), depth=DEPTH)
         bus, new = self.config_bus, entries.i.payload
         m.d.comb += [
             entries.i.valid.eq((bus.valid & self.mine) | bus.clear | self.start),
@@ -97,7 +97,7 @@ class NestQueue(wiring.Component):
         self._hand_out(m, entries)
         return m
 
-    def _hand_out(self, m: Module, entries: Queue) -> None:
+    def _hand_out(self, m: Module, entries: Fifo) -> None:
         next_, take, runs, ahead = entries.o.payload, Signal(), Signal(), Signal(2)
         runs_soon = Signal()
         m.d.comb += [

@@ -5,7 +5,7 @@ import re
 from dataclasses import asdict, dataclass, replace
 from typing import SupportsIndex
 
-from daedal.messages import shown
+from daedal.base.messages import shown
 
 MOST_ADDRESS_BITS = 40
 """Most bits of a byte address and of a stream register."""

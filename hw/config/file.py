@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from daedal.base.files import parse_json, read_text
+from daedal.base.messages import shown
 from daedal.errors import FileError, InvalidConfig
-from daedal.files import parse_json, read_text
 from daedal.hw.config.core import LONGEST_NAME, MAX_LEVELS, PRESETS, Config
-from daedal.messages import shown
 
 BASE = "base"
 """Key of a file that names the preset whose values hold for the fields not given; ``ddr3`` without it."""

@@ -9,13 +9,13 @@ from typing import Any
 from amaranth import Shape
 from amaranth.lib import data
 
+from daedal.base.messages import shown
 from daedal.errors import ProgramError
 from daedal.hw.isa import words
 from daedal.hw.isa.checksum import checksum
 from daedal.hw.isa.instructions import Instruction
 from daedal.hw.isa.registers import REVISION
 from daedal.hw.isa.words import ControlField, LevelField, ProgramWord, Unit
-from daedal.messages import shown
 
 WORD_BYTES = 8
 

@@ -38,7 +38,7 @@ class CreditCounter(wiring.Component):
 
 
 def depth_for(stages: int) -> int:
-    """Places that keep a pipeline of ``stages`` registers, ending in a ``Queue``, at one per cycle.
+    """Places that keep a pipeline of ``stages`` registers, ending in a ``Fifo``, at one per cycle.
 
     Always so many that the queue is in block RAM: of a level's, that spares 270 LUTs.
     """

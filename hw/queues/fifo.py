@@ -14,7 +14,7 @@ DISTRIBUTED_DEPTH = 32
 """Queues up to this depth are in distributed memory, deeper ones in block RAM."""
 
 
-class Queue(wiring.Component):
+class Fifo(wiring.Component):
     """First-in first-out queue with occupancy and high-water mark.
 
     Accepts and delivers one payload per cycle at every occupancy; all outputs are registered. A payload written
@@ -51,7 +51,7 @@ class Queue(wiring.Component):
 
     def __init__(self, shape: ShapeLike, *, depth: int, in_block: bool = False) -> None:
         if not isinstance(depth, int) or depth < 2:
-            raise ValueError(f"Queue depth must be an integer of at least 2, not {depth!r}")
+            raise ValueError(f"Fifo depth must be an integer of at least 2, not {depth!r}")
         super().__init__(
             {
                 "i": In(stream.Signature(shape)),

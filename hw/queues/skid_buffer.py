@@ -11,7 +11,7 @@ class SkidBuffer(wiring.Component):
     """A queue of two in flip-flops: nothing of ``o`` reaches ``i`` in the same cycle, nor the other way round.
 
     One payload per cycle, a cycle late. When ``o`` is not taken what comes then is kept, and ``i`` is not ready until
-    that has gone on. ``Queue`` of depth 2 is one that counts.
+    that has gone on. ``Fifo`` of depth 2 is one that counts.
 
     Members
     -------

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.float_mode import default_float_mode
+from daedal.base.float_mode import default_float_mode
 
 Value = TypeVar("Value")
 

@@ -10,11 +10,11 @@ from functools import partial
 from threading import TIMEOUT_MAX
 from typing import Any
 
+from daedal.base.process_resource import Owned
 from daedal.driver.handle import Handle
 from daedal.driver.launcher import POLL_SECONDS, Launch, LaunchTimeout
 from daedal.driver.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
-from daedal.process_resource import Owned
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from daedal.base.float_mode import default_float_mode
 from daedal.compiler import array_promises
 from daedal.compiler.frontends.python.bounds import Bounds, Need, text
 from daedal.compiler.frontends.python.function import KernelFunction
 from daedal.compiler.frontends.python.integers import Element, evaluate
+from daedal.compiler.frontends.python.scf.writer import Written
 from daedal.compiler.frontends.python.signature import Argument
 from daedal.compiler.frontends.python.source import ir_name
-from daedal.compiler.frontends.python.writer import Written
 from daedal.compiler.frontends.torch.device_suitability import why_not, why_not_here
 from daedal.compiler.futures import Pending, Submitted
 from daedal.compiler.kernel import Kernel
@@ -29,7 +30,6 @@ from daedal.driver.launcher import Launch
 from daedal.driver.record import Record, Stats
 from daedal.driver.tables import Use
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
-from daedal.float_mode import default_float_mode
 from daedal.hw.isa.launch import Counter
 from daedal.hw.isa.tools.assembler import disassemble
 

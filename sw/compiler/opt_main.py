@@ -13,12 +13,12 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
-from daedal.boundary import one_line
+from daedal.base.boundary import one_line
+from daedal.base.files import decode_text, read_whole
 from daedal.compiler.context import OWN_DIALECTS, load_pass
 from daedal.compiler.text import line_of, parse_module, reason_of
 from daedal.compiler.transforms import PASSES
 from daedal.errors import DaedalError, UnsupportedOperation
-from daedal.files import decode_text, read_whole
 
 
 class DaedalOpt(xDSLOptMain):

@@ -12,6 +12,7 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
+from daedal.base.float_mode import default_float_mode
 from daedal.compiler.analysis.addresses import buffer_name
 from daedal.compiler.backend.program_builder import generate, only_function
 from daedal.compiler.context import load_pass, make_context
@@ -25,7 +26,6 @@ from daedal.compiler.transforms.keep_invariant_rows import KeepInvariantRows
 from daedal.compiler.transforms.lower_emb import LowerEmb
 from daedal.compiler.transforms.tile_columns import TileColumns
 from daedal.errors import UnsupportedOperation
-from daedal.float_mode import default_float_mode
 from daedal.hw.config.core import MAX_BURST, Config
 
 LEVELS: Mapping[str, tuple[str, ...]] = {

@@ -10,9 +10,9 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 
+from daedal.base.messages import one_line_of, shown
 from daedal.compiler.context import make_context
 from daedal.errors import UnsupportedOperation
-from daedal.messages import one_line_of, shown
 
 QUOTED = re.compile(r'(?:[^"/]+|//[^\n]*|/|"(?:[^"\\\n\v\f]|\\["nt\\]|\\[0-9A-Fa-f]{2})*")*')
 """Text up to the first quote that begins no string as xDSL knows them; comments may have any."""

@@ -4,6 +4,7 @@ import struct
 import time
 from typing import Any
 
+from daedal.base.process_resource import Owned
 from daedal.driver.description import read_description
 from daedal.driver.handle import Handle
 from daedal.driver.link.bridge import Bridge
@@ -15,7 +16,6 @@ from daedal.driver.link.uartbone import UartBridge
 from daedal.driver.registers import Registers
 from daedal.errors import ConfigMismatch
 from daedal.hw.config.core import Config
-from daedal.process_resource import Owned
 
 SUFFIX = ".json"
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from daedal.base.files import parse_json, read_text
+from daedal.base.messages import shown
 from daedal.driver.link.dram import COMMAND, CONTROL
-from daedal.files import parse_json, read_text
-from daedal.messages import shown
 
 MOST = 1 << 48
 """Larger than any address, size, frequency and number of cycles."""

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self, SupportsIndex
 from weakref import WeakSet
 
+from daedal.base.process_resource import Owned
 from daedal.driver.allocator import Address, Allocator
 from daedal.driver.arena import Arena
 from daedal.driver.launcher import Launch, Launcher
@@ -22,7 +23,6 @@ from daedal.errors import ConfigMismatch, DeviceClosed
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import LAUNCH_ALIGNMENT
 from daedal.hw.isa.program import Program
-from daedal.process_resource import Owned
 
 MEMORY_BYTES = 256 << 20
 """Device memory of a simulated or emulated machine unless told otherwise."""

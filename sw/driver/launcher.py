@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
+from daedal.base.process_resource import Owned
 from daedal.driver.allocator import Allocator
 from daedal.driver.handle import Handle
 from daedal.driver.record import RECORD_BYTES, Record, fault_exception
@@ -39,7 +40,6 @@ from daedal.hw.isa.launch import (
 from daedal.hw.isa.program import WORD_BYTES, Program, pack
 from daedal.hw.isa.registers import Register
 from daedal.hw.isa.words import VALUE_BITS
-from daedal.process_resource import Owned
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from daedal import doctor
+from daedal import requirements
 from daedal.cli import cli
-from daedal.cosim import toolchain
+from daedal.cosim.builder import toolchain
 
 
 def report(*arguments: str) -> tuple[int, dict[str, dict[str, object]]]:
@@ -36,7 +36,9 @@ def test_everything_is_found_here() -> None:
 def test_the_table_has_a_line_for_each() -> None:
     result = CliRunner().invoke(cli, ["doctor"])
     lines = result.output.splitlines()
-    assert [line.split()[1] for line in lines if line.startswith("ok ")] == [f.name for f in doctor.examine() if f.ok]
+    assert [line.split()[1] for line in lines if line.startswith("ok ")] == [
+        f.name for f in requirements.examine() if f.ok
+    ]
     assert lines[-1] == "`make sim` has all it needs"
 
 

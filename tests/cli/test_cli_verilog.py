@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from daedal.cli import cli
-from daedal.cosim.toolchain import find_verilator
+from daedal.cosim.builder.toolchain import find_verilator
 from daedal.errors import InvalidConfig
 from daedal.hw.config.core import PRESETS, Config
 from daedal.hw.config.file import read_config

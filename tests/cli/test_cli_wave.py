@@ -8,7 +8,6 @@ from types import ModuleType
 
 import pytest
 
-from daedal.cosim.core_verilog import core_verilog
 from daedal.cosim.waveform import surfer, write_views
 from daedal.cosim.waveform.signals import Signals, read_signals
 from daedal.cosim.waveform.view import CORE, VIEW, select
@@ -18,6 +17,7 @@ from daedal.hw.config.file import read_config
 from daedal.hw.isa import instructions, launch, words
 from daedal.hw.isa.tools.c_header import enums
 from daedal.hw.memory.axi import Burst
+from daedal.hw.verilog import core_verilog
 
 PIECE = r"""
 module top(clk, \a$1 );

@@ -7,13 +7,13 @@ import pytest
 
 import daedal
 from bench.synthesis import history
+from daedal.base.messages import one_line_of
 from daedal.bench.report import document
 from daedal.compiler.interpreters import interpret
 from daedal.driver.description import read_description
 from daedal.errors import FileError, InvalidConfig
 from daedal.hw.config.core import Config
 from daedal.hw.config.file import read_config
-from daedal.messages import one_line_of
 from tests.fuzz.campaign import read_cases
 from tests.fuzz.configs import KNOWN
 

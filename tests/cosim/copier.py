@@ -15,7 +15,7 @@ from daedal.hw.control.csr import ControlRegisters
 from daedal.hw.isa.launch import RECORD_WORDS, LaunchWord
 from daedal.hw.isa.registers import Register
 from daedal.hw.memory.axi import LiteSlave, ReadMaster, WriteMaster, beat_size
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 
 LINES = 48
 SOURCE, TARGET, RECORD = 0x1000, 0x2000, 0x3000
@@ -62,7 +62,7 @@ class Copier(wiring.Component):
         config, bus = self.config, self.config.bus_bytes
         m.submodules.port = self.port = ControlRegisters(config)
         connect(m, flipped(self.control), self.port.bus)
-        m.submodules.launches = launches = Queue(config.address_bits, depth=config.launches)
+        m.submodules.launches = launches = Fifo(config.address_bits, depth=config.launches)
         connect(m, self.port.doorbell, launches.i)
         m.d.comb += [self.interrupt.eq(self.port.interrupt), self.port.reset_done.eq(1)]
         self.block, self.line, self.data = Signal(config.address_bits), Signal(16), Signal(8 * bus)

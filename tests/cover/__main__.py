@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from daedal.cosim.coverage import VARIABLE
+from daedal.base.coverage import VARIABLE
 from tests.conftest import ROOT
 from tests.cover.python import File, read_files, run_pytest
 from tests.cover.rtl import Counts

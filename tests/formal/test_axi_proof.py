@@ -20,7 +20,7 @@ from daedal.hw.memory.fabric.read_port import ReadPort
 from daedal.hw.memory.store import write_batcher
 from daedal.hw.memory.store.write_batcher import WriteBatcher
 from tests.formal.narrow import GROUPED, TINY, narrow
-from tests.formal.prover import Result, examine, within
+from tests.formal.sat.prover import Result, examine, within
 from tests.formal.streams import inputs
 
 CONFIG = narrow(**{**vars(TINY), "write_burst": 2, "write_batch": 2})

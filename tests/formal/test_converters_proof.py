@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from daedal.hw.interfaces import lane_beat_layout, lane_beat_stream
 from daedal.hw.queues.beats_to_line import BeatsToLine
 from daedal.hw.queues.line_to_beats import LineToBeats
-from tests.formal.prover import holds
+from tests.formal.sat.prover import holds
 from tests.formal.streams import StreamContract
 
 COUNT = 3

@@ -22,9 +22,9 @@ from daedal.hw.access_unit.levels.serial.serial_words import SerialWords, place_
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout
 from daedal.hw.isa.words import Destination, Source
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 from tests.formal.narrow import TINY, narrow
-from tests.formal.prover import Result, examine
+from tests.formal.sat.prover import Result, examine
 from tests.formal.streams import StreamContract
 
 UPPER, TAG, INDUCTION = 0, 1, 2
@@ -105,7 +105,7 @@ class Spec(Elaboratable):
         bundles: Any = unit.i
         if self.config.serial[1]:
             # What it only passes on leaves in the cycle in which it comes: the judge must have seen it before.
-            m.submodules.waiting = waiting = Queue(bundle_layout(self.config), depth=2)
+            m.submodules.waiting = waiting = Fifo(bundle_layout(self.config), depth=2)
             connect(m, waiting.o, unit.i)
             bundles = waiting.i
         started, parent = Signal(3), bundles.payload

@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.queues import fifo
 from daedal.hw.queues.skid_buffer import SkidBuffer
-from tests.formal.prover import holds
+from tests.formal.sat.prover import holds
 from tests.formal.streams import StreamContract
 
 DATA = 1
@@ -35,7 +35,7 @@ class Spec(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.dut = dut = SkidBuffer(DATA) if self._skid else fifo.Queue(DATA, depth=self._depth)
+        m.submodules.dut = dut = SkidBuffer(DATA) if self._skid else fifo.Fifo(DATA, depth=self._depth)
         m.submodules.contract = contract = StreamContract(DATA)
         connect(m, flipped(self.i), dut.i)
         connect(m, dut.o, flipped(self.o))

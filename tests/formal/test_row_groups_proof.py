@@ -7,7 +7,7 @@ from amaranth.hdl import Assert, Assume, Elaboratable
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from tests.formal.prover import holds
+from tests.formal.sat.prover import holds
 from tests.formal.streams import StreamContract
 from tests.unit.memory.grouped_payloads import GroupedPayloads
 

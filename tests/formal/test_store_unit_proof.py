@@ -12,10 +12,10 @@ from daedal.hw.config.core import ELEMENT_BYTES
 from daedal.hw.isa.launch import Cause
 from daedal.hw.memory.store import store_layouts, write_batcher
 from daedal.hw.memory.store.store_unit import StoreUnit
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 from daedal.hw.queues.skid_buffer import SkidBuffer
 from tests.formal.narrow import TINY, narrow
-from tests.formal.prover import Result, examine
+from tests.formal.sat.prover import Result, examine
 from tests.formal.streams import StreamContract, channels, inputs
 
 CONFIG = narrow(**{**vars(TINY), "write_burst": 1, "write_batch": 1})
@@ -171,7 +171,7 @@ def test_the_proof_can_fail(monkeypatch, fault):
     assert not prove(monkeypatch, DEPTH - 1, fault, guarded=fault == "wide").holds
 
 
-class Unrefused(Queue):
+class Unrefused(Fifo):
     """A queue that whoever writes into it does not ask for room."""
 
     def elaborate(self, platform: object) -> Elaboratable:
@@ -208,7 +208,7 @@ def test_lines_on_their_way_have_room(monkeypatch, enough, short):
     for name in ("lines_held", "bursts_held"):
         monkeypatch.setattr(write_batcher, name, lambda _, name=name: margin + 1 if name == short else 32)
     monkeypatch.setattr(write_batcher, "MARGIN", margin)
-    monkeypatch.setattr(write_batcher, "Queue", Unrefused)
+    monkeypatch.setattr(write_batcher, "Fifo", Unrefused)
     spec = Rows()
     result = examine(spec, spec.ports, 22, goals=["stops"])
     assert result.holds == enough and not result.missed

@@ -9,7 +9,7 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from tests.formal.prover import Result, examine
+from tests.formal.sat.prover import Result, examine
 from tests.formal.streams import Watch
 from tests.formal.units import CASES, Case
 

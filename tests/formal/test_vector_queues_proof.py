@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from daedal.hw.interfaces import Client, ReturnBus, beat_layout, beat_stream
 from daedal.hw.queues.reorder_buffer import ReorderBuffer
 from tests.formal.narrow import narrow
-from tests.formal.prover import holds
+from tests.formal.sat.prover import holds
 from tests.formal.streams import StreamContract
 
 SLOTS = 4

@@ -42,7 +42,7 @@ from daedal.hw.memory.store.write_batcher import WriteBatcher
 from daedal.hw.memory.store.write_port import WritePort
 from daedal.hw.queues.arbiter import CombinationalArbiter, RegisteredArbiter
 from daedal.hw.queues.beats_to_line import BeatsToLine
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 from daedal.hw.queues.line_to_beats import LineToBeats
 from daedal.hw.queues.reorder_buffer import ReorderBuffers
 from daedal.hw.queues.skid_buffer import Single, SkidBuffer
@@ -179,9 +179,9 @@ KEEPS = narrow(**{**vars(TINY), "kept_beats": 3})
 """The same with room to keep rows."""
 
 CASES = (
-    Case("queue-distributed", lambda: Queue(2, depth=3), 8, 6),
-    Case("queue-shortest", lambda: Queue(2, depth=2), 8, 6),
-    Case("queue-block", lambda: Queue(2, depth=40), 8, 6),
+    Case("queue-distributed", lambda: Fifo(2, depth=3), 8, 6),
+    Case("queue-shortest", lambda: Fifo(2, depth=2), 8, 6),
+    Case("queue-block", lambda: Fifo(2, depth=40), 8, 6),
     Case("skid", lambda: SkidBuffer(2), 12),
     Case("single-register", lambda: Single(2), 8),
     Case("merge", lambda: RegisteredArbiter(2), 8, 3),

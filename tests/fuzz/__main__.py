@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from daedal.boundary import one_line
+from daedal.base.boundary import one_line
 from daedal.hw.config.core import Config
 from tests.fuzz.campaign import KEPT, KINDS, MEMORIES, Campaign, read_cases, run
 from tests.fuzz.configs import BUILT, KNOWN, RTL, random_config

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
+from daedal.base.files import read_text
 from daedal.errors import FileError, ProgramError
-from daedal.files import read_text
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import State
-from tests.fuzz.case import Case
-from tests.fuzz.generator import legal_case
 from tests.fuzz.judge import Expected, Failure, expect, judge
 from tests.fuzz.machines import SECONDS, SHORT, Machine
-from tests.fuzz.mutations import MUTATIONS, mutants
+from tests.fuzz.programs.case import Case
+from tests.fuzz.programs.generator import legal_case
+from tests.fuzz.programs.mutations import MUTATIONS, mutants
 from tests.fuzz.residue import outcome_of
 from tests.fuzz.shrink import shrink
 

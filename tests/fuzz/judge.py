@@ -11,9 +11,9 @@ from daedal.hw.isa.address_mapping import memory_address
 from daedal.hw.isa.launch import Cause, Counter, Queue, State
 from daedal.hw.isa.spec.access import Fault, Fetch, NestTrace, Push, Scalar, StoreAddress, Token, run_contract
 from daedal.hw.isa.words import FetchQueue
-from tests.fuzz.case import Case
-from tests.fuzz.image import OUT, OUT_END, image
 from tests.fuzz.machines import Machine, Outcome, Record
+from tests.fuzz.programs.case import Case
+from tests.fuzz.programs.image import OUT, OUT_END, image
 
 QUEUES = {
     FetchQueue.VECTOR0: Queue.VECTOR0,

@@ -19,8 +19,8 @@ from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import LEAST_FOLLOWING, RECORD_WORDS, Cause, Counter, Queue, RecordHead, RecordWord, State
 from daedal.hw.isa.program import WORD_BYTES, pack, unpack
 from daedal.hw.isa.registers import Control, Register
-from tests.fuzz.case import Case
-from tests.fuzz.image import BLOCK, MEMORY_BYTES, OUT, OUT_END, PLACE, PLACE_BYTES, PROGRAM, image
+from tests.fuzz.programs.case import Case
+from tests.fuzz.programs.image import BLOCK, MEMORY_BYTES, OUT, OUT_END, PLACE, PLACE_BYTES, PROGRAM, image
 
 WRITTEN = Region(OUT, OUT_END - OUT)
 """What every case may write."""

@@ -4,8 +4,8 @@ from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Counter
 from daedal.hw.isa.program import FIELD_STRUCTS, Word
 from daedal.hw.isa.words import LevelField, StepField
-from tests.fuzz.case import Case
 from tests.fuzz.machines import Machine, Outcome, Stuck
+from tests.fuzz.programs.case import Case
 
 MOST_BUNDLES = 20_000
 """What takes longer is too long for simulated RTL."""

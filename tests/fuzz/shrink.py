@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from daedal.hw.isa.program import Word, unpack
 from daedal.hw.isa.words import LevelField, ProgramWord, Unit
-from tests.fuzz.case import Case
+from tests.fuzz.programs.case import Case
 
 Fails = Callable[[Case], bool]
 

@@ -16,7 +16,7 @@ from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import BLOCK_REGION, STORE_GRANULE, LaunchFlags, LaunchWord, StoreWindow, launch_block_words
 from daedal.hw.isa.program import WORD_BYTES, Program, unpack
 from daedal.hw.isa.registers import Register
-from tests.fuzz.case import split
+from tests.fuzz.programs.case import split
 
 MEMORY_BYTES = 1 << 20
 ROWS, COUNT, BAGS = 50, 24, 6

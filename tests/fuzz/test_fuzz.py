@@ -7,12 +7,12 @@ import pytest
 
 from daedal.hw.isa.launch import Counter
 from tests.fuzz.campaign import KEPT, MEMORIES, Campaign, parse, run
-from tests.fuzz.case import Case
 from tests.fuzz.configs import BUILT, KNOWN, RTL, random_config
-from tests.fuzz.generator import legal_case
 from tests.fuzz.judge import Failure
 from tests.fuzz.machines import SHORT
-from tests.fuzz.mutations import MUTATIONS
+from tests.fuzz.programs.case import Case
+from tests.fuzz.programs.generator import legal_case
+from tests.fuzz.programs.mutations import MUTATIONS
 from tests.fuzz.residue import outcome_of
 from tests.fuzz.shrink import shrink
 

@@ -7,13 +7,13 @@ import pytest
 
 from daedal.hw.isa.launch import Counter, RecordWord, State
 from tests.fuzz.campaign import Campaign
-from tests.fuzz.case import Case
 from tests.fuzz.configs import RTL
-from tests.fuzz.generator import legal_case
-from tests.fuzz.image import OUT
 from tests.fuzz.judge import Failure, expect, judge
 from tests.fuzz.machines import Machine, Outcome
-from tests.fuzz.mutations import MUTATIONS, low_limit
+from tests.fuzz.programs.case import Case
+from tests.fuzz.programs.generator import legal_case
+from tests.fuzz.programs.image import OUT
+from tests.fuzz.programs.mutations import MUTATIONS, low_limit
 
 CONFIG = RTL["small"]
 

@@ -10,10 +10,10 @@ from daedal.hw.isa.launch import LAUNCH_ALIGNMENT, Cause, LaunchFlags, LaunchWor
 from daedal.hw.isa.program import WORD_BYTES, Program, pack
 from daedal.hw.isa.registers import Register
 from tests.fuzz.configs import RTL
-from tests.fuzz.generator import legal_case
-from tests.fuzz.image import BLOCK, MEMORY_BYTES, PLACE, PLACE_BYTES, PROGRAM
 from tests.fuzz.judge import expect, judge
 from tests.fuzz.machines import Machine, Record
+from tests.fuzz.programs.generator import legal_case
+from tests.fuzz.programs.image import BLOCK, MEMORY_BYTES, PLACE, PLACE_BYTES, PROGRAM
 
 CONFIG = RTL["small"]
 BLOCK_AT, PROGRAM_AT, RECORD_AT = PLACE + BLOCK, PLACE + PROGRAM, PLACE

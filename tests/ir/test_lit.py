@@ -50,7 +50,8 @@ def test_lit_runs_them(tmp_path: Path) -> None:
 def test_there_is_a_test_for_every_pass() -> None:
     from daedal.compiler.transforms import PASSES
 
-    assert {f"transforms/{name.replace('-', '_')}.mlir" for name in PASSES} <= set(FILES)
+    tested = {Path(file).stem for file in FILES if file.startswith("transforms/")}
+    assert {name.replace("-", "_") for name in PASSES} <= tested
 
 
 def test_there_are_tests_for_every_dialect() -> None:

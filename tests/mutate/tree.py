@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from daedal.cosim.artifact_cache import cache_directory
-from daedal.cosim.toolchain import find_tool
+from daedal.base.cache import cache_directory
+from daedal.cosim.builder.toolchain import find_tool
 from tests.conftest import ROOT
 from tests.mutate.fault import Fault
 

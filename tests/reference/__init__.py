@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from daedal.cosim.build import build_library, read_sources
+from daedal.cosim.builder.library import build_library, read_sources
 
 MODES = ("sum", "mean", "max")
 """In the order of ``enum mode``."""

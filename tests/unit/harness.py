@@ -1,6 +1,6 @@
 """Builds a component with Verilator and runs a module of cocotb tests on it.
 
-    run_cocotb(Queue(8, depth=4), "queue", "tests.unit.queues.bench_queue", parameters={"depth": 4})
+    run_cocotb(Fifo(8, depth=4), "queue", "tests.unit.queues.bench_queue", parameters={"depth": 4})
 
 The bench reads its parameters with ``parameters()``. Builds are cached by content in ``build/unit``. The
 environment variable WAVES=1 makes every run write ``dump.vcd`` beside its results.
@@ -28,10 +28,16 @@ from amaranth.lib import wiring
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Runner, Verilator
 
-from daedal.cosim import coverage
-from daedal.cosim.build import NO_PRECOMPILED_HEADER, OPTIMIZE_LEAST, QUICK_OPTIONS, make_environment
-from daedal.cosim.initial_words import loops_over_words
-from daedal.cosim.toolchain import LARGE_PAGES
+from daedal.base import coverage
+from daedal.cosim.builder.initial_words import loops_over_words
+from daedal.cosim.builder.rtl_library import (
+    COUNT_LINES,
+    NO_PRECOMPILED_HEADER,
+    OPTIMIZE_LEAST,
+    QUICK_OPTIONS,
+    make_environment,
+)
+from daedal.cosim.builder.toolchain import LARGE_PAGES
 from daedal.hw.config.core import Config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -174,7 +180,7 @@ def _run(
 
 
 def _build_args() -> list[str]:
-    return [*BUILD_ARGS, *(coverage.OPTIONS if coverage.is_wanted() else ())]
+    return [*BUILD_ARGS, *(COUNT_LINES if coverage.is_wanted() else ())]
 
 
 def _keep_counts(folder: Path, results: Path, name: str) -> None:

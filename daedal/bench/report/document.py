@@ -6,13 +6,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from daedal.base.files import read_json, write_json
+from daedal.base.messages import shown
 from daedal.bench.report.form import check_facts, check_row
 from daedal.bench.suite import Row
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.errors import FileError
-from daedal.files import read_json, write_json
 from daedal.hw.config.core import Config
-from daedal.messages import shown
 from daedal.version import __version__
 
 SCHEMA = 1

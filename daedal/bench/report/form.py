@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from daedal.base.messages import shown
 from daedal.bench.report.table import Row
 from daedal.cosim.memory_spec import MemorySpec
-from daedal.messages import shown
 
 MOST = 1e18
 """No figure is larger: cycles of centuries."""

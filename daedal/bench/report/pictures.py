@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from daedal.base.files import write_whole
 from daedal.bench.limit import lines_per_cycle
 from daedal.bench.report.table import Row
 from daedal.errors import ToolchainNotFound
-from daedal.files import write_whole
 from daedal.hw.config.core import PRESETS
 
 LEAST_STALL = 0.01

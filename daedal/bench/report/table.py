@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from daedal.messages import shown
+from daedal.base.messages import shown
 
 Row = Mapping[str, Any]
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from daedal.cosim.core_verilog import TOP, core_verilog
 from daedal.cosim.waveform.samples import sample
 from daedal.cosim.waveform.signals import Signals, read_signals
 from daedal.cosim.waveform.waveform_verilog import traced_verilog
 from daedal.hw.config.core import Config
+from daedal.hw.verilog import TOP, core_verilog
 
 CORE = f"{TOP}.core"
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from daedal.base.files import parse_json, read_text
+from daedal.base.messages import shown
 from daedal.bench.report.table import column
 from daedal.bench.suite import Order, Row, Say, Suite
 from daedal.bench.workloads.models import WORKLOADS, Made, Workload
@@ -16,13 +18,11 @@ from daedal.compiler.api import compile
 from daedal.driver.device import Device
 from daedal.driver.record import Stats
 from daedal.errors import DaedalError, InvalidConfig, UnknownBoard
-from daedal.files import parse_json, read_text
 from daedal.fpga.boards import find_board
 from daedal.fpga.boards.board import Board, Dram
 from daedal.fpga.flow.reports import clock_kind
 from daedal.hw.config.core import Config
 from daedal.hw.config.file import described_config
-from daedal.messages import shown
 
 SMALL = replace(WORKLOADS["gather"], name="gather-4m", what="rows of a table of 4 MiB, unchanged", tables=(1 << 14,))
 """A gather that fits into the smallest DRAM of a board."""

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from daedal.base.files import read_text
 from daedal.errors import DaedalError
-from daedal.files import read_text
 
 FOLDER = "bags"
 """Where the histograms are in a data folder."""

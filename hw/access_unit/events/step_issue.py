@@ -11,10 +11,9 @@ from daedal.hw.access_unit.events.row_fetch import row_layout
 from daedal.hw.access_unit.events.step_pipeline import STAGES, resolved_layout
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import FaultPort, scalar_layout, store_address_layout, token_layout
-from daedal.hw.isa.launch import Cause
-from daedal.hw.isa.launch import Queue as QueueName
+from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.words import FetchQueue
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 
 OUTPUTS = ("scalar", "store", "token", "fetch")
 
@@ -123,7 +122,7 @@ class StepIssue(wiring.Component):
         outputs = (self.scalars, self.store_addresses, self.tokens, self.rows)
         queues = {}
         for (name, layout), output in zip(layouts.items(), outputs, strict=True):
-            m.submodules[f"{name}_queue"] = queues[name] = queue = Queue(layout, depth=landing(config)[0])
+            m.submodules[f"{name}_queue"] = queues[name] = queue = Fifo(layout, depth=landing(config)[0])
             connect(m, queue.o, flipped(output))
         m.d.comb += idle.eq(Cat(queue.level != 0 for queue in queues.values()).any() == 0)
         return queues
@@ -172,14 +171,14 @@ class StepIssue(wiring.Component):
         """All of a fault but the value of a poisoned bundle, which comes later."""
         fault = self.fault.fault
         clean = step.cause == Cause.NONE
-        rows = {FetchQueue.VECTOR0: QueueName.VECTOR0, FetchQueue.VECTOR1: QueueName.VECTOR1}
-        queue: Any = QueueName.STREAM
+        rows = {FetchQueue.VECTOR0: Queue.VECTOR0, FetchQueue.VECTOR1: Queue.VECTOR1}
+        queue: Any = Queue.STREAM
         for fetch_queue, name in rows.items():
             queue = Mux(step.queue == fetch_queue, name, queue)
         return [
             fault.cause.eq(Mux(clean, Cause.ALIGNMENT, step.cause)),
             fault.level.eq(step.level),
-            fault.queue.eq(Mux(clean, Mux(store_bad, QueueName.STORE_ADDRESS, queue), QueueName.NONE)),
+            fault.queue.eq(Mux(clean, Mux(store_bad, Queue.STORE_ADDRESS, queue), Queue.NONE)),
             fault.value.eq(Mux(store_bad, step.store.size, step.fetch.size)),
             fault.address.eq(Mux(clean, Mux(store_bad, step.store.address, step.fetch.address), 0)),
             self.entry.eq(step.entry),

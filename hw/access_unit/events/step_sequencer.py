@@ -10,7 +10,7 @@ from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout, context_bits
 from daedal.hw.isa.launch import Cause
 from daedal.hw.queues.credit_counter import CreditCounter
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 
 
 def step_layout(config: Config) -> data.StructLayout:
@@ -66,7 +66,7 @@ class StepSequencer(wiring.Component):
         m.submodules.next = following = RunSelect(self._config)
         connect(m, wiring.flipped(self.config_bus), words.config_bus)
         depth = bundle_entries(self._config)
-        m.submodules.judged = judged = Queue(judged_layout(self._config), depth=depth)
+        m.submodules.judged = judged = Fifo(judged_layout(self._config), depth=depth)
         m.submodules.credits = credits = CreditCounter(depth - UNSETTLED)
         m.d.comb += [
             self.i.ready.eq(credits.free),

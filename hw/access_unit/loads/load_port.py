@@ -9,7 +9,7 @@ from daedal.hw.access_unit.levels.bundles import LoadReturns, load_request_layou
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
 from daedal.hw.lib.replicate import replicate
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 from daedal.hw.queues.up_down_counter import up_down
 
 DEPTH = 16
@@ -58,14 +58,14 @@ class LoadPort(wiring.Component):
             m.d.sync += [self.loads.slot.eq(beat.slot), self.loads.data.eq(beat.data)]
         if self.units:
             layout = load_request_layout(self._config)
-            m.submodules.queue = queue = Queue(layout, depth=DEPTH)
+            m.submodules.queue = queue = Fifo(layout, depth=DEPTH)
             taken, wish = Signal(), Signal(layout)
             self._take(m, queue, taken, wish)
             self._account(m, queue, taken, wish)
             self._request(m, queue.o)
         return m
 
-    def _take(self, m: Module, queue: Queue, taken: Signal, wish: data.View) -> None:
+    def _take(self, m: Module, queue: Fifo, taken: Signal, wish: data.View) -> None:
         """One request from the unit whose turn it is, into a register and from there into the queue."""
         valid, grant = Signal(len(self.units)), Signal(len(self.units), init=1)
         waiting, room = Signal.like(valid), Signal()
@@ -85,7 +85,7 @@ class LoadPort(wiring.Component):
             chosen = chosen | (payload & replicate(grant[number], len(payload)))
         m.d.sync += wish.as_value().eq(chosen)
 
-    def _account(self, m: Module, queue: Queue, taken: Signal, wish: data.View) -> None:
+    def _account(self, m: Module, queue: Fifo, taken: Signal, wish: data.View) -> None:
         """What waits, of each side."""
         for side in range(2):
             inside = Signal(range(DEPTH + 1), name=f"inside{side}")

@@ -13,7 +13,7 @@ from daedal.hw.interfaces import ConfigBus, token_layout
 from daedal.hw.isa.instructions import INSTRUCTION_BITS, Instruction
 from daedal.hw.isa.words import Unit
 from daedal.hw.lib.ram_style import DISTRIBUTED_RAM
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 
 
 class CallbackTable(wiring.Component):
@@ -151,8 +151,8 @@ class Fetch(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.starts = starts = Queue(start_layout(), depth=2)
-        m.submodules.ahead = ahead = Queue(fetched_layout(), depth=2)
+        m.submodules.starts = starts = Fifo(start_layout(), depth=2)
+        m.submodules.ahead = ahead = Fifo(fetched_layout(), depth=2)
         m.submodules.table = table = CallbackTable(self.config)
         connect(m, flipped(self.config_bus), table.config_bus)
         connect(m, ahead.o, flipped(self.o))

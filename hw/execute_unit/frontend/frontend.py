@@ -15,7 +15,7 @@ from daedal.hw.interfaces import ConfigBus, token_layout
 from daedal.hw.isa.instructions import Instruction
 from daedal.hw.isa.launch import Queue
 from daedal.hw.isa.words import VALUE_BITS
-from daedal.hw.queues.fifo import Queue as Fifo
+from daedal.hw.queues.fifo import Fifo
 from daedal.hw.queues.skid_buffer import optional_skid
 
 AHEAD = 8

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import lane_beat_stream
 from daedal.hw.lib.replicate import replicate
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 from daedal.hw.queues.skid_buffer import optional_skid
 from daedal.hw.queues.up_down_counter import up_down
 
@@ -52,7 +52,7 @@ class RowStore(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        queue = Queue(self.i.payload.shape(), depth=self.config.kept_beats)
+        queue = Fifo(self.i.payload.shape(), depth=self.config.kept_beats)
         # Whether a beat is wanted is known late, and would reach all block RAMs of the queue.
         out = optional_skid(self.config, self.o.payload.shape())
         m.submodules.queue, m.submodules.out = ResetInserter(self.clear)(queue), ResetInserter(self.clear)(out)

@@ -10,7 +10,7 @@ from daedal.hw.execute_unit.fpu.float_format import register
 from daedal.hw.execute_unit.latencies import RESULT
 from daedal.hw.execute_unit.stage_layouts import is_long, register_beat, register_number, register_place, store_layout
 from daedal.hw.interfaces import context_bits, lane_beat_layout, lane_beat_stream
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 
 SCALARS_AHEAD = 8
 """Scalars that can wait to be stored while others are computed."""
@@ -138,7 +138,7 @@ class StorePort(wiring.Component):
             return self.i
         i = stream.Signature(store_layout(self.config)).create(path=("next",))
         one = data.StructLayout({"register": range(self.config.scalars), "zero": 1})
-        m.submodules.ahead = ahead = Queue(one, depth=SCALARS_AHEAD)
+        m.submodules.ahead = ahead = Fifo(one, depth=SCALARS_AHEAD)
         new, scalar = self.i.payload, Signal()
         none = ahead.level == 0
         behind = Signal.like(ahead.level, name="behind")
@@ -220,7 +220,7 @@ class StorePort(wiring.Component):
 
     def _deliver(self, m: Module, active: Signal, order: Signal) -> None:
         """Read each beat in its turn, and queue it a cycle later."""
-        m.submodules.queue = queue = Queue(lane_beat_layout(self.config), depth=self.config.store_beats)
+        m.submodules.queue = queue = Fifo(lane_beat_layout(self.config), depth=self.config.store_beats)
         due = Signal(RESULT)
         m.d.sync += due.eq(Cat(active, due))
         order = register(m, order, "order", cycles=RESULT - 1, shape=self._order_layout())

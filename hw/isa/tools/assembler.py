@@ -23,10 +23,10 @@ from typing import Any
 
 from amaranth.lib import data
 
+from daedal.base.messages import shown
 from daedal.errors import ProgramError
 from daedal.hw.isa.program import FIELD_STRUCTS, HEAD, UNIT_FIELDS, Program, Word, pack, read_programs
 from daedal.hw.isa.words import VALUE_BITS, Unit
-from daedal.messages import shown
 
 _LINE = re.compile(r"(\w+)\s+([0-9]+)\s+(\w+)\s*(.*)")
 _VALUE = re.compile(r"=\s*(?:arg([0-9]+)\s*(?:\+\s*)?)?(-?\w+)?$")

@@ -9,7 +9,7 @@ from daedal.hw.config.core import MAX_BURST, Config
 from daedal.hw.memory.axi import Burst, ReadMaster, beat_size, is_error
 from daedal.hw.memory.fabric.port_layouts import memo_layout, port_beat_layout, port_request_layout
 from daedal.hw.memory.fabric.request_queue import RequestQueue
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 
 
 class ReadPort(wiring.Component):
@@ -50,7 +50,7 @@ class ReadPort(wiring.Component):
         m = Module()
         config, bus = self._config, self.bus
         m.submodules.waiting = waiting = RequestQueue(config)
-        m.submodules.flying = flying = Queue(memo_layout(config), depth=config.port_outstanding)
+        m.submodules.flying = flying = Fifo(memo_layout(config), depth=config.port_outstanding)
         connect(m, flipped(self.requests), waiting.i)
         request, go, asked = waiting.o.payload, Signal(), Signal()
         m.d.sync += asked.eq(bus.arvalid & ~bus.arready)
@@ -68,7 +68,7 @@ class ReadPort(wiring.Component):
         self._pass_beats(m, flying)
         return m
 
-    def _pass_beats(self, m: Module, flying: Queue) -> None:
+    def _pass_beats(self, m: Module, flying: Fifo) -> None:
         """A beat belongs to the oldest burst in flight; its last beat retires that."""
         bus, beats = self.bus, self.beats
         place = Signal(range(MAX_BURST))

@@ -10,7 +10,7 @@ from daedal.hw.lib.ram_style import BLOCK_RAM, DISTRIBUTED_RAM
 from daedal.hw.memory.address_map import row_of
 from daedal.hw.memory.fabric.port_layouts import LOADS, is_numbered, port_request_layout
 from daedal.hw.memory.fabric.row_groups import RowGroups
-from daedal.hw.queues.fifo import DISTRIBUTED_DEPTH, Queue
+from daedal.hw.queues.fifo import DISTRIBUTED_DEPTH, Fifo
 from daedal.hw.queues.ring_pointers import RingPointers
 from daedal.hw.queues.up_down_counter import up_down
 
@@ -24,7 +24,7 @@ class RequestQueue(wiring.Component):
     unit can fetch no more rows, and are finite in any case. Both are in one memory.
 
     One request in and one out per cycle; what comes into an empty queue is offered two cycles later (without groups as
-    with ``Queue``).
+    with ``Fifo``).
 
     Members
     -------
@@ -40,7 +40,7 @@ class RequestQueue(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m, config = Module(), self._config
         if not is_numbered(config):
-            m.submodules.queue = queue = Queue(port_request_layout(config), depth=config.port_requests)
+            m.submodules.queue = queue = Fifo(port_request_layout(config), depth=config.port_requests)
             connect(m, flipped(self.i), queue.i)
             connect(m, queue.o, flipped(self.o))
             return m

@@ -9,7 +9,7 @@ from daedal.hw.config.core import Config
 from daedal.hw.memory.axi import BOUNDARY, WriteMaster
 from daedal.hw.memory.store.store_layouts import burst_layout, is_outside, line_layout, window_layout
 from daedal.hw.memory.store.write_port import WritePort
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 
 MARGIN = 12
 """Lines that may still come after ``room`` has fallen: the pipeline in front holds no more."""
@@ -85,8 +85,8 @@ class WriteBatcher(wiring.Component):
         config = self._config
         words = data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.line_elements})
         most_lines, most_bursts = lines_held(config), bursts_held(config)
-        m.submodules.lines = lines = Queue(words, depth=most_lines)
-        m.submodules.bursts = bursts = Queue(burst_layout(config), depth=most_bursts)
+        m.submodules.lines = lines = Fifo(words, depth=most_lines)
+        m.submodules.bursts = bursts = Fifo(burst_layout(config), depth=most_bursts)
         m.submodules.run = run = _Run(config)
         m.submodules.port = port = WritePort(config)
         drain = Signal()

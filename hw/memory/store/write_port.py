@@ -9,7 +9,7 @@ from daedal.hw.config.core import ELEMENT_BYTES, MAX_BURST, Config
 from daedal.hw.lib.replicate import replicate
 from daedal.hw.memory.axi import Burst, WriteMaster, beat_size, is_error
 from daedal.hw.memory.store.store_layouts import burst_layout, line_bits
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 
 OUTSTANDING = 32
 """Write bursts in flight."""
@@ -57,8 +57,8 @@ class WritePort(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.flying = flying = Queue(line_bits(self._config), depth=OUTSTANDING, in_block=True)
-        m.submodules.lengths = lengths = Queue(range(MAX_BURST), depth=4)
+        m.submodules.flying = flying = Fifo(line_bits(self._config), depth=OUTSTANDING, in_block=True)
+        m.submodules.lengths = lengths = Fifo(range(MAX_BURST), depth=4)
         write, burst, start, refusing = self.write, self.bursts.payload, Signal(), Signal()
         m.d.comb += [
             self.bursts.ready.eq((~write.awvalid | write.awready) & flying.i.ready & lengths.i.ready & ~refusing),
@@ -85,7 +85,7 @@ class WritePort(wiring.Component):
         self._acknowledge(m, flying)
         return m
 
-    def _lines(self, m: Module, lengths: Queue) -> None:
+    def _lines(self, m: Module, lengths: Fifo) -> None:
         write, beat = self.write, Signal(range(MAX_BURST))
         strobes = [replicate(bit, ELEMENT_BYTES) for bit in self.lines.payload.mask]
         m.d.comb += [
@@ -102,7 +102,7 @@ class WritePort(wiring.Component):
             with m.If(write.wlast):
                 m.d.sync += beat.eq(0)
 
-    def _acknowledge(self, m: Module, flying: Queue) -> None:
+    def _acknowledge(self, m: Module, flying: Fifo) -> None:
         write = self.write
         m.d.comb += [
             write.bready.eq(flying.o.valid & ~self.refused),

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.func import FuncOp
 
+from daedal.base.float_mode import default_float_mode
 from daedal.compiler.dialects import dlc, emb
 from daedal.compiler.interpreters.loops import Loops
 from daedal.compiler.interpreters.queues import Queues
 from daedal.compiler.interpreters.tensors import Tensors
 from daedal.compiler.text import read_module, reason_of
 from daedal.errors import DaedalError, UnsupportedOperation
-from daedal.float_mode import default_float_mode
 
 __all__ = ["interpret"]
 

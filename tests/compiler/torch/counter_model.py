@@ -3,7 +3,7 @@
 import ctypes
 from pathlib import Path
 
-from daedal.cosim.build import build_verilated
+from daedal.cosim.builder.rtl_library import build_verilated
 
 VERILOG = """
 module counter(input clk, input [7:0] step, output reg [31:0] sum);

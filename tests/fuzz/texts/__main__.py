@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from daedal.boundary import one_line
+from daedal.base.boundary import one_line
 from tests.fuzz.texts.damage import damaged
 from tests.fuzz.texts.readers import READERS, Reader, judge
 

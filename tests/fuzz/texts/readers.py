@@ -21,12 +21,12 @@ from click.testing import CliRunner
 
 from bench import pages
 from bench.synthesis import history
+from daedal.base.boundary import line_of
 from daedal.bench import registry
 from daedal.bench.report import document, html
 from daedal.bench.report.table import COLUMNS, with_means
 from daedal.bench.suites import model_runs, prediction
 from daedal.bench.workloads import reuse_traces
-from daedal.boundary import line_of
 from daedal.cli import cli
 from daedal.compiler import opt_main
 from daedal.compiler.interpreters import interpret

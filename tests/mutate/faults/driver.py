@@ -3,13 +3,13 @@
 from tests.mutate.fault import area
 
 HERE = "sw/driver/"
-DEVICE, ALLOCATOR = "tests/driver/test_driver_device.py", "tests/driver/test_driver_allocator.py"
+DEVICE, ALLOCATOR = "tests/driver/test_driver_device.py", "tests/driver/memory/test_driver_allocator.py"
 TARGETS = "tests/driver/test_driver_targets.py -k emulator"
 
 MEMORY, MISUSE = "tests/compiler/torch/test_torch_memory.py", "tests/driver/test_driver_misuse.py"
 FOLLOWING = "tests/driver/test_driver_following.py"
-DEVICE_MEMORY, CHECKSUMS = "tests/driver/test_driver_memory.py", "tests/driver/link/test_link.py -k checksum"
-CHECKS, EVICTION = "tests/driver/test_table_checks.py", "tests/driver/test_table_eviction.py"
+DEVICE_MEMORY, CHECKSUMS = "tests/driver/memory/test_driver_memory.py", "tests/driver/link/test_link.py -k checksum"
+CHECKS, EVICTION = "tests/driver/memory/test_table_checks.py", "tests/driver/memory/test_table_eviction.py"
 FOLLOWED, COPIES = "tests/compiler/torch/test_module_snapshots.py", "tests/driver/test_copies.py"
 plant = area("driver", DEVICE, TARGETS)
 

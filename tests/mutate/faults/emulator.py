@@ -3,7 +3,7 @@
 from tests.mutate.fault import area
 
 EXECUTE, ACCESS = "cosim/emulator/execute_unit.cpp", "cosim/emulator/access_unit.cpp"
-WINDOWS = "tests/driver/test_store_window.py -k emulator"
+WINDOWS = "tests/driver/memory/test_store_window.py -k emulator"
 FLIPS = "tests/fuzz/test_bit_flips.py -k emulator"
 CONFIG, MACHINE, STORE = "cosim/emulator/access_config.cpp", "cosim/emulator/machine.cpp", "cosim/emulator/store_unit.h"
 
@@ -131,7 +131,7 @@ FAULTS = [
           "it computes in the floating-point mode of its caller", f"{HERE}test_float_mode.py"),
     plant("row-named", "wrong address", "cosim/emulator/core.h", "line(address + offset + memory_.here(at))",
           "line(address)", "of a row that crosses the end of memory its start is named",
-          "tests/driver/test_end_of_memory.py -k emulator"),
+          "tests/driver/memory/test_end_of_memory.py -k emulator"),
     plant("window-unread", "missing check", STORE, "last <= window.last) return true;", "true) return true;",
           "the emulator writes behind the store window", WINDOWS),
     plant("window-part", "off by one", STORE, "(window.last + 1) * STORE_GRANULE - at", "0",

@@ -2,10 +2,10 @@
 
 from tests.mutate.fault import area
 
-LAUNCHER, ALLOCATOR, KEPT = "sw/driver/launcher.py", "sw/driver/allocator.py", "cosim/artifact_cache.py"
-OWNED = "daedal/process_resource.py"
+LAUNCHER, ALLOCATOR, KEPT = "sw/driver/launcher.py", "sw/driver/allocator.py", "daedal/base/cache.py"
+OWNED = "daedal/base/process_resource.py"
 FAULTS_OF_LAUNCHES, ENDS = (f"tests/driver/test_{name}.py -k emulator" for name in ("launch_faults", "device_ends"))
-INTERRUPTS, BUILDS = "tests/driver/test_interrupts.py -k emulator", "tests/cosim/test_artifact_cache.py -m 'not slow'"
+INTERRUPTS, BUILDS = "tests/driver/test_interrupts.py -k emulator", "tests/base/test_cache.py -m 'not slow'"
 ACCESSES = "tests/driver/test_interrupts.py -k at_each_line"
 
 plant = area("robustness", FAULTS_OF_LAUNCHES)
@@ -56,6 +56,7 @@ FAULTS = [
           "folders of builds that were killed stay", BUILDS),
     plant("folder-in-use", "missing check", KEPT, "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_UN",
           "a folder in which somebody works is cleared away", BUILDS),
-    plant("compilers-left", "lost strobe", "cosim/process_guard.py", "    os.killpg(0, signal.SIGKILL)", "    pass",
+    plant("compilers-left", "lost strobe", "cosim/builder/process_guard.py",
+          "    os.killpg(0, signal.SIGKILL)", "    pass",
           "compilers go on after whoever wanted them was killed", BUILDS),
 ]  # fmt: skip

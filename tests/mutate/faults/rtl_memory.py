@@ -13,7 +13,7 @@ STORE_EDGE = "tests/unit/memory/test_store_unit.py::test_store_unit[edge]"
 plant = area("rtl_memory", STORE, STORE_WIDE)
 
 ADDRESSES = "tests/unit/memory/test_address_map.py"
-MAPPED = f"tests/driver/test_mapping.py {SLOW}"
+MAPPED = f"tests/driver/memory/test_mapping.py {SLOW}"
 AXI = "tests/formal/test_axi_proof.py::test_read_bursts_are_those_asked_for"
 CONTRACT = "tests/formal/test_stream_contract.py"
 GROUPS = "tests/unit/memory/test_row_groups.py"

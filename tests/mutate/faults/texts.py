@@ -2,12 +2,13 @@
 
 from tests.mutate.fault import area
 
-FILES, BOUNDARY, MESSAGES = "daedal/files.py", "daedal/boundary.py", "daedal/messages.py"
+FILES, BOUNDARY, MESSAGES = "daedal/base/files.py", "daedal/base/boundary.py", "daedal/base/messages.py"
 TEXT, ASSEMBLER, PROGRAM = "sw/compiler/text.py", "hw/isa/tools/assembler.py", "hw/isa/program.py"
 FORM, DESCRIPTION = "daedal/bench/report/form.py", "sw/driver/description.py"
 
-HERE, VALUES, OPT = (f"tests/cli/test_{name}.py" for name in ("boundary", "hostile_files", "daedal_opt"))
-ISA, FUZZ = "tests/unit/isa/test_assembler.py", "tests/fuzz/test_texts.py"
+HERE = "tests/base/test_boundary.py"
+VALUES, OPT = (f"tests/cli/test_{name}.py" for name in ("hostile_files", "daedal_opt"))
+ISA, FUZZ = "tests/unit/isa/test_assembler.py", "tests/fuzz/texts/test_texts.py"
 
 plant = area("texts", HERE, VALUES)
 

@@ -10,8 +10,8 @@ from amaranth.back import verilog
 from amaranth.hdl import Shape
 from amaranth.lib import wiring
 
-from daedal.cosim import coverage
-from daedal.cosim.build import build_verilated
+from daedal.base import coverage
+from daedal.cosim.builder.rtl_library import build_verilated
 
 WORD = 32
 HARNESS = """

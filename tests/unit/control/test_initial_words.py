@@ -10,7 +10,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from daedal.cosim.initial_words import FEWEST, loops_over_words
+from daedal.cosim.builder.initial_words import FEWEST, loops_over_words
 from tests.unit.harness import run_cocotb
 
 LOOP = re.compile(r"    for \(integer word = (\d+); word < (\d+); word = word \+ 1\) (\S+ ?)\[word\] = (\S+);\n")

@@ -5,10 +5,10 @@ from functools import cache
 import pytest
 from amaranth import Signal
 
-from daedal.cosim.core_verilog import TOP, generate_verilog
 from daedal.hw import core
 from daedal.hw.config.core import Config
 from daedal.hw.control.csr import ControlRegisters
+from daedal.hw.verilog import TOP, generate_verilog
 from tests.unit.core.completed import COMPLETED_AT_FIRST
 from tests.unit.harness import ODD, run_cocotb
 

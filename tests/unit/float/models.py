@@ -12,8 +12,9 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.cosim import coverage
-from daedal.cosim.build import build_library, build_verilated, read_sources
+from daedal.base import coverage
+from daedal.cosim.builder.library import build_library, read_sources
+from daedal.cosim.builder.rtl_library import build_verilated
 from daedal.hw.execute_unit.fpu.float_divide import COUNT_BITS, DivideFixup
 from daedal.hw.execute_unit.fpu.float_format import CANONICAL_NAN
 from daedal.hw.execute_unit.fpu.float_reciprocal import Reciprocal

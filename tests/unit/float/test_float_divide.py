@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from daedal.cosim.build import build_library, read_sources
+from daedal.cosim.builder.library import build_library, read_sources
 from daedal.hw.execute_unit.fpu.float_divide import divide_passes
 from daedal.hw.isa.spec.binary32 import is_nan, lane_result
 from tests.unit.float.models import run_all_dividends, run_divisions, run_near_halfway

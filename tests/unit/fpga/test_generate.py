@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from migen import Signal
 
-from daedal.cosim.toolchain import find_verilator
+from daedal.cosim.builder.toolchain import find_verilator
 from daedal.errors import InvalidConfig, ToolchainNotFound, UnknownBoard
 from daedal.fpga.boards import BOARDS, find_board
 from daedal.fpga.boards.board import Dram

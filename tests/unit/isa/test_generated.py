@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from daedal.cosim.build import build_library
+from daedal.cosim.builder.library import build_library
 from daedal.hw.config.core import PRESETS, Config
 from daedal.hw.isa import registers, words
 from daedal.hw.isa.instructions import Instruction

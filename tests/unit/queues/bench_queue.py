@@ -1,4 +1,4 @@
-"""cocotb bench of Queue."""
+"""cocotb bench of Fifo."""
 
 import random
 

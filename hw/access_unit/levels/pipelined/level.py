@@ -26,7 +26,7 @@ from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout, load_units, random_entries
 from daedal.hw.isa.launch import Cause
 from daedal.hw.queues.credit_counter import CreditCounter, depth_for
-from daedal.hw.queues.fifo import Queue
+from daedal.hw.queues.fifo import Fifo
 
 COMMIT_STAGES = 2
 LOOKUP_STAGES = 1
@@ -272,7 +272,7 @@ class Level(wiring.Component):
         return counter.o, stages + predicate_counter.STAGES
 
     def _output(self, m: Module, bus: Any, free: Signal, take: Signal, depth: int) -> None:
-        m.submodules.queue = queue = Queue(bundle_layout(self._config), depth=depth)
+        m.submodules.queue = queue = Fifo(bundle_layout(self._config), depth=depth)
         m.submodules.credits = credits = CreditCounter(depth)
         connect(m, queue.o, flipped(self.o))
         m.d.comb += [

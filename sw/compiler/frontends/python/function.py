@@ -7,16 +7,16 @@ from contextlib import suppress
 from types import CellType, FunctionType
 from typing import Any
 
+from daedal.base.float_mode import default_float_mode
 from daedal.compiler.frontends.python.loop_unswitching import swap_conditions
 from daedal.compiler.frontends.python.names import Dim
+from daedal.compiler.frontends.python.scf.writer import Written, write
 from daedal.compiler.frontends.python.shape import Analysis, Shape
 from daedal.compiler.frontends.python.signature import Signature
 from daedal.compiler.frontends.python.source import Source
-from daedal.compiler.frontends.python.writer import Written, write
 from daedal.compiler.kernel import BEST, Kernel
 from daedal.compiler.pipeline import compile_scf
 from daedal.errors import UnsupportedOperation
-from daedal.float_mode import default_float_mode
 from daedal.hw.config.core import Config
 
 _NAMED = re.compile(r"(?:loop|buffer|local row|value) %[\w.]*\w")

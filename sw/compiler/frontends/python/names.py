@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from daedal.base.float_mode import default_float_mode
 from daedal.compiler.functions import numpy_exponential, numpy_sigmoid
 from daedal.errors import DaedalError
-from daedal.float_mode import default_float_mode
 
 
 @dataclass(frozen=True)

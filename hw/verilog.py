@@ -1,0 +1,89 @@
+"""The core's Verilog, generated once per configuration and version of the hardware sources."""
+
+import gc
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from importlib import metadata
+from pathlib import Path
+from textwrap import wrap
+
+from daedal.base import coverage
+from daedal.base.cache import cache_directory, keep_text
+from daedal.hw.config.core import Config
+from daedal.version import __version__
+
+TOP = "daedal_core"
+"""Name of the top module."""
+
+_LINT = """\
+// Generated text: operands have the widths of Amaranth's expressions, cases that cannot happen are left out, an output
+// is called interrupt, parts of one bus depend on each other without a loop, and a signal can have no bits.
+/* verilator lint_off WIDTHEXPAND */
+/* verilator lint_off WIDTHTRUNC */
+/* verilator lint_off CASEINCOMPLETE */
+/* verilator lint_off UNSIGNED */
+/* verilator lint_off SYMRSVDWORD */
+/* verilator lint_off UNOPTFLAT */
+/* verilator lint_off ASCRANGE */
+"""
+
+
+def core_verilog(config: Config) -> str:
+    """The Verilog text of ``Core(config)``; kept in the cache, since generating it takes several seconds."""
+    return keep_text(cache_directory() / f"core-{_key(config)}.v", lambda: generate_verilog(config))
+
+
+def generate_verilog(config: Config) -> str:
+    """The Verilog text of ``Core(config)``, with a registered reset, made anew."""
+    from amaranth.back import verilog
+
+    from daedal.hw.core import Core
+    from daedal.hw.lib.reset import RegisteredReset
+
+    with _no_collection():
+        text: str = verilog.convert(RegisteredReset(Core(config)), name=TOP, emit_src=coverage.is_wanted())
+    return text
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Do not look for cycles of garbage meanwhile: designs are many objects, and it takes half of the time.
+
+    The core of ``ddr3`` needs 160 MB more.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def documented_verilog(config: Config) -> str:
+    """The Verilog text for other designs: as :func:`core_verilog`, with a comment on configuration and ports."""
+    from daedal.hw.core_ports import ports_comment
+
+    fields = ", ".join(f"{name} {value}" for name, value in asdict(config).items() if name != "name")
+    head = [
+        f"Daedal {__version__}, configuration {config.name}, hash {config.hash:#010x}",
+        "",
+        *wrap(fields, 110),
+        "",
+        f"Top module: {TOP}. Written by `daedal verilog`; not to be edited.",
+        "",
+    ]
+    comment = "".join(f"// {line}".rstrip() + "\n" for line in head)
+    return comment + ports_comment(config) + "\n" + _LINT + core_verilog(config)
+
+
+def _key(config: Config) -> str:
+    """Of all that a core's Verilog depends on; what the configuration is called is no part of it."""
+    hardware = Path(__file__).resolve().parent
+    digest = hashlib.sha256(f"{replace(config, name=TOP)!r} amaranth {metadata.version('amaranth')}".encode())
+    digest.update(bytes([coverage.is_wanted()]))
+    for source in sorted(hardware.rglob("*.py")):
+        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()[:20]

@@ -1,0 +1,1 @@
+"""Writes the loops of a kernel as ``scf``."""

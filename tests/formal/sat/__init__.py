@@ -1,0 +1,1 @@
+"""Questions on netlists to a SAT solver."""
