@@ -1,1 +1,1 @@
-"""For developers: size and clock of the units (``make synth``), and figures in pages (``python -m bench.pages``)."""
+"""For developers: size and clock of the units (``make synth``), and landed results (``python -m bench.results``)."""

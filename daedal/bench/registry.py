@@ -25,7 +25,7 @@ from daedal.hw.config.core import Config
 DETAILS: tuple[Suite, ...] = (
     single_layers.SUITE, comparison.SUITE, levels.SUITE, launches.SUITE, linearity.SUITE, speed.SUITE, overhead.SUITE,
 )  # fmt: skip
-"""What is measured in detail, of the machine, the compiler and the host: ``docs/measurements.md``."""
+"""What is measured in detail, of the machine, the compiler and the host."""
 
 SUITES: dict[str, Suite] = {
     suite.name: suite for suite in (*model_runs.SUITES, sweep.SUITE, calibration.SUITE, *DETAILS, prediction.SUITE)

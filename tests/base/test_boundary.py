@@ -141,11 +141,11 @@ def test_keys_that_are_many_or_deep_take_no_time(tmp_path: Path) -> None:
 def test_modules_of_the_bench_end_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = "bench.pages"
+    module = "bench.results"
     (tmp_path / "x.json").write_text("[1")
     monkeypatch.delenv("DAEDAL_TRACEBACK", raising=False)
-    monkeypatch.setattr(sys, "argv", [module, str(tmp_path / "x.json")])
-    monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setattr(sys, "argv", [module, "--board", str(tmp_path / "x.json")])
+    monkeypatch.delitem(sys.modules, f"{module}.__main__", raising=False)
     with pytest.raises(SystemExit) as end:
         run_module(module, run_name="__main__")
     said = capsys.readouterr().err

@@ -1,20 +1,15 @@
-"""The bench: figures from known inputs, each suite once on something small, and its results in pages."""
+"""The bench: figures from known inputs, each suite once on something small."""
 
 from dataclasses import replace
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 import torch
-from click.testing import CliRunner
 
-from bench import levels_picture, pages
 from daedal.bench import registry
-from daedal.bench.report.document import facts, save
 from daedal.bench.suite import Machine, Order, Row, against, is_broken
-from daedal.bench.suites import launches, levels, linearity, model_runs, single_layers, speed
+from daedal.bench.suites import launches, levels, linearity, single_layers, speed
 from daedal.bench.workloads import layers
 from daedal.bench.workloads.runner import same_bits
 from daedal.errors import DaedalError
@@ -180,53 +175,3 @@ def test_launches_behind_one_another() -> None:
 def test_steps_from_level_to_level() -> None:
     assert levels.steps([120, 30, 20, 10]) == {"vectorise": 4.0, "bufferise": 1.5, "align": 2.0}
     assert set(levels.steps([None] * 4).values()) == {None}
-
-
-def test_levels_as_a_picture() -> None:
-    rows = [{"workload": "a<b", "vectorise": 4.0, "bufferise": 2.0, "align": 0.9}, {"workload": "no clock"}]
-    root = ElementTree.fromstring(levels_picture.picture(rows))
-    texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert texts == ["vectorise", "bufferise", "align", "a<b", "4.0", "2.0", "7.2×", "published", "5.1", "1.7", "1.3",
-                     "11.3×"]  # fmt: skip
-    bars = [int(each.attrib["width"]) for each in root.iter("{http://www.w3.org/2000/svg}rect")][4:7]
-    assert bars[0] == pytest.approx(2 * bars[1], abs=1) and bars[2] == 0
-
-
-def document(**results: list[Row]) -> dict[str, Any]:
-    return {"facts": facts([(CONFIG, "ideal")], seed=1, placements=1, quick=False), "results": results}
-
-
-def test_suites_as_text_of_a_page() -> None:
-    rows = [{"workload": "a|b", "cycles": 12345, "line_share": 0.98765, "bit_exact": True, "outcome": "0.97: reached"}]
-    text = pages.figures(document(layers=rows, rm1=[]), registry.DETAILS)
-    assert r"| a\|b | 12,345 | – | – | – | 0.988 | – | – | – | True | 0.97: reached |" in text
-    assert "**One layer" in text and "**Workloads**" not in text
-    assert pages.figures(document(layers=rows), model_runs.SUITES) == ""
-
-
-def test_all_results_go_into_their_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = {}
-    for name, begins in (
-        ("README", [pages.SWEEP_BEGIN]), ("PAGE", [pages.FIGURES_BEGIN]), ("BOARDS", [pages.PREDICTION_BEGIN]),
-        ("MEASUREMENTS", [pages.UNITS_BEGIN, pages.FIGURES_BEGIN]),
-    ):  # fmt: skip
-        places[name] = tmp_path / f"{name}.md"
-        places[name].write_text("".join(f"{begin}\nold\n{pages.END}\n" for begin in begins))
-        monkeypatch.setattr(pages, name, places[name])
-    monkeypatch.setattr(pages, "LEVELS", tmp_path / "levels.svg")
-    step = {"workload": "a", "vectorise": 4.0, "bufferise": 2.0, "align": 1.0, "bit_exact": True}
-    sweep = {"workload": "sum", "distribution": "zipf", "memory": "ideal", "config": "edge", "row_bytes": 64,
-             "placement": 0, "row_share": 0.5, "limit_share": 0.987}  # fmt: skip
-    prediction = {"what": "ulx3s, ulx3s", "workload": "rm1", "clock": "routed", "note": "too large"}
-    found = document(levels=[step], sweep=[sweep], prediction=[prediction])
-    save(tmp_path / "x.json", found["facts"], found["results"])
-    assert CliRunner().invoke(pages.main, [str(tmp_path / "x.json")]).exit_code == 0
-    texts = {name: path.read_text() for name, path in places.items()}
-    assert "0.500 / 0.987" in texts["README"] and "old" not in texts["README"]
-    assert "| ulx3s, ulx3s | rm1 |" in texts["BOARDS"] and "| routed |" in texts["BOARDS"]
-    assert "| a |" in texts["MEASUREMENTS"] and "![What each level gains" in texts["MEASUREMENTS"]
-    assert "| lane |" in texts["MEASUREMENTS"] and "old" not in texts["MEASUREMENTS"]
-    assert "4.0" in (tmp_path / "levels.svg").read_text()
-    assert "old" in texts["PAGE"], "there is nothing of workloads"
-    save(tmp_path / "quick.json", found["facts"] | {"quick": True}, {})
-    assert CliRunner().invoke(pages.main, [str(tmp_path / "quick.json")]).exit_code == 2

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from bench import pages
 from daedal.bench import host, registry
 from daedal.bench.host import fbgemm_operation
 from daedal.bench.limit import TrafficError, ideal_limit, launch_bursts, lines_of, lines_of_tables
@@ -297,15 +296,10 @@ def test_a_program_by_its_units() -> None:
     assert execute.splitlines() == ["length 0 elements = 4", "instruction 0 code op=add"]
 
 
-def test_the_sweep_has_every_width_and_a_table() -> None:
+def test_the_sweep_has_every_width() -> None:
     found = list(sweep.workloads())
     assert [workload.row_bytes for workload in found] == 2 * list(sweep.WIDTHS)
     assert all(workload.batch * workload.pooling[0] >= sweep.LEAST for workload in found)
-    row = {"workload": "sum", "distribution": "zipf", "memory": "ideal", "config": "ddr3", "row_bytes": 64,
-           "row_share": 0.5, "limit_share": 0.987}  # fmt: skip
-    text = sweep.table([row, {**row, "memory": "other", "limit_share": None}])
-    assert "| 64 | – | – | – | 0.500 / 0.987 |" in text and "| 64 | – | – | – | 0.500 / – |" in text
-    assert "`ideal`, configuration `ddr3`" in text and "`other`" in text
 
 
 def test_documents_are_read_back(tmp_path: Path) -> None:
@@ -317,16 +311,7 @@ def test_documents_are_read_back(tmp_path: Path) -> None:
     (tmp_path / "y.json").write_text("{}")
     with pytest.raises(ValueError, match="must be a result of `daedal bench` with schema 1"):
         document.load(tmp_path / "y.json")
-    text = pages.figures(found, registry.SUITES.values())
-    assert "**Workloads**" in text and "placements 0 to 1" in text and "latency 7 cycles, 1 lines per cycle" in text
-
-
-def test_pages_have_their_marks() -> None:
-    for path, begin in ((pages.README, pages.SWEEP_BEGIN), (pages.PAGE, pages.FIGURES_BEGIN)):
-        once = pages.insert(path.read_text(), begin, "NEW")
-        assert f"{begin}\nNEW\n{pages.END}" in once
-    with pytest.raises(ValueError, match="the page must have the lines"):
-        pages.insert("nothing", pages.SWEEP_BEGIN, "")
+    assert found["facts"]["memories"] == {"ideal:latency=7": "ideal: latency 7 cycles, 1 lines per cycle"}
 
 
 def test_the_presets_for_memories() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bench import pages
 from bench.synthesis import __main__ as command
 from bench.synthesis import history, suite, units_table
 from bench.synthesis.units import UNITS
@@ -205,12 +204,6 @@ def test_the_page_has_the_last_cells_and_the_last_clock_of_each_unit(kept: Path)
     assert units_table.rows(history.read(kept), "edge") == []
     said = markdown(units_table.COLUMNS, [lane, loader])
     assert "| lane | 1,010 | 500 | 0 | 4 | 70.0 | routed | 3 | def |" in said
-
-
-def test_the_page_shows_what_was_landed() -> None:
-    shown = markdown(units_table.COLUMNS, units_table.rows(history.read(), pages.UNITS_CONFIG))
-    page = pages.MEASUREMENTS.read_text(encoding="utf-8")
-    assert pages.insert(page, pages.UNITS_BEGIN, shown) == page, "python -m bench.pages puts it there"
 
 
 def test_the_page_says_of_each_clock_whether_it_is_routed(kept: Path) -> None:

@@ -31,7 +31,7 @@ SHOWN = (*(WORKLOADS[name] for name in ("rm1", "rm2", "rm3", "kaggle", "wide1"))
 """Workloads of the table."""
 
 DRAM_SHARE = 0.89
-"""Part of its peak that LiteDRAM moves for bags of rows of 128 bytes and more: docs/memory.md, eight tables."""
+"""Part of its peak that LiteDRAM moves for bags of rows of 128 bytes and more: the layer of eight tables on DDR3."""
 
 LATENCY_NS = 400.0
 """From a read to its first line, ns: some 30 cycles of a controller at 75 MHz."""

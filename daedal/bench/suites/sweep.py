@@ -1,9 +1,9 @@
-"""The suite ``sweep``: gathers and sums of rows of 4 to 1,024 bytes, as one table that others can be laid beside."""
+"""The suite ``sweep``: gathers and sums of rows of 4 to 1,024 bytes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from daedal.bench.report.table import COLUMNS, Row, column
+from daedal.bench.report.table import COLUMNS, column
 from daedal.bench.suite import Order, Say, Suite
 from daedal.bench.suites.model_runs import measured
 from daedal.bench.workloads.models import ROWS, Workload
@@ -39,31 +39,6 @@ def workloads() -> Iterator[Workload]:
 def run(order: Order, say: Say) -> Iterator[dict[str, Any]]:
     """A row for each operation, width, distribution and machine."""
     return measured(NAME, workloads(), order, say, host=False)
-
-
-def table(rows: Sequence[Row]) -> str:
-    """The rows of a sweep in Markdown, a table for each memory; cells are row share and share of the limit."""
-    memories = list(dict.fromkeys(row["memory"] for row in rows))
-    return "\n\n".join(_one_memory(memory, [row for row in rows if row["memory"] == memory]) for memory in memories)
-
-
-def _one_memory(memory: str, rows: Sequence[Row]) -> str:
-    kinds = [(operation, distribution) for operation in OPERATIONS for distribution in DISTRIBUTIONS]
-    found = {(row["workload"], row["distribution"], row["row_bytes"]): row for row in rows}
-    heads = [f"{operation}, {distribution}" for operation, distribution in kinds]
-    lines = [f"| row bytes | {' | '.join(heads)} |", "| --: |" + " --: |" * len(kinds)]
-    for width in WIDTHS:
-        cells = [_cell(found.get((*kind, width))) for kind in kinds]
-        lines.append(f"| {width} | {' | '.join(cells)} |")
-    config = rows[0]["config"]
-    return f"`{memory}`, configuration `{config}`\n\n" + "\n".join(lines)
-
-
-def _cell(row: Row | None) -> str:
-    if row is None or row.get("row_share") is None:
-        return "–"
-    limit = "–" if row.get("limit_share") is None else f"{row['limit_share']:.3f}"
-    return f"{row['row_share']:.3f} / {limit}"
 
 
 _LEFT = [entry for entry in COLUMNS if entry.key not in ("data", "torch_share", "fbgemm_share")]

@@ -1,0 +1,194 @@
+"""The text of ``docs/results.md``, made of the landed results."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from bench.results import columns
+from bench.results.files import DRAMS, MEMORIES
+from bench.synthesis import units_table
+from daedal.bench.report.table import Column, column, markdown
+from daedal.bench.suites import sweep
+
+Row = Mapping[str, Any]
+Results = Mapping[str, Mapping[str, Any]]
+
+UNITS_CONFIG, LEAST_LUT, README_DIM = "ddr3", 1000, 64
+"""The configuration whose units are shown, the LUTs from which a unit is, and columns of the README's layers."""
+
+WHOLE_FROM = 100
+"""Wall-clock figures from here on are written as whole numbers."""
+
+WIDTHS = (4, 16, 64, 256, 1024)
+"""Bytes of the rows that the sweep's tables have."""
+
+HEAD = """# Results
+
+Made by `python -m bench.results` from `bench/results/*.json` and `bench/synthesis/history.json`; do not edit.
+[The bench](bench.md) says how each figure is taken and what each column is.
+
+Each section says what its figures are: *measured* (by the wall clock), *simulated* (cycles of the RTL under Verilator),
+*predicted* (from simulated cycles and a board's clock), *routed* or *estimated before routing* (nextpnr's clocks), or
+*published* (by others). Every simulated result was equal to PyTorch's on the CPU, bit for bit."""
+
+LAYERS_TEXT = """*Simulated*, memory `ideal`: one line a cycle, 100 cycles of latency. One table of 65,536 rows of
+binary32, 128 bags of 32 rows, int32 indices, uniformly distributed."""
+
+WORKLOADS_TEXT = """*Simulated*: cycles · share of the memory's limit / share of what its pins can move. Indices are
+uniformly distributed, or the workload's own; `bench/results/workloads.json` has those with Zipf's distribution."""
+
+LEVELS_TEXT = """*Simulated* cycles, memory `ideal`, and how many times faster each step is. In brackets are *published*
+factors of the same steps on other machines and workloads."""
+
+ORACLE_TEXT = """*Simulated*: share of what the pins move, in %, for reads of uniform rows without dependences. In
+brackets is the *published* figure of an earlier study of the same controller."""
+
+SWEEP_TEXT = """*Simulated*: useful bytes of rows ÷ what the memory's pins can move / share of the memory's limit. int64
+indices; the memories are those of *Workloads*."""
+
+BOARDS_TEXT = """Cells of the whole system, and its *routed* clock by nextpnr. *Sources* is the commit in which the
+figures were landed. No board has run one of these files."""
+
+PREDICTION_TEXT = """*Predicted*: simulated cycles at the board's *routed* clock, energy by *published* figures of
+other chips ([how](boards.md#what-a-board-would-do)). Workloads that do not fit a board are left out."""
+
+UNITS_TEXT = f"""Units of {LEAST_LUT:,} LUTs and more of `{UNITS_CONFIG}`, each alone on an LFE5U-85F of
+grade 6: cells by Yosys, clock by nextpnr, with the commit of the clock's sources."""
+
+
+def page(results: Results, boards: Sequence[Row], landings: Iterable[dict[str, Any]]) -> str:
+    """The page's text: landed documents by name, the boards' rows, and the landings of synthesis."""
+    layers, host = results["layers"], results["host"]
+    measured = f"*Measured* by the wall clock, one process: {host['facts']['processor']}."
+    predicted = [row for row in _rows(results["prediction"], "prediction") if row.get("cycles")]
+    units = [row for row in units_table.rows(landings, UNITS_CONFIG) if row["lut"] >= LEAST_LUT]
+    parts = [
+        HEAD,
+        _section("Layers", LAYERS_TEXT, columns.LAYERS, _rows(layers, "layers")),
+        _section("Workloads", WORKLOADS_TEXT, *_by_memory(results["workloads"])),
+        "![The workloads' shares of the memory's limit](limit.svg)",
+        _sweep(results["sweep"]),
+        _section(
+            "Programs by hand and compiled",
+            "*Simulated*, memory `ideal`.",
+            columns.HANDWRITTEN,
+            _rows(layers, "handwritten"),
+        ),
+        _section("Optimisation levels", LEVELS_TEXT, columns.LEVELS, _rows(layers, "levels")),
+        "![What each level gains, factors on a logarithmic scale](levels.svg)",
+        _section(
+            "Launches that follow each other",
+            "*Simulated*, memory `ideal`, four launches.",
+            columns.LAUNCHES,
+            _rows(layers, "launches"),
+        ),
+        _linearity(_rows(layers, "linearity")),
+        _section("Simulators and host", measured, columns.HOST, _wall_clock(host)),
+        _section("The limit itself", ORACLE_TEXT, *_oracle(results["oracle"])),
+        _section("Boards", BOARDS_TEXT, columns.BOARDS, boards),
+        _section("What boards would do", PREDICTION_TEXT, columns.PREDICTION, predicted),
+        _section("Units", UNITS_TEXT, units_table.COLUMNS, units),
+        _settings(results),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def readme_table(results: Results) -> str:
+    """The README's table: the layers that have a goal, and rows of 64 elements."""
+    shown = (
+        columns.LAYERS[0],
+        column("cycles, simulated", "cycles", ",d"),
+        column("share of one line per cycle", "line_share", ".3f"),
+    )
+    rows = [row for row in _rows(results["layers"], "layers") if row.get("goal") and row["dim"] == README_DIM]
+    return markdown(shown, rows)
+
+
+def _rows(document: Mapping[str, Any], suite: str) -> list[Row]:
+    found: list[Row] = document["results"].get(suite, [])
+    return found
+
+
+def _section(title: str, text: str, shown: Sequence[Column], rows: Sequence[Row]) -> str:
+    return f"## {title}\n\n{_one_line(text)}\n\n{markdown(shown, rows)}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _wall_clock(document: Mapping[str, Any]) -> list[Row]:
+    """Rows of both suites, with as many digits as their figures are worth."""
+    rows = [*_rows(document, "speed"), *_rows(document, "overhead")]
+    return [{**row, **{name: _short(row[name]) for name in ("value", "least", "most")}} for row in rows]
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= WHOLE_FROM else f"{value:g}"
+
+
+def _pivot(rows: Sequence[Row], name: Callable[[Row], str], cell: Callable[[Row], str]) -> list[dict[str, str]]:
+    """A row for each name, with a cell for each memory."""
+    found: dict[str, dict[str, str]] = {}
+    for row in rows:
+        found.setdefault(name(row), {"name": name(row)})[row["memory"]] = cell(row)
+    return list(found.values())
+
+
+def _by_memory(document: Mapping[str, Any]) -> tuple[tuple[Column, ...], list[dict[str, str]]]:
+    """Workloads against memories, of the first placement."""
+    rows = [row for suite in document["results"].values() for row in suite]
+    rows = [row for row in rows if row["placement"] == 0 and row["distribution"] != "zipf"]
+    configs = {row["memory"]: row["config"] for row in rows}
+    shown = (
+        column("workload", "name"),
+        *(column(f"{memory}, `{config}`", memory, ">") for memory, config in configs.items()),
+    )
+    return shown, _pivot(rows, lambda row: str(row["workload"]), _of_limit)
+
+
+def _of_limit(row: Row) -> str:
+    return f"{row['cycles']:,} · {row['limit_share']:.3f} / {row['line_share']:.3f}"
+
+
+def _linearity(rows: Sequence[Row]) -> str:
+    """The shortest and the longest launch in a sentence."""
+    found = [f"{row['cycles_per_row']:.3f} cycles in a launch of {row['rows']:,} rows" for row in (rows[0], rows[-1])]
+    return f"## Cost by length\n\n*Simulated*, memory `ideal`, sums, D = 64: a row costs {' and '.join(found)}."
+
+
+def _oracle(document: Mapping[str, Any]) -> tuple[tuple[Column, ...], list[dict[str, str]]]:
+    shown = (column("row bytes", "name"), *(column(memory, memory, ">") for memory in DRAMS))
+    rows = _pivot(_rows(document, "oracle"), lambda row: str(row["row_bytes"]), _of_reference)
+    return shown, rows
+
+
+def _of_reference(row: Row) -> str:
+    return f"{row['share']:.1f} ({row['reference']:.1f})"
+
+
+def _sweep(document: Mapping[str, Any]) -> str:
+    """A table for each operation: memories and distributions beside each other."""
+    kinds = [f"{memory}, {distribution}" for memory in MEMORIES for distribution in sweep.DISTRIBUTIONS]
+    shown = (
+        column("row bytes", "width", ">"),
+        *(column(kind.removeprefix("litedram-"), kind, ">") for kind in kinds),
+    )
+    parts = [f"## Widths of rows\n\n{_one_line(SWEEP_TEXT)}"]
+    for operation in sweep.OPERATIONS:
+        table: dict[int, dict[str, str]] = {width: {"width": str(width)} for width in WIDTHS}
+        for row in _rows(document, sweep.NAME):
+            if row["workload"] == operation and row["placement"] == 0 and row["row_bytes"] in table:
+                kind = f"{row['memory']}, {row['distribution']}"
+                table[row["row_bytes"]][kind] = f"{row['row_share']:.3f} / {row['limit_share']:.3f}"
+        parts += ["Gathers:" if operation == "gather" else "Sums of 32 rows:", markdown(shown, list(table.values()))]
+    return "\n\n".join(parts)
+
+
+def _settings(results: Results) -> str:
+    """What the figures depend on."""
+    facts = results["workloads"]["facts"]
+    configs = ", ".join(f"`{name}` ({number})" for name, number in facts["configs"].items())
+    tools = ", ".join(f"{name} {number}" for name, number in facts["tools"].items())
+    memories = "\n".join(f"* {text}." for text in facts["memories"].values())
+    data = f"data seed {facts['seed']}, placement 0"
+    return f"## Settings\n\nConfigurations {configs}; {data}; {tools}. Memories:\n\n{memories}"
