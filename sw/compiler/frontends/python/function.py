@@ -122,7 +122,7 @@ class KernelFunction:
 
 
 def kernel(function: Callable[..., None]) -> KernelFunction:
-    """Make a function of plain loops over arrays one that ``daedal.compile`` takes; see docs/compiler.md.
+    """Make a function of plain loops over arrays one that ``daedal.compile`` takes; see docs/kernels.md.
 
     Raises UnsupportedOperation, with the line, for a signature that is none.
     """

@@ -1,0 +1,1 @@
+"""The pages: what can be checked of them mechanically, and their examples."""
