@@ -9,7 +9,7 @@ import click
 
 from bench.results import files, levels_picture, limit_picture, page
 from bench.synthesis import history
-from daedal.boundary import one_line
+from daedal.base.boundary import one_line
 from daedal.cli.bench import command as bench
 
 ROOT = Path(__file__).resolve().parents[2]

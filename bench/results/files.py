@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from daedal.bench.report.document import load
-from daedal.files import read_json, write_json
+from daedal.base.files import read_json, write_json
 from daedal.fpga.boards import find_board
 from daedal.fpga.flow.reports import clock_kind
-from daedal.messages import shown
+from daedal.base.messages import shown
 
 FOLDER = Path(__file__).parent
 
