@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 from daedal.compiler.executable import Executable
 from daedal.compiler.frontends.python.function import KernelFunction
 from daedal.compiler.frontends.torch.device_suitability import why_no_type, why_not, why_not_here
-from daedal.compiler.frontends.torch.trace import trace
+from daedal.compiler.frontends.torch.trace.module_trace import trace
 from daedal.compiler.kernel import BEST, check_opt
 from daedal.compiler.kernel_executable import KernelExecutable
 from daedal.compiler.transforms.builders.emitter import BOUNDS

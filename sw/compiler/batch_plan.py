@@ -11,8 +11,8 @@ from torch import Tensor, fx, nn
 
 from daedal.compiler.backend.arguments import Buffer
 from daedal.compiler.backend.interleave_bags import take_turns
-from daedal.compiler.frontends.torch.bag_list import BagList, Kind
-from daedal.compiler.frontends.torch.emb_builder import Bag
+from daedal.compiler.frontends.requests.bag_list import BagList, Kind
+from daedal.compiler.frontends.requests.emb_builder import Bag
 from daedal.compiler.frontends.torch.fusion import Join
 from daedal.compiler.frontends.torch.match import BagCall, Call
 from daedal.compiler.frontends.torch.requests import LONGEST_BAG, Request

@@ -14,17 +14,17 @@ from daedal.compiler.batch_fast_path import Prepared, can_prepare
 from daedal.compiler.batch_plan import Member, Plan, bind, check_fits
 from daedal.compiler.bounds_diagnostics import check_row_0, warning_of, warning_of_list
 from daedal.compiler.fault_diagnostics import named
-from daedal.compiler.frontends.torch.bag_list import BagList
+from daedal.compiler.frontends.requests.bag_list import BagList
+from daedal.compiler.frontends.requests.emb_builder import Bag, Lookup
 from daedal.compiler.frontends.torch.device_suitability import LeftToPyTorch, is_transformed, why_no_type, why_not_here
-from daedal.compiler.frontends.torch.emb_builder import Bag, Lookup
 from daedal.compiler.frontends.torch.fusion import Join, find_groups
-from daedal.compiler.frontends.torch.input_kinds import OtherInputs, check_inputs
 from daedal.compiler.frontends.torch.match import BagCall, Call, LookupCall, find_calls
-from daedal.compiler.frontends.torch.module_snapshot import Followed
 from daedal.compiler.frontends.torch.partition import Schedule, Work
 from daedal.compiler.frontends.torch.requests import Request
 from daedal.compiler.frontends.torch.segments import SegmentCall, SparseCall
-from daedal.compiler.frontends.torch.trace import trace
+from daedal.compiler.frontends.torch.trace.input_kinds import OtherInputs, check_inputs
+from daedal.compiler.frontends.torch.trace.module_snapshot import Followed
+from daedal.compiler.frontends.torch.trace.module_trace import trace
 from daedal.compiler.futures import Pending, Submitted
 from daedal.compiler.kernel import BEST, Kernel
 from daedal.compiler.kernel_launch import submit_kernel, tensor_of

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.compiler.frontends.torch.emb_builder import Bag
+from daedal.compiler.frontends.requests.emb_builder import Bag
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.pipeline import compile_emb, compile_scf, forget_kernels
 from daedal.hw.config.core import Config

@@ -12,7 +12,7 @@ from torch.nn import functional
 from torch.utils._pytree import tree_leaves
 
 import daedal
-from daedal.compiler.frontends.torch import csr_order
+from daedal.compiler.frontends.torch.ops import csr_order
 from daedal.compiler.interpreters import interpret
 from daedal.compiler.kernel import OPT_LEVELS
 from daedal.compiler.pipeline import compile_scf

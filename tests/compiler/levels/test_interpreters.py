@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.compiler.frontends.torch.bag_list import BagList, Kind
-from daedal.compiler.frontends.torch.emb_builder import Bag, Lookup
+from daedal.compiler.frontends.requests.bag_list import BagList, Kind
+from daedal.compiler.frontends.requests.emb_builder import Bag, Lookup
 from daedal.compiler.interpreters import interpret
 from daedal.compiler.pipeline import compile_emb, compile_scf
 from daedal.hw.config.core import Config

@@ -11,8 +11,8 @@ from torch import Tensor, fx, nn
 from torch.nn import functional
 
 import daedal
-from daedal.compiler.frontends.torch import pooled_lookups
-from daedal.compiler.frontends.torch.guards import with_guards
+from daedal.compiler.frontends.torch.ops import pooled_lookups
+from daedal.compiler.frontends.torch.trace.guards import with_guards
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 import daedal
-from daedal.compiler.frontends.torch.dry_run import rehearsal
 from daedal.compiler.frontends.torch.dynamo import CompiledGraph
 from daedal.compiler.frontends.torch.effects import effects_of
+from daedal.compiler.frontends.torch.host.dry_run import rehearsal
 from daedal.compiler.frontends.torch.operators import name_of
 from tests.compiler.layers.compiler_support import ddr3, same_bits, wild_table
 from tests.compiler.torch.dynamo_support import Layer, fresh

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import daedal
-from daedal.compiler.frontends.torch import csr_order
-from daedal.compiler.frontends.torch.pooled_lookups import adds_in_blocks
+from daedal.compiler.frontends.torch.ops import csr_order
+from daedal.compiler.frontends.torch.ops.pooled_lookups import adds_in_blocks
 from tests.compiler.layers.compiler_support import ddr3, same_bits, wild_table
 from tests.compiler.torch.dynamo_support import Layer, fresh
 

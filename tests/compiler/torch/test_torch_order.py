@@ -11,7 +11,7 @@ from torch.nn import functional
 
 import daedal
 from daedal.compiler.frontends.torch.dynamo import CompiledGraph
-from daedal.compiler.frontends.torch.pooled_lookups import _is_so, adds_in_blocks
+from daedal.compiler.frontends.torch.ops.pooled_lookups import _is_so, adds_in_blocks
 from tests.compiler.layers.compiler_support import ddr3, same_bits, wild_table
 from tests.compiler.torch.dynamo_support import Layer, fresh
 

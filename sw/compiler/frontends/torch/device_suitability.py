@@ -14,7 +14,7 @@ from torch.overrides import _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-from daedal.compiler.frontends.torch.dry_run import Keeper
+from daedal.compiler.frontends.torch.host.dry_run import Keeper
 from daedal.errors import UnsupportedOperation
 
 _TYPES = frozenset((Tensor, nn.Parameter))

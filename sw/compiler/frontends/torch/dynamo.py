@@ -13,7 +13,7 @@ from torch import Tensor, fx
 
 from daedal.compiler.executable import Executable
 from daedal.compiler.frontends.torch.fusion import find_groups
-from daedal.compiler.frontends.torch.host_subgraphs import Compiled, compile_graph
+from daedal.compiler.frontends.torch.host.host_subgraphs import Compiled, compile_graph
 from daedal.compiler.frontends.torch.match import Call, find_calls
 from daedal.compiler.frontends.torch.partition import Schedule, Work
 from daedal.compiler.kernel import BEST, check_opt

@@ -16,7 +16,6 @@ from torch import Tensor, fx
 from torch._library.utils import is_impure
 from torch._ops import HigherOrderOperator, OpOverload
 
-from daedal.compiler.frontends.torch.guards import Guards
 from daedal.compiler.frontends.torch.operators import (
     CHANGING,
     is_method,
@@ -28,6 +27,7 @@ from daedal.compiler.frontends.torch.operators import (
     overloads_named,
     overloads_of,
 )
+from daedal.compiler.frontends.torch.trace.guards import Guards
 
 _DRAWING = ("dropout", "gumbel", "fractional_max_pool")
 """Parts of names of PyTorch's functions that draw random numbers, and that no operation of ``aten`` is called by."""

@@ -14,7 +14,7 @@ from daedal.compiler.frontends.torch.device_suitability import why_no_example
 from daedal.compiler.frontends.torch.effects import writes_out
 from daedal.compiler.frontends.torch.examples import example_of
 from daedal.compiler.frontends.torch.operators import name_of
-from daedal.compiler.frontends.torch.pooled_lookups import ORDER, PooledCall, read_pooled
+from daedal.compiler.frontends.torch.ops.pooled_lookups import ORDER, PooledCall, read_pooled
 from daedal.compiler.frontends.torch.segments import (
     ALONG_ROWS,
     SegmentCall,

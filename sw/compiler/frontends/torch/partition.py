@@ -13,16 +13,16 @@ from torch.utils import _pytree as pytree
 
 from daedal.compiler.batch_fast_path import Prepared
 from daedal.compiler.batch_plan import Member
-from daedal.compiler.frontends.torch.code_helpers import named
 from daedal.compiler.frontends.torch.device_suitability import LeftToPyTorch, are_as_before, why_not, why_not_here
-from daedal.compiler.frontends.torch.dry_run import rehearsal
 from daedal.compiler.frontends.torch.effects import effects_of
 from daedal.compiler.frontends.torch.fusion import Group, Join
-from daedal.compiler.frontends.torch.host_subgraphs import compile_rest
+from daedal.compiler.frontends.torch.host.code_helpers import named
+from daedal.compiler.frontends.torch.host.dry_run import rehearsal
+from daedal.compiler.frontends.torch.host.host_subgraphs import compile_rest
+from daedal.compiler.frontends.torch.host.process_state import Modes
 from daedal.compiler.frontends.torch.match import NEEDS_GRADIENT, BagCall, Call
 from daedal.compiler.frontends.torch.operators import name_of
-from daedal.compiler.frontends.torch.pooled_lookups import PooledCall
-from daedal.compiler.frontends.torch.process_state import Modes
+from daedal.compiler.frontends.torch.ops.pooled_lookups import PooledCall
 from daedal.compiler.frontends.torch.requests import Request, request_of
 from daedal.errors import UnsupportedOperation
 

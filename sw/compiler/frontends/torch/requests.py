@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from daedal.compiler.backend.interleave_bags import take_turns
-from daedal.compiler.frontends.torch import csr_order
+from daedal.compiler.frontends.requests.emb_builder import Bag, Lookup
 from daedal.compiler.frontends.torch.device_suitability import LeftToPyTorch
-from daedal.compiler.frontends.torch.emb_builder import Bag, Lookup
 from daedal.compiler.frontends.torch.match import BagCall, Call, LookupCall
-from daedal.compiler.frontends.torch.pooled_lookups import BLOCK, ORDER, PooledCall, adds_in_blocks
+from daedal.compiler.frontends.torch.ops import csr_order
+from daedal.compiler.frontends.torch.ops.pooled_lookups import BLOCK, ORDER, PooledCall, adds_in_blocks
 from daedal.compiler.frontends.torch.segments import SegmentCall, SparseCall
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.config.core import ELEMENT_BYTES

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, fx
 from torch._dynamo.exc import TorchDynamoException
 
-from daedal.compiler.frontends.torch.code_helpers import named
-from daedal.compiler.frontends.torch.process_state import Modes, restored
+from daedal.compiler.frontends.torch.host.code_helpers import named
+from daedal.compiler.frontends.torch.host.process_state import Modes, restored
 
 Compiled = Callable[..., Any]
 

@@ -12,7 +12,7 @@ from torch.amp.autocast_mode import _enter_autocast, _exit_autocast
 from torch.autograd import forward_ad
 from torch.autograd.grad_mode import _enter_inference_mode, _exit_inference_mode
 
-from daedal.compiler.frontends.torch.code_helpers import named
+from daedal.compiler.frontends.torch.host.code_helpers import named
 
 
 class _Mode(Protocol):

@@ -13,7 +13,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import Dim, ExportedProgram
 from torch.utils import _pytree as pytree
 
-from daedal.compiler.frontends.torch.guards import own_tensors, with_guards
+from daedal.compiler.frontends.torch.trace.guards import own_tensors, with_guards
 from daedal.errors import UnsupportedOperation
 
 OPERATIONS = (nn.EmbeddingBag, nn.Embedding)

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, ModuleO
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from daedal.compiler.dialects import emb
-from daedal.compiler.frontends.torch.emb_builder import FUNCTION
+from daedal.compiler.frontends.requests.emb_builder import FUNCTION
 
 
 @dataclass(frozen=True)

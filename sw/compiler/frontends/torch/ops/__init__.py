@@ -1,0 +1,1 @@
+"""The operations of PyTorch that run on the device, a class each."""

@@ -1,0 +1,1 @@
+"""A module as a graph of PyTorch operations, and whether that still is the module and fits its inputs."""
