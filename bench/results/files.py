@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from daedal.bench.report.document import load
 from daedal.base.files import read_json, write_json
+from daedal.base.messages import shown
+from daedal.bench.report.document import load
 from daedal.fpga.boards import find_board
 from daedal.fpga.flow.reports import clock_kind
-from daedal.base.messages import shown
 
 FOLDER = Path(__file__).parent
 
