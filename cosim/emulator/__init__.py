@@ -19,7 +19,7 @@ from daedal.hw.isa.registers import Register
 from daedal.hw.isa.tools import c_header
 
 _SOURCES = (
-    "address_map.h", "core.h", "store_unit.h", "execute_unit.h", "access_unit.h", "machine.h",
+    "address_map.h", "device_memory.h", "core.h", "store_unit.h", "execute_unit.h", "access_unit.h", "machine.h",
     "execute_unit.cpp", "access_config.cpp", "access_unit.cpp", "machine.cpp", "api.cpp",
 )  # fmt: skip
 _SLICE = 1 << 20
@@ -44,7 +44,8 @@ class TraceEntry(NamedTuple):
 
 
 class EmulatorTarget(Handle):
-    """The machine, emulated: the five primitives of a target. Several threads may use it; they take turns.
+    """The machine, emulated, with its memory: the five primitives of a target. Several threads may use it; they take
+    turns.
 
     Parameters
     ----------
@@ -71,8 +72,12 @@ class EmulatorTarget(Handle):
         self._library = _library()
         values = c_header.config_values(config)
         self._owned = Owned("the emulator")
-        self._machine: int | None = self._library.emulator_open((ctypes.c_int64 * len(values))(*values), memory_bytes)
+        self._memory: int | None = self._library.emulator_memory_open(memory_bytes)
+        self._machine: int | None = None
+        if self._memory is not None:
+            self._machine = self._library.emulator_open((ctypes.c_int64 * len(values))(*values), self._memory)
         if self._machine is None:
+            self._give_back()
             raise OutOfDeviceMemory(f"memory_bytes must be what this host can give, not {memory_bytes!r}")
         self._library.emulator_trace(self._machine, trace)
 
@@ -91,7 +96,8 @@ class EmulatorTarget(Handle):
         self._check(address, size)
         data = ctypes.create_string_buffer(size)
         with self._owned.lock:
-            self._library.emulator_mem_read(self._handle(), address, size, data)
+            self._handle()
+            self._library.emulator_memory_read(self._memory, address, size, data)
         return data.raw
 
     def mem_write(self, address: int, data: bytes | bytearray | memoryview) -> None:
@@ -106,7 +112,8 @@ class EmulatorTarget(Handle):
         else:
             return
         with self._owned.lock:
-            self._library.emulator_mem_write(self._handle(), address, len(raw), source)
+            self._handle()
+            self._library.emulator_memory_write(self._memory, address, len(raw), source)
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Run until a launch ends; False if ``timeout_s`` seconds pass before.
@@ -145,8 +152,9 @@ class EmulatorTarget(Handle):
         self._owned.close(self._give_back)
 
     def _give_back(self) -> None:
-        machine, self._machine = self._machine, None
+        machine, memory, self._machine, self._memory = self._machine, self._memory, None, None
         self._library.emulator_close(machine)
+        self._library.emulator_memory_close(memory)
 
     def __enter__(self) -> "EmulatorTarget":
         return self
@@ -176,16 +184,18 @@ def _library() -> ctypes.CDLL:
     files = read_sources(folder, *_SOURCES) | read_sources(folder.parent, FLOAT_MODE)
     files |= {"encodings.h": c_header.generate()}
     library = load_library(build_library("emulator", files, flags=("-fno-strict-aliasing",)))
-    machine, word, pointer = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p
+    machine, memory, word, pointer = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p
     signatures: dict[str, tuple[list[type], type | None]] = {
-        "open": ([ctypes.POINTER(ctypes.c_int64), word], machine),
+        "memory_open": ([word], memory),
+        "memory_close": ([memory], None),
+        "memory_read": ([memory, word, word, pointer], ctypes.c_int),
+        "memory_write": ([memory, word, word, pointer], ctypes.c_int),
+        "open": ([ctypes.POINTER(ctypes.c_int64), memory], machine),
         "config_values": ([], word),
         "close": ([machine], None),
         "csr_read": ([machine, ctypes.c_uint32], ctypes.c_uint32),
         "csr_write": ([machine, ctypes.c_uint32, ctypes.c_uint32], None),
         "memory_address": ([machine, word], word),
-        "mem_read": ([machine, word, word, pointer], ctypes.c_int),
-        "mem_write": ([machine, word, word, pointer], ctypes.c_int),
         "run": ([machine, ctypes.c_int64], ctypes.c_int),
         "trace": ([machine, ctypes.c_int], None),
         "trace_size": ([machine], word),

@@ -6,22 +6,47 @@
 #include "machine.h"
 
 using daedal::DefaultFloatMode;
+using daedal::DeviceMemory;
 using daedal::Machine;
 
 extern "C" {
 
-// A machine with the configuration in these values (c_header.config_values); null if there is not enough memory.
-void* emulator_open(const std::int64_t* config, std::uint64_t memory_bytes) {
+// A memory of so many bytes; null if there is not enough.
+void* emulator_memory_open(std::uint64_t bytes) {
+  auto* memory = new (std::nothrow) DeviceMemory(bytes);
+  if (memory && memory->allocated()) return memory;
+  delete memory;
+  return nullptr;
+}
+
+void emulator_memory_close(void* memory) { delete static_cast<DeviceMemory*>(memory); }
+
+// 1, or 0 if the range is not all in memory.
+int emulator_memory_read(void* memory, std::uint64_t address, std::uint64_t size, void* data) {
+  auto& bytes = *static_cast<DeviceMemory*>(memory);
+  if (!bytes.contains(address, size)) return 0;
+  std::memcpy(data, bytes.at(address), size);
+  return 1;
+}
+
+int emulator_memory_write(void* memory, std::uint64_t address, std::uint64_t size, const void* data) {
+  auto& bytes = *static_cast<DeviceMemory*>(memory);
+  if (!bytes.contains(address, size)) return 0;
+  std::memcpy(bytes.at(address), data, size);
+  return 1;
+}
+
+// A machine with the configuration in these values (c_header.config_values) on a memory that is closed after it; null if
+// there is not enough memory for it.
+void* emulator_open(const std::int64_t* config, void* memory) {
   daedal::Config values;
   static_assert(sizeof values % sizeof *config == 0);
   std::memcpy(&values, config, sizeof values);
   try {
-    auto* machine = new Machine(values, memory_bytes);
-    if (machine->core().memory.allocated()) return machine;
-    delete machine;
+    return new Machine(values, *static_cast<DeviceMemory*>(memory));
   } catch (const std::bad_alloc&) {
+    return nullptr;
   }
-  return nullptr;
 }
 
 std::uint64_t emulator_config_values() { return sizeof(daedal::Config) / sizeof(std::int64_t); }
@@ -39,21 +64,6 @@ void emulator_csr_write(void* machine, std::uint32_t address, std::uint32_t valu
 // Where in memory a program's address is.
 std::uint64_t emulator_memory_address(void* machine, std::uint64_t address) {
   return static_cast<Machine*>(machine)->core().space.map(address);
-}
-
-// 1, or 0 if the range is not all in memory.
-int emulator_mem_read(void* machine, std::uint64_t address, std::uint64_t size, void* data) {
-  auto& memory = static_cast<Machine*>(machine)->core().memory;
-  if (!memory.contains(address, size)) return 0;
-  std::memcpy(data, memory.at(address), size);
-  return 1;
-}
-
-int emulator_mem_write(void* machine, std::uint64_t address, std::uint64_t size, const void* data) {
-  auto& memory = static_cast<Machine*>(machine)->core().memory;
-  if (!memory.contains(address, size)) return 0;
-  std::memcpy(memory.at(address), data, size);
-  return 1;
 }
 
 // 1 when a launch ended, 2 when there is none, 0 when `budget` words, bundles, steps and instructions are used up.

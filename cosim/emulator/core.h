@@ -1,12 +1,12 @@
-// What the units of the emulated machine share: memory, queues, counters, the fault and the trace.
+// What the units of the emulated core share: its view of memory, queues, counters, the fault and the trace.
 #pragma once
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "address_map.h"
+#include "device_memory.h"
 
 namespace daedal {
 
@@ -21,35 +21,12 @@ struct Width {
   }
 };
 
-// Device memory: zeros at first, given by the system page by page as it is touched.
-class Memory {
- public:
-  explicit Memory(std::uint64_t size) : bytes_(static_cast<std::uint8_t*>(std::calloc(size ? size : 1, 1))), size_(size) {}
-  ~Memory() { std::free(bytes_); }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  bool allocated() const { return bytes_ != nullptr; }
-  bool contains(std::uint64_t address, std::uint64_t size) const { return address <= size_ && size <= size_ - address; }
-  // Bytes from an address to the end of memory; 0 behind it.
-  std::uint64_t here(std::uint64_t address) const { return address < size_ ? size_ - address : 0; }
-  std::uint8_t* at(std::uint64_t address) { return bytes_ + address; }
-  std::uint64_t read(std::uint64_t address, unsigned size) const {
-    std::uint64_t value = 0;
-    std::memcpy(&value, bytes_ + address, size);
-    return value;
-  }
-
- private:
-  std::uint8_t* bytes_;
-  std::uint64_t size_;
-};
-
 constexpr std::uint64_t NOWHERE = ~0ull;
 
 // Device memory at a program's addresses, which are mapped granule by granule.
 class Space {
  public:
-  Space(const Config& config, Memory& memory)
+  Space(const Config& config, DeviceMemory& memory)
       : width{static_cast<unsigned>(config.address_bits)}, map(config), line_(config.bus_bytes), memory_(memory) {}
 
   // Calls `piece(memory address, offset, bytes)` for the parts of [address, address + size) that lie together, in
@@ -99,7 +76,7 @@ class Space {
 
  private:
   const std::uint64_t line_;  // bytes
-  Memory& memory_;
+  DeviceMemory& memory_;
 };
 
 // More entries than any queue of any configuration can hold: what is left in a queue when all consumers have
@@ -153,11 +130,12 @@ struct TraceEntry {
 constexpr std::size_t TRACE_ENTRIES = 1 << 22;  // what comes later is not kept
 
 struct Core {
-  Core(const Config& configuration, std::uint64_t memory_bytes)
-      : config(configuration), memory(memory_bytes), space(config, memory) {}
+  // Works on a memory that somebody else owns, and that outlives it.
+  Core(const Config& configuration, DeviceMemory& device_memory)
+      : config(configuration), memory(device_memory), space(config, memory) {}
 
   Config config;
-  Memory memory;
+  DeviceMemory& memory;
   Space space;
   Fault fault;
   std::array<std::uint64_t, Counter::limit> counters{};

@@ -22,8 +22,8 @@ std::uint64_t next_sum(std::uint64_t so_far, std::uint64_t word) {
 
 }  // namespace
 
-Machine::Machine(const Config& config, std::uint64_t memory_bytes)
-    : core_(config, memory_bytes),
+Machine::Machine(const Config& config, DeviceMemory& memory)
+    : core_(config, memory),
       store_(core_),
       execute_(core_, store_),
       access_(core_, execute_, store_),

@@ -6,9 +6,10 @@
 
 namespace daedal {
 
+// A core with its host side, on a memory that outlives it.
 class Machine {
  public:
-  Machine(const Config& config, std::uint64_t memory_bytes);
+  Machine(const Config& config, DeviceMemory& memory);
 
   std::uint32_t read(std::uint32_t address) const;
   void write(std::uint32_t address, std::uint32_t value);
