@@ -16,7 +16,7 @@ import torch
 import daedal
 from daedal.cosim.waveform.samples import sample
 from daedal.cosim.waveform.signals import Signals, read_signals
-from daedal.cosim.waveform.view import CORE
+from daedal.cosim.waveform.view import TILE
 from daedal.cosim.waveform.waveform_verilog import traced_verilog
 from daedal.hw.config.core import Config
 from daedal.hw.config.file import read_config
@@ -28,13 +28,13 @@ BEGIN, END = "<!-- begin: docs/waveform_example.py -->\n", "<!-- end -->\n"
 MEMORY = "ideal:latency=20"
 
 STREAMS = {
-    "level 0": ("access.level0", "o"),
-    "level 1": ("access.level1", "o"),
-    "events: row fetch": ("access.events", "rows"),
-    "events: store address": ("access.events", "store_addresses"),
-    "events: token": ("access.events", "tokens"),
-    "vector queue 0": ("vectors", "vector0"),
-    "execute unit": ("execute.issue", "i"),
+    "level 0": ("core.access.level0", "o"),
+    "level 1": ("core.access.level1", "o"),
+    "events: row fetch": ("core.access.events", "rows"),
+    "events: store address": ("core.access.events", "store_addresses"),
+    "events: token": ("core.access.events", "tokens"),
+    "vector queue 0": ("core.vectors", "vector0"),
+    "execute unit": ("core.execute.issue", "i"),
 }
 """What the table calls a stream -> its unit and name. A transfer is a cycle in which ``valid`` and ``ready`` are 1."""
 
@@ -55,9 +55,9 @@ AXI = {
     "memory: write": ("write__w", ("write__wdata",)),
     "memory: written": ("write__b", ("write__bresp",)),
 }
-"""Channels of the core's ports."""
+"""Channels of the tile's ports."""
 
-STATES = {"controller": ("controller", "fsm_state"), "loader": ("loader", "fsm_state")}
+STATES = {"controller": ("control.controller", "fsm_state"), "loader": ("core.loader", "fsm_state")}
 
 
 def module() -> tuple[torch.nn.Module, tuple[torch.Tensor, torch.Tensor]]:
@@ -105,7 +105,7 @@ def read_rows(wave: Path) -> Iterator[tuple[int, str, str]]:
     for cycle, values in sample(wave, paths):
         now = dict(zip(paths, values, strict=True))
         for place, (unit, name) in STATES.items():
-            path = f"{CORE}.{unit}.{name}"
+            path = f"{TILE}.{unit}.{name}"
             state = _name(signals, path, now[path])
             running = running or (place == "loader" and state == "SETTLE")
             if running and states.get(place) != state:
@@ -121,14 +121,14 @@ def read_rows(wave: Path) -> Iterator[tuple[int, str, str]]:
 def _columns(signals: Signals) -> Iterator[tuple[str, list[str]]]:
     """Place -> the paths of valid, ready and the fields."""
     for place, (unit, name) in STREAMS.items():
-        own = signals.own(f"{CORE}.{unit}")
+        own = signals.own(f"{TILE}.{unit}")
         wanted = ["valid", "ready", *(f"payload__{field}" for field in FIELDS[place])]
-        yield place, [f"{CORE}.{unit}.{own[f'{name}__{item}']}" for item in wanted]
-    own = signals.own(CORE)
+        yield place, [f"{TILE}.{unit}.{own[f'{name}__{item}']}" for item in wanted]
+    own = signals.own(TILE)
     for place, (channel, fields) in AXI.items():
-        yield place, [f"{CORE}.{own[item]}" for item in (f"{channel}valid", f"{channel}ready", *fields)]
+        yield place, [f"{TILE}.{own[item]}" for item in (f"{channel}valid", f"{channel}ready", *fields)]
     for unit, name in STATES.values():
-        yield "", [f"{CORE}.{unit}.{name}"] * 2
+        yield "", [f"{TILE}.{unit}.{name}"] * 2
 
 
 def _name(signals: Signals, path: str, value: int) -> str:

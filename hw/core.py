@@ -1,21 +1,18 @@
-"""The core: all units, joined."""
+"""The core: all units, joined. What gives it launches is outside of it."""
 
-from amaranth import Cat, ClockSignal, Module, ResetInserter, ResetSignal, Signal, Value
+from amaranth import Cat, ClockSignal, Module, ResetSignal, Signal, Value
 from amaranth.hdl import ClockDomain, DomainRenamer, Elaboratable
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import Out, connect, flipped
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.access_unit.access_unit import AccessUnit
 from daedal.hw.config.core import Config
-from daedal.hw.control.core_faults import catch_faults
-from daedal.hw.control.core_records import join_statistics, write_records
-from daedal.hw.control.csr import ControlRegisters
-from daedal.hw.control.fault_words import FaultWords
-from daedal.hw.control.launch_controller import LaunchController
+from daedal.hw.control.activity import TAILS, Activity
+from daedal.hw.control.faults import Faults
+from daedal.hw.control.launch_ports import LaunchPort
+from daedal.hw.control.launch_tracker import LaunchTracker
 from daedal.hw.control.loader import Loader
-from daedal.hw.control.record_writer import RecordWriter
-from daedal.hw.control.statistics import Statistics
-from daedal.hw.control.watchdog import Watchdog
+from daedal.hw.control.records import Records
 from daedal.hw.execute_unit.execute_unit import ExecuteUnit
 from daedal.hw.execute_unit.no_execute_unit import NoExecuteUnit
 from daedal.hw.interfaces import (
@@ -25,7 +22,7 @@ from daedal.hw.interfaces import (
     store_address_layout,
     token_layout,
 )
-from daedal.hw.memory.axi import Described, LiteSlave, ReadMaster, WriteMaster
+from daedal.hw.memory.axi import ReadMaster, WriteMaster
 from daedal.hw.memory.fabric.fabric import ReadFabric
 from daedal.hw.memory.store.store_unit import StoreUnit
 from daedal.hw.queues.arbiter import CombinationalArbiter
@@ -39,254 +36,245 @@ resettable = DomainRenamer("units")
 """Puts a component among those that a soft reset resets: one register is the reset of all of them."""
 
 
-def queue_side(queue: Fifo) -> Value:
-    """The side of the launch that the entry at the queue's head belongs to."""
-    return queue.o.payload.side
-
-
-class CorePorts(Described):
-    """The ports of a core; a host with AXI4 memory needs nothing else."""
-
-    def __init__(self, config: Config) -> None:
-        reads = {
-            f"read{k}": (Out(ReadMaster(config)), f"AXI4 read master {k} of {config.ports}")
-            for k in range(config.ports)
-        }
-        super().__init__(
-            {
-                "control": (Out(LiteSlave()), "AXI4-Lite slave with the registers"),
-                **reads,
-                "write": (Out(WriteMaster(config)), "AXI4 write master"),
-                "interrupt": (Out(1), "high while a launch has ended and INTERRUPT is not cleared, if enabled"),
-            }
-        )
+def _launch_queue(layout: data.StructLayout, depth: int) -> Fifo:
+    """A queue whose entries remember the side of the launch that they belong to."""
+    return Fifo(data.StructLayout({"entry": layout, "side": 1}), depth=depth)
 
 
 class Core(wiring.Component):
-    """A whole Daedal machine; its members are those of :class:`CorePorts`."""
+    """All that runs launches, one at a time, while the next one begins: what a second core would have again.
+
+    Members
+    -------
+    control : ``In(LaunchPort(config))``
+        Launch control. A fault of any unit is caught and told there; units go on until ``halt``, and memory is in order
+        when the core is ``quiet``.
+    read0, read1, … : ``Out(ReadMaster(config))``
+    write : ``Out(WriteMaster(config))``
+        AXI4 masters.
+    """
 
     def __init__(self, config: Config) -> None:
-        self.config = config
-        super().__init__(CorePorts(config))
+        self._config = config
+        self._access = AccessUnit(config)
+        self._execute = ExecuteUnit(config) if config.executes else NoExecuteUnit(config)
+        self._vectors = ReorderBuffers(config)
+        self._tokens = _launch_queue(token_layout(), config.token_depth)
+        self._scalars = _launch_queue(scalar_layout(config), config.scalar_depth)
+        self._addresses = _launch_queue(store_address_layout(config), config.store_address_depth)
+        self._store = StoreUnit(config)
+        self._fabric = ReadFabric(config)
+        self._loader = Loader(config)
+        self._merge = CombinationalArbiter(read_request_layout(config))
+        self._tracker = LaunchTracker(config)
+        self._activity = Activity(config)
+        self._faults = Faults(config)
+        self._records = Records(config)
+        super().__init__(
+            {
+                "control": In(LaunchPort(config)),
+                **{f"read{k}": Out(ReadMaster(config)) for k in range(config.ports)},
+                "write": Out(WriteMaster(config)),
+            }
+        )
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
+        launch = self.control.launch
         # A cycle late, from registers: they reach all units. So does the machine's reset.
-        self.soft_reset, self.halt, self.hold = Signal(init=1), Signal(), Signal()
+        soft_reset, halt, hold = Signal(init=1), Signal(), Signal()
+        m.d.sync += [
+            soft_reset.eq(launch.soft_reset), halt.eq(launch.halt), hold.eq(launch.hold | launch.soft_reset),
+        ]  # fmt: skip
         m.domains.units = ClockDomain("units", local=True)
-        m.d.comb += [ClockSignal("units").eq(ClockSignal()), ResetSignal("units").eq(self.soft_reset)]
-        self._make_units(m)
-        self.taken = Signal()
-        """A launch was taken in the cycle before: that comes late. It leaves its queue only now."""
-        m.d.sync += self.taken.eq(self.controller.take)
-        self._join_queues(m)
+        m.d.comb += [ClockSignal("units").eq(ClockSignal()), ResetSignal("units").eq(soft_reset)]
+        for name in ("access", "execute", "vectors", "tokens", "scalars", "addresses", "store", "fabric", "loader"):
+            m.submodules[name] = resettable(getattr(self, f"_{name}"))
+        for name in ("merge", "tracker", "activity", "faults", "records"):
+            m.submodules[name] = getattr(self, f"_{name}")
+        for watcher in (self._tracker, self._faults, self._records):
+            m.d.comb += watcher.reset.eq(soft_reset)
+        left = [*self._join_queues(m), *self._join_rows(m)]
         self._join_memory(m)
-        self._join_host(m)
-        catch_faults(m, self)
-        write_records(m, self)
-        join_statistics(m, self)
+        self._join_loader(m, halt, hold)
+        self._join_watchers(m, Cat(left).any())
         return m
 
-    def _make_units(self, m: Module) -> None:
-        config = self.config
+    def _join_queues(self, m: Module) -> list[Value]:
+        """What belongs to the launch after the present one waits in the queues until its turn comes.
 
-        def unit(name: str, component: wiring.Component) -> wiring.Component:
-            m.submodules[name] = resettable(component)
-            return component
-
-        def queue(name: str, layout: data.StructLayout, depth: int) -> wiring.Component:
-            """Entries remember the side of the launch that they belong to."""
-            return unit(name, Fifo(data.StructLayout({"entry": layout, "side": 1}), depth=depth))
-
-        self.access = unit("access", AccessUnit(config))
-        self.execute = unit("execute", ExecuteUnit(config) if config.executes else NoExecuteUnit(config))
-        self.vectors = unit("vectors", ReorderBuffers(config))
-        self.tokens = queue("tokens", token_layout(), config.token_depth)
-        self.scalars = queue("scalars", scalar_layout(config), config.scalar_depth)
-        self.addresses = queue("addresses", store_address_layout(config), config.store_address_depth)
-        self.store = unit("store", StoreUnit(config))
-        self.fabric = unit("fabric", ReadFabric(config))
-        self.loader = unit("loader", Loader(config))
-        self.writer = unit("writer", RecordWriter(config))
-        m.submodules.merge = self.merge = CombinationalArbiter(read_request_layout(config))
-        m.submodules.port = self.port = ControlRegisters(config)
-        m.submodules.controller = self.controller = LaunchController(config)
-        m.submodules.watchdog = self.watchdog = Watchdog(config)
-        m.submodules.words = self.words = FaultWords(config)
-        m.submodules.statistics = self.statistics = Statistics(config)
-        m.submodules.launches = ResetInserter(self.controller.forget)(
-            launches := Fifo(config.address_bits, depth=config.launches)
-        )
-        self.launches = launches
-
-    def _join_queues(self, m: Module) -> None:
-        """What belongs to the launch after the present one waits in the queues until its turn comes."""
-        access, execute, controller = self.access, self.execute, self.controller
-        connect(m, access.reserve, self.vectors.reserve)
-        m.d.comb += access.slot.eq(self.vectors.slot)
-        self.left: list[Value] = []
-        """For each queue: something of the present launch is at its head."""
-        config = self.config
-        token, scalar, self.address = (stream.Signature(layout).create(path=(name,)) for name, layout in (
+        Returns for each queue whether something of the present launch is in it.
+        """
+        access, execute, launch, config = self._access, self._execute, self.control.launch, self._config
+        connect(m, access.reserve, self._vectors.reserve)
+        m.d.comb += [access.slot.eq(self._vectors.slot), self._vectors.clear.eq(launch.flip)]
+        token, scalar, address = (stream.Signature(layout).create(path=(name,)) for name, layout in (
             ("token", token_layout()), ("scalar", scalar_layout(config)), ("address", store_address_layout(config))
         ))  # fmt: skip
-        here = controller.execute_side
-        for source, queue, target, mine in (
-            (access.tokens, self.tokens, token, queue_side(self.tokens) == here),
-            (access.scalars, self.scalars, scalar, queue_side(self.scalars) == here),
-            (access.store_addresses, self.addresses, self.address,
-             controller.open & (queue_side(self.addresses) == controller.side)),
-        ):  # fmt: skip
+        left: list[Value] = []
+        for source, queue, target, open_, side in (
+            (access.tokens, self._tokens, token, 1, launch.execute_side),
+            (access.scalars, self._scalars, scalar, 1, launch.execute_side),
+            (access.store_addresses, self._addresses, address, launch.open, launch.side),
+        ):
+            mine = open_ & (queue.o.payload.side == side)
             m.d.comb += [
                 queue.i.valid.eq(source.valid),
                 queue.i.payload.entry.eq(source.payload),
-                queue.i.payload.side.eq(access.side),
+                queue.i.payload.side.eq(access.report.side),
                 source.ready.eq(queue.i.ready),
                 target.valid.eq(queue.o.valid & mine),
                 target.payload.eq(queue.o.payload.entry),
                 queue.o.ready.eq(target.ready & mine),
-                queue.clear.eq(controller.flip),
+                queue.clear.eq(launch.flip),
             ]
-            self.left.append(queue.o.valid & (queue_side(queue) == controller.side))
+            left.append(queue.o.valid & (queue.o.payload.side == launch.side))
         connect(m, token, execute.tokens)
         # That a scalar is taken is known late.
         m.submodules.next_scalar = resettable(following := optional_skid(config, scalar_layout(config)))
         connect(m, scalar, following.i)
         connect(m, following.o, execute.scalars)
-        self.left.append(~following.empty & (here == controller.side))
-        self.token, self.scalar = token, following.o
-        m.d.comb += self.vectors.clear.eq(controller.flip)
-        self._join_rows(m)
+        connect(m, address, self._records.addresses)
+        ends = self._activity.ends
+        for end, seen in ((ends.token, token), (ends.scalar, following.o), (ends.address, address)):
+            m.d.comb += [end.valid.eq(seen.valid), end.ready.eq(seen.ready)]
+        left.append(~following.empty & (launch.execute_side == launch.side))
+        return left
 
-    def _join_rows(self, m: Module) -> None:
-        """Rows to and from the execute unit, whose beats may be narrower than lines."""
-        execute, vectors, controller = self.execute, self.vectors, self.controller
-        rows = []
+    def _join_rows(self, m: Module) -> list[Value]:
+        """Rows to and from the execute unit, whose beats may be narrower than lines.
+
+        Returns as :meth:`_join_queues`.
+        """
+        execute, vectors, launch = self._execute, self._vectors, self.control.launch
+        rows, left = [], []
         for n, source in enumerate((vectors.vector0, vectors.vector1, vectors.stream)):
-            row = beat_stream(self.config).create(path=(f"row{n}",))
-            mine = vectors.sides[n] != controller.execute_other
+            row = beat_stream(self._config).create(path=(f"row{n}",))
+            mine = vectors.sides[n] != launch.execute_other
             m.d.comb += [
                 row.valid.eq(source.valid & mine), row.payload.eq(source.payload), source.ready.eq(row.ready & mine)
             ]  # fmt: skip
-            self.left.append(source.valid & (vectors.sides[n] == controller.side))
+            left.append(source.valid & (vectors.sides[n] == launch.side))
             rows.append(row)
-        self.rows = rows
-        connect(m, rows[2], self.store.stream_data)
-        if not self.config.executes:
-            self.rows_to_store, self.execute_idle = beat_stream(self.config).create(path=("to_store",)), execute.idle
-            return
-        if self.config.lane_bytes == self.config.bus_bytes:
+        connect(m, rows[2], self._store.stream_data)
+        to_store = beat_stream(self._config).create(path=("to_store",))
+        execute_idle = self._tracker.execute_idle
+        if self._config.executes:
+            self._join_beats(m, rows, to_store, execute_idle)
+        else:
+            m.d.comb += execute_idle.eq(execute.idle)
+        connect(m, to_store, self._records.data)
+        ends = self._activity.ends
+        for end, seen in zip((ends.row0, ends.row1, ends.row2, ends.to_store), (*rows, to_store), strict=True):
+            m.d.comb += [end.valid.eq(seen.valid), end.ready.eq(seen.ready)]
+        return left
+
+    def _join_beats(
+        self, m: Module, rows: list[wiring.PureInterface], to_store: wiring.PureInterface, idle: Value
+    ) -> None:
+        """Lines of two rows to the execute unit's beats, and back; ``idle``: no row is on its way, nothing to do."""
+        execute = self._execute
+        if self._config.lane_bytes == self._config.bus_bytes:
             connect(m, rows[0], execute.vector0)
             connect(m, rows[1], execute.vector1)
-            self.rows_to_store, self.execute_idle = execute.stores, execute.idle
+            connect(m, execute.stores, flipped(to_store))
+            m.d.comb += idle.eq(execute.idle)
             return
         for row, name in zip(rows, ("vector0", "vector1"), strict=False):
-            cutter = LineToBeats(self.config)
+            cutter = LineToBeats(self._config)
             m.submodules[f"cut_{name}"] = resettable(cutter)
             connect(m, row, cutter.i)
             connect(m, cutter.o, getattr(execute, name))
-        packer = BeatsToLine(self.config)
+        packer = BeatsToLine(self._config)
         m.submodules.pack = resettable(packer)
         connect(m, execute.stores, packer.i)
-        self.rows_to_store, self.execute_idle = packer.o, Signal()
-        m.d.comb += self.execute_idle.eq(execute.idle & packer.empty)
+        connect(m, packer.o, flipped(to_store))
+        m.d.comb += idle.eq(execute.idle & packer.empty)
 
     def _join_memory(self, m: Module) -> None:
-        connect(m, self.loader.requests, self.merge.first)
-        connect(m, self.access.requests, self.merge.second)
-        connect(m, self.merge.o, self.fabric.requests)
-        m.d.comb += self.fabric.older.eq(self.controller.side)
-        # A cycle late: it decides late what all ports do, and a burst more or less makes no difference.
-        m.d.sync += self.fabric.hold.eq(self.store.hold)
-        for unit in (self.loader, self.access, self.vectors):
-            m.d.comb += [
-                unit.returns.valid.eq(self.fabric.returns.valid),
-                unit.returns.beat.eq(self.fabric.returns.beat),
-            ]
-        for k in range(self.config.ports):
-            connect(m, getattr(self.fabric, f"read{k}"), flipped(getattr(self, f"read{k}")))
-        connect(m, self.store.write, flipped(self.write))
-
-    def _join_host(self, m: Module) -> None:
-        controller, loader, port, access = self.controller, self.loader, self.port, self.access
-        connect(m, flipped(self.control), port.bus)
-        connect(m, port.doorbell, self.launches.i)
-        self._follow_launches(m)
+        fabric, store, merge = self._fabric, self._store, self._merge
+        connect(m, self._loader.requests, merge.first)
+        connect(m, self._access.requests, merge.second)
+        connect(m, merge.o, fabric.requests)
+        connect(m, fabric.returns, self._loader.returns, self._access.returns, self._vectors.returns)
+        connect(m, self._records.store_addresses, store.addresses)
+        connect(m, self._records.store_data, store.data)
         m.d.comb += [
-            loader.launch.valid.eq(self.launches.o.valid & ~self.taken & ~self.hold & ~self.ahead),
-            loader.launch.payload.eq(self.launches.o.payload),
-            self.launches.o.ready.eq(self.taken),
-            loader.halt.eq(self.halt),
+            fabric.older.eq(self.control.launch.side),
+            store.window.eq(self._records.window),
+            store.guard.eq(self._records.guard),
+            store.mixed.eq(self.control.mixed),
+        ]
+        # A cycle late: it decides late what all ports do, and a burst more or less makes no difference.
+        m.d.sync += [
+            fabric.hold.eq(store.hold), store.flush.eq(~self.control.launch.open | self._tracker.all_sent),
+        ]  # fmt: skip
+        for k in range(self._config.ports):
+            connect(m, getattr(fabric, f"read{k}"), flipped(getattr(self, f"read{k}")))
+        connect(m, store.write, flipped(self.write))
+
+    def _join_loader(self, m: Module, halt: Value, hold: Value) -> None:
+        """Launches to the loader, programs to the units."""
+        access, execute, loader, launch, block = (
+            self._access, self._execute, self._loader, self.control.launch, self.control.block
+        )  # fmt: skip
+        ahead = self._tracker.progress.ahead
+        connect(m, loader.config_bus, access.config_bus, execute.config_bus)
+        m.d.comb += [
+            # A launch leaves its queue a cycle late: that it is taken comes late.
+            loader.launch.valid.eq(block.valid & ~launch.taken & ~hold & ~ahead),
+            loader.launch.payload.eq(block.payload),
+            block.ready.eq(launch.taken),
             loader.room.eq(access.room),
-            loader.wait.eq(self.ahead),
+            loader.wait.eq(ahead),
             access.start.eq(loader.run),
             access.nest.eq(loader.nest),
-            access.halt.eq(self.halt),
-            self.execute.halt.eq(self.halt),
-            self.execute.side.eq(controller.execute_side),
-            self.execute.launch.eq(controller.flip),
-            self.store.halt.eq(self.halt),
-            self.store.mixed.eq(port.mixed),
-            controller.loader_side.eq(loader.side),
-            controller.ahead.eq(self.ahead),
-            controller.program_done.eq(loader.done),
-            controller.line.eq(self.store.line),
-            controller.answered.eq(self.fabric.beat | self.store.acknowledged),
-            controller.waiting.eq(self.launches.o.valid | (self.launches.level != 0)),
-            controller.reset_request.eq(port.reset_request),
-            port.reset_done.eq(controller.reset_done),
-            port.busy.eq(~controller.idle | (self.launches.level != 0)),
-            port.faulted.eq(controller.faulted),
-            port.queued.eq(self.launches.level),
-            port.ended.eq(controller.ended),
-            self.interrupt.eq(port.interrupt),
+            execute.side.eq(launch.execute_side),
+            execute.launch.eq(launch.flip),
+            *(unit.halt.eq(halt) for unit in (loader, access, execute, self._store)),
         ]
-        m.d.sync += [
-            self.halt.eq(controller.halt),
-            self.soft_reset.eq(controller.soft_reset),
-            self.hold.eq(controller.hold | controller.soft_reset),
-            loader.cancel.eq(controller.cancel),
-            controller.begin.eq(loader.begin),
-            loader.nests_done.eq(access.done),
-            self.store.flush.eq(~controller.open | self.all_sent),
-            controller.stored.eq(self.store.idle),
-            controller.quiet.eq(self.fabric.idle.all() & self.store.quiet & ~self.merge.o.valid),
-        ]
-        for unit in (access, self.execute):
-            connect(m, loader.config_bus, unit.config_bus)
-        with m.If(controller.ended):
-            m.d.sync += port.completed.eq(port.completed + 1)
+        m.d.sync += [loader.cancel.eq(launch.cancel), loader.nests_done.eq(access.done)]
 
-    def _follow_launches(self, m: Module) -> None:
-        """Which launches the loader has begun and ended, and what is left to do for the present one."""
-        controller, loader, access = self.controller, self.loader, self.access
-        present = controller.side
-        self.ahead, self.all_sent = Signal(), Signal()
-        """The loader is at a launch that is not the present one; all of the present one was sent and executed."""
-        program_over, pending = Signal(2), Signal.like(access.pending)
-        m.d.sync += pending.eq(access.pending)
-        with m.If(controller.take | self.soft_reset):
-            m.d.sync += self.ahead.eq(0)
-        with m.Elif(loader.begin & ~controller.cancel):
-            m.d.sync += self.ahead.eq(1)
-        for side in range(2):
-            with m.If((loader.begin & (loader.side != side)) | self.soft_reset):
-                m.d.sync += program_over[side].eq(0)
-            with m.Elif(loader.done & (loader.side == side)):
-                m.d.sync += program_over[side].eq(1)
-        waits = self.merge.o.valid & (self.merge.o.payload.tag.side == present)
+    def _join_watchers(self, m: Module, left: Value) -> None:
+        """What follows launches, catches faults and writes records."""
+        tracker, activity, faults, records = self._tracker, self._activity, self._faults, self._records
+        access, execute, fabric, store, loader = self._access, self._execute, self._fabric, self._store, self._loader
+        connect(m, flipped(self.control.launch), *(w.launch for w in (tracker, activity, faults, records)))
+        connect(m, loader.report, *(w.loader for w in (tracker, activity, faults, records)))
+        connect(m, fabric.report, *(w.fabric for w in (tracker, activity, faults, records)))
+        connect(m, store.report, *(w.store for w in (tracker, activity, records)))
+        connect(m, access.report, *(w.access for w in (activity, faults, records)))
+        connect(m, execute.report, *(w.execute for w in (activity, records)))
+        connect(m, store.fault, faults.store_fault)
+        connect(m, execute.fault, faults.execute_fault)
+        connect(m, access.fault, faults.access_fault)
+        connect(m, activity.o, faults.activity)
+        connect(m, faults.kept, records.fault)
+        connect(m, tracker.progress, flipped(self.control.progress))
+        connect(m, faults.caught, flipped(self.control.fault))
+        connect(m, records.status, flipped(self.control.record))
+        request, ends, marks = self._merge.o, activity.ends, records.marks
+        for name in TAILS:
+            queue, end = getattr(self, f"_{name}"), getattr(ends, name)
+            m.d.comb += [end.valid.eq(queue.i.valid), end.ready.eq(queue.i.ready)]
         m.d.comb += [
-            self.all_sent.eq(
-                program_over.bit_select(present, 1)
-                & ~access.open.bit_select(present, 1)
-                & ~Cat(*self.left).any()
-                & self.execute_idle
-            ),
+            ends.asked.eq(request.valid & request.ready),
+            ends.asked_side.eq(request.payload.tag.side),
+            ends.configured.eq(loader.config_bus.valid),
+            ends.swept.eq(self._vectors.swept),
+            marks.token.eq(self._tokens.mark),
+            marks.scalar.eq(self._scalars.mark),
+            marks.store_address.eq(self._addresses.mark),
+            marks.vector0.eq(self._vectors.mark0),
+            marks.vector1.eq(self._vectors.mark1),
+            marks.stream.eq(self._vectors.mark2),
+            tracker.open.eq(access.open),
+            tracker.pending.eq(access.pending),
+            tracker.left.eq(left),
+            tracker.asking.eq(request.valid),
+            tracker.asking_side.eq(request.payload.tag.side),
+            tracker.taking.eq(store.taking),
+            faults.ahead.eq(tracker.progress.ahead),
+            records.ahead.eq(tracker.progress.ahead),
+            records.rung.eq(self.control.rung),
         ]
-        m.d.sync += controller.executed.eq(
-            self.all_sent
-            & ~pending.bit_select(present, 1)
-            & ~waits
-            & self.fabric.idle.bit_select(present, 1)
-            & ~self.store.taking
-        )

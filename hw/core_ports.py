@@ -7,8 +7,8 @@ from amaranth import Shape
 from amaranth.lib import wiring
 
 from daedal.hw.config.core import Config
-from daedal.hw.core import CorePorts
 from daedal.hw.memory.axi import Described
+from daedal.hw.tile import TilePorts
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class Port:
 
 
 def core_ports(config: Config) -> list[Port]:
-    """All ports of the top module, in the order of ``CorePorts``."""
+    """All ports of the top module, in the order of ``TilePorts``."""
     clock = ("clock and reset", "one clock for everything")
     ports = [
         Port("clk", "input", 1, "clock, rising edge", *clock),
         Port("rst", "input", 1, "reset, high, synchronous; takes effect in two cycles at most", *clock),
     ]
-    signature = CorePorts(config)
+    signature = TilePorts(config)
     for name, member in signature.members.items():
         meaning = signature.meanings[name]
         if member.is_port:

@@ -31,19 +31,19 @@ _LINT = """\
 
 
 def core_verilog(config: Config) -> str:
-    """The Verilog text of ``Core(config)``; kept in the cache, since generating it takes several seconds."""
+    """The Verilog text of ``Tile(config)``; kept in the cache, since generating it takes several seconds."""
     return keep_text(cache_directory() / f"core-{_key(config)}.v", lambda: generate_verilog(config))
 
 
 def generate_verilog(config: Config) -> str:
-    """The Verilog text of ``Core(config)``, with a registered reset, made anew."""
+    """The Verilog text of ``Tile(config)``, with a registered reset, made anew."""
     from amaranth.back import verilog
 
-    from daedal.hw.core import Core
     from daedal.hw.lib.reset import RegisteredReset
+    from daedal.hw.tile import Tile
 
     with _no_collection():
-        text: str = verilog.convert(RegisteredReset(Core(config)), name=TOP, emit_src=coverage.is_wanted())
+        text: str = verilog.convert(RegisteredReset(Tile(config)), name=TOP, emit_src=coverage.is_wanted())
     return text
 
 

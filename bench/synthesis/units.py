@@ -105,6 +105,6 @@ UNITS = (
     _unit("controller", "control.launch_controller:LaunchController", make=_of_config),
     _unit("statistics", "control.statistics:Statistics", BLOCK_RAM),
     _unit("record writer", "control.record_writer:RecordWriter"),
-    _unit("core", "core:Core", BLOCK_RAM, DSP, large=True),
+    _unit("core", "tile:Tile", BLOCK_RAM, DSP, large=True),
 )  # fmt: skip
 """All units, small ones first."""

@@ -12,7 +12,7 @@ def sample(wave: Path, signals: Sequence[str]) -> Iterator[tuple[int, list[int]]
     """The values that the rising edge of each clock cycle sees, as ``(cycle, values)``, in the order of ``signals``.
 
     Reads what Verilator writes: one declaration or change a line, two states. A signal is named by its path
-    (``daedal_core.core.loader.fsm_state``); KeyError if the waveform has none of that name.
+    (``daedal_core.tile.core.loader.fsm_state``); KeyError if the waveform has none of that name.
     """
     with wave.open(encoding="ascii") as lines:
         codes = _codes(lines)

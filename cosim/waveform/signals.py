@@ -27,7 +27,7 @@ class Signals:
     Attributes
     ----------
     widths
-        Path of a module (``daedal_core.core.access``) -> name of a signal in it -> its bits.
+        Path of a module (``daedal_core.tile.core.access``) -> name of a signal in it -> its bits.
     names
         Path and name of a signal whose values have names -> these names.
     ports

@@ -7,27 +7,27 @@ from daedal.cosim.waveform.signals import Signals
 from daedal.hw.config.core import MAX_LEVELS
 from daedal.hw.verilog import TOP
 
-CORE = f"{TOP}.core"
-"""Path of the core below the module that registers its reset."""
+TILE = f"{TOP}.tile"
+"""Path of the tile below the module that registers its reset."""
 
 VIEW: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("launch", "controller", ("fsm_state", "state", "side", "execute_side")),
-    ("loader", "loader", ("fsm_state", "launch", "config_bus", "run", "side")),
+    ("launch", "control.controller", ("fsm_state", "launch__state", "launch__side", "launch__execute_side")),
+    ("loader", "core.loader", ("fsm_state", "launch", "config_bus", "run", "report__side")),
     *(
-        (f"level {level}", f"access.level{level}", ("o__valid", "o__ready", "o__payload"))
+        (f"level {level}", f"core.access.level{level}", ("o__valid", "o__ready", "o__payload"))
         for level in range(MAX_LEVELS)
     ),
-    ("events", "access.events", ("i", "tokens", "scalars", "store_addresses", "rows")),
-    ("token queue", "tokens", ("o",)),
-    ("scalar queue", "scalars", ("o",)),
-    ("store address queue", "addresses", ("o",)),
-    ("vector queues", "vectors", ("reserve", "returns", "vector0", "vector1", "stream")),
-    ("execute unit", "execute.issue", ("i",)),
-    ("store unit", "store", ("addresses", "data", "stream_data")),
-    ("fault", "", ("found",)),
+    ("events", "core.access.events", ("i", "tokens", "scalars", "store_addresses", "rows")),
+    ("token queue", "core.tokens", ("o",)),
+    ("scalar queue", "core.scalars", ("o",)),
+    ("store address queue", "core.addresses", ("o",)),
+    ("vector queues", "core.vectors", ("reserve", "returns", "vector0", "vector1", "stream")),
+    ("execute unit", "core.execute.issue", ("i",)),
+    ("store unit", "core.store", ("addresses", "data", "stream_data")),
+    ("fault", "core.faults", ("found",)),
     ("memory", "", (*(f"read{port}" for port in range(16)), "write")),
 )
-"""Groups: title, unit below the core, and what to show of it: a signal, or an interface with all its members. Levels
+"""Groups: title, unit below the tile, and what to show of it: a signal, or an interface with all its members. Levels
 and ports that a configuration does not have are left out.
 """
 
@@ -47,7 +47,7 @@ def select(signals: Signals) -> list[Group]:
     """The groups of ``VIEW`` that the design has; those without signals are left out."""
     groups = []
     for title, unit, shown in VIEW:
-        path = f"{CORE}.{unit}" if unit else CORE
+        path = f"{TILE}.{unit}" if unit else TILE
         found = tuple((path, name) for item in shown for name in members(signals, path, item))
         if found:
             groups.append(Group(title, found))

@@ -12,8 +12,8 @@ from daedal.fpga.flow.flows import FLIP_FLOPS, IDLE, LOGIC, REPORT, SOURCE, Flow
 _USED = re.compile(r"^Info:\s+(\w+):\s+(\d+)/\s*(\d+)\s+\d+%", re.MULTILINE)
 _ESTIMATE = re.compile(r"Max frequency for clock\s+'([^']*)':\s+([0-9.]+) MHz \(\w+ at ([0-9.]+) MHz\)")
 
-CORE_DEPTH, UNITS_SHOWN = 3, 5
-"""Parts of a cell's name that tell its unit; units that a message names."""
+CORE_DEPTH, UNITS_SHOWN = 4, 5
+"""Parts of a cell's name that tell its unit, as in ``daedal_core.tile.core.access``; units that a message names."""
 
 SYSTEM = "system"
 """What is not of the core, among the units."""
@@ -134,13 +134,13 @@ def units(cells: Path) -> dict[str, int]:
 
 
 def unit_of(cell: str) -> str:
-    """The unit of a cell: the first parts of its name inside of the core, ``BETWEEN``, or ``system``."""
+    """The unit of a cell, a unit of the core or of its control by name; else ``BETWEEN`` or ``system``."""
     parts = cell.split(".")
     if not parts[0].startswith("daedal_core") or len(parts) < CORE_DEPTH:
         return SYSTEM
-    if len(parts) == CORE_DEPTH:  # a signal of the core itself
+    if len(parts) == CORE_DEPTH:  # a signal of the core or the control itself
         return BETWEEN
-    return "core: " + plain(".".join(parts[2:CORE_DEPTH]))
+    return f"{parts[CORE_DEPTH - 2]}: {parts[CORE_DEPTH - 1]}"
 
 
 def large_message(description: dict[str, Any], over: dict[str, tuple[int, int]], cells: Path) -> str:

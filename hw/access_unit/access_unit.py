@@ -28,6 +28,7 @@ from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.words import CheckMode, Unit
 from daedal.hw.queues.arbiter import RegisteredArbiter
 from daedal.hw.queues.reorder_buffer import reserve_layout
+from daedal.hw.reports import AccessReport
 
 AnyLevel = Level | SerialLevel
 
@@ -60,9 +61,6 @@ class AccessUnit(wiring.Component):
         For each side: a nest of that launch is at work or waits.
     done : ``Out(1)``
         There is none of either, and nothing is pending: everything is issued, and all outputs have been taken.
-    begins, side, number : ``Out(1)``, ``Out(1)``, ``Out(8)``
-        The launch whose nest the event unit is at, or was last, and that nest's number; outputs and strobes are of
-        this launch. ``begins``: strobe, that nest starts.
     pending : ``Out(2)``
         For each side: a request has not been handed out yet.
     halt : ``In(1)``
@@ -75,12 +73,7 @@ class AccessUnit(wiring.Component):
     fault : ``Out(FaultPort(config))``
     quiet : ``Out(1)``
         No scalar load is queued or in flight.
-    row, lookup, bundle, token, stall_… : ``Out(1)``
-        Strobes for counters.
-    replaced : ``Out(range(levels + 1))``
-        How many values checks replaced, for counting.
-    warning, warned_value : ``Out(1)``, ``Out(64)``
-        Strobe, and the value whose check warns; of a launch only the first one counts.
+    report : ``Out(AccessReport(config))``
     """
 
     def __init__(self, config: Config) -> None:
@@ -92,9 +85,6 @@ class AccessUnit(wiring.Component):
                 "nest": In(NEST_BITS),
                 "open": Out(2),
                 "done": Out(1),
-                "begins": Out(1),
-                "side": Out(1),
-                "number": Out(NEST_BITS),
                 "pending": Out(2),
                 "halt": In(1),
                 "tokens": Out(stream.Signature(token_layout())),
@@ -106,13 +96,7 @@ class AccessUnit(wiring.Component):
                 "returns": In(ReturnBus(config)),
                 "fault": Out(FaultPort(config)),
                 "quiet": Out(1),
-                "lookup": Out(1),
-                "bundle": Out(1),
-                "stall_load": Out(1),
-                "replaced": Out(range(config.levels + 1)),
-                "warning": Out(1),
-                "warned_value": Out(64),
-                **{name: Out(1) for name in STROBES},
+                "report": Out(AccessReport(config)),
             }
         )
         self._config = config
@@ -205,7 +189,7 @@ class AccessUnit(wiring.Component):
             connect(m, getattr(events, name), flipped(getattr(self, name)))
         m.d.comb += [events.slot.eq(self.slot), events.halt.eq(self.halt)]
         observed = (*STROBES, "replaced", "warning", "warned_value")
-        m.d.comb += [getattr(self, name).eq(getattr(events, name)) for name in observed]
+        m.d.comb += [getattr(self.report, name).eq(getattr(events, name)) for name in observed]
 
     def _connect_requests(self, m: Module, loads: LoadPort, events: EventUnit, merge: RegisteredArbiter) -> None:
         rows = merge.second
@@ -214,7 +198,7 @@ class AccessUnit(wiring.Component):
             merge.first.valid.eq(loads.requests.valid & ~self.halt),
             loads.requests.ready.eq(merge.first.ready & ~self.halt),
             rows.payload.eq(events.requests.payload),
-            rows.payload.tag.side.eq(self.side),
+            rows.payload.tag.side.eq(self.report.side),
             rows.valid.eq(events.requests.valid),
             events.requests.ready.eq(rows.ready),
             events.requests_taken.eq(~merge.o.valid),
@@ -244,14 +228,14 @@ class AccessUnit(wiring.Component):
         with m.If(nests.done):
             m.d.sync += [ended.eq(0), self._over.eq(self._over + 1)]
         m.d.comb += [
-            self.begins.eq(nests.go),
-            self.side.eq(nests.side),
-            self.number.eq(nests.number),
-            self.bundle.eq(taken),
+            self.report.begins.eq(nests.go),
+            self.report.side.eq(nests.side),
+            self.report.number.eq(nests.number),
+            self.report.bundle.eq(taken),
             lookups.bundle.eq(taken & (flags.cause == Cause.NONE)),
             lookups.iteration.eq(flags.iteration),
-            self.lookup.eq(lookups.lookup),
-            self.stall_load.eq(nests.busy & ~ended & ~events.i.valid & events.i.ready),
+            self.report.lookup.eq(lookups.lookup),
+            self.report.stall_load.eq(nests.busy & ~ended & ~events.i.valid & events.i.ready),
         ]
 
     def _account(self, m: Module, queues: list[NestQueue], events: NestQueue) -> None:

@@ -41,7 +41,7 @@ from daedal.hw.isa.words import (
     Unit,
 )
 from daedal.hw.lib.fsm_names import name_states
-from daedal.hw.memory.store.store_layouts import window_layout
+from daedal.hw.reports import LoaderReport
 
 SPECULATIVE_BURSTS = 2
 """Bursts of a program that are read before its length is known."""
@@ -153,15 +153,11 @@ class Loader(wiring.Component):
     -------
     launch : ``In(stream.Signature(address_bits))``
         Address of a launch block; taken when the launch begins.
-    side : ``Out(1)``
-        Of the launch that the loader is at or was last: 0 and 1 in turn, 0 first after a reset.
     cancel : ``In(1)``
-        Read the header of launches only: ``done`` follows ``header_done`` at once.
+        Read the header of launches only: ``report.done`` follows at once.
     halt : ``In(1)``
         Read and hand out nothing more.
     config_bus : ``Out(ConfigBus())``
-    begin : ``Out(1)``
-        Strobe before the first configuration word of a launch.
     room : ``In(1)``
         The access unit can take some more words.
     run : ``Out(1)``, nest : ``Out(8)``
@@ -171,16 +167,7 @@ class Loader(wiring.Component):
         comes before is carried out.
     wait : ``In(1)``
         An earlier launch is not over: no nest of a launch with the flag ``fence`` is run.
-    record : ``Out(address_bits)``, number : ``Out(32)``, window : ``Out(window_layout(config))``
-        From the launch block: address of the completion record, number of the launch, what it may write.
-    done : ``Out(1)``
-        Strobe at the end of the program.
-    illegal : ``Out(1)``, ``word_number`` : ``Out(16)``
-        The program cannot be carried out because of this word; because of its checksum, if that is END.
-    misaligned : ``Out(1)``, ``program`` : ``Out(address_bits)``
-        Launch block, record or program is not where it can be; the address of the program, if it is known.
-    opened : ``Out(1)``
-        Strobe: the launch block was read, and ``record`` is an address that a record can have.
+    report : ``Out(LoaderReport(config))``
     requests, returns : as in the access unit, for ``Client.LOADER``
     """
 
@@ -192,22 +179,12 @@ class Loader(wiring.Component):
                 "cancel": In(1),
                 "halt": In(1),
                 "config_bus": Out(ConfigBus()),
-                "begin": Out(1),
-                "side": Out(1, init=1),
                 "room": In(1),
                 "run": Out(1),
                 "nests_done": In(1),
                 "wait": In(1),
-                "record": Out(config.address_bits),
-                "number": Out(32),
-                "window": Out(window_layout(config)),
-                "done": Out(1),
                 "nest": Out(NEST_BITS),
-                "illegal": Out(1),
-                "word_number": Out(16),
-                "misaligned": Out(1),
-                "program": Out(config.address_bits),
-                "opened": Out(1),
+                "report": Out(LoaderReport(config)),
                 "requests": Out(stream.Signature(read_request_layout(config))),
                 "returns": In(ReturnBus(config)),
             }
@@ -240,10 +217,10 @@ class Loader(wiring.Component):
         m.d.comb += [
             self.requests.valid.eq(reader.requests.valid),
             self.requests.payload.eq(reader.requests.payload),
-            self.requests.payload.tag.side.eq(self.side),
+            self.requests.payload.tag.side.eq(self.report.side),
             reader.requests.ready.eq(self.requests.ready),
-            self.word_number.eq(self._count - self._back),
-            self.program.eq(self._program),
+            self.report.word_number.eq(self._count - self._back),
+            self.report.program.eq(self._program),
         ]
         with m.If(self.halt):
             m.d.comb += reader.stop.eq(1)
@@ -289,9 +266,10 @@ class Loader(wiring.Component):
         with m.State("IDLE"):
             # What the program before has not used may still be on its way.
             m.d.comb += self.launch.ready.eq(reader.idle & ~self.halt)
-            m.d.comb += self.begin.eq(self.launch.valid & self.launch.ready)
-            with m.If(self.begin):
-                m.d.sync += [self._count.eq(0), self._started.eq(0), self.nest.eq(0), self.side.eq(~self.side)]
+            m.d.comb += self.report.begin.eq(self.launch.valid & self.launch.ready)
+            with m.If(self.report.begin):
+                m.d.sync += [self._count.eq(0), self._started.eq(0), self.nest.eq(0)]
+                m.d.sync += self.report.side.eq(~self.report.side)
                 m.d.comb += self._sum.clear.eq(1)
                 m.d.sync += self._program.eq(self.launch.payload)
                 m.next = "START"
@@ -307,11 +285,12 @@ class Loader(wiring.Component):
         with m.State("BLOCK"):
             self._block_word(m, argument)
         with m.State("OPEN"):
-            m.d.comb += [reader.stop.eq(~self._follows | self.cancel), self.opened.eq(_aligned(self.record))]
+            m.d.comb += reader.stop.eq(~self._follows | self.cancel)
+            m.d.comb += self.report.opened.eq(_aligned(self.report.record))
             with m.If(self.cancel):
-                m.d.comb += self.done.eq(1)
+                m.d.comb += self.report.done.eq(1)
                 m.next = "IDLE"
-            with m.Elif(~_aligned(self.record) | ~(_aligned(self._program) | self._follows)):
+            with m.Elif(~_aligned(self.report.record) | ~(_aligned(self._program) | self._follows)):
                 m.next = "MISALIGNED"
             with m.Elif(self._follows):
                 m.d.sync += self._count.eq(0)
@@ -320,9 +299,9 @@ class Loader(wiring.Component):
                 m.next = "BEGIN_PROGRAM"
         with m.State("MISALIGNED"):
             m.d.comb += reader.stop.eq(1)
-            m.d.sync += self.misaligned.eq(~self.cancel)
+            m.d.sync += self.report.misaligned.eq(~self.cancel)
             with m.If(self.cancel):
-                m.d.comb += self.done.eq(1)
+                m.d.comb += self.report.done.eq(1)
                 m.next = "IDLE"
         with m.State("BEGIN_PROGRAM"):
             m.d.comb += [reader.start.eq(~self.halt), reader.address.eq(self._program)]
@@ -356,12 +335,12 @@ class Loader(wiring.Component):
                 with m.Case(LaunchWord.PROGRAM.value):
                     m.d.sync += self._program.eq(word)
                 with m.Case(LaunchWord.RECORD.value):
-                    m.d.sync += self.record.eq(word)
+                    m.d.sync += self.report.record.eq(word)
                 with m.Case(LaunchWord.LAUNCH.value):
-                    m.d.sync += self.number.eq(word)
+                    m.d.sync += self.report.number.eq(word)
                 with m.Case(LaunchWord.WINDOW.value):
                     window = StoreWindow(word)
-                    m.d.sync += [self.window.first.eq(window.first), self.window.last.eq(window.last)]
+                    m.d.sync += [self.report.window.first.eq(window.first), self.report.window.last.eq(window.last)]
                 with m.Case(LaunchWord.FLAGS.value):
                     self._take_flags(m, LaunchFlags(word))
         with m.If(is_argument & (number == self._last_argument)):
@@ -421,7 +400,7 @@ class Loader(wiring.Component):
         with m.State("CLEAR"):
             m.next = "PROGRAM"
         with m.State("ENDED"):
-            m.d.comb += [self._reader.stop.eq(1), self.done.eq(judged & self._sum.fits)]
+            m.d.comb += [self._reader.stop.eq(1), self.report.done.eq(judged & self._sum.fits)]
             with m.If(judged):
                 m.next = "IDLE"
             with m.If(judged & ~self._sum.fits):
@@ -435,7 +414,7 @@ class Loader(wiring.Component):
             self._refuse_value(m)
         with m.State("ILLEGAL"):
             m.d.comb += self._reader.stop.eq(1)
-            m.d.sync += self.illegal.eq(self.nests_done)
+            m.d.sync += self.report.illegal.eq(self.nests_done)
 
     def _control_word(self, m: Module) -> None:
         word = self._word
@@ -471,11 +450,11 @@ class Loader(wiring.Component):
             bus.word.unit.eq(late.unit),
             bus.word.index.eq(late.index),
             bus.word.field.eq(late.field),
-            bus.clear.eq(self.begin | self._clear),
-            bus.begin.eq(self.begin),
+            bus.clear.eq(self.report.begin | self._clear),
+            bus.begin.eq(self.report.begin),
         ]
         m.d.sync += self._bad_value.eq(bus.valid & ~self._values.legal)
-        m.d.comb += bus.side.eq(self.side)
+        m.d.comb += bus.side.eq(self.report.side)
         m.d.comb += [
             self._values.early.unit.eq(late.unit),
             self._values.early.index.eq(late.index),

@@ -11,6 +11,8 @@ from daedal.hw.config.core import Config
 from daedal.hw.control.counters import TOTAL_BITS, CounterBank
 from daedal.hw.isa.launch import Counter
 
+MARK_BITS = 16
+
 MARKS = [counter for counter in Counter if counter.name.startswith("MARK_")]
 
 COUNTED = [counter for counter in Counter if counter is not Counter.CYCLES and counter not in MARKS]
@@ -84,7 +86,7 @@ class Statistics(wiring.Component):
             {
                 **{f"count_{c.name.lower()}": In(range(self._step(c) + 1)) for c in COUNTED},
                 **{f"side_{stage.value}": In(1) for stage in Stage},
-                **{f"{c.name.lower()}": In(16) for c in MARKS},
+                **{f"{c.name.lower()}": In(MARK_BITS) for c in MARKS},
                 **{name: In(1) for name in strobes},
                 "number": In(8),
                 "value": Out(TOTAL_BITS),

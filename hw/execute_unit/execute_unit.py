@@ -19,8 +19,7 @@ from daedal.hw.execute_unit.vector.store_port import StorePort
 from daedal.hw.execute_unit.vector.vector_path import VectorPath
 from daedal.hw.interfaces import ConfigBus, FaultPort, lane_beat_stream, scalar_layout, token_layout
 from daedal.hw.isa.launch import Cause, Queue
-
-STALLS = ("stall_token_empty", "stall_vector_empty", "stall_scalar_empty", "stall_store_full", "stall_hazard")
+from daedal.hw.reports import ExecuteReport
 
 
 def execute_ports(config: Config) -> dict[str, Member]:
@@ -37,10 +36,7 @@ def execute_ports(config: Config) -> dict[str, Member]:
         "idle": Out(1),
         "halt": In(1),
         "fault": Out(FaultPort(config)),
-        "lane_beat": Out(1),
-        **{name: Out(1) for name in STALLS},
-        "awaits_vector0": Out(1),
-        "mark_store_data": Out(range(config.store_beats + 1)),
+        "report": Out(ExecuteReport(config)),
     }
 
 
@@ -83,15 +79,7 @@ class ExecuteUnit(wiring.Component):
         FRAMING with the queue (none for a row that was kept) and the length expected; PROGRAM with the token (queue
         TOKEN), the address of the instruction, the length that is none, the elements of the row that there is no room
         to keep, or the index of an element that is none. The unit stops.
-    lane_beat : ``Out(1)``
-        A beat was issued into the lanes; those of a division count once.
-    stall_… : ``Out(1)``
-        Nothing was issued in a cycle, and why: no token, no row, no scalar, no room for a store; or an
-        earlier result, reciprocal or store was waited for (hazard).
-    awaits_vector0 : ``Out(1)``
-        With ``stall_vector_empty``: the row waits for vector queue 0, and not only for the other one.
-    mark_store_data : ``Out(range(store_beats + 1))``
-        Most beats held in the store data queue since the launch.
+    report : ``Out(ExecuteReport(config))``
     """
 
     def __init__(self, config: Config) -> None:
@@ -136,7 +124,7 @@ class ExecuteUnit(wiring.Component):
             hand_over.reading.eq(store.reading), store.reduced.eq(hand_over.reduced),
             hand_over.long.eq(store.long), hand_over.read_long.eq(store.read_long),
             hand_over.read_register.eq(store.read_register),
-            self.mark_store_data.eq(store.mark),
+            self.report.mark_store_data.eq(store.mark),
             self.idle.eq(
                 front.empty & hand_over.empty & ~issue.active & ~path.flying & store.idle & ~dispatch.pending
                 & ~dispatch.reducing
@@ -225,15 +213,15 @@ class ExecuteUnit(wiring.Component):
         m.d.comb += [runs.eq(~self._stop & ~issue.active & ~self._combining), sends.eq(runs & hand_over.empty)]
         full = hand_over.waits & store.full
         m.d.sync += [
-            self.lane_beat.eq(issue.fire & ~issue.present.partial),
-            self.stall_token_empty.eq(
+            self.report.lane_beat.eq(issue.fire & ~issue.present.partial),
+            self.report.stall_token_empty.eq(
                 ~self._stop & self._front.empty & hand_over.empty & ~issue.active & ~self.tokens.valid
             ),
-            self.stall_vector_empty.eq(issue.starved),
-            self.awaits_vector0.eq(issue.starved0),
-            self.stall_scalar_empty.eq(sends & dispatch.no_scalar),
-            self.stall_store_full.eq(runs & full),
-            self.stall_hazard.eq(
+            self.report.stall_vector_empty.eq(issue.starved),
+            self.report.awaits_vector0.eq(issue.starved0),
+            self.report.stall_scalar_empty.eq(sends & dispatch.no_scalar),
+            self.report.stall_store_full.eq(runs & full),
+            self.report.stall_hazard.eq(
                 (issue.hazard & ~self._stop) | (runs & hand_over.waits & ~full) | (sends & dispatch.no_reciprocal)
             ),
         ]

@@ -1,4 +1,4 @@
-"""A core whose reset pin goes through a register."""
+"""A component whose reset pin goes through a register."""
 
 from amaranth.hdl import ClockDomain, ClockSignal, DomainRenamer, Elaboratable, Module, ResetSignal, Signal
 from amaranth.lib import wiring
@@ -19,7 +19,7 @@ class RegisteredReset(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.domains.core = ClockDomain("core", local=True)
-        m.submodules.core = DomainRenamer("core")(self._component)
+        m.submodules.tile = DomainRenamer("core")(self._component)
         reset = Signal(init=1)
         m.d.sync += reset.eq(0)
         m.d.comb += [ClockSignal("core").eq(ClockSignal()), ResetSignal("core").eq(reset)]

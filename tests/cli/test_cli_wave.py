@@ -10,7 +10,7 @@ import pytest
 
 from daedal.cosim.waveform import surfer, write_views
 from daedal.cosim.waveform.signals import Signals, read_signals
-from daedal.cosim.waveform.view import CORE, VIEW, select
+from daedal.cosim.waveform.view import TILE, VIEW, select
 from daedal.cosim.waveform.waveform_verilog import traced_verilog
 from daedal.hw.config.core import MAX_LEVELS
 from daedal.hw.config.file import read_config
@@ -89,7 +89,7 @@ def test_the_view_shows_all_that_it_names(signals: Signals) -> None:
     shown = {title for group in select(signals) for title in [group.title]}
     assert shown >= {title for title, _, _ in VIEW} - {f"level {k}" for k in range(2, MAX_LEVELS)}
     for title, unit, items in VIEW:
-        own = signals.own(f"{CORE}.{unit}".strip("."))
+        own = signals.own(f"{TILE}.{unit}".strip("."))
         missing = [item for item in items if not any(name == item or name.startswith(f"{item}__") for name in own)]
         assert title not in shown or title == "memory" or not missing, (title, missing)
 
@@ -107,7 +107,7 @@ def test_files_for_the_viewers(verilog: str, tmp_path: Path) -> None:
     names = dict(line.split() for line in Path(filter_file).read_text().splitlines())
     state = next(int(value, 16) for value, name in names.items() if name == "BLOCK")
     commands = (tmp_path / "run.sucl").read_text().splitlines()
-    at = commands.index(f"variable_add {CORE}.loader.fsm_state")
+    at = commands.index(f"variable_add {TILE}.core.loader.fsm_state")
     items = [line for line in commands[: at + 1] if line.startswith(("divider_add", "variable_add"))]
     assert commands[at + 1 : at + 3] == [
         f"item_focus {surfer.item_label(len(items) - 1)}",

@@ -136,7 +136,7 @@ class Spec(Elaboratable):
                 with m.If(hit):
                     m.d.comb += Assert(written + (self._fault == "stray") < asked, "written more often than asked for")
                     m.d.sync += [written.eq(written + 1), value.eq(bus.wdata.word_select(n, 32))]
-        complete = unit.idle & (left == 0)
+        complete = unit.report.idle & (left == 0)
         with m.If(complete):
             m.d.comb += [
                 Assert((asked == 0) == (written == 0), "lost"),

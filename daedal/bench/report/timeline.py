@@ -10,7 +10,7 @@ from daedal.cosim.waveform.waveform_verilog import traced_verilog
 from daedal.hw.config.core import Config
 from daedal.hw.verilog import TOP, core_verilog
 
-CORE = f"{TOP}.core"
+CORE = f"{TOP}.tile.core"
 
 POINTS = 300
 """Points of a line, about."""

@@ -21,6 +21,7 @@ from daedal.hw.memory.fabric.read_port import ReadPort
 from daedal.hw.memory.fabric.request_numbers import RequestNumbers
 from daedal.hw.queues.skid_buffer import SkidBuffer
 from daedal.hw.queues.up_down_counter import up_down
+from daedal.hw.reports import FabricReport
 
 
 class ReadFabric(wiring.Component):
@@ -43,15 +44,9 @@ class ReadFabric(wiring.Component):
         queues the slot counts up from beat to beat, modulo ``vector_beats``.
     read0, read1, … : ``Out(ReadMaster(config))``
         The memory ports.
-    idle : ``Out(2)``
-        For each side: nothing of that launch is queued, in flight or about to be returned.
     older : ``In(1)``
         The side of the launch that is over first.
-    error, error_side : ``Out(1)``, error_address : ``Out(address_bits)``
-        An error response has come since reset, the first one to the burst at this address, of the launch of that side;
-        one of the older launch takes the place of one of the younger.
-    beat : ``Out(1)``
-        A line is returned in this cycle.
+    report : ``Out(FabricReport(config))``
     """
 
     def __init__(self, config: Config) -> None:
@@ -61,12 +56,8 @@ class ReadFabric(wiring.Component):
                 "hold": In(1),
                 "returns": Out(ReturnBus(config)),
                 **{f"read{n}": Out(ReadMaster(config)) for n in range(config.ports)},
-                "idle": Out(2),
                 "older": In(1),
-                "error": Out(1),
-                "error_side": Out(1),
-                "error_address": Out(config.address_bits),
-                "beat": Out(1),
+                "report": Out(FabricReport(config)),
             }
         )
         self._config = config
@@ -88,7 +79,8 @@ class ReadFabric(wiring.Component):
         m.d.comb += [
             align.i.eq(collect.o),
             align.valid.eq(collect.valid),
-            self.beat.eq(align.returns.valid),
+            self.report.beat.eq(align.returns.valid),
+            self.report.beat_side.eq(align.returns.beat.side),
         ]
         connect(m, align.returns, flipped(self.returns))
         self._remember(m, steer, collect, align)
@@ -120,15 +112,15 @@ class ReadFabric(wiring.Component):
         for side in range(2):
             open_ = Signal(range(most_open(self._config) + 1), name=f"open{side}")
             up_down(m, open_, up=taken & (new.side == side), down=burst_end & (old.side == side))
-            m.d.comb += self.idle[side].eq(open_ == 0)
+            m.d.comb += self.report.idle[side].eq(open_ == 0)
 
     def _report(self, m: Module, align: "_Align") -> None:
         config = self._config
-        side, line = align.burst.tag.side, Signal.like(align.burst.line)
-        news = ~self.error | ((side == self.older) & (self.error_side != self.older))
-        m.d.comb += self.error_address.eq(program_value(Cat(Const(0, exact_log2(config.bus_bytes)), line), config))
+        report, side, line = self.report, align.burst.tag.side, Signal.like(align.burst.line)
+        news = ~report.error | ((side == self.older) & (report.error_side != self.older))
+        m.d.comb += report.error_address.eq(program_value(Cat(Const(0, exact_log2(config.bus_bytes)), line), config))
         with m.If(align.valid & align.i.error & news):
-            m.d.sync += [self.error.eq(1), self.error_side.eq(side), line.eq(align.burst.line)]
+            m.d.sync += [report.error.eq(1), report.error_side.eq(side), line.eq(align.burst.line)]
 
 
 class _Steer(wiring.Component):

@@ -14,6 +14,7 @@ from daedal.hw.memory.store.line_merger import LineMerger
 from daedal.hw.memory.store.row_reader import RowReader
 from daedal.hw.memory.store.store_layouts import window_layout
 from daedal.hw.memory.store.write_batcher import WriteBatcher
+from daedal.hw.reports import StoreReport
 
 
 class StoreUnit(wiring.Component):
@@ -49,14 +50,7 @@ class StoreUnit(wiring.Component):
         Take no new work, finish the bursts that have been started.
     taking : ``Out(1)``
         A row is not complete: more of its data are to come.
-    idle : ``Out(1)``
-        Nothing is held, everything is acknowledged.
-    quiet : ``Out(1)``
-        No burst is in flight: with ``halt`` on, the unit may be reset.
-    acknowledged : ``Out(1)``
-        A burst was acknowledged in this cycle.
-    line : ``Out(1)``, bytes : ``Out(range(bus_bytes + 1))``
-        A line was written in this cycle, and so many bytes of it.
+    report : ``Out(StoreReport(config))``
     fault : ``Out(FaultPort(config))``
         FRAMING: a row is not as long as its address says; ``queue`` is STORE_DATA or STREAM, ``value`` the elements
         expected, ``address`` that of the beat. MEMORY_ERROR: ``address`` is that of the burst.
@@ -77,11 +71,7 @@ class StoreUnit(wiring.Component):
                 "flush": In(1),
                 "halt": In(1),
                 "taking": Out(1),
-                "idle": Out(1),
-                "quiet": Out(1),
-                "acknowledged": Out(1),
-                "line": Out(1),
-                "bytes": Out(range(config.bus_bytes + 1)),
+                "report": Out(StoreReport(config)),
                 "fault": Out(FaultPort(config)),
             }
         )
@@ -117,14 +107,14 @@ class StoreUnit(wiring.Component):
             batcher.mixed.eq(self.mixed),
             batcher.halt.eq(self.halt | self.fault.valid),
             self.taking.eq(rows.active),
-            self.idle.eq(~rows.active & merger.empty & ~line_valid & batcher.empty),
+            self.report.idle.eq(~rows.active & merger.empty & ~line_valid & batcher.empty),
             self.hold.eq(batcher.hold),
-            self.quiet.eq(batcher.quiet),
-            self.acknowledged.eq(batcher.acknowledged),
-            self.line.eq(batcher.written),
+            self.report.quiet.eq(batcher.quiet),
+            self.report.acknowledged.eq(batcher.acknowledged),
+            self.report.line.eq(batcher.written),
         ]
         strobed = sum((bit for bit in self.write.wstrb[::ELEMENT_BYTES]), Const(0, 1))
-        m.d.comb += self.bytes.eq(Mux(self.line, strobed << exact_log2(ELEMENT_BYTES), 0))
+        m.d.comb += self.report.bytes.eq(Mux(self.report.line, strobed << exact_log2(ELEMENT_BYTES), 0))
         self._report(m, rows, batcher)
         return m
 

@@ -231,9 +231,9 @@ class Machine:
         if request is not None:
             self._request(request)
         for name in COUNTERS:
-            self.sent.counts[name] += self.model.get(name)
-        if self.sent.warned is None and self.model.get("warning"):
-            self.sent.warned = self.model.get("warned_value")
+            self.sent.counts[name] += self.model.get(f"report__{name}")
+        if self.sent.warned is None and self.model.get("report__warning"):
+            self.sent.warned = self.model.get("report__warned_value")
 
     def _request(self, request: Any) -> None:
         config, tag = self.config, request.tag

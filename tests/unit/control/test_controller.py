@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from amaranth import Signal
 from amaranth.sim import Simulator
 
 from daedal.hw.config.core import PRESETS
@@ -17,17 +18,26 @@ ON_THE_WAY = 8
 STROBES = ("flip", "ended", "record_start", "reset_done", "soft_reset", "take")
 
 
+def port(dut: LaunchController, name: str) -> Signal:
+    """The port of this name, whatever interface it is in."""
+    for interface in (dut.launch, dut.progress, dut):
+        if name in interface.signature.members:
+            found = getattr(interface, name)
+            return found.valid if name == "fault" else found
+    raise AssertionError(f"there is no port {name}")
+
+
 def run(bench) -> LaunchController:
     """Run ``bench(ctx, dut, seen)`` on a controller; ``seen`` counts the cycles of each output of STROBES."""
     dut, seen, done = LaunchController(CONFIG), dict.fromkeys(STROBES, 0), []
 
     async def watch(ctx):
-        async for _, _, *values in ctx.tick().sample(*(getattr(dut, name) for name in seen)):
+        async for _, _, *values in ctx.tick().sample(*(port(dut, name) for name in seen)):
             for name, value in zip(seen, values, strict=True):
                 seen[name] += value
 
     async def whole(ctx):
-        ctx.set(dut.has_record, 1)
+        ctx.set(dut.record.known, 1)
         await bench(ctx, dut, seen)
         done.append(True)
 
@@ -42,10 +52,10 @@ def run(bench) -> LaunchController:
 
 async def begin(ctx, dut, side: int = 0) -> None:
     """A launch of this side becomes the present one."""
-    ctx.set(dut.loader_side, side)
-    ctx.set(dut.ahead, 1)
+    ctx.set(dut.progress.loader_side, side)
+    ctx.set(dut.progress.ahead, 1)
     await ctx.tick()
-    ctx.set(dut.ahead, 0)
+    ctx.set(dut.progress.ahead, 0)
     await ctx.tick()
 
 
@@ -54,15 +64,15 @@ async def glitches(ctx, dut, name: str, seen, strobe: str) -> None:
 
     In between memory gives an answer.
     """
-    signal = getattr(dut, name)
+    signal = port(dut, name)
     for _ in range(5):
         ctx.set(signal, 1)
         await ctx.tick().repeat(ON_THE_WAY - 1)
         ctx.set(signal, 0)
         await ctx.tick().repeat(20)
-        ctx.set(dut.answered, 1)
+        ctx.set(dut.progress.answered, 1)
         await ctx.tick()
-        ctx.set(dut.answered, 0)
+        ctx.set(dut.progress.answered, 0)
     assert seen[strobe] == 0, f"{strobe} while something was on its way"
     ctx.set(signal, 1)
 
@@ -74,18 +84,18 @@ def test_a_launch_is_over_when_everything_has_been_idle_for_long_enough() -> Non
         await begin(ctx, dut)
         await glitches(ctx, dut, "executed", seen, "flip")
         await ctx.tick().repeat(ON_THE_WAY + 3)
-        assert seen["flip"] == 1 and ctx.get(dut.draining) and ctx.get(dut.execute_side) == 1
+        assert seen["flip"] == 1 and ctx.get(dut.launch.draining) and ctx.get(dut.launch.execute_side) == 1
         await ctx.tick().repeat(SETTLE_CYCLES)
         await glitches(ctx, dut, "stored", seen, "record_start")
         await ctx.tick().repeat(SETTLE_CYCLES)
-        assert seen["record_start"] == 1 and ctx.get(dut.record_phase)
-        ctx.set(dut.stored, 0)
-        ctx.set(dut.record_done, 1)
+        assert seen["record_start"] == 1 and ctx.get(dut.launch.record_phase)
+        ctx.set(dut.progress.stored, 0)
+        ctx.set(dut.record.done, 1)
         await ctx.tick()
-        ctx.set(dut.record_done, 0)
+        ctx.set(dut.record.done, 0)
         await glitches(ctx, dut, "stored", seen, "ended")
         await ctx.tick().repeat(ON_THE_WAY + 3)
-        assert seen["ended"] == 1 and ctx.get(dut.idle)
+        assert seen["ended"] == 1 and ctx.get(dut.launch.idle)
 
     run(bench)
 
@@ -97,13 +107,13 @@ def test_the_next_launch_does_not_go_on_with_a_fault(cause: str, cycles: int) ->
 
     async def bench(ctx, dut, seen):
         await begin(ctx, dut)
-        ctx.set(dut.executed, 1)
+        ctx.set(dut.progress.executed, 1)
         await ctx.tick().repeat(cycles)
         before = seen["flip"]
-        ctx.set(getattr(dut, cause), 1)
+        ctx.set(port(dut, cause), 1)
         await ctx.tick().repeat(ON_THE_WAY)
         assert seen["flip"] == before
-        assert ctx.get(dut.halt)
+        assert ctx.get(dut.launch.halt)
 
     run(bench)
 
@@ -112,12 +122,12 @@ def test_the_next_launch_does_not_go_on_with_a_fault(cause: str, cycles: int) ->
 def test_units_are_reset_when_memory_has_been_quiet_for_long_enough(cause: str) -> None:
     async def bench(ctx, dut, seen):
         await begin(ctx, dut)
-        ctx.set(getattr(dut, cause), 1)
+        ctx.set(port(dut, cause), 1)
         await ctx.tick().repeat(ON_THE_WAY + 3)
-        assert ctx.get(dut.halt)
-        ctx.set(dut.answered, 1)
+        assert ctx.get(dut.launch.halt)
+        ctx.set(dut.progress.answered, 1)
         await ctx.tick()
-        ctx.set(dut.answered, 0)
+        ctx.set(dut.progress.answered, 0)
         await glitches(ctx, dut, "quiet", seen, "soft_reset")
         await ctx.tick().repeat(ON_THE_WAY + 3)
         assert seen["soft_reset"] > 0
@@ -140,35 +150,35 @@ def test_a_reset_ends_whatever_there_is_and_can_be_had_again(phase: str, side: i
         ctx.set(dut.reset_request, 0)
         await ctx.tick().repeat(20)
         assert seen["reset_done"] == before + 1
-        assert ctx.get(dut.idle) and not ctx.get(dut.faulted)
-        assert (ctx.get(dut.execute_side), ctx.get(dut.execute_other)) == (0, 1)
+        assert ctx.get(dut.launch.idle) and not ctx.get(dut.faulted)
+        assert (ctx.get(dut.launch.execute_side), ctx.get(dut.launch.execute_other)) == (0, 1)
 
     async def bench(ctx, dut, seen):
-        ctx.set(dut.quiet, 1)
+        ctx.set(dut.progress.quiet, 1)
         for turn in range(3):
             if phase != "idle":
                 await begin(ctx, dut, side)
             if phase in ("drain", "record"):
-                ctx.set(dut.executed, 1)
+                ctx.set(dut.progress.executed, 1)
                 await ctx.tick().repeat(ON_THE_WAY + 3)
-                assert ctx.get(dut.draining) and ctx.get(dut.execute_side) == 1 - side
-                ctx.set(dut.executed, 0)
+                assert ctx.get(dut.launch.draining) and ctx.get(dut.launch.execute_side) == 1 - side
+                ctx.set(dut.progress.executed, 0)
             if phase == "record":
-                ctx.set(dut.stored, 1)
+                ctx.set(dut.progress.stored, 1)
                 await ctx.tick().repeat(SETTLE_CYCLES + ON_THE_WAY)
-                assert ctx.get(dut.record_phase)
-                ctx.set(dut.stored, 0)
+                assert ctx.get(dut.launch.record_phase)
+                ctx.set(dut.progress.stored, 0)
             if "fault" in phase:
-                ctx.set(dut.fault, 1)
+                ctx.set(dut.fault.valid, 1)
                 await ctx.tick().repeat(2)
-                ctx.set(dut.fault, 0)
+                ctx.set(dut.fault.valid, 0)
                 assert ctx.get(dut.faulted)
             if phase == "after a fault":
-                for name in ("stored", "record_done"):
-                    ctx.set(getattr(dut, name), 1)
+                for signal in (dut.progress.stored, dut.record.done):
+                    ctx.set(signal, 1)
                 await ctx.tick().repeat(2 * SETTLE_CYCLES + ON_THE_WAY)
-                for name in ("stored", "record_done"):
-                    ctx.set(getattr(dut, name), 0)
+                for signal in (dut.progress.stored, dut.record.done):
+                    ctx.set(signal, 0)
                 assert seen["ended"] == turn + 1
             await reset(ctx, dut, seen)
         assert seen["reset_done"] == 3
@@ -185,25 +195,25 @@ def test_a_fault_waits_for_memory_as_long_as_it_answers(between: int, written: b
     seen = {"record_start": 0, "ended": 0}
 
     async def watch(ctx):
-        async for _, _, *values in ctx.tick().sample(*(getattr(dut, name) for name in seen)):
+        async for _, _, *values in ctx.tick().sample(*(port(dut, name) for name in seen)):
             for name, value in zip(seen, values, strict=True):
                 seen[name] += value
 
     async def bench(ctx):
-        ctx.set(dut.has_record, 1)
-        ctx.set(dut.ahead, 1)
+        ctx.set(dut.record.known, 1)
+        ctx.set(dut.progress.ahead, 1)
         await ctx.tick()
-        ctx.set(dut.ahead, 0)
+        ctx.set(dut.progress.ahead, 0)
         await ctx.tick()
-        ctx.set(dut.fault, 1)
+        ctx.set(dut.fault.valid, 1)
         await ctx.tick()
         for _ in range(ANSWERS):
             await ctx.tick().repeat(between - 1)
-            ctx.set(dut.answered, 1)
+            ctx.set(dut.progress.answered, 1)
             await ctx.tick()
-            ctx.set(dut.answered, 0)
+            ctx.set(dut.progress.answered, 0)
         assert not written or not any(seen.values())  # answers are still owed
-        ctx.set(dut.quiet, 1)
+        ctx.set(dut.progress.quiet, 1)
         await ctx.tick().repeat(QUIET_CYCLES + SETTLE_CYCLES + 20)
         assert seen == {"record_start": int(written), "ended": int(not written)}
 

@@ -110,7 +110,7 @@ def launch(
         ctx.set(dut.launch.valid, 1)
         for _ in range(20_000):
             _, _, ready, valid, word, clear, run, done, illegal = await ctx.tick().sample(
-                dut.launch.ready, bus.valid, bus.word, bus.clear, dut.run, dut.done, dut.illegal
+                dut.launch.ready, bus.valid, bus.word, bus.clear, dut.run, dut.report.done, dut.report.illegal
             )
             if ready:
                 ctx.set(dut.launch.valid, 0)
@@ -123,18 +123,18 @@ def launch(
                 events.append("run")
             if done:  # the last values are still to be judged, and a fault waits for the nests
                 for _ in range(QUIET_CYCLES + 30):
-                    _, _, illegal = await ctx.tick().sample(dut.illegal)
+                    _, _, illegal = await ctx.tick().sample(dut.report.illegal)
                     if illegal:
                         break
             if done or illegal:
                 result["done"] = bool(done)
                 assert not illegal or ctx.get(dut.nests_done)
-                result["number"] = ctx.get(dut.number)
-                result["window"] = ctx.get(dut.window.first), ctx.get(dut.window.last)
-                result["record"] = ctx.get(dut.record)
-                result["illegal"] = ctx.get(dut.word_number) if illegal else None
+                result["number"] = ctx.get(dut.report.number)
+                result["window"] = ctx.get(dut.report.window.first), ctx.get(dut.report.window.last)
+                result["record"] = ctx.get(dut.report.record)
+                result["illegal"] = ctx.get(dut.report.word_number) if illegal else None
                 result["nest"] = ctx.get(dut.nest)
-                result["side"] = ctx.get(dut.side)
+                result["side"] = ctx.get(dut.report.side)
                 return
 
     simulator.add_process(memory.run)

@@ -76,7 +76,7 @@ def run(
     simulator.add_process(memory(dut, config, contents, seed).run)
 
     async def watch(ctx):
-        bus = dut.config_bus
+        bus, report = dut.config_bus, dut.report
         ctx.set(dut.launch.payload, at)
         ctx.set(dut.launch.valid, 1)
         ctx.set(dut.cancel, cancel)
@@ -86,8 +86,8 @@ def run(
             _, _, ready, valid, word, clear, begins, asks, beat, opened, misaligned, done, illegal = (
                 await ctx.tick().sample(
                     dut.launch.ready, bus.valid, bus.word, bus.clear, dut.run,
-                    dut.requests.valid & dut.requests.ready, dut.returns.valid, dut.opened, dut.misaligned, dut.done,
-                    dut.illegal,
+                    dut.requests.valid & dut.requests.ready, dut.returns.valid, report.opened, report.misaligned,
+                    report.done, report.illegal,
                 )
             )  # fmt: skip
             if ready:
@@ -100,7 +100,7 @@ def run(
             seen.first_word = cycle if valid and seen.first_word is None else seen.first_word
             seen.opened, seen.misaligned = seen.opened or bool(opened), seen.misaligned or bool(misaligned)
             if done or illegal or misaligned:
-                seen.done, seen.illegal = bool(done), ctx.get(dut.word_number) if illegal else None
+                seen.done, seen.illegal = bool(done), ctx.get(dut.report.word_number) if illegal else None
                 return
         raise AssertionError("the launch must come to an end")
 

@@ -8,10 +8,10 @@ import pytest
 from amaranth.sim import Simulator
 
 from daedal.hw.config.core import PRESETS
-from daedal.hw.control.core_records import ACCESS_STALLS, EXECUTE_STALLS
 from daedal.hw.control.launch_controller import SETTLE_CYCLES
 from daedal.hw.control.statistics import COUNTED, MARKS, Stage, Statistics, stage_of
 from daedal.hw.isa.launch import Counter
+from daedal.hw.reports import ACCESS_STALLS, EXECUTE_STALLS
 
 LAUNCHES = 5
 
@@ -51,8 +51,8 @@ def test_what_each_stage_counts():
     assert {stage: {counter for counter in COUNTED if stage_of(counter) is stage} for stage in Stage} == {
         Stage.READ: {Counter.LINES_READ},
         Stage.ACCESS: {Counter.ROWS, Counter.LOOKUPS, Counter.BUNDLES, Counter.TOKENS, Counter.BOUNDS_WARNINGS,
-                       *(c for c in COUNTED if c in ACCESS_STALLS)},
-        Stage.EXECUTE: {Counter.LANE_BEATS, *(c for c in COUNTED if c in EXECUTE_STALLS)},
+                       *(c for c in COUNTED if c.name.lower() in ACCESS_STALLS)},
+        Stage.EXECUTE: {Counter.LANE_BEATS, *(c for c in COUNTED if c.name.lower() in EXECUTE_STALLS)},
         Stage.STORE: {Counter.LINES_WRITTEN, Counter.BYTES_WRITTEN},
     }  # fmt: skip
 

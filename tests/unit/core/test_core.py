@@ -5,8 +5,8 @@ from functools import cache
 import pytest
 from amaranth import Signal
 
-from daedal.hw import core
 from daedal.hw.config.core import Config
+from daedal.hw.control import launch_control
 from daedal.hw.control.csr import ControlRegisters
 from daedal.hw.verilog import TOP, generate_verilog
 from tests.unit.core.completed import COMPLETED_AT_FIRST
@@ -28,7 +28,7 @@ class WornPort(ControlRegisters):
 def worn_core(config: Config) -> str:
     """The core's Verilog, with such a port."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(core, "ControlRegisters", WornPort)
+        patch.setattr(launch_control, "ControlRegisters", WornPort)
         return generate_verilog(config)
 
 

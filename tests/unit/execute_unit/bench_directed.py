@@ -229,7 +229,7 @@ async def stores_wait_for_room(dut):
     assert driver.counts["stall_store_full"] > config.store_beats
     assert not dut.idle.value
     full_rows = config.store_beats // config.register_beats
-    assert int(dut.mark_store_data.value) == full_rows * config.register_beats
+    assert int(dut.report__mark_store_data.value) == full_rows * config.register_beats
     driver.sink.pause = 0.0
     await driver.check(model)
 

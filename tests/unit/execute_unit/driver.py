@@ -112,7 +112,7 @@ class Driver:
         return decode(fault_layout(self.config), first)
 
     async def _watch(self) -> None:
-        strobes, beat = {name: getattr(self.dut, name) for name in STROBES}, self.dut.lane_beat
+        strobes, beat = {name: getattr(self.dut, f"report__{name}") for name in STROBES}, self.dut.report__lane_beat
         while True:
             await RisingEdge(self.dut.clk)
             self.cycle += 1

@@ -20,11 +20,11 @@ Info: Max frequency for clock '$glbnet$sys_clk': 71.00 MHz (FAIL at 75.00 MHz)
 Info: Max frequency for clock '$glbnet$core_clk': 27.31 MHz (PASS at 25.00 MHz)
 Info: Max frequency for clock '$glbnet$sys_clk': 80.24 MHz (PASS at 75.00 MHz)
 """
-FLIP_FLOP_NAMES = "daedal_ecpix5/daedal_core.core.access.level_0.alu_TRELLIS_FF_Q\ndaedal_ecpix5/a_TRELLIS_FF_Q\n"
+FLIP_FLOP_NAMES = "daedal_ecpix5/daedal_core.tile.core.access.level_0.alu_TRELLIS_FF_Q\ndaedal_ecpix5/a_TRELLIS_FF_Q\n"
 LOGIC_NAMES = """\
-daedal_ecpix5/daedal_core.core.access.level_0.alu_LUT4_Z_3
-daedal_ecpix5/daedal_core.core.access.fetch_LUT4_A
-daedal_ecpix5/daedal_core.core.execute.lane_0.sum_CCU2C_S0
+daedal_ecpix5/daedal_core.tile.core.access.level_0.alu_LUT4_Z_3
+daedal_ecpix5/daedal_core.tile.core.access.fetch_LUT4_A
+daedal_ecpix5/daedal_core.tile.core.execute.lane_0.sum_CCU2C_S0
 daedal_ecpix5/main_sdram_refresher_LUT4_B
 """
 DESCRIPTION = {"board": "ecpix5", "core_hz": 25_000_000, "config": {"name": "mine", "hash": 1}}
@@ -101,8 +101,8 @@ def test_logic_is_counted_by_unit(work: Path) -> None:
 
 
 def test_signals_between_units_are_counted_together(work: Path) -> None:
-    cells = "".join(f"board/daedal_core.core.word_TRELLIS_FF_Q_{n}_DI_LUT4_Z\n" for n in range(3))
-    (work / "logic.txt").write_text(cells + "board/daedal_core.core.$signal$3_LUT4_C\n")
+    cells = "".join(f"board/daedal_core.tile.core.word_TRELLIS_FF_Q_{n}_DI_LUT4_Z\n" for n in range(3))
+    (work / "logic.txt").write_text(cells + "board/daedal_core.tile.core.$signal$3_LUT4_C\n")
     assert reports.units(work / "logic.txt") == {"core: between units": 4}
 
 

@@ -112,7 +112,7 @@ class Bench:
         layout = return_layout(self.config)
         while True:
             await RisingEdge(self.dut.clk)
-            assert self.dut.beat.value == self.dut.returns__valid.value
+            assert self.dut.report__beat.value == self.dut.returns__valid.value
             if not self.dut.returns__valid.value:
                 continue
             self.beats += 1
@@ -135,12 +135,12 @@ class Bench:
                 break
             for side in range(2):
                 to_come = any(request[0]["side"] == side for port in self.expected for request in port)
-                assert not (to_come and int(self.dut.idle.value) >> side & 1), "idle with beats to come"
+                assert not (to_come and int(self.dut.report__idle.value) >> side & 1), "idle with beats to come"
             await RisingEdge(self.dut.clk)
         assert not any(self.expected), f"{sum(map(len, self.expected))} requests without their beats"
         for _ in range(10):
             await RisingEdge(self.dut.clk)
-        assert int(self.dut.idle.value) == 3, "nothing is left on either side"
+        assert int(self.dut.report__idle.value) == 3, "nothing is left on either side"
 
 
 @cocotb.test()
@@ -151,7 +151,7 @@ async def everything_returns(dut, idle, pause):
     await start(dut)
     await bench.source.send(bench.request() for _ in range(80))
     await bench.finish()
-    assert not dut.error.value
+    assert not dut.report__error.value
 
 
 @cocotb.test()
@@ -308,12 +308,12 @@ async def errors_stick(dut, mapping):
         target.bad = {bad}
     await bench.source.send([bench.request(address=good, beats=2)])
     await bench.finish()
-    assert not dut.error.value
+    assert not dut.report__error.value
     second = first + bus
     for side, burst, named in ((1, first, first), (1, second, first), (0, second, second),
                                (1, first, second), (0, first, second)):  # fmt: skip
         await bench.source.send([bench.request(address=burst, beats=1 if burst == second else 3, side=side)])
         await bench.finish()
-        assert dut.error.value
-        assert int(dut.error_address.value) == named
-        assert int(dut.error_side.value) == int(named != second)
+        assert dut.report__error.value
+        assert int(dut.report__error_address.value) == named
+        assert int(dut.report__error_side.value) == int(named != second)

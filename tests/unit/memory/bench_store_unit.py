@@ -46,9 +46,9 @@ class Bench:
             await RisingEdge(dut.clk)
             if dut.rst.value:
                 continue
-            self.lines += int(dut.line.value)
-            self.bytes += int(dut.bytes.value)
-            self.acknowledged += int(dut.acknowledged.value)
+            self.lines += int(dut.report__line.value)
+            self.bytes += int(dut.report__bytes.value)
+            self.acknowledged += int(dut.report__acknowledged.value)
             # Once a burst has been announced its lines come (two cycles later) whenever memory takes them.
             data_here += int(dut.write__wvalid.value and dut.write__wready.value)
             if dut.write__awvalid.value and dut.write__awready.value:
@@ -99,9 +99,9 @@ class Bench:
         self.dut.flush.value = 1
         for _ in range(cycles):
             await RisingEdge(self.dut.clk)
-            if self.dut.idle.value:
+            if self.dut.report__idle.value:
                 break
-        assert self.dut.idle.value and self.dut.quiet.value
+        assert self.dut.report__idle.value and self.dut.report__quiet.value
         assert not self.dut.fault__valid.value
         self.dut.flush.value = 0
         assert self.target.bytes == self.picture, self._difference()
@@ -208,9 +208,9 @@ async def lines_go_out_together(dut):
     for _ in range(4 * batch + 300):
         await RisingEdge(dut.clk)
         held += int(dut.hold.value)
-        writing = dut.write__awvalid.value or dut.write__wvalid.value or not dut.quiet.value
+        writing = dut.write__awvalid.value or dut.write__wvalid.value or not dut.report__quiet.value
         assert dut.hold.value or not writing, "reads may go while lines are written"
-    assert not dut.hold.value and dut.quiet.value and bench.lines >= batch
+    assert not dut.hold.value and dut.report__quiet.value and bench.lines >= batch
     assert held <= bench.lines + 40, f"reads waited {held} cycles for {bench.lines} lines"
     dut.halt.value = 1
     dut.flush.value = 1
@@ -276,7 +276,7 @@ async def a_wrong_length_is_a_fault(dut):
             assert fault.address == 0x48 + (len(beats) - 1) * bus
             assert not dut.data__ready.value and not dut.stream_data__ready.value, "goes on after a fault"
             assert not dut.addresses__ready.value, "takes more addresses than wait inside"
-            assert dut.quiet.value
+            assert dut.report__quiet.value
             more.cancel()
             dut.addresses__valid.value = 0
 
@@ -330,7 +330,7 @@ async def what_is_outside_of_the_window_is_not_written(dut, mapping, below, paus
         assert (dut.fault__valid.value, fault.cause, fault.address) == (1, Cause.STORE_WINDOW, outside)
         for _ in range(50):
             await RisingEdge(dut.clk)
-        assert dut.quiet.value and not dut.write__awvalid.value
+        assert dut.report__quiet.value and not dut.write__awvalid.value
         assert bench.target.bytes == wanted, bench._difference()
         task.cancel()
         dut.addresses__valid.value = dut.data__valid.value = dut.stream_data__valid.value = 0
@@ -386,7 +386,7 @@ async def halt_stops_and_becomes_quiet(dut):
     dut.halt.value = 1
     for _ in range(200):
         await RisingEdge(dut.clk)
-    assert dut.quiet.value and not dut.idle.value
+    assert dut.report__quiet.value and not dut.report__idle.value
     sent, bursts = bench.data.sent, len(bench.bursts)
     for _ in range(100):
         await RisingEdge(dut.clk)
