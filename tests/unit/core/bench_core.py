@@ -16,7 +16,7 @@ from daedal.hw.isa.launch import RECORD_WORDS, Cause, Counter, State
 from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.registers import IDENTITY, Control, Register
 from tests.reference.layers import Layer, random_values
-from tests.unit.core.completed import after
+from tests.unit.core.completed import COMPLETED_AT_FIRST, after
 from tests.unit.emulator.programs import Bench, Record, gather, place_table
 from tests.unit.emulator.test_bags import place_bag
 from tests.unit.harness import bench_config, parameters
@@ -58,20 +58,22 @@ class Image:
 
 
 class Machine:
-    """The core with memories on its ports."""
+    """A tile with memories on its ports, whose names begin with ``prefix``, and with what COMPLETED begins with."""
 
-    def __init__(self, dut: Any, config: Config, pause: float) -> None:
-        self.dut, self.config, self.image = dut, config, Image()
+    def __init__(
+        self, dut: Any, config: Config, pause: float, prefix: str = "", completed: int = COMPLETED_AT_FIRST
+    ) -> None:
+        self.dut, self.config, self.image, self._completed = dut, config, Image(), completed
         logging.getLogger("cocotb").setLevel(logging.WARNING)
-        self._random = random.Random(7)
-        self.control = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "control_"), dut.clk, dut.rst)
+        self._random = random.Random(f"{prefix}7")
+        self.control = AxiLiteMaster(AxiLiteBus.from_prefix(dut, f"{prefix}control_"), dut.clk, dut.rst)
         self.rams: list[Any] = []
         for k in range(config.ports):
-            bus = AxiReadBus.from_prefix(dut, f"read{k}_")
+            bus = AxiReadBus.from_prefix(dut, f"{prefix}read{k}_")
             ram = AxiRamRead(bus, dut.clk, dut.rst, size=MEMORY_BYTES, mem=self.image.memory)
             self._pause(pause, ram.ar_channel, ram.r_channel)
             self.rams.append(ram)
-        bus = AxiWriteBus.from_prefix(dut, "write_")
+        bus = AxiWriteBus.from_prefix(dut, f"{prefix}write_")
         ram = AxiRamWrite(bus, dut.clk, dut.rst, size=MEMORY_BYTES, mem=self.image.memory)
         self._pause(pause, ram.aw_channel, ram.w_channel, ram.b_channel)
         self.rams.append(ram)
@@ -100,11 +102,12 @@ class Machine:
             await self.write(Register.LAUNCH_HIGH, 0)
             await self.write(Register.DOORBELL, 1)
         for _ in range(4000):
-            if await self.read(Register.COMPLETED) == after(completed):
+            if await self.read(Register.COMPLETED) == after(completed, self._completed):
                 return
             for _ in range(20):
                 await RisingEdge(self.dut.clk)
-        raise AssertionError(f"COMPLETED is {await self.read(Register.COMPLETED)}, not {after(completed)}")
+        wanted = after(completed, self._completed)
+        raise AssertionError(f"COMPLETED is {await self.read(Register.COMPLETED)}, not {wanted}")
 
     async def bursts(self, count: int) -> None:
         """Wait until so many bursts have been asked for at the read ports."""
