@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from daedal.cli._options import config_option, writing
+from daedal.errors import FileError
 from daedal.hw.config.core import Config
 
 
@@ -22,31 +23,55 @@ from daedal.hw.config.core import Config
 @click.option("--no-route", is_flag=True, help="Place only: a report with estimated clocks, no configuration file.")
 @click.option("--output", type=click.Path(path_type=Path, file_okay=False), metavar="FOLDER",
               help="Instead of build/NAME, or build/NAME-gradeN.")  # fmt: skip
+@click.option(
+    "--history",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Designs that closed: one in this file is not made again, and one that closes is added.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def command(
     board: str, config: Config | None, core_mhz: float | None, etherbone: bool, seed: int | None, no_route: bool,
-    output: Path | None, as_json: bool, grade: int | None,
+    output: Path | None, as_json: bool, grade: int | None, history: Path | None,
 ) -> None:  # fmt: skip
     """Make a board's configuration file, and a report on it.
 
     They go to build/NAME, with board.json, which the driver reads. It takes many minutes. Clocks that are not reached
     are an error, and so is a core that does not fit; neither leaves a configuration file.
     """
+    from daedal.fpga.flow import history as designs
     from daedal.fpga.flow.bitstream import build
 
+    closed = _closed(history)
     report = build(
         board, config, folder=output or Path("build") / (board if grade is None else f"{board}-grade{grade}"),
         route=not no_route, seed=seed, core_hz=None if core_mhz is None else core_mhz * 1e6, etherbone=etherbone,
-        grade=grade,
+        grade=grade, closed=closed,
     )  # fmt: skip
+    if history is not None and report.get("bitstream"):
+        designs.add(history, report, after=closed)
     with writing():
         click.echo(json.dumps(report, indent=1) if as_json else _table(report))
 
 
+def _closed(history: Path | None) -> list[dict[str, Any]]:
+    """The designs in the file; none, with a warning, if it is damaged, so that the design is made."""
+    from daedal.fpga.flow.history import read
+
+    try:
+        return [] if history is None else read(history)
+    except FileError as error:
+        click.echo(f"warning: {error}; the design is made, whether it closed before or not", err=True)
+        return []
+
+
 def _table(report: dict[str, Any]) -> str:
-    """The report, for people."""
+    """The report, for people; or what is known of a design that closed."""
     from daedal.fpga.flow.reports import clock_kind
 
+    if "bitstream" not in report:
+        reached = ", ".join(f"{name} {mhz} MHz" for name, mhz in report["clocks"].items())
+        return f"{report['board']}: this design closed already, routed: {reached}"
     lines = [f"{name:5} {report[name]:7} of {report['available'][name]:7}" for name in report["available"]]
     lines.append(f"ff    {report['ff']:7}")
     kind = clock_kind(report["routed"])

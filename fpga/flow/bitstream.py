@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ DONE = "seconds"
 def build(
     board: str, config: Config | None = None, *, folder: Path, route: bool = True, seed: int | None = None,
     core_hz: float | None = None, etherbone: bool = False, grade: int | None = None,
+    closed: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """Make ``folder/BOARD.bit`` (or the family's suffix), ``folder/board.json`` and ``folder/report.json``.
 
@@ -56,10 +57,13 @@ def build(
     grade
         Another speed grade than that of the board's part, one of ``Board.grades``: there is a report on what the system
         would do in such a part, but no configuration file, which the board's part would not take.
+    closed
+        Designs that closed, as :func:`daedal.fpga.flow.history.read` gives them: such a one is not made again.
 
     Returns the report: that of :func:`daedal.fpga.flow.reports.make`, ``bitstream`` (the file's name or None),
     ``steps`` (step -> seconds, as it took when it was done) and ``seconds`` (their sum), ``part`` (nextpnr's options),
-    ``seed``, ``tools``.
+    ``seed``, ``tools``, ``design`` (the key of all that the outcome depends on). Of a design that is among ``closed``,
+    what stands there.
 
     Raises ToolchainNotFound, UnknownBoard, InvalidConfig, DesignTooLarge, BuildFailed; and ClockTooSlow if a clock is
     slower than the board needs: the report, with ``closed`` false, is written then, but no configuration file.
@@ -71,8 +75,13 @@ def build(
     _check_folder(folder)
     design = generate(found, config, core_hz=core_hz, etherbone=etherbone)
     work = _prepare(folder, design, flow, versions)
+    options = _options(design, flow, (*found.part, *found.placer), route, seed)
+    run = f"seed-{seed}-{tools.key(*options, str(found.free_rows), _text(flow.spread))}"
+    key = tools.key(work.name, run, *flow.pack)
+    if known := next((each for each in closed if each["design"] == key), None):
+        return known
     steps = {"generate": round(time.monotonic() - start, 1), "synthesise": _synthesise(work, flow)}
-    run = _route(work, design, flow, found.free_rows, (*found.part, *found.placer), route, seed)
+    _route(work, run, design, flow, found.free_rows, options)
     steps["route" if route else "place"] = float((work / run / DONE).read_text())
     report = reports.make(design.description, flow, work, run, routed=route)
     packed = route and report["closed"] and grade is None
@@ -81,7 +90,7 @@ def build(
     report |= {
         "seconds": round(sum(steps.values()), 1), "steps": steps, "part": list(found.part), "seed": seed,
         "tools": versions,
-        "bitstream": f"{board}{flow.suffix}" if packed else None,
+        "bitstream": f"{board}{flow.suffix}" if packed else None, "design": key,
     }  # fmt: skip
     _publish(folder, board, work / run, flow, design, report)
     if not report["closed"]:
@@ -139,22 +148,23 @@ def _synthesise(work: Path, flow: Flow) -> float:
     return seconds
 
 
-def _route(
-    work: Path, design: Generated, flow: Flow, free_rows: int, part: tuple[str, ...], route: bool, seed: int
-) -> str:
-    """Place and route in a folder of its own; its name. The file ``DONE`` there has the seconds that it took."""
-    start = time.monotonic()
+def _options(design: Generated, flow: Flow, part: tuple[str, ...], route: bool, seed: int) -> list[str]:
+    """What nextpnr is told."""
     constraints, mhz = next(iter(design.constraints)), design.description["clock_hz"] / 1e6
     options = [option.format(constraints=constraints, mhz=mhz) for option in flow.route_options]
     options = [*part, "--json", NETLIST, *options, "--seed", str(seed), "--report", REPORT, "--timing-allow-fail"]
-    options += [] if route else ["--no-route"]
-    run = f"seed-{seed}-{tools.key(*options, str(free_rows), _text(flow.spread))}"
+    return [*options, *([] if route else ["--no-route"])]
+
+
+def _route(work: Path, run: str, design: Generated, flow: Flow, free_rows: int, options: Sequence[str]) -> None:
+    """Place and route in the folder ``run``, unless that is done. ``DONE`` there has the seconds that it took."""
+    start = time.monotonic()
     if (work / run / DONE).exists():
-        return run
+        return
     fresh = work / f"{run}.part"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
-    shutil.copy(work / constraints, fresh)
+    shutil.copy(work / next(iter(design.constraints)), fresh)
     if flow.spread is None:
         os.link(work / NETLIST, fresh / NETLIST)
     else:
@@ -169,7 +179,6 @@ def _route(
     write_whole(fresh / DONE, f"{time.monotonic() - start:.1f}\n".encode())
     shutil.rmtree(work / run, ignore_errors=True)
     fresh.rename(work / run)
-    return run
 
 
 def _pack(work: Path, run: str, flow: Flow) -> float:

@@ -117,6 +117,32 @@ def test_steps_that_are_kept_keep_their_seconds(bench: Bench) -> None:
     assert first["seconds"] == round(sum(first["steps"].values()), 1)
 
 
+def test_a_design_that_closed_is_known_by_all_that_its_outcome_depends_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = bench.build()
+    done, closed = bench.calls.read_text(), [{"design": first["design"], "clocks": {}}]
+    assert bench.build(closed=closed) is closed[0]
+    assert bench.calls.read_text() == done
+    board, flow, generate = find_board("ecpix5"), bitstream.FLOWS["ecp5"], bitstream.generate
+
+    def another(name: str, value: object) -> Generated:
+        return replace(generate(board), **{name: value})
+
+    for owner, name, other in (
+        (bitstream, "generate", lambda *_, **__: another("verilog", "module top(input a); endmodule\n")),
+        (bitstream, "generate", lambda *_, **__: another("constraints", {"top.lpf": "BLOCK ASYNCPATHS;\n"})),
+        (bitstream, "find_board", lambda _: replace(board, placer=("--other", "2"))),
+        (bitstream, "find_board", lambda _: replace(board, seed=board.seed + 1)),
+        (tools, "version", lambda _: "another"),
+        (bitstream, "FLOWS", {"ecp5": replace(flow, luts=(*flow.luts, "clean"))}),
+        (bitstream, "FLOWS", {"ecp5": replace(flow, pack=(*flow.pack, "--other"))}),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, other)
+            assert bench.build(closed=closed)["design"] != first["design"]
+
+
 def test_another_grade_is_reported_and_leaves_no_file(bench: Bench) -> None:
     own, other = bench.build(), bench.build(grade=6)
     assert (own["part"][-1], other["part"][-1]) == ("8", "6")
