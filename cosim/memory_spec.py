@@ -13,7 +13,7 @@ MODELS = (IDEAL, *MEMORIES)
 """Names of the memory models."""
 
 MAX_LATENCY = 10_000
-"""Cycles; far below those after which the watchdog of a preset takes a memory for dead (``Config.watchdog``)."""
+"""Cycles; far below those after which the watchdog takes a memory for dead (``WATCHDOG_CYCLES``)."""
 
 MAX_PAUSE = 1 << 40
 """Lines before a pause, and cycles of one."""

@@ -64,7 +64,7 @@ void Machine::write(std::uint32_t address, std::uint32_t value) {
 
 void Machine::doorbell() {
   const std::uint64_t block = core_.space.width.low(launch_low_ | static_cast<std::uint64_t>(launch_high_) << 32);
-  if (faulted_ || queue_.size() >= static_cast<std::uint64_t>(core_.config.launches)) {
+  if (faulted_ || queue_.size() >= LAUNCH_QUEUE_DEPTH) {
     overflow_ = true;
   } else if (busy_) {
     queue_.push_back(block);

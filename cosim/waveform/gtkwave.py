@@ -5,7 +5,7 @@ from pathlib import Path
 from vcd.gtkw import GTKWSave, make_translation_filter
 
 from daedal.cosim.waveform.signals import Names, Signals, plain_name
-from daedal.cosim.waveform.view import CORE, Group
+from daedal.cosim.waveform.view import TILE, Group
 
 
 def write(wave: Path, signals: Signals, groups: list[Group]) -> list[Path]:
@@ -24,7 +24,7 @@ def write(wave: Path, signals: Signals, groups: list[Group]) -> list[Path]:
     with save.open("w", encoding="utf-8") as stream:
         out = GTKWSave(stream)
         out.dumpfile(str(wave))
-        out.treeopen(f"{CORE}.")
+        out.treeopen(f"{TILE}.")
         for group in groups:
             _group(out, signals, group, files, closed=False)
         for group in _rest(signals, groups):
@@ -37,7 +37,7 @@ def _group(out: GTKWSave, signals: Signals, group: Group, files: dict[Names, Pat
         for path, name in group.signals:
             width, names = signals.widths[path][name], signals.names.get((path, name))
             bits = f"[{width - 1}:0]" if width > 1 else ""
-            alias = f"{path.removeprefix(CORE)}.{plain_name(name)}{bits}".strip(".")
+            alias = f"{path.removeprefix(TILE)}.{plain_name(name)}{bits}".strip(".")
             filter_file = None if names is None else str(files[names])
             out.trace(f"{path}.{name}{bits}", alias=alias, translate_filter_file=filter_file)
 
@@ -47,6 +47,6 @@ def _rest(signals: Signals, groups: list[Group]) -> list[Group]:
     units: dict[str, list[tuple[str, str]]] = {}
     for path, name in signals.names:
         if (path, name) not in shown and "$" not in name:
-            unit = path.removeprefix(CORE).strip(".").partition(".")[0] or "core"
+            unit = path.removeprefix(TILE).strip(".").partition(".")[0] or "core"
             units.setdefault(unit, []).append((path, name))
     return [Group(f"names in {unit}", tuple(found)) for unit, found in units.items()]

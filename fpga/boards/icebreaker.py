@@ -58,7 +58,7 @@ BOARD = Board(
         callbacks=0, instructions=0, lengths=0, vector_registers=2, register_beats=4, vector_beats=32, reorder_beats=32,
         token_depth=2, scalar_depth=2, store_address_depth=2, store_beats=8, lookahead_lines=2, lookahead_burst=1,
         random_outstanding=2, port_requests=2, port_outstanding=2, banks=1, page_bytes=64, write_burst=1,
-        write_batch=40, watchdog=256,
+        write_batch=40,
     ),
     clock_hz=INPUT_HZ,
     core_hz=INPUT_HZ,

@@ -28,6 +28,14 @@ LONGEST_NAME = 64
 MAX_LEVELS = 6
 """Most loop levels."""
 
+LAUNCH_QUEUE_DEPTH = 4
+"""Launches that a machine queues behind the present one."""
+
+WATCHDOG_CYCLES = 1 << 16
+"""Cycles without any progress after which a machine reports a hang, and without an answer after which it reports a
+silent memory.
+"""
+
 CONTEXT_BITS = 3
 """Bits of a context's number, in tokens and bundles."""
 
@@ -130,11 +138,6 @@ class Config:
         Lines gathered before they are written, all of them together. Reads wait meanwhile, since a DRAM loses time
         whenever it turns from one to the other (unless CONTROL says ``mixed``). The memory for them has the next power
         of two that leaves room for what still comes: 2024 fill 2048 lines.
-    launches
-        Entries of the launch queue.
-    watchdog
-        Cycles without any progress after which the machine reports a hang, and without an answer after
-        which it reports a silent memory.
     """
 
     name: str = "ddr3"
@@ -176,8 +179,6 @@ class Config:
     page_bytes: int = 2048
     write_burst: int = 16
     write_batch: int = 2024
-    launches: int = 4
-    watchdog: int = 1 << 16
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
@@ -368,7 +369,7 @@ _RANGES = (
     ("random_outstanding", 2, 64), ("port_requests", 2, 256), ("port_outstanding", 2, 64), ("row_groups", 1, 256),
     ("context_ahead", 2, 4), ("banks", 1, 16),
     ("page_bytes", SMALLEST_GRANULE, 8192), ("write_burst", 1, MAX_BURST),
-    ("write_batch", 1, 4096), ("launches", 4, 16), ("watchdog", 256, 1 << 24),
+    ("write_batch", 1, 4096),
 )  # fmt: skip
 _POWERS_OF_TWO = (
     "bus_bytes",

@@ -66,7 +66,7 @@ class Faults(wiring.Component):
     store_fault, execute_fault, access_fault : ``In(FaultPort(config))``
     access, loader, fabric : ``In`` of the unit's report
     activity : ``In(LaunchActivity())``
-        A launch without progress for ``config.watchdog`` cycles has the fault HANG, or MEMORY_SILENT.
+        A launch without progress for ``WATCHDOG_CYCLES`` has the fault HANG, or MEMORY_SILENT.
     caught : ``Out(CaughtFault())``
     kept : ``Out(KeptFault())``
     """
@@ -90,7 +90,7 @@ class Faults(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.watchdog = watchdog = Watchdog(self._config)
+        m.submodules.watchdog = watchdog = Watchdog()
         m.submodules.words = words = FaultWords(self._config)
         launch, kept = self.launch, self.kept
         m.d.comb += [

@@ -5,7 +5,7 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
-from daedal.hw.config.core import Config
+from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH, Config
 from daedal.hw.control.csr import ControlRegisters
 from daedal.hw.control.launch_controller import LaunchController
 from daedal.hw.control.launch_ports import LaunchPort
@@ -35,8 +35,8 @@ class LaunchControl(wiring.Component):
         m = Module()
         core = self.core
         m.submodules.port = port = ControlRegisters(self._config)
-        m.submodules.controller = controller = LaunchController(self._config)
-        launches = Fifo(self._config.address_bits, depth=self._config.launches)
+        m.submodules.controller = controller = LaunchController()
+        launches = Fifo(self._config.address_bits, depth=LAUNCH_QUEUE_DEPTH)
         m.submodules.launches = ResetInserter(controller.forget)(launches)
         connect(m, flipped(self.bus), port.bus)
         connect(m, port.doorbell, launches.i)

@@ -5,7 +5,7 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config.core import Config
+from daedal.hw.config.core import WATCHDOG_CYCLES
 from daedal.hw.control.launch_ports import CaughtFault, LaunchProgress, LaunchState, RecordStatus
 from daedal.hw.isa.launch import State
 from daedal.hw.lib.fsm_names import name_states
@@ -59,10 +59,9 @@ class LaunchController(wiring.Component):
     ended: Out(1)
     faulted: Out(1)
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._config = config
-        self._timer = Signal(range(max(config.watchdog, SETTLE_CYCLES) + 1))
+        self._timer = Signal(range(max(WATCHDOG_CYCLES, SETTLE_CYCLES) + 1))
         self._settled = Signal(range(SETTLE_CYCLES + 1))
         """Cycles since something was counted."""
         self._resetting = Signal()
@@ -148,7 +147,7 @@ class LaunchController(wiring.Component):
         self._interruptions(m)
 
     def _wait_quiet(self, m: Module) -> None:
-        """A reset waits for memory for ever; a fault until memory has answered nothing for ``watchdog`` cycles: then no
+        """A reset waits for memory for ever; a fault until memory has answered nothing for ``WATCHDOG_CYCLES``: then no
         record is written.
         """
         m.d.comb += [self.launch.halt.eq(1), self.launch.hold.eq(1)]
@@ -157,7 +156,7 @@ class LaunchController(wiring.Component):
         with m.If(~self.progress.quiet):
             with m.If(self.progress.answered):
                 m.d.sync += self._timer.eq(0)
-            with m.Elif(~self._resetting & (self._timer == self._config.watchdog)):
+            with m.Elif(~self._resetting & (self._timer == WATCHDOG_CYCLES)):
                 m.d.comb += self.ended.eq(1)
                 self._go(m, "FAULTED")
         with m.Elif(self._timer >= QUIET_CYCLES):

@@ -5,11 +5,11 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config.core import Config
+from daedal.hw.config.core import WATCHDOG_CYCLES
 
 
 class Watchdog(wiring.Component):
-    """Raises ``hang`` or ``silent`` after ``config.watchdog`` cycles of a launch without progress.
+    """Raises ``hang`` or ``silent`` after ``WATCHDOG_CYCLES`` cycles of a launch without progress.
 
     Members
     -------
@@ -29,19 +29,15 @@ class Watchdog(wiring.Component):
     hang: Out(1)
     silent: Out(1)
 
-    def __init__(self, config: Config) -> None:
-        super().__init__()
-        self._limit = config.watchdog
-
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        still = Signal(range(self._limit + 1))
+        still = Signal(range(WATCHDOG_CYCLES + 1))
         expired = Signal()
         m.d.sync += still.eq(still + 1)
         with m.If(self.progress | ~self.running):
             m.d.sync += still.eq(0)
         m.d.comb += [
-            expired.eq(still == self._limit),
+            expired.eq(still == WATCHDOG_CYCLES),
             self.hang.eq(expired & ~self.outstanding),
             self.silent.eq(expired & self.outstanding),
         ]

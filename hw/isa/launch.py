@@ -107,7 +107,7 @@ class Cause(enum.Enum, shape=8):
     MEMORY_SILENT = 8
     """Memory did not answer in time."""
     HANG = 9
-    """Nothing moved for ``Config.watchdog`` cycles."""
+    """Nothing moved for ``WATCHDOG_CYCLES`` cycles."""
     STORE_WINDOW = 10
     """A store outside of the launch's window."""
 

@@ -26,7 +26,7 @@ from daedal.errors import (
     MemoryFault,
     ProgramError,
 )
-from daedal.hw.config.core import Config
+from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH, Config
 from daedal.hw.isa.launch import (
     BLOCK_REGION,
     LAUNCH_ALIGNMENT,
@@ -254,7 +254,7 @@ class Launcher(Handle):
                 allocator.allocate(BLOCK_REGION, BLOCK_REGION, what="a launch block"),
                 allocator.allocate(RECORD_BYTES, LAUNCH_ALIGNMENT, what="a completion record"),
             )
-            for _ in range(config.launches)
+            for _ in range(LAUNCH_QUEUE_DEPTH)
         ]
         self._programs: dict[int, Resident] = {}
         self._behind: list[tuple[int, int] | None] = [None] * len(self._slots)

@@ -14,7 +14,7 @@ from daedal.errors import (
     MemoryFault,
     ProgramError,
 )
-from daedal.hw.config.core import Config
+from daedal.hw.config.core import WATCHDOG_CYCLES, Config
 from daedal.hw.isa.launch import RECORD_WORDS, Cause, Counter, Queue, RecordHead, RecordWord, State
 from daedal.hw.isa.program import unpack
 
@@ -219,8 +219,8 @@ def _hang(record: Record) -> DaedalError:
 def _memory(record: Record) -> DaedalError:
     if record.cause is Cause.MEMORY_SILENT:
         return MemoryFault(
-            f"memory did not answer in launch {record.launch} for as long as the watchdog waits "
-            "(Config.watchdog, cycles): check the memory, or give it less latency"
+            f"memory did not answer in launch {record.launch} for as long as the watchdog waits, {WATCHDOG_CYCLES:,} "
+            "cycles: check the memory, or give it less latency"
         )
     return MemoryFault(
         f"memory answered with an error at address {record.address:#x} in launch {record.launch}: "

@@ -10,7 +10,7 @@ from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import Out, connect, flipped
 
 from daedal.cosim.harness_library import build_harness
-from daedal.hw.config.core import MAX_BURST, Config
+from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH, MAX_BURST, Config
 from daedal.hw.control.csr import ControlRegisters
 from daedal.hw.isa.launch import RECORD_WORDS, LaunchWord
 from daedal.hw.isa.registers import Register
@@ -62,7 +62,7 @@ class Copier(wiring.Component):
         config, bus = self.config, self.config.bus_bytes
         m.submodules.port = self.port = ControlRegisters(config)
         connect(m, flipped(self.control), self.port.bus)
-        m.submodules.launches = launches = Fifo(config.address_bits, depth=config.launches)
+        m.submodules.launches = launches = Fifo(config.address_bits, depth=LAUNCH_QUEUE_DEPTH)
         connect(m, self.port.doorbell, launches.i)
         m.d.comb += [self.interrupt.eq(self.port.interrupt), self.port.reset_done.eq(1)]
         self.block, self.line, self.data = Signal(config.address_bits), Signal(16), Signal(8 * bus)

@@ -15,7 +15,7 @@ from daedal.driver.launcher import LAUNCH_MODULUS, POLL_SECONDS, Launch, Launche
 from daedal.driver.layout import row_pitch
 from daedal.driver.record import Stats
 from daedal.driver.registers import Registers
-from daedal.hw.config.core import PRESETS, Config
+from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH, PRESETS, Config
 from daedal.hw.isa.address_mapping import PLAIN
 from daedal.hw.isa.launch import Cause, Counter, LaunchFlags, LaunchWord, Queue, RecordHead, RecordWord, State
 from daedal.hw.isa.program import Program, pack, unpack
@@ -325,11 +325,11 @@ def test_several_launches_end_while_completed_comes_round(target):
     target.registers[Register.COMPLETED] = LAUNCH_MODULUS - 2
     with Device(target, CONFIG) as device:
         program = device.load_program(PROGRAM)
-        launches = [device.submit(program, []) for _ in range(CONFIG.launches)]
+        launches = [device.submit(program, []) for _ in range(LAUNCH_QUEUE_DEPTH)]
         for launch in launches:
             head = pack(RecordHead, {"state": State.DONE, "launch": launch.number})
             target.mem_write(launch.record_address + 8 * RecordWord.HEAD.value, head.to_bytes(8, "little"))
-        target.registers[Register.COMPLETED] = CONFIG.launches - 2
+        target.registers[Register.COMPLETED] = LAUNCH_QUEUE_DEPTH - 2
         assert all(launch.done() for launch in launches)
         assert [launch.result().launch for launch in launches] == [launch.number for launch in launches]
 
@@ -414,7 +414,7 @@ def test_a_result_of_several_launches_is_done_with_the_last(dev, target):
 
 def test_a_record_that_was_never_written(dev, target):
     """That of the launch before is not taken for it."""
-    for _ in range(CONFIG.launches):  # one for each place that records are written to
+    for _ in range(LAUNCH_QUEUE_DEPTH):  # one for each place that records are written to
         dev.run(PROGRAM)
 
     def end() -> bool:

@@ -3,7 +3,7 @@
 import pytest
 
 from daedal.driver.device import Device
-from daedal.hw.config.core import PRESETS
+from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH, PRESETS
 from daedal.hw.isa.launch import BLOCK_REGION, LAUNCH_HEADER_WORDS, LaunchFlags, LaunchWord
 from daedal.hw.isa.program import WORD_BYTES, Program, Word, unpack
 from daedal.hw.isa.words import LevelField
@@ -63,22 +63,22 @@ def launched(dev: Device, target: Written, raw: bytes, arguments: list[int]) -> 
 def test_a_program_is_written_behind_each_block_once(dev, target):
     raw = program(6, argument=2)
     sizes = []
-    for _ in range(2 * CONFIG.launches):
+    for _ in range(2 * LAUNCH_QUEUE_DEPTH):
         flags, behind, size = launched(dev, target, raw, [1, 2, 3])
         assert (flags["last_word"], flags["last_argument"], behind) == (5, 2, raw)
         sizes.append(size)
-    assert sizes == [8 * (HEAD + 3 + 6)] * CONFIG.launches + [8 * (HEAD + 3)] * CONFIG.launches
+    assert sizes == [8 * (HEAD + 3 + 6)] * LAUNCH_QUEUE_DEPTH + [8 * (HEAD + 3)] * LAUNCH_QUEUE_DEPTH
 
 
 def test_programs_take_turns_behind_a_block(dev, target):
     first, second = program(6), program(6, value=1)
-    for raw in [first] * CONFIG.launches + [second] + [first] * 2 * CONFIG.launches + [second]:
+    for raw in [first] * LAUNCH_QUEUE_DEPTH + [second] + [first] * 2 * LAUNCH_QUEUE_DEPTH + [second]:
         assert launched(dev, target, raw, [])[1] == raw
 
 
 def test_one_that_did_not_fit_lets_another_one_lie_behind_the_block_no_more(dev, target):
     short, long = program(6), program(LONGEST + 1)
-    for raw in (*[short] * CONFIG.launches, *[long] * CONFIG.launches, *[short] * CONFIG.launches):
+    for raw in (*[short] * LAUNCH_QUEUE_DEPTH, *[long] * LAUNCH_QUEUE_DEPTH, *[short] * LAUNCH_QUEUE_DEPTH):
         flags, behind, size = launched(dev, target, raw, [])
         assert flags["last_word"] == (5 if raw is short else 0)
         assert size == 8 * (HEAD + 1 + 6 if raw is short else HEAD + CONFIG.arguments)
@@ -105,21 +105,21 @@ def test_a_block_has_the_arguments_that_are_used_or_given(dev, target, used, giv
 
 def test_more_arguments_move_the_program(dev, target):
     for count in (1, 3, 2, 3):
-        for _ in range(CONFIG.launches):
+        for _ in range(LAUNCH_QUEUE_DEPTH):
             flags, behind, _ = launched(dev, target, program(5), [7] * count)
             assert (flags["last_argument"], behind) == (count - 1, program(5))
 
 
 def test_what_was_not_written_is_written_again(dev, target):
     first, second = program(6), program(6, value=1)
-    for _ in range(CONFIG.launches):
+    for _ in range(LAUNCH_QUEUE_DEPTH):
         launched(dev, target, first, [])
     address = dev.load_program(second)
     target.refuse = True
     with pytest.raises(ConnectionError):
         dev.launch(address)
     target.refuse = False
-    for _ in range(CONFIG.launches):
+    for _ in range(LAUNCH_QUEUE_DEPTH):
         assert launched(dev, target, first, [])[1] == first
 
 

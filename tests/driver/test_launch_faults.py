@@ -12,6 +12,7 @@ from torch import nn
 import daedal
 from daedal import f32, i64
 from daedal.driver.launcher import Launch, Region
+from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH
 from daedal.hw.isa.launch import BLOCK_REGION, Cause
 from tests.driver.test_driver_targets import CONFIG, FOR_EVER, copy_program
 
@@ -87,7 +88,7 @@ def test_what_reads_who_knows_what_is_cancelled(copies):
 
 def test_several_faults_among_many(dev, copies):
     """More than the machine can queue, so that some are submitted while others run again."""
-    launches = [copies.submit(0, 1 + n % 6, size=6 if n % 3 == 1 else WIDTH) for n in range(4 * dev.config.launches)]
+    launches = [copies.submit(0, 1 + n % 6, size=6 if n % 3 == 1 else WIDTH) for n in range(4 * LAUNCH_QUEUE_DEPTH)]
     for number, launch in enumerate(launches):
         assert (launch.exception() is not None) == (number % 3 == 1)
         assert launch.exception() is None or isinstance(launch.exception(), daedal.ProgramError)
@@ -98,11 +99,11 @@ def test_a_launch_that_is_cancelled_in_between_gives_its_place_to_nobody_too_soo
     """Launch blocks are written in turn; those of launches that run again are still needed."""
     for number in range(3):
         bad, kept, needs = copies.submit(0, 1, size=6), copies.submit(0, 2), copies.submit(1, 3)
-        others = [copies.submit(0, 4 + n % 4) for n in range(dev.config.launches - 3)]
+        others = [copies.submit(0, 4 + n % 4) for n in range(LAUNCH_QUEUE_DEPTH - 3)]
         assert isinstance(bad.exception(), daedal.ProgramError) and needs.done() and not kept.done()
-        assert dev.flying == dev.config.launches - 2
+        assert dev.flying == LAUNCH_QUEUE_DEPTH - 2
         launches = [kept, *others]
-        for n in range(2 * dev.config.launches + number):
+        for n in range(2 * LAUNCH_QUEUE_DEPTH + number):
             launches.append(copies.submit(0, 4 + n % 4))
             places = [launch.record_address for launch in launches if not launch.done()]
             assert len(set(places)) == len(places)
@@ -112,7 +113,7 @@ def test_a_launch_that_is_cancelled_in_between_gives_its_place_to_nobody_too_soo
 
 def test_submitted_when_what_it_needs_has_failed_for_want_of_room(dev, copies):
     bad = copies.submit(0, 1, size=6)
-    for _ in range(dev.config.launches - 1):
+    for _ in range(LAUNCH_QUEUE_DEPTH - 1):
         copies.submit(0, 2)
     late = copies.submit(1, 3)
     assert bad.done() and isinstance(late.exception(), daedal.LaunchCancelled)
@@ -209,13 +210,13 @@ def damage(device: daedal.Device, raw: bytes, word: int) -> int:
 @pytest.mark.parametrize("word", [0, 5, -1])
 def test_a_damaged_program_is_written_anew(dev, copies, word):
     raw = copy_program()
-    for _ in range(dev.config.launches):
+    for _ in range(LAUNCH_QUEUE_DEPTH):
         copies.submit(0, 1).result()
-    assert damage(dev, raw, word % (len(raw) // 8)) == 1 + dev.config.launches
+    assert damage(dev, raw, word % (len(raw) // 8)) == 1 + LAUNCH_QUEUE_DEPTH
     launches = [copies.submit(0, 2 + number) for number in range(3)]
     assert [launch.exception() for launch in launches] == [None] * 3
     assert copies.is_at(2) and copies.is_at(3) and copies.is_at(4)
-    for _ in range(2 * dev.config.launches):
+    for _ in range(2 * LAUNCH_QUEUE_DEPTH):
         launch = copies.submit(0, 5)
         assert launch.result().launch == launch.number
     assert not launch.mended, "all copies are whole again"
@@ -246,7 +247,7 @@ def test_a_damaged_program_of_which_nothing_is_known(dev, copies):
     raw, free = copy_program(), dev.free_bytes
     copies.submit(0, 1).result()
     assert damage(dev, raw, 2) == 2
-    for _ in range(dev.config.launches - 1):
+    for _ in range(LAUNCH_QUEUE_DEPTH - 1):
         copies.submit(0, 2, known=False).result()
     with pytest.raises(daedal.ProgramError, match=r"8 bytes of its program had changed .* written anew") as caught:
         copies.submit(0, 2, known=False).result()

@@ -16,7 +16,7 @@ from torch import nn
 
 import daedal
 from daedal.driver.regions import Region
-from daedal.hw.config.core import PRESETS
+from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH, PRESETS
 from daedal.hw.isa.address_mapping import PLAIN
 from daedal.hw.isa.launch import LaunchFlags, LaunchWord
 from daedal.hw.isa.program import unpack
@@ -68,7 +68,7 @@ def stats(future: Any) -> list[int]:
 def test_many_launches_give_what_each_gives_alone(dev, emulator, rng):
     """More than the machine can queue, of different lengths, so that each one's end meets the next one's beginning."""
     jobs = []
-    for number in range(3 * dev.config.launches):
+    for number in range(3 * LAUNCH_QUEUE_DEPTH):
         width, count = int(rng.choice([1, 3, 16, 40])), int(rng.choice([0, 1, 2, 30]))
         module, inputs = bags(rng, dev, width, count)
         executables = [daedal.compile(module, inputs, device=device) for device in (dev, emulator)]
@@ -93,7 +93,7 @@ def test_a_fault_is_that_launch_s_alone(dev, rng, place):
     executable = daedal.compile(module, (indices, offsets), device=dev)
     bad, expected = indices.clone(), module(indices, offsets)
     bad[-1] = 50
-    futures = [executable.submit(bad if number == place else indices, offsets) for number in range(dev.config.launches)]
+    futures = [executable.submit(bad if number == place else indices, offsets) for number in range(LAUNCH_QUEUE_DEPTH)]
     for future in futures[:place]:
         assert same_bits(future.result(), expected)
     with pytest.raises(IndexError, match="index 50"):
@@ -159,7 +159,7 @@ def test_a_launch_reads_what_the_one_before_wrote(dev, copier, rng):
             dev.submit(copier, [a, b, len(source), 64, 64], reads=[Region(a, size)], writes=[Region(b, size)])
             for a, b in pairwise(places)
         ]
-        assert [fence(dev, launch) for launch in launches[-dev.config.launches :]] == [1] * dev.config.launches
+        assert [fence(dev, launch) for launch in launches[-LAUNCH_QUEUE_DEPTH:]] == [1] * LAUNCH_QUEUE_DEPTH
         for launch in launches:
             assert launch.result().stats.rows == len(source)
         assert np.array_equal(arena.download(places[-1], source.shape), source)

@@ -11,10 +11,10 @@ SMALL = Config(
     vector_registers=3, register_beats=128, vector_beats=32, reorder_beats=40, token_depth=3, scalar_depth=5,
     store_address_depth=2, store_beats=260, lookahead_lines=8, lookahead_burst=2, random_outstanding=3, scalars=3,
     kept_beats=5, port_requests=5, row_groups=2, context_ahead=4, port_outstanding=3, banks=4, page_bytes=128,
-    write_burst=3, write_batch=5, watchdog=2048, address_bits=32,
+    write_burst=3, write_batch=5, address_bits=32,
 )  # fmt: skip
-"""Little of everything, half a line of lanes; rows can be longer than the vector queues, and hangs are noticed soon.
-Layers run on it as well, which takes four registers.
+"""Little of everything, half a line of lanes; rows can be longer than the vector queues. Layers run on it as well,
+which takes four registers.
 """
 
 GATHERER = Config(
@@ -22,7 +22,7 @@ GATHERER = Config(
     alus=(1,), shifters=(True,), serial=(True,), arguments=16, steps=7, callbacks=0, instructions=0, lengths=0,
     vector_registers=2, register_beats=4, vector_beats=32, reorder_beats=40, token_depth=3, scalar_depth=2,
     store_address_depth=3, store_beats=8, lookahead_lines=8, lookahead_burst=2, random_outstanding=3, port_requests=3,
-    port_outstanding=3, banks=4, page_bytes=128, write_burst=3, write_batch=5, watchdog=2048, address_bits=36,
+    port_outstanding=3, banks=4, page_bytes=128, write_burst=3, write_batch=5, address_bits=36,
 )  # fmt: skip
 """One level and no execute unit: rows are only copied."""
 
@@ -42,7 +42,7 @@ LEAST = Config(
     instructions=4,
     lengths=1, vector_registers=2, register_beats=4, vector_beats=32, reorder_beats=32, token_depth=2, scalar_depth=2,
     store_address_depth=2, store_beats=8, lookahead_lines=2, lookahead_burst=1, random_outstanding=2, port_requests=2,
-    port_outstanding=2, banks=1, page_bytes=64, write_burst=1, write_batch=1, watchdog=256,
+    port_outstanding=2, banks=1, page_bytes=64, write_burst=1, write_batch=1,
     address_bits=35,
 )  # fmt: skip
 

@@ -23,7 +23,7 @@ UNEVEN = Config(
     vector_beats=32, reorder_beats=37,
     token_depth=3, scalar_depth=5, store_address_depth=3, store_beats=37, lookahead_lines=8, lookahead_burst=2,
     random_outstanding=3, port_requests=3, port_outstanding=5, row_groups=8, banks=4, page_bytes=128, write_burst=5,
-    write_batch=37, launches=5,
+    write_batch=37,
 )  # fmt: skip
 """Half as many lanes as a line has elements; pages of eight lines; depths that are no powers of two."""
 

@@ -2,22 +2,42 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 import pytest
 import torch
 from torch import nn
 
 import daedal
+from daedal.cosim import verilator
+from daedal.driver.target import open_target
 from daedal.hw.config.core import Config
+from daedal.hw.control import launch_controller, watchdog
+from daedal.hw.isa.launch import Cause, State
+from daedal.hw.isa.program import Word
+from daedal.hw.isa.words import LevelField
+from daedal.hw.verilog import generate_verilog
+from tests.system.test_rtl_hangs import FETCH, MEMORY_BYTES, assert_usable, callback, reset, steps
+from tests.unit.emulator.programs import Bench
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
-HASTY = replace(
-    Config.preset("minimum"), name="hasty", vector_beats=1024, lookahead_lines=128, port_outstanding=2, watchdog=256
-)
-"""The marks of its vector queues take longer to sweep than its watchdog waits, the shortest there can be, and so do the
-lines of a look-ahead, two bursts at a time.
+HASTY = replace(Config.preset("minimum"), name="hasty", vector_beats=1024, lookahead_lines=128, port_outstanding=2)
+"""The marks of its vector queues take longer to sweep than its watchdog waits here, and so do the lines of a
+look-ahead, two bursts at a time.
 """
+
+PATIENCE = 256
+"""Cycles that its watchdog waits here, and its controller for an answer of memory."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for unit in (watchdog, launch_controller):
+            patch.setattr(unit, "WATCHDOG_CYCLES", PATIENCE)
+        patch.setattr(verilator, "core_verilog", cache(generate_verilog))
+        yield
 
 
 @pytest.fixture(scope="module", params=[30, 140])
@@ -42,3 +62,17 @@ def test_lines_of_the_next_launch_go_before_rows(device: daedal.Device, width: i
     executable = daedal.compile(module, (batches[0],), device=device)
     for future, indices in [(executable.submit(indices), indices) for indices in batches]:
         assert torch.equal(future.result(), module(indices))
+
+
+def test_a_fault_waits_for_slow_memory() -> None:
+    """What the ports still owe takes longer than the watchdog waits for one answer: the record is written."""
+    memory = f"ideal:latency={PATIENCE * 3 // 4}"
+    target = open_target("verilator", HASTY, memory=memory, memory_bytes=MEMORY_BYTES, wave=None)
+    bench = Bench(target, HASTY)
+    reset(bench)
+    illegal = Word(LevelField.LOWER, HASTY.levels, 0)
+    record = bench.run([*callback(), *steps(12, FETCH), illegal])
+    assert (record.state, record.cause) == (State.FAULTED, Cause.PROGRAM)
+    reset(bench)
+    assert_usable(bench)
+    target.close()

@@ -10,6 +10,7 @@ from torch import nn
 
 import daedal
 from daedal import f32, i64
+from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH
 from tests.compiler.kernels.kernel_support import floats, in_python, same_bits
 from tests.compiler.kernels.test_kernels import pooled
 from tests.compiler.layers.compiler_support import ddr3
@@ -39,7 +40,7 @@ def bags(rng: np.random.Generator, width: int = 6) -> list[Any]:
 
 
 def test_futures_fill_their_arrays(ddr3: daedal.Device, rng: np.random.Generator) -> None:
-    jobs = [bags(rng) for _ in range(2 * ddr3.config.launches + 1)]
+    jobs = [bags(rng) for _ in range(2 * LAUNCH_QUEUE_DEPTH + 1)]
     wanted = [in_python(pooled, *job)[0] for job in jobs]
     executable = daedal.compile(pooled, jobs[0], device=ddr3)
     futures = [executable.submit(*job) for job in jobs]

@@ -131,7 +131,7 @@ def test_another_bitstream_and_another_core_are_refused() -> None:
             CONFIG,
             r"must have design 0x00000005 of board ecpix5, not 0x.*load the bitstream that belongs",
         ),
-        ({}, replace(CONFIG, launches=5), "must have configuration board"),
+        ({}, replace(CONFIG, steps=5), "must have configuration board"),
     ):
         line = SimulatedLine(library, clock_hz=description["clock_hz"], baud=description["baud"])
         with pytest.raises(ConfigMismatch, match=text):

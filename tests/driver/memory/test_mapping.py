@@ -12,12 +12,15 @@ from torch import nn
 import daedal
 from daedal.driver.layout import row_mapping
 from daedal.driver.record import RECORD_BYTES
-from daedal.hw.config.core import Config
+from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH
 from daedal.hw.isa import words
 from daedal.hw.isa.address_mapping import CLASSES, PLAIN, granule_bytes, memory_address
 from daedal.hw.isa.launch import BLOCK_REGION
 from daedal.hw.isa.program import Program, Word
 from tests.system.test_rtl_configs import CONFIGS
+
+FIRST_FREE = 4096 + BLOCK_REGION + LAUNCH_QUEUE_DEPTH * (BLOCK_REGION + RECORD_BYTES)
+"""Where the launch blocks and the records, which the driver makes first, end."""
 
 ROW_BYTES = (64, 72, 200, 1024, 4)
 ROWS, FETCHED = 37, 96
@@ -119,14 +122,9 @@ def test_one_launch_gathers_rows_of_every_length(device: daedal.Device, seed: in
                 picture[at : at + 4] = np.frombuffer(element.tobytes(), np.uint8)
         after = np.frombuffer(target.mem_read(0, MEMORY_BYTES), np.uint8)
         differing = np.flatnonzero(after != picture)
-        assert all(place < first_free(config) for place in differing), f"changed at {differing[-1]:#x}"
+        assert all(place < FIRST_FREE for place in differing), f"changed at {differing[-1]:#x}"
     for name in list(device.tables):
         device.drop_table(name)
-
-
-def first_free(config: Config) -> int:
-    """Where the launch blocks and the records, which the driver makes first, end."""
-    return 4096 + BLOCK_REGION + config.launches * (BLOCK_REGION + RECORD_BYTES)
 
 
 def test_bags_over_rows_of_every_length(device: daedal.Device, rng: np.random.Generator) -> None:

@@ -9,7 +9,7 @@ import daedal
 from daedal import f32
 from daedal.driver.device import Device
 from daedal.driver.regions import EVERYWHERE, NOWHERE, Region, store_window
-from daedal.hw.config.core import PRESETS
+from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH, PRESETS
 from daedal.hw.isa.address_mapping import class_of, in_class, place_of
 from daedal.hw.isa.launch import Cause, LaunchWord, StoreWindow
 from daedal.hw.isa.program import unpack
@@ -35,7 +35,7 @@ def source(rng: np.random.Generator) -> np.ndarray:
 
 def test_launches_have_a_window_each(dev, copier, source):
     """While one is loaded the one before still writes; whoever writes into another's window is stopped."""
-    size, count = source.nbytes, min(4, dev.config.launches)
+    size, count = source.nbytes, min(4, LAUNCH_QUEUE_DEPTH)
     with dev.arena() as arena:
         origin, *places = [arena.upload(source), *(arena.reserve(size) for _ in range(count))]
 

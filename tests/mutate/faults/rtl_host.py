@@ -114,7 +114,7 @@ FAULTS = [
           "self.hang.eq(expired)", "a memory that does not answer is reported as a hang",
           WATCHDOG),
     plant("watchdog-asleep", "lost strobe", "hw/control/watchdog.py",
-          "expired.eq(still == self._limit)", "expired.eq(0)",
+          "expired.eq(still == WATCHDOG_CYCLES)", "expired.eq(0)",
           "a program that hangs is not ended", WATCHDOG),
     plant("record-last-beat", "off by one", "hw/control/record_writer.py",
           "data.payload.last.eq(self.number == RECORD_WORDS)", "data.payload.last.eq(self.number == RECORD_WORDS - 1)",

@@ -1,15 +1,15 @@
 """When the controller believes that a launch is over, or memory quiet; and what a fault and a reset wait for."""
 
-from dataclasses import replace
-
 import pytest
 from amaranth import Signal
 from amaranth.sim import Simulator
 
-from daedal.hw.config.core import PRESETS
+from daedal.hw.control import launch_controller
 from daedal.hw.control.launch_controller import QUIET_CYCLES, SETTLE_CYCLES, LaunchController
 
-CONFIG = replace(PRESETS["edge"], watchdog=256)
+PATIENCE = 256
+"""Cycles that it waits for an answer of memory here."""
+
 ANSWERS = 10
 
 ON_THE_WAY = 8
@@ -27,9 +27,14 @@ def port(dut: LaunchController, name: str) -> Signal:
     raise AssertionError(f"there is no port {name}")
 
 
+@pytest.fixture(autouse=True)
+def _short(monkeypatch):
+    monkeypatch.setattr(launch_controller, "WATCHDOG_CYCLES", PATIENCE)
+
+
 def run(bench) -> LaunchController:
     """Run ``bench(ctx, dut, seen)`` on a controller; ``seen`` counts the cycles of each output of STROBES."""
-    dut, seen, done = LaunchController(CONFIG), dict.fromkeys(STROBES, 0), []
+    dut, seen, done = LaunchController(), dict.fromkeys(STROBES, 0), []
 
     async def watch(ctx):
         async for _, _, *values in ctx.tick().sample(*(port(dut, name) for name in seen)):
@@ -186,12 +191,10 @@ def test_a_reset_ends_whatever_there_is_and_can_be_had_again(phase: str, side: i
     run(bench)
 
 
-@pytest.mark.parametrize(
-    ("between", "written"), [(CONFIG.watchdog // 2, True), (CONFIG.watchdog - 1, True), (CONFIG.watchdog + 2, False)]
-)
+@pytest.mark.parametrize(("between", "written"), [(PATIENCE // 2, True), (PATIENCE - 1, True), (PATIENCE + 2, False)])
 def test_a_fault_waits_for_memory_as_long_as_it_answers(between: int, written: bool) -> None:
     """Many answers may be owed, each after a long time; the record is lost only when the next one does not come."""
-    dut = LaunchController(CONFIG)
+    dut = LaunchController()
     seen = {"record_start": 0, "ended": 0}
 
     async def watch(ctx):

@@ -1,6 +1,5 @@
 """Whose fault is whose: two launches are at work, and each unit says which one it means."""
 
-from dataclasses import replace
 from itertools import product
 from random import Random
 
@@ -8,6 +7,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from daedal.hw.config.core import PRESETS, Config
+from daedal.hw.control import watchdog
 from daedal.hw.control.faults import Faults
 from daedal.hw.isa.launch import Cause, Queue
 
@@ -116,12 +116,14 @@ def test_a_fault_of_the_present_launch_counts_after_one_of_the_next(early, late)
 
 
 WATCHDOG = 256
+"""Cycles that the watchdog waits here."""
 
 
 @pytest.mark.parametrize("outstanding", [0, 1])
-def test_a_launch_that_stands_still_has_a_fault(outstanding):
+def test_a_launch_that_stands_still_has_a_fault(monkeypatch, outstanding):
     """HANG names the queue that is to blame; MEMORY_SILENT does not, memory is. Progress puts both off."""
-    units = Bench(replace(CONFIG, watchdog=WATCHDOG))
+    monkeypatch.setattr(watchdog, "WATCHDOG_CYCLES", WATCHDOG)
+    units = Bench(CONFIG)
 
     async def bench(ctx):
         dut = units.dut

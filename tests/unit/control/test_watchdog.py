@@ -1,24 +1,28 @@
 """When the watchdog speaks, and what it says."""
 
-from dataclasses import replace
-
 import pytest
 from amaranth.sim import Simulator
 
-from daedal.hw.config.core import PRESETS
+from daedal.hw.control import watchdog
 from daedal.hw.control.watchdog import Watchdog
 
-CONFIG = replace(PRESETS["edge"], watchdog=256)
+PATIENCE = 256
+"""Cycles that it waits here."""
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch):
+    monkeypatch.setattr(watchdog, "WATCHDOG_CYCLES", PATIENCE)
 
 
 def cycles_until_it_speaks(outstanding: bool, *, progress_at: int | None = None, running: bool = True) -> list[object]:
     """The cycle (from 1) of each strobe, and its name; ``progress_at``: the cycle in which something moves."""
-    dut, spoken = Watchdog(CONFIG), []
+    dut, spoken = Watchdog(), []
 
     async def bench(ctx):
         ctx.set(dut.running, running)
         ctx.set(dut.outstanding, outstanding)
-        for cycle in range(1, 2 * CONFIG.watchdog + 2):
+        for cycle in range(1, 2 * PATIENCE + 2):
             ctx.set(dut.progress, cycle == progress_at)
             await ctx.tick()
             spoken.extend((cycle, name) for name in ("hang", "silent") if ctx.get(getattr(dut, name)))
@@ -33,9 +37,9 @@ def cycles_until_it_speaks(outstanding: bool, *, progress_at: int | None = None,
 
 
 @pytest.mark.parametrize(("outstanding", "name"), [(False, "hang"), (True, "silent")])
-@pytest.mark.parametrize("moves", [None, 1, 100, CONFIG.watchdog])
+@pytest.mark.parametrize("moves", [None, 1, 100, PATIENCE])
 def test_it_speaks_after_so_many_cycles_without_progress(outstanding, name, moves):
-    assert cycles_until_it_speaks(outstanding, progress_at=moves) == [((moves or 0) + CONFIG.watchdog, name)]
+    assert cycles_until_it_speaks(outstanding, progress_at=moves) == [((moves or 0) + PATIENCE, name)]
 
 
 @pytest.mark.parametrize("outstanding", [False, True])

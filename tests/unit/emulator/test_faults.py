@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daedal.hw.config.core import Config
+from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH, Config
 from daedal.hw.isa.instructions import KEEP, Mode, OperandKind, VectorOp
 from daedal.hw.isa.launch import Cause, Queue, State
 from daedal.hw.isa.program import Program, Word, pack, unpack
@@ -309,12 +309,12 @@ def test_fault_cancels_what_is_queued_and_reset_recovers(bench: Bench) -> None:
 
 def test_launch_queue_overflows(bench: Bench) -> None:
     program = Program(bench.config.hash, []).to_bytes()
-    records = [bench.queue(program) for _ in range(bench.config.launches + 2)]
+    records = [bench.queue(program) for _ in range(LAUNCH_QUEUE_DEPTH + 2)]
     assert status(bench)["overflow"]
     while status(bench)["busy"]:
         bench.target.wait()
     states = [bench.read_record(record).state for record in records]
-    assert states == [State.DONE] * (bench.config.launches + 1) + [State.RUNNING]
+    assert states == [State.DONE] * (LAUNCH_QUEUE_DEPTH + 1) + [State.RUNNING]
 
 
 def test_registers(bench: Bench) -> None:
