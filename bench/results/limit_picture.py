@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-SHOWN = {"ideal": "#4c72b0", "litedram-ddr3-x16": "#dd8452"}
+SHOWN = {"ideal": "#4c72b0", "litedram-ddr3-x16": "#dd8452", "litedram-ddr3-x64": "#55a868"}
 """Memory -> the colour of its bars."""
 
 WIDTH, LEFT, MOST, BAR, GAP, TOP = 660, 150, 440, 13, 10, 62
