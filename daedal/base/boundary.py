@@ -1,7 +1,7 @@
 """The edge of every command: what goes wrong becomes one line on the standard error, and a status.
 
 Statuses: 0 for success; 1 for what Daedal refuses or cannot do, which the line says with the way out; 2 for a wrong
-command line; 70 (``EX_SOFTWARE`` of ``sysexits.h``) for an error that nobody foresaw, which is a defect of Daedal's.
+command line; 70 (``EX_SOFTWARE`` of ``sysexits.h``) for an unforeseen error, which is a defect of Daedal's.
 With the environment variable ``DAEDAL_TRACEBACK`` set to 1 the Python traceback is shown instead.
 """
 
@@ -18,7 +18,7 @@ VARIABLE = "DAEDAL_TRACEBACK"
 """The environment variable that asks for tracebacks."""
 
 DEFECT = 70
-"""The status for what nobody foresaw."""
+"""The status for an unforeseen error."""
 
 
 @contextmanager
@@ -29,7 +29,7 @@ def one_line(command: str, *, traceback: bool = False) -> Iterator[None]:
     """
     try:
         yield
-    except BrokenPipeError:  # whoever read has seen enough; the interpreter is not to find out again when it ends
+    except BrokenPipeError:  # the reader has seen enough; the interpreter is not to find out again when it ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:

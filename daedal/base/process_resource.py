@@ -17,7 +17,7 @@ class Owned:
             owned.check()
             library.use(it)
 
-    One thread may take the lock several times. In a forked process it is free, whoever held it at that time.
+    One thread may take the lock several times. In a forked process it is free, whichever thread held it.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Owned:
             )
 
     def close(self, give_back: Callable[[], None]) -> None:
-        """Call ``give_back``, once, when nobody uses it any more; who comes later gets DeviceClosed.
+        """Call ``give_back``, once, as soon as it is unused; later uses get DeviceClosed.
 
         Waits for the use that there is now. In a forked process nothing is given back.
         """

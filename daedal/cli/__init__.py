@@ -59,7 +59,7 @@ def cli(traceback: bool) -> None:
 
 
 def main() -> None:
-    """Run the command with the process's arguments and exit; no error ends in a traceback that nobody asked for.
+    """Run the command with the process's arguments and exit; an error ends in a traceback only on request.
 
     When it is told to terminate it ends what it has started, such as a router, as it does for Ctrl-C.
     """

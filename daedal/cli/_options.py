@@ -90,7 +90,7 @@ def writing(path: str = "-") -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        raise  # whoever read has seen enough: no error to speak of
+        raise  # the reader of the pipe has seen enough: no error to speak of
     except OSError as error:
         name = "standard output" if path == "-" else path
         raise FileError(f"{name} cannot be written: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""``daedal doctor``: what is there of what Daedal needs."""
+"""``daedal doctor``: which of the tools and packages that Daedal needs are installed."""
 
 import json
 from collections.abc import Sequence

@@ -93,7 +93,7 @@ class Case:
     expected
         Its result.
     lines
-        Lines of ``LINE`` bytes that it has to read and write, whoever does it: rows, index arrays, results.
+        Lines of ``LINE`` bytes that it has to read and write in any program: rows, index arrays, results.
     launch
         Queues its launches; gives the result's address.
     """

@@ -194,4 +194,4 @@ def run(order: Order, say: Say) -> Iterator[Row]:
             yield predict(report, workload)
 
 
-SUITE = Suite("prediction", "What boards would do: predicted, nobody measured a board", COLUMNS, run)
+SUITE = Suite("prediction", "What boards would do: predicted, no board was measured", COLUMNS, run)
