@@ -305,7 +305,7 @@ bool AccessUnit::step(unsigned level, const Step& step, const Bundle& bundle) {
                                         step.value(control.store_index, StepField::STORE_INDEX, registers),
                                         step.value(control.store_pitch, StepField::STORE_PITCH, registers));
     const std::uint64_t size = low_bits(step.value(control.store_size, StepField::STORE_SIZE, registers), SIZE_BITS);
-    if (size == 0 || size % ELEMENT_BYTES || address % ELEMENT_BYTES)
+    if (size == 0 || size % ROW_GRANULE || address % ROW_GRANULE)
       return fail(bundle, level, Cause::ALIGNMENT, Queue::STORE_ADDRESS, size, address);
     core_.record(Queue::STORE_ADDRESS, address, size, control.stream);
     if (!core_.push(core_.store_addresses, {address, size, control.stream != 0}, Queue::STORE_ADDRESS)) return false;
@@ -329,8 +329,8 @@ bool AccessUnit::fetch(unsigned level, const Step& step, const Bundle& bundle) {
                                       step.value(control.fetch_pitch, StepField::FETCH_PITCH, registers));
   const std::uint64_t size = low_bits(step.value(control.fetch_size, StepField::FETCH_SIZE, registers), SIZE_BITS);
   const std::uint64_t name = queue_of(control.queue);
-  const bool inside = address % ELEMENT_BYTES == 0 && address % line + size <= line;
-  if (size == 0 || size % ELEMENT_BYTES || (address % line && !inside))
+  const bool inside = address % ROW_GRANULE == 0 && address % line + size <= line;
+  if (size == 0 || size % ROW_GRANULE || (address % line && !inside))
     return fail(bundle, level, Cause::ALIGNMENT, name, size, address);
   core_.record(name, address, size);
   const bool together = size <= core_.space.map.together(address);

@@ -308,7 +308,7 @@ bool ExecuteUnit::operand(const Operand& operand, std::uint64_t elements, float 
 bool ExecuteUnit::pop_row(const Operand& operand, std::uint64_t elements, const float** data) {
   const Row row = core_.rows[operand.number].front();
   core_.rows[operand.number].pop();
-  if (row.size != elements * ELEMENT_BYTES)
+  if (row.size != elements * LANE_BYTES)
     return core_.raise(Cause::FRAMING, queue_of(operand.number), elements);
   *data = static_cast<const float*>(core_.bytes(row, scratch_[operand.number]));
   return true;

@@ -18,10 +18,10 @@ class StoreUnit {
     if (core_.store_data.empty() && !addresses.empty() && !addresses.front().stream) {
       const StoreAddress to = addresses.front();
       addresses.pop();
-      return write(to, data, elements * ELEMENT_BYTES, Queue::STORE_DATA) && run();
+      return write(to, data, elements * LANE_BYTES, Queue::STORE_DATA) && run();
     }
     std::vector<std::uint32_t> row(elements);
-    std::memcpy(row.data(), data, elements * ELEMENT_BYTES);
+    std::memcpy(row.data(), data, elements * LANE_BYTES);
     return core_.push(core_.store_data, std::move(row), Queue::STORE_DATA);
   }
 
@@ -40,7 +40,7 @@ class StoreUnit {
         written = write(to, core_.bytes(row, scratch_), row.size, Queue::STREAM);
       } else {
         const auto& row = core_.store_data.front();
-        written = write(to, row.data(), row.size() * ELEMENT_BYTES, Queue::STORE_DATA);
+        written = write(to, row.data(), row.size() * LANE_BYTES, Queue::STORE_DATA);
         core_.store_data.pop();
       }
       if (!written) return false;
@@ -52,7 +52,7 @@ class StoreUnit {
   bool write(const StoreAddress& to, const void* data, std::uint64_t size, std::uint64_t queue) {
     if (size != to.size) {  // seen in a row's last beat, or in what would be that
       const std::uint64_t bus = core_.config.bus_bytes, beat = (std::min(size, to.size) - 1) / bus;
-      return core_.raise(Cause::FRAMING, queue, to.size / ELEMENT_BYTES, core_.space.width.low(to.address + beat * bus));
+      return core_.raise(Cause::FRAMING, queue, to.size / ROW_GRANULE, core_.space.width.low(to.address + beat * bus));
     }
     const std::uint64_t inside = before_outside(to.address, size);
     const std::uint64_t missing = core_.space.missing(to.address, inside);

@@ -17,7 +17,8 @@ from daedal.cosim.harness_library import BURST
 from daedal.driver.device import Device
 from daedal.driver.record import Stats
 from daedal.errors import DaedalError
-from daedal.hw.config.core import ELEMENT_BYTES, PRESETS, Config
+from daedal.hw.config.core import PRESETS, Config
+from daedal.hw.isa.elements import BINARY32
 
 FILLER = "filler"
 """The table that stands in front of the others."""
@@ -182,7 +183,7 @@ def verdict(row: Row, made: Made, difference: str, config: Config) -> str:
     if row["rows"] != made.lookups * len(parts):
         times = f" of {len(parts)} parts" if len(parts) > 1 else ""
         wrong.append(f"{row['rows']} rows were read for {made.lookups} indices{times}")
-    lines = made.lookups * sum(-(-part * ELEMENT_BYTES // config.bus_bytes) for part in parts)
+    lines = made.lookups * sum(-(-part * BINARY32.bytes // config.bus_bytes) for part in parts)
     if row["row_lines"] != lines:
         wrong.append(f"{row['row_lines']} lines were read out of tables for rows of {lines} lines")
     walks_lists = config == PRESETS.get(config.name) and config.levels >= LIST_LEVELS

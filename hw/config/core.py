@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import SupportsIndex
 
 from daedal.base.messages import shown
+from daedal.hw.isa.elements import LANE, ROW_GRANULE
 
 MOST_ADDRESS_BITS = 40
 """Most bits of a byte address and of a stream register."""
@@ -15,9 +16,6 @@ MAPPING_BITS = 3
 
 SMALLEST_GRANULE = 64
 """Bytes of the smallest granule of a mapping class, which is no smaller than a line."""
-
-ELEMENT_BYTES = 4
-"""Bytes of a binary32 element."""
 
 MAX_BURST = 16
 """Most beats in one read or write burst of the memory ports."""
@@ -209,8 +207,8 @@ class Config:
 
     def _check_relations(self) -> None:
         if self.lane_bytes > self.bus_bytes:
-            most = self.bus_bytes // ELEMENT_BYTES
-            raise ValueError(f"lanes must be at most bus_bytes / {ELEMENT_BYTES}, {most}, not {self.lanes!r}")
+            most = self.bus_bytes // LANE.bytes
+            raise ValueError(f"lanes must be at most bus_bytes / {LANE.bytes}, {most}, not {self.lanes!r}")
         for level, loads in enumerate(zip(self.sequential_loads, self.random_loads, strict=True)):
             if sum(loads) > 4:
                 raise ValueError(
@@ -283,12 +281,12 @@ class Config:
     @property
     def lane_bytes(self) -> int:
         """Bytes of a beat of the execute unit, which fills all lanes."""
-        return self.lanes * ELEMENT_BYTES
+        return self.lanes * LANE.bytes
 
     @property
-    def line_elements(self) -> int:
-        """Elements in a line."""
-        return self.bus_bytes // ELEMENT_BYTES
+    def line_granules(self) -> int:
+        """Granules of rows in a line."""
+        return self.bus_bytes // ROW_GRANULE
 
     @property
     def is_serial(self) -> bool:

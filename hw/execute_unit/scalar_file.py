@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_format import register
+from daedal.hw.isa.elements import LANE
 
 AT_ONCE = ("a", "b", "index")
 """Read ports whose data are there in the cycle of their address."""
@@ -34,16 +35,16 @@ class ScalarFile(wiring.Component):
         super().__init__(
             {
                 **{f"{port}_address": In(number) for port in AT_ONCE + LATE},
-                **{f"{port}_data": Out(32) for port in AT_ONCE + LATE},
+                **{f"{port}_data": Out(LANE.bits) for port in AT_ONCE + LATE},
                 "write": In(1),
                 "write_address": In(number),
-                "write_data": In(32),
+                "write_data": In(LANE.bits),
             }
         )
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.registers = registers = memory.Memory(shape=32, depth=self.config.scalars, init=[])
+        m.submodules.registers = registers = memory.Memory(shape=LANE.bits, depth=self.config.scalars, init=[])
         write = registers.write_port()
         m.d.comb += [
             write.en.eq(self.write),

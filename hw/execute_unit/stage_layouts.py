@@ -4,11 +4,12 @@ from amaranth import Cat, Shape, Value, unsigned
 from amaranth.lib import data, enum
 from amaranth.utils import exact_log2
 
-from daedal.hw.config.core import CONTEXT_BITS, ELEMENT_BYTES, Config
+from daedal.hw.config.core import CONTEXT_BITS, Config
 from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
 from daedal.hw.interfaces import context_bits
+from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.instructions import INSTRUCTION_BITS, LENGTH_BITS, PARTIAL_SUMS, OperandKind
 
 POSITION_BITS = 7
@@ -32,7 +33,7 @@ def row_layout(config: Config) -> data.StructLayout:
 
 def elements(config: Config, row: data.View) -> Value:
     """The number of elements of ``row`` (a view of ``row_layout``)."""
-    number: Value = row.last_beat * config.lanes + row.tail_bytes // ELEMENT_BYTES
+    number: Value = row.last_beat * config.lanes + row.tail_bytes // LANE.bytes
     return number
 
 
@@ -122,7 +123,7 @@ def issue_layout(config: Config) -> data.StructLayout:
             "copies": Copies,
             "row": row_layout(config),
             "context": context_bits(config),
-            "scalar": 32,
+            "scalar": LANE.bits,
         }
     )
 

@@ -26,7 +26,8 @@ from daedal.driver.record import Record
 from daedal.driver.regions import Region
 from daedal.driver.tables import Table, Use
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.words import INDEX_BITS
 
 Array = NDArray[Any]
@@ -152,13 +153,13 @@ class Plan:
         found = []
         for position, entry in enumerate(self._entries):
             member = self.members.index(entry.member)
-            tile = entry.tile * ELEMENT_BYTES
+            tile = entry.tile * BINARY32.bytes
             found.append(
                 EntryNumbers(
                     rows=tables[member].rows,
                     table=tables[member].address + tile,
-                    place=entry.column * ELEMENT_BYTES + tile,
-                    apart=position * entry.result.width * ELEMENT_BYTES,
+                    place=entry.column * BINARY32.bytes + tile,
+                    apart=position * entry.result.width * BINARY32.bytes,
                     member=member,
                     result=self.results.index(entry.result),
                 )
@@ -167,7 +168,7 @@ class Plan:
 
     def bytes_of(self, result: Result) -> int:
         """Bytes that are written for a result: every operation has as many bags as the one that has most."""
-        return self.bags * result.width * ELEMENT_BYTES
+        return self.bags * result.width * BINARY32.bytes
 
     def submit(self, device: Device, kernel: Kernel) -> tuple[dict[fx.Node, Tensor], Launch]:
         """Submit a launch of ``kernel``; the results, by node, whose content is there when it has ended well."""
@@ -204,7 +205,7 @@ def _entries(result: Result, config: Config) -> list[_Entry]:
     found = []
     for member, column in zip(result.parts, result.columns, strict=True):
         operation = member.operation
-        pitch = _elements(row_pitch(operation.width * ELEMENT_BYTES, config))
+        pitch = _elements(row_pitch(operation.width * BINARY32.bytes, config))
         for tile in range(0, operation.width, config.vl_max):
             kind = Kind(
                 operation.mode,
@@ -221,7 +222,7 @@ def _entries(result: Result, config: Config) -> list[_Entry]:
 
 
 def _elements(size: int) -> int:
-    return size // ELEMENT_BYTES
+    return size // BINARY32.bytes
 
 
 class _Placement:
@@ -257,9 +258,9 @@ class _Placement:
 
     def _numbers(self, position: int, entry: _Entry) -> tuple[int, int, int]:
         """What the list says of an entry."""
-        table, tile = self._tables[entry.member], entry.tile * ELEMENT_BYTES
+        table, tile = self._tables[entry.member], entry.tile * BINARY32.bytes
         before = position * (self._plan.bags + 1) * entry.result.width
-        place = self.addresses[entry.result.node] + (entry.column - before) * ELEMENT_BYTES
+        place = self.addresses[entry.result.node] + (entry.column - before) * BINARY32.bytes
         return table.rows, table.address + tile, place + tile
 
     def _upload(self, array: Array) -> Buffer:

@@ -8,7 +8,7 @@ from amaranth.asserts import AnyConst
 from amaranth.hdl import Assert, Assume, Elaboratable
 from amaranth.utils import exact_log2
 
-from daedal.hw.config.core import ELEMENT_BYTES
+from daedal.hw.isa.elements import ROW_GRANULE
 from daedal.hw.isa.launch import Cause
 from daedal.hw.memory.store import store_layouts, write_batcher
 from daedal.hw.memory.store.store_unit import StoreUnit
@@ -19,7 +19,7 @@ from tests.formal.sat.prover import Result, examine
 from tests.formal.streams import StreamContract, channels, inputs
 
 CONFIG = narrow(**{**vars(TINY), "write_burst": 1, "write_batch": 1})
-LINE_BITS, ELEMENT_BITS = exact_log2(CONFIG.bus_bytes), exact_log2(ELEMENT_BYTES)
+LINE_BITS, GRANULE_BITS = exact_log2(CONFIG.bus_bytes), exact_log2(ROW_GRANULE)
 PLACE_BITS = 3
 """Element numbers that rows begin at: four lines of two elements."""
 
@@ -82,26 +82,26 @@ class Spec(Elaboratable):
         place, left = Signal(PLACE_BITS + 2), Signal(2)  # of the present row: the next element, and how many
         asked, wanted = Signal(COUNT), Signal(VALUE_BITS)
         begin, take = unit.addresses.valid & unit.addresses.ready, unit.data.valid & unit.data.ready
-        size = address.size >> ELEMENT_BITS
+        size = address.size >> GRANULE_BITS
         # As in the unit, two addresses can wait behind the row that is written.
         m.submodules.waiting = waiting = SkidBuffer(len(size) + PLACE_BITS + 2)
         m.d.comb += [
             waiting.i.valid.eq(begin),
-            waiting.i.payload.eq(Cat(address.address[ELEMENT_BITS:][: PLACE_BITS + 2], size)),
+            waiting.i.payload.eq(Cat(address.address[GRANULE_BITS:][: PLACE_BITS + 2], size)),
             Assume(waiting.i.ready | ~begin),
             waiting.o.ready.eq((left == 0) | (take & (left <= 2))),
         ]
         m.d.comb += [
             Assume(~address.stream),
-            Assume((address.size[:ELEMENT_BITS] == 0) & (size != 0) & (size <= 3)),
-            Assume(~address.address[:ELEMENT_BITS].any() & ~address.address[ELEMENT_BITS + PLACE_BITS :].any()),
+            Assume((address.size[:GRANULE_BITS] == 0) & (size != 0) & (size <= 3)),
+            Assume(~address.address[:GRANULE_BITS].any() & ~address.address[GRANULE_BITS + PLACE_BITS :].any()),
         ]
         count = Mux(left > 2, 2, left)
         with m.If(unit.data.valid):
             m.d.comb += Assume(~beat.data.word_select(0, 32)[VALUE_BITS:].any())
             m.d.comb += Assume(~beat.data.word_select(1, 32)[VALUE_BITS:].any())
         with m.If(take):
-            m.d.comb += [Assume(beat.bytes == count << ELEMENT_BITS), Assume(beat.last == (left <= 2))]
+            m.d.comb += [Assume(beat.bytes == count << GRANULE_BITS), Assume(beat.last == (left <= 2))]
             m.d.sync += [place.eq(place + count), left.eq(left - count)]
             for n in range(2):
                 with m.If((count > n) & (place + n == chosen)):
@@ -129,8 +129,8 @@ class Spec(Elaboratable):
                 m.d.comb += line.eq(held)
         with m.If(bus.wvalid & bus.wready):
             m.d.sync += taken.eq(taken + 1)
-            for n in range(CONFIG.line_elements):
-                strobes = bus.wstrb.word_select(n, ELEMENT_BYTES)
+            for n in range(CONFIG.line_granules):
+                strobes = bus.wstrb.word_select(n, ROW_GRANULE)
                 m.d.comb += Assert(strobes.all() | ~strobes.any(), "part of an element")
                 hit = strobes[0] & ((line << 1) + n == chosen)
                 with m.If(hit):

@@ -7,7 +7,7 @@ from daedal.bench.report.table import COLUMNS, column
 from daedal.bench.suite import Order, Say, Suite
 from daedal.bench.suites.model_runs import measured
 from daedal.bench.workloads.models import ROWS, Workload
-from daedal.hw.config.core import ELEMENT_BYTES
+from daedal.hw.isa.elements import BINARY32
 
 NAME = "sweep"
 
@@ -29,7 +29,7 @@ def workloads() -> Iterator[Workload]:
     for operation in OPERATIONS:
         for width in WIDTHS:
             lookups = min(MOST, max(LEAST, BYTES // width))
-            what, dim = f"rows of {width} bytes", width // ELEMENT_BYTES
+            what, dim = f"rows of {width} bytes", width // BINARY32.bytes
             if operation == "gather":
                 yield Workload("gather", what, "gather", (ROWS,), dim, lookups)
             else:

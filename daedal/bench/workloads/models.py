@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from daedal.bench.workloads import reuse_traces
 from daedal.bench.workloads.streams import Indices, by_chance, draw
 from daedal.bench.workloads.text import numbered, paragraphs
-from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import BINARY32
 
 INDEX_BYTES = 8
 """Bytes of an index and of an offset: int64, which is PyTorch's own."""
@@ -60,7 +61,7 @@ class Workload:
     @property
     def row_bytes(self) -> int:
         """Useful bytes of a row."""
-        return self.dim * ELEMENT_BYTES
+        return self.dim * BINARY32.bytes
 
     @property
     def distributions(self) -> tuple[str, ...]:
@@ -182,7 +183,7 @@ class Made:
         return (
             self.lookups * INDEX_BYTES,
             0 if self.workload.mode == "gather" else self.bags * INDEX_BYTES,
-            self.lookups * ELEMENT_BYTES if self.workload.mode == "weighted" else 0,
+            self.lookups * BINARY32.bytes if self.workload.mode == "weighted" else 0,
             self.bags * self.workload.row_bytes,
         )
 

@@ -13,8 +13,9 @@ from daedal.hw.access_unit.events.step_sequencer import step_layout
 from daedal.hw.access_unit.events.step_store import TOKEN_BITS, StepStore
 from daedal.hw.access_unit.levels.bundles import names
 from daedal.hw.access_unit.levels.multiplier import Multiplier
-from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus, context_bits
+from daedal.hw.isa.elements import ROW_GRANULE
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.words import SIZE_BITS, FetchQueue, StepControl, StepField
 from daedal.hw.lib.replicate import replicate
@@ -190,8 +191,8 @@ class StepPipeline(wiring.Component):
 
 def is_misaligned(row: str, address: Value, size: Value, config: Config) -> Value:
     """Whether nothing can be stored, or fetched, at this address."""
-    element_bits, bus_bits = exact_log2(ELEMENT_BYTES), exact_log2(config.bus_bytes)
-    odd = (size == 0) | size[:element_bits].any() | address[:element_bits].any()
+    granule_bits, bus_bits = exact_log2(ROW_GRANULE), exact_log2(config.bus_bytes)
+    odd = (size == 0) | size[:granule_bits].any() | address[:granule_bits].any()
     offset = address[:bus_bits]
     across = offset.any() & (offset + size > config.bus_bytes)
     return odd | across if row == "fetch" else odd

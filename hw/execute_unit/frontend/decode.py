@@ -5,11 +5,12 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
 from daedal.hw.execute_unit.stage_layouts import Kind, decoded_layout, fetched_layout, row_layout
+from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.instructions import KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
 from daedal.hw.isa.words import FetchQueue
 
@@ -126,7 +127,7 @@ class Decode(wiring.Component):
         row = Signal.like(self.row)
         m.d.comb += row.eq(self.row)
         with m.If(self._mode == Mode.SCALAR):
-            m.d.comb += [row.last_beat.eq(0), row.tail_bytes.eq(ELEMENT_BYTES), row.wait.eq(READ_AFTER_WRITE - 1)]
+            m.d.comb += [row.last_beat.eq(0), row.tail_bytes.eq(LANE.bytes), row.wait.eq(READ_AFTER_WRITE - 1)]
         return row
 
     def _is(self, *ops: VectorOp) -> Value:

@@ -5,7 +5,7 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_divide import COUNT_BITS
 from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
@@ -22,6 +22,7 @@ from daedal.hw.execute_unit.stage_layouts import (
 from daedal.hw.execute_unit.vector.divide_steps import DivideSteps
 from daedal.hw.execute_unit.vector.reduction_tree import PartialAreas
 from daedal.hw.interfaces import scalar_layout
+from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.instructions import OperandKind
 
 
@@ -59,14 +60,14 @@ class Dispatch(wiring.Component):
                 "i": In(stream.Signature(decoded_layout(config))),
                 "scalars": In(stream.Signature(scalar_layout(config))),
                 "o": Out(stream.Signature(sent_layout(config))),
-                "result": In(stream.Signature(32)),
+                "result": In(stream.Signature(LANE.bits)),
                 "finished": In(1),
                 "finished_area": In(partial_area(config)),
                 "target": In(range(config.scalars)),
                 "reducing": Out(1),
                 "partial_register": Out(register_number(config)),
                 "pending": Out(1),
-                "fix_reciprocal": Out(32),
+                "fix_reciprocal": Out(LANE.bits),
                 "fix_count": Out(COUNT_BITS),
                 "no_scalar": Out(1),
                 "no_reciprocal": Out(1),
@@ -167,7 +168,7 @@ class Dispatch(wiring.Component):
                 o.op.eq(LaneOp.MOVE), o.partial.eq(1), o.copies.as_value().eq(~0),
                 o.a.kind.eq(OperandKind.SCALAR), o.scalar.eq(self.result.payload), o.b.zero.eq(1),
                 o.to_scalar.eq(1), o.destination.eq(register), o.target.eq(register),
-                o.row.tail_bytes.eq(ELEMENT_BYTES), o.row.wait.eq(READ_AFTER_WRITE - 1),
+                o.row.tail_bytes.eq(LANE.bytes), o.row.wait.eq(READ_AFTER_WRITE - 1),
             ]  # fmt: skip
             with m.If(self.o.ready):
                 m.d.sync += [self.pending.eq(0), self._place.eq(0)]

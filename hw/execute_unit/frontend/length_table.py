@@ -6,11 +6,12 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.frontend.defined_bits import note, sides
 from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
 from daedal.hw.execute_unit.stage_layouts import row_layout
 from daedal.hw.interfaces import ConfigBus
+from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.instructions import LENGTH_BITS
 from daedal.hw.isa.words import VALUE_BITS, Unit
 
@@ -84,6 +85,6 @@ class LengthTable(wiring.Component):
         last_beat = before[lanes : exact_log2(self.config.vl_max)]
         return [
             row.last_beat.eq(last_beat),
-            row.tail_bytes.eq((before[:lanes] + 1) * ELEMENT_BYTES),
+            row.tail_bytes.eq((before[:lanes] + 1) * LANE.bytes),
             row.wait.eq(Mux(last_beat < READ_AFTER_WRITE - 1, READ_AFTER_WRITE - 1 - last_beat, 0)),
         ]

@@ -11,6 +11,7 @@ from daedal.hw.execute_unit.frontend.scoreboard import NEAR, Scoreboard
 from daedal.hw.execute_unit.latencies import LOOP, READ_AFTER_WRITE
 from daedal.hw.execute_unit.stage_layouts import is_long, issue_layout, partial_beats
 from daedal.hw.interfaces import lane_beat_stream
+from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.instructions import OperandKind
 
 STATES = (
@@ -91,7 +92,7 @@ class BeatIssue(wiring.Component):
                 "present": Out(issue_layout(config)),
                 "beat": Out(range(config.register_beats)),
                 "flying": In(1),
-                "element": In(32),
+                "element": In(LANE.bits),
                 **{name: Out(1) for name in STATES},
             }
         )

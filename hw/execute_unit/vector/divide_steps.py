@@ -11,6 +11,7 @@ from daedal.hw.execute_unit.fpu.float_format import FRACTION_BITS
 from daedal.hw.execute_unit.fpu.float_reciprocal import Reciprocal
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 from daedal.hw.execute_unit.stage_layouts import issue_layout
+from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.instructions import OperandKind
 from daedal.hw.lib.fsm_names import name_states
 
@@ -53,7 +54,7 @@ class DivideSteps(wiring.Component):
                 "o": Out(stream.Signature(issue_layout(config))),
                 "done": Out(1),
                 "waits": Out(1),
-                "fix_reciprocal": Out(32),
+                "fix_reciprocal": Out(LANE.bits),
                 "fix_count": Out(COUNT_BITS),
             }
         )

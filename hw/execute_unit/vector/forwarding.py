@@ -9,6 +9,7 @@ from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_format import register
 from daedal.hw.execute_unit.latencies import ADDEND, LOOP, RESULT, SELECT
 from daedal.hw.execute_unit.stage_layouts import Copies, register_place
+from daedal.hw.isa.elements import LANE
 from daedal.hw.lib.fanout import fanout
 
 
@@ -90,7 +91,7 @@ class Forwarding(wiring.Component):
     def _constant(self, m: Module, fix: Value) -> Value:
         """Operand b if that is the addend, else an infinity or a zero; when ``c`` is wanted."""
         extreme, negative = register(m, Cat(self.extreme, self.negative), "constant", cycles=SELECT)
-        constant = Cat(Const(0, 23), extreme.replicate(8), negative).replicate(len(self.c) // 32)
+        constant = Cat(Const(0, 23), extreme.replicate(8), negative).replicate(len(self.c) // LANE.bits)
         chosen = register(m, Mux(fix, self.b, constant), "b_or_constant")
         late: Value = register(m, chosen, "b_late", cycles=ADDEND - 1 - SELECT)
         return late

@@ -11,6 +11,7 @@ from daedal.hw.execute_unit.fpu.float_format import register
 from daedal.hw.execute_unit.fpu.lane import Lane
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 from daedal.hw.execute_unit.latencies import SELECT
+from daedal.hw.isa.elements import LANE
 
 
 class LaneArray(wiring.Component):
@@ -42,7 +43,7 @@ class LaneArray(wiring.Component):
                 "negate_product": In(1),
                 "negate_addend": In(1),
                 "fix": In(1),
-                "reciprocal": In(32),
+                "reciprocal": In(LANE.bits),
                 "count": In(COUNT_BITS),
                 "a": In(width),
                 "b": In(width),
@@ -63,9 +64,9 @@ class LaneArray(wiring.Component):
             m.d.comb += [
                 lane.negate_product.eq(negate_product),
                 lane.negate_addend.eq(negate_addend),
-                lane.c.eq(self.c.word_select(n, 32)),
+                lane.c.eq(self.c.word_select(n, LANE.bits)),
                 lane.chain.eq(self.chain[n]),
-                self.o.word_select(n, 32).eq(lane.o),
+                self.o.word_select(n, LANE.bits).eq(lane.o),
             ]
             self._operands(m, n, lane, fix, op)
         return m
@@ -73,7 +74,7 @@ class LaneArray(wiring.Component):
     def _operands(self, m: Module, n: int, lane: Lane, fix: Signal, op: Signal) -> None:
         """The last choice before a lane: the operands, or the fixed ones."""
         m.submodules[f"fixup{n}"] = fixup = DivideFixup()
-        a, b = self.a.word_select(n, 32), self.b.word_select(n, 32)
+        a, b = self.a.word_select(n, LANE.bits), self.b.word_select(n, LANE.bits)
         m.d.comb += [
             fixup.fix.eq(fix),
             fixup.given.eq(op),

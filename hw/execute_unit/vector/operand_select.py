@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_format import register
 from daedal.hw.execute_unit.stage_layouts import operand_layout
+from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.instructions import OperandKind
 from daedal.hw.lib.replicate import replicate
 
@@ -48,7 +49,7 @@ class OperandSelect(wiring.Component):
         super().__init__(
             {
                 "operand": In(operand_layout(config)),
-                "scalar": In(32),
+                "scalar": In(LANE.bits),
                 "vector0": In(width),
                 "vector1": In(width),
                 "is_kept": In(1),
@@ -58,7 +59,7 @@ class OperandSelect(wiring.Component):
                 "pick": In(range(config.lanes)),
                 "absolute": In(1),
                 "masked": In(config.lanes),
-                "neutral": In(32),
+                "neutral": In(LANE.bits),
                 "o": Out(width),
             }
         )
@@ -77,17 +78,18 @@ class OperandSelect(wiring.Component):
         masked, neutral = register(m, self.masked, "masked_late"), register(m, self.neutral, "neutral_late")
         for n in range(self.config.lanes):
             # Two of the three are zero, which costs less than a choice.
-            value = popped.word_select(n, 32) | scalar | (self._picked(m, n, pick) & replicate(is_stored, 32))
+            picked = self._picked(m, n, pick) & replicate(is_stored, LANE.bits)
+            value = popped.word_select(n, LANE.bits) | scalar | picked
             if self._picks:
                 value = Cat(value[:31], value[31] & ~absolute)
             chosen = Mux(masked[n], neutral, value)
-            m.d.comb += self.o.word_select(n, 32).eq(register(m, chosen, f"chosen{n}"))
+            m.d.comb += self.o.word_select(n, LANE.bits).eq(register(m, chosen, f"chosen{n}"))
         return m
 
     def _picked(self, m: Module, n: int, pick: Value) -> Value:
         """The element for lane ``n``."""
-        elements = [self.stored.word_select(k, 32) for k in range(self.config.lanes)]
-        picked = Signal(32, name=f"picked{n}")
+        elements = [self.stored.word_select(k, LANE.bits) for k in range(self.config.lanes)]
+        picked = Signal(LANE.bits, name=f"picked{n}")
         m.d.comb += picked.eq(elements[n])
         with m.Switch(pick):
             for places in range(1, 1 << len(pick) if self.config.lanes > 1 else 1):

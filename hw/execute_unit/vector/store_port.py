@@ -5,11 +5,12 @@ from amaranth.hdl import Elaboratable
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_format import register
 from daedal.hw.execute_unit.latencies import RESULT
 from daedal.hw.execute_unit.stage_layouts import is_long, register_beat, register_number, register_place, store_layout
 from daedal.hw.interfaces import context_bits, lane_beat_layout, lane_beat_stream
+from daedal.hw.isa.elements import LANE
 from daedal.hw.queues.fifo import Fifo
 
 SCALARS_AHEAD = 8
@@ -161,7 +162,7 @@ class StorePort(wiring.Component):
             m.d.comb += [
                 i.payload.register.eq(ahead.o.payload.register), i.payload.zero.eq(ahead.o.payload.zero),
                 i.payload.scalar.eq(1),
-                i.payload.row.last_beat.eq(0), i.payload.row.tail_bytes.eq(ELEMENT_BYTES),
+                i.payload.row.last_beat.eq(0), i.payload.row.tail_bytes.eq(LANE.bytes),
             ]  # fmt: skip
         return i
 

@@ -6,7 +6,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_divide import COUNT_BITS
 from daedal.hw.execute_unit.fpu.float_format import register
 from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
@@ -26,6 +26,7 @@ from daedal.hw.execute_unit.vector.lane_array import LaneArray
 from daedal.hw.execute_unit.vector.operand_select import OperandSelect
 from daedal.hw.execute_unit.vector.reduction_tree import combine_layout, neutral
 from daedal.hw.execute_unit.vector.register_file import RegisterFile
+from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.instructions import OperandKind
 
 
@@ -66,14 +67,14 @@ class VectorPath(wiring.Component):
                 "last": In(1),
                 "combining": In(1),
                 "combine": In(combine_layout(config)),
-                "element": Out(32),
+                "element": Out(LANE.bits),
                 "request": Out(IterativeRequest),
                 "request_valid": Out(1),
                 "vector0": In(width),
                 "vector1": In(width),
                 "kept": In(width),
                 "popped": Out(width),
-                "fix_reciprocal": In(32),
+                "fix_reciprocal": In(LANE.bits),
                 "fix_count": In(COUNT_BITS),
                 "store_address": In(register_place(config)),
                 "store_data": Out(width),
@@ -184,14 +185,14 @@ class VectorPath(wiring.Component):
             (self.store_address, scalars.store_data, self.store_data),
         ):
             with m.If(register(m, place[-1], "is_scalar")):
-                m.d.comb += there[:32].eq(data_in)
+                m.d.comb += there[: LANE.bits].eq(data_in)
         for select, operand, stored in (
             (m.submodules.a, row.a, scalars.a_data),
             (m.submodules.b, row.b, scalars.b_data),
         ):
             with m.If(operand.kind == OperandKind.SCALAR_REGISTER):
                 m.d.comb += select.scalar.eq(Mux(operand.zero, 0, stored))
-            tail = row.row.tail_bytes // ELEMENT_BYTES
+            tail = row.row.tail_bytes // LANE.bytes
             masks = row.reduces & self.last
             m.d.comb += select.masked.eq(Cat(masks & (n >= tail) for n in range(self.config.lanes)))
             if self.config.lanes == 1:

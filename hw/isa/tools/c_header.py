@@ -15,9 +15,10 @@ from amaranth.lib import data
 
 from daedal.hw.config import core as config_module
 from daedal.hw.config.core import MAX_LEVELS, Config
-from daedal.hw.isa import address_mapping, checksum, instructions, launch, program, registers, words
+from daedal.hw.isa import address_mapping, checksum, elements, instructions, launch, program, registers, words
+from daedal.hw.isa.elements import Element
 
-_MODULES = (config_module, words, checksum, program, instructions, address_mapping, registers, launch)
+_MODULES = (elements, config_module, words, checksum, program, instructions, address_mapping, registers, launch)
 _KEYWORDS = frozenset({"register", "signed", "unsigned", "operator", "default", "switch", "union", "and", "or", "not"})
 _DERIVED = ("hash", "place_bits", "vl_max", "context_count", "context_beats", "rotating_registers", "rotating_scalars")
 _TABLES = {"memory_bits": address_mapping.class_table, "granules": address_mapping.granules}
@@ -82,8 +83,10 @@ def members(struct: type[data.Struct], prefix: str = "", offset: int = 0) -> Ite
 
 
 def _constants(module: ModuleType) -> Iterator[tuple[str, int | tuple[int, ...]]]:
-    """Numbers, and tuples of numbers."""
+    """Numbers, tuples of numbers, and of an element its bytes, as ``LANE_BYTES``."""
     for name, value in vars(module).items():
+        if isinstance(value, Element):
+            yield f"{name}_BYTES", value.bytes
         is_tuple = type(value) is tuple and all(type(item) is int for item in value)
         if name.isupper() and not name.startswith("_") and (type(value) is int or is_tuple):
             yield name, value

@@ -7,6 +7,7 @@ from amaranth.utils import ceil_log2, exact_log2
 
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
+from daedal.hw.isa.elements import ROW_GRANULE
 from daedal.hw.memory.address_map import memory_value, port_of, program_value
 from daedal.hw.memory.axi import ReadMaster
 from daedal.hw.memory.fabric.port_layouts import (
@@ -247,9 +248,9 @@ class _Align(wiring.Component):
         return m
 
     def _rotated(self) -> Value:
-        """The data rotated down by whole elements, in log2(line_elements) steps."""
+        """The data rotated down by whole granules, in log2(line_granules) steps."""
         value: Value = self.i.data
-        for step in range(2, len(self.burst.tag.shift)):
+        for step in range(exact_log2(ROW_GRANULE), len(self.burst.tag.shift)):
             value = Mux(self.burst.tag.shift[step], value.rotate_right(8 << step), value)
         return value
 

@@ -1,10 +1,11 @@
-"""The middle of the store unit: turns beats at any element into lines, and merges those that touch the same one."""
+"""The middle of the store unit: turns beats at any granule into lines, and merges those that touch the same one."""
 
 from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import ROW_GRANULE
 from daedal.hw.memory.store.store_layouts import line_bits, line_layout, piece_layout
 
 
@@ -65,8 +66,8 @@ class LineMerger(wiring.Component):
 class _Place(wiring.Component):
     """Rotates a piece up to its offset, in one cycle.
 
-    Members: in the cycle after ``valid`` (``valid_out``): ``data`` rotated, of which elements ``low`` go to line
-    ``line_number`` and elements ``high`` to the one after it; ``last_number`` is the last line that the piece
+    Members: in the cycle after ``valid`` (``valid_out``): ``data`` rotated, of which granules ``low`` go to line
+    ``line_number`` and granules ``high`` to the one after it; ``last_number`` is the last line that the piece
     touches; ``same``: the piece before ended in this piece's first line. All of it stays until the next piece.
     """
 
@@ -77,8 +78,8 @@ class _Place(wiring.Component):
                 "valid": In(1),
                 "valid_out": Out(1),
                 "data": Out(8 * config.bus_bytes),
-                "low": Out(config.line_elements),
-                "high": Out(config.line_elements),
+                "low": Out(config.line_granules),
+                "high": Out(config.line_granules),
                 "line_number": Out(line_bits(config)),
                 "last_number": Out(line_bits(config)),
                 "same": Out(1),
@@ -88,20 +89,20 @@ class _Place(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        piece, elements = self.piece, self._config.line_elements
-        mask = Signal(2 * elements)
+        piece, granules = self.piece, self._config.line_granules
+        mask = Signal(2 * granules)
         rotated = piece.data
         for step in range(len(piece.offset)):
-            rotated = Mux(piece.offset[step], rotated.rotate_left(32 << step), rotated)
-        m.d.comb += mask.eq(Cat(piece.words > n for n in range(elements)) << piece.offset)
+            rotated = Mux(piece.offset[step], rotated.rotate_left(8 * ROW_GRANULE << step), rotated)
+        m.d.comb += mask.eq(Cat(piece.words > n for n in range(granules)) << piece.offset)
         m.d.sync += self.valid_out.eq(self.valid)
         with m.If(self.valid):
             m.d.sync += [
                 self.data.eq(rotated),
-                self.low.eq(mask[:elements]),
-                self.high.eq(mask[elements:]),
+                self.low.eq(mask[:granules]),
+                self.high.eq(mask[granules:]),
                 self.line_number.eq(piece.line),
-                self.last_number.eq(piece.line + mask[elements:].any()),
+                self.last_number.eq(piece.line + mask[granules:].any()),
                 self.same.eq(piece.line == self.last_number),
             ]
         return m
@@ -114,8 +115,8 @@ class _Hold(wiring.Component):
         super().__init__(
             {
                 "data": In(8 * config.bus_bytes),
-                "low": In(config.line_elements),
-                "high": In(config.line_elements),
+                "low": In(config.line_granules),
+                "high": In(config.line_granules),
                 "line_number": In(line_bits(config)),
                 "last_number": In(line_bits(config)),
                 "same": In(1),
@@ -161,10 +162,11 @@ class _Hold(wiring.Component):
         return m
 
     def _words(self, m: Module, held: Signal, merge: Signal, replace: Signal) -> None:
-        """Elements of the held line and of the one that goes out: later ones win."""
-        for n in range(self._config.line_elements):
-            new = self.data.word_select(n, 32)
+        """Granules of the held line and of the one that goes out: later ones win."""
+        bits = 8 * ROW_GRANULE
+        for n in range(self._config.line_granules):
+            new = self.data.word_select(n, bits)
             with m.If(replace | (merge & self.low[n])):
-                m.d.sync += held.data.word_select(n, 32).eq(new)
-            kept = held.data.word_select(n, 32)
-            m.d.sync += self.line.data.word_select(n, 32).eq(Mux(merge & self.low[n], new, kept))
+                m.d.sync += held.data.word_select(n, bits).eq(new)
+            kept = held.data.word_select(n, bits)
+            m.d.sync += self.line.data.word_select(n, bits).eq(Mux(merge & self.low[n], new, kept))

@@ -5,8 +5,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import beat_stream, store_address_layout
+from daedal.hw.isa.elements import ROW_GRANULE
 from daedal.hw.isa.words import SIZE_BITS
 from daedal.hw.memory.store.store_layouts import line_bits, piece_layout
 from daedal.hw.queues.skid_buffer import optional_skid
@@ -77,10 +78,10 @@ class RowReader(wiring.Component):
             following.o.ready.eq(self.go & (~row.active | (take & row.final))),
             self.active.eq(row.active | ~following.empty),
         ]
-        words = (beat.bytes >> exact_log2(ELEMENT_BYTES))[: len(self.piece.words)]
+        words = (beat.bytes >> exact_log2(ROW_GRANULE))[: len(self.piece.words)]
         m.d.sync += [
             # Such a beat may make two lines at once: that of the row before and its own first one.
-            pause.eq(take & row.first & (row.offset + words > config.line_elements)),
+            pause.eq(take & row.first & (row.offset + words > config.line_granules)),
             self.valid.eq(take & fits),
             self.misframed.eq(take & ~fits),
             self.misframed_stream.eq(row.stream),
@@ -95,14 +96,14 @@ class RowReader(wiring.Component):
 
     def piece_address(self, row: "_Row") -> Value:
         """Byte address of the next beat."""
-        return (row.line << exact_log2(self._config.bus_bytes)) + (row.offset << exact_log2(ELEMENT_BYTES))
+        return (row.line << exact_log2(self._config.bus_bytes)) + (row.offset << exact_log2(ROW_GRANULE))
 
 
 class _Row(wiring.Component):
     """The row being taken.
 
     Members: ``load`` starts the row at ``address``; ``step`` goes on to its next beat, which goes to ``line`` from
-    element ``offset`` on, has ``beat_bytes`` bytes and is the ``first``, the ``final`` one. ``elements`` of the row.
+    granule ``offset`` on, has ``beat_bytes`` bytes and is the ``first``, the ``final`` one. ``elements`` of the row.
     ``direct`` is the opposite of ``stream``, in a register of its own: one for the data, one for all that moves them.
     """
 
@@ -116,7 +117,7 @@ class _Row(wiring.Component):
                 "stream": Out(1),
                 "direct": Out(1, init=1),
                 "line": Out(line_bits(config)),
-                "offset": Out(range(config.line_elements)),
+                "offset": Out(range(config.line_granules)),
                 "beat_bytes": Out(range(config.bus_bytes + 1)),
                 "first": Out(1),
                 "final": Out(1),
@@ -143,8 +144,8 @@ class _Row(wiring.Component):
                 self.stream.eq(self.address.stream),
                 self.direct.eq(~self.address.stream),
                 self.line.eq(self.address.address >> log),
-                self.offset.eq(self.address.address[exact_log2(ELEMENT_BYTES) : log]),
-                self.elements.eq(self.address.size >> exact_log2(ELEMENT_BYTES)),
+                self.offset.eq(self.address.address[exact_log2(ROW_GRANULE) : log]),
+                self.elements.eq(self.address.size >> exact_log2(ROW_GRANULE)),
                 self.first.eq(1),
                 more.eq(rest >> log),
                 self.final.eq(rest[log:] == 0),

@@ -5,8 +5,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
-from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.config.core import Config
 from daedal.hw.interfaces import FaultPort, beat_stream, store_address_layout
+from daedal.hw.isa.elements import ROW_GRANULE
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.memory.address_map import memory_line, program_value
 from daedal.hw.memory.axi import WriteMaster
@@ -113,8 +114,8 @@ class StoreUnit(wiring.Component):
             self.report.acknowledged.eq(batcher.acknowledged),
             self.report.line.eq(batcher.written),
         ]
-        strobed = sum((bit for bit in self.write.wstrb[::ELEMENT_BYTES]), Const(0, 1))
-        m.d.comb += self.report.bytes.eq(Mux(self.report.line, strobed << exact_log2(ELEMENT_BYTES), 0))
+        strobed = sum((bit for bit in self.write.wstrb[::ROW_GRANULE]), Const(0, 1))
+        m.d.comb += self.report.bytes.eq(Mux(self.report.line, strobed << exact_log2(ROW_GRANULE), 0))
         self._report(m, rows, batcher)
         return m
 

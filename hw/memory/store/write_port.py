@@ -5,7 +5,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from daedal.hw.config.core import ELEMENT_BYTES, MAX_BURST, Config
+from daedal.hw.config.core import MAX_BURST, Config
+from daedal.hw.isa.elements import ROW_GRANULE
 from daedal.hw.lib.replicate import replicate
 from daedal.hw.memory.axi import Burst, WriteMaster, beat_size, is_error
 from daedal.hw.memory.store.store_layouts import burst_layout, line_bits
@@ -39,7 +40,7 @@ class WritePort(wiring.Component):
     """
 
     def __init__(self, config: Config) -> None:
-        words = data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.line_elements})
+        words = data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.line_granules})
         super().__init__(
             {
                 "bursts": In(stream.Signature(burst_layout(config))),
@@ -87,7 +88,7 @@ class WritePort(wiring.Component):
 
     def _lines(self, m: Module, lengths: Fifo) -> None:
         write, beat = self.write, Signal(range(MAX_BURST))
-        strobes = [replicate(bit, ELEMENT_BYTES) for bit in self.lines.payload.mask]
+        strobes = [replicate(bit, ROW_GRANULE) for bit in self.lines.payload.mask]
         m.d.comb += [
             write.wdata.eq(self.lines.payload.data),
             write.wstrb.eq(Cat(strobes)),

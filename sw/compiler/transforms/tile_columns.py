@@ -18,10 +18,10 @@ from xdsl.rewriter import Rewriter
 from daedal.compiler.analysis.row_loops import loop_name
 from daedal.compiler.dialects import slc, slcv
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config.core import ELEMENT_BYTES
+from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.words import SIZE_BITS
 
-LONGEST_COPY = (1 << (SIZE_BITS - 1)) // ELEMENT_BYTES
+LONGEST_COPY = (1 << (SIZE_BITS - 1)) // BINARY32.bytes
 """Elements of the longest row that is copied at once: half of what the machine cannot, so that tiles begin at lines."""
 
 

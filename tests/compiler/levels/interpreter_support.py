@@ -17,7 +17,8 @@ from daedal.compiler.frontends.torch.requests import Request
 from daedal.compiler.interpreters import interpret
 from daedal.compiler.kernel import Kernel
 from daedal.driver.layout import row_pitch
-from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import BINARY32
 
 Array = np.ndarray[Any, Any]
 
@@ -60,7 +61,7 @@ class _Interpreted:
     def _plan(self, plan: Plan, kernel: Kernel) -> dict[fx.Node, Tensor]:
         memory: Any = _Memory(self._executable.device.config)  # it binds tables, all that is asked of a device here
         entries = plan.entries(memory)
-        places = [memory.reserve(plan.bags * result.width * ELEMENT_BYTES) for result in plan.results]
+        places = [memory.reserve(plan.bags * result.width * BINARY32.bytes) for result in plan.results]
         bags = plan.bags
         numbers = [(e.rows, e.table, places[e.result] + e.place - e.apart * (bags + 1)) for e in entries]
         buffers: dict[str, Array] = {"list": np.array(numbers, np.int64).T}
@@ -83,7 +84,7 @@ class _Interpreted:
         after = interpret(kernel.ir(self._level), buffers, {"bags": bags})["memory"].view(np.float32)
         found = {}
         for result, place in zip(plan.results, places, strict=True):
-            rows, at = after[place // ELEMENT_BYTES :][: bags * result.width].reshape(bags, -1), 0
+            rows, at = after[place // BINARY32.bytes :][: bags * result.width].reshape(bags, -1), 0
             found[result.node] = torch.from_numpy(rows[: result.shape[0]].copy())
             for part in result.parts if result.join else ():
                 found[part.node] = found[result.node][:, at : at + part.operation.width]
@@ -107,8 +108,8 @@ class _Memory:
     def bind_table(self, name: str, table: Tensor, *, use: object = None) -> Any:
         """A table in memory, its rows a pitch apart."""
         rows, width = table.shape
-        pitch = row_pitch(width * ELEMENT_BYTES, self._config)
-        padded = np.zeros((rows, pitch // ELEMENT_BYTES), np.float32)
+        pitch = row_pitch(width * BINARY32.bytes, self._config)
+        padded = np.zeros((rows, pitch // BINARY32.bytes), np.float32)
         padded[:, :width] = table.detach().numpy()
         at = self.reserve(padded.nbytes)
         self.bytes[at : at + padded.nbytes] = padded.reshape(-1).view(np.uint8)

@@ -16,7 +16,7 @@ from daedal.compiler.frontends.torch.ops import csr_order
 from daedal.compiler.interpreters import interpret
 from daedal.compiler.kernel import OPT_LEVELS
 from daedal.compiler.pipeline import compile_scf
-from daedal.hw.config.core import ELEMENT_BYTES
+from daedal.hw.isa.elements import BINARY32
 from tests.compiler.kernels.kernel_support import same_bits as same
 from tests.compiler.layers.compiler_support import ddr3, random_bags, same_bits, wild_table
 from tests.compiler.layers.compiler_support import run as on_the_machine
@@ -228,7 +228,7 @@ def test_collections(ddr3: daedal.Device, ending: str, opt: int, rng: Random) ->
 def test_operations_from_loops(ddr3: daedal.Device, name: str, opt: int, rng: Random) -> None:
     width = width_of_row(rng)
     if name.startswith("block"):  # rows of blocks are not apart: each has to start at a line
-        width = -(-width * ELEMENT_BYTES // ddr3.config.bus_bytes) * ddr3.config.bus_bytes // ELEMENT_BYTES
+        width = -(-width * BINARY32.bytes // ddr3.config.bus_bytes) * ddr3.config.bus_bytes // BINARY32.bytes
     case = cases(width)[name](rng)
     kernel = compile_scf(case.text, ddr3.config, opt)
     buffers = {n: np.zeros(b, np.float32) if isinstance(b, tuple) else b for n, b in case.buffers.items()}

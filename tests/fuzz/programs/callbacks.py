@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.instructions import KEEP, KEPT, Mode, OperandKind, VectorOp
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.words import CallbackField, InstructionField, LengthField
@@ -281,7 +282,7 @@ class Callbacks:
 
 def row_bytes(length: int) -> int:
     """Bytes of a row of ``length`` elements."""
-    return length * ELEMENT_BYTES
+    return length * BINARY32.bytes
 
 
 def row_beats(config: Config, size: int) -> int:

@@ -7,8 +7,9 @@ the execute unit never waits for something that comes later. What is pushed befo
 from dataclasses import dataclass, field
 from typing import Any
 
-from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import CLASSES, PLAIN, in_class
+from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.words import INDEX_BITS, PITCH_BITS, VALUE_BITS, FetchQueue, StepField
 from tests.fuzz.programs.callbacks import Callback, row_beats, row_bytes
@@ -105,7 +106,7 @@ class GroupMaker:
             step.members |= {"token_enable": 1, "token": source}
             step.constants[StepField.TOKEN] = dice.pick(tokens)
         elif push.kind == STORE:
-            self.place(step, "store", OUT, OUT_END, push.size, ELEMENT_BYTES, 0)
+            self.place(step, "store", OUT, OUT_END, push.size, BINARY32.bytes, 0)
             step.members |= {"store_enable": 1, "stream": int(push.stream)}
         else:
             bus = self.config.bus_bytes

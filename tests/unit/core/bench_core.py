@@ -11,7 +11,8 @@ from cocotb.triggers import RisingEdge, with_timeout
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiRamRead, AxiRamWrite, AxiReadBus, AxiWriteBus
 
 from daedal.cosim.emulator import EmulatorTarget
-from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.launch import RECORD_WORDS, Cause, Counter, State
 from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.registers import IDENTITY, Control, Register
@@ -178,7 +179,7 @@ async def layers_give_the_emulators_bytes(dut):
             for layer in layers(rng, dim):
                 placed = [place_bag(bench, layer) for bench in benches]
                 assert placed[0] == placed[1]
-                case = Case(*benches, placed[0].words(config), (placed[0].out, placed[0].bags * dim * ELEMENT_BYTES))
+                case = Case(*benches, placed[0].words(config), (placed[0].out, placed[0].bags * dim * BINARY32.bytes))
                 completed += 1
                 await with_timeout(core.ring([core.image.blocks[-1]], completed), 2, "ms")
                 record = case.check()
@@ -196,10 +197,10 @@ async def gathers_queue_up(dut):
         for dim, count in ((1, 9), (3, 17), (8, 40), (33, 5)):
             table = rng.standard_normal((11, 64)).astype(np.float32)
             indices = rng.integers(0, 11, count).astype(np.int32)
-            places = {(b.place(table), b.place(indices), b.reserve(count * dim * ELEMENT_BYTES)) for b in benches}
+            places = {(b.place(table), b.place(indices), b.reserve(count * dim * BINARY32.bytes)) for b in benches}
             ((at, listed, out),) = places
             words = gather(config, at, 11, dim, listed, count, out)
-            cases.append(Case(*benches, words, (out, count * dim * ELEMENT_BYTES)))
+            cases.append(Case(*benches, words, (out, count * dim * BINARY32.bytes)))
         await with_timeout(core.ring(core.image.blocks, len(cases)), 2, "ms")
         for case in cases:
             assert case.check().state is State.DONE
@@ -240,7 +241,7 @@ async def the_reset_pin_ends_a_launch_in_its_middle(dut):
     core = await machine(dut)
     config = core.config
     bench = Bench(core.image, config)
-    rows, count, size = np.random.default_rng(7).random((11, 4), dtype=np.float32), 200, 4 * ELEMENT_BYTES
+    rows, count, size = np.random.default_rng(7).random((11, 4), dtype=np.float32), 200, 4 * BINARY32.bytes
     table, out = place_table(bench, rows), bench.reserve(count * size)
     words = gather(config, table, 11, 4, bench.place(np.arange(count, dtype=np.int32) % 11), count, out)
     bench.queue(Program(config.hash, words).to_bytes())

@@ -7,7 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from daedal.driver.regions import EVERYWHERE
-from daedal.hw.config.core import ELEMENT_BYTES, Config
+from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.instructions import OperandKind, VectorOp
 from daedal.hw.isa.launch import (
     LAUNCH_ALIGNMENT,
@@ -149,13 +150,13 @@ class Bench:
         return self.read_record(record)
 
     def floats(self, address: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-        raw = self.target.mem_read(address, int(np.prod(shape)) * ELEMENT_BYTES)
+        raw = self.target.mem_read(address, int(np.prod(shape)) * BINARY32.bytes)
         return np.frombuffer(raw, dtype=np.float32).reshape(shape)
 
 
 def row_pitch(config: Config, dim: int) -> int:
     """Bytes from row to row: a row starts at a line or lies within one."""
-    size = dim * ELEMENT_BYTES
+    size = dim * BINARY32.bytes
     if size <= config.bus_bytes:
         return 1 << (size - 1).bit_length()
     return -(-size // config.bus_bytes) * config.bus_bytes
@@ -163,7 +164,7 @@ def row_pitch(config: Config, dim: int) -> int:
 
 def place_table(bench: Bench, table: np.ndarray[Any, Any]) -> int:
     """Write a table in the layout of its pitch; its address."""
-    pitch = row_pitch(bench.config, table.shape[1]) // ELEMENT_BYTES
+    pitch = row_pitch(bench.config, table.shape[1]) // BINARY32.bytes
     padded = np.full((len(table), pitch), 777, dtype=np.float32)
     padded[:, : table.shape[1]] = table
     return bench.place(padded)
@@ -268,8 +269,8 @@ class Bag:
             Word(LevelField.CHECK_LIMIT, 1, self.rows),
         ]
         if self.weights is not None:
-            end = self.weights + self.index_count * ELEMENT_BYTES
-            words += load(1, 1, self.weights, ELEMENT_BYTES, limit=end, destination=Destination.R4)
+            end = self.weights + self.index_count * BINARY32.bytes
+            words += load(1, 1, self.weights, BINARY32.bytes, limit=end, destination=Destination.R4)
         if self.padding is not None:
             words += [
                 Word.packed(
@@ -290,8 +291,8 @@ class Bag:
 
     def _events(self, config: Config, k: int, first: int, length: int) -> list[Word]:
         predicate = Predicate.ALWAYS if self.padding is None else Predicate.R1
-        at = first * ELEMENT_BYTES
-        size = length * ELEMENT_BYTES
+        at = first * BINARY32.bytes
+        size = length * BINARY32.bytes
         return [
             Word.packed(
                 EventField.CONTROL, 4 + EventKind.ITER.value, first=0, count=1,
@@ -312,14 +313,14 @@ class Bag:
             ),
             Word(StepField.TOKEN, 1, 2 * k + 1),
             Word(StepField.STORE_BASE, 1, self.out + at),
-            Word(StepField.STORE_PITCH, 1, self.dim * ELEMENT_BYTES),
+            Word(StepField.STORE_PITCH, 1, self.dim * BINARY32.bytes),
             Word(StepField.STORE_SIZE, 1, size),
         ]  # fmt: skip
 
 
 def gather(config: Config, table: int, rows: int, dim: int, indices: int, count: int, out: int) -> list[Word]:
     """``out[i] = table[indices[i]]`` by a store stream; int32 indices; addresses in bytes."""
-    size = dim * ELEMENT_BYTES
+    size = dim * BINARY32.bytes
     return [
         *level(0, induction=Destination.R0),
         Word(LevelField.LOWER, 0, 0),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daedal.hw.config.core import ELEMENT_BYTES
+from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.launch import Counter, State
 from daedal.hw.isa.words import StepField
 from tests.reference import bag_limits, embedding_bag, same_bits
@@ -22,7 +22,7 @@ def place_bag(bench: Bench, layer: Layer, **changes: Any) -> Bag:
         "table": place_table(bench, layer.table), "rows": rows, "dim": dim,
         "indices": bench.place(layer.indices), "index_bytes": layer.indices.itemsize,
         "index_count": len(layer.indices), "offsets": bench.place(limits), "offset_bytes": limits.itemsize,
-        "bags": layer.bags, "out": bench.reserve(layer.bags * dim * ELEMENT_BYTES), "mode": layer.mode,
+        "bags": layer.bags, "out": bench.reserve(layer.bags * dim * BINARY32.bytes), "mode": layer.mode,
         "weights": None if layer.weights is None else bench.place(layer.weights),
         "padding": None if layer.padding is None else layer.padding % rows,
     }  # fmt: skip
@@ -60,13 +60,13 @@ def test_dims(bench: Bench, rng: np.random.Generator, dim: int, mode: str) -> No
 @pytest.mark.parametrize("dim", [1, 3, 4, 7, 64, 300])
 def test_gather_as_store_stream(bench: Bench, rng: np.random.Generator, dim: int) -> None:
     table, indices = random_values(rng, (50, dim), special=True), rng.integers(0, 50, 77).astype(np.int32)
-    out = bench.reserve(77 * dim * ELEMENT_BYTES)
+    out = bench.reserve(77 * dim * BINARY32.bytes)
     words = gather(bench.config, place_table(bench, table), 50, dim, bench.place(indices), 77, out)
     record = bench.run(words)
     assert record.state is State.DONE
     # A gather copies bits, also those of NaNs.
     assert bench.floats(out, (77, dim)).tobytes() == table[indices].tobytes()
-    assert record.counter(Counter.BYTES_WRITTEN) == 77 * dim * ELEMENT_BYTES
+    assert record.counter(Counter.BYTES_WRITTEN) == 77 * dim * BINARY32.bytes
 
 
 def test_nan_results_are_canonical(bench: Bench) -> None:
@@ -91,7 +91,7 @@ def test_counters(bench: Bench, rng: np.random.Generator) -> None:
     layer = Layer(table, indices, np.array([0, 10, 10, 25]), "sum", None, None, False)
     bag = place_bag(bench, layer)
     record = bench.run(bag.words(bench.config))
-    lines = 16 * ELEMENT_BYTES // bench.config.bus_bytes
+    lines = 16 * BINARY32.bytes // bench.config.bus_bytes
     expected = {
         Counter.ROWS: 60, Counter.LOOKUPS: 60, Counter.BUNDLES: 61, Counter.TOKENS: 64,
         Counter.BYTES_WRITTEN: 4 * 64, Counter.LINES_WRITTEN: 4 * lines, Counter.CYCLES: 0,
@@ -106,7 +106,7 @@ def test_lines_of_adjacent_stores_are_counted_once(bench: Bench, rng: np.random.
     table, indices = random_values(rng, (30, 1), special=False), rng.integers(0, 30, 32)
     layer = Layer(table, indices, np.arange(32), "sum", None, None, False)
     record = bench.run(place_bag(bench, layer).words(bench.config))
-    assert record.counter(Counter.LINES_WRITTEN) == 32 * ELEMENT_BYTES // bench.config.bus_bytes
+    assert record.counter(Counter.LINES_WRITTEN) == 32 * BINARY32.bytes // bench.config.bus_bytes
 
 
 def test_a_beat_that_is_not_full_counts(bench: Bench, rng: np.random.Generator) -> None:

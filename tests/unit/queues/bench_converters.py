@@ -55,7 +55,7 @@ def some_rows(seed: int, longest: int) -> list[bytes]:
 @cocotb.parametrize(idle=[0.0, 0.5], pause=[0.0, 0.5], seed=[1, 2])
 async def rows_of_all_lengths(dut, idle, pause, seed):
     await start(dut)
-    await Bench(dut, some_rows(seed, 3 * bench_config().line_elements), idle=idle, pause=pause, seed=seed).run()
+    await Bench(dut, some_rows(seed, 3 * bench_config().line_granules), idle=idle, pause=pause, seed=seed).run()
 
 
 @cocotb.test()
@@ -75,7 +75,7 @@ async def one_narrow_beat_per_cycle(dut, short):
 async def nothing_is_lost_while_nobody_takes(dut):
     """The cutter holds nothing back from the queue in front of it; the packer says when it is empty."""
     await start(dut)
-    bench = Bench(dut, some_rows(3, bench_config().line_elements), pause=1.0)
+    bench = Bench(dut, some_rows(3, bench_config().line_granules), pause=1.0)
     is_packer = parameters()["name"] == "packer"
     assert not is_packer or dut.empty.value
     bench.source.start(bench.sent)
@@ -98,7 +98,7 @@ async def only_what_holds_nothing_is_empty(dut, pause):
         return
     await start(dut)
     config = bench_config()
-    bench = Bench(dut, some_rows(4, 2 * config.line_elements), idle=0.8, pause=pause)
+    bench = Bench(dut, some_rows(4, 2 * config.line_granules), idle=0.8, pause=pause)
     pieces, taken, part, lines, delivered = config.bus_bytes // config.lane_bytes, 0, 0, 0, 0
     bench.source.start(bench.sent)
     while delivered < len(bench.expected):

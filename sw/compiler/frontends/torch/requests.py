@@ -17,7 +17,7 @@ from daedal.compiler.frontends.torch.ops import csr_order
 from daedal.compiler.frontends.torch.ops.pooled_lookups import BLOCK, ORDER, PooledCall, adds_in_blocks
 from daedal.compiler.frontends.torch.segments import SegmentCall, SparseCall
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
-from daedal.hw.config.core import ELEMENT_BYTES
+from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.words import PITCH_BITS
 
 INDEX_BITS = {torch.int32: 32, torch.int64: 64}
@@ -26,7 +26,7 @@ INDEX_BITS = {torch.int32: 32, torch.int64: 64}
 LONGEST_BAG = 1 << 24
 """Bags are shorter: counts and lengths are 24 bits wide (see VectorOp.DIVIDE_COUNT and AluOp.MUL)."""
 
-LONGEST_ROW = ((1 << PITCH_BITS) - 64) // ELEMENT_BYTES
+LONGEST_ROW = ((1 << PITCH_BITS) - 64) // BINARY32.bytes
 """Elements of the longest row of a table, which takes whole lines of memory, of up to 64 bytes."""
 
 
