@@ -151,7 +151,7 @@ class KernelExecutable(Handle):
 
     def _sizes(self, arrays: Mapping[str, Any], scalars: Mapping[str, int]) -> dict[str, int]:
         signature = self._function.signature
-        whole = {name: number for name, number in scalars.items() if signature.arguments[name].element != "f32"}
+        whole = {name: number for name, number in scalars.items() if not signature.arguments[name].is_float}
         return signature.sizes({name: tuple(array.shape) for name, array in arrays.items()}, whole)
 
     def _make(self, sizes: Mapping[str, int]) -> _Made:
@@ -204,9 +204,10 @@ class KernelExecutable(Handle):
         crooked = bounds.first_crooked(sizes, line_bytes)
         if crooked is not None:
             row, first = crooked
+            apart = line_bytes // row.element_bytes
             raise UnsupportedOperation(
                 f"{self._function.source.place(row.line)}: the row of {row.array} starts at element {first}; rows of "
-                f"{row.width} must start at a multiple of {line_bytes // 4} elements, the width of a line of memory"
+                f"{row.width} must start at a multiple of {apart} elements, the width of a line of memory"
             )
         if not checks:
             return
@@ -396,7 +397,7 @@ def _scalar(argument: Argument, given: Any, address_bits: int) -> int:
     if isinstance(given, Tensor | np.ndarray) and given.ndim == 0:
         given = given.item()
     is_number = isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
-    if argument.element == "f32" and is_number:
+    if argument.is_float and is_number:
         with default_float_mode(), np.errstate(over="ignore"), suppress(OverflowError):
             (bits,) = struct.unpack("<I", np.float32(given).tobytes())
             return int(bits)

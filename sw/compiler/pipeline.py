@@ -7,16 +7,18 @@ from functools import lru_cache
 
 from xdsl.context import Context
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, Float32Type, IndexType, MemRefType, ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.base.float_mode import default_float_mode
 from daedal.compiler.analysis.addresses import buffer_name
+from daedal.compiler.analysis.scalars import is_float
 from daedal.compiler.backend.program_builder import generate, only_function
 from daedal.compiler.context import load_pass, make_context
 from daedal.compiler.dialects import slcv
+from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
 from daedal.compiler.kernel import BEST, BufferSpec, Kernel
 from daedal.compiler.text import read_module
 from daedal.compiler.transforms.convert_slc_to_slcv import ConvertSlcToSlcv
@@ -126,10 +128,10 @@ def _finish(
         argument.name_hint = argument.name_hint or f"arg{position}"
     written = [op.memref for op in function.walk() if isinstance(op, memref.StoreOp)]
     specs = {a: _buffer(a, a in written) for a in arguments if isinstance(a.type, MemRefType)}
-    values = tuple(a.name_hint or "" for a in arguments if isinstance(a.type, IndexType | Float32Type))
+    values = tuple(a.name_hint or "" for a in arguments if isinstance(a.type, IndexType) or is_float(a))
     names = {a.name_hint: spec for a, spec in specs.items()}
     if len(specs) + len(values) != len(arguments):
-        raise UnsupportedOperation("a function's arguments must be memrefs, indices and f32")
+        raise UnsupportedOperation(f"a function's arguments must be memrefs, indices and {LANE}")
     for level in ("slc", "slcv"):
         passes = {**passes, **_advance(context, module, level, config, opt=opt)}
         levels[level] = str(module)
@@ -146,7 +148,8 @@ def _buffer(argument: SSAValue, is_output: bool) -> BufferSpec:
     kind = argument.type
     assert isinstance(kind, MemRefType)
     name = argument.name_hint or ""
-    dtype = "float32" if isinstance(kind.element_type, Float32Type) else f"int{_width(kind, name)}"
+    element = row_element(kind.element_type)
+    dtype = f"int{_width(kind, name)}" if element is None else element.dtype
     shape = tuple(None if size == DYNAMIC_INDEX else size for size in kind.get_shape())
     if not shape:
         raise UnsupportedOperation(f"buffer %{name} must have at least one dimension: memref<1x{kind.element_type}>")
@@ -158,7 +161,7 @@ def _buffer(argument: SSAValue, is_output: bool) -> BufferSpec:
 def _width(kind: MemRefType, name: str) -> int:
     text = str(kind.element_type)
     if text not in ("i32", "i64"):
-        raise UnsupportedOperation(f"buffer %{name} must be of f32, i32 or i64, not of {text}")
+        raise UnsupportedOperation(f"buffer %{name} must be of {ELEMENT_NAMES}, i32 or i64, not of {text}")
     return int(text[1:])
 
 

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, IndexType, IntegerType, MemRefType
+from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import BlockArgument, SSAValue
 
 from daedal.compiler.analysis.uniforms import Uniform, Uniforms
 from daedal.compiler.dialects import place, slc
+from daedal.compiler.dialects.elements import bytes_of
 
 
 @dataclass
@@ -22,12 +23,7 @@ class Linear:
 def element_bytes(memref: SSAValue) -> int:
     """Bytes of an element of a buffer."""
     assert isinstance(memref.type, MemRefType)
-    kind = memref.type.element_type
-    if isinstance(kind, Float32Type):
-        return 4
-    assert isinstance(kind, IntegerType)
-    bits: int = kind.width.data
-    return bits // 8
+    return bytes_of(memref.type.element_type)
 
 
 class Addresses:

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from xdsl.dialects import arith, math, memref, scf
-from xdsl.dialects.builtin import Float32Type, IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from daedal.compiler.dialects import slc, slcv
+from daedal.compiler.dialects.elements import LANE, row_element
 from daedal.errors import UnsupportedOperation
 
 SINGLE_ONLY = (math.SqrtOp, math.ExpOp, slcv.SigmoidOp)
@@ -51,10 +52,10 @@ def is_within(op: Operation, block: Block) -> bool:
 
 
 def is_float_access(op: Operation) -> bool:
-    """Whether ``op`` loads or stores an f32."""
+    """Whether ``op`` loads or stores an element of a row."""
     if isinstance(op, memref.LoadOp):
-        return isinstance(op.res.type, Float32Type)
-    return isinstance(op, memref.StoreOp) and isinstance(op.value.type, Float32Type)
+        return row_element(op.res.type) is not None
+    return isinstance(op, memref.StoreOp) and row_element(op.value.type) is not None
 
 
 def column_offset(index: SSAValue, column: SSAValue) -> tuple[bool, SSAValue | None]:
@@ -90,7 +91,7 @@ def is_reduction(op: Operation | Block | None) -> bool:
 
 
 def is_row_loop(loop: scf.ForOp) -> bool:
-    """Whether the loop works along rows: its iterations are independent and touch consecutive f32.
+    """Whether the loop works along rows: its iterations are independent and touch consecutive elements.
 
     Its bounds are constants, its step is 1, it has no loops or conditions inside, and its variable is only
     used in the last index of loads and stores, in that of every store. It carries nothing, unless it is a reduction,
@@ -99,7 +100,7 @@ def is_row_loop(loop: scf.ForOp) -> bool:
     lower, upper, step = map(constant_of, (loop.lb, loop.ub, loop.step))
     if lower is None or upper is None or step != 1 or lower >= upper:
         return False
-    if loop.iter_args and not (is_reduction(loop) and all(isinstance(v.type, Float32Type) for v in loop.iter_args)):
+    if loop.iter_args and not (is_reduction(loop) and all(v.type == LANE for v in loop.iter_args)):
         return False
     column = loop.body.block.args[0]
     if any(op.regions for op in loop.body.block.ops):

@@ -5,11 +5,12 @@ done with them is done on rows.
 """
 
 from xdsl.dialects import arith, math, memref, scf
-from xdsl.dialects.builtin import Float32Type, FloatAttr
+from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.analysis.row_loops import SINGLE_ONLY, constant_of, is_reduction, is_row_loop
 from daedal.compiler.dialects import slcv
+from daedal.compiler.dialects.elements import LANE
 
 CASTS = (arith.IndexCastOp, arith.ExtSIOp)
 
@@ -52,8 +53,8 @@ def without_casts(value: SSAValue) -> SSAValue:
 
 
 def is_float(value: SSAValue) -> bool:
-    """Whether ``value`` is an f32."""
-    return isinstance(value.type, Float32Type)
+    """Whether ``value`` is what lanes compute with."""
+    return value.type == LANE
 
 
 def is_computed(value: SSAValue) -> bool:

@@ -8,13 +8,11 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
     I64,
-    Float32Type,
     IndexType,
     IntegerAttr,
     StringAttr,
     UnitAttr,
     VectorType,
-    f32,
     i32,
     i64,
 )
@@ -33,8 +31,10 @@ from xdsl.irdl import (
 from xdsl.traits import HasParent, NoTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from daedal.compiler.dialects.elements import LANE
 from daedal.compiler.dialects.slc import CONDITION_STREAM, EVENTS, StreamType, verify_index
-from daedal.compiler.dialects.slcv_scalars import verify_alike
+from daedal.compiler.dialects.slcv_scalars import verify_stored
+from daedal.hw.isa.elements import ROW_GRANULE
 
 ARGUMENTS = ("base", "end", "size", "stride", "value")
 """What an argument can be: a buffer's first byte address, that after its last byte, its size in a dimension,
@@ -195,8 +195,10 @@ class PushTokenOp(IRDLOperation):
 
 
 def _verify_size(size: IntegerAttr) -> None:
-    if size.value.data < 4 or size.value.data % 4:
-        raise VerifyException(f"bytes must be a multiple of 4, at least 4, not {size.value.data}")
+    if size.value.data < ROW_GRANULE or size.value.data % ROW_GRANULE:
+        raise VerifyException(
+            f"bytes must be a multiple of {ROW_GRANULE}, at least {ROW_GRANULE}, not {size.value.data}"
+        )
 
 
 @irdl_op_definition
@@ -306,8 +308,8 @@ class PopScalarOp(IRDLOperation):
         super().__init__(result_types=[result])
 
     def verify_(self) -> None:
-        if not isinstance(self.result.type, Float32Type | IndexType) and self.result.type != i32:
-            raise VerifyException(f"a scalar must be an f32, an index or an i32, not {self.result.type}")
+        if not isinstance(self.result.type, IndexType) and self.result.type not in (LANE, i32):
+            raise VerifyException(f"a scalar must be an {LANE}, an index or an i32, not {self.result.type}")
 
 
 @irdl_op_definition
@@ -315,12 +317,12 @@ class ScalarOp(IRDLOperation):
     """A scalar register that is set once, before all else, and is the same in all callbacks."""
 
     name = "dlc.scalar"
-    result = result_def(Float32Type())
+    result = result_def(LANE)
     traits = traits_def(HasParent(ExecuteOp))
     assembly_format = "attr-dict `:` type($result)"
 
     def __init__(self) -> None:
-        super().__init__(result_types=[f32])
+        super().__init__(result_types=[LANE])
 
 
 @irdl_op_definition
@@ -328,8 +330,8 @@ class KeepOp(IRDLOperation):
     """Sets a scalar register of ``dlc.scalar``."""
 
     name = "dlc.keep"
-    scalar = operand_def(Float32Type())
-    value = operand_def(Float32Type())
+    scalar = operand_def(LANE)
+    value = operand_def(LANE)
     traits = traits_def(HasParent(CallbackOp))
     assembly_format = "$scalar `,` $value attr-dict"
 
@@ -369,7 +371,7 @@ class PushOp(IRDLOperation):
         super().__init__(operands=[row])
 
     def verify_(self) -> None:
-        verify_alike(self.row)
+        verify_stored(self.row)
 
 
 DLC = Dialect(

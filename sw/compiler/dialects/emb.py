@@ -5,14 +5,12 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     I64,
-    Float32Type,
     IndexType,
     IntegerAttr,
     IntegerType,
     StringAttr,
     TensorType,
     UnitAttr,
-    f32,
     i64,
 )
 from xdsl.ir import Dialect, Operation, SSAValue
@@ -30,6 +28,8 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from daedal.compiler.dialects.elements import ELEMENT_NAMES, row_element
+
 MODES = ("sum", "mean", "max")
 """How the rows of a bag are pooled."""
 
@@ -41,11 +41,11 @@ def _verify_table(table: SSAValue) -> TensorType:
     kind = table.type
     if (
         not isinstance(kind, TensorType)
-        or not isinstance(kind.element_type, Float32Type)
+        or row_element(kind.element_type) is None
         or kind.get_num_dims() != 2
         or kind.get_shape()[1] < 1
     ):
-        raise VerifyException(f"table must be rows of f32 of a fixed width of at least 1, not {kind}")
+        raise VerifyException(f"table must be rows of {ELEMENT_NAMES} of a fixed width of at least 1, not {kind}")
     return kind
 
 
@@ -65,7 +65,7 @@ def _verify_integers(name: str, value: SSAValue, ranks: Sequence[int]) -> Tensor
 def _rows_like(table: SSAValue) -> TensorType:
     kind = table.type
     assert isinstance(kind, TensorType)
-    return TensorType(f32, [DYNAMIC_INDEX, kind.get_shape()[1]])
+    return TensorType(kind.element_type, [DYNAMIC_INDEX, kind.get_shape()[1]])
 
 
 @irdl_op_definition

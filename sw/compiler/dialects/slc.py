@@ -8,12 +8,10 @@ loop in whose body they stand.
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
-    Float32Type,
     IndexType,
     IntegerType,
     MemRefType,
     StringAttr,
-    f32,
     i1,
 )
 from xdsl.ir import (
@@ -47,6 +45,7 @@ from xdsl.traits import HasParent, NoTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects.check import verify_kind, verify_mode
+from daedal.compiler.dialects.elements import LANE
 
 EVENTS = ("begin", "iteration", "end")
 """When a callback runs: before the first iteration, in each one before the inner loop, after the last one."""
@@ -58,20 +57,20 @@ COMPARISONS = ("equal", "not_equal", "less")
 
 @irdl_attr_definition
 class StreamType(ParametrizedAttribute, TypeAttribute):
-    """A value that changes with the iterations of the loops around it: an index, a condition or an f32."""
+    """What changes with the iterations of the loops around it: an index, a condition, or a number for the lanes."""
 
     name = "slc.stream"
 
     element_type: Attribute
 
     def verify(self) -> None:
-        if not isinstance(self.element_type, IndexType | Float32Type) and self.element_type != i1:
-            raise VerifyException(f"a stream must be of index, i1 or f32, not {self.element_type}")
+        if not isinstance(self.element_type, IndexType) and self.element_type not in (i1, LANE):
+            raise VerifyException(f"a stream must be of index, i1 or {LANE}, not {self.element_type}")
 
 
 INDEX_STREAM = StreamType(IndexType())
 CONDITION_STREAM = StreamType(i1)
-FLOAT_STREAM = StreamType(f32)
+FLOAT_STREAM = StreamType(LANE)
 
 
 def element_of(kind: Attribute) -> Attribute:
@@ -179,7 +178,7 @@ class LoadOp(IRDLOperation):
     def __init__(self, memref: SSAValue, indices: Sequence[SSAValue]) -> None:
         kind = memref.type
         assert isinstance(kind, MemRefType)
-        result = FLOAT_STREAM if isinstance(kind.element_type, Float32Type) else INDEX_STREAM
+        result = FLOAT_STREAM if kind.element_type == LANE else INDEX_STREAM
         super().__init__(operands=[memref, indices], result_types=[result])
 
     def verify_(self) -> None:
@@ -189,7 +188,7 @@ class LoadOp(IRDLOperation):
             raise VerifyException(f"there must be {kind.get_num_dims()} indices, not {len(self.indices)}")
         for value in self.indices:
             verify_index("an index", value)
-        is_float = isinstance(kind.element_type, Float32Type)
+        is_float = kind.element_type == LANE
         if self.result.type != (FLOAT_STREAM if is_float else INDEX_STREAM):
             raise VerifyException(f"a load from {kind} must not give {self.result.type}")
 

@@ -8,16 +8,14 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
     I64,
-    Float32Type,
     IndexType,
     IntegerAttr,
     MemRefType,
     UnitAttr,
     VectorType,
-    f32,
     i64,
 )
-from xdsl.ir import Dialect, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, Dialect, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
@@ -31,6 +29,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, bytes_of, row_element
 from daedal.compiler.dialects.slcv_scalars import (
     SCALAR_OPERATIONS,
     CompareOp,
@@ -62,6 +61,7 @@ __all__ = [
     "StoreOp",
     "ToIntegerOp",
     "accumulator_type",
+    "row_bytes",
     "row_type",
     "width_of",
 ]
@@ -85,9 +85,9 @@ def accumulator_type(width: int) -> AccumulatorType:
     return AccumulatorType(IntegerAttr(width, i64))
 
 
-def row_type(width: int) -> VectorType:
-    """The type of a row of ``width`` elements."""
-    return VectorType(f32, [width])
+def row_type(width: int, element: Attribute = LANE) -> VectorType:
+    """The type of a row of ``width`` elements, in registers or as it is in memory."""
+    return VectorType(element, [width])
 
 
 def width_of(value: SSAValue) -> int:
@@ -99,27 +99,34 @@ def width_of(value: SSAValue) -> int:
     return width
 
 
+def row_bytes(value: SSAValue) -> int:
+    """Bytes that a row, or a single element, takes in memory."""
+    if isinstance(value.type, VectorType):
+        return width_of(value) * bytes_of(value.type.element_type)
+    return bytes_of(value.type)
+
+
 def _verify_access(memref: SSAValue, indices: Sequence[SSAValue], row: SSAValue) -> None:
     kind = memref.type
     assert isinstance(kind, MemRefType)
-    if not isinstance(kind.element_type, Float32Type):
-        raise VerifyException(f"rows must be of f32, not of {kind.element_type}")
+    if row_element(kind.element_type) is None:
+        raise VerifyException(f"rows must be of {ELEMENT_NAMES}, not of {kind.element_type}")
     if len(indices) != kind.get_num_dims():
         raise VerifyException(f"there must be {kind.get_num_dims()} indices, not {len(indices)}")
     strides = kind.get_strides()
     if strides is None or strides[-1] != 1:
         raise VerifyException(f"the last dimension must have unit stride, not as in {kind}")
-    if not isinstance(row.type, Float32Type):
-        _verify_row(row)
+    if row.type != kind.element_type:
+        _verify_row(row, kind.element_type)
 
 
-def _verify_row(row: SSAValue) -> None:
-    if not is_row(row.type):
-        raise VerifyException(f"a row must be a vector of f32 with one dimension, not {row.type}")
+def _verify_row(row: SSAValue, element: Attribute) -> None:
+    if not is_row(row.type, element):
+        raise VerifyException(f"a row must be a vector of {element} with one dimension, not {row.type}")
 
 
 def _verify_fits(accumulator: SSAValue, row: SSAValue) -> None:
-    _verify_row(row)
+    _verify_row(row, LANE)
     if width_of(row) > width_of(accumulator):
         raise VerifyException(f"a row of {width_of(row)} elements must fit its accumulator of {width_of(accumulator)}")
 
@@ -192,7 +199,8 @@ class FetchOp(IRDLOperation):
     assembly_format = "$memref `[` $indices `]` attr-dict `:` type($memref) `,` type($result)"
 
     def __init__(self, memref: SSAValue, indices: Sequence[SSAValue], width: int) -> None:
-        super().__init__(operands=[memref, indices], result_types=[row_type(width)])
+        assert isinstance(memref.type, MemRefType)
+        super().__init__(operands=[memref, indices], result_types=[row_type(width, memref.type.element_type)])
 
     def verify_(self) -> None:
         _verify_access(self.memref, self.indices, self.result)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import Float32Type, StringAttr, VectorType, f32, i32
+from xdsl.dialects.builtin import StringAttr, VectorType, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -16,6 +16,8 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from daedal.compiler.dialects.elements import ELEMENT_NAMES, ELEMENT_TYPES, LANE
+
 REDUCTIONS = {"add": 1, "mul_add": 2, "fma": 2, "max": 1, "min": 1}
 """What ``slcv.reduce`` can do, and of how many rows."""
 
@@ -23,16 +25,23 @@ COMPARISONS = ("greater", "less", "equal")
 """What ``slcv.compare`` can ask."""
 
 
-def is_row(kind: Attribute) -> bool:
-    """Whether ``kind`` is that of a row: a vector of f32 with one dimension."""
-    return isinstance(kind, VectorType) and kind.get_num_dims() == 1 and isinstance(kind.element_type, Float32Type)
+def is_row(kind: Attribute, element: Attribute = LANE) -> bool:
+    """Whether ``kind`` is that of a row: a vector of ``element`` with one dimension; in registers, of ``LANE``."""
+    return isinstance(kind, VectorType) and kind.get_num_dims() == 1 and kind.element_type == element
+
+
+def verify_stored(value: SSAValue) -> None:
+    """Raise VerifyException unless memory can hold it as it is: an element, or a row of some."""
+    if not any(value.type == element or is_row(value.type, element) for element in ELEMENT_TYPES):
+        shown = f"an {ELEMENT_NAMES} or a vector of {ELEMENT_NAMES}"
+        raise VerifyException(f"a value must be {shown} with one dimension, not {value.type}")
 
 
 def verify_alike(*values: SSAValue) -> None:
     """Raise VerifyException unless all are single f32, or all rows of the same length."""
     kind = values[0].type
-    if not (is_row(kind) or isinstance(kind, Float32Type)):
-        raise VerifyException(f"a value must be an f32 or a vector of f32 with one dimension, not {kind}")
+    if not (is_row(kind) or kind == LANE):
+        raise VerifyException(f"a value must be an {LANE} or a vector of {LANE} with one dimension, not {kind}")
     for value in values:
         if value.type != kind:
             raise VerifyException(f"all values must be {kind}, not {value.type}")
@@ -48,13 +57,13 @@ class ReduceOp(IRDLOperation):
 
     kind = prop_def(StringAttr)
     rows = var_operand_def(VectorType)
-    result = result_def(Float32Type())
+    result = result_def(LANE)
 
     traits = traits_def(Pure())
     assembly_format = "$kind $rows attr-dict `:` type($rows)"
 
     def __init__(self, kind: str, rows: Sequence[SSAValue]) -> None:
-        super().__init__(operands=[rows], properties={"kind": StringAttr(kind)}, result_types=[f32])
+        super().__init__(operands=[rows], properties={"kind": StringAttr(kind)}, result_types=[LANE])
 
     def verify_(self) -> None:
         kind = self.kind.data
@@ -72,13 +81,13 @@ class ElementOp(IRDLOperation):
     name = "slcv.element"
 
     row = operand_def(VectorType)
-    result = result_def(Float32Type())
+    result = result_def(LANE)
 
     traits = traits_def(Pure())
     assembly_format = "$row attr-dict `:` type($row)"
 
     def __init__(self, row: SSAValue) -> None:
-        super().__init__(operands=[row], result_types=[f32])
+        super().__init__(operands=[row], result_types=[LANE])
 
 
 @irdl_op_definition
@@ -133,14 +142,14 @@ class SigmoidOp(IRDLOperation):
 
     name = "slcv.sigmoid"
 
-    operand = operand_def(Float32Type())
-    result = result_def(Float32Type())
+    operand = operand_def(LANE)
+    result = result_def(LANE)
 
     traits = traits_def(Pure())
     assembly_format = "$operand attr-dict"
 
     def __init__(self, operand: SSAValue | Operation) -> None:
-        super().__init__(operands=[operand], result_types=[f32])
+        super().__init__(operands=[operand], result_types=[LANE])
 
 
 @irdl_op_definition
@@ -149,7 +158,7 @@ class ToIntegerOp(IRDLOperation):
 
     name = "slcv.to_integer"
 
-    operand = operand_def(Float32Type())
+    operand = operand_def(LANE)
     result = result_def(i32)
 
     traits = traits_def(Pure())
@@ -165,15 +174,15 @@ class ScaleOp(IRDLOperation):
 
     name = "slcv.scale"
 
-    value = operand_def(Float32Type())
+    value = operand_def(LANE)
     power = operand_def(i32)
-    result = result_def(Float32Type())
+    result = result_def(LANE)
 
     traits = traits_def(Pure())
     assembly_format = "$value `,` $power attr-dict"
 
     def __init__(self, value: SSAValue, power: SSAValue) -> None:
-        super().__init__(operands=[value, power], result_types=[f32])
+        super().__init__(operands=[value, power], result_types=[LANE])
 
 
 SCALAR_OPERATIONS: tuple[type[Operation], ...] = (

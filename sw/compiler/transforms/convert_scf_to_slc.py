@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import Float32Type, IndexType, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from daedal.compiler.analysis.counters import count_condition, first_of
 from daedal.compiler.analysis.row_loops import constant_of, is_float_access, is_row_loop, loop_name
-from daedal.compiler.analysis.scalars import is_local
+from daedal.compiler.analysis.scalars import is_float, is_local
 from daedal.compiler.dialects import check, place, slc
 from daedal.compiler.transforms.builders.callback_builder import CallbackBuilder
 from daedal.errors import UnsupportedOperation
@@ -292,7 +292,7 @@ class _Decoupler:
             return False
         if isinstance(op, memref.LoadOp):
             return is_local(op.memref)
-        if isinstance(op.results[0].type, Float32Type) or isinstance(op, arith.CmpfOp):
+        if is_float(op.results[0]) or isinstance(op, arith.CmpfOp):
             return True
         if any(value in self._execute for value in op.operands):
             return True

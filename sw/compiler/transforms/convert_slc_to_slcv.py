@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, math, memref, scf, vector
-from xdsl.dialects.builtin import Float32Type, MemRefType, ModuleOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -21,6 +21,7 @@ from daedal.compiler.analysis.reductions import Reduction, reductions_of
 from daedal.compiler.analysis.row_loops import column_offset, constant_of, is_row_loop, naming
 from daedal.compiler.analysis.scalars import is_computed
 from daedal.compiler.dialects import slc, slcv
+from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
 from daedal.compiler.transforms.builders.selections import kept, selected
 from daedal.errors import UnsupportedOperation
 
@@ -81,8 +82,8 @@ class _Accumulators:
 
 def _local_width(buffer: SSAValue) -> int:
     kind = buffer.type
-    if not isinstance(kind, MemRefType) or not isinstance(kind.element_type, Float32Type):
-        raise UnsupportedOperation(f"a local row must be of f32, not {kind}")
+    if not isinstance(kind, MemRefType) or kind.element_type != LANE:
+        raise UnsupportedOperation(f"a local row must be of {LANE}, not {kind}")
     shape = kind.get_shape()
     if len(shape) != 1 or shape[0] < 1:
         raise UnsupportedOperation(f"a local row must have one dimension of a fixed size, not {kind}")
@@ -170,7 +171,7 @@ class _RowLoop:
         if isinstance(op.memref.owner, memref.AllocaOp):
             accumulator = self._accumulators.of(op.memref, list(op.indices), self._column, self._first)
             self._insert(slcv.GetOp(accumulator, self._width), op.res)
-        elif isinstance(op.res.type, Float32Type):
+        elif row_element(op.res.type) is not None:
             fetch = slcv.FetchOp(op.memref, self._place(list(op.indices)), self._width)
             key = (fetch.memref, *fetch.indices)
             if key in self._fetches and slcv.width_of(self._fetches[key].result) == self._width:
@@ -180,7 +181,7 @@ class _RowLoop:
                 self._insert(fetch, op.res)
                 self._fetches[key] = fetch
         else:
-            raise UnsupportedOperation(f"a row must be of f32, not {op.res.type}")
+            raise UnsupportedOperation(f"a row must be of {ELEMENT_NAMES}, not {op.res.type}")
 
     def _store(self, op: memref.StoreOp) -> None:
         row = self._row(op.value)
@@ -192,8 +193,8 @@ class _RowLoop:
 
     def _arithmetic(self, op: Operation) -> None:
         rows = [self._row(value) for value in op.operands]
-        new = type(op).create(operands=rows, result_types=[slcv.row_type(self._width)], properties=op.properties)
-        self._insert(new, op.results[0])
+        kind = slcv.row_type(self._width, op.results[0].type)
+        self._insert(type(op).create(operands=rows, result_types=[kind], properties=op.properties), op.results[0])
 
     def _select(self, op: arith.SelectOp) -> None:
         first, compare = self._unless_first(op.cond)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import Float32Type, FloatAttr, MemRefType, ModuleOp, f32
+from xdsl.dialects.builtin import FloatAttr, MemRefType, ModuleOp, f32
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -18,6 +18,7 @@ from xdsl.rewriter import Rewriter
 from daedal.compiler.analysis.addresses import Addresses, Linear, buffer_name, element_bytes
 from daedal.compiler.analysis.event_steps import EventSteps
 from daedal.compiler.analysis.row_loops import constant_of, loop_name, naming
+from daedal.compiler.analysis.scalars import is_float
 from daedal.compiler.analysis.uniforms import Uniform, Uniforms
 from daedal.compiler.dialects import dlc, place, slc, slcv
 from daedal.compiler.transforms.builders.callback_splitter import CallbackSplitter
@@ -115,7 +116,7 @@ class _Separator:
         """What a stream, a fixed index, an f32 constant or an f32 argument became."""
         if isinstance(value.type, slc.StreamType):
             return self._streams[value]
-        if isinstance(value.type, Float32Type):
+        if is_float(value):
             if value not in self._streams:
                 op = value.owner
                 if isinstance(op, Block):
@@ -130,7 +131,7 @@ class _Separator:
         return self._uniforms.value(number)
 
     def _loop(self, old: slc.ForOp, parent: _Level | None) -> None:
-        scale = 4 if _is_column(old) else 1
+        scale = _column_bytes(old)
         lower, upper, step = (self._bound(value, scale) for value in (old.lower, old.upper, old.step))
         new = slc.ForOp(lower, upper, step, name=old.induction.name_hint)
         level = _Level(new, 0 if parent is None else parent.depth + 1)
@@ -184,8 +185,8 @@ class _Separator:
         index = max(unit, key=lambda stream: self._levels[stream].depth)
         base = self._base(address, index)
         end = self._uniforms.argument("end", buffer_name(op.memref))
-        is_float = isinstance(op.result.type.element_type, Float32Type)
-        return level.insert(dlc.LoadOp(base, self._streams[index], end, size, op.result.type, signed=not is_float))
+        signed = op.result.type != slc.FLOAT_STREAM
+        return level.insert(dlc.LoadOp(base, self._streams[index], end, size, op.result.type, signed=signed))
 
     def _base(self, address: Linear, index: SSAValue | None) -> SSAValue:
         """An address without the term of ``index``; what streams add to it is added where they are made."""
@@ -275,22 +276,24 @@ class _Separator:
             self._token += 1
 
 
-def _is_column(loop: slc.ForOp) -> bool:
-    """Whether a loop's variable is only used as a column of rows."""
+def _column_bytes(loop: slc.ForOp) -> int:
+    """What a loop that counts columns of rows counts in, bytes; 1 for one whose variable is anything else as well."""
+    sizes = set()
     for use in loop.induction.uses:
         callback = use.operation
         if not isinstance(callback, slc.CallbackOp):
-            return False
+            return 1
         position = list(callback.operands).index(loop.induction) - (callback.condition is not None)
         for inner in callback.body.block.args[position].uses:
             added = inner.operation
             if not isinstance(added, arith.AddiOp):
-                return False
+                return 1
             for access in added.result.uses:
-                is_access = isinstance(access.operation, slcv.FetchOp | slcv.StoreOp)
-                if not is_access or access.index != len(access.operation.operands) - 1:
-                    return False
-    return loop.induction.first_use is not None
+                op = access.operation
+                if not isinstance(op, slcv.FetchOp | slcv.StoreOp) or access.index != len(op.operands) - 1:
+                    return 1
+                sizes.add(element_bytes(op.memref))
+    return min(sizes, default=1)
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func, math
-from xdsl.dialects.builtin import Float32Type, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from daedal.compiler.dialects import slcv
+from daedal.compiler.dialects.elements import LANE
 from daedal.errors import UnsupportedOperation
 
 FUNCTIONS = ("daedal_exp", "daedal_sigmoid")
@@ -23,7 +24,7 @@ def _made(name: str, operand: SSAValue) -> Operation:
 def _replace(call: func.CallOp) -> None:
     name = call.callee.root_reference.data
     types = [value.type for value in (*call.arguments, *call.res)]
-    if name not in FUNCTIONS or len(types) != 2 or not all(isinstance(kind, Float32Type) for kind in types):
+    if name not in FUNCTIONS or len(types) != 2 or not all(kind == LANE for kind in types):
         known = " or ".join(f"@{known}" for known in FUNCTIONS)
         raise UnsupportedOperation(f"func.call @{name} must be of {known}, from one f32 to one f32")
     Rewriter.replace_op(call, _made(name, call.arguments[0]))

@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     StridedLayoutAttr,
     TensorType,
-    f32,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -27,6 +26,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects import emb, place
+from daedal.compiler.dialects.elements import LANE
 from daedal.compiler.transforms.builders.block_pooling import BlockPooling
 from daedal.compiler.transforms.builders.emitter import BOUNDS, Emitter
 from daedal.compiler.transforms.builders.pooling import Constants, Pooling
@@ -41,12 +41,18 @@ def _flat(value: SSAValue) -> MemRefType:
 def _rows(value: SSAValue) -> MemRefType:
     """Rows of a tensor, with a pitch that is known when a launch starts."""
     assert isinstance(value.type, TensorType)
-    return MemRefType(f32, value.type.get_shape(), StridedLayoutAttr([NoneAttr(), 1], 0))
+    return MemRefType(value.type.element_type, value.type.get_shape(), StridedLayoutAttr([NoneAttr(), 1], 0))
+
+
+def _out(table: SSAValue) -> MemRefType:
+    """Rows like those of a table, one after the other."""
+    assert isinstance(table.type, TensorType)
+    return MemRefType(table.type.element_type, [DYNAMIC_INDEX, _width(table)])
 
 
 def _apart(width: int, pitch: int) -> MemRefType:
     """Rows of ``width`` elements that are ``pitch`` elements apart."""
-    return MemRefType(f32, [DYNAMIC_INDEX, width], StridedLayoutAttr([IntAttr(pitch), 1], 0))
+    return MemRefType(LANE, [DYNAMIC_INDEX, width], StridedLayoutAttr([IntAttr(pitch), 1], 0))
 
 
 def _width(table: SSAValue) -> int:
@@ -97,8 +103,7 @@ class _Function:
 
 def _lower_lookup(name: str, op: emb.LookupOp, bounds: str) -> func.FuncOp:
     width = _width(op.table)
-    out = MemRefType(f32, [DYNAMIC_INDEX, width])
-    f = _Function(name, {"table": _rows(op.table), "indices": _flat(op.indices), "out": out}, bounds)
+    f = _Function(name, {"table": _rows(op.table), "indices": _flat(op.indices), "out": _out(op.table)}, bounds)
     emit = f.emit
     width_value = emit.index(width, "width")
     rows = emit.size(f["table"], f.c0, "rows")
@@ -122,7 +127,7 @@ def _bag_arguments(op: emb.BagOp) -> dict[str, Attribute]:
         arguments["length"] = IndexType()
     if op.weights is not None:
         arguments["weights"] = _flat(op.weights)
-    return {**arguments, "out": MemRefType(f32, [DYNAMIC_INDEX, _width(op.table)])}
+    return {**arguments, "out": _out(op.table)}
 
 
 def _lower_bag(name: str, op: emb.BagOp, bounds: str) -> func.FuncOp:

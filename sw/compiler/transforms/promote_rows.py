@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf
-from xdsl.dialects.builtin import Float32Type, IndexType, MemRefType, ModuleOp, f32
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from daedal.compiler.analysis.row_loops import constant_of, is_row_loop, is_within, loop_name
+from daedal.compiler.dialects.elements import LANE
 from daedal.errors import UnsupportedOperation
 
 
@@ -80,7 +81,7 @@ class _Promotion:
         self._scope = _scope(buffer, accesses)
         upper = accesses[0].bounds[1]
         assert upper is not None
-        self._local = memref.AllocaOp.get(f32, shape=[upper])
+        self._local = memref.AllocaOp.get(LANE, shape=[upper])
         self._local.memref.name_hint = f"{buffer.name_hint}_row"
 
     def run(self) -> None:
@@ -138,7 +139,7 @@ class PromoteRows(ModulePass):
 
 def _promote(buffer: SSAValue) -> None:
     kind = buffer.type
-    if not isinstance(kind, MemRefType) or not isinstance(kind.element_type, Float32Type):
+    if not isinstance(kind, MemRefType) or kind.element_type != LANE:
         return
     users = [use.operation for use in buffer.uses]
     kinds = {type(op) for op in users} & {memref.LoadOp, memref.StoreOp}

@@ -93,7 +93,7 @@ class _Tiling:
         for op in copy.walk():
             for result in op.results:
                 if isinstance(result.type, VectorType):
-                    Rewriter.replace_value_with_new_type(result, slcv.row_type(width))
+                    Rewriter.replace_value_with_new_type(result, slcv.row_type(width, result.type.element_type))
         return copy
 
     def _accumulator(self, old: SSAValue, width: int) -> SSAValue:

@@ -64,6 +64,7 @@ class RowRead:
     array: str
     first: Integer
     width: int
+    element_bytes: int
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,8 @@ class Bounds:
         """The first row that does not start at a line of memory nor lie within one, and where it starts."""
         for row in self.rows:
             first = evaluate(row.first, given)
-            if 4 * first % line_bytes and 4 * (first + row.width) > line_bytes * (4 * first // line_bytes + 1):
+            start, size = first * row.element_bytes, row.width * row.element_bytes
+            if start % line_bytes and start + size > line_bytes * (start // line_bytes + 1):
                 return row, first
         return None
 

@@ -57,7 +57,7 @@ class KernelFunction:
         given = self.signature.by_name(arguments, self.name)
         wanted = self.signature.arguments.items()
         shapes = {name: tuple(given[name].shape) for name, argument in wanted if argument.shape is not None}
-        whole = {name: given[name] for name, argument in wanted if argument.shape is None and argument.element != "f32"}
+        whole = {name: given[name] for name, argument in wanted if argument.shape is None and not argument.is_float}
         sizes = self.signature.sizes(shapes, whole)
         names = {name: sizes[dim.text] for name, dim in self.source.names.items()
                  if isinstance(dim, Dim) and dim.text in sizes}  # fmt: skip

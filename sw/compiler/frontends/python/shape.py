@@ -82,7 +82,7 @@ class Analysis:
         return any(
             (isinstance(each, ast.Constant) and isinstance(each.value, float))
             or (isinstance(each, ast.Name) and each.id in self._signature.arguments
-                and self._signature.arguments[each.id].element == "f32")
+                and self._signature.arguments[each.id].is_float)
             for each in ast.walk(test)
         )  # fmt: skip
 
@@ -195,7 +195,7 @@ class Analysis:
 
     def _is_float_array(self, name: str) -> bool:
         argument = self._signature.arguments.get(name)
-        return argument is None or (argument.element == "f32" and argument.shape is not None)
+        return argument is None or (argument.is_float and argument.shape is not None)
 
     def _is_float_condition(self, test: ast.expr) -> bool:
         """Whether a condition along a row may be one of f32."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daedal.compiler.frontends.python.integers import Given, Integer, Number, combine, evaluate, parts
-from daedal.compiler.frontends.python.names import DTYPES, Dim, ScalarType
+from daedal.compiler.frontends.python.names import DTYPES, FLOATS, Dim, ScalarType
 from daedal.compiler.frontends.python.source import Source
 from daedal.errors import UnsupportedOperation
 
@@ -26,6 +26,11 @@ class Argument:
     def dtype(self) -> str:
         """The type of its elements as NumPy calls it."""
         return DTYPES[self.element]
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it holds elements of rows, or is a single number of that kind; else it is of integers."""
+        return self.element in FLOATS
 
 
 class Signature:

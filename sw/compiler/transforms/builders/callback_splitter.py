@@ -78,7 +78,7 @@ def _second_operands(callback: slc.CallbackOp, lockstep: int) -> set[SSAValue]:
         else:
             continue
         if all(isinstance(row.owner, slcv.FetchOp) and len(list(row.uses)) == 1 for row in rows):
-            lockstep -= sum(4 * slcv.width_of(row) for row in rows)
+            lockstep -= sum(map(slcv.row_bytes, rows))
             if lockstep >= 0:
                 found.add(rows[1])
     return found
@@ -138,13 +138,10 @@ class CallbackSplitter:
             raise UnsupportedOperation(f"row %{old.name_hint or '?'} cannot be offloaded")
         return self._known[old]
 
-    def _bytes(self, row: SSAValue) -> int:
-        return 4 * slcv.width_of(row)
-
     def _fetch(self, op: slcv.FetchOp) -> None:
         place = self._translator.row(op.memref, list(op.indices))
         queue = "vector1" if op.result in self._second else "vector0"
-        self._steps.fetch(dlc.FetchOp(queue, *place, self._bytes(op.result)))
+        self._steps.fetch(dlc.FetchOp(queue, *place, slcv.row_bytes(op.result)))
         assert isinstance(op.result.type, VectorType)
         self._insert(dlc.PopOp(queue, op.result.type), op.result)
 
@@ -203,12 +200,11 @@ class CallbackSplitter:
         self._insert(slcv.SetOp(self._translator.accumulator(op.accumulator), self._row(op.row)))
 
     def _store(self, op: slcv.StoreOp) -> None:
-        place = self._translator.row(op.memref, list(op.indices))
+        place, size = self._translator.row(op.memref, list(op.indices)), slcv.row_bytes(op.row)
         if not isinstance(op.row.type, VectorType):
             self._insert(dlc.PushOp(self._single(op.row)))
-            self._steps.store(dlc.PushStoreOp(*place, 4, stream=False))
+            self._steps.store(dlc.PushStoreOp(*place, size, stream=False))
             return
-        size = self._bytes(op.row)
         fetch = op.row.owner
         if self._translator.streams and isinstance(fetch, slcv.FetchOp) and is_copy(fetch):
             source = self._translator.row(fetch.memref, list(fetch.indices))

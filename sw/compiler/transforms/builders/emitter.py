@@ -5,11 +5,12 @@ from contextlib import contextmanager
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import Float32Type, FloatAttr, IndexType, IntegerAttr, StringAttr, f32, i64
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, StringAttr, f32, i64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from daedal.compiler.dialects import check
+from daedal.compiler.dialects.elements import row_element
 
 NO_CHECKS = "none"
 
@@ -53,7 +54,7 @@ class Emitter:
     def load(self, buffer: SSAValue, indices: Sequence[SSAValue], name: str) -> SSAValue:
         """An element of a memref; integers as an index."""
         value = self.insert(memref.LoadOp.get(buffer, indices), name)
-        if isinstance(value.type, Float32Type):
+        if row_element(value.type) is not None:
             return value
         value.name_hint = f"{name}_loaded"
         return self.insert(arith.IndexCastOp(value, IndexType()), name)

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Operation, SSAValue
 
+from daedal.compiler.analysis.scalars import is_float
 from daedal.compiler.dialects import slcv
 from daedal.errors import UnsupportedOperation
 
@@ -56,7 +56,7 @@ def selected(select: arith.SelectOp, value: Callable[[SSAValue], SSAValue], add:
 def _mask(condition: SSAValue, value: Callable[[SSAValue], SSAValue], add: Add) -> tuple[SSAValue, bool]:
     """A number that is zero where ``condition`` does not hold, or, if negated, where it does."""
     op = condition.owner
-    if isinstance(op, arith.CmpfOp) and isinstance(op.lhs.type, Float32Type) and op.predicate.value.data in _MASKS:
+    if isinstance(op, arith.CmpfOp) and is_float(op.lhs) and op.predicate.value.data in _MASKS:
         kinds, negated = _MASKS[op.predicate.value.data]
         masks = [add(slcv.CompareOp(kind, value(op.lhs), value(op.rhs))) for kind in kinds]
         return (masks[0] if len(masks) == 1 else add(arith.AddfOp(masks[0], masks[1]))), negated

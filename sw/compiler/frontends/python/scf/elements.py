@@ -23,6 +23,7 @@ from daedal.compiler.frontends.python.integers import (
     split_sum,
     term,
 )
+from daedal.compiler.frontends.python.names import FLOATS
 from daedal.compiler.frontends.python.scf.scopes import Scopes
 from daedal.compiler.frontends.python.scf.values import (
     INTEGERS,
@@ -228,7 +229,8 @@ class Elements(ABC):
         lower, upper = self.bounds.loops[column]
         if core == column and isinstance(lower, Number) and isinstance(upper, Number):
             first = combine("add", offset, lower)
-            self.bounds.rows[RowRead(node.lineno, name, first, upper.value - lower.value)] = None
+            size = FLOATS[self.signature.arguments[name].element].bytes
+            self.bounds.rows[RowRead(node.lineno, name, first, upper.value - lower.value, size)] = None
 
     def load_cell(self, cell: Cell) -> SSAValue:
         """The f32 in a cell; in a loop along a row it is loaded before the loop."""

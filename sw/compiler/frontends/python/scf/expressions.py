@@ -103,7 +103,7 @@ class Expressions(Comparisons):
         if argument is not None and argument.shape is not None:
             raise self.refusal(node, f"{node.id} is an array: use its elements, as {node.id}[i]")
         if argument is not None:
-            return Float(self._arrays[node.id]) if argument.element == "f32" else Given(node.id)
+            return Float(self._arrays[node.id]) if argument.is_float else Given(node.id)
         meaning = self.source.names.get(node.id)
         symbol = meaning.text if isinstance(meaning, Dim) else node.id
         if symbol in self.signature.symbols and type(meaning) is not int:
@@ -121,7 +121,7 @@ class Expressions(Comparisons):
         name = node.value.id
         argument = self.signature.arguments.get(name)
         self._note_single(name, indices)
-        if not isinstance(self.bindings.get(name), Row) and argument is not None and argument.element != "f32":
+        if not isinstance(self.bindings.get(name), Row) and argument is not None and not argument.is_float:
             return self.rename(Element(name, indices))
         self._note_row(node, name, indices)
         kept = self.kept.get(name)

@@ -12,12 +12,12 @@ from xdsl.dialects.builtin import (
     MemRefType,
     NoneAttr,
     StridedLayoutAttr,
-    f32,
     i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from daedal.compiler.dialects.elements import ELEMENT_TYPES, LANE
 from daedal.compiler.frontends.python.integers import (
     Binary,
     Element,
@@ -36,7 +36,7 @@ from daedal.compiler.frontends.python.signature import Argument, Signature
 from daedal.compiler.frontends.python.source import Source, ir_name
 
 _ONE = Number(1)
-_ELEMENTS = {"f32": f32, "i32": i32, "i64": i64}
+_ELEMENTS = {**{element.mlir: kind for kind, element in ELEMENT_TYPES.items()}, "i32": i32, "i64": i64}
 
 
 @dataclass(frozen=True)
@@ -103,13 +103,13 @@ class Frame(ABC):
 
     def _type(self, argument: Argument) -> Attribute:
         if argument.shape is None:
-            return f32 if argument.element == "f32" else IndexType()
+            return LANE if argument.is_float else IndexType()
         sizes = [self._static(size) for size in argument.shape]
         shape = [DYNAMIC_INDEX if size is None else size for size in sizes]
-        is_rows = len(shape) > 1 and argument.element == "f32" and argument.name in self._shape.read
+        is_rows = len(shape) > 1 and argument.is_float and argument.name in self._shape.read
         if is_rows and sizes[-1] is not None:
             layout = StridedLayoutAttr([*(NoneAttr() for _ in shape[1:]), 1], 0)
-            return MemRefType(f32, shape, layout)
+            return MemRefType(_ELEMENTS[argument.element], shape, layout)
         return MemRefType(_ELEMENTS[argument.element], shape)
 
     def _static(self, size: Integer) -> int | None:

@@ -100,7 +100,7 @@ class Sums(Cells):
             is_whole = isinstance(last, ast.Slice) and last.lower is last.upper is last.step is None
             if is_whole and isinstance(bound, Row):
                 return node, Number(bound.width)
-            if is_whole and argument is not None and argument.shape is not None and argument.element == "f32":
+            if is_whole and argument is not None and argument.shape is not None and argument.is_float:
                 return node, self._e.size(argument.shape[-1])
         raise self._source.refusal(node, f"{ast.unparse(node)!r} must be a row of f32, as a[i, :]")
 

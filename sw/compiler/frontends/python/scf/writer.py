@@ -63,7 +63,7 @@ class Writer(Conditions):
     def run(self) -> Written:
         """The text."""
         for name, argument in self._signature.arguments.items():
-            if argument.shape is not None and name in self._shape.written and argument.element != "f32":
+            if argument.shape is not None and name in self._shape.written and not argument.is_float:
                 node = next(node for node in ast.walk(self._tree) if _is_store_to(node, name))
                 raise self._source.refusal(node, f"{name} holds {argument.element}: the machine writes f32 only")
         self._scopes.integer(Number(0))

@@ -1,0 +1,40 @@
+"""The types of numbers, from the table of elements: what rows in memory are made of, and what lanes compute with."""
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, Float32Type, IntegerType
+from xdsl.ir import Attribute
+
+from daedal.hw.isa.elements import ELEMENTS, Element
+from daedal.hw.isa.elements import LANE as LANE_ELEMENT
+
+_TYPES: Mapping[str, AnyFloat] = {kind.name: kind() for kind in (BFloat16Type, Float16Type, Float32Type)}
+
+ELEMENT_TYPES: Mapping[Attribute, Element] = {_TYPES[element.mlir]: element for element in ELEMENTS}
+"""What rows in memory can be made of."""
+
+ELEMENT_NAMES = " or ".join(element.mlir for element in ELEMENTS)
+"""The same, for messages."""
+
+LANE = _TYPES[LANE_ELEMENT.mlir]
+"""What lanes compute with: single numbers, and the elements of rows in registers."""
+
+
+def type_of(element: Element) -> AnyFloat:
+    """The type of a row's elements in memory."""
+    return _TYPES[element.mlir]
+
+
+def row_element(kind: Attribute) -> Element | None:
+    """The element whose type this is; None for integers and all else that no row is made of."""
+    return ELEMENT_TYPES.get(kind)
+
+
+def bytes_of(kind: Attribute) -> int:
+    """Bytes that a number of this type, of a row or an integer, takes in memory."""
+    element = row_element(kind)
+    if element is not None:
+        return element.bytes
+    assert isinstance(kind, IntegerType)
+    bits: int = kind.width.data
+    return bits // 8
