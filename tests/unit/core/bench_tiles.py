@@ -9,7 +9,7 @@ import numpy as np
 from cocotb.triggers import with_timeout
 
 from daedal.cosim.emulator import EmulatorTarget
-from daedal.hw.config.core import ELEMENT_BYTES
+from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.launch import Cause, State
 from daedal.hw.isa.program import Program
 from daedal.hw.isa.registers import Register
@@ -43,7 +43,7 @@ def bags(benches: tuple[Bench, Bench], rng: np.random.Generator, dim: int) -> li
     for layer in layers(rng, dim):
         placed = [place_bag(bench, layer) for bench in benches]
         assert placed[0] == placed[1]
-        size = placed[0].bags * dim * ELEMENT_BYTES
+        size = placed[0].bags * dim * BINARY32.bytes
         cases.append(Case(*benches, placed[0].words(benches[0].config), (placed[0].out, size)))
     return cases
 
@@ -54,7 +54,7 @@ def gathers(benches: tuple[Bench, Bench], rng: np.random.Generator, dim: int) ->
     for count in (9, 40, 17, 5, 23):
         table = rng.standard_normal((11, 64)).astype(np.float32)
         indices = rng.integers(0, 11, count).astype(np.int32)
-        size = count * dim * ELEMENT_BYTES
+        size = count * dim * BINARY32.bytes
         ((at, listed, out),) = {(b.place(table), b.place(indices), b.reserve(size)) for b in benches}
         cases.append(Case(*benches, gather(benches[0].config, at, 11, dim, listed, count, out), (out, size)))
     return cases
