@@ -18,8 +18,12 @@ from daedal.hw.isa.launch import Queue
 from daedal.hw.isa.registers import Register
 from daedal.hw.isa.tools import c_header
 
+FOLDER = Path(__file__).parent
+"""Where its sources are."""
+
 _SOURCES = (
-    "address_map.h", "device_memory.h", "core.h", "store_unit.h", "execute_unit.h", "access_unit.h", "machine.h",
+    "address_map.h", "device_memory.h", "core.h", "store_unit.h", "legality.h", "execute_unit.h",
+    "access_unit.h", "machine.h",
     "execute_unit.cpp", "access_config.cpp", "access_unit.cpp", "machine.cpp", "api.cpp",
 )  # fmt: skip
 _SLICE = 1 << 20
@@ -180,8 +184,7 @@ class EmulatorTarget(Handle):
 
 @cache
 def _library() -> ctypes.CDLL:
-    folder = Path(__file__).parent
-    files = read_sources(folder, *_SOURCES) | read_sources(folder.parent, FLOAT_MODE)
+    files = read_sources(FOLDER, *_SOURCES) | read_sources(FOLDER.parent, FLOAT_MODE)
     files |= {"encodings.h": c_header.generate()}
     library = load_library(build_library("emulator", files, flags=("-fno-strict-aliasing",)))
     machine, memory, word, pointer = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p

@@ -1,6 +1,8 @@
 // What program words put into the access unit.
 #include "access_unit.h"
 
+#include <algorithm>
+
 namespace daedal {
 
 namespace {
@@ -11,7 +13,7 @@ constexpr unsigned SECOND_PART = LevelField::LOAD0_LIMIT - LevelField::LOAD0;
 static_assert(FIRST_PART == LevelField::ALU0_A - LevelField::ALU0);
 static_assert(SECOND_PART == LevelField::ALU0_B - LevelField::ALU0);
 
-bool is_shift(std::uint64_t op) { return op == AluOp::SHIFT_LEFT || op == AluOp::SHIFT_RIGHT; }
+bool is_shift(std::uint64_t op) { return std::find(std::begin(SHIFTS), std::end(SHIFTS), op) != std::end(SHIFTS); }
 
 }  // namespace
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "legality.h"
+
 namespace daedal {
 
 namespace {
@@ -11,19 +13,7 @@ namespace {
 constexpr std::uint64_t NO_CALLBACK = ~0ull;
 constexpr unsigned COUNT_BITS = 24;
 
-bool has_b(std::uint64_t op) {
-  return op == VectorOp::MULTIPLY || op == VectorOp::FMA || op == VectorOp::MUL_ADD || op == VectorOp::SELECT ||
-         op == VectorOp::DIVIDE || op == VectorOp::SCALE;
-}
-
 bool is_extreme(std::uint64_t op) { return op == VectorOp::MAX || op == VectorOp::MIN; }
-
-// What only scalars have.
-bool is_iterative(std::uint64_t op) { return op >= VectorOp::RECIPROCAL; }
-
-bool reduces(std::uint64_t op) {
-  return op == VectorOp::ADD || op == VectorOp::FMA || op == VectorOp::MUL_ADD || op == VectorOp::ABS || is_extreme(op);
-}
 
 std::uint32_t bits_of(float value) {
   std::uint32_t bits;
@@ -69,11 +59,11 @@ float iterative(std::uint64_t op, float a, float b) {
   }
 }
 
-// d[i] = operation(i); d may be one of the sources, at the same index.
-template <class Operation>
-inline void each(float* d, std::uint64_t elements, Operation operation) {
+// d[i] = function(i); d may be one of the sources, at the same index.
+template <class Function>
+inline void each(float* d, std::uint64_t elements, Function function) {
 #pragma GCC ivdep
-  for (std::uint64_t i = 0; i < elements; ++i) d[i] = operation(i);
+  for (std::uint64_t i = 0; i < elements; ++i) d[i] = function(i);
 }
 
 }  // namespace
@@ -114,56 +104,11 @@ void ExecuteUnit::configure(const ProgramWord& word) {
     const Instruction bits = Instruction::decode(word.value);
     const bool scalar = bits.a_kind == OperandKind::SCALAR || bits.b_kind == OperandKind::SCALAR;
     const bool has_operand_b = bits.b_kind != OperandKind::REGISTER || bits.b_number != 0;
-    const bool adds_b = (bits.op == VectorOp::ADD || bits.op == VectorOp::SUBTRACT) && has_operand_b;
+    const Operation& operation = OPERATIONS[bits.op];
+    const bool adds_b = operation.b_replaces_c && has_operand_b;
     const bool queue = bits.a_kind == OperandKind::QUEUE;
-    code_[word.index] = {bits, legal(bits), scalar || bits.op == VectorOp::DIVIDE_COUNT, adds_b,
+    code_[word.index] = {bits, is_legal(core_.config, bits), scalar || operation.pops_count, adds_b,
                          queue && bits.a_number >= KEEP && bits.a_number < KEPT, queue && bits.a_number >= KEPT};
-  }
-}
-
-bool ExecuteUnit::legal(const Instruction& code) const {
-  const std::uint64_t registers = core_.config.vector_registers, scalars = core_.config.scalars;
-  const auto operand = [&](std::uint64_t kind, std::uint64_t number) {
-    if (kind == OperandKind::REGISTER) return number < registers;
-    if (kind == OperandKind::QUEUE) return number < FetchQueue::STORE;
-    return kind == OperandKind::SCALAR || number < scalars;
-  };
-  const bool kept = code.a_kind == OperandKind::QUEUE && core_.config.kept_beats && code.a_number >= KEPT;
-  const bool keeps = code.a_kind == OperandKind::QUEUE && core_.config.kept_beats && code.a_number >= KEEP &&
-                     code.a_number < KEEP + FetchQueue::STORE;
-  const bool b_absent = code.b_kind == OperandKind::REGISTER && code.b_number == 0;
-  const bool same_pop = code.a_kind == code.b_kind && (code.a_kind == OperandKind::SCALAR ||
-                                                       (code.a_kind == OperandKind::QUEUE && !kept &&
-                                                        code.a_number % KEEP == code.b_number % KEEP));
-  const bool may_add_b = (code.op == VectorOp::ADD || code.op == VectorOp::SUBTRACT) && code.mode != Mode::REDUCE;
-  return VectorOp::known(code.op) && code.reserved == 0 &&
-         (kept || keeps || operand(code.a_kind, code.a_number)) &&
-         operand(code.b_kind, code.b_number) && !same_pop && (has_b(code.op) || may_add_b || b_absent) &&
-         code.length < static_cast<std::uint64_t>(core_.config.lengths) &&
-         (code.indexed ? code.element < scalars : code.element == 0) && legal_mode(code);
-}
-
-bool ExecuteUnit::legal_mode(const Instruction& code) const {
-  const std::uint64_t registers = core_.config.vector_registers, scalars = core_.config.scalars;
-  const bool a_register = code.a_kind == OperandKind::REGISTER;
-  const auto is_c = [&](std::uint64_t kind, std::uint64_t number) {
-    return kind == OperandKind::REGISTER && number == code.c;
-  };
-  switch (code.mode) {
-    case Mode::VECTOR: {
-      const bool needs_register = code.op == VectorOp::STORE || code.op == VectorOp::DIVIDE_COUNT;
-      return code.destination < registers && code.c < registers && (a_register || !needs_register) &&
-             !is_iterative(code.op) && !code.indexed;
-    }
-    case Mode::SCALAR:
-      return code.destination < scalars && code.c < scalars && code.op != VectorOp::DIVIDE_COUNT &&
-             (code.op != VectorOp::STORE || code.a_kind == OperandKind::SCALAR_REGISTER) &&
-             (!code.indexed || a_register);
-    case Mode::REDUCE:
-      return code.destination < scalars && code.c < registers && reduces(code.op) && !code.indexed &&
-             !is_c(code.a_kind, code.a_number) && !(has_b(code.op) && is_c(code.b_kind, code.b_number));
-    default:
-      return false;
   }
 }
 
@@ -216,7 +161,7 @@ bool ExecuteUnit::step() {
     return core_.raise(Cause::PROGRAM, Queue::NONE, position_);
   const Code& code = code_[position_];
   const Instruction bits = renamed(code.bits);
-  if (bits.op != VectorOp::NOP) {
+  if (OPERATIONS[bits.op].unit != OperationUnit::NONE) {
     const std::uint64_t elements = bits.mode == Mode::SCALAR ? 1 : lengths_[bits.length];
     if (elements == 0 || elements > static_cast<std::uint64_t>(core_.config.vl_max) || (context_ && elements > share_))
       return core_.raise(Cause::PROGRAM, Queue::NONE, elements);
@@ -251,7 +196,7 @@ bool ExecuteUnit::execute(const Code& code, const Instruction& bits, std::uint64
   } else if (!operand({bits.a_number, bits.a_kind}, elements, broadcast, broadcast_, &a)) {
     return false;
   }
-  if ((has_b(bits.op) || code.adds_b) && !operand({bits.b_number, bits.b_kind}, elements, broadcast, other_broadcast_, &b))
+  if ((OPERATIONS[bits.op].uses_b || code.adds_b) && !operand({bits.b_number, bits.b_kind}, elements, broadcast, other_broadcast_, &b))
     return false;
   compute(code, bits, elements, a, b, scalar);
   return !core_.faulted();
@@ -347,11 +292,12 @@ void ExecuteUnit::compute(const Code& whole, const Instruction& code, std::uint6
     return;
   }
   core_.counters[Counter::LANE_BEATS] += beats(n);
+  const Operation& operation = OPERATIONS[code.op];
   if (code.mode == Mode::VECTOR) {
     Register& added = registers_[code.c];
     const bool none = added.empty[context_];
     Register& result = registers_[code.destination];
-    operate(none && is_extreme(code.op) ? VectorOp::MOVE : code.op, n, elements(result), a, b,
+    operate(none && operation.takes_a ? VectorOp::MOVE : code.op, n, elements(result), a, b,
             whole.adds_b ? b : none ? zeros_.data() : elements(added), scalar);
     clear_source(code);
     result.empty[context_] = false;
@@ -365,12 +311,12 @@ void ExecuteUnit::compute(const Code& whole, const Instruction& code, std::uint6
       std::fill(std::begin(empty), std::end(empty), true);
     else
       empty[context_] = true;
-  } else if (is_iterative(code.op)) {
-    result = iterative(code.op, *a, has_b(code.op) ? *b : 0);
+  } else if (operation.unit == OperationUnit::ITERATIVE) {
+    result = iterative(code.op, *a, operation.uses_b ? *b : 0);
   } else {
     const Scalar& added = scalars_[code.c];
     const float c = added.empty ? 0.0f : float_of(added.bits);
-    operate(added.empty && is_extreme(code.op) ? VectorOp::MOVE : code.op, 1, &result, a, b, whole.adds_b ? b : &c,
+    operate(added.empty && operation.takes_a ? VectorOp::MOVE : code.op, 1, &result, a, b, whole.adds_b ? b : &c,
             scalar);
   }
   clear_source(code);

@@ -39,8 +39,6 @@ class ExecuteUnit {
 
   // The elements of a register that belong to the token's context.
   float* elements(Register& one) const { return one.elements.data() + context_ * share_; }
-  bool legal(const Instruction& code) const;
-  bool legal_mode(const Instruction& code) const;
   // The instruction with the registers' own numbers instead of their names.
   Instruction renamed(Instruction code) const;
   std::uint64_t own_number(std::uint64_t name) const;

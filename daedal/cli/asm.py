@@ -14,7 +14,7 @@ def command(source: str, output: str, config: Config | None) -> None:
     """Assemble the program text in FILE (- is standard input).
 
     \b
-    One word a line, as `daedal disasm` writes them and docs/isa.md lists them:
+    One word a line, as `daedal disasm` writes them and docs/isa lists them:
         config 0x81ca7515
         level 1 load0_base = arg4 + 8      ; a comment
         instruction 2 code op=add a.kind=queue last=1

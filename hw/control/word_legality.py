@@ -13,6 +13,7 @@ from daedal.hw.interfaces import ConfigWord
 from daedal.hw.isa.words import (
     ALU_FIELDS,
     LOAD_FIELDS,
+    SHIFTS,
     VALUE_BITS,
     AluControl,
     AluOp,
@@ -126,7 +127,7 @@ class WordLegality(wiring.Component):
 
     def _alu(self) -> Value:
         alu = self._as(AluControl)
-        shifts = Value.cast(alu.op).matches(AluOp.SHIFT_LEFT, AluOp.SHIFT_RIGHT)
+        shifts = Value.cast(alu.op).matches(*SHIFTS)
         able = self._hold(self._in_level(level for level, shifter in enumerate(self._config.shifters) if shifter))
         return _known(alu.op, AluOp) & (~shifts | able) & self._registers(alu.a, alu.b, alu.destination)
 

@@ -16,24 +16,7 @@ PARTIAL_SUMS = 16
 
 
 class VectorOp(enum.Enum, shape=5):
-    """What an instruction does, element by element; binary32, nearest even, subnormals kept, NaN is
-    0x7fc00000.
-
-    ``c`` is always a register, the accumulator. MAX and MIN keep ``c`` unless ``a`` is strictly
-    greater (less), so a NaN in ``a`` is ignored and one in ``c`` stays. MUL_ADD rounds the product before
-    it adds. DIVIDE_COUNT pops a count from the scalar queue (its low 24 bits) and divides ``a`` by it,
-    correctly rounded; a count of 0 gives ``a``. STORE sends ``a`` to the store unit. MOVE, ABS keep a NaN's
-    payload.
-
-    GREATER, LESS, EQUAL give 1.0 if ``a`` is greater than, less than, equal to ``c``, else +0.0; a NaN is none of
-    these, zeros of either sign are equal. SELECT gives ``a`` where ``b`` is not zero (a NaN is not zero), else ``c``,
-    every bit of it.
-
-    From RECIPROCAL on the operations are for scalars only. RECIPROCAL, DIVIDE and SQUARE_ROOT are correctly rounded;
-    the root of a negative number is a NaN, that of -0.0 is -0.0. TO_FLOAT takes ``a`` for a signed integer of 32 bits
-    and rounds it. TO_INTEGER rounds ``a`` to the nearest integer, ties to even, as 32 signed bits; what does not fit
-    becomes the nearest that does, a NaN 0. SCALE is ``a * 2**b``, rounded once, ``b`` a signed integer of 32 bits.
-    """
+    """What an instruction does, element by element, in binary32: ``OPERATIONS`` has a row for each."""
 
     NOP = 0
     MOVE = 1
@@ -79,13 +62,11 @@ class Mode(enum.Enum, shape=2):
     """On ``length`` elements; ``c`` and ``destination`` are vector registers. Scalars are used for all elements."""
     SCALAR = 1
     """On one element; ``c`` and ``destination`` are scalar registers. Of a vector register an element is used, from a
-    vector queue a row of one element is popped. ``length`` is not used. Not for DIVIDE_COUNT; STORE stores the scalar
-    register ``a`` as a row of one element.
+    vector queue a row of one element is popped. ``length`` is not used. STORE stores the scalar register ``a`` as a row
+    of one element.
     """
     REDUCE = 2
-    """The ``length`` elements of a row become one, in scalar register ``destination``. For ADD (the sum of ``a``), ABS
-    (the sum of the absolute values of ``a``), FMA and MUL_ADD (the sum of ``a * b``), MAX and MIN.
-    """
+    """The ``length`` elements of a row become one, in scalar register ``destination``."""
 
 
 class Operand(data.Struct):
@@ -110,16 +91,12 @@ class Operand(data.Struct):
 class Instruction(data.Struct):
     """One instruction, 40 bits.
 
-    ADD: ``d = a + c``; SUBTRACT: ``d = a - c``; both, if there is an operand ``b`` (that is not 0), of it instead of
-    ``c``; MULTIPLY: ``d = a * b``; FMA, MUL_ADD: ``d = a * b + c``;
-    MAX, MIN: ``d = a > c ? a : c``, ``d = a < c ? a : c``; GREATER, LESS, EQUAL: ``d = a > c``, ``d = a < c``,
-    ``d = a == c``; SELECT: ``d = b != 0 ? a : c``; DIVIDE: ``d = a / b``; SCALE: ``d = a * 2**b``; all others of ``a``
-    only.
+    What it computes, of which operands and in which modes, is said by the table of operations.
 
     Every register has an *empty* flag, set when a launch starts. Reading an empty register gives
-    +0.0 for all elements; but ``MAX`` and ``MIN`` whose ``c`` is empty take ``a``. Writing a register (even
+    +0.0 for all elements; but some operations whose ``c`` is empty take ``a``. Writing a register (even
     with fewer elements than it had) makes it not empty. ``clear`` empties the register that operand ``a``
-    names once this instruction has read it (STORE and DIVIDE_COUNT of another register use it).
+    names once this instruction has read it.
 
     In a token of context c, a vector register means its beats from ``c * Config.context_beats`` on, with an empty
     flag of their own; a row of more than ``context_beats`` beats is a fault there unless c is 0. The scalar registers,
@@ -127,8 +104,8 @@ class Instruction(data.Struct):
 
     ``length`` names the length register with the number of elements; ``last`` ends the callback. A row popped
     from a vector queue must have exactly ``length`` elements (one, in mode SCALAR), else the machine raises a framing
-    fault. ``a`` of STORE and of DIVIDE_COUNT is a register, and the ``b`` of an operation without one is 0. At
-    most one operand is the scalar queue; ``a`` and ``b`` pop different queues.
+    fault. The ``b`` of an operation without one is 0. At most one operand is the scalar queue; ``a`` and ``b`` pop
+    different queues.
 
     A vector register as an operand in mode SCALAR is its element 0. With ``indexed``, ``a`` is a vector register and
     means the element whose number, an unsigned integer, is in scalar register ``element``; the machine raises a fault

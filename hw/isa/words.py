@@ -205,6 +205,10 @@ class AluOp(enum.Enum, shape=4):
     SHIFT_RIGHT = 11
 
 
+SHIFTS = (AluOp.SHIFT_LEFT, AluOp.SHIFT_RIGHT)
+"""What only a level with ``shifters`` can do."""
+
+
 class AluControl(data.Struct):
     """LEVEL.ALUk: ``destination = a op b``; constants are in ALUk_A and ALUk_B."""
 

@@ -7,9 +7,10 @@ computes the same bits with NumPy.
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from daedal.base.float_mode import default_float_mode
+from daedal.hw.isa.spec import binary32
+from daedal.hw.isa.spec.binary32 import Floats
 
 Value = TypeVar("Value")
 
@@ -112,72 +113,29 @@ EXPONENTIAL_ULP = 1.0
 SIGMOID_ULP = 2.5
 """Bounds of the errors, in units in the last place of the exact result."""
 
-Floats = NDArray[np.float32]
-
 
 class Reference:
-    """``Arithmetic`` on arrays, bit for bit as the machine does it (NaNs are NaNs)."""
+    """``Arithmetic`` on arrays, bit for bit as the machine does it."""
+
+    multiply = staticmethod(binary32.multiply)
+    add = staticmethod(binary32.add)
+    fma = staticmethod(binary32.fused)
+    divide = staticmethod(binary32.divide)
+    absolute = staticmethod(binary32.absolute)
+    keep_greater = staticmethod(binary32.greater)
+    keep_less = staticmethod(binary32.less)
+    select = staticmethod(binary32.select)
+    to_integer = staticmethod(binary32.to_integer)
+    to_float = staticmethod(binary32.to_float)
+    scale = staticmethod(binary32.scale)
 
     def constant(self, number: float) -> Any:
         """An f32."""
         return np.float32(number)
 
-    def multiply(self, a: Any, b: Any) -> Any:
-        """``a * b``."""
-        return a * b
-
-    def add(self, a: Any, b: Any) -> Any:
-        """``a + b``."""
-        return a + b
-
-    def fma(self, a: Any, b: Any, c: Any) -> Any:
-        """``a * b + c``, rounded once: the sum of binary64 is rounded to odd, so that rounding it again is right."""
-        product, added = np.float64(a) * np.float64(b), np.asarray(c, np.float64)
-        total = np.atleast_1d(product + added)
-        back = total - product
-        error = (product - (total - back)) + (added - back)
-        bits = total.view(np.int64)
-        inexact = np.isfinite(total) & (error != 0) & (bits & 1 == 0)
-        step = np.where((error > 0) == (total > 0), 1, -1)
-        odd = np.where(inexact, bits + step, bits).view(np.float64).astype(np.float32)
-        return odd.reshape(np.broadcast_shapes(np.shape(a), np.shape(b), np.shape(c)))
-
-    def divide(self, a: Any, b: Any) -> Any:
-        """``a / b``."""
-        return a / b
-
-    def absolute(self, a: Any) -> Any:
-        """``a`` without its sign."""
-        return np.abs(a)
-
-    def keep_greater(self, a: Any, b: Any) -> Any:
-        """``a > b ? a : b``."""
-        return np.where(a > b, a, b)
-
-    def keep_less(self, a: Any, b: Any) -> Any:
-        """``a < b ? a : b``."""
-        return np.where(a < b, a, b)
-
     def equal(self, a: Any, b: Any) -> Any:
         """1.0 if ``a == b``, else +0.0."""
-        return np.where(a == b, np.float32(1), np.float32(0))
-
-    def select(self, mask: Any, a: Any, b: Any) -> Any:
-        """``mask != 0 ? a : b``."""
-        return np.where(mask != 0, a, b)
-
-    def to_integer(self, a: Any) -> Any:
-        """The nearest integer of 32 bits, ties to even."""
-        whole = np.clip(np.rint(np.float64(a)), -(1 << 31), (1 << 31) - 1)
-        return np.where(np.isnan(a), 0, whole).astype(np.int32)
-
-    def to_float(self, a: Any) -> Any:
-        """An integer of 32 bits as f32."""
-        return np.asarray(a).astype(np.float32)
-
-    def scale(self, a: Any, power: Any) -> Any:
-        """``a * 2**power``, rounded once."""
-        return np.ldexp(np.float64(a), np.clip(power, -700, 700)).astype(np.float32)
+        return binary32.truth(a == b)
 
 
 @default_float_mode()

@@ -100,7 +100,8 @@ class Tree:
             shutil.rmtree(self._models)
             shutil.rmtree(self._units)
             if fault.is_neutral:
-                self._copy("docs/isa.md")
+                for page in (ROOT / "docs" / "isa").iterdir():
+                    self._copy(f"docs/isa/{page.name}")
 
     def _write(self, name: str, text: str) -> None:
         """Write a file with a time of its own, so that nobody takes what was compiled from another version."""
@@ -112,10 +113,7 @@ class Tree:
 
     def _generate(self) -> None:
         command = [sys.executable, "-m", "daedal.hw.isa.tools.docs"]
-        text = subprocess.run(
-            command, cwd=self.path, env=self.environment, capture_output=True, text=True, check=True
-        ).stdout
-        (self.path / "docs" / "isa.md").write_text(text, encoding="utf-8")
+        subprocess.run(command, cwd=self.path, env=self.environment, capture_output=True, text=True, check=True)
 
     @staticmethod
     def _link(source: Path, target: Path) -> None:

@@ -5,12 +5,12 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.bench.handwritten.arithmetic import Floats
 from daedal.bench.handwritten.kernels import KERNELS
 from daedal.bench.handwritten.operations import Case, Operation
 from daedal.bench.workloads.layers import Weighted
 from daedal.driver.device import Device
 from daedal.driver.record import Stats
+from daedal.hw.isa.spec.binary32 import Floats
 
 
 def run(device: Device, operation: Operation, case: Case) -> tuple[Floats, Stats]:

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.bench.handwritten.arithmetic import Floats, Integers, fused_sums, sums, tree
+from daedal.bench.handwritten.arithmetic import Integers, fused_sums, sums
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
 from daedal.driver.record import Stats
+from daedal.hw.isa.instructions import VectorOp
+from daedal.hw.isa.spec.binary32 import Floats
+from daedal.hw.isa.spec.reduction import reduce
 from daedal.hw.isa.tools.assembler import assemble
 
 DIM = 64
@@ -202,7 +205,7 @@ def _triples(rng: np.random.Generator, size: Size, program: str, terms: Callable
     entities, relations = _table(rng, size.rows), _table(rng, size.relations)
     heads, tails = _indices(rng, size.rows, count), _indices(rng, size.rows, count)
     kinds = _indices(rng, size.relations, count)
-    expected = tree(terms(entities[heads], relations[kinds], entities[tails]))
+    expected = reduce(VectorOp.ADD, terms(entities[heads], relations[kinds], entities[tails]))
 
     def launch(session: Session) -> int:
         out = session.arena.reserve(4 * count)
@@ -220,7 +223,7 @@ def messages(rng: np.random.Generator, size: Size) -> Case:
     """Message passing: the sum of dot(x[column], x[v]) * x[column] over the edges of v."""
     x, pointers = _table(rng, size.rows), size.offsets(rng)
     columns, nodes = _indices(rng, size.rows, pointers[-1]), np.repeat(np.arange(size.outputs), np.diff(pointers))
-    dots = tree(x[columns] * x[nodes])
+    dots = reduce(VectorOp.ADD, x[columns] * x[nodes])
     expected = sums(pointers, x[columns] * dots[:, None])
 
     def launch(session: Session) -> int:
@@ -260,7 +263,7 @@ def block_scores(rng: np.random.Generator, size: Size) -> Case:
     blocks = Size(size.outputs, max(1, size.pooling // BLOCK), ragged=size.ragged).offsets(rng)
     pointers = BLOCK * blocks
     keys, queries = _table(rng, int(pointers[-1])), _table(rng, size.outputs)
-    expected = tree(keys * np.repeat(queries, np.diff(pointers), axis=0))
+    expected = reduce(VectorOp.ADD, keys * np.repeat(queries, np.diff(pointers), axis=0))
 
     def launch(session: Session) -> int:
         out = session.arena.reserve(4 * len(keys))

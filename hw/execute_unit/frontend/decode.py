@@ -1,5 +1,7 @@
 """Instruction decoding."""
 
+from collections.abc import Callable, Mapping
+
 from amaranth import Cat, Const, Module, Mux, Shape, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import data, wiring
@@ -12,52 +14,31 @@ from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
 from daedal.hw.execute_unit.stage_layouts import Kind, decoded_layout, fetched_layout, row_layout
 from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.instructions import KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
+from daedal.hw.isa.operations import OPERATIONS, Operation, OperationUnit
 from daedal.hw.isa.words import FetchQueue
 
-LANE_OPS = {
-    VectorOp.MOVE: LaneOp.MOVE,
-    VectorOp.ADD: LaneOp.ADD,
-    VectorOp.SUBTRACT: LaneOp.ADD,
-    VectorOp.MULTIPLY: LaneOp.MUL,
-    VectorOp.FMA: LaneOp.FMA,
-    VectorOp.MUL_ADD: LaneOp.MUL_ADD,
-    VectorOp.MAX: LaneOp.MAX,
-    VectorOp.MIN: LaneOp.MIN,
-    VectorOp.ABS: LaneOp.ABS,
-    VectorOp.SELECT: LaneOp.SELECT,
-    VectorOp.GREATER: LaneOp.GREATER,
-    VectorOp.LESS: LaneOp.LESS,
-    VectorOp.EQUAL: LaneOp.EQUAL,
+_LANE_OPS = {VectorOp.SUBTRACT: LaneOp.ADD, VectorOp.MULTIPLY: LaneOp.MUL}
+"""What the lanes do for operations that have another name there; SUBTRACT also negates the addend."""
+
+_KINDS = {
+    OperationUnit.NONE: Kind.NOTHING,
+    OperationUnit.LANES: Kind.LANES,
+    OperationUnit.DIVIDER: Kind.DIVIDE,
+    OperationUnit.ITERATIVE: Kind.LANES,
+    OperationUnit.STORE: Kind.STORE,
 }
-"""What the lanes do for the instructions that are one pass."""
-
-ITERATIVE_OPS = {
-    VectorOp.RECIPROCAL: IterativeOp.RECIPROCAL,
-    VectorOp.DIVIDE: IterativeOp.DIVIDE,
-    VectorOp.SQUARE_ROOT: IterativeOp.SQUARE_ROOT,
-    VectorOp.TO_FLOAT: IterativeOp.TO_FLOAT,
-    VectorOp.TO_INTEGER: IterativeOp.TO_INTEGER,
-    VectorOp.SCALE: IterativeOp.SCALE,
-}
-"""What the iterative unit does for the instructions on scalars that take it."""
-
-USES_B = (VectorOp.MULTIPLY, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.SELECT, VectorOp.DIVIDE, VectorOp.SCALE)
-USES_C = (
-    VectorOp.ADD, VectorOp.SUBTRACT, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.MAX, VectorOp.MIN, VectorOp.SELECT,
-    VectorOp.GREATER, VectorOp.LESS, VectorOp.EQUAL,
-)  # fmt: skip
-ADDS_B = (VectorOp.ADD, VectorOp.SUBTRACT)
-"""What adds operand ``b``, if there is one, instead of ``c``; not in mode REDUCE."""
-
-REDUCES = (VectorOp.ADD, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.MAX, VectorOp.MIN, VectorOp.ABS)
-ONLY_REGISTER_A = (VectorOp.STORE, VectorOp.DIVIDE_COUNT)
-
+"""What the dispatcher does with an operation."""
 
 REGISTERS = (OperandKind.REGISTER, OperandKind.SCALAR_REGISTER)
 
 
 class Decode(wiring.Component):
     """Says what an instruction does and whether the machine has it; combinational.
+
+    Parameters
+    ----------
+    operations
+        The table of operations: what has no row there is illegal.
 
     Members
     -------
@@ -69,8 +50,9 @@ class Decode(wiring.Component):
         What it does.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, operations: Mapping[VectorOp, Operation] = OPERATIONS) -> None:
         self.config = config
+        self._operations = operations
         super().__init__(
             {
                 "i": In(fetched_layout()),
@@ -85,8 +67,11 @@ class Decode(wiring.Component):
         self._code = code = Instruction(self.i.code)
         self._op, self._mode = Value.cast(code.op), Value.cast(code.mode)
         o, issue = self.o, self.o.issue
-        self._adds_b = self._is(*ADDS_B) & (self._mode != Mode.REDUCE)
-        adds_b, absolute = self._adds_b & Value.cast(code.b).any(), (self._mode == Mode.REDUCE) & self._is(VectorOp.ABS)
+        self._uses_b = self._where(lambda row: "b" in row.operands)
+        self._may_add_b = self._where(lambda row: row.b_replaces_c) & (self._mode != Mode.REDUCE)
+        adds_b, absolute = self._may_add_b & Value.cast(code.b).any(), self._sums_absolutes()
+        iterative = self._where(lambda row: row.unit is OperationUnit.ITERATIVE)
+        does_nothing = self._where(lambda row: row.unit is OperationUnit.NONE)
         too_long = (self.i.context != 0) & (self.row.last_beat >= self.config.context_beats)
         m.d.comb += [
             o.position.eq(self.i.position),
@@ -94,30 +79,30 @@ class Decode(wiring.Component):
             o.clear.eq(code.clear & Value.cast(code.a.kind).matches(*REGISTERS)),
             o.rotate.eq(code.rotate),
             o.rotate_scalars.eq(code.rotate_scalars),
-            o.extreme.eq(self._is(VectorOp.MAX, VectorOp.MIN)),
+            o.extreme.eq(self._where(lambda row: row.takes_a)),
             issue.keeps.eq(self._keeps()),
             issue.kept.eq(self._kept()),
             o.beyond_kept.eq(code.a.number),
             o.needs_scalar.eq((code.a.kind == OperandKind.SCALAR) | (code.b.kind == OperandKind.SCALAR)),
             o.bad_token.eq(self.i.bad),
             o.illegal.eq(self.i.beyond | self._illegal()),
-            o.bad_length.eq((self.bad_length | too_long) & ~self._is(VectorOp.NOP) & (self._mode != Mode.SCALAR)),
+            o.bad_length.eq((self.bad_length | too_long) & ~does_nothing & (self._mode != Mode.SCALAR)),
             issue.row.eq(self._elements(m)),
             issue.context.eq(self.i.context),
             issue.negate_addend.eq(self._is(VectorOp.SUBTRACT)),
             issue.c.eq(code.c),
-            issue.c_used.eq(self._is(*USES_C) & ~adds_b),
+            issue.c_used.eq(self._where(lambda row: "c" in row.operands) & ~adds_b),
             issue.adds_b.eq(adds_b),
             issue.absolute.eq(absolute),
             issue.destination.eq(code.destination),
-            issue.copies.as_value().eq(~self._is(*ITERATIVE_OPS).replicate(len(issue.copies.as_value()))),
+            issue.copies.as_value().eq(~iterative.replicate(len(issue.copies.as_value()))),
             issue.c_scalar.eq(self._mode == Mode.SCALAR),
             issue.to_scalar.eq(self._mode != Mode.VECTOR),
             issue.indexed.eq(code.indexed),
             issue.index.eq(code.element),
             *self._operand(issue.a, code.a),
             *self._operand(issue.b, code.b),
-            issue.b.zero.eq(~self._is(*USES_B) & ~adds_b),
+            issue.b.zero.eq(~self._uses_b & ~adds_b),
         ]
         self._operation(m)
         return m
@@ -133,24 +118,29 @@ class Decode(wiring.Component):
     def _is(self, *ops: VectorOp) -> Value:
         return self._op.matches(*ops)
 
+    def _where(self, holds: Callable[[Operation], bool]) -> Value:
+        """Whether this holds of the operation's row."""
+        return self._is(*(op for op, row in self._operations.items() if holds(row)))
+
+    def _sums_absolutes(self) -> Value:
+        """The reduction of ABS is that of ADD, of ``a`` without its sign."""
+        return (self._mode == Mode.REDUCE) & self._is(VectorOp.ABS)
+
     def _operation(self, m: Module) -> None:
         # Not on the output itself: in Verilog the constant parts of a signal that is assigned in a switch
         # become processes without a sensitivity, which never run.
         kind, lane_op, iterative = Signal(Kind), Signal(LaneOp), Signal(IterativeOp)
         with m.Switch(self._op):
-            with m.Case(VectorOp.STORE):
-                m.d.comb += kind.eq(Kind.STORE)
-            with m.Case(VectorOp.DIVIDE_COUNT):
-                m.d.comb += kind.eq(Kind.DIVIDE)
-            for op, result in LANE_OPS.items():
+            for op, row in self._operations.items():
                 with m.Case(op):
-                    m.d.comb += [kind.eq(Kind.LANES), lane_op.eq(result)]
-            for op, meant in ITERATIVE_OPS.items():
-                with m.Case(op):
-                    m.d.comb += [kind.eq(Kind.LANES), iterative.eq(meant)]
+                    m.d.comb += kind.eq(_KINDS[row.unit])
+                    if row.unit is OperationUnit.LANES:
+                        m.d.comb += lane_op.eq(_LANE_OPS.get(op) or LaneOp[op.name])
+                    if row.unit is OperationUnit.ITERATIVE:
+                        m.d.comb += iterative.eq(IterativeOp[op.name])
         m.d.comb += [
             self.o.kind.eq(Mux((self._mode == Mode.REDUCE) & (kind == Kind.LANES), Kind.REDUCE, kind)),
-            self.o.issue.op.eq(Mux((self._mode == Mode.REDUCE) & self._is(VectorOp.ABS), LaneOp.ADD, lane_op)),
+            self.o.issue.op.eq(Mux(self._sums_absolutes(), LaneOp.ADD, lane_op)),
             self.o.issue.iterative.eq(iterative),
         ]
 
@@ -164,12 +154,12 @@ class Decode(wiring.Component):
         same_number = Value.cast(code.a.number)[0] == Value.cast(code.b.number)[0]
         both_pop = (a_kind == b_kind) & ~self._kept()
         return Cat(
-            ~self._is(*VectorOp),
+            ~self._is(*self._operations),
             code.reserved.any(),
             self._bad_operand(code.a) & ~self._keeps() & ~self._kept(),
             self._bad_operand(code.b),
             both_pop & (((a_kind == OperandKind.QUEUE) & same_number) | (a_kind == OperandKind.SCALAR)),
-            ~self._is(*USES_B) & ~self._adds_b & Value.cast(code.b).any(),
+            ~self._uses_b & ~self._may_add_b & Value.cast(code.b).any(),
             code.length >= config.lengths,
             Mux(code.indexed, code.element >= config.scalars, code.element.any()),
             self._bad_mode(),
@@ -189,24 +179,38 @@ class Decode(wiring.Component):
         code, scalars, vectors = self._code, self.config.scalars, self.config.vector_registers
         a, b, c = Value.cast(code.a), Value.cast(code.b), code.c
         vector_a, scalar_a = code.a.kind == OperandKind.REGISTER, code.a.kind == OperandKind.SCALAR_REGISTER
-        only_register, index = self._is(*ONLY_REGISTER_A), code.indexed
-        partials = Cat(c, Const(OperandKind.REGISTER.value, Shape.cast(OperandKind)))
-        vector = Cat(
-            code.destination >= vectors, c >= vectors, only_register & ~vector_a, self._is(*ITERATIVE_OPS), index
-        ).any()
-        scalar = Cat(
-            code.destination >= scalars, c >= scalars, self._is(VectorOp.DIVIDE_COUNT),
-            self._is(VectorOp.STORE) & ~scalar_a, index & ~vector_a,
-        ).any()  # fmt: skip
-        reduce = Cat(
-            code.destination >= scalars, c >= vectors, ~self._is(*REDUCES), index, a == partials,
-            self._is(*USES_B) & (b == partials),
-        ).any()  # fmt: skip
+        partials, index = Cat(c, Const(OperandKind.REGISTER.value, Shape.cast(OperandKind))), code.indexed
+        vector = [
+            code.destination >= vectors,
+            c >= vectors,
+            self._on_register(Mode.VECTOR) & ~vector_a,
+            self._where(lambda row: not row.may_have(Mode.VECTOR)),
+            index,
+        ]
+        scalar = [
+            code.destination >= scalars,
+            c >= scalars,
+            self._where(lambda row: not row.may_have(Mode.SCALAR)),
+            self._on_register(Mode.SCALAR) & ~scalar_a,
+            index & ~vector_a,
+        ]
+        reduce = [
+            code.destination >= scalars,
+            c >= vectors,
+            ~self._where(lambda row: row.may_have(Mode.REDUCE)),
+            index,
+            a == partials,
+            self._uses_b & (b == partials),
+        ]
         return Mux(
             self._mode == Mode.VECTOR,
-            vector,
-            Mux(self._mode == Mode.SCALAR, scalar, reduce | (self._mode != Mode.REDUCE)),
+            Cat(vector).any(),
+            Mux(self._mode == Mode.SCALAR, Cat(scalar).any(), Cat(reduce).any() | (self._mode != Mode.REDUCE)),
         )
+
+    def _on_register(self, mode: Mode) -> Value:
+        """Whether the operation's ``a`` must be a register in this mode."""
+        return self._where(lambda row: row.register_a and row.may_have(mode))
 
     def _bad_operand(self, code: data.View) -> Value:
         kind, number = Value.cast(code.kind), Value.cast(code.number)

@@ -6,16 +6,14 @@ tested against it. It favours clarity over speed.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from itertools import chain
 
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.program import Program
 from daedal.hw.isa.spec.access_words import Constants, NestWords, nests
+from daedal.hw.isa.spec.integer import alu, product, signed
 from daedal.hw.isa.words import (
-    INDEX_BITS,
-    PITCH_BITS,
     SIZE_BITS,
     AluOp,
     CheckKind,
@@ -184,12 +182,6 @@ def run_nest(words: NestWords, config: Config, read: Read) -> NestTrace:
     return trace
 
 
-def signed(value: int, bits: int) -> int:
-    """The low ``bits`` of ``value`` as a signed number."""
-    value %= 1 << bits
-    return value - (1 << bits) if value >> (bits - 1) else value
-
-
 def _operand(source: int, constant: int, registers: Sequence[int]) -> int:
     return registers[source - 1] if source else constant
 
@@ -295,8 +287,8 @@ class Level:
                 return registers, found
             found = self.commit({slot: self.load(slot, i, registers)}, registers, parent) or found
         if not isinstance(found, tuple):
-            for alu in self.alus:
-                self.alu(alu, registers)
+            for number in self.alus:
+                self.alu(number, registers)
         return registers, found
 
     def load(self, slot: int, i: int, operands: Sequence[int]) -> int:
@@ -344,26 +336,11 @@ class Level:
         if op is not AluOp.NONE:
             a = _operand(control["a"], self.words[LevelField[f"ALU{number}_A"]], registers)
             b = _operand(control["b"], self.words[LevelField[f"ALU{number}_B"]], registers)
-            self.put(registers, control["destination"], _OPERATIONS[op](a, b, self.bits))
+            self.put(registers, control["destination"], alu(op, a, b, self.bits))
 
     def _poison(self, parent: Bundle, registers: tuple[int, ...], cause: Cause, value: int) -> Bundle:
         fault = Fault(cause, self.level, value % (1 << 64), registers=registers)
         return replace(parent, registers=registers, live=False, fault=fault)
-
-
-_OPERATIONS: dict[Enum, Callable[[int, int, int], int]] = {
-    AluOp.ADD: lambda a, b, bits: a + b,
-    AluOp.SUB: lambda a, b, bits: a - b,
-    AluOp.MUL: lambda a, b, bits: (a % (1 << INDEX_BITS)) * (b % (1 << PITCH_BITS)),
-    AluOp.AND: lambda a, b, bits: a & b,
-    AluOp.MIN: lambda a, b, bits: min(signed(a, bits), signed(b, bits)),
-    AluOp.MAX: lambda a, b, bits: max(signed(a, bits), signed(b, bits)),
-    AluOp.EQUAL: lambda a, b, bits: a == b,
-    AluOp.NOT_EQUAL: lambda a, b, bits: a != b,
-    AluOp.LESS: lambda a, b, bits: signed(a, bits) < signed(b, bits),
-    AluOp.SHIFT_LEFT: lambda a, b, bits: a << b % 64,
-    AluOp.SHIFT_RIGHT: lambda a, b, bits: a >> b % 64,
-}
 
 
 def _count(bundle: Bundle, trace: NestTrace) -> None:
@@ -401,8 +378,8 @@ def _do_step(step: Constants, config: Config, bundle: Bundle, level: int, pushes
         return _operand(control[name], step[StepField[name.upper()]], registers) % (1 << bits)
 
     def row(name: str) -> tuple[int, int]:
-        product = value(f"{name}_index", INDEX_BITS) * value(f"{name}_pitch", PITCH_BITS)
-        return (value(f"{name}_base") + product) % (1 << config.address_bits), value(f"{name}_size", SIZE_BITS)
+        offset = product(value(f"{name}_index"), value(f"{name}_pitch"))
+        return (value(f"{name}_base") + offset) % (1 << config.address_bits), value(f"{name}_size", SIZE_BITS)
 
     if control["scalar_enable"]:
         pushes.append(Scalar(value("scalar")))

@@ -1,83 +1,127 @@
-"""What a lane computes, in exact rational arithmetic: slow, and plainly right."""
+"""Binary32 as the machine computes it, in NumPy: float32 arrays in and out, element by element, bit for bit.
 
-from fractions import Fraction
+Round to nearest even, subnormals kept; every NaN that arithmetic produces is 0x7fc00000, while moves, comparisons and
+selections keep all bits of what they pass on. ``rational.py`` says the same of sums and products in exact arithmetic.
+NumPy warns of what overflows or is invalid unless the caller has it ignored (``np.errstate``).
+"""
 
-from daedal.hw.execute_unit.fpu.float_format import CANONICAL_NAN, EXPONENT_SPECIAL, INFINITY
-from daedal.hw.execute_unit.fpu.lane_op import LaneOp
+from typing import Any
 
-_SIGN = 1 << 31
+import numpy as np
+from numpy.typing import NDArray
 
+Floats = NDArray[np.float32]
+Integers = NDArray[np.int32]
 
-def is_nan(bits: int) -> bool:
-    """Whether a binary32 pattern is a NaN."""
-    return bits & ~_SIGN > INFINITY
+CANONICAL_NAN = 0x7FC00000
+"""The only NaN that arithmetic produces: quiet, positive, no payload."""
 
+COUNT_BITS = 24
+"""Bits of a count that rows are divided by."""
 
-def exact(bits: int) -> Fraction:
-    """The value of a finite binary32 pattern."""
-    exponent, fraction = bits >> 23 & EXPONENT_SPECIAL, bits & (1 << 23) - 1
-    significand = fraction | (exponent > 0) << 23
-    return Fraction(-significand if bits & _SIGN else significand) * Fraction(2) ** (max(exponent, 1) - 150)
-
-
-def rounded(value: Fraction, *, zero_sign: int = 0) -> int:
-    """The binary32 pattern nearest to ``value``, ties to even; a zero gets the sign bit ``zero_sign``."""
-    if value == 0:
-        return zero_sign
-    sign, magnitude = (_SIGN if value < 0 else 0), abs(value)
-    binade = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
-    if magnitude < Fraction(2) ** binade:
-        binade -= 1
-    last = max(binade - 23, -149)
-    units = round(magnitude / Fraction(2) ** last)
-    return sign | min(units + (last + 149 << 23), INFINITY)
+_NAN = np.uint32(CANONICAL_NAN).view(np.float32)
+_ONE, _ZERO = np.float32(1), np.float32(0)
+_LARGEST_SCALE = 700
+"""Scales beyond give an infinity or a zero, as this one does; binary64 holds what it gives exactly."""
 
 
-def multiply_add(a: int, b: int, c: int) -> int:
-    """``a * b + c`` on binary32 patterns with one rounding."""
-    product_sign, magnitudes = (a ^ b) & _SIGN, [x & ~_SIGN for x in (a, b, c)]
-    infinite = INFINITY in magnitudes[:2]
-    if is_nan(a) or is_nan(b) or is_nan(c) or (infinite and 0 in magnitudes[:2]):
-        return CANONICAL_NAN
-    if infinite:
-        return CANONICAL_NAN if c == INFINITY | (product_sign ^ _SIGN) else product_sign | INFINITY
-    if magnitudes[2] == INFINITY:
-        return c
-    return rounded(exact(a) * exact(b) + exact(c), zero_sign=product_sign & c)
+def as_bits(values: Any) -> NDArray[np.uint32]:
+    """The patterns of these elements."""
+    return np.asarray(values, np.float32).view(np.uint32)
 
 
-def lane_result(
-    op: LaneOp, a: int, b: int, c: int, *, negate_product: bool = False, negate_addend: bool = False
-) -> int:
-    """The result of one lane operation on binary32 patterns."""
-    one, factor, addend = 0x3F800000, a ^ negate_product << 31, c ^ negate_addend << 31
-    match op:
-        case LaneOp.MOVE:
-            return a
-        case LaneOp.ABS:
-            return a & ~_SIGN
-        case LaneOp.MAX | LaneOp.MIN:
-            return a if _beats(a, c, op) else c
-        case LaneOp.ADD:
-            return multiply_add(factor, one, addend)
-        case LaneOp.MUL:
-            return multiply_add(factor, b, (factor ^ b) & _SIGN)
-        case LaneOp.FMA:
-            return multiply_add(factor, b, addend)
-        case LaneOp.MUL_ADD:
-            return multiply_add(multiply_add(factor, b, (factor ^ b) & _SIGN), one, addend)
-        case LaneOp.SELECT:
-            return a if b & ~_SIGN else c
-        case LaneOp.GREATER | LaneOp.LESS:
-            return one if _beats(a, c, LaneOp.MAX if op is LaneOp.GREATER else LaneOp.MIN) else 0
-        case LaneOp.EQUAL:
-            return one if not (is_nan(a) or is_nan(c)) and (a == c or not (a | c) & ~_SIGN) else 0
-    raise ValueError(f"Operation must be a LaneOp, not {op!r}")
+def from_bits(patterns: Any) -> Floats:
+    """The elements of these patterns."""
+    return np.asarray(patterns, np.uint32).view(np.float32)
 
 
-def _beats(a: int, c: int, op: LaneOp) -> bool:
-    """Whether ``a`` replaces ``c`` under ``MAX`` or ``MIN``."""
-    if is_nan(a) or is_nan(c):
-        return False
-    left, right = (-(x & ~_SIGN) if x & _SIGN else x for x in (a, c))
-    return left > right if op is LaneOp.MAX else left < right
+def canonical(values: Any) -> Floats:
+    """The result of arithmetic: any NaN becomes the canonical one."""
+    values = np.asarray(values, np.float32)
+    return np.where(np.isnan(values), _NAN, values)
+
+
+def add(a: Floats, b: Floats) -> Floats:
+    """``a + b``."""
+    return canonical(a + b)
+
+
+def subtract(a: Floats, b: Floats) -> Floats:
+    """``a - b``."""
+    return canonical(a - b)
+
+
+def multiply(a: Floats, b: Floats) -> Floats:
+    """``a * b``."""
+    return canonical(a * b)
+
+
+def divide(a: Floats, b: Floats) -> Floats:
+    """``a / b``."""
+    return canonical(a / b)
+
+
+def square_root(a: Floats) -> Floats:
+    """The square root of ``a``."""
+    return canonical(np.sqrt(a))
+
+
+def fused(a: Floats, b: Floats, c: Floats) -> Floats:
+    """``a * b + c``, rounded once: the sum in binary64 is rounded to odd, so that rounding it again is right."""
+    product, addend = np.float64(a) * np.float64(b), np.asarray(c, np.float64)
+    total = np.atleast_1d(product + addend)
+    back = total - product
+    error = (product - (total - back)) + (addend - back)
+    bits = total.view(np.int64)
+    inexact = np.isfinite(total) & (error != 0) & (bits & 1 == 0)
+    step = np.where((error > 0) == (total > 0), 1, -1)
+    odd = np.where(inexact, bits + step, bits).view(np.float64).astype(np.float32)
+    return canonical(odd.reshape(np.broadcast_shapes(np.shape(a), np.shape(b), np.shape(c))))
+
+
+def absolute(a: Floats) -> Floats:
+    """``a`` with its sign cleared, also of a NaN."""
+    return np.abs(a)
+
+
+def greater(a: Floats, c: Floats) -> Floats:
+    """``a > c ? a : c``: ``c`` stays when either is a NaN, and between zeros."""
+    return np.where(a > c, a, c)
+
+
+def less(a: Floats, c: Floats) -> Floats:
+    """``a < c ? a : c``, with the same rules."""
+    return np.where(a < c, a, c)
+
+
+def select(mask: Floats, a: Floats, c: Floats) -> Floats:
+    """``a`` where ``mask`` is not a zero (a NaN is none), else ``c``."""
+    return np.where(mask != 0, a, c)
+
+
+def truth(holds: Any) -> Floats:
+    """1.0 where it holds, else +0.0."""
+    return np.where(holds, _ONE, _ZERO)
+
+
+def divide_count(a: Floats, count: Any) -> Floats:
+    """``a`` divided by the low ``COUNT_BITS`` of an unsigned integer; ``a`` itself if they are 0."""
+    low = np.asarray(count, np.uint32) & np.uint32((1 << COUNT_BITS) - 1)
+    return np.where(low == 0, a, divide(a, np.asarray(np.maximum(low, 1), np.float32)))
+
+
+def to_integer(a: Floats) -> Integers:
+    """The nearest integer of 32 signed bits, ties to even; of what does not fit the nearest that does, of a NaN 0."""
+    whole = np.clip(np.rint(np.float64(a)), -(1 << 31), (1 << 31) - 1)
+    return np.where(np.isnan(a), 0, whole).astype(np.int32)
+
+
+def to_float(a: Any) -> Floats:
+    """A signed integer of 32 bits, rounded."""
+    return np.asarray(a).astype(np.float32)
+
+
+def scale(a: Floats, power: Any) -> Floats:
+    """``a * 2**power``, rounded once; ``power`` a signed integer of 32 bits."""
+    limited = np.clip(power, -_LARGEST_SCALE, _LARGEST_SCALE)
+    return canonical(np.ldexp(np.float64(a), limited).astype(np.float32))

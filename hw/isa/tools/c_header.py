@@ -7,18 +7,42 @@ so one library serves every configuration.
 """
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from types import ModuleType
 
+from amaranth import Shape
 from amaranth.lib import data
 
 from daedal.hw.config import core as config_module
 from daedal.hw.config.core import MAX_LEVELS, Config
-from daedal.hw.isa import address_mapping, checksum, elements, instructions, launch, program, registers, words
+from daedal.hw.isa import (
+    address_mapping,
+    checksum,
+    elements,
+    instructions,
+    launch,
+    operations,
+    program,
+    registers,
+    words,
+)
 from daedal.hw.isa.elements import Element
+from daedal.hw.isa.instructions import Mode, VectorOp
+from daedal.hw.isa.operations import OPERATIONS, Operation
 
-_MODULES = (elements, config_module, words, checksum, program, instructions, address_mapping, registers, launch)
+_MODULES = (
+    elements,
+    config_module,
+    words,
+    checksum,
+    program,
+    instructions,
+    operations,
+    address_mapping,
+    registers,
+    launch,
+)
 _KEYWORDS = frozenset({"register", "signed", "unsigned", "operator", "default", "switch", "union", "and", "or", "not"})
 _DERIVED = ("hash", "place_bits", "vl_max", "context_count", "context_beats", "rotating_registers", "rotating_scalars")
 _TABLES = {"memory_bits": address_mapping.class_table, "granules": address_mapping.granules}
@@ -26,8 +50,8 @@ _TABLES = {"memory_bits": address_mapping.class_table, "granules": address_mappi
 longer than."""
 
 
-def generate() -> str:
-    """The text of the header ``encodings.h``; the same for every configuration."""
+def generate(table: Mapping[VectorOp, Operation] = OPERATIONS) -> str:
+    """The text of the header ``encodings.h``, with this table of operations; the same for every configuration."""
     parts = [
         "// Generated from hw/isa and hw/config/core.py by hw/isa/tools/c_header.py; not to be edited.",
         "#pragma once",
@@ -40,7 +64,7 @@ def generate() -> str:
         parts += [_constant(name, value) for name, value in new.items()]
         parts += [_enum(kind) for kind in enums(module)]
         parts += [_struct(struct) for struct in structs(module)]
-    parts += [_known_fields(), _config(), "}  // namespace daedal", ""]
+    parts += [_known_fields(), _operations(table), _config(), "}  // namespace daedal", ""]
     return "\n".join(parts)
 
 
@@ -83,10 +107,12 @@ def members(struct: type[data.Struct], prefix: str = "", offset: int = 0) -> Ite
 
 
 def _constants(module: ModuleType) -> Iterator[tuple[str, int | tuple[int, ...]]]:
-    """Numbers, tuples of numbers, and of an element its bytes, as ``LANE_BYTES``."""
+    """Numbers, tuples of numbers or of members of enums, and of an element its bytes, as ``LANE_BYTES``."""
     for name, value in vars(module).items():
         if isinstance(value, Element):
             yield f"{name}_BYTES", value.bytes
+        if type(value) is tuple and value and all(isinstance(item, enum.Enum) for item in value):
+            value = tuple(item.value for item in value)
         is_tuple = type(value) is tuple and all(type(item) is int for item in value)
         if name.isupper() and not name.startswith("_") and (type(value) is int or is_tuple):
             yield name, value
@@ -129,6 +155,34 @@ def _known_fields() -> str:
     for unit, kind in program.UNIT_FIELDS.items():
         lines += [f"    case Unit::{unit.name}:", f"      return {kind.__name__}::known(field);"]
     return "\n".join([*lines, "    default:", "      return false;", "  }", "}"])
+
+
+def _operations(table: Mapping[VectorOp, Operation]) -> str:
+    """The rows of the table of operations by code, but for what they compute."""
+    flags = ("b_replaces_c", "register_a", "pops_count", "takes_a")
+    lines = [
+        "struct Operation {",
+        "  bool known, uses_b, uses_c;",
+        *(f"  bool {name};" for name in flags),
+        f"  bool may_have[{len(Mode)}];  // by mode",
+        "  std::uint64_t unit;",
+        "};",
+        f"constexpr Operation OPERATIONS[{1 << Shape.cast(VectorOp).width}] = {{",
+    ]
+    rows, names = {op.value: row for op, row in table.items()}, {op.value: op.name for op in table}
+    for code in range(1 << Shape.cast(VectorOp).width):
+        row = rows.get(code)
+        if row is None:
+            lines.append("  {},")
+            continue
+        said = [True, "b" in row.operands, "c" in row.operands, *(getattr(row, name) for name in flags)]
+        flagged, modes = (", ".join(map(_bool, bits)) for bits in (said, map(row.may_have, Mode)))
+        lines.append(f"  {{{flagged}, {{{modes}}}, OperationUnit::{row.unit.name}}},  // {names[code]}")
+    return "\n".join([*lines, "};"])
+
+
+def _bool(value: bool) -> str:
+    return str(value).lower()
 
 
 def _config_names() -> list[str]:

@@ -12,7 +12,7 @@ from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import RECORD_WORDS, Counter, LaunchWord, RecordHead, RecordWord
 from daedal.hw.isa.program import WORD_BYTES
 from daedal.hw.isa.registers import ACCESS, Control, Register, Status
-from daedal.hw.isa.tools.docs import texts
+from daedal.hw.isa.tools.markdown import texts
 
 REGISTER_BITS = 32
 WORD_BITS = 8 * WORD_BYTES

@@ -11,9 +11,18 @@ from xdsl.ir import Operation
 
 from daedal.compiler.functions import Reference, numpy_exponential, numpy_sigmoid
 from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.instructions import PARTIAL_SUMS
+from daedal.hw.isa.instructions import VectorOp
+from daedal.hw.isa.operations import Reduction
+from daedal.hw.isa.spec.binary32 import divide_count
+from daedal.hw.isa.spec.execute import compute
+from daedal.hw.isa.spec.integer import alu, signed
+from daedal.hw.isa.spec.reduction import reduce, reduction_of
+from daedal.hw.isa.words import AluOp
 
 REFERENCE = Reference()
+
+WORD_BITS = 64
+"""Bits of an integer: more than a stream register has, for no program may depend on how many it has."""
 
 INTEGER_COMPARISONS: tuple[Callable[[int, int], bool], ...] = (
     operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
@@ -35,34 +44,9 @@ def as_f32(value: Any) -> Any:
     return np.float32(array) if array.ndim == 0 else array
 
 
-def tree(combine: Callable[[Any, Any], Any], partial: list[Any]) -> Any:
-    """The partial results of a reduction, i with i + 8, then i + 4, 2, 1: the upper one is the first operand."""
-    while len(partial) > 1:
-        half = len(partial) // 2
-        partial = [combine(upper, lower) for lower, upper in zip(partial[:half], partial[half:], strict=True)]
-    return partial[0]
-
-
-NEUTRAL = {"max": np.float32(-np.inf), "min": np.float32(np.inf)}
-"""What a reduction begins with; a sum begins with -0.0."""
-
-
-def combination(kind: str) -> Callable[[Any, Any], Any]:
-    """How partial results of a reduction of this kind come together."""
-    return {"max": REFERENCE.keep_greater, "min": REFERENCE.keep_less}.get(kind, REFERENCE.add)
-
-
-def reduce(kind: str, *rows: Any) -> Any:
-    """``slcv.reduce``."""
-    partial = [NEUTRAL.get(kind, np.float32(-0.0))] * PARTIAL_SUMS
-    for number, elements in enumerate(zip(*rows, strict=True)):
-        place = number % PARTIAL_SUMS
-        if kind == "fma":
-            partial[place] = as_f32(REFERENCE.fma(elements[0], elements[1], partial[place]))
-        else:
-            element = elements[0] * elements[1] if kind == "mul_add" else elements[0]
-            partial[place] = as_f32(combination(kind)(element, partial[place]))
-    return as_f32(tree(combination(kind), partial))
+def reduction(kind: str) -> Reduction:
+    """How ``slcv.reduce`` of this kind does it."""
+    return reduction_of(VectorOp[kind.upper()])
 
 
 def _kind(op: Operation) -> str:
@@ -94,24 +78,15 @@ def _compare_floats(op: Operation, a: Any, b: Any) -> bool:
 
 
 def _compare_rows(op: Operation, a: Any, b: Any) -> Any:
-    kind = _kind(op)
-    asked: dict[str, Callable[[Any, Any], Any]] = {"greater": operator.gt, "less": operator.lt, "equal": operator.eq}
-    holds: Any = asked[kind](a, b)
-    return as_f32(np.where(holds, 1, 0))
+    return as_f32(compute(VectorOp[_kind(op).upper()], a, c=b))
 
 
 def _keep(choose: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     return lambda op, a, b: as_f32(a if b is None else choose(a, b))
 
 
-def _alu(op: Operation, a: int, b: int) -> Any:
-    kind = _kind(op)
-    operations: dict[str, Callable[[Any, Any], Any]] = {
-        "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_, "min": min, "max": max,
-        "shift_left": operator.lshift, "shift_right": operator.rshift,
-        "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt,
-    }  # fmt: skip
-    return operations[kind](a, b)
+def _alu(op: Operation, a: int, b: int) -> int:
+    return signed(alu(AluOp[_kind(op).upper()], a, b, WORD_BITS), WORD_BITS)
 
 
 def _broadcast(op: Operation, value: Any) -> Any:
@@ -181,8 +156,8 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "slcv.element": plain(lambda row: np.float32(row[0])),
     "slcv.keep_greater": _keep(REFERENCE.keep_greater),
     "slcv.keep_less": _keep(REFERENCE.keep_less),
-    "slcv.reduce": lambda op, *rows: reduce(_kind(op), *rows),
-    "dlc.divide_count": on_floats(lambda row, count: row / np.float32(count) if count else row),
+    "slcv.reduce": lambda op, *rows: as_f32(reduce(VectorOp[_kind(op).upper()], *rows)),
+    "dlc.divide_count": on_floats(divide_count),
 }
 """Name of an operation -> its result, from the operation and its operands."""
 

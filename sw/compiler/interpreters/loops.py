@@ -13,10 +13,11 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from daedal.compiler.analysis.reductions import reductions_of
 from daedal.compiler.dialects import check, place, slc, slcv
-from daedal.compiler.interpreters.arithmetic import CALLS, NEUTRAL, OPERATIONS, as_f32, combination, tree
+from daedal.compiler.interpreters.arithmetic import CALLS, OPERATIONS, as_f32, reduction
 from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.instructions import PARTIAL_SUMS
+from daedal.hw.isa.spec.reduction import combine
 
 
 @dataclass
@@ -282,14 +283,15 @@ class Loops(Level):
     def _reduce(self, op: scf.ForOp, numbers: range, initial: list[Any]) -> list[Any]:
         """A loop that is a reduction: element i goes to partial result i mod 16."""
         reductions = reductions_of(op)
-        partial = [[NEUTRAL.get(one.kind, np.float32(-0.0)) for one in reductions] for _ in range(PARTIAL_SUMS)]
+        how = [reduction(one.kind) for one in reductions]
+        partial = [[np.float32(one.neutral) for one in how] for _ in range(PARTIAL_SUMS)]
         for position, number in enumerate(numbers):
             part = position % PARTIAL_SUMS
             partial[part] = self._iteration(op, number, partial[part])
         totals = []
         for n, (one, start) in enumerate(zip(reductions, initial, strict=True)):
-            total = as_f32(tree(combination(one.kind), [part[n] for part in partial]))
-            totals.append(total if one.is_neutral else as_f32(combination(one.kind)(total, start)))
+            total = combine(how[n], np.array([part[n] for part in partial], np.float32))
+            totals.append(as_f32(total if one.is_neutral else how[n].combine(total, total, start)))
         return totals
 
     def _if(self, op: scf.IfOp) -> None:

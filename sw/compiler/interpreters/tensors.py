@@ -12,9 +12,9 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.dialects import emb
-from daedal.compiler.functions import Reference
 from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
+from daedal.hw.isa.spec import binary32
 
 Array = NDArray[Any]
 
@@ -73,7 +73,7 @@ class Bags:
             return row if is_first else np.where(row > total, row, total)
         if weight is None:
             return total + row
-        return np.asarray(Reference().fma(row, weight, total)) if self.is_fused else total + row * weight
+        return binary32.fused(row, weight, total) if self.is_fused else total + row * weight
 
 
 class Tensors:

@@ -9,13 +9,10 @@ import pytest
 import daedal
 from daedal.bench import registry
 from daedal.bench.handwritten import comparison, operations
-from daedal.bench.handwritten.arithmetic import fused, tree
 from daedal.bench.handwritten.operations import OPERATIONS, SMALL, Operation
 from daedal.bench.suite import Order, is_broken
 from daedal.errors import IndexOutOfRange
 from daedal.hw.config.core import Config
-from daedal.hw.isa.instructions import VectorOp
-from tests.unit.execute_unit import model
 
 OPENED = ["emulator", pytest.param("verilator", marks=(pytest.mark.rtl, pytest.mark.slow))]
 SIZES = [SMALL, replace(SMALL, outputs=9, pooling=17, rows=64)]
@@ -46,15 +43,6 @@ def test_a_bad_index_is_reported(device: daedal.Device, rng: np.random.Generator
         case.data[name][3] = good
     result, _ = operations.run(device, case)
     assert result.view(np.uint32).tolist() == case.expected.view(np.uint32).tolist()
-
-
-def test_arithmetic_is_that_of_the_machine(rng: np.random.Generator) -> None:
-    a, b, c = rng.standard_normal((3, 4000)).astype(np.float32)
-    c[::2] = -a[::2] * b[::2]
-    assert fused(a, b, c).view(np.uint32).tolist() == model.fma(*(x.view(np.uint32) for x in (a, b, c))).tolist()
-    rows = rng.standard_normal((20, 64)).astype(np.float32)
-    wanted = [model.reduce(VectorOp.ADD, row.view(np.uint32), None) for row in rows]
-    assert tree(rows).view(np.uint32).tolist() == wanted
 
 
 def test_the_mean_is_of_what_has_both() -> None:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from daedal.compiler.functions import Reference, numpy_exponential, numpy_sigmoid
+from daedal.compiler.functions import numpy_exponential, numpy_sigmoid
 from daedal.hw.isa.instructions import VectorOp
-from tests.unit.execute_unit.model import reduce
+from daedal.hw.isa.spec.binary32 import fused
+from daedal.hw.isa.spec.reduction import reduce
 
 Array = np.ndarray[Any, Any]
 F32 = np.float32
-fma = Reference().fma
 
 
 @dataclass
@@ -27,9 +27,7 @@ class Case:
 
 def reduced(op: VectorOp, a: Array, b: Array | None = None) -> Array:
     """The reduction of a row, or of two."""
-    with np.errstate(all="ignore"):
-        bits = reduce(op, a.view(np.uint32), None if b is None else b.view(np.uint32))
-    return np.array([bits], np.uint32).view(F32)[0]
+    return F32(reduce(op, a, b))
 
 
 def table(name: str, dim: int) -> str:
@@ -131,7 +129,7 @@ def message_passing(rng: np.random.Generator, activation: str, dim: int, vertice
     for v in range(vertices):
         for k in col[rows[v] : rows[v + 1]]:
             g = compute(reduced(VectorOp.FMA, x[k], x[v]))
-            expected[v] = fma(g, x[k], expected[v])
+            expected[v] = fused(g, x[k], expected[v])
     return Case(text, {"x": x, "row": rows, "col": col, "out": (vertices, dim)}, expected)
 
 
@@ -332,7 +330,7 @@ def singles(rng: np.random.Generator, count: int = 24) -> Case:
     i = rng.integers(-(1 << 31), 1 << 31, count).astype(np.int32)
     i[3:] %= 100
     with np.errstate(all="ignore"):
-        more = fma(F32(1) / b, a, (a * b - i.astype(F32)) / np.sqrt(abs(a)))
+        more = fused(F32(1) / b, a, (a * b - i.astype(F32)) / np.sqrt(abs(a)))
         negative = -np.where(more > 1, F32(1), more)
         expected = np.where(negative < a, negative, a) + more
     return Case(text, {"a": a, "b": b, "i": i, "out": (count,)}, expected)
@@ -482,7 +480,7 @@ def updates(rng: np.random.Generator, dim: int, vertices: int = 6) -> Case:
     ks = rng.integers(0, vertices, vertices).astype(np.int32)
     expected = out.copy()
     for v, k in enumerate(ks):
-        expected[v] = fma(reduced(VectorOp.FMA, x[v], y[k]), x[v], out[v])
+        expected[v] = fused(reduced(VectorOp.FMA, x[v], y[k]), x[v], out[v])
     return Case(text, {"x": x, "y": y, "ks": ks, "out": out}, expected)
 
 

@@ -12,8 +12,9 @@ from daedal.compiler.functions import numpy_sigmoid
 from daedal.compiler.kernel_launch import run_kernel
 from daedal.compiler.pipeline import compile_scf
 from daedal.hw.isa.instructions import VectorOp
+from daedal.hw.isa.spec.binary32 import fused
 from tests.compiler.layers.compiler_support import device, same_bits
-from tests.compiler.scalars.scalar_kernels import F32, Array, fma, function, load_index, reduced, row, table
+from tests.compiler.scalars.scalar_kernels import F32, Array, function, load_index, reduced, row, table
 
 __all__ = ["device"]
 
@@ -51,7 +52,7 @@ class Mixture:
             values[new] = simple[kind]
         elif kind == "fma":
             lines.append(f"%{new} = math.fma %{a}, %{b}, %{c} : f32")
-            values[new] = fma(x, np.broadcast_to(y, x.shape), z)
+            values[new] = fused(x, np.broadcast_to(y, x.shape), z)
         elif kind == "absf":
             lines.append(f"%{new} = math.absf %{a} : f32")
             values[new] = abs(x)

@@ -23,7 +23,6 @@ from tests.compiler.scalars.scalar_kernels import (
     conditional,
     cosines,
     elementwise,
-    fma,
     function_of_numbers,
     message_passing,
     reduction,
@@ -32,7 +31,6 @@ from tests.compiler.scalars.scalar_kernels import (
     triples,
     updates,
 )
-from tests.unit.execute_unit.model import fma as libm_fma
 
 TARGETS = [
     *(pytest.param(("emulator", name), id=f"emulator-{name}") for name in CONFIGS),
@@ -141,17 +139,6 @@ def test_bounds_of_the_functions(rng: np.random.Generator) -> None:
     corners = numpy_sigmoid(CORNERS)
     assert np.array_equal(corners[:5], np.array([np.nan, 1, 0, 0.5, 0.5], np.float32), equal_nan=True)
     assert ((corners >= 0) & (corners <= 1))[1:].all()
-
-
-def test_the_reference_fma(rng: np.random.Generator) -> None:
-    """Against libm, on random bits and on sums that cancel."""
-    bits = rng.integers(0, 1 << 32, (3, 4000), dtype=np.uint32)
-    a, b, c = bits.view(np.float32)
-    with np.errstate(all="ignore"):
-        c[2000:] = -(a[2000:] * b[2000:])
-        found = fma(a, b, c)
-    wanted = libm_fma(a.view(np.uint32), b.view(np.uint32), c.view(np.uint32)).view(np.float32)
-    assert same_bits(torch.from_numpy(found), torch.from_numpy(wanted))
 
 
 def test_without_scalar_registers(rng: np.random.Generator) -> None:

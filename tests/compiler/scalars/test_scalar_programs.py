@@ -1,6 +1,6 @@
 """Programs written by hand in assembler that use scalars, on the emulator and on the RTL, bit for bit.
 
-What they compute is also said by the operations of ``tests.unit.execute_unit.model``, one by one.
+What they compute is also said by the operations of the specification, one by one.
 """
 
 from collections.abc import Iterator
@@ -15,9 +15,11 @@ from daedal.hw.isa.instructions import VectorOp
 from daedal.hw.isa.launch import Cause, State
 from daedal.hw.isa.program import pack, unpack
 from daedal.hw.isa.registers import Control, Register
+from daedal.hw.isa.spec.binary32 import Floats, as_bits, fused
+from daedal.hw.isa.spec.execute import compute
+from daedal.hw.isa.spec.reduction import reduce
 from daedal.hw.isa.tools.assembler import assemble
 from tests.unit.emulator.programs import Bench, Record
-from tests.unit.execute_unit.model import binary, fma, reduce, scalar_only
 
 CONFIG = PRESETS["edge"]
 OPENED = ["emulator", pytest.param("verilator", marks=(pytest.mark.rtl, pytest.mark.slow))]
@@ -75,9 +77,8 @@ def reset(bench: Bench) -> None:
     bench.target.csr_write(Register.INTERRUPT.value, 1)
 
 
-def rows(rng: np.random.Generator, count: int, dim: int) -> Bits:
-    values = rng.standard_normal((count, dim)).astype(np.float32)
-    return values.view(np.uint32)
+def rows(rng: np.random.Generator, count: int, dim: int) -> Floats:
+    return rng.standard_normal((count, dim)).astype(np.float32)
 
 
 def stored(bench: Bench, address: int, count: int) -> Bits:
@@ -107,14 +108,13 @@ control 0 run = 0
     out = bench.reserve(4 * dim)
     record = run(bench, text, [count, bench.place(left), bench.place(right), out])
     assert record.state is State.DONE, record
-    total = np.zeros(dim, np.uint32)
+    total: Floats = np.zeros(dim, np.float32)
     for a, b in zip(left, right, strict=True):
-        weight = reduce(VectorOp.FMA, a, b)
-        total = fma(a, np.full(dim, weight, np.uint32), total)
-    assert stored(bench, out, dim).tolist() == total.tolist()
-    a, b = left.view(np.float32).astype(float), right.view(np.float32).astype(float)
+        total = fused(a, reduce(VectorOp.FMA, a, b), total)
+    assert stored(bench, out, dim).tolist() == as_bits(total).tolist()
+    a, b = left.astype(float), right.astype(float)
     exact = ((a * b).sum(1)[:, None] * a).sum(0)
-    assert np.allclose(total.view(np.float32), exact, rtol=1e-4, atol=1e-4)
+    assert np.allclose(total, exact, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(("count", "dim"), [(6, 20), (2, 1), (3, 33)])
@@ -141,12 +141,12 @@ control 0 run = 0
     assert record.state is State.DONE, record
     expected = []
     for a, b in zip(left[:, :dim], right[:, :dim], strict=True):
-        difference = binary(VectorOp.SUBTRACT, a, b)
-        expected.append(scalar_only(VectorOp.SQUARE_ROOT, reduce(VectorOp.FMA, difference, difference), 0))
-    assert stored(bench, out, count).tolist() == expected
-    a, b = (one.view(np.float32)[:, :dim].astype(float) for one in (left, right))
+        difference = compute(VectorOp.SUBTRACT, a, c=b)
+        expected.append(compute(VectorOp.SQUARE_ROOT, reduce(VectorOp.FMA, difference, difference)))
+    assert stored(bench, out, count).tolist() == as_bits(expected).tolist()
+    a, b = (one[:, :dim].astype(float) for one in (left, right))
     exact = np.sqrt(((a - b) ** 2).sum(1))
-    assert np.allclose(np.array(expected, np.uint32).view(np.float32), exact, rtol=1e-6)
+    assert np.allclose(expected, exact, rtol=1e-6)
 
 
 CONSTANTS = np.array(
@@ -205,25 +205,18 @@ instruction 10 code op=move mode=scalar a.kind=scalar destination=10
 """1 / (1 + exp(-x)): exp by its series on [-ln(2)/2, ln(2)/2] and a power of two."""
 
 
-def sigmoid(x: int) -> int:
-    """What the program computes, from a pattern to a pattern."""
-    constants = [int(bits) for bits in CONSTANTS.view(np.uint32)]
-
-    def one(op: VectorOp, a: int, c: int) -> int:
-        return int(binary(op, np.array([a], np.uint32), np.array([c], np.uint32))[0])
-
-    def fused(a: int, b: int, c: int) -> int:
-        return int(fma(*(np.array([bits], np.uint32) for bits in (a, b, c)))[0])
-
-    y = one(VectorOp.SUBTRACT, 0, x)
-    power = scalar_only(VectorOp.TO_INTEGER, one(VectorOp.MULTIPLY, y, constants[0]), 0)
-    whole = scalar_only(VectorOp.TO_FLOAT, power, 0)
+def sigmoid(x: Floats) -> Floats:
+    """What the program computes."""
+    constants = [np.full_like(x, constant) for constant in CONSTANTS]
+    y = compute(VectorOp.SUBTRACT, np.zeros_like(x), c=x)
+    power = compute(VectorOp.TO_INTEGER, compute(VectorOp.MULTIPLY, y, constants[0]))
+    whole = compute(VectorOp.TO_FLOAT, power)
     rest = fused(whole, constants[2], fused(whole, constants[1], y))
     series = constants[3]
     for constant in (*constants[4:], constants[9]):
         series = fused(series, rest, constant)
-    grown = one(VectorOp.ADD, scalar_only(VectorOp.SCALE, series, power), constants[9])
-    return scalar_only(VectorOp.RECIPROCAL, grown, 0)
+    grown = compute(VectorOp.ADD, compute(VectorOp.SCALE, series, power), c=constants[9])
+    return compute(VectorOp.RECIPROCAL, grown)
 
 
 SIGMOID_ULP = 2.5
@@ -238,7 +231,7 @@ def test_sigmoid(bench: Bench, rng: np.random.Generator) -> None:
     record = run(bench, SIGMOID, [count, source, source + 4 * count, out])
     assert record.state is State.DONE, record
     found = stored(bench, out, count)
-    assert found.tolist() == [sigmoid(int(bits)) for bits in x.view(np.uint32)]
+    assert found.tolist() == as_bits(sigmoid(x)).tolist()
     assert ulps(x, found).max() <= SIGMOID_ULP
 
 
@@ -252,8 +245,7 @@ def ulps(x: np.ndarray[Any, Any], found: Bits) -> np.ndarray[Any, Any]:
 def test_bound_of_the_sigmoid(rng: np.random.Generator) -> None:
     """Of the same operations, for many numbers more."""
     x = np.concatenate([rng.uniform(-87, 87, 10_000), rng.uniform(-2, 2, 5_000)]).astype(np.float32)
-    found = np.array([sigmoid(int(bits)) for bits in x.view(np.uint32)], np.uint32)
-    assert ulps(x, found).max() <= SIGMOID_ULP
+    assert ulps(x, as_bits(sigmoid(x))).max() <= SIGMOID_ULP
 
 
 ELEMENTS = (

@@ -15,9 +15,9 @@ from daedal.compiler.functions import numpy_sigmoid
 from daedal.hw.config.core import Config
 from daedal.hw.isa.instructions import KEPT as OLDEST_KEPT
 from daedal.hw.isa.instructions import Mode, OperandKind, VectorOp
+from daedal.hw.isa.spec.reduction import reduce
 from tests.compiler.kernels.kernel_support import floats, same_bits
 from tests.compiler.layers.compiler_support import ddr3
-from tests.unit.execute_unit.model import reduce
 
 __all__ = ["ddr3"]
 
@@ -152,7 +152,7 @@ def expected(kernel: Any, out: Any, x: Any, y: Any, pointers: Any, columns: Any)
             for e in range(pointers[v], pointers[v + 1]):
                 row = x[columns[e]]
                 other = row if kernel is twice else y[v]
-                s = np.uint32(reduce(VectorOp.MUL_ADD, row.view(np.uint32), other.view(np.uint32))).view(np.float32)
+                s = np.float32(reduce(VectorOp.MUL_ADD, row, other))
                 if kernel is rectified:
                     s = np.float32(0) if s < 0 else s
                 if kernel is shifted:

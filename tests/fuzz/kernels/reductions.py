@@ -1,6 +1,7 @@
 """What a kernel's loops along rows into a number mean: sums in the machine's order, for Python to run.
 
-Written from docs/numerics.md and docs/compiler.md alone; it shares nothing with the compiler.
+The order is the specification's (``hw/isa/spec/reduction.py``). Which loops are such sums is said in docs/compiler.md
+and found out here once more: nothing of the compiler is used.
 """
 
 import ast
@@ -9,19 +10,14 @@ from typing import Any
 
 import numpy as np
 
-PARTS = 16
-"""Partial sums of a reduction: element i is added to number i modulo this."""
+from daedal.hw.isa.instructions import VectorOp
+from daedal.hw.isa.spec.reduction import reduce
 
 
 def tree_sum(first: Any, values: Iterable[Any]) -> Any:
     """``first`` and the sum of the values in the order of a reduction."""
-    parts = [np.float32(-0.0)] * PARTS
-    for position, value in enumerate(values):
-        parts[position % PARTS] = np.float32(parts[position % PARTS] + np.float32(value))
-    while len(parts) > 1:
-        half = len(parts) // 2
-        parts = [np.float32(a + b) for a, b in zip(parts[:half], parts[half:], strict=True)]
-    return parts[0] if first == 0 else np.float32(np.float32(first) + parts[0])
+    total = np.float32(reduce(VectorOp.ADD, np.array(list(values), np.float32)))
+    return total if first == 0 else np.float32(np.float32(first) + total)
 
 
 def with_trees(text: str) -> str:

@@ -6,18 +6,23 @@ from typing import Any
 from daedal.hw.config.core import Config
 from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.instructions import KEEP, KEPT, Mode, OperandKind, VectorOp
+from daedal.hw.isa.operations import OPERATIONS, operations_in
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.words import CallbackField, InstructionField, LengthField
 from tests.fuzz.programs.dice import Dice
 
-BINARY = (VectorOp.MULTIPLY, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.SELECT)
-UNARY = (VectorOp.MOVE, VectorOp.ADD, VectorOp.SUBTRACT, VectorOp.MAX, VectorOp.MIN, VectorOp.ABS, VectorOp.GREATER,
-         VectorOp.LESS, VectorOp.EQUAL)  # fmt: skip
-SCALAR_BINARY = (*BINARY, VectorOp.DIVIDE, VectorOp.SCALE)
-SCALAR_UNARY = (*UNARY, VectorOp.RECIPROCAL, VectorOp.SQUARE_ROOT, VectorOp.TO_FLOAT, VectorOp.TO_INTEGER)
-REDUCE_BINARY = (VectorOp.FMA, VectorOp.MUL_ADD)
-REDUCE_UNARY = (VectorOp.ADD, VectorOp.MAX, VectorOp.MIN)
 OWN = OperandKind.SCALAR_REGISTER
+
+
+def computing(mode: Mode, *, binary: bool) -> tuple[VectorOp, ...]:
+    """The operations that compute something of any operands, with or without an operand ``b``."""
+    rows = ((op, OPERATIONS[op]) for op in operations_in(mode))
+    return tuple(op for op, row in rows if row.compute and not row.register_a and ("b" in row.operands) is binary)
+
+
+BINARY, UNARY = (computing(Mode.VECTOR, binary=binary) for binary in (True, False))
+SCALAR_BINARY, SCALAR_UNARY = (computing(Mode.SCALAR, binary=binary) for binary in (True, False))
+REDUCE_BINARY, REDUCE_UNARY = (computing(Mode.REDUCE, binary=binary) for binary in (True, False))
 
 
 @dataclass(frozen=True)

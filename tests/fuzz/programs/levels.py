@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from daedal.hw.isa.address_mapping import CLASSES, in_class
 from daedal.hw.isa.program import Word
-from daedal.hw.isa.words import VALUE_BITS, AluOp, CheckKind, CheckMode, LevelField
+from daedal.hw.isa.words import SHIFTS, VALUE_BITS, AluOp, CheckKind, CheckMode, LevelField
 from tests.fuzz.programs.dice import Dice
 from tests.fuzz.programs.image import ALIGNS, ARRAYS, FIRST, MEMORY_BYTES, OFFSET_STEP, OUT, SIZES, TABLE, Array
 from tests.fuzz.programs.ranges import Range
@@ -12,8 +12,6 @@ from tests.fuzz.programs.ranges import Range
 ALIGNED = tuple(ALIGNS)
 LOADED = ("small", "offset", "index", "any", *ALIGNED)
 """Arrays that legal programs load from."""
-
-SHIFTS = (AluOp.SHIFT_LEFT, AluOp.SHIFT_RIGHT)
 
 
 @dataclass

@@ -10,13 +10,16 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
+from amaranth import Shape
 
 from daedal.hw.config.core import Config
 from daedal.hw.isa.instructions import Instruction, Mode, VectorOp
 from daedal.hw.isa.launch import Cause
+from daedal.hw.isa.operations import OPERATIONS
 from daedal.hw.isa.program import FIELD_STRUCTS, Word, pack, unpack
-from daedal.hw.isa.spec.access import signed
+from daedal.hw.isa.spec.integer import signed
 from daedal.hw.isa.words import (
+    SHIFTS,
     SIZE_BITS,
     VALUE_BITS,
     AluOp,
@@ -40,7 +43,10 @@ from tests.fuzz.programs.image import ARRAYS, OUT, OUT_END, SIZES, TABLE
 
 LOADS = tuple(LevelField[f"LOAD{k}"] for k in range(4))
 ALUS = tuple(LevelField[f"ALU{k}"] for k in range(4))
-NOT_REDUCED = [op.value for op in (VectorOp.MOVE, VectorOp.SUBTRACT, VectorOp.SELECT, VectorOp.STORE, VectorOp.SCALE)]
+NO_OPERATION = sorted({*range(1 << Shape.cast(VectorOp).width)} - {op.value for op in OPERATIONS})
+NOT_ON_ROWS, NOT_ON_SCALARS, NOT_REDUCED = (
+    [op.value for op, row in OPERATIONS.items() if not row.may_have(mode)] for mode in Mode
+)
 
 
 @dataclass
@@ -256,13 +262,13 @@ def bad_instruction(m: Mutation) -> bool:
     config = m.config
     vector, scalar, reduce = (mode.value for mode in Mode)
     bad: list[dict[str, int]] = [
-        {"op": m.dice.between(len(VectorOp), 31)}, {"mode": len(Mode)}, {"reserved": 1},
+        {"op": m.dice.pick(NO_OPERATION)}, {"mode": len(Mode)}, {"reserved": 1},
         {"a.kind": 1, "a.number": m.dice.between(2, 15)}, {"op": VectorOp.MOVE.value, "b.number": 1},
         {"op": VectorOp.STORE.value, "a.kind": 1, "a.number": 0}, {"op": VectorOp.FMA.value, "a.kind": 2, "b.kind": 2},
         {"op": VectorOp.FMA.value, "a.kind": 1, "a.number": 0, "b.kind": 1, "b.number": 0},
-        {"mode": reduce, "op": m.dice.pick(NOT_REDUCED)}, {"mode": scalar, "op": VectorOp.DIVIDE_COUNT.value},
+        {"mode": reduce, "op": m.dice.pick(NOT_REDUCED)}, {"mode": scalar, "op": m.dice.pick(NOT_ON_SCALARS)},
         {"mode": scalar, "op": VectorOp.STORE.value, "a.kind": 0}, {"mode": vector, "indexed": 1},
-        {"mode": vector, "op": m.dice.between(VectorOp.RECIPROCAL.value, len(VectorOp) - 1)},
+        {"mode": vector, "op": m.dice.pick(NOT_ON_ROWS)},
         {"indexed": 0, "element": m.dice.between(1, 15)},
     ]  # fmt: skip
     if config.vector_registers < 16:
@@ -302,7 +308,7 @@ def bad_alu(m: Mutation) -> bool:
     def change(members: dict[str, int], word: Word) -> bool:
         bad = list(range(len(AluOp), 16))
         if not m.config.shifters[word.index]:
-            bad += [AluOp.SHIFT_LEFT.value, AluOp.SHIFT_RIGHT.value]
+            bad += [op.value for op in SHIFTS]
         members["op"] = m.dice.pick(bad)
         return True
 

@@ -3,6 +3,7 @@
 from tests.mutate.fault import area
 
 EXECUTE, ACCESS = "cosim/emulator/execute_unit.cpp", "cosim/emulator/access_unit.cpp"
+LEGALITY = "cosim/emulator/legality.h"
 WINDOWS = "tests/driver/memory/test_store_window.py -k emulator"
 FLIPS = "tests/fuzz/test_bit_flips.py -k emulator"
 CONFIG, MACHINE, STORE = "cosim/emulator/access_config.cpp", "cosim/emulator/machine.cpp", "cosim/emulator/store_unit.h"
@@ -36,7 +37,7 @@ FAULTS = [
     plant("count-bits", "wrong constant", EXECUTE, "constexpr unsigned COUNT_BITS = 24;",
           "constexpr unsigned COUNT_BITS = 23;", "counts have 23 bits",
           OPERATIONS),
-    plant("no-first-of-min", "missing case", EXECUTE, "none && is_extreme(code.op)", "none && code.op == VectorOp::MAX",
+    plant("no-first-of-min", "missing case", EXECUTE, "none && operation.takes_a", "none && code.op == VectorOp::MAX",
           "a MIN into an empty register takes 0, not its first row",
           OPERATIONS),
     plant("clear-forgotten", "sticky bit", EXECUTE, "store_.offer(a, n);\n    clear_source(code);",
@@ -54,7 +55,7 @@ FAULTS = [
           FAULTED),
     plant("lane-beats", "off by one", EXECUTE, "(elements + lanes - 1) / lanes", "elements / lanes",
           "a started beat is not counted", OPERATIONS),
-    plant("same-pop", "missing check", EXECUTE, "&& !same_pop &&", "&&",
+    plant("same-pop", "missing check", LEGALITY, "&& !same_pop &&", "&&",
           "both operands may pop one queue", FAULTED),
     plant("less-unsigned", "wrong sign extension", ACCESS, "case AluOp::LESS: return x < y;",
           "case AluOp::LESS: return a < b;", "LESS compares unsigned"),

@@ -3,6 +3,7 @@
 from tests.mutate.fault import area
 
 CONTRACT, WORDS = "hw/isa/spec/access.py", "hw/isa/spec/access_words.py"
+INTEGER = "hw/isa/spec/integer.py"
 PROGRAM, ASSEMBLER, HEADER = "hw/isa/program.py", "hw/isa/tools/assembler.py", "hw/isa/tools/c_header.py"
 
 ISA = "tests/unit/isa"
@@ -19,9 +20,9 @@ FAULTS = [
           "an index equal to the limit passes"),
     plant("empty-loses-flags", "wrong event", CONTRACT, "live=False, begin=parent.begin | own, end=parent.end | own",
           "live=False, begin=parent.begin, end=parent.end | own", "no begin of an activation without iterations"),
-    plant("shift-modulo", "wrong constant", CONTRACT, "AluOp.SHIFT_RIGHT: lambda a, b, bits: a >> b % 64",
+    plant("shift-modulo", "wrong constant", INTEGER, "AluOp.SHIFT_RIGHT: lambda a, b, bits: a >> b % (1 << SHIFT_BITS)",
           "AluOp.SHIFT_RIGHT: lambda a, b, bits: a >> b % 32", "shifts are by b modulo 32"),
-    plant("less-unsigned", "wrong sign extension", CONTRACT, "signed(a, bits) < signed(b, bits)", "a < b",
+    plant("less-unsigned", "wrong sign extension", INTEGER, "signed(a, bits) < signed(b, bits)", "a < b",
           "LESS compares unsigned"),
     plant("ends-inward", "wrong event", CONTRACT, "for level in sorted(bundle.end, reverse=True)]",
           "for level in sorted(bundle.end)]", "ends happen from the outside in"),

@@ -1,7 +1,7 @@
 """Changes that no test may notice: values of encodings swapped in ``hw/isa`` and nowhere else.
 
 They show that no second copy of an encoding exists, neither in the RTL, emulator, compiler and driver nor in the
-tests. ``docs/isa.md`` is generated again. What is 0 stays 0: that means *off* or *none*.
+tests. ``docs/isa`` is generated again. What is 0 stays 0: that means *off* or *none*.
 """
 
 from tests.mutate.fault import NEUTRAL, SLOW, Edit, Fault

@@ -12,6 +12,7 @@ from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.spec.access import Bundle, Level, NestTrace, run_contract
 from daedal.hw.isa.spec.access_words import nests
 from daedal.hw.isa.words import (
+    SHIFTS,
     AluOp,
     CheckMode,
     ControlField,
@@ -227,7 +228,7 @@ class _Nest:
 
     def alu(self, level: int, alu: int) -> list[Word]:
         chance = self.chance
-        ops = [op for op in AluOp if "SHIFT" not in op.name or self.config.shifters[level]]
+        ops = [op for op in AluOp if op not in SHIFTS or self.config.shifters[level]]
         bits = chance.choice([3, 6, 40])
         return [
             Word.packed(

@@ -6,7 +6,8 @@ import pytest
 
 from daedal.hw.config.core import Config
 from daedal.hw.isa.program import Program, Word
-from daedal.hw.isa.spec.access import Scalar, run_contract, signed
+from daedal.hw.isa.spec.access import Scalar, run_contract
+from daedal.hw.isa.spec.integer import signed
 from daedal.hw.isa.words import ControlField, EventField, EventKind, LevelField, StepField, event_index
 from tests.unit.access_unit.directed import DIRECTED
 from tests.unit.access_unit.programs import reader

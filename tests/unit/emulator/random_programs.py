@@ -16,6 +16,7 @@ from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.words import (
     ALU_FIELDS,
     LOAD_FIELDS,
+    SHIFTS,
     AluOp,
     CallbackField,
     CheckKind,
@@ -227,7 +228,7 @@ class Generator:
         return value % (1 << 40) < DATA + 1024
 
     def alu(self, level: int, number: int, small: set[int]) -> None:
-        ops = [op for op in AluOp if self.config.shifters[level] or not op.name.startswith("SHIFT")]
+        ops = [op for op in AluOp if self.config.shifters[level] or op not in SHIFTS]
         op = self.pick(ops)
         a, b = (self.register() if self.chance(0.7) else 0 for _ in range(2))
         destination = self.register() if self.chance(0.9) else 0

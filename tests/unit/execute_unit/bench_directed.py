@@ -8,8 +8,7 @@ from cocotb.triggers import RisingEdge
 from daedal.hw.execute_unit.latencies import LOOP
 from daedal.hw.isa.instructions import VectorOp
 from tests.unit.execute_unit.driver import Driver, run
-from tests.unit.execute_unit.model import WITH_B
-from tests.unit.execute_unit.programs import ON_ROWS, QUEUE, REGISTER, SCALAR, Code, run_model, words
+from tests.unit.execute_unit.programs import ON_ROWS, QUEUE, REGISTER, SCALAR, WITH_B, Code, run_model, words
 from tests.unit.harness import bench_config
 
 Q0, Q1 = {"kind": QUEUE, "number": 0}, {"kind": QUEUE, "number": 1}

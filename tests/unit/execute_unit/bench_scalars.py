@@ -9,7 +9,7 @@ from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.latencies import LOOP, READ_AFTER_WRITE
 from daedal.hw.isa.instructions import KEEP, KEPT, PARTIAL_SUMS, Mode, VectorOp
 from tests.unit.execute_unit.driver import Driver, run
-from tests.unit.execute_unit.model import WITH_B, Row
+from tests.unit.execute_unit.model import Row
 from tests.unit.execute_unit.programs import (
     ON_SCALARS,
     OWN,
@@ -18,6 +18,7 @@ from tests.unit.execute_unit.programs import (
     REGISTER,
     SCALAR,
     SPECIAL,
+    WITH_B,
     Code,
     run_model,
     words,

@@ -7,9 +7,10 @@ import numpy as np
 
 from daedal.hw.config.core import Config
 from daedal.hw.isa.instructions import KEEP, KEPT, Mode, OperandKind, VectorOp
+from daedal.hw.isa.operations import OPERATIONS, operations_in
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.words import CallbackField, InstructionField, LengthField
-from tests.unit.execute_unit.model import ADDS_B, WITH_B, Model
+from tests.unit.execute_unit.model import Model
 
 Code = dict[str, Any]
 Token = int | tuple[int, int]
@@ -20,9 +21,10 @@ LIKE_TWO_THIRDS = (2**25 + 1) // 3
 """The one count whose reciprocal has nothing but the highest bit in its fraction."""
 REGISTER, QUEUE, SCALAR = OperandKind.REGISTER, OperandKind.QUEUE, OperandKind.SCALAR
 OWN = OperandKind.SCALAR_REGISTER
-ON_ROWS = tuple(op for op in VectorOp if op.value < VectorOp.RECIPROCAL.value)
-ON_SCALARS = tuple(op for op in VectorOp if op not in (VectorOp.NOP, VectorOp.DIVIDE_COUNT))
-REDUCES = (VectorOp.ADD, VectorOp.FMA, VectorOp.MUL_ADD, VectorOp.MAX, VectorOp.MIN, VectorOp.ABS)
+ON_ROWS = operations_in(Mode.VECTOR)
+ON_SCALARS = tuple(op for op in operations_in(Mode.SCALAR) if op is not VectorOp.NOP)
+REDUCES = operations_in(Mode.REDUCE)
+WITH_B = {op for op, row in OPERATIONS.items() if "b" in row.operands}
 
 
 def placed(token: Token) -> tuple[int, int]:
@@ -134,7 +136,7 @@ class Generator:
         while True:
             code = self.reduction() if self.config.scalars and self.rng.random() < 0.4 else self.instruction()
             pops = any(code.get(name, {}).get("kind") is QUEUE for name in "ab")
-            usable = code["op"] not in (VectorOp.NOP, VectorOp.STORE, VectorOp.DIVIDE_COUNT)
+            usable = code["op"] is not VectorOp.NOP and not OPERATIONS[code["op"]].register_a
             if usable and code["length"] == self.kept and not pops and code["a"]["kind"] is not SCALAR:
                 return {name: value for name, value in code.items() if name != "clear"}
 
@@ -147,7 +149,7 @@ class Generator:
         length = rng.choice(list(self.groups))
         group = self.groups[length]
         code: Code = {"op": op, "length": length, "destination": rng.choice(group), "c": rng.choice(group)}
-        return self._with_operands(code, group, op in (VectorOp.STORE, VectorOp.DIVIDE_COUNT))
+        return self._with_operands(code, group, OPERATIONS[op].register_a)
 
     def reduction(self) -> Code:
         """A row to a scalar; the register for partial results is any that is no operand."""
@@ -187,7 +189,7 @@ class Generator:
         rng = self.rng
         kinds = (REGISTER, QUEUE, QUEUE, SCALAR, *((OWN, OWN) if self.config.scalars else ()))
         code["a"] = self._operand(group, REGISTER if only_register else rng.choice(kinds))
-        adds_b = code["op"] in ADDS_B and code.get("mode") is not Mode.REDUCE and rng.random() < 0.3
+        adds_b = OPERATIONS[code["op"]].b_replaces_c and code.get("mode") is not Mode.REDUCE and rng.random() < 0.3
         if code["op"] in WITH_B or adds_b:
             allowed = [kind for kind in kinds if kind is not SCALAR or code["a"]["kind"] is not SCALAR]
             code["b"] = self._operand(group, rng.choice(allowed))
@@ -210,5 +212,4 @@ def run_model(config: Config, lengths: list[int], callbacks: list[list[Code]], t
     for token, context in map(placed, tokens):
         for code in callbacks[token]:
             model.execute(code, lambda n: row(rng, n), lambda *kind: scalar(rng, *kind), context)
-    assert model.bad_index is None
     return model

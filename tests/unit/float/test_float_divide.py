@@ -8,7 +8,11 @@ import pytest
 
 from daedal.cosim.builder.library import build_library, read_sources
 from daedal.hw.execute_unit.fpu.float_divide import divide_passes
-from daedal.hw.isa.spec.binary32 import is_nan, lane_result
+from daedal.hw.execute_unit.fpu.lane_op import LaneOp
+from daedal.hw.isa.instructions import VectorOp
+from daedal.hw.isa.spec.binary32 import as_bits, from_bits
+from daedal.hw.isa.spec.execute import compute
+from daedal.hw.isa.spec.rational import is_nan
 from tests.unit.float.models import run_all_dividends, run_divisions, run_near_halfway
 
 LARGEST = (1 << 24) - 1
@@ -67,6 +71,13 @@ def test_all_dividends_notice_a_wrong_reciprocal():
     assert run_all_dividends(6, 7, subnormal=True, skew=100_000).wrong
 
 
+def lane(op: LaneOp, a: int, b: int, c: int, *, negate_product: bool = False) -> int:
+    """A lane's result by the specification, on patterns."""
+    named = VectorOp.MULTIPLY if op is LaneOp.MUL else VectorOp[op.name]
+    operands = (from_bits([each]) for each in (a ^ negate_product << 31, b, c))
+    return int(as_bits(compute(named, *operands))[0])
+
+
 def _bits(value: float) -> int:
     return int(np.float32(value).view(np.uint32))
 
@@ -79,7 +90,7 @@ def test_the_sequence_of_passes(count, rng):
     values = [*ties, *specials, *(int(x) for x in rng.integers(0, 1 << 31, 200))]
     reciprocal, value = _bits(np.float32(1) / np.float32(count)), _bits(count)
     for bits in [*values, *(x | 1 << 31 for x in values)]:
-        got = divide_passes(lane_result, bits, count, reciprocal=reciprocal, value=value)
+        got = divide_passes(lane, bits, count, reciprocal=reciprocal, value=value)
         with np.errstate(all="ignore"):
             want = _bits(np.uint32(bits).view(np.float32) / np.float32(count))
         assert got == want or (is_nan(got) and is_nan(want)), f"{bits:#x} / {count}"
@@ -88,4 +99,4 @@ def test_the_sequence_of_passes(count, rng):
 @pytest.mark.parametrize("count", [0, -1, 1 << 24])
 def test_refuses_a_count_out_of_range(count):
     with pytest.raises(ValueError, match=rf"at least 1 and below 2\*\*24, not {count}"):
-        divide_passes(lane_result, 0, count, reciprocal=0, value=0)
+        divide_passes(lane, 0, count, reciprocal=0, value=0)

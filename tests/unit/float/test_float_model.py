@@ -1,4 +1,4 @@
-"""The exact model of a lane against the C library."""
+"""The specification of sums and products against exact rational arithmetic, and against the C library."""
 
 import ctypes
 import ctypes.util
@@ -6,25 +6,27 @@ import ctypes.util
 import numpy as np
 import pytest
 
-from daedal.hw.execute_unit.fpu.lane_op import LaneOp
-from daedal.hw.isa.spec.binary32 import is_nan, lane_result
+from daedal.hw.isa.instructions import VectorOp
+from daedal.hw.isa.spec.binary32 import as_bits
+from daedal.hw.isa.spec.execute import compute
+from daedal.hw.isa.spec.rational import is_nan, multiply_add
 
 LIBM = ctypes.CDLL(ctypes.util.find_library("m"))
 LIBM.fmaf.argtypes, LIBM.fmaf.restype = [ctypes.c_float] * 3, ctypes.c_float
+ONE, SIGN = 0x3F800000, 1 << 31
 
-REFERENCE = {
-    LaneOp.MOVE: lambda a, b, c: a,
-    LaneOp.ABS: lambda a, b, c: abs(a),
-    LaneOp.MAX: lambda a, b, c: a if a > c else c,
-    LaneOp.MIN: lambda a, b, c: a if a < c else c,
-    LaneOp.ADD: lambda a, b, c: a + c,
-    LaneOp.MUL: lambda a, b, c: a * b,
-    LaneOp.FMA: lambda a, b, c: np.float32(LIBM.fmaf(a, b, c)),
-    LaneOp.MUL_ADD: lambda a, b, c: a * b + c,
-    LaneOp.SELECT: lambda a, b, c: a if b != 0 else c,
-    LaneOp.GREATER: lambda a, b, c: a > c,
-    LaneOp.LESS: lambda a, b, c: a < c,
-    LaneOp.EQUAL: lambda a, b, c: a == c,
+
+def product(a: int, b: int) -> int:
+    """``a * b``, rounded: what is added to it changes nothing."""
+    return multiply_add(a, b, (a ^ b) & SIGN)
+
+
+EXACT = {
+    VectorOp.ADD: lambda a, b, c: multiply_add(a, ONE, c),
+    VectorOp.SUBTRACT: lambda a, b, c: multiply_add(a, ONE, c ^ SIGN),
+    VectorOp.MULTIPLY: lambda a, b, c: product(a, b),
+    VectorOp.FMA: multiply_add,
+    VectorOp.MUL_ADD: lambda a, b, c: multiply_add(product(a, b), ONE, c),
 }
 
 
@@ -38,23 +40,22 @@ def _operands(rng: np.random.Generator) -> np.ndarray:
     return triples
 
 
-@pytest.mark.parametrize("op", list(LaneOp))
-def test_model(op, rng):
-    for a, b, c in _operands(rng):
-        with np.errstate(all="ignore"):
-            want = np.float32(REFERENCE[op](*(x.view(np.float32) for x in (a, b, c)))).view(np.uint32)
-        got = lane_result(op, int(a), int(b), int(c))
-        assert got == want or (is_nan(got) and is_nan(int(want))), f"{op} {a:#x} {b:#x} {c:#x}"
+@pytest.mark.parametrize("op", EXACT)
+def test_rounds_as_exact_arithmetic_says(op, rng):
+    triples = _operands(rng)
+    found = as_bits(compute(op, *triples.T.copy().view(np.float32)))
+    for (a, b, c), got in zip(triples, found, strict=True):
+        want = EXACT[op](int(a), int(b), int(c))
+        assert got == want, f"{op} {a:#x} {b:#x} {c:#x}: {got:#x}, not {want:#x}"
 
 
-def test_model_negates():
-    one, two, three, six = 0x3F800000, 0x40000000, 0x40400000, 0x40C00000
-    assert lane_result(LaneOp.FMA, two, two, two, negate_addend=True) == two
-    assert lane_result(LaneOp.FMA, two, three, one, negate_product=True, negate_addend=True) == 0xC0E00000
-    assert lane_result(LaneOp.MUL, two, three, one, negate_product=True) == six | 1 << 31
-    assert lane_result(LaneOp.MOVE, two, three, one, negate_product=True) == two
-
-
-def test_model_refuses_what_is_no_operation():
-    with pytest.raises(ValueError, match="must be a LaneOp, not 'dance'"):
-        lane_result("dance", 0, 0, 0)
+def test_fused_is_that_of_the_c_library(rng):
+    """On random bits, on sums that cancel, and on the triples of exact arithmetic."""
+    a, b, c = rng.integers(0, 1 << 32, (3, 4000), dtype=np.uint32).view(np.float32)
+    with np.errstate(all="ignore"):
+        c[2000:] = -(a[2000:] * b[2000:])
+    c[:300], b[:300], a[:300] = _operands(rng).T.copy().view(np.float32)
+    found = as_bits(compute(VectorOp.FMA, a, b, c))
+    wanted = np.array([LIBM.fmaf(*map(float, one)) for one in zip(a, b, c, strict=True)], np.float32).view(np.uint32)
+    for got, want in zip(found, wanted, strict=True):
+        assert got == want or (is_nan(int(got)) and is_nan(int(want)))

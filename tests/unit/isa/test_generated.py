@@ -1,6 +1,7 @@
-"""What is generated from the encodings: the page and the C++ header."""
+"""What is generated from the encodings: the pages and the C++ header."""
 
 import ctypes
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,33 +9,42 @@ import pytest
 
 from daedal.cosim.builder.library import build_library
 from daedal.hw.config.core import PRESETS, Config
-from daedal.hw.isa import registers, words
-from daedal.hw.isa.instructions import Instruction
+from daedal.hw.isa import instructions, launch, operations, registers, words
+from daedal.hw.isa.instructions import Instruction, VectorOp
 from daedal.hw.isa.program import FIELD_STRUCTS, UNIT_FIELDS, pack, struct_width, unpack
 from daedal.hw.isa.tools import c_header, docs
 from daedal.hw.isa.words import ProgramWord
 
 
-def test_the_page_is_current() -> None:
-    assert docs.check(), "docs/isa.md must be generated anew: python -m daedal.hw.isa.tools.docs > docs/isa.md"
+def test_the_pages_are_current() -> None:
+    assert docs.check(), "docs/isa must be generated anew: python -m daedal.hw.isa.tools.docs"
 
 
 def test_an_old_page_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = tmp_path / "isa.md"
-    assert not docs.check(page)
-    page.write_text(docs.generate().replace("| 39:0 | `value`", "| 38:0 | `value`"), encoding="utf-8")
-    assert not docs.check(page)
-    page.write_text(docs.generate(), encoding="utf-8")
-    assert docs.check(page)
+    assert not docs.check(tmp_path)
+    docs.write(tmp_path)
+    assert docs.check(tmp_path)
+    page = tmp_path / "programs.md"
+    page.write_text(page.read_text().replace("| 39:0 | `value`", "| 38:0 | `value`"), encoding="utf-8")
+    assert not docs.check(tmp_path)
+    (tmp_path / "gone.md").touch()
+    docs.write(tmp_path)
+    assert docs.check(tmp_path)
     assert docs.main(["--what"]) == 2
     assert "--check" in capsys.readouterr().err
 
 
-def test_the_page_has_every_encoding() -> None:
-    text = docs.generate()
-    for module in (words, registers):
+def test_the_pages_have_every_encoding() -> None:
+    pages = docs.generate()
+    text = "\n".join(pages.values())
+    for module in (words, instructions, operations, registers, launch):
         for kind in (*c_header.enums(module), *c_header.structs(module)):
-            assert f"### {kind.__name__}\n" in text
+            assert text.count(f"\n## {kind.__name__}\n") == (kind is not VectorOp), kind
+    for page in pages.values():
+        assert page.count("\n") <= 200
+        for target, anchor in re.findall(r"\]\((\w+\.md)?(?:#([\w-]+))?\)", page):
+            heads = re.findall(r"^#+ (.*)$", pages[target] if target else page, re.MULTILINE)
+            assert not anchor or anchor in {head.lower().replace(" ", "-") for head in heads}
     assert "| 10:9 | `a.number`" not in text
     assert "| 12:9 | `a.number` | 4 bit |" in text  # after op and destination
     assert "| 0x20 | `DOORBELL` |" in text

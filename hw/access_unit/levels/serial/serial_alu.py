@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.access_unit.levels.multiplier import Multiplier
 from daedal.hw.config.core import Config
-from daedal.hw.isa.words import AluOp
+from daedal.hw.isa.words import SHIFTS, AluOp
 from daedal.hw.lib.replicate import replicate
 
 
@@ -35,7 +35,7 @@ def work_of(op: Value) -> dict[str, Value]:
         "add": op.matches(AluOp.ADD, AluOp.SUB),
         "multiply": op == AluOp.MUL,
         "both": op == AluOp.AND,
-        "pass_a": op.matches(AluOp.SHIFT_LEFT, AluOp.SHIFT_RIGHT),
+        "pass_a": op.matches(*SHIFTS),
         "smaller": op == AluOp.MIN,
         "greater": op == AluOp.MAX,
         "equal": op == AluOp.EQUAL,

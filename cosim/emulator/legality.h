@@ -1,0 +1,53 @@
+// Whether the machine has an instruction: what the table of operations says of it, and the configuration.
+#pragma once
+#include "encodings.h"
+
+namespace daedal {
+
+// Whether the operation has this mode, with these registers and operands.
+inline bool has_mode(const Config& config, const Instruction& code) {
+  const Operation& operation = OPERATIONS[code.op];
+  if (code.mode >= Mode::limit || !operation.may_have[code.mode]) return false;
+  const std::uint64_t registers = config.vector_registers, scalars = config.scalars;
+  const bool a_register = code.a_kind == OperandKind::REGISTER;
+  const auto is_c = [&](std::uint64_t kind, std::uint64_t number) {
+    return kind == OperandKind::REGISTER && number == code.c;
+  };
+  switch (code.mode) {
+    case Mode::VECTOR:
+      return code.destination < registers && code.c < registers && (a_register || !operation.register_a) &&
+             !code.indexed;
+    case Mode::SCALAR:
+      return code.destination < scalars && code.c < scalars &&
+             (!operation.register_a || code.a_kind == OperandKind::SCALAR_REGISTER) && (!code.indexed || a_register);
+    default:
+      return code.destination < scalars && code.c < registers && !code.indexed && !is_c(code.a_kind, code.a_number) &&
+             !(operation.uses_b && is_c(code.b_kind, code.b_number));
+  }
+}
+
+// Whether an instruction with these members is one of this configuration.
+inline bool is_legal(const Config& config, const Instruction& code) {
+  const std::uint64_t registers = config.vector_registers, scalars = config.scalars;
+  const auto operand = [&](std::uint64_t kind, std::uint64_t number) {
+    if (kind == OperandKind::REGISTER) return number < registers;
+    if (kind == OperandKind::QUEUE) return number < FetchQueue::STORE;
+    return kind == OperandKind::SCALAR || number < scalars;
+  };
+  const bool kept = code.a_kind == OperandKind::QUEUE && config.kept_beats && code.a_number >= KEPT;
+  const bool keeps = code.a_kind == OperandKind::QUEUE && config.kept_beats && code.a_number >= KEEP &&
+                     code.a_number < KEEP + FetchQueue::STORE;
+  const bool b_absent = code.b_kind == OperandKind::REGISTER && code.b_number == 0;
+  const bool same_pop = code.a_kind == code.b_kind && (code.a_kind == OperandKind::SCALAR ||
+                                                       (code.a_kind == OperandKind::QUEUE && !kept &&
+                                                        code.a_number % KEEP == code.b_number % KEEP));
+  const Operation& operation = OPERATIONS[code.op];
+  const bool takes_b = operation.uses_b || (operation.b_replaces_c && code.mode != Mode::REDUCE);
+  return operation.known && code.reserved == 0 &&
+         (kept || keeps || operand(code.a_kind, code.a_number)) &&
+         operand(code.b_kind, code.b_number) && !same_pop && (takes_b || b_absent) &&
+         code.length < static_cast<std::uint64_t>(config.lengths) &&
+         (code.indexed ? code.element < scalars : code.element == 0) && has_mode(config, code);
+}
+
+}  // namespace daedal

@@ -1,0 +1,234 @@
+"""The execute unit as an executable specification: what instructions read, compute and write, one after the other.
+
+It says what must come out, not when. RTL and emulator share the table of operations with it as far as operands and
+legality go; what they compute is their own.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+
+from daedal.hw.config.core import Config
+from daedal.hw.isa.instructions import KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
+from daedal.hw.isa.operations import OPERATIONS, Operation, OperationUnit
+from daedal.hw.isa.program import unpack
+from daedal.hw.isa.spec.binary32 import Floats, as_bits, from_bits
+from daedal.hw.isa.spec.reduction import reduce
+from daedal.hw.isa.words import FetchQueue
+
+_VECTOR, _QUEUE, _SCALAR, _OWN = (kind.value for kind in OperandKind)
+
+Members = Mapping[str, int]
+"""An instruction by its members, as ``unpack`` gives them."""
+
+
+class Queues(Protocol):
+    """What an execute unit pops from and stores to."""
+
+    def row(self, queue: int, elements: int) -> Floats:
+        """The next row of vector queue 0 or 1, which is to have so many elements."""
+        ...
+
+    def scalar(self, *, is_count: bool) -> int:
+        """The next scalar; only its low bits count."""
+        ...
+
+    def store(self, row: Floats) -> None:
+        """A row for the store unit."""
+        ...
+
+
+class IndexBeyond(Exception):
+    """An index is not less than the elements that the token's context has of a register: a fault with that number."""
+
+
+def compute(op: VectorOp, a: Floats, b: Floats | None = None, c: Floats | None = None) -> Floats:
+    """The result of one operation, element by element; an operand that is not given is +0.0."""
+    how, zero = OPERATIONS[op].compute, np.zeros_like(a)
+    if how is None:
+        raise ValueError(f"op must have a result, not {op.name}")
+    with np.errstate(all="ignore"):
+        return how(a, zero if b is None else b, zero if c is None else c)
+
+
+class ExecuteUnit:
+    """The registers of an execute unit behind what it has executed, in one launch.
+
+    Parameters
+    ----------
+    config
+        The machine's.
+    lengths
+        The length registers, in elements.
+    queues
+        What rows and scalars are popped from, and rows are stored to.
+    """
+
+    def __init__(self, config: Config, lengths: list[int], queues: Queues) -> None:
+        self.config, self.lengths, self.queues = config, lengths, queues
+        self.lane_beats = 0
+        """Beats of rows that were read for something else than a store."""
+        self.kept: list[Floats] = []
+        """Rows that are kept, the oldest first."""
+        self.scalars: list[Floats | None] = [None] * config.scalars
+        """One element each; None if it is empty."""
+        self._share = config.context_beats * config.lanes
+        self._context = 0
+        self._vector_turns = [0] * config.context_count
+        self._scalar_turns = 0
+        self._memory = np.zeros((config.vector_registers, config.vl_max), np.float32)
+        self._written: set[tuple[int, int]] = set()
+        """Contexts and registers of theirs that are not empty."""
+
+    def execute(self, word: int, context: int = 0) -> bool:
+        """Do one legal instruction in a token of ``context``; whether it is the callback's last.
+
+        Raises IndexBeyond.
+        """
+        self._context = context
+        code = self._renamed(unpack(Instruction, word))
+        too_few = code["a.kind"] == _QUEUE and code["a.number"] >= KEPT + len(self.kept)
+        if OPERATIONS[VectorOp(code["op"])].unit is not OperationUnit.NONE and not too_few:
+            self._do(code)
+        self._vector_turns[context] += code["rotate"]
+        self._scalar_turns += code["rotate_scalars"]
+        return bool(code["last"])
+
+    def _renamed(self, code: dict[str, int]) -> dict[str, int]:
+        """The instruction with the registers' own numbers."""
+        mode = Mode(code["mode"])
+
+        def own(number: int, *, scalar: bool) -> int:
+            around = self.config.rotating_scalars if scalar else self.config.rotating_registers
+            turns = self._scalar_turns if scalar else self._vector_turns[self._context]
+            return (number - turns) % around if number < around else number
+
+        new = dict(code)
+        for name in "ab":
+            kind, number = code[f"{name}.kind"], code[f"{name}.number"]
+            if kind in (_VECTOR, _OWN):
+                new[f"{name}.number"] = own(number, scalar=kind == _OWN)
+        new["c"] = own(code["c"], scalar=mode is Mode.SCALAR)
+        new["destination"] = own(code["destination"], scalar=mode is not Mode.VECTOR)
+        new["element"] = own(code["element"], scalar=True)
+        new["has_b"] = (code["b.kind"], code["b.number"]) != (_VECTOR, 0)
+        return new
+
+    def _do(self, code: Members) -> None:
+        op, mode = VectorOp(code["op"]), Mode(code["mode"])
+        row = OPERATIONS[op]
+        count = 1 if mode is Mode.SCALAR else self.lengths[code["length"]]
+        a = self._element(code) if code["indexed"] else self._operand(code, "a", count)
+        if row.unit is OperationUnit.STORE:
+            self.queues.store(a)
+            self._clear(code)
+            return
+        self.lane_beats += -(-count // self.config.lanes)
+        result = self._reduced(op, code, a) if mode is Mode.REDUCE else self._result(op, row, code, a)
+        self._clear(code)
+        if mode is Mode.VECTOR:
+            self._written.add((self._context, code["destination"]))
+            self._elements(code["destination"])[:count] = result
+        else:
+            self.scalars[code["destination"]] = result
+
+    def _result(self, op: VectorOp, row: Operation, code: Members, a: Floats) -> Floats:
+        c = self._addend(code, len(a)) if "c" in row.operands else None
+        if row.takes_a and c is None:
+            return a
+        replaces = row.b_replaces_c and code["has_b"]
+        b = self._operand(code, "b", len(a)) if "b" in row.operands or replaces else None
+        if row.pops_count:
+            b = from_bits([self.queues.scalar(is_count=True) & 0xFFFFFFFF])
+        return compute(op, a, b, b if replaces else c)
+
+    def _reduced(self, op: VectorOp, code: Members, a: Floats) -> Floats:
+        """The reduction of a row; the register of its partial results is empty afterwards."""
+        b = self._operand(code, "b", len(a)) if "b" in OPERATIONS[op].operands else None
+        for context in range(self.config.context_count) if len(a) > self._share else (self._context,):
+            self._written.discard((context, code["c"]))
+        return reduce(op, a, b).reshape(1)
+
+    def _clear(self, code: Members) -> None:
+        if code["clear"] and code["a.kind"] == _OWN:
+            self.scalars[code["a.number"]] = None
+        elif code["clear"] and code["a.kind"] == _VECTOR:
+            self._written.discard((self._context, code["a.number"]))
+
+    def _elements(self, number: int) -> Floats:
+        """The elements of a register from the context's first one on."""
+        return self._memory[number][self._context * self._share :]
+
+    def _register(self, number: int, first: int, count: int) -> Floats | None:
+        """What the context has of a register, or None if it is empty."""
+        if (self._context, number) not in self._written:
+            return None
+        return self._elements(number)[first : first + count].copy()
+
+    def _element(self, code: Members) -> Floats:
+        """The element that the index names."""
+        index = self.scalars[code["element"]]
+        number = 0 if index is None else int(as_bits(index)[0])
+        if number >= (self._share if self._context else self.config.vl_max):
+            raise IndexBeyond(number)
+        found = self._register(code["a.number"], number, 1)
+        return np.zeros(1, np.float32) if found is None else found
+
+    def _addend(self, code: Members, count: int) -> Floats | None:
+        """``c``, or None if it is empty."""
+        if code["mode"] == Mode.SCALAR.value:
+            return self.scalars[code["c"]]
+        return self._register(code["c"], 0, count)
+
+    def _operand(self, code: Members, name: str, count: int) -> Floats:
+        kind, number = code[f"{name}.kind"], code[f"{name}.number"]
+        if kind == _QUEUE:
+            return self._row(number, count)
+        if kind == _SCALAR:
+            return np.repeat(from_bits([self.queues.scalar(is_count=False) & 0xFFFFFFFF]), count)
+        found = self.scalars[number] if kind == _OWN else self._register(number, 0, count)
+        if found is None:
+            return np.zeros(count, np.float32)
+        return np.repeat(found, count) if kind == _OWN else found
+
+    def _row(self, number: int, count: int) -> Floats:
+        """A row that is popped, and maybe kept, or the oldest that is kept."""
+        if number >= KEPT:
+            return self.kept.pop(0)
+        row = self.queues.row(number % KEEP, count)
+        if number >= KEEP:
+            self.kept.append(row)
+        return row
+
+
+def is_legal(word: int, config: Config, operations: Mapping[VectorOp, Operation] = OPERATIONS) -> bool:
+    """Whether the machine has this instruction: its operation, mode, registers, queues and length register."""
+    code = unpack(Instruction, word)
+    row = next((row for op, row in operations.items() if op.value == code["op"]), None)
+    if row is None or code["reserved"] or code["mode"] >= len(Mode) or not row.may_have(Mode(code["mode"])):
+        return False
+    mode, vectors, scalars = Mode(code["mode"]), config.vector_registers, config.scalars
+    a, b = ((code[f"{name}.kind"], code[f"{name}.number"]) for name in "ab")
+    kept = bool(config.kept_beats) and a[0] == _QUEUE and a[1] >= KEPT
+    keeps = bool(config.kept_beats) and a[0] == _QUEUE and KEEP <= a[1] < 2 * KEEP
+    limits = {_VECTOR: vectors, _QUEUE: FetchQueue.STORE.value, _SCALAR: 1 << 4, _OWN: scalars}
+    takes_b = "b" in row.operands or (row.b_replaces_c and mode is not Mode.REDUCE)
+    same = a[0] == b[0] and (a[0] == _SCALAR or (a[0] == _QUEUE and not kept and a[1] % KEEP == b[1] % KEEP))
+    partial = (_VECTOR, code["c"])
+    if mode is Mode.REDUCE and (partial == a or ("b" in row.operands and partial == b)):
+        return False
+    if row.register_a and a[0] != (_OWN if mode is Mode.SCALAR else _VECTOR):
+        return False
+    if code["indexed"] and (mode is not Mode.SCALAR or a[0] != _VECTOR):
+        return False
+    return (
+        (kept or keeps or a[1] < limits[a[0]])
+        and b[1] < limits[b[0]]
+        and not same
+        and (takes_b or b == (_VECTOR, 0))
+        and code["length"] < config.lengths
+        and (code["element"] < scalars if code["indexed"] else code["element"] == 0)
+        and code["destination"] < (vectors if mode is Mode.VECTOR else scalars)
+        and code["c"] < (scalars if mode is Mode.SCALAR else vectors)
+    )
