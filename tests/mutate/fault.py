@@ -1,8 +1,10 @@
 """What a planted fault is."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.mutate.operators.site import Site
 
 SLOW = "-o timeout=1800"
 """For a suite whose tests build the whole core: more time than tests have otherwise."""
@@ -45,6 +47,19 @@ class Edit:
 
 
 @dataclass(frozen=True)
+class SiteEdit:
+    """What an operator does at a place of a file."""
+
+    file: str
+    site: Site
+
+    def apply(self, text: str) -> str:
+        """The file's text with the operator applied."""
+        raw = text.encode()
+        return (raw[: self.site.start] + self.site.new.encode() + raw[self.site.end :]).decode()
+
+
+@dataclass(frozen=True)
 class Fault:
     """A fault to plant, alone, in a copy of the tree.
 
@@ -57,16 +72,22 @@ class Fault:
     about
         The fault in one line.
     edits
-        What is changed; most faults are one edit.
+        What is changed; most faults are one edit, one in the RTL's netlist is none.
     suites
         Arguments of pytest, one run each, nearest and quickest first.
+    environment
+        Variables that pytest gets, for a plugin that makes the change.
+    options
+        Further arguments of pytest, before a suite's.
     """
 
     id: str
     kind: str
     about: str
-    edits: tuple[Edit, ...]
+    edits: tuple[Edit | SiteEdit, ...]
     suites: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
 
     @property
     def area(self) -> str:
@@ -92,18 +113,8 @@ class Fault:
         return changed
 
 
-Plant = Callable[..., Fault]
-
-
-def area(name: str, *default: str) -> Plant:
-    """A maker of faults of an area: ``plant(name, kind, file, old, new, about, *suites, nth=…)``.
-
-    ``default`` are the suites of a fault that names none.
-    """
-
-    def plant(
-        name_: str, kind: str, file: str, old: str, new: str, about: str, *suites: str, nth: int | None = None
-    ) -> Fault:
-        return Fault(f"{name}/{name_}", kind, about, (Edit(file, old, new, nth),), suites or default)
-
-    return plant
+def plant(
+    id_: str, kind: str, file: str, old: str, new: str, about: str, *suites: str, nth: int | None = None
+) -> Fault:
+    """A fault of one edit."""
+    return Fault(id_, kind, about, (Edit(file, old, new, nth),), suites)

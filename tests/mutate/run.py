@@ -7,30 +7,38 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from queue import SimpleQueue
+from threading import Lock
 from typing import Any
 
-from tests.mutate.fault import Fault
+from tests.mutate.fault import SLOW, Fault
 from tests.mutate.tree import Tree
 
 TEST_SECONDS = 300
 """Longest time of one test; a fault that makes one hang is noticed."""
 
-SUITE_SECONDS = 1200
+SUITE_SECONDS = 2400
 """Longest time of a suite."""
 
-_QUIET = ("-x", "-q", "-p", "no:cacheprovider", "-o", f"timeout={TEST_SECONDS}")
+# A signal does not end a test that hangs in C++; a thread ends its process.
+_QUIET = ("-x", "-q", "-p", "no:cacheprovider", "-o", f"timeout={TEST_SECONDS}", "-o", "timeout_method=thread")
 _NAMES = re.compile(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", re.MULTILINE)
-_PASSED, _FAILED, _INTERRUPTED = 0, 1, 2
+_PASSED, _FAILED, _INTERRUPTED, _NO_TESTS = 0, 1, 2, 5
 _TAIL = 2000
+_LATE, _ENDED = " (out of time)", " (ended the process)"
+_NOT_COMPILED = ("g++ could not build", "make could not build")
+"""What a build of ours says of C++ that is none."""
 
 
 class SuiteBroken(Exception):
-    """A suite could not run, or fails without a fault; the message has the end of its output."""
+    """A suite could not run, or a test fails without a fault; the message says why."""
+
+
+class NotCompiled(Exception):
+    """What a fault made of C++ is none."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +72,9 @@ class Outcome:
         return {**asdict(self), "is_right": self.is_right}
 
 
-def run_suite(tree: Tree, suite: str, environment: Mapping[str, str]) -> str | None:
-    """The first test of ``suite`` that fails in ``tree``, or None; SuiteBroken if there were no tests to run."""
-    command = [sys.executable, "-m", "pytest", *_QUIET, *shlex.split(suite)]
+def run_suite(tree: Tree, suite: str, environment: Mapping[str, str], options: Sequence[str] = ()) -> str | None:
+    """The first test of ``suite`` that fails in ``tree``, or None; SuiteBroken if pytest could not run it."""
+    command = [sys.executable, "-m", "pytest", *options, *_QUIET, *shlex.split(suite)]
     process = subprocess.Popen(
         command, cwd=tree.path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True,
@@ -74,18 +82,20 @@ def run_suite(tree: Tree, suite: str, environment: Mapping[str, str]) -> str | N
     try:
         output, _ = process.communicate(timeout=SUITE_SECONDS)
     except subprocess.TimeoutExpired:
-        return f"{suite} did not end in {SUITE_SECONDS} s"
+        return f"{suite}{_LATE}"
     finally:
         _end(process)
-    if process.returncode == _PASSED:
+    if process.returncode in (_PASSED, _NO_TESTS):
         return None
     if process.returncode not in (_FAILED, _INTERRUPTED) and "ERROR collecting" not in output:
         if process.returncode < 0 or "Timeout" in output:
-            return f"{suite} ended by itself ({process.returncode})"
+            return f"{suite}{_ENDED}"
         raise SuiteBroken(f"pytest {suite} ended with status {process.returncode}:\n{output[-_TAIL:]}")
+    if any(sign in output for sign in _NOT_COMPILED):
+        raise NotCompiled
     found = _NAMES.search(output)
-    name = found.group(1) if found else f"{suite}: {output[-_TAIL:]}"
-    return f"{name} (out of time)" if "Failed: Timeout" in output else name
+    name = found.group(1) if found else suite
+    return name + (_LATE if "+ Timeout +" in output else "")
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
@@ -95,50 +105,78 @@ def _end(process: "subprocess.Popen[str]") -> None:
     process.wait()
 
 
-def run_fault(tree: Tree, fault: Fault) -> Outcome:
-    """Plant ``fault``, run its suites up to the first one that notices it, and take it out again."""
-    start, caught = time.monotonic(), None
-    with tree.planted(fault):
-        for suite in fault.suites:
-            caught = run_suite(tree, suite, tree.environment)
-            if caught is not None:
-                break
-    seconds = round(time.monotonic() - start, 1)
-    return Outcome(fault.id, fault.area, fault.kind, fault.files, fault.about, caught, seconds)
+class Runner:
+    """Plants faults in a tree; ``sound`` are the tests that are known to pass without one."""
 
+    def __init__(self) -> None:
+        self._tree = Tree()
+        self._sound: set[str] = set()
 
-def check_suites(faults: Sequence[Fault], say: Callable[[str], None]) -> None:
-    """Run the suites of all faults on the tree as it is; SuiteBroken names what fails already."""
-    suites = list(dict.fromkeys(suite for fault in faults for suite in fault.suites))
-    with Tree() as tree:
-        for number, suite in enumerate(suites, 1):
-            start = time.monotonic()
-            failed = run_suite(tree, suite, tree.plain_environment)
-            if failed is not None:
-                raise SuiteBroken(f"pytest {suite} must pass without a fault, but {failed} fails")
-            say(f"without a fault, suite {number} of {len(suites)}: {suite}: {time.monotonic() - start:.0f} s")
+    def close(self) -> None:
+        """Remove the tree."""
+        self._tree.__exit__(None, None, None)
 
+    def run(self, fault: Fault) -> Outcome | None:
+        """What comes of a fault; None if it does not compile.
 
-def run_faults(faults: Sequence[Fault], jobs: int, report: Callable[[Outcome], None]) -> list[Outcome]:
-    """The outcomes of all faults, ``jobs`` of them in work at a time, each in a tree of its own."""
-    trees: SimpleQueue[Tree] = SimpleQueue()
-    made = [Tree() for _ in range(min(jobs, len(faults)))]
-    for tree in made:
-        trees.put(tree)
-
-    def one(fault: Fault) -> Outcome:
-        tree = trees.get()
+        Raises
+        ------
+        SuiteBroken
+            The test that noticed it fails without it as well, or a suite has no tests.
+        """
+        start, caught = time.monotonic(), None
         try:
-            outcome = run_fault(tree, fault)
-        finally:
-            trees.put(tree)
-        report(outcome)
-        return outcome
+            with self._tree.planted(fault):
+                environment = {**self._tree.environment, **fault.environment}
+                for suite in fault.suites:
+                    caught = run_suite(self._tree, suite, environment, fault.options)
+                    if caught is not None:
+                        break
+        except NotCompiled:
+            return None
+        seconds = round(time.monotonic() - start, 1)
+        if caught is not None:
+            self._check(caught)
+        return Outcome(fault.id, fault.area, fault.kind, fault.files, fault.about, caught, seconds)
 
-    pool = ThreadPoolExecutor(max(1, len(made)))
-    try:
-        return list(pool.map(one, faults))
-    finally:
-        pool.shutdown(cancel_futures=True)
-        for tree in made:
-            tree.__exit__(None, None, None)
+    def _check(self, caught: str) -> None:
+        test = caught.removesuffix(_LATE).removesuffix(_ENDED)
+        if test not in self._sound:
+            suite = shlex.quote(test) if "::" in test and " -" not in test else test
+            if run_suite(self._tree, f"{suite} -m '' {SLOW}", self._tree.plain_environment) is not None:
+                raise SuiteBroken(f"{test} must pass without a fault")
+            self._sound.add(test)
+
+
+def run_faults(
+    faults: Iterable[Fault], jobs: int, most: int | None, report: Callable[[Outcome], None]
+) -> list[Outcome]:
+    """The outcomes of the first ``most`` faults that compile, ``jobs`` of them in work at a time."""
+    waiting, lock = iter(faults), Lock()
+    done: list[Outcome] = []
+    begun = 0
+
+    def work() -> None:
+        nonlocal begun
+        runner = Runner()
+        try:
+            while True:
+                with lock:
+                    fault = next(waiting, None) if most is None or begun < most else None
+                    begun += 1
+                if fault is None:
+                    return
+                outcome = runner.run(fault)
+                with lock:
+                    if outcome is None:
+                        begun -= 1
+                    else:
+                        done.append(outcome)
+                        report(outcome)
+        finally:
+            runner.close()
+
+    with ThreadPoolExecutor(jobs) as pool:
+        for worker in [pool.submit(work) for _ in range(jobs)]:
+            worker.result()
+    return done

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fnmatch import fnmatch
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -69,23 +70,25 @@ class Tree:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of commands that work on the copy."""
+        """The environment of commands that work on the copy with a fault."""
         path = str(self._tools) + os.pathsep + os.environ["PATH"]
         return {**os.environ, "PATH": path, "PYTHONPATH": str(self.path), "DAEDAL_CACHE": str(self._models)}
 
     @property
     def plain_environment(self) -> dict[str, str]:
         """The environment in which models without a fault are built, for the caches of the original tree."""
+        (ROOT / "build" / "unit").mkdir(parents=True, exist_ok=True)
         self._units.parent.mkdir(parents=True, exist_ok=True)
-        if not self._units.exists():
-            (ROOT / "build" / "unit").mkdir(parents=True, exist_ok=True)
+        if not self._units.is_symlink():
             self._units.symlink_to(ROOT / "build" / "unit")
         return {**os.environ, "PYTHONPATH": str(self.path)}
 
     @contextmanager
     def planted(self, fault: Fault) -> Iterator[None]:
         """The tree with ``fault`` in it."""
-        self._link(cache_directory(), self._models)
+        if self._units.is_symlink():
+            self._units.unlink()
+        self._link(cache_directory(), self._models, leave="core-*.v" if fault.environment else "")
         self._link(ROOT / "build" / "unit", self._units)
         before = {name: (self.path / name).read_text(encoding="utf-8") for name in fault.files}
         try:
@@ -116,10 +119,17 @@ class Tree:
         subprocess.run(command, cwd=self.path, env=self.environment, capture_output=True, text=True, check=True)
 
     @staticmethod
-    def _link(source: Path, target: Path) -> None:
-        """A folder with a link to each entry of ``source``: what is there is used, what is new stays apart."""
+    def _link(source: Path, target: Path, leave: str = "") -> None:
+        """A folder with a link to each entry of ``source``: what is there is used, what is new stays apart.
+
+        Entries whose names match ``leave`` are left out, so that they are made anew.
+        """
         target.mkdir(parents=True, exist_ok=True)
         source.mkdir(parents=True, exist_ok=True)
         for entry in source.iterdir():
-            if not (target / entry.name).is_symlink() and not (target / entry.name).exists():
+            if (
+                not fnmatch(entry.name, leave)
+                and not (target / entry.name).is_symlink()
+                and not (target / entry.name).exists()
+            ):
                 (target / entry.name).symlink_to(entry)
