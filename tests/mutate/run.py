@@ -142,8 +142,8 @@ class Runner:
     def _check(self, caught: str) -> None:
         test = caught.removesuffix(_LATE).removesuffix(_ENDED)
         if test not in self._sound:
-            suite = shlex.quote(test) if "::" in test and " -" not in test else test
-            if run_suite(self._tree, f"{suite} -m '' {SLOW}", self._tree.plain_environment) is not None:
+            suite = f"{shlex.quote(test)} -m '' {SLOW}" if "::" in test and " -" not in test else test
+            if run_suite(self._tree, suite, self._tree.plain_environment) is not None:
                 raise SuiteBroken(f"{test} must pass without a fault")
             self._sound.add(test)
 

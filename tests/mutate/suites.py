@@ -14,9 +14,11 @@ FEW = 4
 QUICK = "-m 'not slow and not full'"
 
 _ACCESS = (
-    f"tests/unit/access_unit/test_access_unit.py -k 'odd or serial' {SLOW}",
+    f"tests/unit/access_unit/test_access_unit.py -k odd {SLOW}",
+    f"tests/unit/access_unit/test_access_unit.py -k serial {SLOW}",
     f"tests/unit/access_unit/test_throughput.py {SLOW}",
 )
+_SERIAL = (_ACCESS[1], _ACCESS[0], _ACCESS[2])
 _FLOAT = (f"tests/unit/float {QUICK} {SLOW}",)
 _EXECUTE = (
     f"tests/unit/execute_unit/test_execute_unit.py -k odd {SLOW}",
@@ -42,6 +44,7 @@ _QUEUES = (
 _RTL_FILES: dict[str, tuple[str, ...]] = {
     "daedal/hw/queues": _QUEUES,
     "daedal/hw/access_unit": _ACCESS,
+    "daedal/hw/access_unit/levels/serial": _SERIAL,
     "daedal/hw/execute_unit/fpu": _FLOAT,
     "daedal/hw/execute_unit": _EXECUTE,
     "daedal/hw/memory/store": _STORE,

@@ -21,7 +21,7 @@ _QUICK_COMPILER = """#!/bin/sh
 # The compiler, without optimisation.
 for one; do
   shift
-  case $one in -O[123]) one=-O0 ;; esac
+  case $one in -O[123g]) one=-O0 ;; esac
   set -- "$@" "$one"
 done
 exec {} "$@"
@@ -51,9 +51,10 @@ class Tree:
         self._ages = 0
         self._tools = self._folder / "tools"
         self._tools.mkdir()
-        compiler = self._tools / "g++"
-        compiler.write_text(_QUICK_COMPILER.format(find_tool("g++")), encoding="utf-8")
-        compiler.chmod(0o755)
+        for name in ("g++", "c++"):  # ours, and that of a model's makefile
+            compiler = self._tools / name
+            compiler.write_text(_QUICK_COMPILER.format(find_tool("g++")), encoding="utf-8")
+            compiler.chmod(0o755)
 
     def _copy(self, name: str) -> None:
         target = self.path / name

@@ -474,6 +474,15 @@ def test_bad_indices(device: daedal.Device, pooled: KernelFunction) -> None:
     )
 
 
+def test_a_bad_index_that_its_array_has_lost(device: daedal.Device, pooled: KernelFunction) -> None:
+    """What is found out later, when the caller has changed the array, is told with the function's line alone."""
+    arguments = changed(2, np.array([1, 2, 77, 4, 0]))
+    future = daedal.compile(pooled, arguments, device=device).submit(*arguments)
+    arguments[2][:] = 0
+    with pytest.raises(daedal.IndexOutOfRange, match=r"kernel.py:\d+: `def f\(.*index 77 is out of (?!.*element)"):
+        future.result()
+
+
 def test_what_takes_the_place_of_bad_indices(device: daedal.Device, pooled: KernelFunction) -> None:
     arguments = bags()
     arguments[1][:] = np.arange(5, dtype=np.float32)[:, None]
