@@ -31,11 +31,10 @@ def insert(text: str, table: str) -> str:
 def pages() -> dict[Path, str]:
     """Each file that shows results, and what is to be in it."""
     found: dict[str, dict[str, Any]] = files.results()
-    rows = [row for suite in found["workloads"]["results"].values() for row in suite if row["placement"] == 0]
     return {
         DOCS / "results.md": page.page(found, files.boards(), history.read()),
         DOCS / "levels.svg": levels_picture.picture(found["layers"]["results"]["levels"]),
-        DOCS / "limit.svg": limit_picture.picture(rows),
+        DOCS / "limit.svg": limit_picture.picture(page.workload_rows(found)),
         README: insert(README.read_text(encoding="utf-8"), page.readme_table(found)),
     }
 
@@ -46,6 +45,7 @@ def measure(name: str) -> None:
     status = bench.main([*files.RUNS[name], "--json", str(path)], prog_name="daedal bench", standalone_mode=False)
     if status:
         raise click.ClickException(f"the bench failed: see {path}")
+    files.land(name, _revision())
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -13,9 +13,11 @@ from daedal.fpga.flow.reports import clock_kind
 
 FOLDER = Path(__file__).parent
 
-DRAMS = ("litedram-ddr3-x16", "litedram-ddr3-x64", "litedram-ddr4-x64")
-MEMORIES = ("ideal", *DRAMS)
-"""Memory models of the tables, in their order."""
+NARROW, WIDE = ("ideal", "litedram-ddr3-x16"), ("litedram-ddr3-x64", "litedram-ddr4-x64")
+"""Memory models of the tables in their order: those for `ddr3`, and those for `wide`."""
+
+MEMORIES = (*NARROW, *WIDE)
+DRAMS = MEMORIES[1:]
 
 
 def _memories(names: Sequence[str]) -> tuple[str, ...]:
@@ -25,8 +27,10 @@ def _memories(names: Sequence[str]) -> tuple[str, ...]:
 RUNS: Mapping[str, tuple[str, ...]] = {
     "layers": ("layers", "handwritten", "levels", "launches", "linearity"),
     "host": ("speed", "overhead"),
-    "workloads": ("--no-host", *_memories(MEMORIES)),
-    "sweep": ("--no-host", *_memories(MEMORIES), "sweep"),
+    "workloads": ("--no-host", *_memories(NARROW)),
+    "workloads-wide": ("--no-host", *_memories(WIDE[:1])),
+    "sweep": ("--no-host", *_memories(NARROW), "sweep"),
+    "sweep-wide": ("--no-host", *_memories(WIDE), "sweep"),
     "oracle": ("--no-host", *_memories(DRAMS), "oracle"),
 }
 """File -> arguments of ``daedal bench`` that make it. ``prediction`` is made from reports of boards."""
@@ -51,6 +55,13 @@ def results(folder: Path = FOLDER) -> dict[str, dict[str, Any]]:
         if document["facts"]["quick"]:
             raise ValueError(f"{path_of(name, folder)} must not be of a run with --quick: run the bench without it")
     return found
+
+
+def land(name: str, revision: str, folder: Path = FOLDER) -> None:
+    """Say in the file of a run from which commit's sources its figures are."""
+    document = load(path_of(name, folder))
+    document["facts"]["revision"] = revision
+    write_json(path_of(name, folder), document)
 
 
 def boards(folder: Path = FOLDER) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ LAYERS_TEXT = """*Simulated*, memory `ideal`: one line a cycle, 100 cycles of la
 binary32, 128 bags of 32 rows, int32 indices, uniformly distributed."""
 
 WORKLOADS_TEXT = """*Simulated*: cycles · share of the memory's limit / share of what its pins can move. Indices are
-uniformly distributed, or the workload's own; `bench/results/workloads.json` has those with Zipf's distribution."""
+uniformly distributed, or the workload's own; the files have those with Zipf's distribution."""
 
 LEVELS_TEXT = """*Simulated* cycles, memory `ideal`, and how many times faster each step is. In brackets are *published*
 factors of the same steps on other machines and workloads."""
@@ -64,9 +64,9 @@ def page(results: Results, boards: Sequence[Row], landings: Iterable[dict[str, A
     parts = [
         HEAD,
         _section("Layers", LAYERS_TEXT, columns.LAYERS, _rows(layers, "layers")),
-        _section("Workloads", WORKLOADS_TEXT, *_by_memory(results["workloads"])),
+        _section("Workloads", WORKLOADS_TEXT, *_by_memory(workload_rows(results))),
         "![The workloads' shares of the memory's limit](limit.svg)",
-        _sweep(results["sweep"]),
+        _sweep([*_rows(results["sweep"], sweep.NAME), *_rows(results["sweep-wide"], sweep.NAME)]),
         _section(
             "Programs by hand and compiled",
             "*Simulated*, memory `ideal`.",
@@ -103,6 +103,13 @@ def readme_table(results: Results) -> str:
     return markdown(shown, rows)
 
 
+def workload_rows(results: Results) -> list[Row]:
+    """Rows of all workloads, of the first placement."""
+    documents = (results["workloads"], results["workloads-wide"])
+    rows = [row for document in documents for suite in document["results"].values() for row in suite]
+    return [row for row in rows if row["placement"] == 0]
+
+
 def _rows(document: Mapping[str, Any], suite: str) -> list[Row]:
     found: list[Row] = document["results"].get(suite, [])
     return found
@@ -134,10 +141,9 @@ def _pivot(rows: Sequence[Row], name: Callable[[Row], str], cell: Callable[[Row]
     return list(found.values())
 
 
-def _by_memory(document: Mapping[str, Any]) -> tuple[tuple[Column, ...], list[dict[str, str]]]:
-    """Workloads against memories, of the first placement."""
-    rows = [row for suite in document["results"].values() for row in suite]
-    rows = [row for row in rows if row["placement"] == 0 and row["distribution"] != "zipf"]
+def _by_memory(rows: Sequence[Row]) -> tuple[tuple[Column, ...], list[dict[str, str]]]:
+    """Workloads against memories."""
+    rows = [row for row in rows if row["distribution"] != "zipf"]
     configs = {row["memory"]: row["config"] for row in rows}
     shown = (
         column("workload", "name"),
@@ -166,7 +172,7 @@ def _of_reference(row: Row) -> str:
     return f"{row['share']:.1f} ({row['reference']:.1f})"
 
 
-def _sweep(document: Mapping[str, Any]) -> str:
+def _sweep(rows: Sequence[Row]) -> str:
     """A table for each operation: memories and distributions beside each other."""
     kinds = [f"{memory}, {distribution}" for memory in MEMORIES for distribution in sweep.DISTRIBUTIONS]
     shown = (
@@ -176,7 +182,7 @@ def _sweep(document: Mapping[str, Any]) -> str:
     parts = [f"## Widths of rows\n\n{_one_line(SWEEP_TEXT)}"]
     for operation in sweep.OPERATIONS:
         table: dict[int, dict[str, str]] = {width: {"width": str(width)} for width in WIDTHS}
-        for row in _rows(document, sweep.NAME):
+        for row in rows:
             if row["workload"] == operation and row["placement"] == 0 and row["row_bytes"] in table:
                 kind = f"{row['memory']}, {row['distribution']}"
                 table[row["row_bytes"]][kind] = f"{row['row_share']:.3f} / {row['limit_share']:.3f}"
@@ -186,9 +192,15 @@ def _sweep(document: Mapping[str, Any]) -> str:
 
 def _settings(results: Results) -> str:
     """What the figures depend on."""
-    facts = results["workloads"]["facts"]
-    configs = ", ".join(f"`{name}` ({number})" for name, number in facts["configs"].items())
-    tools = ", ".join(f"{name} {number}" for name, number in facts["tools"].items())
-    memories = "\n".join(f"* {text}." for text in facts["memories"].values())
-    data = f"data seed {facts['seed']}, placement 0"
-    return f"## Settings\n\nConfigurations {configs}; {data}; {tools}. Memories:\n\n{memories}"
+    facts = {name: document["facts"] for name, document in results.items() if "revision" in document["facts"]}
+    configs = {name: number for each in facts.values() for name, number in each["configs"].items()}
+    memories = dict.fromkeys(text for each in facts.values() for text in each["memories"].values())
+    first = next(iter(facts.values()))
+    said = [
+        "Configurations " + ", ".join(f"`{name}` ({number})" for name, number in configs.items()),
+        f"data seed {first['seed']}, placement 0",
+        ", ".join(f"{name} {number}" for name, number in first["tools"].items()),
+        "commits: " + ", ".join(f"{name} {each['revision']}" for name, each in facts.items()),
+    ]
+    listed = "\n".join(f"* {text}." for text in memories)
+    return f"## Settings\n\n{'; '.join(said)}.\n\n{listed}"

@@ -28,8 +28,10 @@ def test_results_are_equal_to_pytorchs_and_complete() -> None:
             assert suite in registry.SUITES and rows, (name, suite)
             assert all(row.get("bit_exact", True) and not row.get("verdict") for row in rows), (name, suite)
     found = files.results()
-    memories = {row["memory"] for rows in found["workloads"]["results"].values() for row in rows}
-    assert memories == set(files.MEMORIES) == {row["memory"] for row in found["sweep"]["results"]["sweep"]}
+    memories = {row["memory"] for row in page.workload_rows(found)}
+    swept = [row for name in ("sweep", "sweep-wide") for row in found[name]["results"]["sweep"]]
+    assert memories == {*files.NARROW, files.WIDE[0]}
+    assert set(files.MEMORIES) == {row["memory"] for row in swept}
 
 
 def test_every_section_says_what_its_figures_are() -> None:
@@ -129,3 +131,11 @@ def test_the_limit_as_a_picture() -> None:
     widths = [float(each.attrib["width"]) for each in root.iter(f"{SVG}rect")]
     assert widths[-1] == limit_picture.MOST / 2
     assert all(width + limit_picture.LEFT <= limit_picture.WIDTH for width in widths[1:])
+
+
+def test_a_run_says_of_which_sources_it_is(tmp_path: Path) -> None:
+    path = files.path_of("layers", tmp_path)
+    path.write_text(files.path_of("layers").read_text(encoding="utf-8"))
+    files.land("layers", "abc1234", tmp_path)
+    assert json.loads(path.read_text(encoding="utf-8"))["facts"]["revision"] == "abc1234"
+    assert set(files.RUNS) == {name for name, document in files.results().items() if "revision" in document["facts"]}

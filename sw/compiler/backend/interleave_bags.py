@@ -17,7 +17,7 @@ TURNS_FROM = 1.5
 Each bag in turn reads a line of indices of its own and holds a place while memory answers; one after the other, bags
 share lines of indices, and need no more than the cycles of their additions. Measured with rows of 1, 16 and 32 columns
 on two machines and three memories, cycles in turn are 0.83 to 2 times those one after the other with 1.5 rows, 1.2 in
-the mean, and 0.5 to 1.03 times with 3 (docs/decisions/001-bags-in-turn.md).
+the mean, and 0.5 to 1.03 times with 3 (docs/decisions/001-interleaved-bags.md).
 """
 
 
