@@ -43,6 +43,8 @@ class ControlRegisters(wiring.Component):
 
     def __init__(self, config: Config) -> None:
         self._config = config
+        self._low, self._high = Signal(32), Signal(32)
+        self._overflow, self._pending, self._enabled = Signal(), Signal(), Signal()
         super().__init__(
             {
                 "bus": Out(LiteSlave()),
@@ -64,8 +66,6 @@ class ControlRegisters(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         bus = self.bus
-        self._low, self._high = Signal(32), Signal(32)
-        self._overflow, self._pending, self._enabled = Signal(), Signal(), Signal()
         writing = Signal()
         m.d.comb += [
             writing.eq(bus.awvalid & bus.wvalid & ~bus.bvalid),
