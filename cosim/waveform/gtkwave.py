@@ -5,7 +5,7 @@ from pathlib import Path
 from vcd.gtkw import GTKWSave, make_translation_filter
 
 from daedal.cosim.waveform.signals import Names, Signals, plain_name
-from daedal.cosim.waveform.view import TILE, Group
+from daedal.cosim.waveform.view import CORE, TILE, Group
 
 
 def write(wave: Path, signals: Signals, groups: list[Group]) -> list[Path]:
@@ -37,9 +37,14 @@ def _group(out: GTKWSave, signals: Signals, group: Group, files: dict[Names, Pat
         for path, name in group.signals:
             width, names = signals.widths[path][name], signals.names.get((path, name))
             bits = f"[{width - 1}:0]" if width > 1 else ""
-            alias = f"{path.removeprefix(TILE)}.{plain_name(name)}{bits}".strip(".")
+            alias = f"{_unit(path)}.{plain_name(name)}{bits}".strip(".")
             filter_file = None if names is None else str(files[names])
             out.trace(f"{path}.{name}{bits}", alias=alias, translate_filter_file=filter_file)
+
+
+def _unit(path: str) -> str:
+    """The unit at this path: below the core, or below the tile if it is outside of the core."""
+    return path.removeprefix(CORE).removeprefix(TILE).strip(".")
 
 
 def _rest(signals: Signals, groups: list[Group]) -> list[Group]:
@@ -47,6 +52,6 @@ def _rest(signals: Signals, groups: list[Group]) -> list[Group]:
     units: dict[str, list[tuple[str, str]]] = {}
     for path, name in signals.names:
         if (path, name) not in shown and "$" not in name:
-            unit = path.removeprefix(TILE).strip(".").partition(".")[0] or "core"
+            unit = _unit(path).partition(".")[0] or "core"
             units.setdefault(unit, []).append((path, name))
     return [Group(f"names in {unit}", tuple(found)) for unit, found in units.items()]

@@ -10,6 +10,9 @@ from daedal.hw.verilog import TOP
 TILE = f"{TOP}.tile"
 """Path of the tile below the module that registers its reset."""
 
+CORE = f"{TILE}.core"
+"""Path of the core, which has the units."""
+
 VIEW: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("launch", "control.controller", ("fsm_state", "launch__state", "launch__side", "launch__execute_side")),
     ("loader", "core.loader", ("fsm_state", "launch", "config_bus", "run", "report__side")),

@@ -22,6 +22,7 @@ from daedal.hw.access_unit.loads.random_load import RandomLoad
 from daedal.hw.access_unit.loads.sequential_loads import SequentialLoads
 from daedal.hw.control.csr import ControlRegisters
 from daedal.hw.control.record_writer import RecordWriter
+from daedal.hw.control.records import Records
 from daedal.hw.control.word_reader import WordReader
 from daedal.hw.execute_unit.execute_unit import ExecuteUnit
 from daedal.hw.execute_unit.fpu.float_reciprocal import Reciprocal
@@ -107,6 +108,18 @@ def _words_before_bundles(m: Module, unit: Any) -> None:
 
 def _same_address(m: Module, unit: Any) -> None:
     m.d.comb += Assume(unit.address == AnyConst(len(unit.address)))
+
+
+def _record_after_launch(m: Module, unit: Any) -> None:
+    """Where a record goes does not change while it is written."""
+    launch = unit.launch
+    m.d.comb += Assume(~(launch.record_phase | launch.record_start) | ~(launch.running | launch.cancelling))
+    m.d.comb += Assume(~launch.record_start | launch.record_phase)
+
+
+def _hands_over(m: Module, unit: Any) -> Value:
+    """The store unit goes from the units to the record writer or back, or the writer is reset."""
+    return _changes(m, unit.launch.record_phase) | unit.reset
 
 
 def _same_row(m: Module, unit: Any) -> None:
@@ -227,6 +240,9 @@ CASES = (
     Case("line-reader", lambda: WordReader(TINY), 16, 3,
          {"surroundings": _asked_for, "excused": {"words": _stops}}),
     Case("record-writer", lambda: RecordWriter(TINY), 12, 3, {"surroundings": _same_address, "passed": 1}),
+    Case("records", lambda: Records(TINY), 10, 3,
+         {"surroundings": _record_after_launch,
+          "excused": {"store_addresses": _hands_over, "store_data": _hands_over}}),
     # A doorbell that finds no room is dropped, and the host is told.
     Case("control-port", lambda: ControlRegisters(TINY), 10, 3, {"free": ("doorbell",)}),
 )  # fmt: skip

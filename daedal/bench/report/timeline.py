@@ -6,11 +6,10 @@ from pathlib import Path
 
 from daedal.cosim.waveform.samples import sample
 from daedal.cosim.waveform.signals import Signals, read_signals
+from daedal.cosim.waveform.view import CORE
 from daedal.cosim.waveform.waveform_verilog import traced_verilog
 from daedal.hw.config.core import Config
-from daedal.hw.verilog import TOP, core_verilog
-
-CORE = f"{TOP}.tile.core"
+from daedal.hw.verilog import core_verilog
 
 POINTS = 300
 """Points of a line, about."""
