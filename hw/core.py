@@ -7,12 +7,12 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.access_unit.access_unit import AccessUnit
 from daedal.hw.config.core import Config
-from daedal.hw.control.activity import TAILS, Activity
-from daedal.hw.control.faults import Faults
+from daedal.hw.control.faults.activity import TAILS, Activity
+from daedal.hw.control.faults.faults import Faults
 from daedal.hw.control.launch_ports import LaunchPort
 from daedal.hw.control.launch_tracker import LaunchTracker
 from daedal.hw.control.loader import Loader
-from daedal.hw.control.records import Records
+from daedal.hw.control.records.records import Records
 from daedal.hw.execute_unit.execute_unit import ExecuteUnit
 from daedal.hw.execute_unit.no_execute_unit import NoExecuteUnit
 from daedal.hw.interfaces import (

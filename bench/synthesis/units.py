@@ -103,8 +103,8 @@ UNITS = (
     _unit("loader", "control.loader:Loader"),
     _unit("control port", "control.csr:ControlRegisters"),
     _unit("controller", "control.launch_controller:LaunchController", make=_of_config),
-    _unit("statistics", "control.statistics:Statistics", BLOCK_RAM),
-    _unit("record writer", "control.record_writer:RecordWriter"),
+    _unit("statistics", "control.records.statistics:Statistics", BLOCK_RAM),
+    _unit("record writer", "control.records.record_writer:RecordWriter"),
     _unit("core", "tile:Tile", BLOCK_RAM, DSP, large=True),
 )  # fmt: skip
 """All units, small ones first."""

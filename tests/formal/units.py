@@ -21,8 +21,8 @@ from daedal.hw.access_unit.loads.load_port import LoadPort
 from daedal.hw.access_unit.loads.random_load import RandomLoad
 from daedal.hw.access_unit.loads.sequential_loads import SequentialLoads
 from daedal.hw.control.csr import ControlRegisters
-from daedal.hw.control.record_writer import RecordWriter
-from daedal.hw.control.records import Records
+from daedal.hw.control.records.record_writer import RecordWriter
+from daedal.hw.control.records.records import Records
 from daedal.hw.control.word_reader import WordReader
 from daedal.hw.execute_unit.execute_unit import ExecuteUnit
 from daedal.hw.execute_unit.fpu.float_reciprocal import Reciprocal

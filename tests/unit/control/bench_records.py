@@ -8,8 +8,8 @@ from cocotb.triggers import RisingEdge, with_timeout
 from cocotb.utils import get_sim_time
 
 from daedal.hw.control.launch_controller import SETTLE_CYCLES
-from daedal.hw.control.records import QUEUE_MARKS
-from daedal.hw.control.statistics import COUNTED, Stage, stage_of
+from daedal.hw.control.records.records import QUEUE_MARKS
+from daedal.hw.control.records.statistics import COUNTED, Stage, stage_of
 from daedal.hw.interfaces import beat_layout, store_address_layout
 from daedal.hw.isa.launch import RECORD_WORDS, Cause, Counter, Queue, RecordHead, RecordWord, State
 from daedal.hw.isa.program import WORD_BYTES, unpack

@@ -8,7 +8,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from daedal.hw.config.core import PRESETS
-from daedal.hw.control.activity import HEADS, TAILS, Activity
+from daedal.hw.control.faults.activity import HEADS, TAILS, Activity
 from daedal.hw.isa.launch import Queue
 
 CONFIG = PRESETS["edge"]

@@ -5,7 +5,7 @@ import random
 import pytest
 from amaranth.sim import Simulator
 
-from daedal.hw.control.counters import CounterBank
+from daedal.hw.control.records.counters import CounterBank
 
 
 @pytest.mark.parametrize("side", range(2))

@@ -7,8 +7,8 @@ import pytest
 from amaranth.sim import Simulator
 
 from daedal.hw.config.core import PRESETS, Config
-from daedal.hw.control import watchdog
-from daedal.hw.control.faults import Faults
+from daedal.hw.control.faults import watchdog
+from daedal.hw.control.faults.faults import Faults
 from daedal.hw.isa.launch import Cause, Queue
 
 CONFIG = PRESETS["edge"]

@@ -4,7 +4,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from daedal.hw.config.core import PRESETS
-from daedal.hw.control.faults import Faults
+from daedal.hw.control.faults.faults import Faults
 from daedal.hw.isa.launch import Cause, RecordWord
 
 CONFIG = PRESETS["edge"]

@@ -6,7 +6,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from daedal.hw.config.core import Config
-from daedal.hw.control.record_writer import RecordWriter
+from daedal.hw.control.records.record_writer import RecordWriter
 from daedal.hw.isa.launch import RECORD_WORDS
 from daedal.hw.isa.program import WORD_BYTES
 from tests.unit.harness import CONFIGS

@@ -3,7 +3,7 @@
 import pytest
 
 from daedal.hw.config.core import Config
-from daedal.hw.control.records import Records
+from daedal.hw.control.records.records import Records
 from tests.unit.harness import CONFIGS, run_cocotb
 
 

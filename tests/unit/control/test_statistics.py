@@ -9,7 +9,7 @@ from amaranth.sim import Simulator
 
 from daedal.hw.config.core import PRESETS
 from daedal.hw.control.launch_controller import SETTLE_CYCLES
-from daedal.hw.control.statistics import COUNTED, MARKS, Stage, Statistics, stage_of
+from daedal.hw.control.records.statistics import COUNTED, MARKS, Stage, Statistics, stage_of
 from daedal.hw.isa.launch import Counter
 from daedal.hw.reports import ACCESS_STALLS, EXECUTE_STALLS
 

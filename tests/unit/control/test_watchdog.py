@@ -3,8 +3,8 @@
 import pytest
 from amaranth.sim import Simulator
 
-from daedal.hw.control import watchdog
-from daedal.hw.control.watchdog import Watchdog
+from daedal.hw.control.faults import watchdog
+from daedal.hw.control.faults.watchdog import Watchdog
 
 PATIENCE = 256
 """Cycles that it waits here."""

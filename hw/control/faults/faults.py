@@ -7,11 +7,11 @@ from amaranth.lib.wiring import In, Out
 
 from daedal.hw.access_unit.nest_queue import NEST_BITS
 from daedal.hw.config.core import Config
-from daedal.hw.control.activity import LaunchActivity
-from daedal.hw.control.counters import any_of
-from daedal.hw.control.fault_words import NUMBER_BITS, FaultWords
+from daedal.hw.control.faults.activity import LaunchActivity
+from daedal.hw.control.faults.fault_words import NUMBER_BITS, FaultWords
+from daedal.hw.control.faults.watchdog import Watchdog
 from daedal.hw.control.launch_ports import CaughtFault, LaunchState
-from daedal.hw.control.watchdog import Watchdog
+from daedal.hw.control.records.counters import any_of
 from daedal.hw.interfaces import FaultPort
 from daedal.hw.isa.launch import Cause, Queue, RecordWord
 from daedal.hw.reports import AccessReport, FabricReport, LoaderReport

@@ -8,7 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config.core import Config
-from daedal.hw.control.counters import TOTAL_BITS, CounterBank
+from daedal.hw.control.records.counters import TOTAL_BITS, CounterBank
 from daedal.hw.isa.launch import Counter
 
 MARK_BITS = 16

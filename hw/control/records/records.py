@@ -6,10 +6,10 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config.core import Config
-from daedal.hw.control.faults import KeptFault
+from daedal.hw.control.faults.faults import KeptFault
 from daedal.hw.control.launch_ports import LaunchState, RecordStatus
-from daedal.hw.control.record_writer import RecordWriter
-from daedal.hw.control.statistics import MARK_BITS, Statistics
+from daedal.hw.control.records.record_writer import RecordWriter
+from daedal.hw.control.records.statistics import MARK_BITS, Statistics
 from daedal.hw.interfaces import beat_layout, store_address_layout
 from daedal.hw.isa.launch import Cause, Counter, RecordHead, RecordWord, State
 from daedal.hw.memory.store.store_layouts import window_layout

@@ -1,0 +1,1 @@
+"""Which fault a launch has, and what its record says of it."""

@@ -1,0 +1,1 @@
+"""Completion records, and the counters that they show."""
