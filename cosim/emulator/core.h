@@ -146,7 +146,7 @@ struct Core {
   Fifo<std::uint64_t> scalars;
   std::array<Fifo<Row>, FetchQueue::limit> rows;  // indexed by FetchQueue
   Fifo<StoreAddress> store_addresses;
-  Fifo<std::vector<std::uint32_t>> store_data;
+  Fifo<std::vector<std::uint8_t>> store_data;
   std::int64_t budget = 0;  // bundles, steps, instructions and program words to go in this slice
   bool traced = false;
   std::vector<TraceEntry> trace;

@@ -287,7 +287,7 @@ void ExecuteUnit::clear_source(const Instruction& code) {
 void ExecuteUnit::compute(const Code& whole, const Instruction& code, std::uint64_t n, const float* a, const float* b,
                           std::uint64_t scalar) {
   if (code.op == VectorOp::STORE) {
-    store_.offer(a, n);
+    store_.offer(a, n * LANE_BYTES);
     clear_source(code);
     return;
   }

@@ -12,17 +12,16 @@ class StoreUnit {
 
   void clear() { last_line_ = ~0ull; }
 
-  // A row of `elements` from the execute unit.
-  bool offer(const void* data, std::uint64_t elements) {
+  // A row of `size` bytes from the execute unit.
+  bool offer(const void* data, std::uint64_t size) {
     auto& addresses = core_.store_addresses;
     if (core_.store_data.empty() && !addresses.empty() && !addresses.front().stream) {
       const StoreAddress to = addresses.front();
       addresses.pop();
-      return write(to, data, elements * LANE_BYTES, Queue::STORE_DATA) && run();
+      return write(to, data, size, Queue::STORE_DATA) && run();
     }
-    std::vector<std::uint32_t> row(elements);
-    std::memcpy(row.data(), data, elements * LANE_BYTES);
-    return core_.push(core_.store_data, std::move(row), Queue::STORE_DATA);
+    const auto* bytes = static_cast<const std::uint8_t*>(data);
+    return core_.push(core_.store_data, {bytes, bytes + size}, Queue::STORE_DATA);
   }
 
   // Writes whatever has both address and data; false after a fault.
@@ -40,7 +39,7 @@ class StoreUnit {
         written = write(to, core_.bytes(row, scratch_), row.size, Queue::STREAM);
       } else {
         const auto& row = core_.store_data.front();
-        written = write(to, row.data(), row.size() * LANE_BYTES, Queue::STORE_DATA);
+        written = write(to, row.data(), row.size(), Queue::STORE_DATA);
         core_.store_data.pop();
       }
       if (!written) return false;

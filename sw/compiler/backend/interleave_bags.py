@@ -4,11 +4,12 @@ The machine's adder takes ``ACCUMULATE_CYCLES``: rows of fewer beats leave it id
 turns. The order of additions within a bag stays; only the order in which bags end can change.
 """
 
+from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
 from daedal.compiler.analysis.row_loops import constant_of
 from daedal.compiler.backend.levels import Level
-from daedal.compiler.dialects import dlc, slc
+from daedal.compiler.dialects import dlc, slc, slcv
 from daedal.hw.config.core import ACCUMULATE_CYCLES, Config
 
 TURNS_FROM = 1.5
@@ -27,13 +28,34 @@ def take_turns(lookups: int, bags: int) -> bool:
 
 
 def pays(root: slc.ForOp, config: Config) -> bool:
-    """Whether all rows that the nest fetches and stores fit into a context, and some of those that it fetches are
+    """Whether all rows that the nest's callbacks pop and push fit into a context, and some of those that they pop are
     shorter than the adder.
     """
-    fetches = [op for op in root.walk() if isinstance(op, dlc.FetchOp) and op.queue.data != "store"]
-    stores = [op for op in root.walk() if isinstance(op, dlc.PushStoreOp) and op.stream is None]
-    fetched, stored = ([-(-op.bytes.value.data // config.lane_bytes) for op in ops] for ops in (fetches, stores))
-    return bool(fetched) and max(fetched + stored) <= config.context_beats and min(fetched) < ACCUMULATE_CYCLES
+    popped: list[int] = []
+    pushed: list[int] = []
+    for callback in _callbacks(root):
+        for op in callback.body.block.ops:
+            if isinstance(op, dlc.PopOp):
+                popped.append(_beats(op.result, config))
+            elif isinstance(op, dlc.PushOp):
+                pushed.append(_beats(op.row, config))
+    return bool(popped) and max(popped + pushed) <= config.context_beats and min(popped) < ACCUMULATE_CYCLES
+
+
+def _callbacks(root: slc.ForOp) -> list[dlc.CallbackOp]:
+    """The callbacks that a nest starts."""
+    tokens = {op.token for op in root.walk() if isinstance(op, dlc.PushTokenOp)}
+    access = root.parent_op()
+    assert access is not None
+    assert access.parent is not None
+    programs = [op for op in access.parent.ops if isinstance(op, dlc.ExecuteOp)]
+    ops = [op for program in programs for op in program.body.block.ops]
+    return [op for op in ops if isinstance(op, dlc.CallbackOp) and op.token in tokens]
+
+
+def _beats(row: SSAValue, config: Config) -> int:
+    """Beats of a row, or of a single number, in registers."""
+    return -(-slcv.width_of(row) // config.lanes) if isinstance(row.type, VectorType) else 1
 
 
 def allowed(levels: list[Level]) -> bool:

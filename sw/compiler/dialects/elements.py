@@ -10,8 +10,8 @@ from daedal.hw.isa.elements import LANE as LANE_ELEMENT
 
 _TYPES: Mapping[str, AnyFloat] = {kind.name: kind() for kind in (BFloat16Type, Float16Type, Float32Type)}
 
-ELEMENT_TYPES: Mapping[Attribute, Element] = {_TYPES[element.mlir]: element for element in ELEMENTS}
-"""What rows in memory can be made of."""
+ELEMENT_TYPES: dict[Attribute, Element] = {_TYPES[element.mlir]: element for element in ELEMENTS}
+"""Type -> the element of rows that it is."""
 
 ELEMENT_NAMES = " or ".join(element.mlir for element in ELEMENTS)
 """The same, for messages."""
