@@ -12,7 +12,8 @@ import daedal
 from daedal.cosim import verilator
 from daedal.driver.target import open_target
 from daedal.hw.config.core import Config
-from daedal.hw.control import launch_controller, watchdog
+from daedal.hw.control import launch_controller
+from daedal.hw.control.faults import watchdog
 from daedal.hw.isa.launch import Cause, State
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.words import LevelField
