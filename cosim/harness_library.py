@@ -22,7 +22,7 @@ from daedal.hw.isa.tools.c_header import generate
 _SOURCES = (
     "api.cpp", "bus_rules.h", "counts.h", "errors.h", "lite.h", "memory/dram_memory.cpp", "memory/dram_memory.h",
     "memory/ideal_memory.cpp", "memory/ideal_memory.h", "memory/memory.h", "memory/random.h", "memory/ring.h",
-    "memory/storage.h", "pins.h", "recorder.h", "simulation.cpp", "simulation.h",
+    "memory/storage.h", "pins.h", "recorder.h", "sampler.h", "simulation.cpp", "simulation.h",
 )  # fmt: skip
 
 COUNTED = (Counter.CYCLES, Counter.LINES_READ, Counter.LINES_WRITTEN, Counter.BYTES_WRITTEN)
@@ -48,6 +48,8 @@ _FUNCTIONS = {
     "daedal_trace": (ctypes.c_int, (_SELF, _TEXT)),
     "daedal_stop_trace": (None, (_SELF,)),
     "daedal_error": (_TEXT, (_SELF,)),
+    "daedal_start_samples": (ctypes.c_int, ()),
+    "daedal_stop_samples": (_U64, (ctypes.POINTER(_SELF),)),
 }
 
 
@@ -94,12 +96,16 @@ def ports_header(config: Config) -> str:
     return f"#pragma once\n#define DAEDAL_READ_PORTS(X) {ports}\nconstexpr unsigned BUS_BYTES = {config.bus_bytes};\n"
 
 
-def build_harness(verilog: str, config: Config, *, top: str, trace: bool = False) -> Path:
-    """The shared library of this Verilog, whose ports are those of the core, with the harness around it."""
+def build_harness(verilog: str, config: Config, *, top: str, trace: bool = False, named: bool = False) -> Path:
+    """The shared library of this Verilog, whose ports are those of the core, with the harness around it.
+
+    See :func:`build_verilated` for ``trace`` and ``named``.
+    """
     folder = Path(__file__).parent
     files = read_sources(folder / "harness", *_SOURCES) | read_sources(folder, FLOAT_MODE)
     files |= {**INTERFACE, "ports.h": ports_header(config), "encodings.h": generate()}
-    return build_verilated(f"{top}-{config.name}", latch_inputs(verilog, top), files, top=top, trace=trace)
+    text = latch_inputs(verilog, top)
+    return build_verilated(f"{top}-{config.name}", text, files, top=top, trace=trace, named=named)
 
 
 class Harness(Handle):
@@ -122,6 +128,7 @@ class Harness(Handle):
     ) -> None:
         self._owned = Owned("the simulated device")
         self._library = load_library(library)
+        self._dram = None if dram is None else load_library(dram[0])  # stays loaded as long as the simulation
         for name, (result, arguments) in _FUNCTIONS.items():
             function = getattr(self._library, name)
             function.restype, function.argtypes = result, arguments
@@ -134,13 +141,9 @@ class Harness(Handle):
     def _create(self, memory_bytes: int, spec: MemorySpec, dram: tuple[Path, Description] | None) -> int | None:
         seed = 1 if spec.seed is None else spec.seed
         created: int | None
-        if dram is not None:
-            library, description = dram
-            self._dram = load_library(library)  # stays loaded as long as the simulation
-            create = ctypes.cast(self._dram.daedal_create_dram, ctypes.c_void_p)
-            created = self._library.daedal_create_with_dram(
-                memory_bytes, create, description.page_bytes, spec.stall, seed
-            )
+        if dram is not None and self._dram is not None:
+            create, page_bytes = ctypes.cast(self._dram.daedal_create_dram, ctypes.c_void_p), dram[1].page_bytes
+            created = self._library.daedal_create_with_dram(memory_bytes, create, page_bytes, spec.stall, seed)
             return created
         pause_after, pause = (_NEVER if n is None else n for n in (spec.pause_after, spec.pause))
         created = self._library.daedal_create(
@@ -243,6 +246,23 @@ class Harness(Handle):
             count = self._library.daedal_recorded(self._handle(), ctypes.byref(first))
             raw = ctypes.string_at(first.value, count * BURST.itemsize) if count and first.value else b""
         return np.frombuffer(raw, BURST)
+
+    def start_samples(self) -> None:
+        """Begin to note where the processor is; OSError if that cannot be."""
+        if not self._library.daedal_start_samples():
+            raise OSError("a profile is of one simulation at a time, on x86-64 and AArch64: close the other one")
+
+    def stop_samples(self) -> NDArray[np.uint64]:
+        """The addresses at which the processor was since then."""
+        first = _SELF()
+        count = self._library.daedal_stop_samples(ctypes.byref(first))
+        raw = ctypes.string_at(first.value, 8 * count) if count and first.value else b""
+        return np.frombuffer(raw, np.uint64)
+
+    def place_of(self, function: str) -> int:
+        """The address of a function of the library, or of the DRAM's, if there is one."""
+        library = self._dram if hasattr(self._dram, function) else self._library
+        return ctypes.cast(getattr(library, function), _SELF).value or 0
 
     def trace(self, path: str) -> None:
         """Write waveforms to this file from here on; OSError if it cannot be written."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from daedal.cosim.harness_library import DramCounts, Harness, Traffic, build_harness
 from daedal.cosim.litedram.fit import dram_behind
 from daedal.cosim.memory_spec import MemorySpec
+from daedal.cosim.simulator_time import Profile, SimulatorTime, is_wanted
 from daedal.cosim.waveform import write_views
 from daedal.cosim.waveform.waveform_verilog import traced_verilog
 from daedal.driver.handle import Handle
@@ -46,8 +47,10 @@ class VerilatorTarget(Handle):
         spec = MemorySpec.parse(memory)
         dram = None if spec.dram is None else dram_behind(config, spec.dram, checks=bool(spec.checks))
         verilog = core_verilog(config) if wave is None else traced_verilog(core_verilog(config))
-        library = build_harness(verilog, config, top=TOP, trace=wave is not None)
+        profiled = is_wanted()
+        library = build_harness(verilog, config, top=TOP, trace=wave is not None, named=profiled)
         self._harness = Harness(library, memory_bytes, spec, dram)
+        self._profile = SimulatorTime(self._harness, library, dram and dram[0], verilog) if profiled else None
         self.mixed = spec.dram is None and bool(spec.mixed)
         """Whether reads and writes may be mixed: the memory loses no time between them."""
         self.dram = None if spec.dram is None else spec.model
@@ -127,8 +130,19 @@ class VerilatorTarget(Handle):
         """What the DRAM did so far; None without one."""
         return self._harness.dram_counts()
 
+    def profile(self) -> Profile:
+        """What the processor's time went to since the target was opened, and look no more.
+
+        Raises ValueError if nobody looked: see :mod:`daedal.cosim.simulator_time`.
+        """
+        if self._profile is None:
+            raise ValueError("DAEDAL_PROFILE must be 1 when the target is opened: set it, and run once more")
+        return self._profile.stop()
+
     def close(self) -> None:
         """End the simulation."""
+        if self._profile is not None:
+            self._profile.stop()
         self._harness.close()
 
     def _start_trace(self, path: Path, verilog: str) -> None:

@@ -102,7 +102,7 @@ UNITS = (
     _unit("execute unit", "execute_unit.execute_unit:ExecuteUnit", BLOCK_RAM, DSP, large=True),
     _unit("loader", "control.loader:Loader"),
     _unit("control port", "control.csr:ControlRegisters"),
-    _unit("controller", "control.launch_controller:LaunchController", make=_of_config),
+    _unit("controller", "control.launch_controller:LaunchController", make=_alone),
     _unit("statistics", "control.records.statistics:Statistics", BLOCK_RAM),
     _unit("record writer", "control.records.record_writer:RecordWriter"),
     _unit("core", "tile:Tile", BLOCK_RAM, DSP, large=True),

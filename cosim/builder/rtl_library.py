@@ -85,13 +85,15 @@ def make_environment() -> dict[str, str]:
 
 
 def build_verilated(
-    name: str, verilog: str, files: Mapping[str, str], *, top: str, trace: bool = False, ours: bool = True
-) -> Path:
+    name: str, verilog: str, files: Mapping[str, str], *, top: str, trace: bool = False, ours: bool = True,
+    named: bool = False,
+) -> Path:  # fmt: skip
     """Compile Verilog and a C++ harness into a shared library, or find it in the cache.
 
     The verilated class is called ``Vmodel`` (header ``Vmodel.h``). With ``trace``, the model can write VCD
-    files. Every harness can include ``coverage.h``; see :mod:`daedal.base.coverage`. Verilog that is not ``ours`` is
-    not counted there. Otherwise as :func:`build_library`.
+    files; with ``named``, its functions are named for the lines of the Verilog that they come from. Every harness can
+    include ``coverage.h``; see :mod:`daedal.base.coverage`. Verilog that is not ``ours`` is not counted there.
+    Otherwise as :func:`build_library`.
 
     The model takes nearly all of the time, so it is kept for other harnesses. If there is a profile of it, it is
     compiled with that; see :mod:`daedal.cosim.builder.profile`.
@@ -105,7 +107,7 @@ def build_verilated(
         "--x-assign", "fast", "--x-initial", "fast", "--no-assert", "--no-timing",
         *QUICK_OPTIONS, "-Wno-fatal", "-Wno-lint", "-Wno-style", "-Wno-COMBDLY",
         "--output-split", "20000", "--output-groups", str(JOBS),
-        *(["--trace-vcd"] if trace else []), *(COUNT_LINES if counted else ()),
+        *(["--trace-vcd"] if trace else []), *(["--prof-cfuncs"] if named else []), *(COUNT_LINES if counted else ()),
         "-CFLAGS", " ".join(flags),
     ]  # fmt: skip
     files = {**files, **read_sources(HARNESS, "coverage.h")}

@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "float_mode.h"
+#include "sampler.h"
 #include "simulation.h"
 
 using daedal::CreateDram;
@@ -102,6 +103,15 @@ int daedal_dram_counts(Simulation *simulation, std::uint64_t *values) {
 int daedal_trace(Simulation *simulation, const char *path) { return simulation->trace(path); }
 
 void daedal_stop_trace(Simulation *simulation) { simulation->stop_trace(); }
+
+// Begins to note where the processor is; 0 if that cannot be.
+int daedal_start_samples() { return daedal::Sampler::start(); }
+
+// Ends it: the number of addresses, and where they are.
+std::uint64_t daedal_stop_samples(const std::uint64_t **samples) {
+  *samples = daedal::Sampler::samples();
+  return daedal::Sampler::stop();
+}
 
 // The first bus error, or an empty text.
 const char *daedal_error(Simulation *simulation) { return simulation->errors().text(); }

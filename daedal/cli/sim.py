@@ -1,9 +1,10 @@
 """``daedal sim``: run the workloads on simulated hardware and compare with PyTorch, bit for bit."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -14,6 +15,8 @@ from daedal.hw.config.core import Config
 
 if TYPE_CHECKING:
     from daedal.bench.workloads.runner import Result
+    from daedal.cosim.simulator_time import Profile
+    from daedal.cosim.verilator import VerilatorTarget
 
 SCHEMA = 1
 """Version of the JSON output."""
@@ -39,6 +42,7 @@ FILE_WIDTH = 140
     help="Write the results to this file; - is standard output, the table goes to the standard error then.",
 )
 @click.option("--wave", type=OutputFile(), help="Write a waveform (VCD) and views of it; slow.")
+@click.option("--profile", is_flag=True, help="Say what the simulator's own time went to, by unit of the RTL.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -48,6 +52,7 @@ def command(
     memory: str,
     json_path: Path | None,
     wave: Path | None,
+    profile: bool,
 ) -> None:
     """Run WORKLOADs (all if none is given) on simulated hardware and compare with PyTorch.
 
@@ -57,7 +62,9 @@ def command(
     gather  rows of one table, unchanged
     """  # noqa: D301 (click keeps the lines below \b as they are)
     options = {"target": target, "config": config, "memory": memory, "wave": wave and str(wave)}
-    results = _run(list(workloads) or list(WORKLOADS), options)
+    if profile and target != "verilator":
+        raise click.BadParameter(f"--profile must go with target verilator, which simulates the RTL, not {target}")
+    results, times = _run(list(workloads) or list(WORKLOADS), options, profile)
     aside = str(json_path) == "-"
     with writing():
         _print_table(results, aside=aside)
@@ -65,8 +72,12 @@ def command(
         from daedal.cosim.memory_spec import MemorySpec
 
         click.echo(f"memory: {MemorySpec.parse(memory).settings(config.ports)}", err=aside)
+    if times is not None:
+        click.echo(times.text(), err=aside)
     if json_path is not None:
-        document = {"schema": SCHEMA, "results": [result.as_dict() for result in results]}
+        document: dict[str, Any] = {"schema": SCHEMA, "results": [result.as_dict() for result in results]}
+        if times is not None:
+            document["simulator_time"] = times.as_dict()
         write_bytes(str(json_path), (json.dumps(document, indent=2) + "\n").encode())
     if wave is not None:
         views, hint = wave.with_suffix(""), "in the waveform's folder"
@@ -77,14 +88,17 @@ def command(
     context.exit(1 if wrong else 0)
 
 
-def _run(workloads: Sequence[str], options: dict[str, Any]) -> "list[Result]":
-    """Run all cases with a line of progress on the standard error."""
+def _run(workloads: Sequence[str], options: dict[str, Any], profile: bool) -> "tuple[list[Result], Profile | None]":
+    """Run all cases with a line of progress on the standard error; what the simulator's time went to, if asked for."""
     from rich.console import Console
 
     from daedal.driver.device import Device
 
+    if profile:
+        os.environ["DAEDAL_PROFILE"] = "1"
+
     console = Console(stderr=True)
-    results = []
+    results, times = [], None
     with console.status("starting PyTorch") as status:
         from daedal.bench.workloads import cases
         from daedal.bench.workloads.runner import run_case
@@ -101,7 +115,9 @@ def _run(workloads: Sequence[str], options: dict[str, Any]) -> "list[Result]":
                     result = run_case(case, device, target=options["target"], memory=options["memory"])
                     results.append(result)
                     console.print(f"{workload}: {case.operation} in {result.seconds:.1f} s", highlight=False)
-    return results
+            if profile:
+                times = cast("VerilatorTarget", device.target).profile()
+    return results, times
 
 
 def _print_table(results: "Sequence[Result]", *, aside: bool) -> None:

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from daedal.bench.workloads.runner import Result
 from daedal.cli import cli
+from daedal.cosim.simulator_time import Part, Profile
 from daedal.driver.device import Device
 from daedal.hw.config.core import PRESETS
 from tests.driver.fake_target import FakeTarget
@@ -63,6 +64,21 @@ def test_json_on_the_standard_output_is_alone_there(run, tmp_path):
     assert result.exit_code == 0
     assert [entry["workload"] for entry in json.loads(result.stdout)["results"]] == ["gather"]
     assert "equal" in result.stderr and "gtkwave" in result.stderr
+
+
+def test_a_profile_is_printed_and_in_the_json(run, tmp_path, monkeypatch):
+    profile = Profile([Part("access.level1", True, 6, 0.75), Part("host: Python", False, 2, 0.25)], 4.0, 8)
+    monkeypatch.setattr(FakeTarget, "profile", lambda self: profile, raising=False)
+    monkeypatch.setenv("DAEDAL_PROFILE", "")
+    path = tmp_path / "sim.json"
+    result = run("gather", "--profile", "--json", path)
+    assert result.exit_code == 0, result.output
+    assert "access.level1" in result.output and "75.0%" in result.output
+    assert json.loads(path.read_text())["simulator_time"] == profile.as_dict()
+    assert "simulator_time" not in json.loads(run("gather", "--json", "-").stdout)
+    result = run("gather", "--profile", "--target", "emulator")
+    assert result.exit_code == 2
+    assert "--profile must go with target verilator, which simulates the RTL, not emulator" in result.output
 
 
 def test_a_waveform_says_how_to_look_at_it(run, tmp_path):
