@@ -14,7 +14,7 @@ INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup sim test test-full unit fuzz fuzz-texts mutate coverage lint bench synth bitstream bitstream-all wheel clean check-tools
+.PHONY: help setup sim test test-fast test-full unit fuzz fuzz-texts mutate coverage lint bench synth bitstream bitstream-all wheel clean check-tools
 
 help:  ## list the commands
 	@echo "usage: make COMMAND"
@@ -27,6 +27,10 @@ sim: $(INSTALLED)  ## run PyTorch layers on the simulated RTL and compare [ARGS=
 
 test: $(INSTALLED)  ## run every test but those of test-full, on all cores [ARGS="-x"]
 	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
+
+test-fast: $(INSTALLED)  ## lint, and every test without compiled RTL and proofs: compiler, driver, emulator, units in Python [ARGS="-x"]
+	@$(MAKE) --no-print-directory lint
+	@$(BIN)/python -m pytest --fast --numprocesses auto --dist worksteal $(ARGS)
 
 test-full: $(INSTALLED)  ## run tests of further configurations, then a billion operations on a lane's RTL, and all divisions [ARGS="--count 1000000 --processes 1"]
 	@$(BIN)/python -m pytest -m full --numprocesses auto --dist worksteal

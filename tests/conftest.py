@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 """The top of the source tree."""
+
+PROOFS = ROOT / "tests" / "formal"
+"""Tests that are proofs, each of some seconds."""
 
 SEED = int(os.environ.get("SEED", "1"))
 """Seed of all random tests; ``SEED=7 make test`` runs them with other data."""
@@ -34,6 +38,39 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what 
 def pytest_report_header() -> str:
     """Name the seed, so that a failure can be run again."""
     return f"seed: {SEED} (SEED=… changes it)"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--fast``, which is `make test-fast`."""
+    parser.addoption("--fast", action="store_true", help="leave out what is marked rtl or slow, and proofs")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``--fast``, keep tests that compile no RTL, prove nothing and take no more than some seconds."""
+    if not config.getoption("--fast"):
+        return
+    left = [item for item in items if item.path.is_relative_to(PROOFS) or not _is_fast(item)]
+    config.hook.pytest_deselected(items=left)
+    items[:] = [item for item in items if item not in set(left)]
+
+
+def _is_fast(item: pytest.Item) -> bool:
+    return not any(item.get_closest_marker(name) for name in ("rtl", "slow", "full"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """A fast test gets no compiled RTL: one that wants some and is not marked so fails, whoever runs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        if _is_fast(item):
+            patch.setattr("daedal.cosim.builder.rtl_library._models", _refuse_model)
+            if "tests.unit.harness" in sys.modules:
+                patch.setattr("tests.unit.harness.build", _refuse_model)
+        return (yield)
+
+
+def _refuse_model(*_: object, **__: object) -> None:
+    raise AssertionError("a test that compiles RTL, or takes a compiled model, must be marked rtl")
 
 
 @pytest.fixture(scope="session")

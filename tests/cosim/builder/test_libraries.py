@@ -52,6 +52,7 @@ def test_every_part_is_in_the_key(monkeypatch):
     assert sorted(answer(path) for path in paths) == [42, 42, 42, 43]
 
 
+@pytest.mark.rtl
 def test_models_are_optimized_as_the_environment_says(cache, monkeypatch):
     harness = {"run.cpp": '#include "Vmodel.h"\nextern "C" int answer() { Vmodel model; return 42; }\n'}
 
@@ -96,6 +97,7 @@ def test_processes_do_not_disturb_each_other(cache):
     assert answer(paths[0]) == 42
 
 
+@pytest.mark.rtl
 @pytest.mark.slow
 def test_a_model_outlives_the_verilator_that_made_it(cache):
     """Such as that of a checkout which is gone: another harness for the same model is compiled all the same."""
@@ -121,6 +123,7 @@ def test_missing_compiler(tmp_path, monkeypatch):
         build_library("x", FILES)
 
 
+@pytest.mark.rtl
 def test_missing_verilator(tmp_path, monkeypatch):
     toolchain.find_verilator.cache_clear()
     for tool in ("perl", "make", "g++"):
@@ -131,6 +134,7 @@ def test_missing_verilator(tmp_path, monkeypatch):
         build_verilated("x", "module m; endmodule", {}, top="m")
 
 
+@pytest.mark.rtl
 def test_broken_verilog():
     with pytest.raises(BuildError, match="verilator could not build m-"):
         build_verilated("m", "module m; nonsense endmodule", {}, top="m")

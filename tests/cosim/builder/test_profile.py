@@ -14,7 +14,7 @@ from daedal.cli import cli
 from daedal.cosim.builder import profile
 from daedal.cosim.builder.rtl_library import build_verilated, make_environment
 from daedal.hw.config.core import Config
-from tests.compiler.torch.counter_model import HARNESS, VERILOG, build, run
+from tests.cosim.builder.counter_model import HARNESS, VERILOG, build, run
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def train() -> int:
-    code = "from tests.compiler.torch.counter_model import build, run; print(run(build()))"
+    code = "from tests.cosim.builder.counter_model import build, run; print(run(build()))"
     done = subprocess.run(
         [sys.executable, "-c", code], env=profile.training_environment(), capture_output=True, text=True, check=True
     )
