@@ -10,7 +10,7 @@ So granules that follow each other lie in different banks. The map is a bijectio
 superblock's number do not move. Class 0, for plain arrays, programs and records, moves nothing: its granule is a page.
 Those of the classes 1, 2, 3, … are 64, 128, 256, … bytes, up to a page; bit `k` of the bank is the XOR of all bits of
 the place, from the granule up, that are `k` modulo `log2(banks)` bits above the page. So rows at any power of two apart
-take all banks in turn.
+take all banks round-robin.
 """
 
 # One definition for RTL, driver and emulator: every bit of a memory address is the XOR of some bits of the place.

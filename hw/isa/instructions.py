@@ -79,7 +79,7 @@ class Operand(data.Struct):
     Operand ``a`` of kind QUEUE may also have the number KEEP or KEEP + 1: the row that it pops from vector queue 0 or 1
     is kept, behind those that already are. If there is no room for it in ``Config.kept_beats``, the machine raises a
     program fault with its elements. With the number KEPT + n (n from 0 to 7) the operand is the oldest row that is
-    kept, which is no longer kept then; the instruction does nothing (but what ``last``, ``rotate`` and
+    kept, and stops keeping it; the instruction does nothing (but what ``last``, ``rotate`` and
     ``rotate_scalars`` say) unless more than n rows are kept. So a row can be used for a second time when the reduction
     of its first time has ended, rows later. A launch begins with none.
     """

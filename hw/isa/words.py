@@ -156,7 +156,7 @@ class LevelControl(data.Struct):
     """LEVEL.CONTROL. Bounds whose source is a register are read from the parent's registers.
 
     A level that is not enabled passes bundles on unchanged. ``interleave``: activations run side by side, an
-    iteration of each in turn (docs/machine.md); only in a level with ``Config.contexts``; it counts by 1 whatever
+    iteration of each, round-robin (docs/machine.md); only in a level with ``Config.contexts``; it counts by 1 whatever
     STEP says.
     """
 

@@ -225,7 +225,7 @@ class Level:
         return iter([parent])
 
     def interleaved(self, activations: Iterator[Iterator[Bundle]]) -> Iterator[Bundle]:
-        """A bundle of each of the ``contexts`` activations in turn; one that ends makes place for the next one."""
+        """A bundle of each of the ``contexts`` activations, round-robin; one that ends makes place for the next one."""
 
         def begin() -> tuple[Bundle | None, Iterator[Bundle]]:
             """The first bundle of the next activation and the rest of it, which may be endless."""
