@@ -9,6 +9,7 @@ from amaranth.lib.wiring import Out, connect, flipped
 from daedal.hw.config.core import Config
 from daedal.hw.lib.reset import RegisteredReset
 from daedal.hw.tile import Tile, TilePorts
+from tests.fuzz.configs import GATHERER
 from tests.unit.harness import run_cocotb
 
 TILES = 2
@@ -29,9 +30,13 @@ class Tiles(wiring.Component):
         return m
 
 
+CONFIGS = [GATHERER, pytest.param(Config.preset("minimum"), marks=pytest.mark.full)]
+"""One that is built in little time, and one that has an execute unit."""
+
+
 @pytest.mark.rtl
 @pytest.mark.slow
-def test_two_tiles() -> None:
-    config = Config.preset("minimum")
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
+def test_two_tiles(config: Config) -> None:
     tiles = RegisteredReset(Tiles(config, TILES))
     run_cocotb(tiles, "tiles", "tests.unit.core.bench_tiles", parameters={"config": config, "tiles": TILES})
