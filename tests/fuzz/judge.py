@@ -1,15 +1,17 @@
-"""What must be equal between event contract, emulator and RTL."""
+"""What must be equal between the specification, emulator and RTL."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from daedal.cosim.emulator import TraceEntry
 from daedal.errors import DaedalError
-from daedal.hw.isa.address_mapping import memory_address
+from daedal.hw.config.core import Config
+from daedal.hw.isa.address_mapping import SMALLEST_GRANULE, memory_address
 from daedal.hw.isa.launch import Cause, Counter, Queue, State
-from daedal.hw.isa.spec.access import Fault, Fetch, NestTrace, Push, Scalar, StoreAddress, Token, run_contract
+from daedal.hw.isa.spec.access import Fault, Fetch, NestTrace, Push, Read, Scalar, StoreAddress, Token, run_contract
+from daedal.hw.isa.spec.launch import run_launch
 from daedal.hw.isa.words import FetchQueue
 from tests.fuzz.machines import Machine, Outcome, Record
 from tests.fuzz.programs.case import Case
@@ -82,6 +84,8 @@ def expect(cases: Sequence[Case], emulator: Machine) -> Expected:
         traces = contract(cases[0], outcome.records[0])
         if traces is not None:
             _compare_contract(traces, outcome, outcome.records[0])
+            if outcome.records[0].state is State.DONE:
+                _compare_results(cases[0], traces, outcome)
     return Expected(outcome, len(cases) > 1 or _overlap(outcome.trace))
 
 
@@ -92,18 +96,47 @@ def contract(case: Case, record: Record) -> list[NestTrace] | None:
     """What the contract says; None for faults of which it knows nothing."""
     if record.cause in UNKNOWN_TO_CONTRACT:
         return None
-    memory = image(case.image)
-
-    def read(address: int, size: int) -> bytes:
-        at = memory_address(address, case.config)
-        if at + size > OUT_END:
-            raise Failure("contract", f"a legal program must not load from {address:#x}")
-        return memory[at : at + size]
-
+    read = _reader(case)
     try:
         return run_contract(case.raw, case.config, read, case.arguments)
     except (ValueError, IndexError) as error:  # a step of 0, a register that is not there
         raise Failure("contract", f"the contract does not know what to do: {error}") from error
+
+
+def _reader(case: Case) -> Read:
+    """Reads the memory that the case begins with; Failure for what is not in it."""
+    memory = image(case.image)
+
+    def read(address: int, size: int) -> bytes:
+        pieces = list(_pieces(address, size, case.config))
+        if any(at + length > OUT_END for at, length in pieces):
+            raise Failure("contract", f"a legal program must not load from {address:#x}")
+        return b"".join(memory[at : at + length] for at, length in pieces)
+
+    return read
+
+
+def _pieces(address: int, size: int, config: Config) -> Iterator[tuple[int, int]]:
+    """Where in memory these bytes are: addresses and sizes."""
+    end = address + size
+    while address < end:
+        length = min(end, (address // SMALLEST_GRANULE + 1) * SMALLEST_GRANULE) - address
+        yield memory_address(address, config), length
+        address += length
+
+
+def _compare_results(case: Case, traces: list[NestTrace], outcome: Outcome) -> None:
+    """What a program has written must be what the specification of the execute unit writes."""
+    memory = bytearray(image(case.image))
+    try:
+        for write in run_launch(case.raw, case.config, _reader(case), case.arguments, traces):
+            done = 0
+            for at, length in _pieces(write.address, len(write.data), case.config):
+                memory[at : at + length] = write.data[done : done + length]
+                done += length
+    except (ValueError, IndexError) as error:
+        raise Failure("specification", f"the specification does not know what to do: {error}") from error
+    _compare_memory(bytes(memory), outcome.memory, "specification memory")
 
 
 def _compare_contract(traces: list[NestTrace], outcome: Outcome, record: Record) -> None:
@@ -197,12 +230,12 @@ def _compare_faults(case: Case, wanted: Record, got: Record) -> None:
     _equal(f"fault {wanted.cause.name}", one, other)
 
 
-def _compare_memory(wanted: bytes, got: bytes) -> None:
+def _compare_memory(wanted: bytes, got: bytes, kind: str = "memory") -> None:
     if wanted != got:
         at = next(k for k, (a, b) in enumerate(zip(wanted, got, strict=True)) if a != b) & -4
         count = sum(a != b for a, b in zip(wanted, got, strict=True))
         raise Failure(
-            "memory",
+            kind,
             f"{at:#x} must be {wanted[at : at + 16].hex()}, not {got[at : at + 16].hex()}; {count} bytes differ",
         )
 

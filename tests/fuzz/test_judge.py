@@ -100,3 +100,10 @@ def test_a_legal_program_that_faults_is_a_failure(seed):
             campaign.check([replace(case, expect="done")])
         with pytest.raises(Failure, match="illegal"):
             campaign.check([replace(legal_case([seed], CONFIG), expect="fault")])
+
+
+@pytest.mark.parametrize("change", [flip_out, flip_input])
+def test_what_the_emulator_writes_otherwise_than_specified_is_seen(change, seed):
+    with Altered(change) as emulator, pytest.raises(Failure) as caught:
+        expect([legal_case([seed, 1], CONFIG)], emulator)
+    assert caught.value.kind == "specification memory"

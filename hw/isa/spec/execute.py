@@ -5,6 +5,8 @@ legality go; what they compute is their own.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -52,6 +54,23 @@ def compute(op: VectorOp, a: Floats, b: Floats | None = None, c: Floats | None =
         return how(a, zero if b is None else b, zero if c is None else c)
 
 
+@dataclass(frozen=True)
+class _Decoded:
+    """An instruction: its operation, that one's row, its mode, and all its members."""
+
+    op: VectorOp
+    row: Operation
+    mode: Mode
+    members: Members
+
+
+@lru_cache(maxsize=4096)
+def _decode(word: int) -> _Decoded:
+    members = unpack(Instruction, word)
+    op = VectorOp(members["op"])
+    return _Decoded(op, OPERATIONS[op], Mode(members["mode"]), members)
+
+
 class ExecuteUnit:
     """The registers of an execute unit behind what it has executed, in one launch.
 
@@ -87,17 +106,18 @@ class ExecuteUnit:
         Raises IndexBeyond.
         """
         self._context = context
-        code = self._renamed(unpack(Instruction, word))
+        decoded = _decode(word)
+        code = self._renamed(decoded)
         too_few = code["a.kind"] == _QUEUE and code["a.number"] >= KEPT + len(self.kept)
-        if OPERATIONS[VectorOp(code["op"])].unit is not OperationUnit.NONE and not too_few:
-            self._do(code)
+        if decoded.row.unit is not OperationUnit.NONE and not too_few:
+            self._do(decoded, code)
         self._vector_turns[context] += code["rotate"]
         self._scalar_turns += code["rotate_scalars"]
         return bool(code["last"])
 
-    def _renamed(self, code: dict[str, int]) -> dict[str, int]:
-        """The instruction with the registers' own numbers."""
-        mode = Mode(code["mode"])
+    def _renamed(self, decoded: _Decoded) -> Members:
+        """The instruction's members with the registers' own numbers."""
+        code, mode = decoded.members, decoded.mode
 
         def own(number: int, *, scalar: bool) -> int:
             around = self.config.rotating_scalars if scalar else self.config.rotating_registers
@@ -112,43 +132,43 @@ class ExecuteUnit:
         new["c"] = own(code["c"], scalar=mode is Mode.SCALAR)
         new["destination"] = own(code["destination"], scalar=mode is not Mode.VECTOR)
         new["element"] = own(code["element"], scalar=True)
-        new["has_b"] = (code["b.kind"], code["b.number"]) != (_VECTOR, 0)
         return new
 
-    def _do(self, code: Members) -> None:
-        op, mode = VectorOp(code["op"]), Mode(code["mode"])
-        row = OPERATIONS[op]
-        count = 1 if mode is Mode.SCALAR else self.lengths[code["length"]]
+    def _do(self, decoded: _Decoded, code: Members) -> None:
+        count = 1 if decoded.mode is Mode.SCALAR else self.lengths[code["length"]]
         a = self._element(code) if code["indexed"] else self._operand(code, "a", count)
-        if row.unit is OperationUnit.STORE:
+        if decoded.row.unit is OperationUnit.STORE:
             self.queues.store(a)
             self._clear(code)
             return
         self.lane_beats += -(-count // self.config.lanes)
-        result = self._reduced(op, code, a) if mode is Mode.REDUCE else self._result(op, row, code, a)
+        reduces = decoded.mode is Mode.REDUCE
+        result = self._reduced(decoded, code, a) if reduces else self._result(decoded, code, a)
         self._clear(code)
-        if mode is Mode.VECTOR:
+        if decoded.mode is Mode.VECTOR:
             self._written.add((self._context, code["destination"]))
             self._elements(code["destination"])[:count] = result
         else:
             self.scalars[code["destination"]] = result
 
-    def _result(self, op: VectorOp, row: Operation, code: Members, a: Floats) -> Floats:
-        c = self._addend(code, len(a)) if "c" in row.operands else None
+    def _result(self, decoded: _Decoded, code: Members, a: Floats) -> Floats:
+        row = decoded.row
+        c = self._addend(decoded.mode, code, len(a)) if "c" in row.operands else None
         if row.takes_a and c is None:
             return a
-        replaces = row.b_replaces_c and code["has_b"]
+        named = decoded.members
+        replaces = row.b_replaces_c and (named["b.kind"], named["b.number"]) != (_VECTOR, 0)
         b = self._operand(code, "b", len(a)) if "b" in row.operands or replaces else None
         if row.pops_count:
             b = from_bits([self.queues.scalar(is_count=True) & 0xFFFFFFFF])
-        return compute(op, a, b, b if replaces else c)
+        return compute(decoded.op, a, b, b if replaces else c)
 
-    def _reduced(self, op: VectorOp, code: Members, a: Floats) -> Floats:
+    def _reduced(self, decoded: _Decoded, code: Members, a: Floats) -> Floats:
         """The reduction of a row; the register of its partial results is empty afterwards."""
-        b = self._operand(code, "b", len(a)) if "b" in OPERATIONS[op].operands else None
+        b = self._operand(code, "b", len(a)) if "b" in decoded.row.operands else None
         for context in range(self.config.context_count) if len(a) > self._share else (self._context,):
             self._written.discard((context, code["c"]))
-        return reduce(op, a, b).reshape(1)
+        return reduce(decoded.op, a, b).reshape(1)
 
     def _clear(self, code: Members) -> None:
         if code["clear"] and code["a.kind"] == _OWN:
@@ -175,9 +195,9 @@ class ExecuteUnit:
         found = self._register(code["a.number"], number, 1)
         return np.zeros(1, np.float32) if found is None else found
 
-    def _addend(self, code: Members, count: int) -> Floats | None:
+    def _addend(self, mode: Mode, code: Members, count: int) -> Floats | None:
         """``c``, or None if it is empty."""
-        if code["mode"] == Mode.SCALAR.value:
+        if mode is Mode.SCALAR:
             return self.scalars[code["c"]]
         return self._register(code["c"], 0, count)
 

@@ -1,0 +1,98 @@
+"""A whole launch as an executable specification: the access unit's events, then what the execute unit makes of them.
+
+As no program may read what it stores, all rows are read from memory as it was before the launch.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from daedal.hw.config.core import Config
+from daedal.hw.isa.program import Program
+from daedal.hw.isa.spec.access import Fetch, NestTrace, Read, Scalar, StoreAddress, Token
+from daedal.hw.isa.spec.binary32 import Floats
+from daedal.hw.isa.spec.execute import ExecuteUnit
+from daedal.hw.isa.words import CallbackField, FetchQueue, InstructionField, LengthField
+
+
+@dataclass(frozen=True)
+class Write:
+    """Bytes that the store unit writes."""
+
+    address: int
+    data: bytes
+
+
+@dataclass
+class _Queues:
+    """What the access unit has enqueued, and what the execute unit stores."""
+
+    read: Read
+    rows: dict[FetchQueue, deque[Fetch]] = field(default_factory=lambda: {queue: deque() for queue in FetchQueue})
+    scalars: deque[int] = field(default_factory=deque)
+    tokens: list[Token] = field(default_factory=list)
+    addresses: list[StoreAddress] = field(default_factory=list)
+    stored: deque[bytes] = field(default_factory=deque)
+
+    def fill(self, traces: Iterable[NestTrace]) -> None:
+        """Put what nests have enqueued into the queues."""
+        for trace in traces:
+            for push in trace.pushes:
+                match push:
+                    case Fetch():
+                        self.rows[push.queue].append(push)
+                    case Scalar():
+                        self.scalars.append(push.value)
+                    case Token():
+                        self.tokens.append(push)
+                    case StoreAddress():
+                        self.addresses.append(push)
+
+    def bytes_of(self, queue: FetchQueue) -> bytes:
+        """The next row of this queue."""
+        fetch = self.rows[queue].popleft()
+        return self.read(fetch.address, fetch.size)
+
+    def row(self, queue: int, elements: int) -> Floats:
+        """The next row of a vector queue; ValueError if it has not so many elements."""
+        row = np.frombuffer(self.bytes_of(FetchQueue(queue)), "<f4")
+        if len(row) != elements:
+            raise ValueError(f"a row of vector queue {queue} must have {elements} elements, not {len(row)}")
+        return row
+
+    def scalar(self, *, is_count: bool) -> int:
+        """The next scalar."""
+        return self.scalars.popleft()
+
+    def store(self, row: Floats) -> None:
+        """A row for the store unit."""
+        self.stored.append(np.asarray(row, "<f4").tobytes())
+
+
+def run_launch(
+    raw: bytes, config: Config, read: Read, arguments: Sequence[int], traces: Iterable[NestTrace]
+) -> Iterator[Write]:
+    """What a program writes that ends without a fault, in order; ``traces`` are those of its nests.
+
+    Raises ValueError if rows do not fit, and IndexError if something is popped that was not pushed.
+    """
+    held: dict[object, dict[int, int]] = {InstructionField.CODE: {}, CallbackField.START: {}, LengthField.ELEMENTS: {}}
+    for word in Program.from_bytes(raw).body:
+        if word.field in held:
+            added = 0 if word.argument is None else arguments[word.argument]
+            held[word.field][word.index] = (word.value + added) % (1 << 40)
+    lengths = [held[LengthField.ELEMENTS].get(number, 0) for number in range(config.lengths)]
+    queues = _Queues(read)
+    queues.fill(traces)
+    unit = ExecuteUnit(config, lengths, queues)
+    for token in queues.tokens:
+        position = held[CallbackField.START][token.callback]
+        while not unit.execute(held[InstructionField.CODE][position], token.context):
+            position += 1
+    for address in queues.addresses:
+        data = queues.bytes_of(FetchQueue.STORE) if address.stream else queues.stored.popleft()
+        if len(data) != address.size:
+            raise ValueError(f"a store must have {address.size} bytes, not {len(data)}")
+        yield Write(address.address, data)
