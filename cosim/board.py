@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from daedal.base.cache import cache_directory, keep_text
+from daedal.base.handle import Handle
 from daedal.base.process_resource import Owned
 from daedal.cosim.builder.library import FLOAT_MODE, load_library, read_sources
 from daedal.cosim.builder.rtl_library import build_verilated
-from daedal.driver.handle import Handle
 from daedal.hw.config.core import Config
 from daedal.hw.verilog import core_verilog
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from daedal.base.handle import Handle
 from daedal.cosim.harness_library import DramCounts, Harness, Traffic, build_harness
 from daedal.cosim.litedram.fit import dram_behind
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.cosim.simulator_time import Profile, SimulatorTime, is_wanted
 from daedal.cosim.waveform import write_views
 from daedal.cosim.waveform.waveform_verilog import traced_verilog
-from daedal.driver.handle import Handle
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Counter
 from daedal.hw.verilog import TOP, core_verilog

@@ -5,10 +5,8 @@ that stand for an error which PyTorch or Python users already know derive from t
 message gives the offending value and says what to do next.
 """
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from daedal.driver.record import Record
+from enum import Enum
+from typing import Protocol
 
 __all__ = [
     "BoundsWarning",
@@ -37,13 +35,42 @@ __all__ = [
 ]
 
 
+class FaultRecord(Protocol):
+    """What an error says of the launch that failed: a completion record (``daedal.driver.record.Record``)."""
+
+    @property
+    def launch(self) -> int:
+        """The launch's number."""
+        ...
+
+    @property
+    def state(self) -> Enum:
+        """How it ended, a ``State``."""
+        ...
+
+    @property
+    def cause(self) -> Enum:
+        """Why it ended, a ``Cause``."""
+        ...
+
+    @property
+    def signed_value(self) -> int:
+        """The value that was wrong, such as an index."""
+        ...
+
+    @property
+    def address(self) -> int:
+        """The memory address at which something was wrong."""
+        ...
+
+
 class DaedalError(Exception):
     """Base of every error below; the ``daedal`` command prints it as one line and exits with status 1.
 
-    ``record`` is the completion record (``daedal.driver.record.Record``) of the launch that failed, if that is why.
+    ``record`` is the completion record of the launch that failed, if that is why.
     """
 
-    record: "Record | None" = None
+    record: FaultRecord | None = None
 
 
 class IndexOutOfRange(DaedalError, IndexError):

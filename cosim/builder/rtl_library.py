@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import daedal
 from daedal.base import coverage
 from daedal.base.cache import BuildError, cache_directory, is_whole
 from daedal.cosim.builder import profile
@@ -50,6 +49,9 @@ QUICK_OPTIONS = (
 
 HARNESS = Path(__file__).parents[1] / "harness"
 
+PACKAGES = Path(__file__).parents[3]
+"""The folder that the package ``daedal`` lies in."""
+
 COUNT_LINES = ("--coverage-line",)
 """Options with which Verilator counts lines, and the branches of if, case and ``?:``."""
 
@@ -80,7 +82,7 @@ def make_environment() -> dict[str, str]:
     See :mod:`daedal.cosim.builder.object_cache`; an ``OBJCACHE`` that is set already stays.
     """
     objects = cache_directory() / f"objects-{compiler_identity()[:12]}"
-    command = [sys.executable, "-I", "-S", "-c", _OBJECT_CACHE, str(Path(daedal.__file__).parents[1]), str(objects)]
+    command = [sys.executable, "-I", "-S", "-c", _OBJECT_CACHE, str(PACKAGES), str(objects)]
     return {"OBJCACHE": shlex.join(command), **find_verilator().environment()}
 
 

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from daedal.base.handle import Handle
 from daedal.base.process_resource import Owned
 from daedal.cosim.builder.library import FLOAT_MODE, build_library, load_library, read_sources
-from daedal.driver.handle import Handle
 from daedal.errors import OutOfDeviceMemory
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Queue

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, fx, nn
 from torch.utils import _pytree as pytree
 
+from daedal.base.handle import Handle
 from daedal.compiler import array_promises
 from daedal.compiler.batch_fast_path import Prepared, can_prepare
 from daedal.compiler.batch_plan import Member, Plan, bind, check_fits
@@ -30,7 +31,6 @@ from daedal.compiler.kernel import BEST, Kernel
 from daedal.compiler.kernel_launch import submit_kernel, tensor_of
 from daedal.compiler.pipeline import compile_emb
 from daedal.driver.device import Device
-from daedal.driver.handle import Handle
 from daedal.driver.launcher import Launch
 from daedal.driver.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation

@@ -10,8 +10,8 @@ from functools import partial
 from threading import TIMEOUT_MAX
 from typing import Any
 
+from daedal.base.handle import Handle
 from daedal.base.process_resource import Owned
-from daedal.driver.handle import Handle
 from daedal.driver.launcher import POLL_SECONDS, Launch, LaunchTimeout
 from daedal.driver.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from daedal.base.float_mode import default_float_mode
+from daedal.base.handle import Handle
 from daedal.compiler import array_promises
 from daedal.compiler.frontends.python.bounds import Bounds, Need, text
 from daedal.compiler.frontends.python.function import KernelFunction
@@ -25,7 +26,6 @@ from daedal.compiler.futures import Pending, Submitted
 from daedal.compiler.kernel import Kernel
 from daedal.compiler.kernel_launch import submit_kernel
 from daedal.driver.device import Device
-from daedal.driver.handle import Handle
 from daedal.driver.launcher import Launch
 from daedal.driver.record import Record, Stats
 from daedal.driver.tables import Use

@@ -9,11 +9,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from daedal.base.handle import Handle
 from daedal.compiler.backend.arguments import Buffer
 from daedal.compiler.kernel import BufferSpec, Kernel
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
-from daedal.driver.handle import Handle
 from daedal.driver.launcher import Launch
 from daedal.driver.layout import row_mapping, row_pitch
 from daedal.driver.record import Record, Stats

@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Callable
 from typing import NamedTuple
 
-from daedal.driver.handle import Handle
+from daedal.base.handle import Handle
 from daedal.errors import OutOfDeviceMemory
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import PLAIN, in_class, place_of

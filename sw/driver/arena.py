@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from daedal.base.handle import Handle
 from daedal.driver.allocator import BUFFER_ALIGNMENT, Address, Allocator
-from daedal.driver.handle import Handle
 from daedal.driver.memory import DeviceMemory
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import PLAIN, in_class

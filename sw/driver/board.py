@@ -2,11 +2,11 @@
 
 import struct
 import time
-from typing import Any
+from typing import Any, cast
 
+from daedal.base.handle import Handle
 from daedal.base.process_resource import Owned
 from daedal.driver.description import read_description
-from daedal.driver.handle import Handle
 from daedal.driver.link.bridge import Bridge
 from daedal.driver.link.checked_link import CheckedLink
 from daedal.driver.link.dram import Dram
@@ -14,6 +14,7 @@ from daedal.driver.link.etherbone import PORT, EtherboneBridge
 from daedal.driver.link.transport import SerialTransport
 from daedal.driver.link.uartbone import UartBridge
 from daedal.driver.registers import Registers
+from daedal.driver.target_registry import DESIGN, LINE, DesignGenerator, LineOpener, imported
 from daedal.errors import ConfigMismatch
 from daedal.hw.config.core import Config
 
@@ -116,8 +117,7 @@ def describe(board: str | None, config: Config, *, etherbone: bool = False) -> d
     if board is None:
         raise ValueError("board must be the name of a board or the description from its build, not None")
     if not board.endswith(SUFFIX):
-        from daedal.fpga.soc.generator import generate
-
+        generate = cast(DesignGenerator, imported(DESIGN))
         return generate(board, config, etherbone=etherbone).description
     return read_description(board)
 
@@ -153,15 +153,11 @@ def open_etherbone(address: str, config: Config, board: str | None) -> BoardTarg
     return _start(EtherboneBridge(host, port), description, config)
 
 
-def open_simulated(config: Config, board: str | None) -> BoardTarget:
-    """A board's own design under Verilator."""
-    from daedal.cosim.board import SimulatedLine, build_board, generated_board
-
+def open_simulated(address: str, config: Config, board: str | None) -> BoardTarget:
+    """A board's own design under Verilator; there is no ``address``."""
     if board is None:
         raise ValueError("board must be the name of a board, not None")
-    verilog, description = generated_board(board, config)
-    library = build_board(f"board-{board}-{config.name}", verilog, top=description["top"])
-    line = SimulatedLine(library, clock_hz=description["clock_hz"], baud=description["baud"])
+    line, description = cast(LineOpener, imported(LINE))(config, board)
     return _start(UartBridge(line), description, config)
 
 

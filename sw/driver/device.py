@@ -18,7 +18,8 @@ from daedal.driver.regions import Region
 from daedal.driver.registers import Registers
 from daedal.driver.table_sources import TABLE_CHECKS, Source, TableCheck
 from daedal.driver.tables import Table, TableStore, Use
-from daedal.driver.target import TARGETS, Target, open_target
+from daedal.driver.target import Target
+from daedal.driver.target_registry import TARGETS, open_target
 from daedal.errors import ConfigMismatch, DeviceClosed
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import LAUNCH_ALIGNMENT

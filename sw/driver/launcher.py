@@ -10,9 +10,9 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
+from daedal.base.handle import Handle
 from daedal.base.process_resource import Owned
 from daedal.driver.allocator import Allocator
-from daedal.driver.handle import Handle
 from daedal.driver.record import RECORD_BYTES, Record, fault_exception
 from daedal.driver.regions import EVERYWHERE, Region, store_window
 from daedal.driver.registers import Registers

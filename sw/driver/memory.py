@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.driver.handle import Handle
+from daedal.base.handle import Handle
 from daedal.driver.layout import array_mapping
 from daedal.driver.target import Target
 from daedal.hw.config.core import Config

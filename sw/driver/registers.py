@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from daedal.driver.handle import Handle
+from daedal.base.handle import Handle
 from daedal.driver.target import Target
 from daedal.errors import ConfigMismatch, DeviceHang
 from daedal.hw.config.core import Config

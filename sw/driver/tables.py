@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from daedal.base.handle import Handle
 from daedal.driver.allocator import TABLE_ALIGNMENT, Allocator
-from daedal.driver.handle import Handle
 from daedal.driver.layout import row_mapping, row_pitch
 from daedal.driver.table_sources import Origin, Place, Source, TableCheck, array_of, memory_of, place_of
 from daedal.hw.config.core import Config

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from daedal.driver.handle import Handle
+from daedal.base.handle import Handle
 from daedal.driver.link.bridge import Bridge
 from daedal.driver.link.frames import HEAD_WORDS, Piece, pieces, read_crc
 from daedal.errors import ConfigMismatch, LinkLost

@@ -7,7 +7,7 @@ import socket
 import struct
 import time
 
-from daedal.driver.handle import Handle
+from daedal.base.handle import Handle
 from daedal.driver.link.words import swapped
 from daedal.errors import LinkLost
 from daedal.hw.isa.link import LINK_BASE, REGISTERS

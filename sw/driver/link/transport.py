@@ -5,7 +5,7 @@ import socket
 import time
 from typing import Protocol
 
-from daedal.driver.handle import Handle
+from daedal.base.handle import Handle
 from daedal.errors import DaedalError, LinkLost
 
 LEAST_BAUD, MOST_BAUD = 9600, 12_000_000

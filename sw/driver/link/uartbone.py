@@ -9,7 +9,7 @@ first bytes ended one of those before begins with none of 1, 2, 3, 4, so it does
 
 import struct
 
-from daedal.driver.handle import Handle
+from daedal.base.handle import Handle
 from daedal.driver.link.transport import Transport
 from daedal.driver.link.words import swapped
 from daedal.errors import LinkLost

@@ -148,7 +148,7 @@ def test_an_access_outside_of_the_memory(device: daedal.Device) -> None:
 
 
 def test_a_closed_simulation() -> None:
-    target = open_simulated(CONFIG, "ecpix5")
+    target = open_simulated("", CONFIG, "ecpix5")
     target.close()
     target.close()
     with pytest.raises(daedal.DeviceClosed, match="the board must be open to be used"):

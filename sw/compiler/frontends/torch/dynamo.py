@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
+from daedal.base.handle import Handle
 from daedal.compiler.executable import Executable
 from daedal.compiler.frontends.torch.fusion import find_groups
 from daedal.compiler.frontends.torch.host.host_subgraphs import Compiled, compile_graph
@@ -19,7 +20,6 @@ from daedal.compiler.frontends.torch.partition import Schedule, Work
 from daedal.compiler.kernel import BEST, check_opt
 from daedal.compiler.transforms.builders.emitter import BOUNDS
 from daedal.driver.device import Device
-from daedal.driver.handle import Handle
 from daedal.driver.record import Stats
 from daedal.errors import UnsupportedOperation
 

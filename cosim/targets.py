@@ -1,0 +1,34 @@
+"""What ``daedal.driver.target_registry`` opens by name: the machines that run on this computer."""
+
+from typing import Any
+
+from daedal.driver.link.transport import Transport
+from daedal.driver.target import Target
+from daedal.hw.config.core import Config
+
+
+def open_emulator(config: Config, memory: str, memory_bytes: int, wave: str | None) -> Target:
+    """The golden model; ValueError for a waveform, which it does not have."""
+    from daedal.cosim.emulator import EmulatorTarget
+    from daedal.cosim.memory_spec import MemorySpec
+
+    MemorySpec.parse(memory)  # means nothing here, but a mistake in it is one
+    if wave is not None:
+        raise ValueError(f"wave must be None for the emulator, which has no signals, not {wave!r}")
+    return EmulatorTarget(config, memory_bytes)
+
+
+def open_verilator(config: Config, memory: str, memory_bytes: int, wave: str | None) -> Target:
+    """The RTL with its memory."""
+    from daedal.cosim.verilator import VerilatorTarget
+
+    return VerilatorTarget(config, memory=memory, memory_bytes=memory_bytes, wave=wave)
+
+
+def open_line(config: Config, board: str) -> tuple[Transport, dict[str, Any]]:
+    """The serial line of a board's own design under Verilator, and the design's description."""
+    from daedal.cosim.board import SimulatedLine, build_board, generated_board
+
+    verilog, description = generated_board(board, config)
+    library = build_board(f"board-{board}-{config.name}", verilog, top=description["top"])
+    return SimulatedLine(library, clock_hz=description["clock_hz"], baud=description["baud"]), description
