@@ -12,7 +12,8 @@ from daedal.base.process_resource import Owned
 from daedal.cosim.builder.latched_inputs import latch_inputs
 from daedal.cosim.builder.library import FLOAT_MODE, load_library, read_sources
 from daedal.cosim.builder.rtl_library import build_verilated
-from daedal.cosim.litedram import INTERFACE, Description
+from daedal.cosim.litedram.model import INTERFACE
+from daedal.cosim.litedram.text import Description
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.errors import DaedalError
 from daedal.hw.config.core import Config

@@ -4,7 +4,3 @@
 bounded by a window, in an order that a policy says, and counts the cycles until the last one is done. What is in memory
 does not matter to it.
 """
-
-from daedal.cosim.oracle.traffic import POLICIES, REQUEST, Best, Oracle, Policy, oracle_of, requests_of
-
-__all__ = ["POLICIES", "REQUEST", "Best", "Oracle", "Policy", "oracle_of", "requests_of"]

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from daedal.cosim.builder.library import read_sources
 from daedal.cosim.builder.rtl_library import build_verilated
-from daedal.cosim.litedram import Dram, generate
+from daedal.cosim.litedram.memories import Dram
 from daedal.cosim.litedram.model import ports_header
+from daedal.cosim.litedram.text import generate
 from daedal.errors import DaedalError
 
 REQUEST = np.dtype([("word", "<u4"), ("beats", "<u2"), ("write", "<u2")])

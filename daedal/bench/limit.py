@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.cosim.harness_library import BURST, WRITE_PORT
-from daedal.cosim.litedram import Dram
+from daedal.cosim.litedram.memories import Dram
 from daedal.cosim.memory_spec import MemorySpec
-from daedal.cosim.oracle import oracle_of, requests_of
+from daedal.cosim.oracle.traffic import oracle_of, requests_of
 from daedal.driver.record import RECORD_BYTES, Stats
 from daedal.driver.regions import Region
 from daedal.driver.tables import Table

@@ -18,8 +18,8 @@ from daedal.bench.suites import (
     sweep,
 )
 from daedal.bench.workloads.models import WORKLOADS
-from daedal.cosim.litedram import generate
 from daedal.cosim.litedram.fit import check_fit
+from daedal.cosim.litedram.text import generate
 from daedal.hw.config.core import Config
 
 DETAILS: tuple[Suite, ...] = (

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from daedal.cosim.harness_library import DramCounts, Harness, Traffic
-from daedal.cosim.litedram import MEMORIES, build_dram
+from daedal.cosim.litedram.memories import MEMORIES
+from daedal.cosim.litedram.model import build_dram
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.cosim.waveform.samples import sample
 from daedal.hw.isa.launch import LaunchWord

@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from daedal.cosim.harness_library import BusError, Harness
-from daedal.cosim.litedram import MEMORIES, build_dram, generate
 from daedal.cosim.litedram.fit import check_fit
+from daedal.cosim.litedram.memories import MEMORIES
+from daedal.cosim.litedram.model import build_dram
+from daedal.cosim.litedram.text import generate
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.hw.config.core import PRESETS
 from daedal.hw.isa.registers import Register

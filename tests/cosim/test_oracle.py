@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from daedal.bench.suites import calibration
-from daedal.cosim.litedram import MEMORIES
-from daedal.cosim.oracle import REQUEST, Oracle, Policy, oracle_of
+from daedal.cosim.litedram.memories import MEMORIES
+from daedal.cosim.oracle.traffic import REQUEST, Oracle, Policy, oracle_of
 from daedal.errors import DaedalError
 
 pytestmark = [pytest.mark.rtl, pytest.mark.slow]

@@ -11,9 +11,10 @@ from daedal.base.process_resource import Owned
 from daedal.compiler.futures import Pending, Submitted
 from daedal.driver.allocator import Allocator
 from daedal.driver.device import Device
-from daedal.driver.launcher import LAUNCH_MODULUS, POLL_SECONDS, Launch, Launcher, Region
+from daedal.driver.launcher import LAUNCH_MODULUS, POLL_SECONDS, Launch, Launcher
 from daedal.driver.layout import row_pitch
 from daedal.driver.record import Stats
+from daedal.driver.regions import Region
 from daedal.driver.registers import Registers
 from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH, PRESETS, Config
 from daedal.hw.isa.address_mapping import PLAIN

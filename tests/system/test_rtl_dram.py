@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.cosim.litedram import MEMORIES, generate
+from daedal.cosim.litedram.memories import MEMORIES
+from daedal.cosim.litedram.text import generate
 from daedal.hw.config.core import PRESETS, Config
 from tests.compiler.layers.compiler_support import wild_table
 from tests.driver.test_driver_targets import copy

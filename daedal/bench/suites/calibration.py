@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from daedal.bench.limit import dram_of
 from daedal.bench.report.table import KNOWN_COLUMNS
 from daedal.bench.suite import Order, Row, Say, Suite
-from daedal.cosim.litedram import MEMORIES, Dram
-from daedal.cosim.oracle import oracle_of, requests_of
+from daedal.cosim.litedram.memories import MEMORIES, Dram
+from daedal.cosim.oracle.traffic import oracle_of, requests_of
 from daedal.errors import DaedalError
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import CLASSES, granule_bytes, memory_addresses

@@ -9,8 +9,6 @@ from importlib import import_module
 
 from daedal.bench.workloads.case import Case
 
-__all__ = ["WORKLOADS", "Case", "cases"]
-
 WORKLOADS = {
     "text": "EmbeddingBag of a text classifier over the English text that ships with Python",
     "dlrm": "the embedding layers of a recommender: 8 tables, power-law indices",

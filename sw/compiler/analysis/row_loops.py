@@ -7,11 +7,11 @@ from xdsl.dialects import arith, math, memref, scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from daedal.compiler.dialects import slc, slcv
+from daedal.compiler.dialects import slc, slcv_scalars
 from daedal.compiler.dialects.elements import LANE, row_element
 from daedal.errors import UnsupportedOperation
 
-SINGLE_ONLY = (math.SqrtOp, math.ExpOp, slcv.SigmoidOp)
+SINGLE_ONLY = (math.SqrtOp, math.ExpOp, slcv_scalars.SigmoidOp)
 """f32 operations that the machine has for single f32 only."""
 
 

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.analysis.row_loops import SINGLE_ONLY, constant_of, is_reduction, is_row_loop
-from daedal.compiler.dialects import slcv
+from daedal.compiler.dialects import slcv, slcv_scalars
 from daedal.compiler.dialects.elements import LANE
 
 CASTS = (arith.IndexCastOp, arith.ExtSIOp)
@@ -67,9 +67,13 @@ def is_computed(value: SSAValue) -> bool:
         if value in seen or not isinstance(op, Operation):
             continue
         seen.add(value)
-        if is_reduction(op) or isinstance(op, (*SINGLE_ONLY, slcv.ReduceOp, slcv.ElementOp, slcv.CompareOp)):
+        if is_reduction(op) or isinstance(
+            op, (*SINGLE_ONLY, slcv_scalars.ReduceOp, slcv_scalars.ElementOp, slcv_scalars.CompareOp)
+        ):
             return True
-        if isinstance(op, (arith.SelectOp, slcv.SelectOp, slcv.KeepGreaterOp, slcv.KeepLessOp)) and is_float(value):
+        if isinstance(op, (arith.SelectOp, slcv_scalars.SelectOp, slcv.KeepGreaterOp, slcv.KeepLessOp)) and is_float(
+            value
+        ):
             return True
         if isinstance(op, arith.DivfOp):
             if counted(op.rhs) is None:

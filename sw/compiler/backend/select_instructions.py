@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.backend.value_locations import Place, Places
-from daedal.compiler.dialects import dlc, slcv
+from daedal.compiler.dialects import dlc, slcv, slcv_scalars
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.hw.isa.instructions import Mode, OperandKind, VectorOp
@@ -62,16 +62,16 @@ class CallbackSelection:
             math.AbsFOp: self._absolute,
             slcv.KeepGreaterOp: self._keep,
             slcv.KeepLessOp: self._keep,
-            slcv.CompareOp: self._compare,
-            slcv.SelectOp: self._choose,
-            slcv.ReduceOp: self._reduce,
-            slcv.ElementOp: self._element,
+            slcv_scalars.CompareOp: self._compare,
+            slcv_scalars.SelectOp: self._choose,
+            slcv_scalars.ReduceOp: self._reduce,
+            slcv_scalars.ElementOp: self._element,
             dlc.KeepOp: self._keep_constant,
             arith.DivfOp: self._quotient,
             math.SqrtOp: self._of_one,
             arith.SIToFPOp: self._of_one,
-            slcv.ToIntegerOp: self._of_one,
-            slcv.ScaleOp: self._scale,
+            slcv_scalars.ToIntegerOp: self._of_one,
+            slcv_scalars.ScaleOp: self._scale,
         }
         for op in self.callback.body.block.ops:
             if type(op) not in handlers:
@@ -94,7 +94,7 @@ class CallbackSelection:
     def _spread(self, op: vector.BroadcastOp) -> None:
         self._places.alias(op.vector, op.source)
 
-    def _element(self, op: slcv.ElementOp) -> None:
+    def _element(self, op: slcv_scalars.ElementOp) -> None:
         self._places.alias(op.result, op.row)
 
     def _get(self, op: slcv.GetOp) -> None:
@@ -363,14 +363,14 @@ class CallbackSelection:
             return
         self._finish(op, VectorOp.ABS, a=self._as_operand(op.operand))
 
-    def _compare(self, op: slcv.CompareOp) -> None:
+    def _compare(self, op: slcv_scalars.CompareOp) -> None:
         self._finish(op, VectorOp[op.kind.data.upper()], **self._with_register(op.a, op.b))
 
-    def _choose(self, op: slcv.SelectOp) -> None:
+    def _choose(self, op: slcv_scalars.SelectOp) -> None:
         c = self._addend(op.b)
         self._finish(op, VectorOp.SELECT, c=c, **self._factors(op.a, op.mask))
 
-    def _reduce(self, op: slcv.ReduceOp) -> None:
+    def _reduce(self, op: slcv_scalars.ReduceOp) -> None:
         a, b, kind = op.rows[0], op.rows[-1], VectorOp[op.kind.data.upper()]
         if isinstance(a.owner, math.AbsFOp) and self._summed(a.owner) is op:
             kind, source = VectorOp.ABS, a.owner.operand
@@ -384,10 +384,10 @@ class CallbackSelection:
         self._finish(op, kind, c=self._places.spare_register(), length=length, **members)
         self._code[-1]["mode"] = Mode.REDUCE
 
-    def _summed(self, op: math.AbsFOp) -> slcv.ReduceOp | None:
+    def _summed(self, op: math.AbsFOp) -> slcv_scalars.ReduceOp | None:
         """The reduction that sums absolute values, if they are for nothing else and nothing is written before it."""
         uses = list(op.result.uses)
-        if len(uses) != 1 or not isinstance(uses[0].operation, slcv.ReduceOp):
+        if len(uses) != 1 or not isinstance(uses[0].operation, slcv_scalars.ReduceOp):
             return None
         total = uses[0].operation
         return total if total.kind.data == "add" and self._is_undisturbed(op, total) else None
@@ -398,11 +398,11 @@ class CallbackSelection:
         kind = {
             math.SqrtOp: VectorOp.SQUARE_ROOT,
             arith.SIToFPOp: VectorOp.TO_FLOAT,
-            slcv.ToIntegerOp: VectorOp.TO_INTEGER,
+            slcv_scalars.ToIntegerOp: VectorOp.TO_INTEGER,
         }[type(op)]
         self._finish(op, kind, a=self._as_operand(op.operands[0]))
 
-    def _scale(self, op: slcv.ScaleOp) -> None:
+    def _scale(self, op: slcv_scalars.ScaleOp) -> None:
         self._finish(op, VectorOp.SCALE, **self._factors(op.value, op.power))
 
     def _quotient(self, op: arith.DivfOp) -> None:
@@ -414,7 +414,7 @@ def _is_without_sign(op: arith.SubfOp) -> bool:
     return all(
         isinstance(use.operation, math.AbsFOp)
         or (
-            isinstance(use.operation, arith.MulfOp | math.FmaOp | slcv.ReduceOp)
+            isinstance(use.operation, arith.MulfOp | math.FmaOp | slcv_scalars.ReduceOp)
             and list(use.operation.operands)[:2] == [op.result, op.result]
             and use.index < 2
         )

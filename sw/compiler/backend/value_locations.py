@@ -7,7 +7,8 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
 from daedal.compiler.dialects import dlc
-from daedal.compiler.dialects.slcv import ElementOp, width_of
+from daedal.compiler.dialects.slcv import width_of
+from daedal.compiler.dialects.slcv_scalars import ElementOp
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.instructions import OperandKind
 

@@ -32,39 +32,9 @@ from xdsl.utils.exceptions import VerifyException
 from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, bytes_of, row_element
 from daedal.compiler.dialects.slcv_scalars import (
     SCALAR_OPERATIONS,
-    CompareOp,
-    ElementOp,
-    ReduceOp,
-    ScaleOp,
-    SelectOp,
-    SigmoidOp,
-    ToIntegerOp,
     is_row,
     verify_alike,
 )
-
-__all__ = [
-    "SLCV",
-    "AccumulatorOp",
-    "AccumulatorType",
-    "CompareOp",
-    "ElementOp",
-    "FetchOp",
-    "GetOp",
-    "KeepGreaterOp",
-    "KeepLessOp",
-    "ReduceOp",
-    "ScaleOp",
-    "SelectOp",
-    "SetOp",
-    "SigmoidOp",
-    "StoreOp",
-    "ToIntegerOp",
-    "accumulator_type",
-    "row_bytes",
-    "row_type",
-    "width_of",
-]
 
 
 @irdl_attr_definition

@@ -20,7 +20,7 @@ from daedal.compiler.analysis.aliases import check_aliases
 from daedal.compiler.analysis.reductions import Reduction, reductions_of
 from daedal.compiler.analysis.row_loops import column_offset, constant_of, is_row_loop, naming
 from daedal.compiler.analysis.scalars import is_computed
-from daedal.compiler.dialects import slc, slcv
+from daedal.compiler.dialects import slc, slcv, slcv_scalars
 from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
 from daedal.compiler.transforms.builders.selections import kept, selected
 from daedal.errors import UnsupportedOperation
@@ -125,7 +125,7 @@ class _RowLoop:
         Rewriter.erase_op(self._loop)
 
     def _reduce(self, reduction: Reduction, result: SSAValue) -> None:
-        total = self._add(slcv.ReduceOp(reduction.kind, [self._row(value) for value in reduction.values]))
+        total = self._add(slcv_scalars.ReduceOp(reduction.kind, [self._row(value) for value in reduction.values]))
         if not reduction.is_neutral:
             total.name_hint = result.name_hint
             total = self._add(reduction.combine(total))
@@ -282,7 +282,7 @@ def _single(op: Operation, accumulators: _Accumulators) -> None:
         Rewriter.erase_op(op)
     elif isinstance(op, memref.LoadOp):
         row = add(slcv.GetOp(accumulators.single(op.memref, list(op.indices)), 1))
-        _replace(op, add(slcv.ElementOp(row)))
+        _replace(op, add(slcv_scalars.ElementOp(row)))
     elif isinstance(op, arith.SelectOp):
         _replace(op, selected(op, lambda value: value, add))
 

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from daedal.compiler.dialects import slcv
+from daedal.compiler.dialects import slcv, slcv_scalars
 from daedal.compiler.functions import exponential, sigmoid
 
 
@@ -57,19 +57,19 @@ class _Maker:
         return self._make(slcv.KeepLessOp(a, b))
 
     def equal(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self._make(slcv.CompareOp("equal", a, b))
+        return self._make(slcv_scalars.CompareOp("equal", a, b))
 
     def select(self, mask: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self._make(slcv.SelectOp(mask, a, b))
+        return self._make(slcv_scalars.SelectOp(mask, a, b))
 
     def to_integer(self, a: SSAValue) -> SSAValue:
-        return self._make(slcv.ToIntegerOp(a))
+        return self._make(slcv_scalars.ToIntegerOp(a))
 
     def to_float(self, a: SSAValue) -> SSAValue:
         return self._make(arith.SIToFPOp(a, f32))
 
     def scale(self, a: SSAValue, power: SSAValue) -> SSAValue:
-        return self._make(slcv.ScaleOp(a, power))
+        return self._make(slcv_scalars.ScaleOp(a, power))
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class ExpandFunctions(ModulePass):
         """Expand in every function."""
         for function in [f for f in op.body.block.ops if isinstance(f, func.FuncOp) and not f.is_declaration]:
             constants: dict[float, SSAValue] = {}
-            for called in [c for c in function.walk() if isinstance(c, math.ExpOp | slcv.SigmoidOp)]:
+            for called in [c for c in function.walk() if isinstance(c, math.ExpOp | slcv_scalars.SigmoidOp)]:
                 maker = _Maker(called, function, constants)
-                expand = sigmoid if isinstance(called, slcv.SigmoidOp) else exponential
+                expand = sigmoid if isinstance(called, slcv_scalars.SigmoidOp) else exponential
                 new = expand(maker, called.operand)
                 new.name_hint = called.result.name_hint
                 called.result.replace_all_uses_with(new)

@@ -9,7 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from daedal.compiler.dialects import slcv
+from daedal.compiler.dialects import slcv_scalars
 from daedal.compiler.dialects.elements import LANE
 from daedal.errors import UnsupportedOperation
 
@@ -18,7 +18,7 @@ FUNCTIONS = ("daedal_exp", "daedal_sigmoid")
 
 
 def _made(name: str, operand: SSAValue) -> Operation:
-    return math.ExpOp(operand) if name == "daedal_exp" else slcv.SigmoidOp(operand)
+    return math.ExpOp(operand) if name == "daedal_exp" else slcv_scalars.SigmoidOp(operand)
 
 
 def _replace(call: func.CallOp) -> None:

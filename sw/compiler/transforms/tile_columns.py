@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from daedal.compiler.analysis.row_loops import loop_name
-from daedal.compiler.dialects import slc, slcv
+from daedal.compiler.dialects import slc, slcv, slcv_scalars
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.words import SIZE_BITS
@@ -190,7 +190,7 @@ class TileColumns(ModulePass):
             self._tile_copies(nest)
             return
         for op in nest.walk():
-            if isinstance(op, slcv.ReduceOp) and slcv.width_of(op.rows[0]) > self.elements:
+            if isinstance(op, slcv_scalars.ReduceOp) and slcv.width_of(op.rows[0]) > self.elements:
                 raise UnsupportedOperation(
                     f"{_loop_of(op)}: rows of {slcv.width_of(op.rows[0])} elements are reduced, which one instruction "
                     f"must do; here it takes {self.elements} at most"

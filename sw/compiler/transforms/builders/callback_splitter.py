@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from daedal.compiler.analysis.event_steps import EventSteps
 from daedal.compiler.analysis.row_loops import constant_of
 from daedal.compiler.analysis.scalars import counted, without_casts
-from daedal.compiler.dialects import dlc, slc, slcv
+from daedal.compiler.dialects import dlc, slc, slcv, slcv_scalars
 from daedal.compiler.transforms.tile_columns import is_copy
 from daedal.errors import UnsupportedOperation
 
@@ -22,15 +22,15 @@ ARITHMETIC = (
     math.AbsFOp,
     slcv.KeepGreaterOp,
     slcv.KeepLessOp,
-    slcv.CompareOp,
-    slcv.SelectOp,
+    slcv_scalars.CompareOp,
+    slcv_scalars.SelectOp,
 )
 """Operations on rows, and on single f32 as well."""
 
 POPS_TWO = (arith.AddfOp, arith.SubfOp, arith.MulfOp, math.FmaOp)
 """Operations of which one instruction can pop both operands."""
 
-SINGLE = (*ARITHMETIC, arith.DivfOp, math.SqrtOp, slcv.ToIntegerOp, slcv.ScaleOp)
+SINGLE = (*ARITHMETIC, arith.DivfOp, math.SqrtOp, slcv_scalars.ToIntegerOp, slcv_scalars.ScaleOp)
 """Operations on single f32 that are the same in ``dlc``."""
 
 
@@ -71,7 +71,7 @@ def _second_operands(callback: slc.CallbackOp, lockstep: int) -> set[SSAValue]:
     """
     found: set[SSAValue] = set()
     for op in callback.body.block.ops:
-        if isinstance(op, slcv.ReduceOp) and len(op.rows) == 2:
+        if isinstance(op, slcv_scalars.ReduceOp) and len(op.rows) == 2:
             rows = list(op.rows)
         elif isinstance(op, POPS_TWO) and isinstance(op.results[0].type, VectorType):
             rows = list(op.operands)[:2]
@@ -223,10 +223,10 @@ class CallbackSplitter:
                 self._known[old] = self._pop(old, f32)
             elif isinstance(op, arith.ConstantOp) and isinstance(op.value, FloatAttr):
                 self._known[old] = self._translator.constant(op.value.value.data)
-            elif isinstance(op, slcv.ReduceOp):
-                self._insert(slcv.ReduceOp(op.kind.data, [self._row(row) for row in op.rows]), old)
-            elif isinstance(op, slcv.ElementOp):
-                self._insert(slcv.ElementOp(self._row(op.row)), old)
+            elif isinstance(op, slcv_scalars.ReduceOp):
+                self._insert(slcv_scalars.ReduceOp(op.kind.data, [self._row(row) for row in op.rows]), old)
+            elif isinstance(op, slcv_scalars.ElementOp):
+                self._insert(slcv_scalars.ElementOp(self._row(op.row)), old)
             elif isinstance(op, arith.SIToFPOp):
                 self._known[old] = self._as_float(op.input)
             elif isinstance(op, arith.NegfOp):
@@ -249,7 +249,7 @@ class CallbackSplitter:
     def _as_float(self, integer: SSAValue) -> SSAValue:
         integer = without_casts(integer)
         op = integer.owner
-        if isinstance(op, slcv.ToIntegerOp):
+        if isinstance(op, slcv_scalars.ToIntegerOp):
             return self._insert(arith.SIToFPOp(self._single(integer), f32))
         if isinstance(op, arith.MaxSIOp):
             a, b = (self._as_float(value) for value in (op.lhs, op.rhs))

@@ -6,7 +6,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.analysis.scalars import is_float
-from daedal.compiler.dialects import slcv
+from daedal.compiler.dialects import slcv, slcv_scalars
 from daedal.errors import UnsupportedOperation
 
 _KEEPS: dict[int, type[slcv.KeepGreaterOp | slcv.KeepLessOp]] = {
@@ -50,7 +50,7 @@ def selected(select: arith.SelectOp, value: Callable[[SSAValue], SSAValue], add:
         return add(keep(value(select.lhs), value(select.rhs)))
     mask, negated = _mask(select.cond, value, add)
     a, b = value(select.lhs), value(select.rhs)
-    return add(slcv.SelectOp(mask, *((b, a) if negated else (a, b))))
+    return add(slcv_scalars.SelectOp(mask, *((b, a) if negated else (a, b))))
 
 
 def _mask(condition: SSAValue, value: Callable[[SSAValue], SSAValue], add: Add) -> tuple[SSAValue, bool]:
@@ -58,7 +58,7 @@ def _mask(condition: SSAValue, value: Callable[[SSAValue], SSAValue], add: Add) 
     op = condition.owner
     if isinstance(op, arith.CmpfOp) and is_float(op.lhs) and op.predicate.value.data in _MASKS:
         kinds, negated = _MASKS[op.predicate.value.data]
-        masks = [add(slcv.CompareOp(kind, value(op.lhs), value(op.rhs))) for kind in kinds]
+        masks = [add(slcv_scalars.CompareOp(kind, value(op.lhs), value(op.rhs))) for kind in kinds]
         return (masks[0] if len(masks) == 1 else add(arith.AddfOp(masks[0], masks[1]))), negated
     if isinstance(op, arith.AndIOp | arith.OrIOp):
         (first, no_first), (second, no_second) = (_mask(one, value, add) for one in (op.lhs, op.rhs))
