@@ -2,7 +2,7 @@
 
 from daedal.bench.report.table import column
 from daedal.bench.suites.levels import STEPS
-from daedal.compiler.kernel import OPT_LEVELS
+from daedal.compiler.opt_levels import OPT_LEVELS
 
 LAYERS = (
     column("layer", "workload"),

@@ -8,7 +8,7 @@ from daedal.cli._options import read_text, source_name
 from daedal.hw.config.core import Config
 
 if TYPE_CHECKING:
-    from daedal.compiler.kernel import Kernel
+    from daedal.runtime.kernel import Kernel
 
 DEFAULT_BOUNDS = "fatal"
 """What an index outside its array does, if nothing is said."""

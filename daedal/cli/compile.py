@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
     from daedal.compiler.frontends.python.function import KernelFunction
-    from daedal.compiler.kernel import Kernel
+    from daedal.runtime.kernel import Kernel
 
 LEVELS = ("emb", "scf", "slc", "slcv", "dlc", "asm", "bin")
 """What can be written, in the order of compilation."""

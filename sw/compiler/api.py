@@ -8,15 +8,17 @@ from torch import Tensor, nn
 from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
-from daedal.compiler.executable import Executable
 from daedal.compiler.frontends.python.function import KernelFunction
 from daedal.compiler.frontends.torch.device_suitability import why_no_type, why_not, why_not_here
 from daedal.compiler.frontends.torch.trace.module_trace import trace
-from daedal.compiler.kernel import BEST, check_opt
-from daedal.compiler.kernel_executable import KernelExecutable
+from daedal.compiler.frontends.torch.traced_module import TracedModule
+from daedal.compiler.operation_compiler import compiler_for
+from daedal.compiler.opt_levels import BEST, check_opt
 from daedal.compiler.transforms.builders.emitter import BOUNDS
 from daedal.driver.device import Device
 from daedal.errors import UnsupportedOperation
+from daedal.runtime.executable import Executable
+from daedal.runtime.loops.kernel_executable import KernelExecutable
 
 
 @overload
@@ -98,7 +100,7 @@ def compile(
     if reason is not None:
         raise UnsupportedOperation(f"example_inputs must be plain tensors, outside of transforms and modes: {reason}")
     if isinstance(module, KernelFunction):
-        loops = KernelExecutable(module, device, bounds, opt)
+        loops = KernelExecutable(module, device, why_not_plain, bounds, opt)
         loops.prepare(inputs)
         return loops
     for name, value in chain(module.named_parameters(), module.named_buffers()):
@@ -109,6 +111,12 @@ def compile(
                 "backend='daedal'), where PyTorch computes with it"
             )
     followed = None if isinstance(module, ExportedProgram) else module
-    executable = Executable(trace(module, inputs), device, followed, bounds, opt)
+    program = TracedModule(trace(module, inputs), followed)
+    executable = Executable(program, device, compiler_for(device.config, bounds, opt), bounds, opt)
     executable.prepare(inputs)
     return executable
+
+
+def why_not_plain(value: Any) -> str | None:
+    """Why a kernel cannot be given this array or tensor; None if it can."""
+    return why_not_here() or why_not([value])

@@ -19,7 +19,7 @@ from daedal.compiler.backend.program_builder import generate, only_function
 from daedal.compiler.context import load_pass, make_context
 from daedal.compiler.dialects import slcv
 from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
-from daedal.compiler.kernel import BEST, BufferSpec, Kernel
+from daedal.compiler.opt_levels import BEST
 from daedal.compiler.text import read_module
 from daedal.compiler.transforms.convert_slc_to_slcv import ConvertSlcToSlcv
 from daedal.compiler.transforms.convert_slcv_to_dlc import ConvertSlcvToDlc
@@ -29,6 +29,7 @@ from daedal.compiler.transforms.lower_emb import LowerEmb
 from daedal.compiler.transforms.tile_columns import TileColumns
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import MAX_BURST, Config
+from daedal.runtime.kernel import BufferSpec, Kernel
 
 LEVELS: Mapping[str, tuple[str, ...]] = {
     "scf": ("lower-emb",),

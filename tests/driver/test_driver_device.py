@@ -8,7 +8,6 @@ import pytest
 
 import daedal
 from daedal.base.process_resource import Owned
-from daedal.compiler.futures import Pending, Submitted
 from daedal.driver.allocator import Allocator
 from daedal.driver.device import Device
 from daedal.driver.launcher import LAUNCH_MODULUS, POLL_SECONDS, Launch, Launcher
@@ -21,6 +20,7 @@ from daedal.hw.isa.address_mapping import PLAIN
 from daedal.hw.isa.launch import Cause, Counter, LaunchFlags, LaunchWord, Queue, RecordHead, RecordWord, State
 from daedal.hw.isa.program import Program, pack, unpack
 from daedal.hw.isa.registers import Control, Register
+from daedal.runtime.futures import Pending, Submitted
 from tests.driver.fake_target import FakeTarget
 
 CONFIG = Config.preset("edge")

@@ -14,7 +14,14 @@ import pytest
 
 import daedal
 
-TREES = {"hw": "hw", "compiler": "sw/compiler", "driver": "sw/driver", "cosim": "cosim"}
+TREES = {
+    "hw": "hw",
+    "compiler": "sw/compiler",
+    "runtime": "sw/runtime",
+    "driver": "sw/driver",
+    "cosim": "cosim",
+    "fpga": "fpga",
+}
 """Package of daedal -> the tree that its link points to."""
 LEFT_OUT = (".*", "build", "dist", "__pycache__", "*.egg-info", "tests", "docs")
 """What the build does not need of the source tree."""

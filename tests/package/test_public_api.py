@@ -17,6 +17,7 @@ HEAVY = (
     "click",
     "daedal.hw",
     "daedal.compiler",
+    "daedal.runtime",
     "daedal.driver",
     "daedal.cosim",
 )

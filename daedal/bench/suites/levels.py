@@ -8,7 +8,7 @@ from daedal.bench.report.table import column
 from daedal.bench.suite import NOT_EQUAL, Machine, Order, Row, Say, Suite, machines_of, one_thread
 from daedal.bench.workloads.layers import Workload
 from daedal.bench.workloads.runner import same_bits
-from daedal.compiler.kernel import OPT_LEVELS
+from daedal.compiler.opt_levels import OPT_LEVELS
 
 STEPS = {"vectorise": 5.1, "bufferise": 1.7, "align": 1.3}
 """What each step to the next level is, and how many times faster it is in the publication on decoupled embedding

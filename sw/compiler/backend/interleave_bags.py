@@ -12,20 +12,6 @@ from daedal.compiler.backend.levels import Level
 from daedal.compiler.dialects import dlc, slc, slcv
 from daedal.hw.config.core import ACCUMULATE_CYCLES, Config
 
-TURNS_FROM = 1.5
-"""Rows of a bag, on average over a launch, above which bags come in turn.
-
-Each bag in turn reads a line of indices of its own and holds a place while memory answers; one after the other, bags
-share lines of indices, and need no more than the cycles of their additions. Measured with rows of 1, 16 and 32 columns
-on two machines and three memories, cycles in turn are 0.83 to 2 times those one after the other with 1.5 rows, 1.2 in
-the mean, and 0.5 to 1.03 times with 3 (docs/decisions/001-interleaved-bags.md).
-"""
-
-
-def take_turns(lookups: int, bags: int) -> bool:
-    """Whether a launch of so many lookups for so many bags is for a program with bags in turn, if there can be one."""
-    return not bags or lookups > TURNS_FROM * bags
-
 
 def pays(root: slc.ForOp, config: Config) -> bool:
     """Whether all rows that the nest's callbacks pop and push fit into a context, and some of those that they pop are

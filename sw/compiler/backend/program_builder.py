@@ -7,13 +7,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from daedal.compiler.backend.access_words import NestCode
-from daedal.compiler.backend.arguments import ArgumentTable, Expression
+from daedal.compiler.backend.arguments import ArgumentTable
 from daedal.compiler.backend.execute_words import ExecuteCode
 from daedal.compiler.dialects import dlc, slc
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.words import ControlField
+from daedal.runtime.launch_arguments import Expression
 
 
 @dataclass(frozen=True)

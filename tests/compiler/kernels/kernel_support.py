@@ -10,7 +10,7 @@ import numpy as np
 
 import daedal
 from daedal.compiler.frontends.python.function import KernelFunction
-from daedal.compiler.kernel_executable import KernelExecutable
+from daedal.runtime.loops.kernel_executable import KernelExecutable
 from tests import reference
 
 

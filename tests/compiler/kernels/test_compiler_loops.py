@@ -11,12 +11,12 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.compiler.backend.arguments import Buffer
-from daedal.compiler.kernel import Kernel
-from daedal.compiler.kernel_launch import run_kernel
 from daedal.compiler.pipeline import compile_scf
 from daedal.hw.config.core import Config
 from daedal.hw.isa.tools.assembler import disassemble
+from daedal.runtime.kernel import Kernel
+from daedal.runtime.kernel_launch import run_kernel
+from daedal.runtime.launch_arguments import Buffer
 from tests.compiler.layers.compiler_support import ddr3, device, run
 
 __all__ = ["ddr3", "device"]

@@ -9,7 +9,7 @@ import pytest
 import daedal
 from daedal import f32, i32, i64
 from daedal.compiler.frontends.python.function import KernelFunction
-from daedal.compiler.kernel import OPT_LEVELS
+from daedal.compiler.opt_levels import OPT_LEVELS
 from tests.compiler.kernels.kernel_support import HEAD, check, floats, load_kernel, offsets
 from tests.compiler.layers.compiler_support import ddr3, device
 

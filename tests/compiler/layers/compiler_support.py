@@ -10,8 +10,8 @@ from torch import Tensor
 
 import daedal
 from daedal.bench.workloads.runner import same_bits
-from daedal.compiler.kernel import Kernel
-from daedal.compiler.kernel_launch import run_kernel
+from daedal.runtime.kernel import Kernel
+from daedal.runtime.kernel_launch import run_kernel
 
 __all__ = ["CONFIGS", "ddr3", "device", "random_bags", "run", "same_bits", "wild_table"]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 import daedal
-from daedal.compiler.batch_fast_path import Prepared
+from daedal.runtime.batch.fast_path import FastPath
 from tests.compiler.layers.compiler_support import ddr3, same_bits, wild_table
 
 __all__ = ["ddr3"]
@@ -45,14 +45,14 @@ def batch(bags: int, rng: np.random.Generator, kind: torch.dtype = torch.int64) 
 def starts(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each launch that was tried in the short way was one."""
     found: list[bool] = []
-    start = Prepared.start
+    start = FastPath.start
 
-    def counted(self: Prepared, sources: Any) -> Any:
+    def counted(self: FastPath, sources: Any) -> Any:
         result = start(self, sources)
         found.append(result is not None)
         return result
 
-    monkeypatch.setattr(Prepared, "start", counted)
+    monkeypatch.setattr(FastPath, "start", counted)
     return found
 
 

@@ -9,10 +9,11 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.compiler.frontends.requests.emb_builder import Bag
-from daedal.compiler.kernel import Kernel
+from daedal.compiler.frontends.requests.emb_builder import build
 from daedal.compiler.pipeline import compile_emb, compile_scf, forget_kernels
 from daedal.hw.config.core import Config
+from daedal.runtime.kernel import Kernel
+from daedal.runtime.operations import Bag
 from tests.compiler.layers.compiler_support import random_bags, same_bits, wild_table
 from tests.unit.harness import ODD
 
@@ -35,12 +36,12 @@ def test_a_machine_with_little_of_everything(
 
 def test_three_registers_are_too_few_for_a_mean_with_padding() -> None:
     with pytest.raises(daedal.UnsupportedOperation, match=r"3 stream registers of configuration odd, for %count"):
-        compile_emb(Bag("mean", 8, 64, 64, padding=3).build(), ODD)
+        compile_emb(build(Bag("mean", 8, 64, 64, padding=3)), ODD)
 
 
 def kernel(**changes: Any) -> Kernel:
     config = dataclasses.replace(Config.preset("ddr3"), name="small", **changes)
-    return compile_emb(WEIGHTED.build(), config)
+    return compile_emb(build(WEIGHTED), config)
 
 
 def test_a_full_machine_takes_it() -> None:
@@ -53,16 +54,16 @@ def test_a_full_machine_takes_it() -> None:
 
 
 def test_a_kernel_is_compiled_once() -> None:
-    module = WEIGHTED.build()
+    module = build(WEIGHTED)
     text, config = str(module), Config.preset("ddr3")
     first = compile_emb(module, config)
     assert str(module) == text
-    assert compile_emb(WEIGHTED.build(), Config.preset("ddr3")) is first
+    assert compile_emb(build(WEIGHTED), Config.preset("ddr3")) is first
     others = [
         compile_emb(module, config, opt=0),
         compile_emb(module, config, "none"),
         compile_emb(module, Config.preset("edge")),
-        compile_emb(dataclasses.replace(WEIGHTED, width=64).build(), config),
+        compile_emb(build(dataclasses.replace(WEIGHTED, width=64)), config),
         compile_emb(module, config, interleaves=False),
     ]
     assert all(first != other for other in others[:4])

@@ -8,17 +8,18 @@ import numpy as np
 import torch
 from torch import Tensor, fx
 
-from daedal.compiler.batch_plan import Member, Plan
-from daedal.compiler.executable import Executable
 from daedal.compiler.frontends.torch.fusion import Join
 from daedal.compiler.frontends.torch.match import Call
-from daedal.compiler.frontends.torch.partition import Work
-from daedal.compiler.frontends.torch.requests import Request
 from daedal.compiler.interpreters import interpret
-from daedal.compiler.kernel import Kernel
 from daedal.driver.layout import row_pitch
 from daedal.hw.config.core import Config
 from daedal.hw.isa.elements import BINARY32
+from daedal.runtime.batch.members import Member
+from daedal.runtime.batch.plan import Plan
+from daedal.runtime.executable import Executable
+from daedal.runtime.host_program import Work
+from daedal.runtime.kernel import Kernel
+from daedal.runtime.request import Request
 
 Array = np.ndarray[Any, Any]
 
@@ -26,7 +27,7 @@ Array = np.ndarray[Any, Any]
 def interpreted(executable: Executable, level: str, inputs: Sequence[Any]) -> Any:
     """The result of a module whose launches are run by the interpreter, from the text of ``level``."""
     run = _Interpreted(executable, level)
-    return executable._evaluate(inputs, Work(run.call, run.group, lambda: None, executable._refuse))
+    return executable._program.run(inputs, Work(run.call, run.group, lambda: None, executable._refuse))
 
 
 class _Interpreted:

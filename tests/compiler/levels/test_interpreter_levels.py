@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 import daedal
 from daedal.compiler.frontends.torch.ops import csr_order
 from daedal.compiler.interpreters import interpret
-from daedal.compiler.kernel import OPT_LEVELS
+from daedal.compiler.opt_levels import OPT_LEVELS
 from daedal.compiler.pipeline import compile_scf
 from daedal.hw.isa.elements import BINARY32
 from tests.compiler.kernels.kernel_support import same_bits as same

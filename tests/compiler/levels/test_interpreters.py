@@ -8,11 +8,11 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.compiler.frontends.requests.bag_list import BagList, Kind
-from daedal.compiler.frontends.requests.emb_builder import Bag, Lookup
+from daedal.compiler.frontends.requests.emb_builder import build
 from daedal.compiler.interpreters import interpret
 from daedal.compiler.pipeline import compile_emb, compile_scf
 from daedal.hw.config.core import Config
+from daedal.runtime.operations import Bag, BagList, Kind, Lookup
 from tests.compiler.kernels.kernel_support import in_python
 from tests.compiler.kernels.kernel_support import same_bits as same
 from tests.compiler.kernels.test_kernels import KERNELS, arguments
@@ -144,7 +144,7 @@ def test_text_that_the_parser_would_not_come_to_an_end_with(read) -> None:
     ],
 )
 def test_bad_input_of_operations(given: dict[str, list[int]], wanted: str) -> None:
-    text = str(Bag("sum", 3, 64, 64).build())
+    text = str(build(Bag("sum", 3, 64, 64)))
     buffers: dict[str, Any] = {"table": np.ones((4, 3), np.float32), "indices": np.array([1, 2]),
                                "offsets": np.array([0, 1, 2])}  # fmt: skip
     with pytest.raises((daedal.IndexOutOfRange, daedal.InvalidOffsets), match=wanted):
@@ -159,12 +159,12 @@ def test_bad_input_of_operations(given: dict[str, list[int]], wanted: str) -> No
 def test_bad_indices_of_gathers() -> None:
     table = np.ones((4, 3), np.float32)
     with pytest.raises(daedal.IndexOutOfRange, match=r"index 4 at 0 must be from 0 to 3"):
-        interpret(str(Lookup(3, 32).build()), {"table": table, "indices": np.array([4], np.int32)})
+        interpret(str(build(Lookup(3, 32))), {"table": table, "indices": np.array([4], np.int32)})
 
 
 def test_lists_of_tables_need_memory() -> None:
     kind = Kind("sum", 4, 4, 4, 64, is_weighted=False, is_fused=False, padding=None)
-    levels = compile_emb(BagList(((kind, 1),)).build(), CONFIG).levels
+    levels = compile_emb(build(BagList(((kind, 1),))), CONFIG).levels
     buffers = {"list": np.array([[1], [64], [1 << 20]]), "indices64": np.array([0]), "offsets": np.array([0, 1])}
     for level in ("emb", "scf", "slc", "slcv"):
         with pytest.raises(daedal.UnsupportedOperation, match="buffer 'memory' must be given"):

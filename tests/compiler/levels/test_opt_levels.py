@@ -10,7 +10,7 @@ from torch import Tensor, nn
 import daedal
 from daedal import f32, i64
 from daedal.compiler.frontends.torch.dynamo import Options
-from daedal.compiler.kernel import OPT_LEVELS
+from daedal.compiler.opt_levels import OPT_LEVELS
 from daedal.compiler.pipeline import LEVELS, compile_scf
 from daedal.hw.config.core import Config
 from tests.compiler.kernels.kernel_support import check

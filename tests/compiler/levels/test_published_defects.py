@@ -23,8 +23,8 @@ import daedal
 from daedal import f32, i32, i64
 from daedal.compiler.context import make_context
 from daedal.compiler.dialects import dlc, slc, slcv
-from daedal.compiler.kernel_launch import run_kernel
 from daedal.hw.isa.words import EventKind
+from daedal.runtime.kernel_launch import run_kernel
 from tests.compiler.kernels.kernel_support import check, floats, offsets
 from tests.compiler.layers.compiler_support import ddr3, same_bits, wild_table
 

@@ -9,10 +9,10 @@ import torch
 
 import daedal
 from daedal.compiler.functions import numpy_sigmoid
-from daedal.compiler.kernel_launch import run_kernel
 from daedal.compiler.pipeline import compile_scf
 from daedal.hw.isa.instructions import VectorOp
 from daedal.hw.isa.spec.binary32 import fused
+from daedal.runtime.kernel_launch import run_kernel
 from tests.compiler.layers.compiler_support import device, same_bits
 from tests.compiler.scalars.scalar_kernels import F32, Array, function, load_index, reduced, row, table
 

@@ -262,7 +262,7 @@ def test_several_threads_wait_for_one_result(device: daedal.Device) -> None:
     results: list[object] = []
     barrier = Barrier(4)
 
-    def wait(future: daedal.compiler.futures.Submitted) -> None:
+    def wait(future: daedal.runtime.futures.Submitted) -> None:
         barrier.wait()
         try:
             results.append(torch.equal(future.result(), wanted))

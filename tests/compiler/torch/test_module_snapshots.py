@@ -127,9 +127,9 @@ def check(device: daedal.Device, module: nn.Module, change: Callable[[], Any]) -
         change()
         assert same_bits(executable(INDICES), module(INDICES))
         assert same_bits(executable.submit(INDICES).result(), module(INDICES))
-        traces = list(executable._traces)
+        traces = list(executable._program._traces)
         executable(INDICES)
-        assert executable._traces == traces, "it is traced again once"
+        assert executable._program._traces == traces, "it is traced again once"
 
 
 @pytest.mark.parametrize("change", [replace, assign, swap, convert, there_and_back, other_mode_of_bags, hook])
@@ -149,7 +149,7 @@ def test_modes_come_back_without_another_trace(device: daedal.Device, monkeypatc
         got = executable(INDICES)
         torch.manual_seed(3)
         assert same_bits(got, model(INDICES))
-        monkeypatch.setattr("daedal.compiler.executable.trace", None)
+        monkeypatch.setattr("daedal.compiler.frontends.torch.traced_module.trace", None)
         for mode in (False, True, False):
             model.train(mode)
             torch.manual_seed(4)
@@ -166,7 +166,7 @@ def test_old_parameters_are_not_kept(device: daedal.Device) -> None:
             executable(INDICES)
             replace(model)
     executable(INDICES)
-    assert len(executable._traces) == 1
+    assert len(executable._program._traces) == 1
 
 
 def test_compiled_again_it_is_another(device: daedal.Device) -> None:

@@ -101,7 +101,7 @@ def test_offsets_that_are_none(bad: list[int], ddr3: daedal.Device, rng: np.rand
         return torch.segment_reduce(x, "sum", offsets=starts)
 
     executable = daedal.compile(Layer(layer), (wild_table(EDGES, 4, rng), torch.tensor([0, 5, 60])), device=ddr3)
-    call = next(iter(executable._calls.values()))
+    call = next(iter(executable._program.calls))
     with pytest.raises(daedal.UnsupportedOperation, match="offsets must start from 0, not decrease, and end at the"):
         daedal.compiler.frontends.torch.requests.request_of(
             call, (None, wild_table(EDGES, 4, rng), None, None, torch.tensor(bad))

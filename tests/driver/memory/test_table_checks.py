@@ -12,7 +12,7 @@ from torch.nn import functional
 
 import daedal
 from daedal import f32, i64
-from daedal.compiler.batch_fast_path import Prepared
+from daedal.runtime.batch.fast_path import FastPath
 from tests.compiler.layers.compiler_support import same_bits
 from tests.compiler.torch.dynamo_support import Layer, fresh
 
@@ -122,13 +122,13 @@ def test_every_change_is_seen(
 
 def test_the_short_way_looks_at_each_table(contents: daedal.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     module, found = Several(), []
-    start = Prepared.start
+    start = FastPath.start
 
-    def seen(self: Prepared, sources: Any) -> Any:
+    def seen(self: FastPath, sources: Any) -> Any:
         found.append(start(self, sources))
         return found[-1]
 
-    monkeypatch.setattr(Prepared, "start", seen)
+    monkeypatch.setattr(FastPath, "start", seen)
     with torch.no_grad():
         executable = daedal.compile(module, (INDICES, OFFSETS), device=contents)
         executable(INDICES, OFFSETS)

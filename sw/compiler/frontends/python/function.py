@@ -12,12 +12,13 @@ from daedal.compiler.frontends.python.loop_unswitching import swap_conditions
 from daedal.compiler.frontends.python.names import Dim
 from daedal.compiler.frontends.python.scf.writer import Written, write
 from daedal.compiler.frontends.python.shape import Analysis, Shape
-from daedal.compiler.frontends.python.signature import Signature
+from daedal.compiler.frontends.python.signature import read_signature
 from daedal.compiler.frontends.python.source import Source
-from daedal.compiler.kernel import BEST, Kernel
+from daedal.compiler.opt_levels import BEST
 from daedal.compiler.pipeline import compile_scf
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
+from daedal.runtime.kernel import Kernel
 
 _NAMED = re.compile(r"(?:loop|buffer|local row|value) %[\w.]*\w")
 
@@ -38,7 +39,7 @@ class KernelFunction:
     def __init__(self, function: FunctionType) -> None:
         self.source = Source(function)
         self._function = function
-        self.signature = Signature(self.source)
+        self.signature = read_signature(self.source)
         try:
             self._tree = swap_conditions(self.source.tree)
             self.shape: Shape = Analysis(self.source, self.signature, self._tree).run()

@@ -11,7 +11,6 @@ import numpy as np
 from daedal.base.float_mode import default_float_mode
 from daedal.compiler.functions import numpy_exponential, numpy_sigmoid
 from daedal.errors import DaedalError
-from daedal.hw.isa.elements import ELEMENTS
 
 
 @dataclass(frozen=True)
@@ -36,12 +35,6 @@ class ArrayType:
 
 
 f32, i32, i64 = ScalarType("f32"), ScalarType("i32"), ScalarType("i64")
-
-FLOATS = {element.mlir: element for element in ELEMENTS}
-"""Type -> the element of rows that it is."""
-
-DTYPES = {**{name: element.dtype for name, element in FLOATS.items()}, "i32": "int32", "i64": "int64"}
-"""Type -> how NumPy and PyTorch call it."""
 
 
 @dataclass(frozen=True)

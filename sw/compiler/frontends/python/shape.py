@@ -4,9 +4,7 @@ import ast
 from dataclasses import dataclass, field
 
 from daedal.compiler.frontends.python import names
-from daedal.compiler.frontends.python.integers import Given, parts
 from daedal.compiler.frontends.python.names import Dim
-from daedal.compiler.frontends.python.signature import Signature
 from daedal.compiler.frontends.python.source import Source
 from daedal.compiler.frontends.python.syntax import (
     accesses_of,
@@ -18,6 +16,8 @@ from daedal.compiler.frontends.python.syntax import (
     starts_with,
     summand,
 )
+from daedal.runtime.loops.integers import Given, parts
+from daedal.runtime.loops.signature import Signature
 
 
 @dataclass
@@ -169,7 +169,7 @@ class Analysis:
     def _fix(self, node: ast.AST) -> None:
         found = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
         texts = {m.text if isinstance(m := self._source.names.get(name), Dim) else name for name in found}
-        self._fix_given(texts & self._signature.symbols.keys())
+        self._fix_given(texts & set(self._signature.symbols))
 
     def _fix_given(self, found: set[str]) -> None:
         self._shape.fixed |= found

@@ -2,18 +2,11 @@
 
 import ast
 import inspect
-import re
 from contextlib import suppress
 from types import FunctionType
 from typing import Any
 
 from daedal.errors import UnsupportedOperation
-
-
-def ir_name(name: str) -> str:
-    """A name of Python's as one that text of the IR keeps: without a number behind a last underscore, in ASCII."""
-    ascii_name = "".join(letter if letter.isascii() else f"u.{ord(letter):x}." for letter in name)
-    return re.sub(r"_(\d+)$", r".\1", ascii_name)
 
 
 class Source:

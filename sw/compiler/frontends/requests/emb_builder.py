@@ -2,65 +2,51 @@
 decides.
 """
 
-from dataclasses import dataclass
-
 from xdsl.dialects import func
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, ModuleOp, TensorType, f32
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from daedal.compiler.dialects import emb
-
-FUNCTION = "kernel"
-"""The name of every function."""
-
-
-@dataclass(frozen=True)
-class Bag:
-    """A pooling of bags; bits of the integer types, ``offset_bits`` None for 2-D indices."""
-
-    mode: str
-    width: int
-    index_bits: int
-    offset_bits: int | None
-    is_weighted: bool = False
-    is_fused: bool = False
-    padding: int | None = None
-    block: int | None = None
-
-    def build(self) -> ModuleOp:
-        """The function."""
-        rank = 2 if self.offset_bits is None else 1
-        arguments = {"table": _table(self.width), "indices": _integers(self.index_bits, rank)}
-        if self.offset_bits is not None:
-            arguments["offsets"] = _integers(self.offset_bits, 1)
-        if self.is_weighted:
-            arguments["weights"] = TensorType(f32, [DYNAMIC_INDEX])
-        block, values = _block(arguments)
-        op = emb.BagOp(
-            self.mode,
-            values["table"],
-            values["indices"],
-            values.get("offsets"),
-            values.get("weights"),
-            padding=self.padding,
-            fused=self.is_fused,
-            block=self.block,
-        )
-        return _module(block, op, op.result.type)
+from daedal.compiler.frontends.requests.bag_list import FUNCTION, build_list
+from daedal.runtime.operations import Bag, BagList, Lookup, Operation
 
 
-@dataclass(frozen=True)
-class Lookup:
-    """A gather of rows."""
+def build(operation: Operation) -> ModuleOp:
+    """The function for an operation."""
+    match operation:
+        case Bag():
+            return _bag(operation)
+        case Lookup():
+            return _lookup(operation)
+        case BagList():
+            return build_list(operation)
 
-    width: int
-    index_bits: int
 
-    def build(self) -> ModuleOp:
-        """The function."""
-        block, values = _block({"table": _table(self.width), "indices": _integers(self.index_bits, 1)})
-        op = emb.LookupOp(values["table"], values["indices"])
-        return _module(block, op, op.result.type)
+def _bag(bag: Bag) -> ModuleOp:
+    rank = 2 if bag.offset_bits is None else 1
+    arguments = {"table": _table(bag.width), "indices": _integers(bag.index_bits, rank)}
+    if bag.offset_bits is not None:
+        arguments["offsets"] = _integers(bag.offset_bits, 1)
+    if bag.is_weighted:
+        arguments["weights"] = TensorType(f32, [DYNAMIC_INDEX])
+    block, values = _block(arguments)
+    op = emb.BagOp(
+        bag.mode,
+        values["table"],
+        values["indices"],
+        values.get("offsets"),
+        values.get("weights"),
+        padding=bag.padding,
+        fused=bag.is_fused,
+        block=bag.block,
+    )
+    return _module(block, op, op.result.type)
+
+
+def _lookup(lookup: Lookup) -> ModuleOp:
+    block, values = _block({"table": _table(lookup.width), "indices": _integers(lookup.index_bits, 1)})
+    op = emb.LookupOp(values["table"], values["indices"])
+    return _module(block, op, op.result.type)
 
 
 def _table(width: int) -> TensorType:

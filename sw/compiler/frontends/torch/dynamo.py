@@ -9,19 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, fx
+from torch import fx
 
 from daedal.base.handle import Handle
-from daedal.compiler.executable import Executable
-from daedal.compiler.frontends.torch.fusion import find_groups
 from daedal.compiler.frontends.torch.host.host_subgraphs import Compiled, compile_graph
-from daedal.compiler.frontends.torch.match import Call, find_calls
-from daedal.compiler.frontends.torch.partition import Schedule, Work
-from daedal.compiler.kernel import BEST, check_opt
+from daedal.compiler.frontends.torch.match import find_calls
+from daedal.compiler.frontends.torch.traced_module import TracedGraph
+from daedal.compiler.operation_compiler import compiler_for
+from daedal.compiler.opt_levels import BEST, check_opt
 from daedal.compiler.transforms.builders.emitter import BOUNDS
 from daedal.driver.device import Device
 from daedal.driver.record import Stats
-from daedal.errors import UnsupportedOperation
+from daedal.runtime.executable import Executable
 
 
 @dataclass(frozen=True)
@@ -65,38 +64,6 @@ class Options:
                 f"not {read.backend!r}"
             )
         return read
-
-
-class GraphExecutable(Executable):
-    """A graph of Dynamo's, of which PyTorch runs what the machine cannot do, and what needs a gradient.
-
-    Parameters
-    ----------
-    graph, device, bounds, opt
-        As for :class:`Executable`.
-    trains
-        Whether PyTorch may be asked for gradients.
-    rest
-        The Dynamo backend for all that PyTorch runs.
-    """
-
-    def __init__(
-        self, graph: fx.GraphModule, device: Device, bounds: str, opt: int, *, trains: bool, rest: str
-    ) -> None:
-        self._trains, self._rest = trains, rest
-        super().__init__(graph, device, None, bounds, opt)
-
-    def _find(self, graph: fx.GraphModule) -> tuple[dict[fx.Node, Call], dict[str, str]]:
-        return find_calls(graph.graph, trains=self._trains)
-
-    def _schedule_of(self, graph: fx.GraphModule, calls: Mapping[fx.Node, Call]) -> Schedule:
-        return Schedule(graph, calls, find_groups(graph.graph, calls), self._rest)
-
-    def _evaluate(self, inputs: Sequence[Any], work: Work) -> Any:
-        return self._schedule.run(inputs, work)
-
-    def _refuse(self, call: Call, sources: Sequence[Any], error: UnsupportedOperation) -> Tensor:
-        return self._leave(call, sources, error)
 
 
 class CompiledGraph(Handle):
@@ -177,7 +144,9 @@ def backend(
     calls, reasons = find_calls(graph.graph, trains=trains)
     executable: Executable | None = None
     if calls:
-        executable = GraphExecutable(graph, device, chosen.bounds, chosen.opt, trains=trains, rest=chosen.backend)
+        program = TracedGraph(graph, trains=trains, rest=chosen.backend)
+        compile_operation = compiler_for(device.config, chosen.bounds, chosen.opt)
+        executable = Executable(program, device, compile_operation, chosen.bounds, chosen.opt)
         run: Compiled = executable
     else:
         run = compile_graph(chosen.backend, graph, example_inputs)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter, getitem
 from typing import Any
@@ -11,11 +10,9 @@ import torch
 from torch import Tensor, fx
 from torch.utils import _pytree as pytree
 
-from daedal.compiler.batch_fast_path import Prepared
-from daedal.compiler.batch_plan import Member
 from daedal.compiler.frontends.torch.device_suitability import LeftToPyTorch, are_as_before, why_not, why_not_here
 from daedal.compiler.frontends.torch.effects import effects_of
-from daedal.compiler.frontends.torch.fusion import Group, Join
+from daedal.compiler.frontends.torch.fusion import Group
 from daedal.compiler.frontends.torch.host.code_helpers import named
 from daedal.compiler.frontends.torch.host.dry_run import rehearsal
 from daedal.compiler.frontends.torch.host.host_subgraphs import compile_rest
@@ -23,8 +20,12 @@ from daedal.compiler.frontends.torch.host.process_state import Modes
 from daedal.compiler.frontends.torch.match import NEEDS_GRADIENT, BagCall, Call
 from daedal.compiler.frontends.torch.operators import name_of
 from daedal.compiler.frontends.torch.ops.pooled_lookups import PooledCall
-from daedal.compiler.frontends.torch.requests import Request, request_of
+from daedal.compiler.frontends.torch.requests import request_of
 from daedal.errors import UnsupportedOperation
+from daedal.runtime.batch.fast_path import FastPath
+from daedal.runtime.batch.members import Join, Member
+from daedal.runtime.host_program import Work
+from daedal.runtime.request import Request
 
 Function = Callable[..., Any]
 
@@ -42,23 +43,6 @@ _DROPPED = (
     "expand_as",
 )
 """What is dropped if only an operation that is a launch now has asked for it; none of these changes anything."""
-
-
-@dataclass(frozen=True)
-class Work:
-    """Who does what a schedule hands over: single operations, and groups of them, whose results it gives by
-    node. What they give may be filled only later: ``settle`` waits for that. ``refuse`` says what becomes of an
-    operation that the machine cannot do. ``prepare`` makes a group ready to be run ``again`` with little ado, if that
-    is possible. ``rehearses``: nothing is done in earnest, and what PyTorch changes is changed back.
-    """
-
-    call: Callable[[Call, Request], Tensor]
-    group: Callable[[Sequence[Member], Sequence[Join]], Mapping[fx.Node, Tensor]]
-    settle: Callable[[], None]
-    refuse: Callable[[Call, Sequence[Any], UnsupportedOperation], Tensor]
-    prepare: Callable[[Sequence[Member], Sequence[Join]], Prepared | None] = lambda members, joins: None
-    again: Callable[[Prepared, Sequence[Any]], Mapping[fx.Node, Tensor] | None] = lambda prepared, sources: None
-    rehearses: bool = False
 
 
 class Schedule:
@@ -149,7 +133,7 @@ class Schedule:
         bags = [call for node in group.members if isinstance(call := calls[node], BagCall)]
         assert len(bags) == len(group.members)
 
-        ready: list[Prepared] = []
+        ready: list[FastPath] = []
 
         def run(*sources: tuple[Any, ...]) -> list[Tensor | None]:
             is_as_before = ready and are_as_before(chain(*sources), has_levels=self._modes.has_levels)

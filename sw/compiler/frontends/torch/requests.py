@@ -3,14 +3,11 @@ takes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from daedal.compiler.backend.interleave_bags import take_turns
-from daedal.compiler.frontends.requests.emb_builder import Bag, Lookup
 from daedal.compiler.frontends.torch.device_suitability import LeftToPyTorch
 from daedal.compiler.frontends.torch.match import BagCall, Call, LookupCall
 from daedal.compiler.frontends.torch.ops import csr_order
@@ -19,55 +16,13 @@ from daedal.compiler.frontends.torch.segments import SegmentCall, SparseCall
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.words import PITCH_BITS
+from daedal.runtime.operations import Bag, Lookup
+from daedal.runtime.request import LONGEST_BAG, Request
 
 INDEX_BITS = {torch.int32: 32, torch.int64: 64}
 
-
-LONGEST_BAG = 1 << 24
-"""Bags are shorter: counts and lengths are 24 bits wide (see VectorOp.DIVIDE_COUNT and AluOp.MUL)."""
-
 LONGEST_ROW = ((1 << PITCH_BITS) - 64) // BINARY32.bytes
 """Elements of the longest row of a table, which takes whole lines of memory, of up to 64 bytes."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """One operation of a run.
-
-    Attributes
-    ----------
-    operation
-        What has to be compiled.
-    table
-        The table.
-    buffers
-        The other inputs by buffer name, contiguous.
-    values
-        Numbers by name.
-    rows
-        Rows of the result.
-    shape
-        Shape of the result.
-    """
-
-    operation: Bag | Lookup
-    table: Tensor
-    buffers: dict[str, Tensor]
-    values: dict[str, int]
-    rows: int
-    shape: tuple[int, ...]
-    empty: float = 0.0
-    """What a bag without rows gets in the end."""
-
-    @property
-    def lookups(self) -> int:
-        """Rows that are looked up."""
-        return self.buffers["indices"].numel()
-
-    @property
-    def takes_turns(self) -> bool:
-        """Whether bags come in turn, if they can."""
-        return take_turns(self.lookups, self.rows)
 
 
 def request_of(call: Call, sources: Sequence[Any]) -> Request:

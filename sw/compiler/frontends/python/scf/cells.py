@@ -8,13 +8,13 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import SSAValue
 
-from daedal.compiler.frontends.python.integers import (
+from daedal.compiler.frontends.python.scf.frame import Frame
+from daedal.compiler.frontends.python.scf.values import Cell, Row
+from daedal.runtime.loops.integers import (
     Induction,
     Number,
     combine,
 )
-from daedal.compiler.frontends.python.scf.frame import Frame
-from daedal.compiler.frontends.python.scf.values import Cell, Row
 
 
 class Cells(Frame):

@@ -7,13 +7,6 @@ import numpy as np
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from daedal.compiler.frontends.python.integers import (
-    Integer,
-    Number,
-    combine,
-    is_given,
-    split_sum,
-)
 from daedal.compiler.frontends.python.scf.elements import Elements
 from daedal.compiler.frontends.python.scf.values import (
     INTEGERS,
@@ -23,6 +16,13 @@ from daedal.compiler.frontends.python.scf.values import (
     Constant,
     Float,
     Value,
+)
+from daedal.runtime.loops.integers import (
+    Integer,
+    Number,
+    combine,
+    is_given,
+    split_sum,
 )
 
 FLOAT_LIMITS = (-(1 << 31), (1 << 31) - 1)

@@ -10,15 +10,15 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Block
 
-from daedal.compiler.frontends.python.integers import (
+from daedal.compiler.frontends.python.scf.nests import Nests
+from daedal.compiler.frontends.python.scf.values import INTEGERS
+from daedal.runtime.loops.integers import (
     Induction,
     Number,
     combine,
     is_given,
 )
-from daedal.compiler.frontends.python.scf.nests import Nests
-from daedal.compiler.frontends.python.scf.values import INTEGERS
-from daedal.compiler.frontends.python.source import ir_name
+from daedal.runtime.loops.signature import ir_name
 
 
 class Conditions(Nests):

@@ -7,8 +7,20 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects import memref
 from xdsl.ir import SSAValue
 
-from daedal.compiler.frontends.python.bounds import Access, Bounds, Fact, Need, RowRead
-from daedal.compiler.frontends.python.integers import (
+from daedal.compiler.frontends.python.scf.scopes import Scopes
+from daedal.compiler.frontends.python.scf.values import (
+    INTEGERS,
+    Binding,
+    Cell,
+    Row,
+    Value,
+)
+from daedal.compiler.frontends.python.source import Source
+from daedal.compiler.frontends.python.syntax import indices_of
+from daedal.errors import UnsupportedOperation
+from daedal.hw.isa.words import INDEX_BITS, PITCH_BITS
+from daedal.runtime.loops.bounds import Access, Bounds, Fact, Need, RowRead
+from daedal.runtime.loops.integers import (
     Binary,
     Element,
     Given,
@@ -23,20 +35,7 @@ from daedal.compiler.frontends.python.integers import (
     split_sum,
     term,
 )
-from daedal.compiler.frontends.python.names import FLOATS
-from daedal.compiler.frontends.python.scf.scopes import Scopes
-from daedal.compiler.frontends.python.scf.values import (
-    INTEGERS,
-    Binding,
-    Cell,
-    Row,
-    Value,
-)
-from daedal.compiler.frontends.python.signature import Signature
-from daedal.compiler.frontends.python.source import Source
-from daedal.compiler.frontends.python.syntax import indices_of
-from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.words import INDEX_BITS, PITCH_BITS
+from daedal.runtime.loops.signature import FLOATS, Signature
 
 INDEX_LIMIT, FACTOR_LIMIT = (1 << INDEX_BITS) - 1, (1 << PITCH_BITS) - 1
 """What the machine's multipliers take."""

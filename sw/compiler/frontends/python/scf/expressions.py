@@ -9,18 +9,6 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.frontends.python import names
-from daedal.compiler.frontends.python.integers import (
-    LONGEST,
-    UNKNOWN,
-    Binary,
-    Element,
-    Given,
-    Integer,
-    Number,
-    combine,
-    is_given,
-    is_longer,
-)
 from daedal.compiler.frontends.python.names import Dim
 from daedal.compiler.frontends.python.scf.comparisons import Comparisons
 from daedal.compiler.frontends.python.scf.elements import FACTOR_LIMIT, INDEX_LIMIT
@@ -31,6 +19,18 @@ from daedal.compiler.frontends.python.scf.values import (
     Float,
     Row,
     Value,
+)
+from daedal.runtime.loops.integers import (
+    LONGEST,
+    UNKNOWN,
+    Binary,
+    Element,
+    Given,
+    Integer,
+    Number,
+    combine,
+    is_given,
+    is_longer,
 )
 
 _INTEGER_OPERATORS: dict[type[ast.operator], str] = {

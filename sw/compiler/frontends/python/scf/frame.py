@@ -18,7 +18,12 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from daedal.compiler.dialects.elements import ELEMENT_TYPES, LANE
-from daedal.compiler.frontends.python.integers import (
+from daedal.compiler.frontends.python.scf.expressions import Expressions
+from daedal.compiler.frontends.python.scf.scopes import Scopes
+from daedal.compiler.frontends.python.scf.values import Binding
+from daedal.compiler.frontends.python.shape import Shape
+from daedal.compiler.frontends.python.source import Source
+from daedal.runtime.loops.integers import (
     Binary,
     Element,
     Given,
@@ -28,12 +33,7 @@ from daedal.compiler.frontends.python.integers import (
     evaluate,
     parts,
 )
-from daedal.compiler.frontends.python.scf.expressions import Expressions
-from daedal.compiler.frontends.python.scf.scopes import Scopes
-from daedal.compiler.frontends.python.scf.values import Binding
-from daedal.compiler.frontends.python.shape import Shape
-from daedal.compiler.frontends.python.signature import Argument, Signature
-from daedal.compiler.frontends.python.source import Source, ir_name
+from daedal.runtime.loops.signature import Argument, Signature, ir_name
 
 _ONE = Number(1)
 _ELEMENTS = {**{element.mlir: kind for kind, element in ELEMENT_TYPES.items()}, "i32": i32, "i64": i64}

@@ -2,7 +2,10 @@
 
 import ast
 
-from daedal.compiler.frontends.python.integers import (
+from daedal.compiler.frontends.python.scf.cells import name_of
+from daedal.compiler.frontends.python.scf.sums import Sums
+from daedal.compiler.frontends.python.syntax import is_range
+from daedal.runtime.loops.integers import (
     Induction,
     Integer,
     Number,
@@ -10,9 +13,6 @@ from daedal.compiler.frontends.python.integers import (
     depends_directly,
     is_given,
 )
-from daedal.compiler.frontends.python.scf.cells import name_of
-from daedal.compiler.frontends.python.scf.sums import Sums
-from daedal.compiler.frontends.python.syntax import is_range
 
 
 class Nests(Sums):

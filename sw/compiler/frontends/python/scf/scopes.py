@@ -7,9 +7,9 @@ from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, f32, i64
 from xdsl.ir import Block, Operation, SSAValue
 
-from daedal.compiler.frontends.python.bounds import Fact
-from daedal.compiler.frontends.python.integers import Binary, Element, Given, Induction, Integer, Number, parts
-from daedal.compiler.frontends.python.source import ir_name
+from daedal.runtime.loops.bounds import Fact
+from daedal.runtime.loops.integers import Binary, Element, Given, Induction, Integer, Number, parts
+from daedal.runtime.loops.signature import ir_name
 
 OPERATIONS: dict[str, type[Operation]] = {
     "add": arith.AddiOp,

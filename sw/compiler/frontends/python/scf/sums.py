@@ -10,15 +10,15 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import SSAValue
 
-from daedal.compiler.frontends.python.integers import (
+from daedal.compiler.frontends.python.scf.cells import Cells
+from daedal.compiler.frontends.python.scf.values import Cell, Float, Row
+from daedal.compiler.frontends.python.syntax import indices_of, summand
+from daedal.runtime.loops.integers import (
     Induction,
     Integer,
     Number,
 )
-from daedal.compiler.frontends.python.scf.cells import Cells
-from daedal.compiler.frontends.python.scf.values import Cell, Float, Row
-from daedal.compiler.frontends.python.source import ir_name
-from daedal.compiler.frontends.python.syntax import indices_of, summand
+from daedal.runtime.loops.signature import ir_name
 
 REDUCE = "daedal.reduce"
 """Attribute of a loop whose sum is added up in that tree."""

@@ -5,8 +5,8 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from daedal.compiler.frontends.python.bounds import Fact
-from daedal.compiler.frontends.python.integers import Binary, Element, Given, Induction, Integer, Number
+from daedal.runtime.loops.bounds import Fact
+from daedal.runtime.loops.integers import Binary, Element, Given, Induction, Integer, Number
 
 INTEGERS = (Number, Given, Induction, Element, Binary)
 

@@ -14,8 +14,15 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from daedal.compiler.dialects import check
 from daedal.compiler.frontends.python import names
-from daedal.compiler.frontends.python.bounds import Bounds
-from daedal.compiler.frontends.python.integers import (
+from daedal.compiler.frontends.python.scf.cells import name_of
+from daedal.compiler.frontends.python.scf.conditions import Conditions
+from daedal.compiler.frontends.python.scf.frame import Plan
+from daedal.compiler.frontends.python.scf.values import INTEGERS, Cell, Float, Row, Value
+from daedal.compiler.frontends.python.shape import Shape
+from daedal.compiler.frontends.python.source import Source
+from daedal.compiler.frontends.python.syntax import assigned
+from daedal.runtime.loops.bounds import Bounds
+from daedal.runtime.loops.integers import (
     Element,
     Induction,
     Number,
@@ -23,14 +30,7 @@ from daedal.compiler.frontends.python.integers import (
     depends_directly,
     parts,
 )
-from daedal.compiler.frontends.python.scf.cells import name_of
-from daedal.compiler.frontends.python.scf.conditions import Conditions
-from daedal.compiler.frontends.python.scf.frame import Plan
-from daedal.compiler.frontends.python.scf.values import INTEGERS, Cell, Float, Row, Value
-from daedal.compiler.frontends.python.shape import Shape
-from daedal.compiler.frontends.python.signature import Signature
-from daedal.compiler.frontends.python.source import Source, ir_name
-from daedal.compiler.frontends.python.syntax import assigned
+from daedal.runtime.loops.signature import Signature, ir_name
 
 
 @dataclass

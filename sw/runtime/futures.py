@@ -1,17 +1,22 @@
-"""The future of a module's result."""
+"""Results of calls that were submitted: as futures, and as arrays that their launches will fill."""
 
 import asyncio
 import time
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import TIMEOUT_MAX
 from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
 
 from daedal.base.handle import Handle
 from daedal.base.process_resource import Owned
+from daedal.driver.device import Device
 from daedal.driver.launcher import POLL_SECONDS, Launch, LaunchTimeout
 from daedal.driver.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
@@ -123,3 +128,30 @@ class Submitted(Handle):
         warning = pending.warning(record)
         if warning is not None:
             self.warnings.append(warning)
+
+
+Array = NDArray[Any]
+
+_promised: "WeakKeyDictionary[Device, list[tuple[Launch, Sequence[Array]]]]" = WeakKeyDictionary()
+
+
+def promise(device: Device, launch: Launch, arrays: Sequence[Array]) -> None:
+    """``launch`` fills ``arrays`` when it has ended well."""
+    _promised.setdefault(device, []).append((launch, arrays))
+
+
+def wait_for(device: Device, arrays: Iterable[Array] | None = None) -> None:
+    """Wait for the launches that fill anything of ``arrays``, of all if left out.
+
+    What has gone wrong with them comes with their own futures: their arrays are as before then.
+    """
+    waiting = _promised.get(device)
+    if waiting is None:
+        return
+    taken = None if arrays is None else list(arrays)
+    for pair in list(waiting):  # each is kept until it is over, whatever comes in between
+        launch, filled = pair
+        if taken is None or any(np.may_share_memory(a, b) for a in filled for b in taken):
+            launch.exception()
+        if launch.done():
+            waiting.remove(pair)

@@ -7,7 +7,7 @@ machine checks while it runs (``check.bounds``).
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from daedal.compiler.frontends.python.integers import (
+from daedal.runtime.loops.integers import (
     UNKNOWN,
     Binary,
     Element,

@@ -2,22 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from daedal.compiler.backend.arguments import Buffer, Expression, evaluate, is_distance
 from daedal.errors import DaedalError, UnsupportedOperation
 from daedal.hw.isa.words import PITCH_BITS
-
-OPT_LEVELS = (0, 1, 2, 3)
-"""Optimisation levels, see docs/compiler.md."""
-
-BEST = OPT_LEVELS[-1]
-
-
-def check_opt(opt: Any) -> None:
-    """ValueError unless ``opt`` is an optimisation level."""
-    if not isinstance(opt, int) or isinstance(opt, bool) or opt not in OPT_LEVELS:
-        raise ValueError(f"opt must be one of {', '.join(map(str, OPT_LEVELS))}, not {opt!r}")
+from daedal.runtime.launch_arguments import Buffer, Expression, evaluate, is_distance
 
 
 @dataclass(frozen=True)
@@ -77,7 +65,7 @@ class Kernel:
     buffers: tuple[BufferSpec, ...]
     values: tuple[str, ...]
     levels: Mapping[str, str] = field(repr=False)
-    opt: int = BEST
+    opt: int
     lacking: str = ""
     passes: Mapping[str, str] = field(default_factory=dict, repr=False)
     choices: tuple[str, ...] = ()

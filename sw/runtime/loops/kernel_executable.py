@@ -1,30 +1,14 @@
 """What ``daedal.compile`` gives for a kernel: loops that run on a device."""
 
-import struct
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
-from daedal.base.float_mode import default_float_mode
 from daedal.base.handle import Handle
-from daedal.compiler import array_promises
-from daedal.compiler.frontends.python.bounds import Bounds, Need, text
-from daedal.compiler.frontends.python.function import KernelFunction
-from daedal.compiler.frontends.python.integers import Element, evaluate
-from daedal.compiler.frontends.python.scf.writer import Written
-from daedal.compiler.frontends.python.signature import Argument
-from daedal.compiler.frontends.python.source import ir_name
-from daedal.compiler.frontends.torch.device_suitability import why_not, why_not_here
-from daedal.compiler.futures import Pending, Submitted
-from daedal.compiler.kernel import Kernel
-from daedal.compiler.kernel_launch import submit_kernel
 from daedal.driver.device import Device
 from daedal.driver.launcher import Launch
 from daedal.driver.record import Record, Stats
@@ -32,6 +16,15 @@ from daedal.driver.tables import Use
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.launch import Counter
 from daedal.hw.isa.tools.assembler import disassemble
+from daedal.runtime.futures import Pending, Submitted, promise, wait_for
+from daedal.runtime.kernel import Kernel
+from daedal.runtime.kernel_launch import submit_kernel
+from daedal.runtime.loops.arrays import WhyNot, check_array, check_output, scalar, span
+from daedal.runtime.loops.bounds import Bounds, Need, text
+from daedal.runtime.loops.integers import Element, evaluate
+from daedal.runtime.loops.kernel_function import LoopFunction, Written
+from daedal.runtime.loops.signature import ir_name
+from daedal.runtime.tensors import array_of, fill, is_parameter
 
 
 @dataclass(frozen=True)
@@ -49,17 +42,25 @@ class KernelExecutable(Handle):
     and returns None, as the Python function does. It serves arrays of any size that the signature allows; for other
     widths of rows than those of the examples it compiles another program and keeps it. ``submit`` does the same and
     gives a future. ``bounds`` is what an index outside its array does, ``opt`` the optimisation level asked for.
+
+    Parameters
+    ----------
+    function
+        The kernel, which makes programs for sizes of rows.
+    why_not
+        Tells what a framework has against an array or a tensor of its.
     """
 
-    def __init__(self, function: KernelFunction, device: Device, bounds: str, opt: int) -> None:
-        self._function, self._device, self.bounds, self.opt = function, device, bounds, opt
+    def __init__(self, function: LoopFunction, device: Device, why_not: WhyNot, bounds: str, opt: int) -> None:
+        self._function, self._device, self._why_not = function, device, why_not
+        self.bounds, self.opt = bounds, opt
         self._made: dict[tuple[tuple[str, int], ...], _Made] = {}
         self._current: _Made | None = None
         self._last_call: Submitted | None = None
 
     def __copy__(self) -> "KernelExecutable":
         """A copy works on the same device."""
-        made = KernelExecutable(self._function, self._device, self.bounds, self.opt)
+        made = KernelExecutable(self._function, self._device, self._why_not, self.bounds, self.opt)
         made._made, made._current = dict(self._made), self._current
         return made
 
@@ -100,7 +101,7 @@ class KernelExecutable(Handle):
         """
         with self._device.turn:
             submitted, launch, arrays = self._start(arguments, Launch.result)
-            array_promises.promise(self._device, launch, arrays)
+            promise(self._device, launch, arrays)
         return submitted
 
     def _start(
@@ -110,17 +111,17 @@ class KernelExecutable(Handle):
         _ = self._device.target
         arrays, scalars = self._take(arguments)
         self._check_outputs(arrays)
-        array_promises.wait_for(self._device, map(_array, arrays.values()))
+        wait_for(self._device, map(array_of, arrays.values()))
         sizes = self._sizes(arrays, scalars)
         made = self._make(sizes)
         self._check_bounds(made.written.bounds, arrays, sizes)
         numbers = {ir_name(name): number for name, number in {**sizes, **scalars}.items()}
         values = {name: numbers[name] for name in made.kernel.values}
 
-        def fill(outputs: Mapping[str, NDArray[Any]]) -> None:
+        def filled(outputs: Mapping[str, NDArray[Any]]) -> None:
             for name, array in arrays.items():
                 if ir_name(name) in outputs:
-                    _fill(array, outputs[ir_name(name)])
+                    fill(array, outputs[ir_name(name)])
                     self._device.table_changed(array)  # a tensor may share the memory of a NumPy array
 
         def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
@@ -128,13 +129,13 @@ class KernelExecutable(Handle):
 
         try:
             with self._device.preparing():
-                run = submit_kernel(self._device, made.kernel, self._buffers(made.kernel, arrays), values, fill)
+                run = submit_kernel(self._device, made.kernel, self._buffers(made.kernel, arrays), values, filled)
         except UnsupportedOperation as error:
             raise self._function.source.refusal(self._function.source.tree, str(error)) from error
         submitted = Submitted(wait)
         submitted.add(Pending(run.launch, explain, self._warning))
-        filled = sorted(self._function.shape.written & arrays.keys())
-        return submitted, run.launch, [_array(arrays[name]) for name in filled]
+        written = sorted(self._function.shape.written & arrays.keys())
+        return submitted, run.launch, [array_of(arrays[name]) for name in written]
 
     def _take(self, arguments: Sequence[Any]) -> tuple[dict[str, Any], dict[str, int]]:
         """The arrays, and the single numbers as launch arguments, by name."""
@@ -143,9 +144,9 @@ class KernelExecutable(Handle):
         for name, given in signature.by_name(arguments, self._function.name).items():
             argument = signature.arguments[name]
             if argument.shape is None:
-                scalars[argument.name] = _scalar(argument, given, self._device.config.address_bits)
+                scalars[argument.name] = scalar(argument, given, self._device.config.address_bits)
             else:
-                _check_array(argument, given)
+                check_array(argument, given, self._why_not)
                 arrays[argument.name] = given
         return arrays, scalars
 
@@ -165,9 +166,9 @@ class KernelExecutable(Handle):
     def _check_outputs(self, arrays: Mapping[str, Any]) -> None:
         written = self._function.shape.written
         for output in sorted(written & arrays.keys()):
-            _check_output(output, arrays[output])
+            check_output(output, arrays[output])
             for name, array in arrays.items():
-                if name != output and np.may_share_memory(_array(array), _array(arrays[output])):
+                if name != output and np.may_share_memory(array_of(array), array_of(arrays[output])):
                     raise UnsupportedOperation(
                         f"arguments {output!r} and {name!r} must not share memory, because {output!r} is written: "
                         "reads run ahead of writes; give a copy of one of them"
@@ -180,8 +181,8 @@ class KernelExecutable(Handle):
         for spec in kernel.buffers:
             array = given[spec.name]
             is_resident = spec.is_table and not spec.is_output and spec.has_free_pitch and len(spec.shape) == 2
-            use = Use.PARAMETER if isinstance(array, nn.Parameter) else Use.INPUT
-            buffers[spec.name] = self._device.bind_table(spec.name, array, use=use) if is_resident else _array(array)
+            use = Use.PARAMETER if is_parameter(array) else Use.INPUT
+            buffers[spec.name] = self._device.bind_table(spec.name, array, use=use) if is_resident else array_of(array)
         return buffers
 
     # ------------------------------------------------------------------ indices
@@ -212,7 +213,7 @@ class KernelExecutable(Handle):
         if not checks:
             return
         for name, line in bounds.starts.items():
-            array = _array(arrays[name])
+            array = array_of(arrays[name])
             if array.size and array.min() < 0:
                 position = int(array.argmin())
                 raise InvalidOffsets(
@@ -220,7 +221,7 @@ class KernelExecutable(Handle):
                     f"element {position} is {array.flat[position]}"
                 )
         for element, limit in bounds.limits.items():
-            if self.bounds != "fatal" and evaluate(limit, sizes) <= 0 and _array(arrays[element.array]).size:
+            if self.bounds != "fatal" and evaluate(limit, sizes) <= 0 and array_of(arrays[element.array]).size:
                 raise IndexOutOfRange(
                     f"{self._function.name}: {text(element)} has nothing to take instead of an index that is out of "
                     "range: the array has no rows"
@@ -230,10 +231,10 @@ class KernelExecutable(Handle):
         """Check that the machine can count to what is loaded where these arrays say where loops start and end."""
         bits = self._device.config.address_bits
         for name, line in lines.items():
-            array = _array(arrays[name])
+            array = array_of(arrays[name])
             if array.dtype.itemsize * 8 <= bits or not array.size:
                 continue
-            value = max(_span(array), key=abs)
+            value = max(span(array), key=abs)
             if value >= (1 << (bits - 1)) - 1 or value < -(1 << (bits - 1)):
                 raise UnsupportedOperation(
                     f"{self._function.source.place(line)}: {name} says where a loop starts or ends, but has {value}: "
@@ -244,7 +245,7 @@ class KernelExecutable(Handle):
         self, bounds: Bounds, needs: Mapping[Need, None], arrays: Mapping[str, Any], sizes: Mapping[str, int]
     ) -> None:
         """Check what the machine's arithmetic asks of integers, by the numbers that are in the arrays."""
-        unmet = bounds.first_unmet(needs, sizes, lambda name: _span(_array(arrays[name])))
+        unmet = bounds.first_unmet(needs, sizes, lambda name: span(array_of(arrays[name])))
         if unmet is not None:
             need, value = unmet
             raise UnsupportedOperation(
@@ -266,7 +267,7 @@ class KernelExecutable(Handle):
         elements: Iterable[Element] = () if value is None else bounds.limits if is_index else bounds.lines
         for element in elements:
             limit = (bounds.limits if is_index else bounds.ends).get(element)
-            values, least = _array(arrays[element.array]).reshape(-1), evaluate(limit, sizes) if limit else None
+            values, least = array_of(arrays[element.array]).reshape(-1), evaluate(limit, sizes) if limit else None
             is_inside = value is not None and least is not None and 0 <= value < least
             if value not in values or (is_index and is_inside):
                 continue
@@ -331,77 +332,3 @@ class KernelExecutable(Handle):
         if len(bounds.accesses) > len(bounds.limits):
             lines.append("all other indices: checked by the host before the launch")
         return "\n".join(lines + self._last.kernel.account)
-
-
-def _array(given: Any) -> NDArray[Any]:
-    array: NDArray[Any] = given.detach().resolve_neg().numpy() if isinstance(given, Tensor) else given
-    return array
-
-
-def _span(array: NDArray[Any]) -> tuple[int, int]:
-    """Smallest and largest element; of no elements what no number is between."""
-    return (int(array.min()), int(array.max())) if array.size else (0, -1)
-
-
-def _fill(target: Any, result: NDArray[Any]) -> None:
-    if isinstance(target, Tensor):
-        with torch.no_grad():
-            target.copy_(torch.from_numpy(result))
-    else:
-        target[...] = result
-
-
-def _check_array(argument: Argument, given: Any) -> None:
-    if not isinstance(given, Tensor | np.ndarray):
-        raise UnsupportedOperation(
-            f"argument {argument.name!r} must be a torch tensor or a NumPy array ({argument.text}), "
-            f"not {type(given).__name__}"
-        )
-    reason = why_not_here() or why_not([given])
-    if reason is not None:
-        raise UnsupportedOperation(f"argument {argument.name!r} must be plain, outside of modes: {reason}")
-    if isinstance(given, Tensor) and given.device.type != "cpu":
-        raise UnsupportedOperation(f"argument {argument.name!r} must be on the CPU, not on {given.device}")
-    if isinstance(given, Tensor) and (given.layout is not torch.strided or given.is_nested):
-        found = "nested" if given.is_nested else str(given.layout)
-        raise UnsupportedOperation(f"argument {argument.name!r} must be dense, not {found}: use to_dense()")
-    if isinstance(given, np.ma.MaskedArray):
-        raise UnsupportedOperation(f"argument {argument.name!r} must not be masked: fill what is masked")
-    found = str(given.dtype).removeprefix("torch.")
-    if found != argument.dtype:
-        raise UnsupportedOperation(
-            f"argument {argument.name!r} must be of {argument.dtype} ({argument.text}), not of {found}"
-        )
-
-
-def _check_output(name: str, given: Any) -> None:
-    """Check that an array can be written, before anything runs."""
-    array = _array(given)
-    if isinstance(given, Tensor) and given.is_inference() and not torch.is_inference_mode_enabled():
-        raise UnsupportedOperation(
-            f"argument {name!r} is written: outside of inference mode it must not be from inside"
-        )
-    if isinstance(given, np.ndarray) and not given.flags.writeable:
-        raise UnsupportedOperation(f"argument {name!r} is written, but read-only: give a copy")
-    extent = 0
-    for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
-        if array.size and size > 1 and stride <= extent:
-            raise UnsupportedOperation(
-                f"argument {name!r} is written, but several of its elements share memory: give a copy"
-            )
-        extent += stride * (size - 1)
-
-
-def _scalar(argument: Argument, given: Any, address_bits: int) -> int:
-    """A single number as a launch argument: integers as they are, f32 as their bits."""
-    if isinstance(given, Tensor | np.ndarray) and given.ndim == 0:
-        given = given.item()
-    is_number = isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool)
-    if argument.is_float and is_number:
-        with default_float_mode(), np.errstate(over="ignore"), suppress(OverflowError):
-            (bits,) = struct.unpack("<I", np.float32(given).tobytes())
-            return int(bits)
-    limit = 1 << (address_bits - 1) if argument.element == "i64" else 1 << 31
-    if is_number and isinstance(given, int | np.integer) and -limit <= given < limit:
-        return int(given)
-    raise UnsupportedOperation(f"argument {argument.name!r} must be a single {argument.text}, not {given!r}")

@@ -5,13 +5,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from daedal.base.handle import Handle
-from daedal.compiler.backend.arguments import Buffer
-from daedal.compiler.kernel import BufferSpec, Kernel
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
 from daedal.driver.launcher import Launch
@@ -21,6 +17,8 @@ from daedal.driver.regions import Region
 from daedal.driver.tables import Table
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.address_mapping import PLAIN
+from daedal.runtime.kernel import BufferSpec, Kernel
+from daedal.runtime.launch_arguments import Buffer
 
 
 @dataclass(frozen=True)
@@ -124,12 +122,6 @@ def submit_kernel(
     arguments = kernel.launch_arguments(placed, values)
     run.launch = device.submit(program, arguments, reads=reads, writes=writes, ended=run.ended)
     return run
-
-
-def tensor_of(array: NDArray[Any], shape: Sequence[int]) -> Tensor:
-    """The tensor of this shape over an array, contiguous as PyTorch's are: NumPy's empty arrays have strides of 0."""
-    found = torch.from_numpy(array)
-    return found.reshape(shape) if found.numel() else torch.empty(shape, dtype=found.dtype, device="cpu")
 
 
 def _region(buffer: Buffer) -> Region:

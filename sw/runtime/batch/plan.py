@@ -1,118 +1,41 @@
 """Several pooling operations in one launch: where everything is put, and the list that the machine walks."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from torch import Tensor, fx, nn
 
-from daedal.compiler.backend.arguments import Buffer
-from daedal.compiler.backend.interleave_bags import take_turns
-from daedal.compiler.frontends.requests.bag_list import BagList, Kind
-from daedal.compiler.frontends.requests.emb_builder import Bag
-from daedal.compiler.frontends.torch.fusion import Join
-from daedal.compiler.frontends.torch.match import BagCall, Call
-from daedal.compiler.frontends.torch.requests import LONGEST_BAG, Request
-from daedal.compiler.kernel import Kernel
-from daedal.compiler.kernel_launch import tensor_of
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
 from daedal.driver.launcher import Launch
-from daedal.driver.layout import row_pitch
 from daedal.driver.record import Record
 from daedal.driver.regions import Region
-from daedal.driver.tables import Table, Use
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.words import INDEX_BITS
+from daedal.runtime.batch.fast_path import FastPath, can_be_fast
+from daedal.runtime.batch.members import (
+    Array,
+    Entry,
+    EntryNumbers,
+    Join,
+    Member,
+    PoolingCall,
+    Result,
+    bind,
+    entries_of,
+    results_of,
+    with_parts,
+)
+from daedal.runtime.kernel import Kernel
+from daedal.runtime.launch_arguments import Buffer
+from daedal.runtime.operations import BagList
+from daedal.runtime.request import LONGEST_BAG, Request, take_turns
+from daedal.runtime.tensors import tensor_of
 
-Array = NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Member:
-    """One operation of a group, with what a run gives to it."""
-
-    node: fx.Node
-    call: BagCall
-    request: Request
-    sources: tuple[Any, ...]
-
-    @property
-    def operation(self) -> Bag:
-        """What is to be done."""
-        assert isinstance(self.request.operation, Bag)
-        return self.request.operation
-
-    @property
-    def offsets(self) -> Array:
-        """Start of each bag and, last, the end of the last one, int64."""
-        offsets = self.request.buffers.get("offsets")
-        if offsets is None:
-            return np.arange(self.request.rows + 1, dtype=np.int64) * self.request.values["length"]
-        return offsets.numpy().astype(np.int64)
-
-    def entries(self, name: str) -> Array:
-        """Indices or weights, as far as bags use them."""
-        count = int(self.offsets[-1]) if self.request.rows or "offsets" in self.request.buffers else 0
-        values: Array = self.request.buffers[name].numpy()[:count]
-        return values
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """A buffer that is written: the results of ``parts``, side by side, for ``node``; with ``join`` if it is one."""
-
-    node: fx.Node
-    parts: tuple[Member, ...]
-    join: Join | None = None
-
-    @cached_property
-    def width(self) -> int:
-        """Columns."""
-        return sum(part.operation.width for part in self.parts)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Bags and columns."""
-        return self.parts[0].request.rows, self.width
-
-    @property
-    def columns(self) -> list[int]:
-        """First column of each part."""
-        widths = [part.operation.width for part in self.parts]
-        return [sum(widths[:n]) for n in range(len(widths))]
-
-
-@dataclass(frozen=True, eq=False)
-class _Entry:
-    """An entry of the list: columns of a table, from ``tile`` on, and where their results go."""
-
-    kind: Kind
-    member: Member
-    result: Result
-    column: int
-    tile: int
-
-
-@dataclass(frozen=True)
-class EntryNumbers:
-    """What stays of an entry of the list from one launch to the next, addresses and distances in bytes.
-
-    ``rows`` and ``table`` are the table's, ``member`` and ``result`` tell which operation and which buffer it is for.
-    The address of its result is that of the buffer, plus ``place``, minus ``apart`` for each row that an entry takes.
-    """
-
-    rows: int
-    table: int
-    place: int
-    apart: int
-    member: int
-    result: int
+if TYPE_CHECKING:
+    from torch import Tensor, fx
 
 
 class Plan:
@@ -130,8 +53,8 @@ class Plan:
 
     def __init__(self, members: Sequence[Member], joins: Sequence[Join], config: Config) -> None:
         self.members = tuple(members)
-        self.results = _results(self.members, joins)
-        entries = [entry for result in self.results for entry in _entries(result, config)]
+        self.results = results_of(self.members, joins)
+        entries = [entry for result in self.results for entry in entries_of(result, config)]
         kinds = list(dict.fromkeys(entry.kind for entry in entries))
         self._entries = sorted(entries, key=lambda entry: kinds.index(entry.kind))
         counts = tuple(sum(entry.kind == kind for entry in entries) for kind in kinds)
@@ -170,7 +93,7 @@ class Plan:
         """Bytes that are written for a result: every operation has as many bags as the one that has most."""
         return self.bags * result.width * BINARY32.bytes
 
-    def submit(self, device: Device, kernel: Kernel) -> tuple[dict[fx.Node, Tensor], Launch]:
+    def submit(self, device: Device, kernel: Kernel) -> tuple["dict[fx.Node, Tensor]", Launch]:
         """Submit a launch of ``kernel``; the results, by node, whose content is there when it has ended well."""
         program = device.load_program(kernel.program)
         arena = device.arena()  # an interrupt leaves it to the launch, or to nobody
@@ -190,39 +113,34 @@ class Plan:
         launch = device.submit(program, arguments, reads=[], writes=writes, ended=ended)
         return {node: tensor_of(array, array.shape) for node, array in arrays.items()}, launch
 
+    def fast_path(
+        self, device: Device, kernel: Kernel, request_of: Callable[[PoolingCall, Sequence[Any]], Request]
+    ) -> FastPath | None:
+        """What runs ``kernel`` for other batches of the same operations with little ado, if that can be.
 
-def _results(members: Sequence[Member], joins: Sequence[Join]) -> list[Result]:
-    """The buffers that are written. A concatenation of different numbers of bags is left to PyTorch."""
-    by_node = {member.node: member for member in members}
-    results = [Result(join.node, tuple(by_node[part] for part in join.parts), join) for join in joins]
-    results = [result for result in results if len({part.request.rows for part in result.parts}) == 1]
-    joined = {part for result in results for part in result.parts}
-    return results + [Result(member.node, (member,)) for member in members if member not in joined]
+        ``request_of`` makes the request for an operation with these sources; it is asked when something is wrong.
+        """
+        if not can_be_fast(self.members):
+            return None
+        program = device.load_program(kernel.program)
+        with device.preparing():
+            entries = self.entries(device)
+            tables = device.find_tables(member.request.table for member in self.members)
+        return FastPath(
+            self.members,
+            self.results,
+            entries,
+            tables,
+            kernel,
+            program,
+            device,
+            request_of,
+            takes_turns=self.takes_turns,
+        )
 
-
-def _entries(result: Result, config: Config) -> list[_Entry]:
-    """The entries for a result: one for each table, or one for each tile of a table with long rows."""
-    found = []
-    for member, column in zip(result.parts, result.columns, strict=True):
-        operation = member.operation
-        pitch = _elements(row_pitch(operation.width * BINARY32.bytes, config))
-        for tile in range(0, operation.width, config.vl_max):
-            kind = Kind(
-                operation.mode,
-                min(config.vl_max, operation.width - tile),
-                pitch,
-                result.width,
-                operation.index_bits,
-                operation.is_weighted,
-                operation.is_fused,
-                operation.padding,
-            )
-            found.append(_Entry(kind, member, result, column, tile))
-    return found
-
-
-def _elements(size: int) -> int:
-    return size // BINARY32.bytes
+    def with_parts(self, results: "Mapping[fx.Node, Tensor]", settle: Callable[[], None]) -> "dict[fx.Node, Tensor]":
+        """The results by node, and copies, once they are there, of parts of concatenations that others use as well."""
+        return with_parts(self.results, results, settle)
 
 
 class _Placement:
@@ -235,7 +153,7 @@ class _Placement:
         self.addresses = dict(zip((result.node for result in plan.results), places, strict=True))
         self._firsts: dict[Member, int] = {}
 
-    def buffers(self, entries: Sequence[_Entry]) -> Mapping[str, Buffer]:
+    def buffers(self, entries: Sequence[Entry]) -> Mapping[str, Buffer]:
         """Everything that the kernel reads, by name."""
         buffers: dict[str, Buffer] = {}
         for bits in sorted({member.operation.index_bits for member in self._plan.members}):
@@ -256,7 +174,7 @@ class _Placement:
         offsets = member.offsets + self._firsts[member]
         return np.pad(offsets, (0, self._plan.bags + 1 - len(offsets)), mode="edge")
 
-    def _numbers(self, position: int, entry: _Entry) -> tuple[int, int, int]:
+    def _numbers(self, position: int, entry: Entry) -> tuple[int, int, int]:
         """What the list says of an entry."""
         table, tile = self._tables[entry.member], entry.tile * BINARY32.bytes
         before = position * (self._plan.bags + 1) * entry.result.width
@@ -266,14 +184,6 @@ class _Placement:
     def _upload(self, array: Array) -> Buffer:
         strides = tuple(int(np.prod(array.shape[n + 1 :])) * array.itemsize for n in range(array.ndim))
         return Buffer(self._arena.upload(array), array.shape, strides)
-
-
-def bind(device: Device, call: Call, table: Tensor) -> Table:
-    """The resident table of an operation, under the name that it has in the graph."""
-    node = call.table
-    name = node.target if isinstance(node, fx.Node) else call.name
-    is_own = isinstance(table, nn.Parameter) or (isinstance(node, fx.Node) and node.op == "get_attr")
-    return device.bind_table(str(name), table, use=Use.PARAMETER if is_own else Use.INPUT)
 
 
 def check_fits(plan: Plan) -> None:

@@ -1,31 +1,32 @@
-"""A launch of several pooling operations, made ready for batches like the last one.
+"""The fast path of a planned launch, for batches like the last one.
 
-The general way (``batch_plan``) looks at every operation by itself, which costs the host some 50 µs for each. A
-prepared launch asks of each only whether it is as before, and does the rest on arrays of all of them.
+A plan looks at every operation by itself, which costs the host some 50 µs for each. The fast path asks of each only
+whether it is as before, and does the rest on arrays of all of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from operator import attrgetter, is_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor, fx
 
-from daedal.compiler.backend.arguments import Buffer
-from daedal.compiler.backend.interleave_bags import take_turns
-from daedal.compiler.batch_plan import Array, Member, Plan
-from daedal.compiler.frontends.torch.requests import LONGEST_BAG, request_of
-from daedal.compiler.kernel import Kernel
-from daedal.compiler.kernel_launch import tensor_of
 from daedal.driver.allocator import BUFFER_ALIGNMENT
 from daedal.driver.arena import Arena
 from daedal.driver.device import Device
 from daedal.driver.launcher import Launch
 from daedal.driver.record import Record
 from daedal.driver.regions import Region
+from daedal.driver.tables import Table
 from daedal.hw.isa.words import INDEX_BITS
+from daedal.runtime.batch.members import Array, EntryNumbers, Member, PoolingCall, Result, with_parts
+from daedal.runtime.kernel import Kernel
+from daedal.runtime.launch_arguments import Buffer
+from daedal.runtime.request import LONGEST_BAG, Request, take_turns
+from daedal.runtime.tensors import tensor_of
+
+if TYPE_CHECKING:
+    from torch import Tensor, fx
 
 _OF_INTEGERS = attrgetter("dtype", "is_cpu", "ndim")
 _OF_OFFSETS = attrgetter("dtype", "is_cpu", "shape")
@@ -44,8 +45,10 @@ class _Known:
         self._offsets = [each.dtype for each in offsets]
         self.weighted = [n for n, each in enumerate(weights) if each is not None]
 
-    def are_same(self, sources: Sequence[Sequence[Any]], shape: torch.Size) -> bool:
+    def are_same(self, sources: Sequence[Sequence[Any]], shape: Sequence[int]) -> bool:
         """Whether these sources, with offsets of this shape, are of the same kind."""
+        from torch import Tensor
+
         tables, indices, offsets, weights = zip(*sources, strict=True)
         return (
             all(map(is_, tables, self._tables))
@@ -58,9 +61,11 @@ class _Known:
         )
 
 
-def _are_weights(weights: object, indices: Tensor) -> bool:
+def _are_weights(weights: object, indices: "Tensor") -> bool:
+    import torch
+
     return (
-        isinstance(weights, Tensor)
+        isinstance(weights, torch.Tensor)
         and weights.dtype is torch.float32
         and weights.shape == indices.shape
         and weights.is_cpu
@@ -70,9 +75,8 @@ def _are_weights(weights: object, indices: Tensor) -> bool:
     )
 
 
-def can_prepare(plan: Plan) -> bool:
-    """Whether launches like this one can be made ready: 1-D indices and offsets, of one type and number each."""
-    members = plan.members
+def can_be_fast(members: Sequence[Member]) -> bool:
+    """Whether batches like this one can be made ready: 1-D indices and offsets, of one type and number each."""
     sources = [member.sources for member in members]
     return (
         len({(indices.dtype, offsets is not None and offsets.dtype) for _, indices, offsets, _ in sources}) == 1
@@ -82,49 +86,67 @@ def can_prepare(plan: Plan) -> bool:
     )
 
 
-class Prepared:
-    """A launch for operations like those of ``plan``.
+class FastPath:
+    """A launch of a batch that was planned, for other batches of the same operations.
 
     Parameters
     ----------
-    plan, kernel
-        What was done, and its program.
+    members, results, entries, takes_turns
+        The plan: its operations, the buffers that they write, its list, and whether bags come in turn.
+    tables
+        The resident tables of the operations.
+    kernel, program
+        What runs, and where it is in device memory.
     device
         Where the tables are.
+    request_of
+        Makes the request for an operation, to say what is wrong with it.
     """
 
-    def __init__(self, plan: Plan, kernel: Kernel, device: Device) -> None:
-        self.plan, self.kernel, self._device = plan, kernel, device
-        self._known = _Known([member.sources for member in plan.members])
-        self._program = device.load_program(kernel.program)
-        self._closed = plan.members[0].call.include_last_offset
+    def __init__(
+        self,
+        members: Sequence[Member],
+        results: Sequence[Result],
+        entries: Sequence[EntryNumbers],
+        tables: Sequence[Table | None],
+        kernel: Kernel,
+        program: int,
+        device: Device,
+        request_of: Callable[[PoolingCall, Sequence[Any]], Request],
+        *,
+        takes_turns: bool,
+    ) -> None:
+        self.kernel, self._device, self._request_of = kernel, device, request_of
+        self._members, self._results, self._tables = members, results, tables
+        self._known = _Known([member.sources for member in members])
+        self._program = program
+        self._closed = members[0].call.include_last_offset
         self._weighted = self._known.weighted
-        self._order = [*self._weighted, *(n for n in range(len(plan.members)) if n not in self._weighted)]
-        with device.preparing():
-            entries = plan.entries(device)
-            self._tables = device.find_tables(member.request.table for member in plan.members)
+        self._order = [*self._weighted, *(n for n in range(len(members)) if n not in self._weighted)]
         self._numbers = np.array([[e.rows, e.table, e.place] for e in entries], np.int64).T.copy()
         self._apart = np.array([e.apart for e in entries], np.int64)
         self._result_of = np.array([e.result for e in entries])
         self._member_of = np.array([e.member for e in entries])
-        self._one_entry_each = self._member_of.tolist() == list(range(len(plan.members)))
-        self.kernels = {member.call.name: kernel for member in plan.members}
-        self._bits = plan.members[0].operation.index_bits
-        self._takes_turns = plan.takes_turns
+        self._one_entry_each = self._member_of.tolist() == list(range(len(members)))
+        self.kernels = {member.call.name: kernel for member in members}
+        self._bits = members[0].operation.index_bits
+        self._takes_turns = takes_turns
 
     def members(self, sources: Sequence[Any]) -> list[Member]:
         """The operations with these sources, one by one."""
         return [
-            Member(member.node, member.call, request_of(member.call, each), each)
-            for member, each in zip(self.plan.members, sources, strict=True)
+            Member(member.node, member.call, self._request_of(member.call, each), tuple(each))
+            for member, each in zip(self._members, sources, strict=True)
         ]
 
-    def start(self, sources: Sequence[Sequence[Any]]) -> tuple[dict[fx.Node, Tensor], Launch] | None:
+    def start(self, sources: Sequence[Sequence[Any]]) -> "tuple[dict[fx.Node, Tensor], Launch] | None":
         """Submit a launch; the results, by node, whose content is there when it has ended well. None if these sources
         are of another kind, or something is wrong with them: the general way says what.
         """
+        import torch
+
         first = sources[0][2]
-        if not isinstance(first, Tensor):
+        if not isinstance(first, torch.Tensor):
             return None
         count = first.numel()
         if not count or first.dim() != 1 or not self._known.are_same(sources, first.shape):
@@ -147,6 +169,10 @@ class Prepared:
                 return None  # they are elsewhere now, or were dropped
             return self._submit(sources, self._offsets(starts, lengths, apart), bags)
 
+    def with_parts(self, results: "Mapping[fx.Node, Tensor]", settle: Callable[[], None]) -> "dict[fx.Node, Tensor]":
+        """The results by node, and copies, once they are there, of parts of concatenations that others use as well."""
+        return with_parts(self._results, results, settle)
+
     def _offsets(self, starts: Array, lengths: Sequence[int], apart: int) -> Array:
         """Offsets of all entries of the list into the indices of all operations."""
         firsts, behind = [0] * len(lengths), 0
@@ -161,9 +187,11 @@ class Prepared:
 
     def _submit(
         self, sources: Sequence[Sequence[Any]], offsets: Array, bags: int
-    ) -> tuple[dict[fx.Node, Tensor], Launch]:
+    ) -> "tuple[dict[fx.Node, Tensor], Launch]":
+        import torch
+
         device, arena = self._device, self._device.arena()
-        arrays = {result.node: np.empty((bags, result.width), np.float32) for result in self.plan.results}
+        arrays = {result.node: np.empty((bags, result.width), np.float32) for result in self._results}
         addresses: list[int] = []
 
         def ended(record: Record | None) -> None:

@@ -1,0 +1,217 @@
+"""A module as graphs, traced as its calls need it, with places for the operations of a device."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import torch
+from torch import fx, nn
+from torch.utils import _pytree as pytree
+
+from daedal.compiler.frontends.torch.device_suitability import LeftToPyTorch, is_transformed, why_no_type, why_not_here
+from daedal.compiler.frontends.torch.fusion import find_groups
+from daedal.compiler.frontends.torch.match import BagCall, Call, LookupCall, find_calls
+from daedal.compiler.frontends.torch.partition import Schedule
+from daedal.compiler.frontends.torch.requests import request_of
+from daedal.compiler.frontends.torch.segments import SegmentCall, SparseCall
+from daedal.compiler.frontends.torch.trace.input_kinds import OtherInputs, check_inputs
+from daedal.compiler.frontends.torch.trace.module_snapshot import Followed
+from daedal.compiler.frontends.torch.trace.module_trace import trace
+from daedal.errors import UnsupportedOperation
+from daedal.runtime.batch.members import Call as AnyCall
+from daedal.runtime.host_program import Work
+from daedal.runtime.request import Request
+
+KEPT_TRACES = 8
+"""Traces of a module, for inputs of other kinds, that are kept."""
+
+
+class TracedGraph:
+    """A graph of PyTorch's, with its embedding operations handed over (``host_program.HostProgram``).
+
+    Parameters
+    ----------
+    graph
+        The graph, which stays as it is.
+    trains
+        Whether PyTorch may be asked for gradients.
+    rest
+        The Dynamo backend for all that PyTorch runs.
+
+    Raises UnsupportedOperation if there is nothing to hand over.
+    """
+
+    def __init__(self, graph: fx.GraphModule, *, trains: bool = False, rest: str = "eager") -> None:
+        self._graph = _copy(graph)
+        calls, self.reasons = find_calls(self._graph.graph, trains=trains)
+        if not calls:
+            why = [f"{name}: {reason}" for name, reason in self.reasons.items()]
+            raise UnsupportedOperation("; ".join(why) or _nothing(self._graph))
+        self._calls: Mapping[fx.Node, Call] = calls
+        self._schedule = Schedule(self._graph, calls, find_groups(self._graph.graph, calls), rest)
+
+    @property
+    def calls(self) -> Iterable[Call]:
+        """The operations that are handed over."""
+        return self._calls.values()
+
+    @property
+    def remarks(self) -> Mapping[str, str]:
+        """What is to be said of some of them."""
+        return {call.name: call.remark for call in self.calls if isinstance(call, SegmentCall | SparseCall)}
+
+    @property
+    def eager(self) -> Mapping[str, str]:
+        """What backend ``rest`` could not compile, and why."""
+        return self._schedule.eager
+
+    @property
+    def code(self) -> str:
+        """The graph's code: launches, and what PyTorch runs between them."""
+        return self._schedule.code
+
+    def run(self, inputs: Sequence[Any], work: Work) -> Any:
+        """The graph's result for these inputs."""
+        return self._schedule.run(inputs, work)
+
+    def run_checked(self, inputs: Sequence[Any], work: Work) -> Any:
+        """The same; OtherInputs if the inputs are not of the kind that it was traced with."""
+        check_inputs(self._graph, inputs)
+        try:
+            return work.attempt(lambda: self.run(inputs, work))
+        except AssertionError as error:
+            reason = str(error).strip().splitlines()
+            raise OtherInputs(
+                f"the inputs must be as the program was exported for: {reason[0] if reason else error!r}; "
+                "export it with dynamic shapes"
+            ) from error
+
+    def can_leave(self, call: AnyCall, error: UnsupportedOperation) -> bool:
+        """All that the machine cannot do is PyTorch's."""
+        return True
+
+    def request_of(self, call: AnyCall, sources: Sequence[Any]) -> Request:
+        """The request for an operation with these sources."""
+        return request_of(_own(call), sources)
+
+
+class _Trace(NamedTuple):
+    """A trace of a module, and the module as it was then; None for a program that was exported."""
+
+    graph: TracedGraph
+    followed: Followed | None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the module is still as it was."""
+        return self.followed is None or self.followed.is_current()
+
+
+class TracedModule:
+    """A module, or a program that was exported, that is traced again for inputs of other kinds and when it changes.
+
+    It is a ``host_program.HostProgram``, of the trace that was used last.
+
+    Parameters
+    ----------
+    graph
+        Its first trace.
+    module
+        The module; None for a program that was exported, of which only the contents of tensors change.
+    """
+
+    def __init__(self, graph: fx.GraphModule, module: nn.Module | None) -> None:
+        self._module = module
+        self._traces: list[_Trace] = []
+        self._add(graph)
+
+    def _add(self, graph: fx.GraphModule) -> None:
+        traced = TracedGraph(graph)
+        self._use(_Trace(traced, None if self._module is None else Followed(self._module)))
+
+    def _use(self, trace: _Trace) -> None:
+        """Work with this trace, which is now the latest of those that are kept."""
+        self._traces = [trace, *(other for other in self._traces if other is not trace)][:KEPT_TRACES]
+
+    @property
+    def _latest(self) -> TracedGraph:
+        return self._traces[0].graph
+
+    @property
+    def calls(self) -> Iterable[Call]:
+        """The operations that are handed over."""
+        return self._latest.calls
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Operations that are not, and why."""
+        return self._latest.reasons
+
+    @property
+    def remarks(self) -> Mapping[str, str]:
+        """What is to be said of some that are."""
+        return self._latest.remarks
+
+    @property
+    def eager(self) -> Mapping[str, str]:
+        """What was not compiled, and why."""
+        return self._latest.eager
+
+    @property
+    def code(self) -> str:
+        """The code that runs."""
+        return self._latest.code
+
+    def run(self, inputs: Sequence[Any], work: Work) -> Any:
+        """The module's result for these inputs. OtherInputs if they do not fit a program that was exported."""
+        reason = why_not_here() or why_no_type(pytree.tree_leaves(inputs))
+        if reason is not None and self._module is not None:
+            work.leave_all(self.calls, reason)
+            # Without gradients, as below; torch.func would take that for gradients of 0.
+            with nullcontext() if is_transformed() else torch.no_grad():
+                return self._module(*inputs)
+        with torch.no_grad():
+            for number, traced in enumerate(list(self._traces)):
+                if not traced.is_current:
+                    continue
+                if number:
+                    self._use(traced)
+                try:
+                    return traced.graph.run_checked(inputs, work)
+                except OtherInputs:
+                    if self._module is None:
+                        raise
+            assert self._module is not None
+            graph = trace(self._module, inputs)
+            self._traces = [each for each in self._traces if each.followed is None or each.followed.has_its_parts()]
+            self._add(graph)
+            return self._latest.run_checked(inputs, work)
+
+    def can_leave(self, call: AnyCall, error: UnsupportedOperation) -> bool:
+        """Embeddings that the machine cannot do give no result, unless PyTorch has to do them; others are PyTorch's."""
+        if isinstance(error, LeftToPyTorch):
+            return True
+        return not (isinstance(call, BagCall) or (isinstance(call, LookupCall) and not (call.is_gather or call.wraps)))
+
+    def request_of(self, call: AnyCall, sources: Sequence[Any]) -> Request:
+        """The request for an operation with these sources."""
+        return request_of(_own(call), sources)
+
+
+def _own(call: AnyCall) -> Call:
+    assert isinstance(call, Call)
+    return call
+
+
+def _copy(graph: fx.GraphModule) -> fx.GraphModule:
+    """The same graph again, over the same parameters: what is given stays as it is."""
+    copied, nodes = fx.Graph(), dict[fx.Node, fx.Node]()
+    copied.set_codegen(graph.graph._codegen)
+    copied.output(copied.graph_copy(graph.graph, nodes))
+    return fx.GraphModule(graph, copied)
+
+
+def _nothing(graph: fx.GraphModule) -> str:
+    nodes = [n.name for n in graph.graph.nodes if n.op.startswith("call_") and "guards" not in str(n.target)]
+    shown = ", ".join(nodes[:5]) or "no operations at all"
+    return f"the module must have an embedding operation to offload, but has only: {shown}"

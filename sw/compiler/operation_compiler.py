@@ -1,0 +1,17 @@
+"""The kernels of operations that a framework hands over, as an executable asks for them."""
+
+from daedal.compiler.frontends.requests.emb_builder import build
+from daedal.compiler.pipeline import compile_emb
+from daedal.hw.config.core import Config
+from daedal.runtime.executable import Compile
+from daedal.runtime.kernel import Kernel
+from daedal.runtime.operations import Operation
+
+
+def compiler_for(config: Config, bounds: str, opt: int) -> Compile:
+    """Compiles operations for a machine; ``bounds`` and ``opt`` as in ``daedal.compile``."""
+
+    def compile_operation(operation: Operation, takes_turns: bool) -> Kernel:
+        return compile_emb(build(operation), config, bounds, opt, interleaves=takes_turns)
+
+    return compile_operation

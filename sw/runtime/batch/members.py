@@ -1,0 +1,208 @@
+"""The operations of a batch, the buffers that they write, and the list that the machine walks for them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daedal.driver.device import Device
+from daedal.driver.layout import row_pitch
+from daedal.driver.tables import Table, Use
+from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import BINARY32
+from daedal.runtime.operations import Bag, Kind
+from daedal.runtime.request import Request
+from daedal.runtime.tensors import copy_of_columns, is_parameter
+
+if TYPE_CHECKING:
+    from torch import Tensor, fx
+
+Array = NDArray[Any]
+
+
+class Call(Protocol):
+    """An operation of a model that is handed over to a device."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the model."""
+        ...
+
+    @property
+    def table(self) -> object:
+        """What its table is: a node of the model's graph, with ``op`` and ``target``, or a constant."""
+        ...
+
+    def in_torch(self, *sources: Any) -> "Tensor":
+        """What the framework makes of these values of its sources."""
+        ...
+
+
+class PoolingCall(Call, Protocol):
+    """A pooling of bags whose sources are the table, indices, offsets and weights."""
+
+    @property
+    def include_last_offset(self) -> bool:
+        """Whether offsets have the end of the last bag too."""
+        ...
+
+
+class Join(Protocol):
+    """A concatenation, along the columns, of nothing but results of one batch."""
+
+    @property
+    def node(self) -> "fx.Node":
+        """What it is in the model's graph."""
+        ...
+
+    @property
+    def parts(self) -> "Sequence[fx.Node]":
+        """The operations whose results it is of."""
+        ...
+
+    @property
+    def private(self) -> "AbstractSet[fx.Node]":
+        """Those parts that nothing else uses."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One operation of a group, with what a run gives to it."""
+
+    node: "fx.Node"
+    call: PoolingCall
+    request: Request
+    sources: tuple[Any, ...]
+
+    @property
+    def operation(self) -> Bag:
+        """What is to be done."""
+        assert isinstance(self.request.operation, Bag)
+        return self.request.operation
+
+    @property
+    def offsets(self) -> Array:
+        """Start of each bag and, last, the end of the last one, int64."""
+        offsets = self.request.buffers.get("offsets")
+        if offsets is None:
+            return np.arange(self.request.rows + 1, dtype=np.int64) * self.request.values["length"]
+        return offsets.numpy().astype(np.int64)
+
+    def entries(self, name: str) -> Array:
+        """Indices or weights, as far as bags use them."""
+        count = int(self.offsets[-1]) if self.request.rows or "offsets" in self.request.buffers else 0
+        values: Array = self.request.buffers[name].numpy()[:count]
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A buffer that is written: the results of ``parts``, side by side, for ``node``; with ``join`` if it is one."""
+
+    node: "fx.Node"
+    parts: tuple[Member, ...]
+    join: Join | None = None
+
+    @cached_property
+    def width(self) -> int:
+        """Columns."""
+        return sum(part.operation.width for part in self.parts)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Bags and columns."""
+        return self.parts[0].request.rows, self.width
+
+    @property
+    def columns(self) -> list[int]:
+        """First column of each part."""
+        widths = [part.operation.width for part in self.parts]
+        return [sum(widths[:n]) for n in range(len(widths))]
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """An entry of the list: columns of a table, from ``tile`` on, and where their results go."""
+
+    kind: Kind
+    member: Member
+    result: Result
+    column: int
+    tile: int
+
+
+@dataclass(frozen=True)
+class EntryNumbers:
+    """What stays of an entry of the list from one launch to the next, addresses and distances in bytes.
+
+    ``rows`` and ``table`` are the table's, ``member`` and ``result`` tell which operation and which buffer it is for.
+    The address of its result is that of the buffer, plus ``place``, minus ``apart`` for each row that an entry takes.
+    """
+
+    rows: int
+    table: int
+    place: int
+    apart: int
+    member: int
+    result: int
+
+
+def results_of(members: Sequence[Member], joins: Sequence[Join]) -> list[Result]:
+    """The buffers that are written. A concatenation of different numbers of bags is left to PyTorch."""
+    by_node = {member.node: member for member in members}
+    results = [Result(join.node, tuple(by_node[part] for part in join.parts), join) for join in joins]
+    results = [result for result in results if len({part.request.rows for part in result.parts}) == 1]
+    joined = {part for result in results for part in result.parts}
+    return results + [Result(member.node, (member,)) for member in members if member not in joined]
+
+
+def entries_of(result: Result, config: Config) -> list[Entry]:
+    """The entries for a result: one for each table, or one for each tile of a table with long rows."""
+    found = []
+    for member, column in zip(result.parts, result.columns, strict=True):
+        operation = member.operation
+        pitch = _elements(row_pitch(operation.width * BINARY32.bytes, config))
+        for tile in range(0, operation.width, config.vl_max):
+            kind = Kind(
+                operation.mode,
+                min(config.vl_max, operation.width - tile),
+                pitch,
+                result.width,
+                operation.index_bits,
+                operation.is_weighted,
+                operation.is_fused,
+                operation.padding,
+            )
+            found.append(Entry(kind, member, result, column, tile))
+    return found
+
+
+def _elements(size: int) -> int:
+    return size // BINARY32.bytes
+
+
+def bind(device: Device, call: Call, table: "Tensor") -> Table:
+    """The resident table of an operation, under the name that it has in the graph."""
+    name = getattr(call.table, "target", call.name)
+    is_own = is_parameter(table) or getattr(call.table, "op", None) == "get_attr"
+    return device.bind_table(str(name), table, use=Use.PARAMETER if is_own else Use.INPUT)
+
+
+def with_parts(
+    buffers: Sequence[Result], results: "Mapping[fx.Node, Tensor]", settle: Callable[[], None]
+) -> "dict[fx.Node, Tensor]":
+    """The results by node, and copies, once they are there, of parts of concatenations that others use as well."""
+    values = dict(results)
+    for buffer in buffers:
+        join = buffer.join
+        if join is not None and len(join.private) < len(buffer.parts):
+            settle()
+            for part, column in zip(buffer.parts, buffer.columns, strict=True):
+                if part.node not in join.private:
+                    values[part.node] = copy_of_columns(results[buffer.node], column, part.operation.width)
+    return values

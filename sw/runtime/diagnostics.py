@@ -1,0 +1,118 @@
+"""What a user is told of bad indices and offsets: which operation had them, where, and what was taken instead."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from daedal.driver.record import Record
+from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
+from daedal.hw.isa.launch import Cause, Counter
+from daedal.runtime.batch.members import Member
+from daedal.runtime.request import Request
+
+
+def warning_of(name: str, rows: int, record: Record) -> BoundsWarning | None:
+    """The warning for a launch of operation ``name`` on a table with that many rows, if there is one to give."""
+    count = record.counters[Counter.BOUNDS_WARNINGS]
+    if not count:
+        return None
+    what = "lookup of an index that is" if count == 1 else "lookups of indices that are"
+    return BoundsWarning(
+        f"{name}: {count} {what} out of range, the first one met {record.signed_value} (the table has {rows} rows): "
+        "row 0 was taken instead"
+    )
+
+
+def warning_of_list(members: Sequence[Member], record: Record) -> BoundsWarning | None:
+    """The same for a launch of several operations; it names one whose indices have the value."""
+    value = record.signed_value
+    found = next((member for member in members if not 0 <= value < _rows(member) and _has(member, value)), members[0])
+    return warning_of(found.call.name, _rows(found), record)
+
+
+def _rows(member: Member) -> int:
+    return len(member.request.table)
+
+
+def _has(member: Member, value: int) -> bool:
+    return bool(np.any(member.entries("indices") == value))
+
+
+def check_row_0(name: str, request: Request) -> None:
+    """Raise IndexOutOfRange if there are indices but no row that could take the place of a bad one."""
+    indices = request.buffers["indices"]
+    used = int(request.buffers["offsets"][-1]) if "offsets" in request.buffers else indices.numel()
+    if used > 0 and not len(request.table):
+        raise IndexOutOfRange(
+            f"{name}: index {int(indices[0])} is out of range for its table, which has no rows, so none to take "
+            "instead: give the table rows, or leave out the indices"
+        )
+
+
+def named(error: DaedalError, members: Sequence[Member]) -> DaedalError:
+    """An error that names the operation and the value as the user gave it, with the machine's record of ``error``.
+
+    Bad offsets come first: with them the machine may have taken another table's indices.
+    """
+    found = next((bad for member in members if (bad := _bad_offset(member)) is not None), None)
+    found = found or next((bad for member in members if (bad := _bad_index(member)) is not None), None)
+    if found is None:
+        return error
+    found.record = error.record
+    return found
+
+
+def _bad_offset(member: Member) -> DaedalError | None:
+    if "offsets" not in member.request.buffers:
+        return None
+    offsets, entries = member.offsets, member.request.buffers["indices"].numel()
+    outside = np.flatnonzero((offsets < 0) | (offsets > entries))
+    falling = np.flatnonzero(np.diff(offsets) < 0) + 1
+    if len(outside):
+        position = int(outside[0])
+        text = f"offset {offsets[position]} points outside the indices"
+    elif len(falling):
+        position = int(falling[0])
+        text = f"offsets must not decrease, but {offsets[position]} is below the one before it"
+    else:
+        return None
+    return InvalidOffsets(
+        f"{member.call.name}: {text}: correct the offsets and run again; it is number {position} of the offsets, "
+        "counted from 0"
+    )
+
+
+def _bad_index(member: Member) -> DaedalError | None:
+    indices, rows = member.entries("indices"), len(member.request.table)
+    bad = np.flatnonzero((indices < 0) | (indices >= rows))
+    if not len(bad):
+        return None
+    return IndexOutOfRange(
+        f"{member.call.name}: index {indices[bad[0]]} is out of range for its table: correct the indices and run "
+        f"again (the table has {rows} rows); it is number {bad[0]} of the indices, counted from 0"
+    )
+
+
+def say_where(error: IndexOutOfRange | InvalidOffsets, node: str, request: Request, rows: int) -> None:
+    """Say in which operation it was and at which position, and how many rows the table has.
+
+    The machine stops at the first bad value, so this is where the value is first; among offsets, where it
+    comes after a greater one.
+    """
+    record = error.record
+    message = f"{node}: {error}"
+    if isinstance(error, IndexOutOfRange):
+        message += f" (the table has {rows} rows)"
+    name = "indices" if isinstance(error, IndexOutOfRange) else "offsets"
+    if record is not None and name in request.buffers:
+        values = request.buffers[name]
+        found = values == record.signed_value
+        if record.cause is Cause.BOUNDS_ORDER:
+            found[1:] &= values[:-1] > values[1:]
+            found[:1] = False
+        position = int(found.int().argmax())
+        if found[position]:
+            message += f"; it is number {position} of the {name}, counted from 0"
+            if position and name == "offsets":
+                message += f", after {int(values[position - 1])}"
+    error.args = (message,)

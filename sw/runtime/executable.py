@@ -1,0 +1,328 @@
+"""What ``daedal.compile`` gives: a model whose embedding operations run on a device."""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from daedal.base.handle import Handle
+from daedal.driver.device import Device
+from daedal.driver.launcher import Launch
+from daedal.driver.record import Record, Stats
+from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
+from daedal.hw.isa.tools.assembler import disassemble
+from daedal.runtime.batch.fast_path import FastPath
+from daedal.runtime.batch.members import Call, Join, Member, bind
+from daedal.runtime.batch.plan import Plan, check_fits
+from daedal.runtime.diagnostics import check_row_0, named, say_where, warning_of, warning_of_list
+from daedal.runtime.futures import Pending, Submitted, wait_for
+from daedal.runtime.host_program import HostProgram, Work
+from daedal.runtime.kernel import Kernel
+from daedal.runtime.kernel_launch import submit_kernel
+from daedal.runtime.operations import Operation
+from daedal.runtime.request import Request
+from daedal.runtime.tensors import needs_gradients, tensor_of, zeros
+
+if TYPE_CHECKING:
+    from torch import Tensor, fx
+
+Compile = Callable[[Operation, bool], Kernel]
+"""The kernel of an operation; the second says whether bags may come in turn. UnsupportedOperation if there is none."""
+
+
+class Executable(Handle):
+    """A model for one device: call it with the model's inputs.
+
+    Made by ``daedal.compile``. It serves every batch size, bag length and index. Inputs of other kinds than the
+    examples (types, numbers of dimensions, layouts, other numbers) lead to another trace of the module when it meets
+    them, and these, like bags of about one row, to other programs. So does another tensor in the place of a parameter,
+    another part, mode (``eval()``) or plain attribute of the module: each call works as the module does at the time.
+    ``stats`` are the figures of the last call, summed over its launches. ``bounds`` is what an index outside its
+    table does, ``opt`` the optimisation level that was asked for.
+
+    Parameters
+    ----------
+    program
+        The model on the host, which hands over its operations.
+    compile
+        Makes the kernel of an operation when a call needs it first.
+    """
+
+    hint = "compile a copy of the module"
+
+    def __init__(self, program: HostProgram, device: Device, compile: Compile, bounds: str, opt: int) -> None:
+        self.device, self.bounds, self.opt = device, bounds, opt
+        self._program, self._compile = program, compile
+        self._kernels: dict[tuple[Operation, bool], Kernel | UnsupportedOperation] = {}
+        self._current: dict[str, Kernel] = {}
+        self._left: dict[str, str] = {}
+        """What the last call left to PyTorch, and why."""
+        self._last: Submitted | None = None
+
+    @property
+    def stats(self) -> Stats:
+        """The figures of the last call, summed over its launches; of a submitted one, see ``Submitted.stats``."""
+        return Stats() if self._last is None else self._last.stats
+
+    # ------------------------------------------------------------------ running
+
+    def __call__(self, *inputs: Any) -> Any:
+        """The module's result for these inputs.
+
+        Raises IndexOutOfRange, InvalidOffsets, UnsupportedOperation for inputs that the operations cannot
+        take, and what the device raises. Issues a BoundsWarning for each launch that there is to warn of.
+        """
+        with self.device.turn:
+            _ = self.device.target
+            wait_for(self.device)
+            self._last = submitted = Submitted(self.device.finish)
+            result = self._program.run(inputs, self._work(submitted, at_once=True))
+        for warning in submitted.warnings:
+            warnings.warn(warning, stacklevel=2)
+        return result
+
+    def submit(self, *inputs: Any) -> Submitted:
+        """A future of the module's result for these inputs: its launches are queued, and run after those queued before.
+
+        What PyTorch runs itself on a result of the device has to wait for it, here and now; so most is gained with
+        modules of embedding operations alone. Raises what is wrong with the inputs' types and shapes; all else comes
+        with ``result()``, for this call only. Tables are read as they are now, whatever becomes of them later.
+        """
+        with self.device.turn:
+            _ = self.device.target
+            wait_for(self.device)
+            submitted = Submitted(Launch.result)
+            submitted.value = self._program.run(inputs, self._work(submitted, at_once=False))
+        return submitted
+
+    def _work(self, submitted: Submitted, *, at_once: bool) -> Work:
+        """Who does the operations: launches that are waited for at once, or where their results are needed."""
+        self._left = {}
+
+        def call(call: Call, request: Request) -> "Tensor":
+            result, pending = self._start(call, request)
+            submitted.add(pending)
+            if at_once or request.empty:
+                submitted.settle()
+            if request.empty:
+                result[request.buffers["offsets"].diff() == 0] = request.empty
+            return result
+
+        def single(member: Member) -> "Tensor":
+            try:
+                return call(member.call, member.request)
+            except UnsupportedOperation as error:
+                return self._refuse(member.call, member.sources, error)
+
+        def group(members: Sequence[Member], joins: Sequence[Join]) -> "Mapping[fx.Node, Tensor]":
+            values: dict[fx.Node, Tensor] = {}
+            for plan, kernel in self._plans(members, joins):
+                if kernel is None:
+                    values |= {member.node: single(member) for member in plan.members}
+                    continue
+                results, pending = self._start_plan(plan, kernel)
+                submitted.add(pending)
+                if at_once:
+                    submitted.settle()
+                values |= plan.with_parts(results, submitted.settle)
+            return values
+
+        def again(prepared: FastPath, sources: Sequence[Any]) -> "Mapping[fx.Node, Tensor] | None":
+            started = None if needs_gradients() else prepared.start(sources)
+            if started is None:
+                return None
+            results, launch = started
+            submitted.add(Pending(launch, lambda error: named(error, prepared.members(sources)), lambda record: None))
+            if at_once:
+                submitted.settle()
+            self._current |= prepared.kernels
+            return prepared.with_parts(results, submitted.settle)
+
+        return Work(call, group, submitted.settle, self._refuse, self._prepare, again, self._attempt, self._leave_all)
+
+    def prepare(self, inputs: Sequence[Any]) -> None:
+        """Compile what a call with inputs like these needs, without running it on the device.
+
+        What PyTorch runs between the device's operations is run, on zeros; what it changes is changed back.
+        """
+        work = Work(
+            self._dry_run,
+            self._dry_run_group,
+            lambda: None,
+            self._refuse,
+            attempt=self._attempt,
+            leave_all=self._leave_all,
+            rehearses=True,
+        )
+        self._program.run(inputs, work)
+
+    def _refuse(self, call: Call, sources: Sequence[Any], error: UnsupportedOperation) -> "Tensor":
+        """What becomes of an operation that the machine cannot do: PyTorch does it, if the program says so."""
+        if not self._program.can_leave(call, error):
+            raise error
+        self._left[call.name] = str(error).removeprefix(f"{call.name}: ")
+        return call.in_torch(*sources)
+
+    def _leave_all(self, calls: Iterable[Call], reason: str) -> None:
+        self._left = dict.fromkeys((call.name for call in calls), reason)
+
+    def _attempt(self, run: Callable[[], Any]) -> Any:
+        """Run a trace of the model. ``kernels`` are those of this run; of the one before if nothing comes of it."""
+        before, self._current = self._current, {}
+        try:
+            return run()
+        except AssertionError:
+            self._current = before
+            raise
+        except BaseException:
+            self._current = self._current or before
+            raise
+
+    def _kernel(self, calls: Sequence[Call], operation: Operation, takes_turns: bool) -> Kernel:
+        key = operation, takes_turns
+        if key not in self._kernels:
+            try:
+                self._kernels[key] = self._compile(operation, takes_turns)
+            except UnsupportedOperation as error:
+                self._kernels[key] = error
+        kernel = self._kernels[key]
+        if isinstance(kernel, UnsupportedOperation):
+            raise UnsupportedOperation(f"{calls[0].name}: {kernel}") from kernel
+        self._current |= {call.name: kernel for call in calls}
+        return kernel
+
+    def _dry_run(self, call: Call, request: Request) -> "Tensor":
+        self._kernel([call], request.operation, request.takes_turns)
+        return zeros(request.shape)
+
+    def _start(self, call: Call, request: Request) -> "tuple[Tensor, Pending]":
+        """Submit one operation; the tensor that its result will be in."""
+        kernel = self._kernel([call], request.operation, request.takes_turns)
+        self._check_tables([(call.name, request)])
+        rows, width = request.table.shape
+        table: Any = request.table
+        with self.device.preparing():
+            if getattr(call.table, "op", "get_attr") in ("placeholder", "get_attr"):
+                table = bind(self.device, call, request.table)  # what another node gives is used once
+            buffers = {**request.buffers, "table": table, "out": (request.rows, width)}
+            run = submit_kernel(self.device, kernel, buffers, request.values)
+
+        def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
+            say_where(error, call.name, request, rows)
+            return error
+
+        pending = Pending(run.launch, explain, self._warns(lambda record: warning_of(call.name, rows, record)))
+        result = tensor_of(run.outputs["out"], request.shape)
+        return result, pending
+
+    def _plans(self, members: Sequence[Member], joins: Sequence[Join]) -> list[tuple[Plan, Kernel | None]]:
+        """The members in as few launches as their programs fit into; no kernel for one that is on its own."""
+        present = {member.node for member in members}
+        plan = Plan(members, [join for join in joins if present.issuperset(join.parts)], self.device.config)
+        if len(members) == 1:
+            return [(plan, None)]
+        try:
+            check_fits(plan)
+            return [(plan, self._kernel([member.call for member in members], plan.operation, plan.takes_turns))]
+        except UnsupportedOperation:
+            half = len(members) // 2
+            return [*self._plans(members[:half], joins), *self._plans(members[half:], joins)]
+
+    def _prepare(self, members: Sequence[Member], joins: Sequence[Join]) -> FastPath | None:
+        """These operations made ready for other batches, if they are one launch that needs no looking at."""
+        if self.bounds in ("warn", "ignore") or needs_gradients():
+            return None
+        (plan, kernel), *others = self._plans(members, joins)
+        if others or kernel is None:
+            return None
+        return plan.fast_path(self.device, kernel, self._program.request_of)
+
+    def _dry_run_group(self, members: Sequence[Member], joins: Sequence[Join]) -> "dict[fx.Node, Tensor]":
+        values: dict[fx.Node, Tensor] = {}
+        for plan, kernel in self._plans(members, joins):
+            if kernel is None:
+                values |= {member.node: self._dry_run(member.call, member.request) for member in plan.members}
+            else:
+                values |= plan.with_parts({result.node: zeros(result.shape) for result in plan.results}, lambda: None)
+        return values
+
+    def _start_plan(self, plan: Plan, kernel: Kernel) -> "tuple[dict[fx.Node, Tensor], Pending]":
+        """Submit operations that run together; the tensors that their results will be in."""
+        members = plan.members
+        self._check_tables([(member.call.name, member.request) for member in members])
+        with self.device.preparing():
+            results, launch = plan.submit(self.device, kernel)
+        warn = self._warns(lambda record: warning_of_list(members, record))
+        return results, Pending(launch, lambda error: named(error, members), warn)
+
+    def _check_tables(self, requests: Sequence[tuple[str, Request]]) -> None:
+        if self.bounds in ("warn", "ignore"):
+            for name, request in requests:
+                check_row_0(name, request)
+
+    def _warns(self, of: Callable[[Record], BoundsWarning | None]) -> Callable[[Record], BoundsWarning | None]:
+        """What there is to warn of, if that is wanted."""
+        return of if self.bounds == "warn" else lambda record: None
+
+    # ------------------------------------------------------------------ looking at it
+
+    @property
+    def kernels(self) -> dict[str, Kernel]:
+        """The kernel of each offloaded node, as used last."""
+        return dict(self._current)
+
+    @property
+    def offloaded(self) -> tuple[str, ...]:
+        """The nodes that run on the device."""
+        return tuple(call.name for call in self._program.calls if call.name not in self._left)
+
+    @property
+    def program(self) -> bytes:
+        """The bytes that the machine executes; of several programs, one after the other."""
+        return b"".join(self._programs())
+
+    def _programs(self) -> list[bytes]:
+        return list(dict.fromkeys(kernel.program for kernel in self._current.values()))
+
+    def asm(self) -> str:
+        """The program as text; ``daedal.assemble`` gives the bytes back."""
+        return "".join(disassemble(program) for program in self._programs())
+
+    def ir(self, level: str, node: str | None = None) -> str:
+        """The IR of a level (``emb``, ``scf``, ``slc``, ``slcv``, ``dlc``) of an offloaded node, by default
+        the first.
+
+        DaedalError names the levels and nodes that there are.
+        """
+        if not self._current:
+            raise DaedalError(
+                "there is no program to show: the last call left everything to PyTorch, as explain() says"
+            )
+        node = next(iter(self._current)) if node is None else node
+        if node not in self._current:
+            raise DaedalError(f"node must be one of {', '.join(self._current)}, not {node!r}")
+        return self._current[node].ir(level)
+
+    @property
+    def code(self) -> str:
+        """The module's code: launches, and what PyTorch runs between them."""
+        return self._program.code
+
+    def explain(self) -> str:
+        """Which embedding operations run on the device, and why others do not; all else runs in PyTorch. Then, of each
+        program, what each pass did, and what code generation chose.
+        """
+        remarks = self._program.remarks
+        lines = []
+        for name in self.offloaded:
+            line = f"{name}: on the device" + (f"; {remarks[name]}" if name in remarks else "")
+            kernel = self._current.get(name)
+            lines.append(line if kernel is None else f"{line}; optimisation level {kernel.optimisation}")
+        lines += [
+            f"{name}: in PyTorch, because {reason}" for name, reason in {**self._program.reasons, **self._left}.items()
+        ]
+        eager = self._program.eager.items()
+        lines += [f"{name} and what follows: not compiled by PyTorch, because {why}" for name, why in eager]
+        programs = {id(kernel): (name, kernel) for name, kernel in reversed(self._current.items())}
+        for name, kernel in reversed(programs.values()):
+            lines += [f"{name}: {line}" for line in kernel.account]
+        return "\n".join(lines)

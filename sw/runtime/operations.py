@@ -1,0 +1,57 @@
+"""Operations that a device does for a framework: what has to be known to compile one, and nothing that a run decides.
+
+They are keys: equal operations run with the same program.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Bag:
+    """A pooling of bags; bits of the integer types, ``offset_bits`` None for 2-D indices."""
+
+    mode: str
+    width: int
+    index_bits: int
+    offset_bits: int | None
+    is_weighted: bool = False
+    is_fused: bool = False
+    padding: int | None = None
+    block: int | None = None
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A gather of rows."""
+
+    width: int
+    index_bits: int
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What tables must have in common to be walked by one nest of loops; widths and pitches in elements."""
+
+    mode: str
+    width: int
+    pitch: int
+    out_pitch: int
+    index_bits: int
+    is_weighted: bool
+    is_fused: bool
+    padding: int | None
+
+
+@dataclass(frozen=True)
+class BagList:
+    """A pooling over lists: each kind with the number of entries that it has, in the order of the list."""
+
+    groups: tuple[tuple[Kind, int], ...]
+
+    @property
+    def entries(self) -> int:
+        """Entries of the list."""
+        return sum(count for _, count in self.groups)
+
+
+Operation = Bag | Lookup | BagList

@@ -1,0 +1,66 @@
+"""One operation of a run, checked and in the form that a device takes, whatever framework it comes from."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from daedal.runtime.operations import Bag, Lookup
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+LONGEST_BAG = 1 << 24
+"""Bags are shorter: counts and lengths are 24 bits wide (see VectorOp.DIVIDE_COUNT and AluOp.MUL)."""
+
+TURNS_FROM = 1.5
+"""Rows of a bag, on average over a launch, above which bags come in turn.
+
+Each bag in turn reads a line of indices of its own and holds a place while memory answers; one after the other, bags
+share lines of indices, and need no more than the cycles of their additions. Measured with rows of 1, 16 and 32 columns
+on two machines and three memories, cycles in turn are 0.83 to 2 times those one after the other with 1.5 rows, 1.2 in
+the mean, and 0.5 to 1.03 times with 3 (docs/decisions/001-interleaved-bags.md).
+"""
+
+
+def take_turns(lookups: int, bags: int) -> bool:
+    """Whether a launch of so many lookups for so many bags is for a program with bags in turn, if there can be one."""
+    return not bags or lookups > TURNS_FROM * bags
+
+
+@dataclass(frozen=True)
+class Request:
+    """One operation of a run.
+
+    Attributes
+    ----------
+    operation
+        What has to be compiled.
+    table
+        The table.
+    buffers
+        The other inputs by buffer name, contiguous.
+    values
+        Numbers by name.
+    rows
+        Rows of the result.
+    shape
+        Shape of the result.
+    """
+
+    operation: Bag | Lookup
+    table: "Tensor"
+    buffers: "dict[str, Tensor]"
+    values: dict[str, int]
+    rows: int
+    shape: tuple[int, ...]
+    empty: float = 0.0
+    """What a bag without rows gets in the end."""
+
+    @property
+    def lookups(self) -> int:
+        """Rows that are looked up."""
+        return self.buffers["indices"].numel()
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether bags come in turn, if they can."""
+        return take_turns(self.lookups, self.rows)

@@ -1,0 +1,78 @@
+"""The few things that the runtime does with tensors; PyTorch is imported when there is one."""
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from daedal.driver.table_sources import is_tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def is_parameter(value: object) -> bool:
+    """Whether it is a parameter of a module."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.nn.Parameter)
+
+
+def array_of(value: Any) -> NDArray[Any]:
+    """The array over a tensor's memory, with its signs as they count; an array is that itself."""
+    array: NDArray[Any] = value.detach().resolve_neg().numpy() if is_tensor(value) else value
+    return array
+
+
+def tensor_of(array: NDArray[Any], shape: Sequence[int]) -> "Tensor":
+    """The tensor of this shape over an array, contiguous as PyTorch's are: NumPy's empty arrays have strides of 0."""
+    import torch
+
+    found = torch.from_numpy(array)
+    return found.reshape(shape) if found.numel() else torch.empty(shape, dtype=found.dtype, device="cpu")
+
+
+def zeros(shape: Sequence[int]) -> "Tensor":
+    """A tensor of zeros, f32."""
+    import torch
+
+    return torch.zeros(shape, dtype=torch.float32, device="cpu")
+
+
+def fill(target: Any, result: NDArray[Any]) -> None:
+    """Write ``result`` into an array or a tensor."""
+    if is_tensor(target):
+        import torch
+
+        with torch.no_grad():
+            target.copy_(torch.from_numpy(result))
+    else:
+        target[...] = result
+
+
+def needs_gradients() -> bool:
+    """Whether PyTorch records what is done, for gradients."""
+    import torch
+
+    return torch.is_grad_enabled()
+
+
+def copy_of_columns(whole: "Tensor", column: int, width: int) -> "Tensor":
+    """A contiguous copy of ``width`` columns, from this one on."""
+    import torch
+
+    return whole[:, column : column + width].clone(memory_format=torch.contiguous_format)
+
+
+def is_dense(tensor: "Tensor") -> bool:
+    """Whether it has its elements in memory one by one."""
+    import torch
+
+    return tensor.layout is torch.strided and not tensor.is_nested
+
+
+def is_of_inference(tensor: "Tensor") -> bool:
+    """Whether it is from inference mode, and this is outside of that: nobody may write it."""
+    import torch
+
+    return tensor.is_inference() and not torch.is_inference_mode_enabled()
