@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,10 @@ what writes a waveform; and Python with the driver, the compiler and PyTorch.
 ALL_UNITS = "all units of the RTL"
 
 UNIT_DEPTH = 2
-"""Parts of a module's name below the core that tell a unit: ``access.level1``."""
+"""Parts of a module's name below the core or the tile that tell a unit: ``access.level1``."""
+
+_JOINING = ("", "tile", "core")
+"""Modules that join units."""
 
 _IN_CORE, _IN_DRAM = "daedal_cycle", "daedal_create_dram"
 """A function of the core's library, and of a DRAM's."""
@@ -54,8 +58,8 @@ class Part:
     Attributes
     ----------
     name
-        A unit of the RTL, by its module's name below the core (``core`` for what joins them), or one of ``EVALUATION``,
-        ``CLOCK``, ``MEMORY``, ``WAVEFORM``, ``HOST``.
+        A unit of the RTL, by its module's name below core or tile (``core`` for what joins them), or one of
+        ``EVALUATION``, ``CLOCK``, ``MEMORY``, ``WAVEFORM``, ``HOST``.
     rtl
         Whether it is a unit.
     samples
@@ -112,8 +116,8 @@ class Units:
 
 
 def _unit(module: str, top: str) -> str:
-    """``access.level1`` of ``daedal_core.core.access.level1.queue``."""
-    parts = module.removeprefix(top).strip(".").split(".")[1:]
+    """``access.level1`` of ``daedal_core.tile.core.access.level1.queue``."""
+    parts = list(dropwhile(_JOINING.__contains__, module.removeprefix(top).strip(".").split(".")))
     return ".".join(parts[:UNIT_DEPTH]) or "core"
 
 

@@ -16,14 +16,14 @@ from daedal.hw.config.core import Config
 VERILOG = """\
 module top(clk);
 endmodule
-module \\top.core (clk);
+module \\top.tile.core (clk);
 endmodule
-module \\top.core.access.level1 (clk);
+module \\top.tile.core.access.level1 (clk);
 endmodule
-module \\top.core.access.level1.queue (clk);
+module \\top.tile.core.access.level1.queue (clk);
   assign a = b;
 endmodule
-module \\top.core.store (clk);
+module \\top.tile.control (clk);
 endmodule
 """
 
@@ -51,7 +51,7 @@ def test_samples_fall_to_units_and_to_what_is_around_them() -> None:
     parts = simulator_time.parts_of(samples, Named(CORE), Named({5000: "read", 5001: "end"}), Units(VERILOG, "top"))
     found = {(part.name, part.rtl): part.samples for part in parts}
     assert found == {
-        ("access.level1", True): 3, ("store", True): 1, ("core", True): 1, (EVALUATION, False): 2, (CLOCK, False): 1,
+        ("access.level1", True): 3, ("control", True): 1, ("core", True): 1, (EVALUATION, False): 2, (CLOCK, False): 1,
         (MEMORY, False): 2, (WAVEFORM, False): 1, (HOST, False): 1,
     }  # fmt: skip
     assert parts[0].name == "access.level1"
