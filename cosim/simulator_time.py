@@ -30,7 +30,8 @@ WAVEFORM, HOST = "simulator: waveform", "host: Python"
 what writes a waveform; and Python with the driver, the compiler and PyTorch.
 """
 
-ALL_UNITS = "all units of the RTL"
+SMALL = 0.01
+"""Share below which a part has no line of its own in a table."""
 
 UNIT_DEPTH = 2
 """Parts of a module's name below the core or the tile that tell a unit: ``access.level1``."""
@@ -171,10 +172,13 @@ class Profile:
         return {"seconds": round(self.seconds, 3), "samples": self.samples, "parts": parts}
 
     def text(self) -> str:
-        """As a table."""
-        rtl = sum(part.share for part in self.parts if part.rtl)
-        rows = [(part.name, part.share) for part in self.parts]
-        lines = [f"{name:32} {share * self.seconds:8.2f} s {share:7.1%}" for name, share in [*rows, (ALL_UNITS, rtl)]]
+        """As a table of the parts that are not ``SMALL``, with two sums."""
+        rows = [(part.name, part.share) for part in self.parts if part.share >= SMALL]
+        rows += [
+            ("smaller parts", sum(part.share for part in self.parts if part.share < SMALL)),
+            ("all units of the RTL", sum(part.share for part in self.parts if part.rtl)),
+        ]
+        lines = [f"{name:24} {share * self.seconds:8.2f} s {share:7.1%}" for name, share in rows]
         return "\n".join([f"the simulator's own time, {self.samples:,} samples:", *lines])
 
 

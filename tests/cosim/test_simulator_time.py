@@ -73,13 +73,15 @@ def test_functions_of_a_library_are_found_where_it_is_loaded() -> None:
 
 
 def test_a_profile_as_text_and_json() -> None:
-    profile = Profile([Part("access.level1", True, 6, 0.6), Part(HOST, False, 4, 0.4)], 20.0, 10)
+    parts = [Part("access.level1", True, 600, 0.6), Part(HOST, False, 395, 0.395), Part("store", True, 5, 0.005)]
+    profile = Profile(parts, 20.0, 1000)
     lines = profile.text().splitlines()
     assert [line.split()[-4:] for line in lines[1:]] == [
-        ["access.level1", "12.00", "s", "60.0%"], ["Python", "8.00", "s", "40.0%"], ["RTL", "12.00", "s", "60.0%"],
+        ["access.level1", "12.00", "s", "60.0%"], ["Python", "7.90", "s", "39.5%"], ["parts", "0.10", "s", "0.5%"],
+        ["RTL", "12.10", "s", "60.5%"],
     ]  # fmt: skip
     assert profile.as_dict()["parts"][0] == {
-        "name": "access.level1", "rtl": True, "samples": 6, "share": 0.6, "seconds": 12.0,
+        "name": "access.level1", "rtl": True, "samples": 600, "share": 0.6, "seconds": 12.0,
     }  # fmt: skip
 
 

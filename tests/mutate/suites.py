@@ -80,7 +80,7 @@ CONFIGS = tuple(_CORES)
 
 _ANY_CORE = (
     "tests/fuzz/test_launch_blocks.py tests/fuzz/test_bit_flips.py tests/driver/test_driver_targets.py "
-    f"tests/driver/test_launches.py tests/driver/test_store_window.py -k verilator {SLOW}",
+    f"tests/driver/test_launches.py tests/driver/memory/test_store_window.py -k verilator {SLOW}",
     f"tests/system/test_rtl_watchdog.py tests/system/test_rtl_hangs.py {SLOW}",
 )
 
@@ -122,8 +122,8 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     "sw/compiler/dialects": ("tests/ir", *_KERNELS, *_LAYERS),
     "sw/compiler/transforms": ("tests/ir", *_KERNELS, *_LAYERS),
     "sw/compiler/analysis": ("tests/ir", *_KERNELS, *_LAYERS),
-    "sw/compiler/interpreters": (*_KERNELS[1:], "tests/fuzz/test_kernels.py"),
-    "sw/compiler/backend": (*_LAYERS, *_KERNELS, "tests/fuzz/test_kernels.py"),
+    "sw/compiler/interpreters": (*_KERNELS[1:], "tests/fuzz/kernels/test_kernels.py"),
+    "sw/compiler/backend": (*_LAYERS, *_KERNELS, "tests/fuzz/kernels/test_kernels.py"),
     "sw/compiler/frontends/python": _KERNELS,
     "sw/compiler/frontends/torch": (*_TORCH, *_LAYERS),
     "sw/compiler/kernel": _KERNELS,
