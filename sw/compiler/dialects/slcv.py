@@ -69,11 +69,15 @@ def width_of(value: SSAValue) -> int:
     return width
 
 
+def element_type(value: SSAValue) -> Attribute:
+    """What a row is made of; the type of a single element."""
+    return value.type.element_type if isinstance(value.type, VectorType) else value.type
+
+
 def row_bytes(value: SSAValue) -> int:
     """Bytes that a row, or a single element, takes in memory."""
-    if isinstance(value.type, VectorType):
-        return width_of(value) * bytes_of(value.type.element_type)
-    return bytes_of(value.type)
+    elements = width_of(value) if isinstance(value.type, VectorType) else 1
+    return elements * bytes_of(element_type(value))
 
 
 def _verify_access(memref: SSAValue, indices: Sequence[SSAValue], row: SSAValue) -> None:

@@ -13,6 +13,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from daedal.compiler.analysis.reductions import reductions_of
 from daedal.compiler.dialects import check, place, slc, slcv
+from daedal.compiler.dialects.elements import row_element
 from daedal.compiler.interpreters.arithmetic import CALLS, OPERATIONS, as_f32, reduction
 from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
@@ -224,7 +225,9 @@ class Loops(Level):
         pitch = (kind.get_strides() or ())[0]
         assert pitch is not None
         memory = self.named("memory", self.arrays, "buffer")
-        self.values[op.result] = Rows(memory, int(self.values[op.address]), kind.get_shape()[1], pitch)
+        element = row_element(kind.element_type)
+        assert element is not None
+        self.values[op.result] = Rows(memory, int(self.values[op.address]), kind.get_shape()[1], pitch, element)
 
     def _place(self, array: SSAValue, indices: Sequence[SSAValue]) -> tuple[NDArray[Any], tuple[int, ...]]:
         found, at = self.values[array], tuple(self.values[index] for index in indices)

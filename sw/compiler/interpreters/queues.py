@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import func
-from xdsl.dialects.builtin import Float32Type, IntegerType
-from xdsl.ir import Operation
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Operation, SSAValue
 
+from daedal.compiler.analysis.scalars import is_float
 from daedal.compiler.dialects import dlc, slc, slcv
+from daedal.compiler.dialects.elements import row_element
 from daedal.compiler.interpreters.loops import Level
 from daedal.errors import IndexOutOfRange, UnsupportedOperation
+from daedal.hw.isa.elements import LANE
 
 GAP = 64
 """Buffers begin at multiples of this, with as much between them."""
@@ -92,8 +95,8 @@ class Queues(Level):
         size = op.bytes.value.data
         address = self.values[op.base] + self.values[op.index] * size
         data = self._bytes(address, size).tobytes()
-        if isinstance(slc.element_of(op.result.type), Float32Type):
-            self.values[op.result] = np.frombuffer(data, np.float32)[0]
+        if op.result.type == slc.FLOAT_STREAM:
+            self.values[op.result] = np.frombuffer(data, LANE.dtype)[0]
         else:
             self.values[op.result] = int.from_bytes(data, "little", signed=op.signed is not None)
 
@@ -102,8 +105,7 @@ class Queues(Level):
         return int(base + index * pitch)
 
     def _fetch(self, op: dlc.FetchOp) -> None:
-        row = self._bytes(self._address(op), op.bytes.value.data).copy().view(np.float32)
-        self.rows[op.queue.data].append(row)
+        self.rows[op.queue.data].append(self._bytes(self._address(op), op.bytes.value.data).copy())
         if op.queue.data == "store":
             self._stream()
 
@@ -121,8 +123,7 @@ class Queues(Level):
             address, size = self.rows["place"].popleft()
             self._write(address, size, self.rows["store"].popleft())
 
-    def _write(self, address: int, size: int, row: Any) -> None:
-        data = np.atleast_1d(np.asarray(row, np.float32)).view(np.uint8)
+    def _write(self, address: int, size: int, data: NDArray[np.uint8]) -> None:
         if len(data) != size:
             raise UnsupportedOperation(f"a row of {len(data)} bytes goes to a place for {size}")
         self._bytes(address, size)[:] = data
@@ -151,7 +152,7 @@ class Queues(Level):
         self.values[op.scalar] = self.values[op.value]
 
     def _pop(self, op: dlc.PopOp) -> None:
-        row = self._next(self.rows[op.queue.data], op.queue.data)
+        row = self._next(self.rows[op.queue.data], op.queue.data).view(_dtype(op.result))
         if len(row) != slcv.width_of(op.result):
             raise UnsupportedOperation(f"a row of {len(row)} elements is popped as {slcv.width_of(op.result)}")
         self.values[op.result] = row
@@ -159,7 +160,7 @@ class Queues(Level):
     def _pop_scalar(self, op: dlc.PopScalarOp) -> None:
         value: Any = self._next(self.scalars, "scalar")
         kind = op.result.type
-        if isinstance(kind, Float32Type) and isinstance(value, int):  # an f32 that the launch fixes: its bits
+        if is_float(op.result) and isinstance(value, int):  # an f32 that the launch fixes: its bits
             value = np.uint32(value % (1 << 32)).view(np.float32)
         elif isinstance(kind, IntegerType):
             value = (int(value) + (1 << 31)) % (1 << 32) - (1 << 31)
@@ -167,7 +168,14 @@ class Queues(Level):
 
     def _push(self, op: dlc.PushOp) -> None:
         address, size = self._next(self.places, "store address")
-        self._write(address, size, self.values[op.row])
+        self._write(address, size, np.atleast_1d(np.asarray(self.values[op.row], _dtype(op.row))).view(np.uint8))
+
+
+def _dtype(row: SSAValue) -> str:
+    """The type of a row's elements, or of a single one, as they are in memory."""
+    element = row_element(slcv.element_type(row))
+    assert element is not None
+    return element.dtype
 
 
 def _placed(arrays: Mapping[str, NDArray[Any]]) -> tuple[NDArray[np.uint8], dict[str, int]]:

@@ -1,4 +1,4 @@
-"""Rows of f32 at an address: what ``place.memref`` and lists of tables speak of."""
+"""Rows at an address: what ``place.memref`` and lists of tables speak of."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.errors import IndexOutOfRange
-
-FLOAT_BYTES = 4
+from daedal.hw.isa.elements import BINARY32, Element
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of ``width`` elements, ``pitch`` elements apart, from byte ``address`` of ``memory`` on.
+    """Rows of ``width`` elements of a kind, ``pitch`` of them apart, from byte ``address`` of ``memory`` on.
 
     Row 0 may lie before the memory, if nobody takes it.
     """
@@ -22,20 +21,22 @@ class Rows:
     address: int
     width: int
     pitch: int
+    element: Element = BINARY32
 
     def place(self, row: int, column: int = 0) -> int:
         """The position of an element in :attr:`elements`; IndexOutOfRange outside of the memory."""
-        byte = self.address + (row * self.pitch + column) * FLOAT_BYTES
-        if not 0 <= byte <= len(self.memory) - FLOAT_BYTES:
+        size = self.element.bytes
+        byte = self.address + (row * self.pitch + column) * size
+        if not 0 <= byte <= len(self.memory) - size:
             raise IndexOutOfRange(f"element {column} of row {row}, at address {byte}, is outside of memory")
-        return byte // FLOAT_BYTES
+        return byte // size
 
     @property
-    def elements(self) -> NDArray[np.float32]:
-        """The whole memory, as f32; changes count."""
-        return self.memory.view(np.float32)
+    def elements(self) -> NDArray[Any]:
+        """The whole memory, as elements; changes count."""
+        return self.memory.view(self.element.dtype)
 
-    def __getitem__(self, row: int) -> NDArray[np.float32]:
+    def __getitem__(self, row: int) -> NDArray[Any]:
         at = self.place(row)
         return self.elements[at : at + self.width].copy()
 
