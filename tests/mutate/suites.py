@@ -48,6 +48,7 @@ _RTL_FILES: dict[str, tuple[str, ...]] = {
     "daedal/hw/execute_unit/fpu": _FLOAT,
     "daedal/hw/execute_unit": _EXECUTE,
     "daedal/hw/memory/store": _STORE,
+    "daedal/hw/control/records": (f"tests/unit/control/test_records.py {SLOW}",),
     "daedal/hw/memory": _FABRIC,
 }
 
@@ -105,8 +106,9 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     "cosim/oracle": (f"tests/cosim/test_oracle.py {SLOW}",),
     "cosim/litedram": (f"tests/cosim/test_cosim_dram.py tests/cosim/test_cosim_memory_spec.py {SLOW}", *_HARNESS),
     "cosim/board": (f"tests/driver/link {SLOW}",),
+    "cosim/builder": (f"tests/cosim/builder {SLOW}", f"tests/cosim/test_cosim_harness.py {SLOW}", *_CLI),
     "cosim/waveform": (f"tests/cli/test_cli_wave.py {SLOW}",),
-    "cosim": (f"tests/cosim {SLOW}", "tests/driver/test_driver_device.py", *_CLI),
+    "cosim": (f"tests/cosim {SLOW} --ignore=tests/cosim/builder", "tests/driver/test_driver_device.py", *_CLI),
     "hw/isa/tools": (f"tests/unit/isa {QUICK}", f"tests/cli -k 'asm or verilog' {QUICK}", *_EMULATOR[:1]),
     "hw/isa/spec": (
         "tests/unit/access_unit/test_contract.py tests/unit/emulator/test_contract.py",
@@ -122,18 +124,27 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     "sw/compiler/dialects": ("tests/ir", *_KERNELS, *_LAYERS),
     "sw/compiler/transforms": ("tests/ir", *_KERNELS, *_LAYERS),
     "sw/compiler/analysis": ("tests/ir", *_KERNELS, *_LAYERS),
-    "sw/compiler/interpreters": (*_KERNELS[1:], "tests/fuzz/kernels/test_kernels.py"),
-    "sw/compiler/backend": (*_LAYERS, *_KERNELS, "tests/fuzz/kernels/test_kernels.py"),
+    "sw/compiler/interpreters": (*_KERNELS[1:], "tests/fuzz/kernels"),
+    "sw/compiler/backend": (*_LAYERS, *_KERNELS, "tests/fuzz/kernels"),
     "sw/compiler/frontends/python": _KERNELS,
     "sw/compiler/frontends/torch": (*_TORCH, *_LAYERS),
     "sw/compiler/kernel": _KERNELS,
     "sw/compiler": (*_LAYERS, *_KERNELS[:1], *_TORCH, f"tests/cli -k 'opt or compile' {QUICK}"),
     "sw/driver/link": (f"tests/driver/link {QUICK}", f"tests/driver/link {SLOW}"),
     "sw/driver": (*_DRIVER, "tests/driver/link -k board", *_LAYERS, *_TORCH),
+    "daedal/base": (f"tests/base {QUICK}", *_CLI, *_DRIVER),
     "daedal/bench": (f"tests/bench {QUICK}", f"tests/bench {SLOW}", f"tests/cli -k sim {SLOW}"),
     "daedal/cli": (*_CLI, f"tests/bench/test_bench_command.py {SLOW}", f"tests/cli {SLOW}"),
     "daedal": (*_CLI, "tests/package/test_public_api.py tests/package/test_sources.py", *_DRIVER, *_TORCH),
 }  # fmt: skip
+
+ALL = frozenset(
+    suite
+    for table in (_RTL_FILES, _RTL_UNITS, _CORES, {"": _ANY_CORE}, _SOURCES)
+    for row in table.values()
+    for suite in row
+)
+"""Every suite of these tables."""
 
 
 def suites_of_source(file: str) -> tuple[str, ...]:

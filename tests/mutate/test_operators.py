@@ -15,7 +15,7 @@ from tests.mutate.operators import netlist
 from tests.mutate.operators.cpp_sites import cpp_sites
 from tests.mutate.operators.python_sites import python_sites
 from tests.mutate.operators.site import Site
-from tests.mutate.suites import suites_of_cell, suites_of_source
+from tests.mutate.suites import ALL, suites_of_cell
 
 PYTHON = [
     ("x = a <= b", {"x = a < b"}),
@@ -72,9 +72,7 @@ def test_what_is_drawn_is_source_with_tests_and_the_same_for_one_seed(language: 
             assert text != (ROOT / name).read_text(encoding="utf-8")
             if language == "python":
                 compile(text, name, "exec")
-            for suite in suites_of_source(name):
-                paths = [part for part in suite.split() if part.startswith("tests/")]
-                assert paths and all((ROOT / path).exists() for path in paths)
+        assert fault.suites
 
 
 def test_cells_of_one_design_are_found_in_others() -> None:
@@ -89,6 +87,12 @@ def test_cells_of_one_design_are_found_in_others() -> None:
     assert netlist.mutated(rtlil.convert(CreditCounter(2), name="another"), drawn[0]) != netlist.mutated(
         alone, drawn[0]
     )
+
+
+@pytest.mark.parametrize("suite", sorted(ALL))
+def test_suites_exist(suite: str) -> None:
+    paths = [part.partition("::")[0] for part in suite.split() if part.startswith("tests/")]
+    assert paths and all((ROOT / path).exists() for path in paths)
 
 
 def test_suites_of_cells_end_with_the_core() -> None:
