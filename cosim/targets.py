@@ -1,9 +1,9 @@
-"""What ``daedal.driver.target_registry`` opens by name: the machines that run on this computer."""
+"""What ``daedal.driver.targets.target_registry`` opens by name: the machines that run on this computer."""
 
 from typing import Any
 
 from daedal.driver.link.transport import Transport
-from daedal.driver.target import Target
+from daedal.driver.targets.target import Target
 from daedal.hw.config.core import Config
 
 

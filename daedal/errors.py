@@ -36,7 +36,7 @@ __all__ = [
 
 
 class FaultRecord(Protocol):
-    """What an error says of the launch that failed: a completion record (``daedal.driver.record.Record``)."""
+    """What an error says of the launch that failed: a completion record (``daedal.driver.launch.record.Record``)."""
 
     @property
     def launch(self) -> int:

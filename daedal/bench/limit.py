@@ -11,9 +11,9 @@ from daedal.cosim.harness_library import BURST, WRITE_PORT
 from daedal.cosim.litedram.memories import Dram
 from daedal.cosim.memory_spec import MemorySpec
 from daedal.cosim.oracle.traffic import oracle_of, requests_of
-from daedal.driver.record import RECORD_BYTES, Stats
-from daedal.driver.regions import Region
-from daedal.driver.tables import Table
+from daedal.driver.launch.record import RECORD_BYTES, Stats
+from daedal.driver.memory.regions import Region
+from daedal.driver.tables.table_store import Table
 from daedal.errors import DaedalError
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import place_of

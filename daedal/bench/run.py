@@ -15,7 +15,7 @@ from daedal.bench.workloads.runner import first_difference
 from daedal.compiler.api import compile
 from daedal.cosim.harness_library import BURST
 from daedal.driver.device import Device
-from daedal.driver.record import Stats
+from daedal.driver.launch.record import Stats
 from daedal.errors import DaedalError
 from daedal.hw.config.core import PRESETS, Config
 from daedal.hw.isa.elements import BINARY32

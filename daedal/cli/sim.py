@@ -10,7 +10,7 @@ import click
 
 from daedal.bench.workloads import WORKLOADS
 from daedal.cli._options import OutputFile, config_option, write_bytes, writing
-from daedal.driver.target_registry import TARGETS
+from daedal.driver.targets.target_registry import TARGETS
 from daedal.hw.config.core import Config
 
 if TYPE_CHECKING:

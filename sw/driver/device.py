@@ -9,17 +9,17 @@ from typing import Any, NoReturn, Self, SupportsIndex
 from weakref import WeakSet
 
 from daedal.base.process_resource import Owned
-from daedal.driver.allocator import Address, Allocator
-from daedal.driver.arena import Arena
-from daedal.driver.launcher import Launch, Launcher
-from daedal.driver.memory import DeviceMemory
-from daedal.driver.record import Record
-from daedal.driver.regions import Region
-from daedal.driver.registers import Registers
-from daedal.driver.table_sources import TABLE_CHECKS, Source, TableCheck
-from daedal.driver.tables import Table, TableStore, Use
-from daedal.driver.target import Target
-from daedal.driver.target_registry import TARGETS, open_target
+from daedal.driver.launch.launcher import Launch, Launcher
+from daedal.driver.launch.record import Record
+from daedal.driver.memory.allocator import Address, Allocator
+from daedal.driver.memory.arena import Arena
+from daedal.driver.memory.device_memory import DeviceMemory
+from daedal.driver.memory.regions import Region
+from daedal.driver.tables.table_sources import TABLE_CHECKS, Source, TableCheck
+from daedal.driver.tables.table_store import Table, TableStore, Use
+from daedal.driver.targets.registers import Registers
+from daedal.driver.targets.target import Target
+from daedal.driver.targets.target_registry import TARGETS, open_target
 from daedal.errors import ConfigMismatch, DeviceClosed
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import LAUNCH_ALIGNMENT

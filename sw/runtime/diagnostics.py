@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from daedal.driver.record import Record
+from daedal.driver.launch.record import Record
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
 from daedal.hw.isa.launch import Cause, Counter
 from daedal.runtime.batch.members import Member

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from daedal.base.handle import Handle
 from daedal.driver.device import Device
-from daedal.driver.launcher import Launch
-from daedal.driver.record import Record, Stats
+from daedal.driver.launch.launcher import Launch
+from daedal.driver.launch.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.tools.assembler import disassemble
 from daedal.runtime.batch.fast_path import FastPath

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from daedal.base.handle import Handle
 from daedal.base.process_resource import Owned
 from daedal.driver.device import Device
-from daedal.driver.launcher import POLL_SECONDS, Launch, LaunchTimeout
-from daedal.driver.record import Record, Stats
+from daedal.driver.launch.launcher import POLL_SECONDS, Launch, LaunchTimeout
+from daedal.driver.launch.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
 
 

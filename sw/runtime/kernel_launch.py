@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.base.handle import Handle
-from daedal.driver.arena import Arena
 from daedal.driver.device import Device
-from daedal.driver.launcher import Launch
-from daedal.driver.layout import row_mapping, row_pitch
-from daedal.driver.record import Record, Stats
-from daedal.driver.regions import Region
-from daedal.driver.tables import Table
+from daedal.driver.launch.launcher import Launch
+from daedal.driver.launch.record import Record, Stats
+from daedal.driver.memory.arena import Arena
+from daedal.driver.memory.layout import row_mapping, row_pitch
+from daedal.driver.memory.regions import Region
+from daedal.driver.tables.table_store import Table
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.address_mapping import PLAIN
 from daedal.runtime.kernel import BufferSpec, Kernel

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from daedal.driver.table_sources import is_tensor
+from daedal.driver.tables.table_sources import is_tensor
 
 if TYPE_CHECKING:
     from torch import Tensor

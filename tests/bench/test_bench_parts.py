@@ -20,9 +20,9 @@ from daedal.bench.workloads.models import OWN, WORKLOADS, Made, Workload
 from daedal.bench.workloads.streams import DISTRIBUTIONS, draw, strided
 from daedal.cosim.harness_library import BURST, WRITE_PORT
 from daedal.cosim.memory_spec import MemorySpec
-from daedal.driver.record import RECORD_BYTES, Stats
-from daedal.driver.regions import Region
-from daedal.driver.tables import Table
+from daedal.driver.launch.record import RECORD_BYTES, Stats
+from daedal.driver.memory.regions import Region
+from daedal.driver.tables.table_store import Table
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import in_class, memory_addresses
 

@@ -14,7 +14,7 @@ from daedal.bench.suite import Order, Row
 from daedal.bench.suites import prediction
 from daedal.bench.workloads.models import WORKLOADS, Made
 from daedal.cli import cli
-from daedal.driver.record import Stats
+from daedal.driver.launch.record import Stats
 from daedal.errors import DaedalError
 from daedal.fpga.boards import BOARDS, find_board
 from daedal.hw.config.core import PRESETS, Config

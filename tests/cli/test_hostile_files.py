@@ -10,7 +10,7 @@ from bench.synthesis import history
 from daedal.base.messages import one_line_of
 from daedal.bench.report import document
 from daedal.compiler.interpreters import interpret
-from daedal.driver.description import read_description
+from daedal.driver.targets.description import read_description
 from daedal.errors import FileError, InvalidConfig
 from daedal.hw.config.core import Config
 from daedal.hw.config.file import read_config

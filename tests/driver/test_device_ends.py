@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.driver.regions import Region
+from daedal.driver.memory.regions import Region
 from tests.driver.test_driver_targets import CONFIG, FOR_EVER, copy_program
 
 RTL = (pytest.mark.rtl, pytest.mark.slow)
@@ -127,7 +127,7 @@ def test_the_target_alone(target: str) -> None:
 AT_THE_END = """
 import sys, threading, time
 import daedal
-from daedal.driver.regions import Region
+from daedal.driver.memory.regions import Region
 from tests.driver.test_driver_targets import CONFIG, FOR_EVER, copy_program
 
 devices = [daedal.Device.open(sys.argv[1], CONFIG, memory_bytes=1 << 22) for _ in range(2)]

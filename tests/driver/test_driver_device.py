@@ -8,13 +8,13 @@ import pytest
 
 import daedal
 from daedal.base.process_resource import Owned
-from daedal.driver.allocator import Allocator
 from daedal.driver.device import Device
-from daedal.driver.launcher import LAUNCH_MODULUS, POLL_SECONDS, Launch, Launcher
-from daedal.driver.layout import row_pitch
-from daedal.driver.record import Stats
-from daedal.driver.regions import Region
-from daedal.driver.registers import Registers
+from daedal.driver.launch.launcher import LAUNCH_MODULUS, POLL_SECONDS, Launch, Launcher
+from daedal.driver.launch.record import Stats
+from daedal.driver.memory.allocator import Allocator
+from daedal.driver.memory.layout import row_pitch
+from daedal.driver.memory.regions import Region
+from daedal.driver.targets.registers import Registers
 from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH, PRESETS, Config
 from daedal.hw.isa.address_mapping import PLAIN
 from daedal.hw.isa.launch import Cause, Counter, LaunchFlags, LaunchWord, Queue, RecordHead, RecordWord, State
@@ -77,7 +77,7 @@ def test_table_lies_in_memory_row_by_row(dev, target, dim):
 
 
 def test_long_table_is_uploaded_in_pieces(dev, target, monkeypatch):
-    monkeypatch.setattr("daedal.driver.tables.UPLOAD_CHUNK", 100)
+    monkeypatch.setattr("daedal.driver.tables.table_store.UPLOAD_CHUNK", 100)
     source = np.random.default_rng(1).random((50, 5), np.float32)
     table = dev.bind_table("t", source)
     raw = np.frombuffer(dev.memory.read(table.address, 50 * table.pitch), np.float32).reshape(50, -1)

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.driver.regions import Region
+from daedal.driver.memory.regions import Region
 from daedal.errors import DeviceClosed
 from daedal.hw.isa.tools.assembler import assemble
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import daedal
-from daedal.driver.launcher import LAUNCH_MODULUS
+from daedal.driver.launch.launcher import LAUNCH_MODULUS
 from daedal.hw.config.core import PRESETS, Config
 from daedal.hw.isa import words
 from daedal.hw.isa.launch import Cause

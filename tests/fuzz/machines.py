@@ -10,11 +10,11 @@ import numpy as np
 
 from daedal.cosim.emulator import EmulatorTarget, TraceEntry
 from daedal.cosim.verilator import VerilatorTarget
-from daedal.driver.launcher import launch_block
-from daedal.driver.record import RECORD_BYTES
-from daedal.driver.regions import Region, store_window
-from daedal.driver.target import Counting, Target
-from daedal.driver.target_registry import open_target
+from daedal.driver.launch.launcher import launch_block
+from daedal.driver.launch.record import RECORD_BYTES
+from daedal.driver.memory.regions import Region, store_window
+from daedal.driver.targets.target import Counting, Target
+from daedal.driver.targets.target_registry import open_target
 from daedal.errors import DaedalError
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import LEAST_FOLLOWING, RECORD_WORDS, Cause, Counter, Queue, RecordHead, RecordWord, State

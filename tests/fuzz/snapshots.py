@@ -10,7 +10,7 @@ import daedal
 from daedal import f32, i64
 from daedal.cosim.emulator import EmulatorTarget
 from daedal.driver.device import Device
-from daedal.driver.record import RECORD_BYTES
+from daedal.driver.launch.record import RECORD_BYTES
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import BLOCK_REGION, STORE_GRANULE, LaunchFlags, LaunchWord, StoreWindow, launch_block_words

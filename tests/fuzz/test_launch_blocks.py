@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from daedal.driver.launcher import launch_block
-from daedal.driver.record import RECORD_BYTES
+from daedal.driver.launch.launcher import launch_block
+from daedal.driver.launch.record import RECORD_BYTES
 from daedal.hw.isa.launch import LAUNCH_ALIGNMENT, Cause, LaunchFlags, LaunchWord, State
 from daedal.hw.isa.program import WORD_BYTES, Program, pack
 from daedal.hw.isa.registers import Register

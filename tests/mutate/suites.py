@@ -81,7 +81,7 @@ CONFIGS = tuple(_CORES)
 
 _ANY_CORE = (
     "tests/fuzz/test_launch_blocks.py tests/fuzz/test_bit_flips.py tests/driver/test_driver_targets.py "
-    f"tests/driver/test_launches.py tests/driver/memory/test_store_window.py -k verilator {SLOW}",
+    f"tests/driver/launch/test_launches.py tests/driver/memory/test_store_window.py -k verilator {SLOW}",
     f"tests/system/test_rtl_watchdog.py tests/system/test_rtl_hangs.py {SLOW}",
 )
 

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.driver.launcher import Launch
-from daedal.driver.regions import Region
+from daedal.driver.launch.launcher import Launch
+from daedal.driver.memory.regions import Region
 from tests.compiler.layers.compiler_support import random_bags, same_bits, wild_table
 from tests.driver.test_driver_targets import copy_program
 

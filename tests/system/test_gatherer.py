@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.driver.target_registry import open_target
+from daedal.driver.targets.target_registry import open_target
 from daedal.errors import IndexOutOfRange, UnsupportedOperation
 from daedal.hw.isa.launch import Cause, Queue, State
 from daedal.hw.isa.program import Word

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import daedal
-from daedal.driver.target_registry import open_target
+from daedal.driver.targets.target_registry import open_target
 from daedal.hw.config.core import WATCHDOG_CYCLES
 from daedal.hw.isa.instructions import VectorOp
 from daedal.hw.isa.launch import Cause, Queue, State

@@ -10,7 +10,7 @@ from torch import nn
 
 import daedal
 from daedal.cosim import verilator
-from daedal.driver.target_registry import open_target
+from daedal.driver.targets.target_registry import open_target
 from daedal.hw.config.core import Config
 from daedal.hw.control import launch_controller
 from daedal.hw.control.faults import watchdog

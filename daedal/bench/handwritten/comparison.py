@@ -11,7 +11,7 @@ from daedal.bench.handwritten import compiled, operations
 from daedal.bench.handwritten.operations import OPERATIONS, SMALL, Operation, Size
 from daedal.bench.report.table import column
 from daedal.bench.suite import Machine, Order, Row, Say, Suite, machines_of
-from daedal.driver.record import Stats
+from daedal.driver.launch.record import Stats
 
 MEAN = "geometric mean"
 """Name of the row below the operations."""

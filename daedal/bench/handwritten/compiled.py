@@ -9,7 +9,7 @@ from daedal.bench.handwritten.kernels import KERNELS
 from daedal.bench.handwritten.operations import Case, Operation
 from daedal.bench.workloads.layers import Weighted
 from daedal.driver.device import Device
-from daedal.driver.record import Stats
+from daedal.driver.launch.record import Stats
 from daedal.hw.isa.spec.binary32 import Floats
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.bench.handwritten.arithmetic import Integers, fused_sums, sums
-from daedal.driver.arena import Arena
 from daedal.driver.device import Device
-from daedal.driver.record import Stats
+from daedal.driver.launch.record import Stats
+from daedal.driver.memory.arena import Arena
 from daedal.hw.isa.instructions import VectorOp
 from daedal.hw.isa.spec.binary32 import Floats
 from daedal.hw.isa.spec.reduction import reduce

@@ -9,7 +9,7 @@ from daedal.bench.report.table import column
 from daedal.bench.suite import NOT_EQUAL, Machine, Order, Row, Say, Suite, at_most, machines_of, one_thread
 from daedal.bench.workloads.layers import Workload
 from daedal.bench.workloads.runner import same_bits
-from daedal.driver.registers import Registers
+from daedal.driver.targets.registers import Registers
 from daedal.hw.isa.registers import Register
 
 LAUNCHES = 4

@@ -16,7 +16,7 @@ from daedal.bench.suite import Order, Row, Say, Suite
 from daedal.bench.workloads.models import WORKLOADS, Made, Workload
 from daedal.compiler.api import compile
 from daedal.driver.device import Device
-from daedal.driver.record import Stats
+from daedal.driver.launch.record import Stats
 from daedal.errors import DaedalError, InvalidConfig, UnknownBoard
 from daedal.fpga.boards import find_board
 from daedal.fpga.boards.board import Board, Dram

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedal.driver.allocator import BUFFER_ALIGNMENT
-from daedal.driver.arena import Arena
 from daedal.driver.device import Device
-from daedal.driver.launcher import Launch
-from daedal.driver.record import Record
-from daedal.driver.regions import Region
-from daedal.driver.tables import Table
+from daedal.driver.launch.launcher import Launch
+from daedal.driver.launch.record import Record
+from daedal.driver.memory.allocator import BUFFER_ALIGNMENT
+from daedal.driver.memory.arena import Arena
+from daedal.driver.memory.regions import Region
+from daedal.driver.tables.table_store import Table
 from daedal.hw.isa.words import INDEX_BITS
 from daedal.runtime.batch.members import Array, EntryNumbers, Member, PoolingCall, Result, with_parts
 from daedal.runtime.kernel import Kernel

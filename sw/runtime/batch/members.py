@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.driver.device import Device
-from daedal.driver.layout import row_pitch
-from daedal.driver.tables import Table, Use
+from daedal.driver.memory.layout import row_pitch
+from daedal.driver.tables.table_store import Table, Use
 from daedal.hw.config.core import Config
 from daedal.hw.isa.elements import BINARY32
 from daedal.runtime.operations import Bag, Kind

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from daedal.driver.arena import Arena
 from daedal.driver.device import Device
-from daedal.driver.launcher import Launch
-from daedal.driver.record import Record
-from daedal.driver.regions import Region
+from daedal.driver.launch.launcher import Launch
+from daedal.driver.launch.record import Record
+from daedal.driver.memory.arena import Arena
+from daedal.driver.memory.regions import Region
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.hw.isa.elements import BINARY32

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.base.float_mode import default_float_mode
-from daedal.driver.table_sources import is_tensor
+from daedal.driver.tables.table_sources import is_tensor
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.loops.signature import Argument
 from daedal.runtime.tensors import array_of, is_dense, is_of_inference

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from daedal.base.handle import Handle
 from daedal.driver.device import Device
-from daedal.driver.launcher import Launch
-from daedal.driver.record import Record, Stats
-from daedal.driver.tables import Use
+from daedal.driver.launch.launcher import Launch
+from daedal.driver.launch.record import Record, Stats
+from daedal.driver.tables.table_store import Use
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.launch import Counter
 from daedal.hw.isa.tools.assembler import disassemble

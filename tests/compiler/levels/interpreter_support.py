@@ -11,7 +11,7 @@ from torch import Tensor, fx
 from daedal.compiler.frontends.torch.fusion import Join
 from daedal.compiler.frontends.torch.match import Call
 from daedal.compiler.interpreters import interpret
-from daedal.driver.layout import row_pitch
+from daedal.driver.memory.layout import row_pitch
 from daedal.hw.config.core import Config
 from daedal.hw.isa.elements import BINARY32
 from daedal.runtime.batch.members import Member

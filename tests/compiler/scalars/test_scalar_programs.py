@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daedal.driver.target_registry import open_target
+from daedal.driver.targets.target_registry import open_target
 from daedal.hw.config.core import PRESETS
 from daedal.hw.isa.instructions import VectorOp
 from daedal.hw.isa.launch import Cause, State

@@ -9,9 +9,9 @@ from torch import nn
 
 import daedal
 from daedal.cosim.board import SimulatedLine, build_board, generated_board
-from daedal.driver.board import BoardTarget, open_simulated
 from daedal.driver.link import uartbone
 from daedal.driver.link.uartbone import UartBridge
+from daedal.driver.targets.board import BoardTarget, open_simulated
 from daedal.errors import ConfigMismatch, LinkLost
 from daedal.hw.config.core import Config
 from daedal.hw.isa.registers import Register

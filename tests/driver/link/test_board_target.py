@@ -11,7 +11,7 @@ from torch import nn
 
 import daedal
 from daedal.cosim.emulator import EmulatorTarget
-from daedal.driver import board as boards
+from daedal.driver.targets import board as boards
 from daedal.errors import ConfigMismatch, LinkLost
 from daedal.hw.config.core import Config
 from tests.driver.link.link_peer import EtherbonePeer, GateModel, Peer, uart_peer

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from daedal.driver.allocator import Allocator
+from daedal.driver.memory.allocator import Allocator
 from daedal.errors import OutOfDeviceMemory
 from daedal.hw.config.core import Config
 

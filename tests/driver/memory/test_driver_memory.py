@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from daedal.driver.allocator import Allocator
-from daedal.driver.arena import Arena
-from daedal.driver.layout import array_mapping, row_mapping
-from daedal.driver.memory import MOST_BYTES, DeviceMemory
+from daedal.driver.memory.allocator import Allocator
+from daedal.driver.memory.arena import Arena
+from daedal.driver.memory.device_memory import MOST_BYTES, DeviceMemory
+from daedal.driver.memory.layout import array_mapping, row_mapping
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import CLASSES, PLAIN, class_of, granule_bytes, in_class, memory_address, place_of
 from tests.driver.fake_target import FakeTarget

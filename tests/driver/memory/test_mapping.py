@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.driver.layout import row_mapping
-from daedal.driver.record import RECORD_BYTES
+from daedal.driver.launch.record import RECORD_BYTES
+from daedal.driver.memory.layout import row_mapping
 from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH
 from daedal.hw.isa import words
 from daedal.hw.isa.address_mapping import CLASSES, PLAIN, granule_bytes, memory_address

@@ -8,12 +8,12 @@ import pytest
 import daedal
 from daedal import f32
 from daedal.driver.device import Device
-from daedal.driver.regions import EVERYWHERE, NOWHERE, Region, store_window
+from daedal.driver.memory.regions import EVERYWHERE, NOWHERE, Region, store_window
 from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH, PRESETS
 from daedal.hw.isa.address_mapping import class_of, in_class, place_of
 from daedal.hw.isa.launch import Cause, LaunchWord, StoreWindow
 from daedal.hw.isa.program import unpack
-from tests.driver.test_launches import copier, dev
+from tests.driver.launch.test_launches import copier, dev
 from tests.fuzz.snapshots import Watched
 
 __all__ = ["copier", "dev"]
@@ -39,7 +39,7 @@ def test_launches_have_a_window_each(dev, copier, source):
     with dev.arena() as arena:
         origin, *places = [arena.upload(source), *(arena.reserve(size) for _ in range(count))]
 
-        def submit(place: int, allowed: int) -> daedal.driver.launcher.Launch:
+        def submit(place: int, allowed: int) -> daedal.driver.launch.launcher.Launch:
             arguments = [origin, place, ROWS, SIZE, SIZE]
             return dev.submit(copier, arguments, reads=[Region(origin, size)], writes=[Region(allowed, size)])
 

@@ -32,7 +32,7 @@ from daedal.compiler import opt_main
 from daedal.compiler.interpreters import interpret
 from daedal.compiler.text import read_module
 from daedal.cosim.memory_spec import MemorySpec
-from daedal.driver.description import read_description
+from daedal.driver.targets.description import read_description
 from daedal.errors import DaedalError
 from daedal.hw.config.core import PRESETS
 from daedal.hw.config.file import read_config

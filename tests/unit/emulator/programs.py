@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from daedal.driver.regions import EVERYWHERE
+from daedal.driver.memory.regions import EVERYWHERE
 from daedal.hw.config.core import Config
 from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.instructions import OperandKind, VectorOp

@@ -19,7 +19,7 @@ from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST, check_opt
 from daedal.compiler.transforms.builders.emitter import BOUNDS
 from daedal.driver.device import Device
-from daedal.driver.record import Stats
+from daedal.driver.launch.record import Stats
 from daedal.runtime.executable import Executable
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from daedal.base.handle import Handle
-from daedal.driver.target import Target
+from daedal.driver.targets.target import Target
 from daedal.errors import ConfigMismatch, DeviceHang
 from daedal.hw.config.core import Config
 from daedal.hw.isa.program import pack, unpack

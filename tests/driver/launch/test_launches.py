@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.driver.regions import Region
+from daedal.driver.memory.regions import Region
 from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH, PRESETS
 from daedal.hw.isa.address_mapping import PLAIN
 from daedal.hw.isa.launch import LaunchFlags, LaunchWord
@@ -246,7 +246,7 @@ INTERRUPTED = """
 import sys
 import numpy as np
 import daedal
-from daedal.driver.regions import Region
+from daedal.driver.memory.regions import Region
 from tests.driver.test_driver_targets import CONFIG, FOR_EVER, copy, copy_program
 
 with daedal.Device.open(sys.argv[1], CONFIG, sys.argv[3], memory_bytes=1 << 24) as dev:

@@ -12,11 +12,11 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from daedal.base.handle import Handle
 from daedal.base.process_resource import Owned
-from daedal.driver.allocator import Allocator
-from daedal.driver.record import RECORD_BYTES, Record, fault_exception
-from daedal.driver.regions import EVERYWHERE, Region, store_window
-from daedal.driver.registers import Registers
-from daedal.driver.target import Counting, Target
+from daedal.driver.launch.record import RECORD_BYTES, Record, fault_exception
+from daedal.driver.memory.allocator import Allocator
+from daedal.driver.memory.regions import EVERYWHERE, Region, store_window
+from daedal.driver.targets.registers import Registers
+from daedal.driver.targets.target import Counting, Target
 from daedal.errors import (
     CountMismatch,
     DaedalError,

@@ -11,8 +11,8 @@ from torch import nn
 
 import daedal
 from daedal import f32, i64
-from daedal.driver.launcher import Launch
-from daedal.driver.regions import Region
+from daedal.driver.launch.launcher import Launch
+from daedal.driver.memory.regions import Region
 from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH
 from daedal.hw.isa.launch import BLOCK_REGION, Cause
 from tests.driver.test_driver_targets import CONFIG, FOR_EVER, copy_program

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from daedal.base.handle import Handle
-from daedal.driver.allocator import BUFFER_ALIGNMENT, Address, Allocator
-from daedal.driver.memory import DeviceMemory
+from daedal.driver.memory.allocator import BUFFER_ALIGNMENT, Address, Allocator
+from daedal.driver.memory.device_memory import DeviceMemory
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import PLAIN, in_class
 

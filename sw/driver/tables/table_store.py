@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.base.handle import Handle
-from daedal.driver.allocator import TABLE_ALIGNMENT, Allocator
-from daedal.driver.layout import row_mapping, row_pitch
-from daedal.driver.table_sources import Origin, Place, Source, TableCheck, array_of, memory_of, place_of
+from daedal.driver.memory.allocator import TABLE_ALIGNMENT, Allocator
+from daedal.driver.memory.layout import row_mapping, row_pitch
+from daedal.driver.tables.table_sources import Origin, Place, Source, TableCheck, array_of, memory_of, place_of
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import PLAIN, class_of
 

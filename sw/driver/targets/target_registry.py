@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from daedal.driver.link.transport import Transport
-from daedal.driver.target import Target
+from daedal.driver.targets.target import Target
 from daedal.hw.config.core import Config
 
 TARGETS: Mapping[str, str] = {
@@ -19,9 +19,9 @@ TARGETS: Mapping[str, str] = {
 """Name of a machine on this computer -> what opens it, an ``Opener``."""
 
 BOARDS: Mapping[str, str] = {
-    "board-sim": "daedal.driver.board:open_simulated",
-    "uart": "daedal.driver.board:open_uart",
-    "etherbone": "daedal.driver.board:open_etherbone",
+    "board-sim": "daedal.driver.targets.board:open_simulated",
+    "uart": "daedal.driver.targets.board:open_uart",
+    "etherbone": "daedal.driver.targets.board:open_etherbone",
 }
 """Kind of a link to a board -> what opens it, a ``BoardOpener``."""
 

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 import daedal
 from daedal import f32, i64
-from daedal.driver.tables import Use
+from daedal.driver.tables.table_store import Use
 from daedal.errors import OutOfDeviceMemory
 from tests.compiler.layers.compiler_support import same_bits
 from tests.compiler.torch.dynamo_support import Layer, fresh

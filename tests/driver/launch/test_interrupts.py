@@ -21,8 +21,8 @@ from torch import nn
 import daedal
 from daedal import f32, i64
 from daedal.cosim.emulator import EmulatorTarget
-from daedal.driver import launcher
-from daedal.driver.tables import Table
+from daedal.driver.launch import launcher
+from daedal.driver.tables.table_store import Table
 from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.registers import Register
 from daedal.hw.isa.words import LevelField
@@ -194,7 +194,7 @@ def test_a_thousand_interrupts_lose_no_memory(dev, rng, interrupts):
     assert lost() == before
 
 
-DRIVER = Path(launcher.__file__).parent
+DRIVER = Path(launcher.__file__).parents[1]
 """Where the driver's modules are."""
 
 

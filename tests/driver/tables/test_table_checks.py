@@ -311,7 +311,7 @@ def test_an_upload_that_failed_is_done_again(contents: daedal.Device, monkeypatc
     contents.bind_table("half", table)
     table[:] = 2
     with monkeypatch.context() as broken:
-        broken.setattr("daedal.driver.tables.TableStore._write_rows", lambda *_: 1 / 0)
+        broken.setattr("daedal.driver.tables.table_store.TableStore._write_rows", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             contents.bind_table("half", table)
     found = contents.bind_table("half", table)

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.base.handle import Handle
-from daedal.driver.layout import array_mapping
-from daedal.driver.target import Target
+from daedal.driver.memory.layout import array_mapping
+from daedal.driver.targets.target import Target
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import (
     PLAIN,

@@ -6,15 +6,15 @@ from typing import Any, cast
 
 from daedal.base.handle import Handle
 from daedal.base.process_resource import Owned
-from daedal.driver.description import read_description
 from daedal.driver.link.bridge import Bridge
 from daedal.driver.link.checked_link import CheckedLink
 from daedal.driver.link.dram import Dram
 from daedal.driver.link.etherbone import PORT, EtherboneBridge
 from daedal.driver.link.transport import SerialTransport
 from daedal.driver.link.uartbone import UartBridge
-from daedal.driver.registers import Registers
-from daedal.driver.target_registry import DESIGN, LINE, DesignGenerator, LineOpener, imported
+from daedal.driver.targets.description import read_description
+from daedal.driver.targets.registers import Registers
+from daedal.driver.targets.target_registry import DESIGN, LINE, DesignGenerator, LineOpener, imported
 from daedal.errors import ConfigMismatch
 from daedal.hw.config.core import Config
 

@@ -1,0 +1,1 @@
+"""What a machine is to the driver, and those that there are."""
