@@ -213,7 +213,7 @@ class EachLine:
         sys.settrace(self._before)
 
     def _trace(self, frame: FrameType, event: str, argument: object) -> TraceFunction | None:
-        if Path(frame.f_code.co_filename).parent != DRIVER:
+        if DRIVER not in Path(frame.f_code.co_filename).parents:
             return None
         if event == "line":
             self.lines += 1
