@@ -48,6 +48,7 @@ def told(made: LiteDRAMController, banks: int) -> Generator[Any, Any, dict[str, 
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "rate", "kind", "demand"),
     [
