@@ -7,7 +7,7 @@ import numpy as np
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from daedal.compiler.frontends.python.scf.elements import Elements
+from daedal.compiler.frontends.python.scf.array_elements import Elements
 from daedal.compiler.frontends.python.scf.values import (
     INTEGERS,
     OPPOSITES,

@@ -10,8 +10,8 @@ from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.frontends.python import names
 from daedal.compiler.frontends.python.names import Dim
+from daedal.compiler.frontends.python.scf.array_elements import FACTOR_LIMIT, INDEX_LIMIT
 from daedal.compiler.frontends.python.scf.comparisons import Comparisons
-from daedal.compiler.frontends.python.scf.elements import FACTOR_LIMIT, INDEX_LIMIT
 from daedal.compiler.frontends.python.scf.values import (
     INTEGERS,
     Cell,
