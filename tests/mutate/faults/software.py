@@ -62,7 +62,7 @@ FAULTS: list[Fault] = [
     plant("compiler/sums-shared", "wrong comparison", "sw/compiler/transforms/convert_slcv_to_dlc.py",
           "        key = (a, b)\n", "        key = (a, a)\n", "sums with the same first operand are taken for equal",
           IR, LAYERS, LOOPS),
-    plant("compiler/promises-forgotten", "lost strobe", "", "        if launch.done():",
+    plant("compiler/promises-forgotten", "lost strobe", "sw/runtime/futures.py", "        if launch.done():",
           "        if True:", "who waits for one array forgets that launches will fill others",
           "tests/compiler/kernels/test_kernel_submit.py"),
     plant("driver/program-half-written", "lost strobe", "sw/driver/launch/launcher.py",
