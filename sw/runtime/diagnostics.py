@@ -41,7 +41,7 @@ def _has(member: Member, value: int) -> bool:
 def check_row_0(name: str, request: Request) -> None:
     """Raise IndexOutOfRange if there are indices but no row that could take the place of a bad one."""
     indices = request.buffers["indices"]
-    used = int(request.buffers["offsets"][-1]) if "offsets" in request.buffers else indices.numel()
+    used = int(request.buffers["offsets"][-1]) if "offsets" in request.buffers else indices.size
     if used > 0 and not len(request.table):
         raise IndexOutOfRange(
             f"{name}: index {int(indices[0])} is out of range for its table, which has no rows, so none to take "
@@ -65,7 +65,7 @@ def named(error: DaedalError, members: Sequence[Member]) -> DaedalError:
 def _bad_offset(member: Member) -> DaedalError | None:
     if "offsets" not in member.request.buffers:
         return None
-    offsets, entries = member.offsets, member.request.buffers["indices"].numel()
+    offsets, entries = member.offsets, member.request.buffers["indices"].size
     outside = np.flatnonzero((offsets < 0) | (offsets > entries))
     falling = np.flatnonzero(np.diff(offsets) < 0) + 1
     if len(outside):
@@ -110,7 +110,7 @@ def say_where(error: IndexOutOfRange | InvalidOffsets, node: str, request: Reque
         if record.cause is Cause.BOUNDS_ORDER:
             found[1:] &= values[:-1] > values[1:]
             found[:1] = False
-        position = int(found.int().argmax())
+        position = int(found.argmax())
         if found[position]:
             message += f"; it is number {position} of the {name}, counted from 0"
             if position and name == "offsets":

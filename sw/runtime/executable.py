@@ -4,6 +4,8 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from daedal.base.handle import Handle
 from daedal.driver.device import Device
 from daedal.driver.launch.launcher import Launch
@@ -104,7 +106,7 @@ class Executable(Handle):
             if at_once or request.empty:
                 submitted.settle()
             if request.empty:
-                result[request.buffers["offsets"].diff() == 0] = request.empty
+                result.numpy()[np.diff(request.buffers["offsets"]) == 0] = request.empty
             return result
 
         def single(member: Member) -> "Tensor":

@@ -1,12 +1,16 @@
 """One operation of a run, checked and in the form that a device takes, whatever framework it comes from."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, TypeAlias
 
+from numpy.typing import NDArray
+
+from daedal.driver.tables.table_sources import Source
 from daedal.runtime.operations import Bag, Lookup
 
-if TYPE_CHECKING:
-    from torch import Tensor
+Array: TypeAlias = NDArray[Any]
+"""Integers of 32 or 64 bits, or binary32, contiguous."""
 
 LONGEST_BAG = 1 << 24
 """Bags are shorter: counts and lengths are 24 bits wide (see VectorOp.DIVIDE_COUNT and AluOp.MUL)."""
@@ -35,30 +39,32 @@ class Request:
     operation
         What has to be compiled.
     table
-        The table.
+        The table: rows of binary32, as the framework has them.
     buffers
-        The other inputs by buffer name, contiguous.
+        The other inputs by buffer name, contiguous: ``indices``, ``offsets`` (one more than there are bags),
+        ``weights``.
     values
-        Numbers by name.
+        Numbers by name: ``length`` of all bags if there are no offsets.
     rows
         Rows of the result.
     shape
         Shape of the result.
+    empty
+        What a bag without rows gets in the end.
     """
 
     operation: Bag | Lookup
-    table: "Tensor"
-    buffers: "dict[str, Tensor]"
-    values: dict[str, int]
+    table: Source
+    buffers: Mapping[str, Array]
+    values: Mapping[str, int]
     rows: int
     shape: tuple[int, ...]
     empty: float = 0.0
-    """What a bag without rows gets in the end."""
 
     @property
     def lookups(self) -> int:
         """Rows that are looked up."""
-        return self.buffers["indices"].numel()
+        return self.buffers["indices"].size
 
     @property
     def takes_turns(self) -> bool:

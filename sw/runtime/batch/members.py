@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from daedal.driver.device import Device
 from daedal.driver.memory.layout import row_pitch
+from daedal.driver.tables.table_sources import Source
 from daedal.driver.tables.table_store import Table, Use
 from daedal.hw.config.core import Config
 from daedal.hw.isa.elements import BINARY32
@@ -91,12 +92,12 @@ class Member:
         offsets = self.request.buffers.get("offsets")
         if offsets is None:
             return np.arange(self.request.rows + 1, dtype=np.int64) * self.request.values["length"]
-        return offsets.numpy().astype(np.int64)
+        return offsets.astype(np.int64)
 
     def entries(self, name: str) -> Array:
         """Indices or weights, as far as bags use them."""
         count = int(self.offsets[-1]) if self.request.rows or "offsets" in self.request.buffers else 0
-        values: Array = self.request.buffers[name].numpy()[:count]
+        values: Array = self.request.buffers[name][:count]
         return values
 
 
@@ -186,7 +187,7 @@ def _elements(size: int) -> int:
     return size // BINARY32.bytes
 
 
-def bind(device: Device, call: Call, table: "Tensor") -> Table:
+def bind(device: Device, call: Call, table: Source) -> Table:
     """The resident table of an operation, under the name that it has in the graph."""
     name = getattr(call.table, "target", call.name)
     is_own = is_parameter(table) or getattr(call.table, "op", None) == "get_attr"

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, fx
 
 from daedal.compiler.frontends.torch.fusion import Join
-from daedal.compiler.frontends.torch.match import Call
+from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.interpreters import interpret
 from daedal.driver.memory.layout import row_pitch
 from daedal.hw.config.core import Config
@@ -36,17 +36,17 @@ class _Interpreted:
     def __init__(self, executable: Executable, level: str) -> None:
         self._executable, self._level = executable, level
 
-    def call(self, call: Call, request: Request) -> Tensor:
+    def call(self, call: Operation, request: Request) -> Tensor:
         """One operation."""
         kernel = self._executable._kernel([call], request.operation, request.takes_turns)
         width = request.table.shape[1]
-        buffers = {name: values.numpy() for name, values in request.buffers.items()}
+        buffers = dict(request.buffers)
         buffers |= {"table": request.table.detach().numpy(), "out": np.zeros((request.rows, width), np.float32)}
         if self._level == "emb" and "length" in request.values:
             buffers["indices"] = buffers["indices"].reshape(-1, request.values["length"])
         result = torch.from_numpy(interpret(kernel.ir(self._level), buffers, request.values)["out"])
         if request.empty:
-            result[request.buffers["offsets"].diff() == 0] = request.empty
+            result[torch.from_numpy(np.diff(request.buffers["offsets"]) == 0)] = request.empty
         return result.reshape(request.shape)
 
     def group(self, members: Sequence[Member], joins: Sequence[Join]) -> Mapping[fx.Node, Tensor]:

@@ -14,7 +14,8 @@ import daedal
 from daedal.compiler.frontends.torch.dynamo import CompiledGraph
 from daedal.compiler.frontends.torch.effects import effects_of
 from daedal.compiler.frontends.torch.host.dry_run import rehearsal
-from daedal.compiler.frontends.torch.operators import name_of
+from daedal.compiler.frontends.torch.ops.lookups import IndexSelect
+from daedal.compiler.frontends.torch.registry import kind_of
 from tests.compiler.layers.compiler_support import ddr3, same_bits, wild_table
 from tests.compiler.torch.dynamo_support import Layer, fresh
 
@@ -167,17 +168,17 @@ def test_names_are_those_of_what_is_called() -> None:
     table = graph.placeholder("table")
     aten = torch.ops.aten
     for target in (torch.index_select, Tensor.index_select, aten.index_select, aten.index_select.default):
-        assert name_of(graph.call_function(target, (table,))) == "index_select"
+        assert kind_of(graph.call_function(target, (table,))) is IndexSelect
     for target in (
         torch.ops.others.index_select,
         torch.ops.others.index_select.default,
         index_select,
         aten.index_select.out,
     ):
-        assert name_of(graph.call_function(target, (table,))) == ""
-    assert name_of(graph.call_method("index_select", (table,))) == "index_select"
+        assert kind_of(graph.call_function(target, (table,))) is None
+    assert kind_of(graph.call_method("index_select", (table,))) is IndexSelect
     table.meta["example_value"] = "no tensor"
-    assert name_of(graph.call_method("index_select", (table,))) == ""
+    assert kind_of(graph.call_method("index_select", (table,))) is None
 
 
 # ------------------------------------------------------------------ changes

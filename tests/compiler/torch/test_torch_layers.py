@@ -103,9 +103,7 @@ def test_offsets_that_are_none(bad: list[int], ddr3: daedal.Device, rng: np.rand
     executable = daedal.compile(Layer(layer), (wild_table(EDGES, 4, rng), torch.tensor([0, 5, 60])), device=ddr3)
     call = next(iter(executable._program.calls))
     with pytest.raises(daedal.UnsupportedOperation, match="offsets must start from 0, not decrease, and end at the"):
-        daedal.compiler.frontends.torch.requests.request_of(
-            call, (None, wild_table(EDGES, 4, rng), None, None, torch.tensor(bad))
-        )
+        call.request(wild_table(EDGES, 4, rng), None, None, torch.tensor(bad))
 
 
 @pytest.mark.parametrize("reduce", ["mean", "amax"])

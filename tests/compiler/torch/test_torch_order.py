@@ -251,7 +251,7 @@ def by_lengths(table: Tensor, bags: Tensor, ends: Tensor) -> Tensor:
 def test_reductions_that_are_too_long_to_count(
     layer: Function, ddr3: daedal.Device, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daedal.compiler.frontends.torch.requests.LONGEST_BAG", EDGES)
+    monkeypatch.setattr("daedal.compiler.frontends.requests.checks.LONGEST_BAG", EDGES)
     graph = check(layer, data(rng), ddr3, 0)
     assert f"a bag must have fewer than {EDGES} rows, not {EDGES}" in graph.explain()
 
@@ -263,7 +263,7 @@ def test_sparse_rows_that_are_too_long_to_count(
     matrix = torch.ones(4, ROWS).to_sparse_coo()
     executable = daedal.compile(Layer(torch.sparse.mm), (matrix, table), device=ddr3)
     for longest, launches in ((1 << 24, 1), (ROWS, 0)):
-        monkeypatch.setattr("daedal.compiler.frontends.torch.requests.LONGEST_BAG", longest)
+        monkeypatch.setattr("daedal.compiler.frontends.requests.checks.LONGEST_BAG", longest)
         assert same_bits(executable(matrix, table), torch.sparse.mm(matrix, table))
         assert executable.stats.launches == launches
 

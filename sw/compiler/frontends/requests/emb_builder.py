@@ -1,30 +1,29 @@
-"""Writes functions of ``emb``: what has to be known of an operation to compile it, and nothing that a run
-decides.
-"""
+"""Writes functions of ``emb`` for operations, of which several may be pooled through a list in device memory."""
+
+from collections.abc import Mapping
+from functools import singledispatch
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerType, ModuleOp, TensorType, f32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, ModuleOp, TensorType, f32, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from daedal.compiler.dialects import emb
-from daedal.compiler.frontends.requests.bag_list import FUNCTION, build_list
-from daedal.runtime.operations import Bag, BagList, Lookup, Operation
+from daedal.runtime.operations import Bag, BagList, Kind, Lookup
+
+FUNCTION = "kernel"
+"""The name of every function."""
 
 
-def build(operation: Operation) -> ModuleOp:
-    """The function for an operation."""
-    match operation:
-        case Bag():
-            return _bag(operation)
-        case Lookup():
-            return _lookup(operation)
-        case BagList():
-            return build_list(operation)
+@singledispatch
+def build(operation: object) -> ModuleOp:
+    """The function of ``emb`` that does an operation. TypeError for what is none."""
+    raise TypeError(f"operation must be a Bag, Lookup or BagList, not {operation!r}")
 
 
-def _bag(bag: Bag) -> ModuleOp:
+@build.register
+def _(bag: Bag) -> ModuleOp:
     rank = 2 if bag.offset_bits is None else 1
-    arguments = {"table": _table(bag.width), "indices": _integers(bag.index_bits, rank)}
+    arguments: dict[str, Attribute] = {"table": _table(bag.width), "indices": _integers(bag.index_bits, rank)}
     if bag.offset_bits is not None:
         arguments["offsets"] = _integers(bag.offset_bits, 1)
     if bag.is_weighted:
@@ -40,13 +39,49 @@ def _bag(bag: Bag) -> ModuleOp:
         fused=bag.is_fused,
         block=bag.block,
     )
-    return _module(block, op, op.result.type)
+    return _with_result(block, op)
 
 
-def _lookup(lookup: Lookup) -> ModuleOp:
+@build.register
+def _(lookup: Lookup) -> ModuleOp:
     block, values = _block({"table": _table(lookup.width), "indices": _integers(lookup.index_bits, 1)})
-    op = emb.LookupOp(values["table"], values["indices"])
-    return _module(block, op, op.result.type)
+    return _with_result(block, emb.LookupOp(values["table"], values["indices"]))
+
+
+@build.register
+def _(bags: BagList) -> ModuleOp:
+    arguments: dict[str, Attribute] = {
+        "list": TensorType(i64, [emb.LIST_NUMBERS, bags.entries]),
+        "offsets": TensorType(i64, [DYNAMIC_INDEX]),
+        "bags": IndexType(),
+    }
+    for kind, _ in bags.groups:
+        arguments[f"indices{kind.index_bits}"] = _integers(kind.index_bits, 1)
+        if kind.is_weighted:
+            arguments[f"weights{kind.index_bits}"] = TensorType(f32, [DYNAMIC_INDEX])
+    block, values = _block(arguments)
+    first = 0
+    for kind, count in bags.groups:
+        block.add_op(_entries(kind, (values["list"], first, count), values))
+        first += count
+    block.add_op(func.ReturnOp())
+    return _module(block, [])
+
+
+def _entries(kind: Kind, entries: tuple[SSAValue, int, int], values: Mapping[str, SSAValue]) -> emb.BagListOp:
+    return emb.BagListOp(
+        kind.mode,
+        entries,
+        values[f"indices{kind.index_bits}"],
+        values["offsets"],
+        values["bags"],
+        values[f"weights{kind.index_bits}"] if kind.is_weighted else None,
+        width=kind.width,
+        pitch=kind.pitch,
+        out_pitch=kind.out_pitch,
+        padding=kind.padding,
+        fused=kind.is_fused,
+    )
 
 
 def _table(width: int) -> TensorType:
@@ -57,15 +92,19 @@ def _integers(bits: int, rank: int) -> TensorType:
     return TensorType(IntegerType(bits), [DYNAMIC_INDEX] * rank)
 
 
-def _block(arguments: dict[str, TensorType]) -> tuple[Block, dict[str, SSAValue]]:
+def _block(arguments: Mapping[str, Attribute]) -> tuple[Block, dict[str, SSAValue]]:
     block = Block(arg_types=list(arguments.values()))
     for argument, name in zip(block.args, arguments, strict=True):
         argument.name_hint = name
     return block, dict(zip(arguments, block.args, strict=True))
 
 
-def _module(block: Block, op: emb.BagOp | emb.LookupOp, result: Attribute) -> ModuleOp:
+def _with_result(block: Block, op: emb.BagOp | emb.LookupOp) -> ModuleOp:
     op.result.name_hint = "out"
     block.add_ops([op, func.ReturnOp(op.result)])
+    return _module(block, [op.result.type])
+
+
+def _module(block: Block, results: list[Attribute]) -> ModuleOp:
     inputs = [argument.type for argument in block.args]
-    return ModuleOp([func.FuncOp(FUNCTION, (inputs, [result]), Region(block))])
+    return ModuleOp([func.FuncOp(FUNCTION, (inputs, results), Region(block))])

@@ -15,17 +15,12 @@ from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from daedal.compiler.frontends.torch.host.dry_run import Keeper
-from daedal.errors import UnsupportedOperation
 
 _TYPES = frozenset((Tensor, nn.Parameter))
 _TYPES_OR_NONE = _TYPES | {type(None)}
 _EXAMPLES = _TYPES | {FakeTensor}
 
 _TRANSFORMED = "a transform of torch.func, such as vmap, jvp or grad, works on it"
-
-
-class LeftToPyTorch(UnsupportedOperation):
-    """An operation that PyTorch does in every executable."""
 
 
 def why_no_example(values: Iterable[Any]) -> str | None:

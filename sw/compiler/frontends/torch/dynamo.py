@@ -13,7 +13,7 @@ from torch import fx
 
 from daedal.base.handle import Handle
 from daedal.compiler.frontends.torch.host.host_subgraphs import Compiled, compile_graph
-from daedal.compiler.frontends.torch.match import find_calls
+from daedal.compiler.frontends.torch.registry import find_operations
 from daedal.compiler.frontends.torch.traced_module import TracedGraph
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST, check_opt
@@ -141,7 +141,7 @@ def backend(
     device = chosen.device or default_device()
     _ = device.target
     trains = torch.is_grad_enabled() or any(node.target is torch._C._set_grad_enabled for node in graph.graph.nodes)
-    calls, reasons = find_calls(graph.graph, trains=trains)
+    calls, reasons = find_operations(graph.graph, trains=trains)
     executable: Executable | None = None
     if calls:
         program = TracedGraph(graph, trains=trains, rest=chosen.backend)

@@ -5,7 +5,7 @@ What is not known to leave everything alone is taken to change everything.
 
 import inspect
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, reduce
 from operator import attrgetter, or_
@@ -23,9 +23,10 @@ from daedal.compiler.frontends.torch.operators import (
     is_of_operator,
     is_of_tensor,
     is_pytorchs,
-    name_of,
+    operator_of,
     overloads_named,
     overloads_of,
+    parameters_of,
 )
 from daedal.compiler.frontends.torch.trace.guards import Guards
 
@@ -146,8 +147,8 @@ def _of_function(node: fx.Node) -> Effects:
     name = str(getattr(target, "__name__", ""))
     if is_of_operator(target):
         return _first(node) if name in CHANGING else _NONE
-    if name_of(node):
-        return _of_overloads(node, overloads_named(name_of(node)))
+    if overloads := overloads_of(operator_of(target)):
+        return _of_overloads(node, overloads)
     if is_method(target):
         return _of_method(node, name)
     if not is_pytorchs(target):
@@ -269,13 +270,5 @@ def _nodes(values: Any) -> frozenset[fx.Node]:
 def _arguments(node: fx.Node) -> dict[str, Any]:
     """The arguments of a function written in Python by name, with its defaults."""
     assert callable(node.target)
-    names, defaults = _parameters(node.target)
+    names, defaults = parameters_of(node.target)
     return defaults | dict(zip(names, node.args, strict=False)) | node.kwargs
-
-
-@cache
-def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """The names of a function's parameters that can be given by position, and the defaults of all."""
-    found = inspect.signature(function).parameters.values()
-    names = tuple(each.name for each in found if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD))
-    return names, {each.name: each.default for each in found if each.default is not each.empty}

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from torch import fx
+import torch
+from torch import Tensor, fx
 
 
 def example_of(value: Any) -> Any:
@@ -10,3 +11,29 @@ def example_of(value: Any) -> Any:
     if not isinstance(value, fx.Node):
         return value
     return value.meta.get("example_value", value.meta.get("val"))
+
+
+def is_floats(value: object, dim: int | None = None) -> bool:
+    """Whether a value is known to be dense, of f32 and on the CPU, with ``dim`` dimensions."""
+    example = example_of(value)
+    return _is_dense(example, (torch.float32,)) and dim in (None, example.dim())
+
+
+def is_integers(value: object, dim: int | None = None) -> bool:
+    """Whether a value is known to be dense, of int32 or int64 and on the CPU, with ``dim`` dimensions."""
+    example = example_of(value)
+    return _is_dense(example, (torch.int32, torch.int64)) and dim in (None, example.dim())
+
+
+def is_rows(value: object) -> bool:
+    """Whether a value is known to be rows of f32 on the CPU."""
+    return is_floats(value, 2)
+
+
+def _is_dense(example: object, dtypes: tuple[torch.dtype, ...]) -> bool:
+    return (
+        isinstance(example, Tensor)
+        and example.layout is torch.strided
+        and example.dtype in dtypes
+        and example.device.type == "cpu"
+    )

@@ -13,7 +13,9 @@ from torch import fx
 
 from daedal.compiler.frontends.torch.changes import may_change
 from daedal.compiler.frontends.torch.effects import effects_of
-from daedal.compiler.frontends.torch.match import BagCall, Call, is_embedding
+from daedal.compiler.frontends.torch.ops.bags import Bags
+from daedal.compiler.frontends.torch.ops.operation import Operation
+from daedal.compiler.frontends.torch.registry import is_embedding
 
 _CATS = (torch.cat, torch.concat, torch.concatenate, torch.ops.aten.cat.default)
 
@@ -37,7 +39,7 @@ class Group:
     joins: tuple[Join, ...]
 
 
-def find_groups(graph: fx.Graph, calls: Mapping[fx.Node, Call]) -> list[Group]:
+def find_groups(graph: fx.Graph, operations: Mapping[fx.Node, Operation]) -> list[Group]:
     """The groups of ``graph``, whose nodes are reordered: all that a group needs is in front of it."""
     groups: list[list[fx.Node]] = [[]]
     needs: dict[fx.Node, set[fx.Node]] = {}
@@ -46,9 +48,9 @@ def find_groups(graph: fx.Graph, calls: Mapping[fx.Node, Call]) -> list[Group]:
     for node in graph.nodes:
         needs[node] = set().union(*({*needs[before], before} for before in node.all_input_nodes))
         effects = effects_of(node)
-        if effects.any_change or (is_embedding(node) and node not in calls):
+        if effects.any_change or (is_embedding(node) and node not in operations):
             groups.append([])
-        elif isinstance(calls.get(node), BagCall):
+        elif isinstance(operations.get(node), Bags):
             wanted = set().union(*(needs[member] for member in (*groups[-1], node)))
             if needs[node] & set(groups[-1]) or not _keep_their_order(drawing, wanted):
                 groups.append([])
@@ -61,7 +63,7 @@ def find_groups(graph: fx.Graph, calls: Mapping[fx.Node, Call]) -> list[Group]:
     for group in found:
         _gather(graph, group, needs)
     graph.lint()
-    return [Group(tuple(group), tuple(_joins(graph, group, calls))) for group in found]
+    return [Group(tuple(group), tuple(_joins(graph, group, operations))) for group in found]
 
 
 def _keep_their_order(drawing: Sequence[fx.Node], moved: Set[fx.Node]) -> bool:
@@ -85,7 +87,7 @@ def _gather(graph: fx.Graph, group: list[fx.Node], needs: Mapping[fx.Node, set[f
             first.prepend(node)
 
 
-def _joins(graph: fx.Graph, group: list[fx.Node], calls: Mapping[fx.Node, Call]) -> Iterator[Join]:
+def _joins(graph: fx.Graph, group: list[fx.Node], operations: Mapping[fx.Node, Operation]) -> Iterator[Join]:
     taken: set[fx.Node] = set()
     for node in graph.nodes:
         if node.op != "call_function" or node.target not in _CATS:
@@ -94,7 +96,7 @@ def _joins(graph: fx.Graph, group: list[fx.Node], calls: Mapping[fx.Node, Call])
         tensors, dim = named.get("tensors"), named.get("dim", named.get("axis", 0))
         if dim not in (1, -1) or not isinstance(tensors, list | tuple) or "out" in named:
             continue
-        parts = [_source(part, calls) for part in tensors]
+        parts = [_source(part, operations) for part in tensors]
         members = [part for part in parts if part in group and part not in taken]
         if any(isinstance(part, fx.Node) and may_change([part], part, node) for part in tensors):
             continue
@@ -103,7 +105,7 @@ def _joins(graph: fx.Graph, group: list[fx.Node], calls: Mapping[fx.Node, Call])
             yield Join(node, tuple(members), frozenset(part for part in members if _is_only_joined(part, node)))
 
 
-def _source(part: object, calls: Mapping[fx.Node, Call]) -> fx.Node | None:
+def _source(part: object, operations: Mapping[fx.Node, Operation]) -> fx.Node | None:
     """The operation whose pooled rows ``part`` is."""
     if not isinstance(part, fx.Node):
         return None
@@ -111,10 +113,8 @@ def _source(part: object, calls: Mapping[fx.Node, Call]) -> fx.Node | None:
         source = part.args[0]
         if not isinstance(source, fx.Node):
             return None
-        call = calls.get(source)
-        return source if isinstance(call, BagCall) and call.gives_tuple else None
-    call = calls.get(part)
-    return part if isinstance(call, BagCall) and not call.gives_tuple else None
+        return source if source in operations and operations[source].gives_tuple else None
+    return part if part in operations and not operations[part].gives_tuple else None
 
 
 def _is_only_joined(node: fx.Node, join: fx.Node) -> bool:

@@ -1,11 +1,12 @@
-"""Which operation a node of a graph is. That is told by the very object which it calls: other libraries have operators,
-functions and methods of the same names, which do something else.
+"""Which operator a node of a graph calls: one of a namespace, with its overload. That is told by the very object which
+it calls: other libraries have operators, functions and methods of the same names, which do something else.
 """
 
 import builtins
+import inspect
 import math
 import operator
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cache
 from inspect import isfunction
 from types import ModuleType
@@ -17,49 +18,19 @@ from torch._ops import OpOverload, OpOverloadPacket
 
 from daedal.compiler.frontends.torch.examples import example_of
 
+Overload = OpOverload[..., Any]
+Packet = OpOverloadPacket[..., Any]
+
 _aten = torch.ops.aten
 
-_OVERLOADS = (
-    _aten.addmm.default,
-    _aten.expand.default,
-    _aten.expand_as.default,
-    _aten.gather.default,
-    _aten.index.Tensor,
-    _aten.index_add.default,
-    _aten.index_add_.default,
-    _aten.index_select.default,
-    _aten.item.default,
-    _aten.matmul.default,
-    _aten.mean.dim,
-    _aten.mm.default,
-    _aten.mul.Tensor,
-    _aten.mv.default,
-    _aten.new_ones.default,
-    _aten.new_zeros.default,
-    _aten.reshape.default,
-    _aten.scatter_add.default,
-    _aten.scatter_add_.default,
-    _aten.scatter_reduce.two,
-    _aten.scatter_reduce_.two,
-    _aten.segment_reduce.default,
-    _aten.select.int,
-    _aten._sparse_addmm.default,
-    _aten._sparse_mm.default,
-    _aten.sum.dim_IntList,
-    _aten.unsqueeze.default,
-    _aten.view.default,
-    _aten.zeros.default,
-    _aten.zeros_like.default,
-)
-"""The operations of ATen that the front end knows."""
-
-_OF_PYTHON: Mapping[object, str] = {
-    operator.getitem: "getitem",
-    operator.mul: "mul",
-    operator.matmul: "matmul",
-    torch.sparse.mm: "_sparse_mm",
-    torch.sparse.addmm: "_sparse_addmm",
+_OF_PYTHON: Mapping[object, Overload] = {
+    operator.getitem: _aten.index.Tensor,
+    operator.mul: _aten.mul.Tensor,
+    operator.matmul: _aten.matmul.default,
+    torch.sparse.mm: _aten._sparse_mm.default,
+    torch.sparse.addmm: _aten._sparse_addmm.default,
 }
+"""Functions with names of their own."""
 
 _WRITTEN_IN_PYTHON: tuple[ModuleType, ...] = (torch.functional, torch.nn.functional)
 _MODULES = (*_WRITTEN_IN_PYTHON, torch, torch.fft, torch.linalg, torch.special, torch.sparse, torch._C._nn)
@@ -97,34 +68,73 @@ _OF_NUMBERS = (
 )
 
 
-def _present(owner: object, name: str) -> Iterator[Hashable]:
-    found = getattr(owner, name, None)
-    if callable(found):
-        yield found
+def operator_of(target: object) -> Overload | Packet | None:
+    """The operator that calling ``target`` is: an overload itself; a packet, if a function of PyTorch's, a method of
+    tensors or a packet decides only when it runs which of its overloads it is. None for anything else.
+    """
+    return _find_operator(target) if isinstance(target, Hashable) else None
 
 
 @cache
-def _known() -> dict[object, str]:
-    """What graphs call for the operations that the front end knows."""
-    known = dict(_OF_PYTHON)
-    for overload in _OVERLOADS:
-        name = overload._opname
-        functions = _present(torch._C._VariableFunctions, name)  # torch itself has others, such as torch.index
-        called = [overload, getattr(_aten, name), *functions, *_present(Tensor, name)]
-        known |= dict.fromkeys(called, name)
-    return known
+def _find_operator(target: Hashable) -> Overload | Packet | None:
+    if isinstance(target, OpOverload | OpOverloadPacket):
+        return target
+    if target in _OF_PYTHON:
+        return _OF_PYTHON[target]
+    name = str(getattr(target, "__name__", ""))
+    # torch itself has others, such as torch.index
+    if target not in (getattr(torch._C._VariableFunctions, name, None), getattr(Tensor, name, None)):
+        return None
+    packet = None if name.startswith("__") else getattr(_aten, name, None)
+    return packet if isinstance(packet, OpOverloadPacket) else None
 
 
-def name_of(node: fx.Node) -> str:
-    """ATen's name of the operation that a node is, whether it calls a function of PyTorch, a method of a tensor or an
-    operation of ATen; empty if it is none of those that the front end knows.
-    """
+def target_of(node: fx.Node) -> Hashable | None:
+    """What a node calls: a function, an operator or a method of tensors; None if it calls something else."""
     if node.op == "call_function":
-        return _known().get(node.target, "") if isinstance(node.target, Hashable) else ""
+        return node.target if isinstance(node.target, Hashable) else None
     if node.op != "call_method" or not is_of_tensor(node):
-        return ""
-    name = {"__getitem__": "getitem", "__mul__": "mul", "__matmul__": "matmul"}.get(str(node.target), str(node.target))
-    return name if name in _known().values() else ""
+        return None
+    name = str(node.target)
+    found = getattr(operator, name, None) if name.startswith("__") else getattr(Tensor, name, None)
+    return found if isinstance(found, Hashable) else None
+
+
+def calls(value: object, *overloads: Overload) -> bool:
+    """Whether a value of a graph is a call of one of these operators; where only the run decides on the overload,
+    whether it may be one.
+    """
+    target = target_of(value) if isinstance(value, fx.Node) else None
+    found = None if target is None else operator_of(target)
+    return any(found is overload or found is overload.overloadpacket for overload in overloads)
+
+
+def arguments_of(node: fx.Node, overload: Overload) -> dict[str, Any]:
+    """The arguments of a call by name, with its defaults; the tensor that methods belong to is ``input``. The names are
+    those of the schema: of ``overload``, if only the run decides on it. A function written in Python has its own.
+    """
+    target = target_of(node)
+    if isfunction(target):
+        names, defaults = parameters_of(target)
+    else:
+        names, defaults = _schema_of(target if isinstance(target, OpOverload) else overload)
+    return defaults | dict(zip(names, node.args, strict=False)) | node.kwargs
+
+
+@cache
+def parameters_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The names of a function's parameters that can be given by position, and the defaults of all."""
+    found = inspect.signature(function).parameters.values()
+    names = tuple(each.name for each in found if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD))
+    return names, {each.name: each.default for each in found if each.default is not each.empty}
+
+
+@cache
+def _schema_of(overload: Overload) -> tuple[tuple[str, ...], dict[str, Any]]:
+    found = overload._schema.arguments
+    names = {each.name: "input" if each.name == "self" else each.name for each in found}
+    defaults = {names[each.name]: each.default_value for each in found if each.has_default_value()}
+    return tuple(names[each.name] for each in found if not each.kwarg_only), defaults
 
 
 def is_of_tensor(node: fx.Node) -> bool:
@@ -158,7 +168,7 @@ def is_of_numbers(function: object) -> bool:
     return function in _OF_NUMBERS or (name.startswith("sym_") and vars(torch).get(name) == function)
 
 
-def overloads_of(target: object) -> tuple[OpOverload[..., Any], ...]:
+def overloads_of(target: object) -> tuple[Overload, ...]:
     """The operations that calling ``target`` may be: an overload is itself, a packet any of its overloads."""
     if isinstance(target, OpOverload):
         return (target,)
@@ -168,6 +178,6 @@ def overloads_of(target: object) -> tuple[OpOverload[..., Any], ...]:
 
 
 @cache
-def overloads_named(name: str) -> tuple[OpOverload[..., Any], ...]:
+def overloads_named(name: str) -> tuple[Overload, ...]:
     """The operations of ATen with this name."""
     return overloads_of(getattr(_aten, name, None)) if name and not name.startswith("__") else ()

@@ -10,17 +10,18 @@ import torch
 from torch import Tensor, fx
 from torch.utils import _pytree as pytree
 
-from daedal.compiler.frontends.torch.device_suitability import LeftToPyTorch, are_as_before, why_not, why_not_here
+from daedal.compiler.frontends.requests.checks import LeftToFramework
+from daedal.compiler.frontends.torch.device_suitability import are_as_before, why_not, why_not_here
 from daedal.compiler.frontends.torch.effects import effects_of
 from daedal.compiler.frontends.torch.fusion import Group
 from daedal.compiler.frontends.torch.host.code_helpers import named
 from daedal.compiler.frontends.torch.host.dry_run import rehearsal
 from daedal.compiler.frontends.torch.host.host_subgraphs import compile_rest
 from daedal.compiler.frontends.torch.host.process_state import Modes
-from daedal.compiler.frontends.torch.match import NEEDS_GRADIENT, BagCall, Call
-from daedal.compiler.frontends.torch.operators import name_of
-from daedal.compiler.frontends.torch.ops.pooled_lookups import PooledCall
-from daedal.compiler.frontends.torch.requests import request_of
+from daedal.compiler.frontends.torch.operators import calls
+from daedal.compiler.frontends.torch.ops.bags import Bags
+from daedal.compiler.frontends.torch.ops.operation import Operation
+from daedal.compiler.frontends.torch.registry import NEEDS_GRADIENT
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.batch.fast_path import FastPath
 from daedal.runtime.batch.members import Join, Member
@@ -29,18 +30,19 @@ from daedal.runtime.request import Request
 
 Function = Callable[..., Any]
 
+_aten = torch.ops.aten
+
 _DROPPED = (
-    "getitem",
-    "item",
-    "select",
-    "mul",
-    "index_select",
-    "index",
-    "view",
-    "reshape",
-    "unsqueeze",
-    "expand",
-    "expand_as",
+    _aten.index.Tensor,
+    _aten.item.default,
+    _aten.select.int,
+    _aten.mul.Tensor,
+    _aten.index_select.default,
+    _aten.view.default,
+    _aten.reshape.default,
+    _aten.unsqueeze.default,
+    _aten.expand.default,
+    _aten.expand_as.default,
 )
 """What is dropped if only an operation that is a launch now has asked for it; none of these changes anything."""
 
@@ -52,8 +54,8 @@ class Schedule:
     ----------
     graph
         The graph; it is changed, and its code is generated anew.
-    calls, groups
-        Its nodes that are embedding operations, and those that run together.
+    operations, groups
+        What runs on the device, by node, and what of it runs together.
     rest
         The Dynamo backend for everything else; ``eager`` leaves it as it is.
     """
@@ -62,20 +64,24 @@ class Schedule:
     """Who does the operations of the run that goes on."""
 
     def __init__(
-        self, graph: fx.GraphModule, calls: Mapping[fx.Node, Call], groups: Sequence[Group], rest: str = "eager"
+        self,
+        graph: fx.GraphModule,
+        operations: Mapping[fx.Node, Operation],
+        groups: Sequence[Group],
+        rest: str = "eager",
     ) -> None:
         self._module, self._graph = graph, graph.graph
         self._modes = Modes(self._graph)
         self._launches: set[fx.Node] = set()
         self._own: set[fx.Node] = set()
         self._replaced: dict[fx.Node, fx.Node] = {}
-        self._pooled = {call.rows for call in calls.values() if isinstance(call, PooledCall)}
+        self._absorbed = {node for operation in operations.values() for node in operation.absorbed}
         grouped = {node for group in groups for node in group.members}
         for group in groups:
-            self._replace_group(group, calls)
-        for node, call in calls.items():
+            self._replace_group(group, operations)
+        for node, operation in operations.items():
             if node not in grouped:
-                self._replace_call(node, call)
+                self._replace_one(node, operation)
         self._insert_settling()
         self.eager: dict[str, str] = {}
         """What backend ``rest`` could not compile: the first node of each stretch, and the error. All stays as it
@@ -118,7 +124,7 @@ class Schedule:
 
     # ------------------------------------------------------------------ rewriting
 
-    def _replace_call(self, node: fx.Node, call: Call) -> None:
+    def _replace_one(self, node: fx.Node, call: Operation) -> None:
         def run(*sources: Any) -> Tensor:
             try:
                 return self._work.call(call, self._request(call, sources))
@@ -129,8 +135,8 @@ class Schedule:
             new = self._launch(node.name, run, call.sources)
         self._replace(node, call, new)
 
-    def _replace_group(self, group: Group, calls: Mapping[fx.Node, Call]) -> None:
-        bags = [call for node in group.members if isinstance(call := calls[node], BagCall)]
+    def _replace_group(self, group: Group, operations: Mapping[fx.Node, Operation]) -> None:
+        bags = [call for node in group.members if isinstance(call := operations[node], Bags)]
         assert len(bags) == len(group.members)
 
         ready: list[FastPath] = []
@@ -183,9 +189,9 @@ class Schedule:
         self._own.add(node)
         return node
 
-    def _replace(self, node: fx.Node, call: Call, value: fx.Node) -> None:
-        """Put a result into its place; of a tuple only the pooled rows are used (see ``find_calls``)."""
-        if isinstance(call, BagCall) and call.gives_tuple:
+    def _replace(self, node: fx.Node, call: Operation, value: fx.Node) -> None:
+        """Put a result into its place; of a tuple only the pooled rows are used (see ``match``)."""
+        if call.gives_tuple:
             for user in list(node.users):
                 if user.target is getitem and user.args[1] == 0:
                     self._use(value, user)
@@ -213,7 +219,7 @@ class Schedule:
         """
         if node._erased or node.users or node.op not in ("call_function", "call_method", "get_attr"):
             return
-        if node.op != "get_attr" and name_of(node) not in _DROPPED and node not in self._pooled:
+        if node.op != "get_attr" and not calls(node, *_DROPPED) and node not in self._absorbed:
             return
         if effects_of(node).any_change:
             return
@@ -242,14 +248,14 @@ class Schedule:
     def _settle(self) -> None:
         self._work.settle()
 
-    def _request(self, call: Call, sources: Sequence[Any]) -> Request:
+    def _request(self, call: Operation, sources: Sequence[Any]) -> Request:
         """The request for a call; UnsupportedOperation if the machine cannot do it, or if PyTorch has to."""
         reason = why_not_here() or why_not(sources, has_levels=self._modes.has_levels)
         if reason is not None:
-            raise LeftToPyTorch(f"{call.name}: {reason}")
+            raise LeftToFramework(f"{call.name}: {reason}")
         if torch.is_grad_enabled() and any(isinstance(source, Tensor) and source.requires_grad for source in sources):
             raise UnsupportedOperation(f"{call.name}: {NEEDS_GRADIENT}")
-        return request_of(call, sources)
+        return call.request(*sources)
 
 
 def _pooled(rows: Tensor) -> tuple[Tensor, None, None, None]:

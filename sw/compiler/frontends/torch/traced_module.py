@@ -8,12 +8,12 @@ import torch
 from torch import fx, nn
 from torch.utils import _pytree as pytree
 
-from daedal.compiler.frontends.torch.device_suitability import LeftToPyTorch, is_transformed, why_no_type, why_not_here
+from daedal.compiler.frontends.requests.checks import LeftToFramework
+from daedal.compiler.frontends.torch.device_suitability import is_transformed, why_no_type, why_not_here
 from daedal.compiler.frontends.torch.fusion import find_groups
-from daedal.compiler.frontends.torch.match import BagCall, Call, LookupCall, find_calls
+from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.partition import Schedule
-from daedal.compiler.frontends.torch.requests import request_of
-from daedal.compiler.frontends.torch.segments import SegmentCall, SparseCall
+from daedal.compiler.frontends.torch.registry import find_operations
 from daedal.compiler.frontends.torch.trace.input_kinds import OtherInputs, check_inputs
 from daedal.compiler.frontends.torch.trace.module_snapshot import Followed
 from daedal.compiler.frontends.torch.trace.module_trace import trace
@@ -43,22 +43,22 @@ class TracedGraph:
 
     def __init__(self, graph: fx.GraphModule, *, trains: bool = False, rest: str = "eager") -> None:
         self._graph = _copy(graph)
-        calls, self.reasons = find_calls(self._graph.graph, trains=trains)
+        calls, self.reasons = find_operations(self._graph.graph, trains=trains)
         if not calls:
             why = [f"{name}: {reason}" for name, reason in self.reasons.items()]
             raise UnsupportedOperation("; ".join(why) or _nothing(self._graph))
-        self._calls: Mapping[fx.Node, Call] = calls
+        self._calls: Mapping[fx.Node, Operation] = calls
         self._schedule = Schedule(self._graph, calls, find_groups(self._graph.graph, calls), rest)
 
     @property
-    def calls(self) -> Iterable[Call]:
+    def calls(self) -> Iterable[Operation]:
         """The operations that are handed over."""
         return self._calls.values()
 
     @property
     def remarks(self) -> Mapping[str, str]:
         """What is to be said of some of them."""
-        return {call.name: call.remark for call in self.calls if isinstance(call, SegmentCall | SparseCall)}
+        return {call.name: call.remark for call in self.calls if call.remark}
 
     @property
     def eager(self) -> Mapping[str, str]:
@@ -92,7 +92,7 @@ class TracedGraph:
 
     def request_of(self, call: AnyCall, sources: Sequence[Any]) -> Request:
         """The request for an operation with these sources."""
-        return request_of(_own(call), sources)
+        return _own(call).request(*sources)
 
 
 class _Trace(NamedTuple):
@@ -138,7 +138,7 @@ class TracedModule:
         return self._traces[0].graph
 
     @property
-    def calls(self) -> Iterable[Call]:
+    def calls(self) -> Iterable[Operation]:
         """The operations that are handed over."""
         return self._latest.calls
 
@@ -189,17 +189,15 @@ class TracedModule:
 
     def can_leave(self, call: AnyCall, error: UnsupportedOperation) -> bool:
         """Embeddings that the machine cannot do give no result, unless PyTorch has to do them; others are PyTorch's."""
-        if isinstance(error, LeftToPyTorch):
-            return True
-        return not (isinstance(call, BagCall) or (isinstance(call, LookupCall) and not (call.is_gather or call.wraps)))
+        return isinstance(error, LeftToFramework) or _own(call).is_optional
 
     def request_of(self, call: AnyCall, sources: Sequence[Any]) -> Request:
         """The request for an operation with these sources."""
-        return request_of(_own(call), sources)
+        return _own(call).request(*sources)
 
 
-def _own(call: AnyCall) -> Call:
-    assert isinstance(call, Call)
+def _own(call: AnyCall) -> Operation:
+    assert isinstance(call, Operation)
     return call
 
 

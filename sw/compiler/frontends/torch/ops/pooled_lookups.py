@@ -4,17 +4,25 @@ PyTorch adds such rows in an order that depends on their number and width : the 
 so where that order is sums of 16 rows at a time; whether it is, PyTorch is asked once for each number and width.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, fx
 
+from daedal.compiler.frontends.requests.lookups import pooled_request
 from daedal.compiler.frontends.torch.changes import may_change
-from daedal.compiler.frontends.torch.examples import example_of
-from daedal.compiler.frontends.torch.operators import name_of
-from daedal.compiler.frontends.torch.segments import is_integers
+from daedal.compiler.frontends.torch.examples import example_of, is_integers
+from daedal.compiler.frontends.torch.operators import Overload, arguments_of
+from daedal.compiler.frontends.torch.ops.lookups import Lookup
+from daedal.compiler.frontends.torch.ops.operation import Line, Operation
+from daedal.compiler.frontends.torch.ops.tensors import integers_of, table_of
+from daedal.errors import UnsupportedOperation
+from daedal.runtime.request import Request
+
+_aten = torch.ops.aten
 
 BLOCK = 16
 """Rows that are added up one after the other, before their sum is added to that of those before."""
@@ -25,53 +33,98 @@ COLUMNS = 32
 MOST_ROWS = BLOCK * BLOCK
 """With more rows there are sums of sums of sums."""
 
+ORDER = (
+    f"in an order of its own; the machine can follow it along dim 1, for 1 to {MOST_ROWS} rows of 4 or a multiple of "
+    f"{COLUMNS} elements that nothing else uses"
+)
+"""What there is to say of others."""
+
 
 @dataclass(frozen=True)
-class PooledCall:
-    """A sum or mean over dim 1 of the rows that 2-D indices look up.
-
-    ``rows`` is the node that would look them up, ``mode`` is ``sum`` or ``mean``; with ``keeps_dim`` the result has 3
-    dimensions.
+class PooledLookup(Operation):
+    """A sum or mean over dim 1 of the rows that ``lookup``, which is the node ``rows``, finds for 2-D indices; with
+    ``keeps_dim`` the result has 3 dimensions.
     """
 
-    name: str
+    targets: ClassVar[tuple[Overload]]
+    mode: ClassVar[str]
+    takes_results = True
+
+    lookup: Lookup
     rows: fx.Node
-    table: Any
-    indices: Any
-    mode: str
     keeps_dim: bool
-    wraps: bool = False
-    """Negative indices count from the end."""
+
+    @classmethod
+    def match(cls, node: fx.Node, found: Mapping[fx.Node, Operation]) -> Operation | str | None:
+        """As of any operation."""
+        values = arguments_of(node, cls.targets[0])
+        rows = values.pop("input", None)
+        lookup = found.get(rows)
+        if isinstance(lookup, Lookup) and lookup.can_pool and _can_follow(node, rows, lookup, values):
+            return cls(node.name, lookup.table, lookup, rows, bool(values["keepdim"]))
+        has_rows = any(isinstance(found.get(source), Lookup) for source in node.all_input_nodes)
+        return f"PyTorch adds such rows {ORDER}" if has_rows else None
 
     @property
-    def sources(self) -> tuple[Any, ...]:
-        """What it works on, in the order of ``pooled_request``."""
-        return self.table, self.indices
+    def sources(self) -> tuple[object, ...]:
+        """Table and indices."""
+        return self.lookup.sources
+
+    @property
+    def absorbed(self) -> tuple[fx.Node, ...]:
+        """The rows."""
+        return (self.rows,)
+
+    def request(self, table: Tensor, indices: Tensor) -> Request:
+        """See ``pooled_request``; UnsupportedOperation where PyTorch's order of additions is none that bags have."""
+        table, integers = table_of(self.name, table), integers_of(self.name, "indices", indices)
+        self.lookup.check_order(indices)
+        length, width = indices.shape[1], table.shape[1]
+        if not adds_in_blocks(length, width):
+            raise UnsupportedOperation(f"{self.name}: PyTorch adds {length} rows of {width} elements {ORDER}")
+        return pooled_request(
+            self.name, table, integers, self.mode, block=BLOCK, keeps_dim=self.keeps_dim, wraps=self.lookup.wraps
+        )
 
     def in_torch(self, table: Tensor, indices: Tensor) -> Tensor:
-        """What PyTorch makes of these values of its sources."""
-        rows = table[indices] if self.wraps else torch.nn.functional.embedding(indices, table)
-        pool = torch.sum if self.mode == "sum" else torch.mean
-        return pool(rows, 1, keepdim=self.keeps_dim)
+        """The pooled rows."""
+        rows = self.lookup.in_torch(table, indices)
+        return torch.sum(rows, 1, keepdim=self.keeps_dim) if self.mode == "sum" else rows.mean(1, self.keeps_dim)
 
 
-def read_pooled(node: fx.Node, rows: fx.Node, table: Any, indices: Any, *, wraps: bool) -> PooledCall | None:
-    """The pooling that ``node`` does with the looked-up ``rows``, if it is one that the machine may do; ``wraps`` as in
-    ``PooledCall``.
-    """
-    values: dict[str, Any] = dict(zip(("input", "dim", "keepdim"), node.args, strict=False)) | node.kwargs
-    dim, keeps_dim = values.get("dim"), values.get("keepdim", False)
+@dataclass(frozen=True)
+class SummedLookup(PooledLookup):
+    """Their sum."""
+
+    targets = (_aten.sum.dim_IntList,)
+    line = Line(
+        "`F.embedding(…)`, `index_select` or `table[indices]` with `sum` over dim 1",
+        "a bag for each row of indices",
+        f"4 or a multiple of {COLUMNS} columns, up to {MOST_ROWS} rows",
+    )
+    mode = "sum"
+
+
+@dataclass(frozen=True)
+class AveragedLookup(PooledLookup):
+    """Their mean."""
+
+    targets = (_aten.mean.dim,)
+    line = Line("… with `mean` over dim 1", "a bag for each row of indices", "as for `sum`")
+    mode = "mean"
+
+
+def _can_follow(node: fx.Node, rows: fx.Node, lookup: Lookup, options: Mapping[str, Any]) -> bool:
+    """Whether ``node``, called with these options, pools rows of a lookup in a way that the machine may follow."""
+    dim = options.get("dim")
     if isinstance(dim, list | tuple):
         dim = dim[0] if len(dim) == 1 else None
-    known = name_of(node) in ("sum", "mean") and is_integers(indices, 2) and not isinstance(dim, bool)
-    others = values.keys() - {"input", "dim", "keepdim"}
-    if not known or dim not in (1, -2) or any(values[name] is not None for name in others):
-        return None
-    if values.get("input", rows) is not rows or set(rows.users) != {node} or not _may_follow(example_of(rows)):
-        return None
-    if may_change([rows, table, indices], rows, node):
-        return None
-    return PooledCall(node.name, rows, table, indices, name_of(node), bool(keeps_dim), wraps)
+    if dim not in (1, -2) or isinstance(dim, bool) or not is_integers(lookup.indices, 2):
+        return False
+    if any(options[name] is not None for name in options.keys() - {"dim", "keepdim"}):
+        return False
+    is_alone = set(rows.users) == {node} and _may_follow(example_of(rows))
+    return is_alone and not may_change([rows, lookup.table, lookup.indices], rows, node)
 
 
 def _may_follow(rows: Any) -> bool:
@@ -87,13 +140,6 @@ def _may_follow(rows: Any) -> bool:
 def adds_in_blocks(length: int, width: int) -> bool:
     """Whether PyTorch sums over so many rows of this width in blocks of ``BLOCK``."""
     return 1 <= length <= MOST_ROWS and (width % COLUMNS == 0 or width == 4) and _is_so(length, width)
-
-
-ORDER = (
-    f"in an order of its own; the machine can follow it along dim 1, for 1 to {MOST_ROWS} rows of 4 or a multiple of "
-    f"{COLUMNS} elements that nothing else uses"
-)
-"""What there is to say of others."""
 
 
 @cache

@@ -1,0 +1,53 @@
+"""Checks of what a run gives to an operation, whichever it is, and forms in which the machine takes it."""
+
+import numpy as np
+
+from daedal.driver.tables.table_sources import Source
+from daedal.errors import UnsupportedOperation
+from daedal.hw.isa.elements import BINARY32
+from daedal.hw.isa.words import PITCH_BITS
+from daedal.runtime.request import LONGEST_BAG, Array
+
+LONGEST_ROW = ((1 << PITCH_BITS) - 64) // BINARY32.bytes
+"""Elements of the longest row of a table, which takes whole lines of memory, of up to 64 bytes."""
+
+
+class LeftToFramework(UnsupportedOperation):
+    """An operation that the framework does in every executable."""
+
+
+def width_of(name: str, table: Source) -> int:
+    """Elements of a row of a 2-D table; LeftToFramework for none, UnsupportedOperation for too many."""
+    width = int(table.shape[1])
+    if width < 1:
+        raise LeftToFramework(f"{name}: rows of the table must have at least one element, not 0")
+    if width > LONGEST_ROW:
+        raise UnsupportedOperation(
+            f"{name}: rows of the table must have at most {LONGEST_ROW} elements, not {width}: take some "
+            "columns at a time"
+        )
+    return width
+
+
+def bits_of(integers: Array) -> int:
+    """Bits of each of these integers."""
+    return integers.dtype.itemsize * 8
+
+
+def wrapped(indices: Array, rows: int) -> Array:
+    """Indices of which negative ones count from the end; those out of range stay so."""
+    if not indices.size or indices.min() >= 0:
+        return indices
+    is_from_end = (indices < 0) & (indices >= -rows)
+    return np.where(is_from_end, indices + indices.dtype.type(rows), indices)
+
+
+def check_lengths(name: str, count: int, ends: Array | int) -> None:
+    """Raise UnsupportedOperation for bags, of ``count`` rows in all, that the machine cannot count; ``ends`` is where
+    they begin and the last one ends, or the length of all.
+    """
+    if count < LONGEST_BAG:
+        return
+    longest = ends if isinstance(ends, int) else int(np.diff(ends).max()) if len(ends) > 1 else 0
+    if longest >= LONGEST_BAG:
+        raise UnsupportedOperation(f"{name}: a bag must have fewer than {LONGEST_BAG} rows, not {longest}")

@@ -1,0 +1,42 @@
+"""Requests for rows that indices name: copied, or summed along the second dimension of the indices."""
+
+from daedal.compiler.frontends.requests.checks import bits_of, width_of, wrapped
+from daedal.driver.tables.table_sources import Source
+from daedal.runtime.operations import Bag, Lookup
+from daedal.runtime.request import Array, Request
+
+
+def lookup_request(name: str, table: Source, indices: Array, *, wraps: bool = False) -> Request:
+    """The request for a gather of rows, of the indices' shape; ``wraps``: negative indices count from the end.
+
+    UnsupportedOperation for rows that the machine cannot take.
+    """
+    width = width_of(name, table)
+    flat = indices.reshape(-1)
+    if wraps:
+        flat = wrapped(flat, len(table))
+    return Request(Lookup(width, bits_of(flat)), table, {"indices": flat}, {}, flat.size, (*indices.shape, width))
+
+
+def pooled_request(
+    name: str,
+    table: Source,
+    indices: Array,
+    mode: str,
+    *,
+    block: int | None = None,
+    keeps_dim: bool = False,
+    wraps: bool = False,
+) -> Request:
+    """The request for the sum or mean of the rows that each row of 2-D indices names, in blocks of ``block`` rows.
+
+    With ``keeps_dim`` the result has 3 dimensions, the second of size 1.
+    """
+    width = width_of(name, table)
+    bags, length = indices.shape
+    operation = Bag(mode, width, bits_of(indices), None, block=block if block and length > block else None)
+    flat = indices.reshape(-1)
+    if wraps:
+        flat = wrapped(flat, len(table))
+    shape = (bags, 1, width) if keeps_dim else (bags, width)
+    return Request(operation, table, {"indices": flat}, {"length": length}, bags, shape)

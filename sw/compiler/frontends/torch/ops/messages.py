@@ -1,0 +1,72 @@
+"""Rows that are reduced, and what makes them: a gather, one times a weight each, or none of these."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, fx
+
+from daedal.compiler.frontends.torch.changes import may_change
+from daedal.compiler.frontends.torch.effects import writes_out
+from daedal.compiler.frontends.torch.examples import example_of, is_integers, is_rows
+from daedal.compiler.frontends.torch.operators import calls
+from daedal.compiler.frontends.torch.ops.lookups import IndexedRows, IndexSelect, Lookup
+from daedal.compiler.frontends.torch.ops.operation import Operation
+
+_aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class Message:
+    """The rows of ``table`` that ``indices`` name (None: all of them) times ``weights`` (None: 1), one number each.
+
+    ``nodes`` are those that only made these rows for the reduction, the last one first; ``wraps``: negative indices
+    count from the end.
+    """
+
+    table: object
+    indices: object = None
+    weights: object = None
+    wraps: bool = False
+    nodes: tuple[fx.Node, ...] = ()
+
+    def in_torch(self, table: Tensor, indices: Tensor | None, weights: Tensor | None) -> Tensor:
+        """The rows, for these values."""
+        rows = table if indices is None else table[indices] if self.wraps else table.index_select(0, indices)
+        return rows if weights is None else rows * weights
+
+
+def message_of(node: fx.Node, rows: fx.Node, found: Mapping[fx.Node, Operation], *, has_weights: bool) -> Message:
+    """What ``node`` reduces, ``rows``, taken apart. A gather whose parts change before the node is done is none here;
+    ``has_weights``: rows times a column of weights may be taken apart too.
+    """
+    if (lookup := _gathered(rows, found)) is not None and not may_change([rows, *lookup.sources], rows, node):
+        return Message(lookup.table, lookup.indices, None, lookup.wraps, _made_for(node, rows, ()))
+    if has_weights and calls(rows, _aten.mul.Tensor) and len(rows.args) == 2 and not writes_out(rows):
+        for part, weights in (rows.args, rows.args[::-1]):
+            lookup = _gathered(part, found)
+            if (
+                lookup is None
+                or not isinstance(part, fx.Node)
+                or not isinstance(weights, fx.Node)
+                or not is_rows(weights)
+            ):
+                continue
+            if example_of(weights).shape[1] == 1 and not may_change([rows, part, weights, *lookup.sources], part, node):
+                parts = [part for part in rows.all_input_nodes if _gathered(part, found) is not None]
+                return Message(lookup.table, lookup.indices, weights, lookup.wraps, _made_for(node, rows, parts))
+    return Message(rows)
+
+
+def _gathered(rows: object, found: Mapping[fx.Node, Operation]) -> Lookup | None:
+    """The gather by 1-D indices that made these rows."""
+    lookup = found.get(rows) if isinstance(rows, fx.Node) else None
+    return lookup if isinstance(lookup, IndexSelect | IndexedRows) and is_integers(lookup.indices, 1) else None
+
+
+def _made_for(node: fx.Node, rows: fx.Node, parts: Sequence[fx.Node]) -> tuple[fx.Node, ...]:
+    """The rows and their parts, as far as nothing but ``node`` needs them."""
+    expanded = [user for user in rows.users if calls(user, _aten.expand_as.default) and set(user.users) == {node}]
+    if set(rows.users) != {node, *expanded}:
+        return ()
+    return rows, *(part for part in parts if set(part.users) == {rows})

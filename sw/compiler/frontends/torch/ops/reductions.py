@@ -1,0 +1,242 @@
+"""Sums, means and maxima of rows by destination, as graph convolutions have them."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, fx
+
+from daedal.compiler.frontends.requests.reductions import destination_request
+from daedal.compiler.frontends.torch.changes import may_change
+from daedal.compiler.frontends.torch.effects import writes_out
+from daedal.compiler.frontends.torch.examples import example_of, is_integers, is_rows
+from daedal.compiler.frontends.torch.operators import Overload, arguments_of, calls
+from daedal.compiler.frontends.torch.ops.lookups import ALONG_ROWS
+from daedal.compiler.frontends.torch.ops.messages import Message, message_of
+from daedal.compiler.frontends.torch.ops.operation import Line, Operation
+from daedal.compiler.frontends.torch.ops.tensors import array_of, column_of, table_of
+from daedal.errors import UnsupportedOperation
+from daedal.runtime.request import Array, Request
+
+_aten = torch.ops.aten
+
+_ZEROS = (_aten.zeros.default, _aten.new_zeros.default, _aten.zeros_like.default)
+
+MODES = {"sum": "sum", "mean": "mean", "amax": "max", "max": "max"}
+"""PyTorch's names of reductions, and the modes of bags that do the same."""
+
+SORTED = "destinations that are not in order are sorted on the host, stably"
+
+
+@dataclass(frozen=True)
+class Reduction(Operation):
+    """A reduction of ``message`` by ``keys``, in this mode of bags."""
+
+    remark = SORTED
+
+    message: Message
+    keys: object
+    mode: str
+
+    @property
+    def absorbed(self) -> tuple[fx.Node, ...]:
+        """What made the message."""
+        return self.message.nodes
+
+    @property
+    def parts(self) -> tuple[object, object, object]:
+        """Table, indices and weights of the message, which are sources."""
+        return self.message.table, self.message.indices, self.message.weights
+
+
+def arrays_of(indices: Tensor | None, weights: Tensor | None) -> tuple[Array | None, Array | None]:
+    """Indices and weights of a message."""
+    return None if indices is None else array_of(indices), None if weights is None else array_of(weights)
+
+
+@dataclass(frozen=True)
+class ByDestination(Reduction):
+    """A reduction onto ``base``: zeros, of the result's shape.
+
+    ``keys`` are the destination of each row, as 1-D, 2-D, or (``is_column``) one column. ``in_place``: the result lies
+    in memory as the base does. ``options`` are those of PyTorch's method.
+    """
+
+    plain: ClassVar[Overload]
+    changing: ClassVar[Overload]
+    """The operator that gives a new tensor, and the one that changes ``base``."""
+    rows: ClassVar[str]
+    """What PyTorch calls the rows."""
+
+    base: object
+    is_column: bool
+    in_place: bool
+    options: Mapping[str, Any]
+
+    @classmethod
+    def match(cls, node: fx.Node, found: Mapping[fx.Node, Operation]) -> Operation | str | None:
+        """As of any operation."""
+        if writes_out(node):
+            return None
+        values = arguments_of(node, cls.plain)
+        in_place = calls(node, cls.changing)
+        base, rows, mode = values.get("input"), values.get(cls.rows), MODES.get(values.get("reduce", "sum"))
+        reason = cls._reason(values, mode) or _reason(node, base, values, rows, in_place=in_place)
+        if reason is not None or mode is None or not isinstance(rows, fx.Node):
+            return reason
+        message = message_of(node, rows, found, has_weights=mode != "max")
+        column = _column(values["index"], rows)
+        options = {name: values[name] for name in values.keys() & {"reduce", "include_self"}}
+        return cls(
+            node.name,
+            message.table,
+            message,
+            values["index"] if column is None else column,
+            mode,
+            base,
+            column is not None,
+            in_place,
+            options,
+        )
+
+    @classmethod
+    def _reason(cls, values: Mapping[str, Any], mode: str | None) -> str | None:
+        """Why PyTorch does it with these arguments."""
+        return None
+
+    @property
+    def sources(self) -> tuple[object, ...]:
+        """Base, table, indices, weights and keys."""
+        return self.base, *self.parts, self.keys
+
+    def request(
+        self, base: Tensor, table: Tensor, indices: Tensor | None, weights: Tensor | None, keys: Tensor
+    ) -> Request:
+        """See ``destination_request``."""
+        table = table_of(self.name, table)
+        if self.is_column:
+            keys = keys[:, 0]
+        elif keys.dim() == 2:
+            keys = column_of(self.name, keys, table.shape[1])
+        count = len(table) if indices is None else len(indices)
+        if tuple(base.shape[1:]) != (table.shape[1],) or len(keys) != count:
+            raise UnsupportedOperation(f"{self.name}: there must be a destination for each row, and columns as in rows")
+        if not base.is_contiguous():
+            raise UnsupportedOperation(f"{self.name}: what rows are added to must be contiguous, as the result is")
+        if self.mode == "max":
+            check_maximum(self.name, table)
+            _check_zeros(self.name, table)
+        rows, factors = arrays_of(indices, weights)
+        wraps = self.message.wraps
+        return destination_request(self.name, table, rows, factors, array_of(keys), len(base), self.mode, wraps=wraps)
+
+    def in_torch(
+        self, base: Tensor, table: Tensor, indices: Tensor | None, weights: Tensor | None, keys: Tensor
+    ) -> Tensor:
+        """The result of the operation itself, on the message."""
+        rows = self.message.in_torch(table, indices, weights)
+        if self.is_column:
+            keys = keys.expand(-1, rows.shape[1])
+        return self.reduce(base, rows, keys)
+
+    @abstractmethod
+    def reduce(self, base: Tensor, rows: Tensor, keys: Tensor) -> Tensor:
+        """What PyTorch does."""
+
+
+@dataclass(frozen=True)
+class IndexAdd(ByDestination):
+    """``zeros.index_add(0, index, rows)``."""
+
+    plain, changing = targets = _aten.index_add.default, _aten.index_add_.default
+    line = Line("`index_add`, in place or not", "a bag for each destination", "onto fresh zeros; `alpha=1`")
+    rows = "source"
+
+    def reduce(self, base: Tensor, rows: Tensor, keys: Tensor) -> Tensor:
+        """What PyTorch does."""
+        return base.index_add_(0, keys, rows) if self.in_place else base.index_add(0, keys, rows)
+
+
+@dataclass(frozen=True)
+class ScatterAdd(ByDestination):
+    """``zeros.scatter_add(0, index, rows)``."""
+
+    plain, changing = targets = _aten.scatter_add.default, _aten.scatter_add_.default
+    line = Line("`scatter_add`, in place or not", "a bag for each destination", "onto fresh zeros")
+    rows = "src"
+
+    def reduce(self, base: Tensor, rows: Tensor, keys: Tensor) -> Tensor:
+        """What PyTorch does."""
+        return base.scatter_add_(0, keys, rows) if self.in_place else base.scatter_add(0, keys, rows)
+
+
+@dataclass(frozen=True)
+class ScatterReduce(ByDestination):
+    """``zeros.scatter_reduce(0, index, rows, reduce)``."""
+
+    plain, changing = targets = _aten.scatter_reduce.two, _aten.scatter_reduce_.two
+    line = Line(
+        "`scatter_reduce` (`sum`, `mean`, `amax`), in place or not",
+        "a bag for each destination",
+        "onto fresh zeros; `include_self=False` for mean and amax",
+    )
+    rows = "src"
+
+    @classmethod
+    def _reason(cls, values: Mapping[str, Any], mode: str | None) -> str | None:
+        if mode is None:
+            return f"reduce must be sum, mean or amax, not {values['reduce']!r}"
+        if mode != "sum" and values["include_self"]:
+            return f"include_self must be False for reduce {values['reduce']!r}"
+        return None
+
+    def reduce(self, base: Tensor, rows: Tensor, keys: Tensor) -> Tensor:
+        """What PyTorch does."""
+        do = base.scatter_reduce_ if self.in_place else base.scatter_reduce
+        return do(0, keys, rows, **self.options)
+
+
+def _reason(node: fx.Node, base: Any, values: Mapping[str, Any], rows: Any, *, in_place: bool) -> str | None:
+    """Why a reduction onto ``base`` stays in PyTorch."""
+    if values.get("dim") not in ALONG_ROWS or not is_rows(base) or not is_rows(rows):
+        return "it must be of rows of torch.float32 along dim 0"
+    if not is_integers(values.get("index")):
+        return "the index must be of torch.int32 or torch.int64"
+    if not example_of(values["index"]).dim():
+        return "the index must have 1 or 2 dimensions, not 0"
+    if values.get("alpha", 1) != 1:
+        return f"alpha must be 1, not {values['alpha']!r}"
+    if not calls(base, *_ZEROS) or writes_out(base):
+        return "it must start from zeros made for it, by torch.zeros, zeros_like or new_zeros"
+    if may_change([base], base, node):
+        return "what it starts from is changed in place elsewhere"
+    if in_place and set(base.users) != {node}:
+        return "what it changes in place is used elsewhere"
+    return None
+
+
+def _column(index: fx.Node, rows: Any) -> fx.Node | None:
+    """The one column that an index was expanded from to the width of ``rows``."""
+    source = index.args[0] if calls(index, _aten.expand.default, _aten.expand_as.default) else None
+    if not isinstance(source, fx.Node) or not is_integers(source, 2):
+        return None
+    column, wide = example_of(source), example_of(index)
+    is_column = column.shape[1] == 1 and column.shape[0] == wide.shape[0]
+    return source if is_column and wide.shape[1] == example_of(rows).shape[1] else None
+
+
+def check_maximum(name: str, table: Tensor) -> None:
+    """Raise UnsupportedOperation for rows whose maximum PyTorch takes in another way than bags."""
+    if bool(table.isnan().any()):
+        raise UnsupportedOperation(f"{name}: rows must be free of NaN for a maximum, which PyTorch hands on")
+
+
+def _check_zeros(name: str, table: Tensor) -> None:
+    """The same for reductions by destination."""
+    signs = table.signbit()[table == 0]
+    if bool(signs.any()) and not bool(signs.all()):
+        raise UnsupportedOperation(
+            f"{name}: rows must not have +0.0 and -0.0 for a maximum: which of them PyTorch takes depends on the width"
+        )

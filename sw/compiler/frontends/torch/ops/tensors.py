@@ -1,0 +1,62 @@
+"""PyTorch's tensors as requests have them: contiguous arrays of NumPy's; and checks of what those no longer tell."""
+
+import torch
+from torch import Tensor
+
+from daedal.errors import UnsupportedOperation
+from daedal.runtime.request import Array
+
+
+def array_of(values: Tensor) -> Array:
+    """The elements of a dense tensor on the CPU; in the same memory if they lie there in order."""
+    array: Array = values.detach().resolve_neg().contiguous().numpy()
+    return array
+
+
+def table_of(name: str, table: object) -> Tensor:
+    """The table, if it is one of binary32; UnsupportedOperation if not."""
+    if not isinstance(table, Tensor) or table.dim() != 2:
+        shape = tuple(table.shape) if isinstance(table, Tensor) else type(table).__name__
+        raise UnsupportedOperation(f"{name}: the table must be a tensor with 2 dimensions, not {shape}")
+    if table.dtype is not torch.float32:
+        raise UnsupportedOperation(f"{name}: the table must be of torch.float32, not {table.dtype}: convert it")
+    if table.device.type != "cpu":
+        raise UnsupportedOperation(f"{name}: the table must be on the CPU, not on {table.device}: move it there")
+    _check_layout(name, "the table", table)
+    return table
+
+
+def integers_of(name: str, what: str, value: object) -> Array:
+    """Indices or offsets; UnsupportedOperation for what is neither."""
+    if not isinstance(value, Tensor):
+        raise UnsupportedOperation(f"{name}: {what} must be a tensor, not {type(value).__name__}")
+    if value.dtype not in (torch.int32, torch.int64):
+        raise UnsupportedOperation(f"{name}: {what} must be of torch.int32 or torch.int64, not {value.dtype}")
+    if value.device.type != "cpu":
+        raise UnsupportedOperation(f"{name}: {what} must be on the CPU, not on {value.device}: move them there")
+    _check_layout(name, what, value)
+    return array_of(value)
+
+
+def weights_of(name: str, weights: object) -> Array:
+    """What rows are multiplied with; UnsupportedOperation for what is no tensor of binary32."""
+    if not isinstance(weights, Tensor) or weights.dtype is not torch.float32:
+        kind = weights.dtype if isinstance(weights, Tensor) else type(weights).__name__
+        raise UnsupportedOperation(f"{name}: per_sample_weights must be of torch.float32, as the table, not {kind}")
+    _check_layout(name, "per_sample_weights", weights)
+    if weights.device.type != "cpu":
+        raise UnsupportedOperation(f"{name}: per_sample_weights must be on the CPU, not on {weights.device}")
+    return array_of(weights)
+
+
+def column_of(name: str, keys: Tensor, width: int) -> Tensor:
+    """The rows that a 2-D index names, if it names whole rows: a column that was expanded."""
+    if keys.shape[1] != width or (width > 1 and keys.stride(1) != 0):
+        raise UnsupportedOperation(f"{name}: the index must be one column, expanded to the {width} of the rows")
+    return keys[:, 0]
+
+
+def _check_layout(name: str, what: str, value: Tensor) -> None:
+    if value.layout is not torch.strided or value.is_nested:
+        kind = "nested" if value.is_nested else value.layout
+        raise UnsupportedOperation(f"{name}: {what} must be dense, not {kind}: use to_dense()")

@@ -1,0 +1,97 @@
+"""The operations of PyTorch that run on the device, and which of them a graph has.
+
+An operation is one class; what it is registered with, matched by, asked of the device and documented with is there.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from torch import Tensor, fx
+from torch._ops import OpOverload
+
+from daedal.compiler.frontends.torch.device_suitability import why_no_example
+from daedal.compiler.frontends.torch.examples import example_of
+from daedal.compiler.frontends.torch.operators import operator_of, target_of
+from daedal.compiler.frontends.torch.ops.embedding_bag import EmbeddingBag, EmbeddingBagKernel
+from daedal.compiler.frontends.torch.ops.fills import plain_fills
+from daedal.compiler.frontends.torch.ops.lookups import Embedding, GatheredRows, IndexedRows, IndexSelect
+from daedal.compiler.frontends.torch.ops.operation import Operation
+from daedal.compiler.frontends.torch.ops.pooled_lookups import AveragedLookup, SummedLookup
+from daedal.compiler.frontends.torch.ops.reductions import IndexAdd, ScatterAdd, ScatterReduce
+from daedal.compiler.frontends.torch.ops.segment_reduce import SegmentReduce
+from daedal.compiler.frontends.torch.ops.sparse_products import OtherSparseProduct, SparseProduct
+
+OPERATIONS: tuple[type[Operation], ...] = (
+    EmbeddingBag,
+    EmbeddingBagKernel,
+    Embedding,
+    IndexSelect,
+    IndexedRows,
+    SummedLookup,
+    AveragedLookup,
+    GatheredRows,
+    IndexAdd,
+    ScatterAdd,
+    ScatterReduce,
+    SegmentReduce,
+    SparseProduct,
+    OtherSparseProduct,
+)
+"""In the order of the documentation. No two have a target in common."""
+
+NEEDS_GRADIENT = "it needs a gradient, and gradients are PyTorch's"
+
+
+def kind_of(node: fx.Node) -> type[Operation] | None:
+    """The operation that is registered for what a node calls."""
+    target = target_of(node)
+    return None if target is None else _kinds().get(target) or _kinds().get(operator_of(target))
+
+
+def is_embedding(node: fx.Node) -> bool:
+    """Whether a node is an embedding by name."""
+    kind = kind_of(node)
+    return kind is not None and kind.is_embedding
+
+
+def find_operations(graph: fx.Graph, *, trains: bool = False) -> tuple[dict[fx.Node, Operation], dict[str, str]]:
+    """The operations to offload, by node; and why those that stay in PyTorch do, by name. With ``trains`` what is known
+    to need a gradient stays.
+    """
+    plain_fills(graph)
+    found: dict[fx.Node, Operation] = {}
+    reasons: dict[str, str] = {}
+    for takes_results in (False, True):
+        for node in graph.nodes:
+            kind = kind_of(node)
+            if kind is None or kind.takes_results is not takes_results:
+                continue
+            operation = kind.match(node, found)
+            if isinstance(operation, Operation):
+                operation = _why_not(operation, trains=trains) or operation
+            if isinstance(operation, str):
+                reasons[node.name] = operation
+            elif operation is not None:
+                found[node] = operation
+        for absorbed in [each for operation in found.values() for each in operation.absorbed]:
+            found.pop(absorbed, None)
+    return found, reasons
+
+
+def _why_not(operation: Operation, *, trains: bool) -> str | None:
+    """Why PyTorch does an operation on what tracing knows of its sources."""
+    examples = [example_of(source) for source in operation.sources]
+    needs_gradient = trains and any(isinstance(each, Tensor) and each.requires_grad for each in examples)
+    return why_no_example(examples) or (NEEDS_GRADIENT if needs_gradient else None)
+
+
+@cache
+def _kinds() -> Mapping[Any, type[Operation]]:
+    """What graphs call -> the operation; overloads also by their packet."""
+    kinds: dict[object, type[Operation]] = {}
+    for kind in OPERATIONS:
+        for target in kind.targets:
+            names = (target, target.overloadpacket) if isinstance(target, OpOverload) else (target,)
+            kinds |= dict.fromkeys(names, kind)
+    return kinds
