@@ -97,9 +97,8 @@ def test_requests_of_arrays(ddr3: daedal.Device, rng: np.random.Generator) -> No
     assert np.array_equal(found, sums)
 
     product = result_of(coo_request("product", table, (keys, np.arange(20)), weights, 7), ddr3)
-    matrix = torch.sparse_coo_tensor(
-        torch.from_numpy(np.stack([keys, np.arange(20)])), torch.from_numpy(weights), (7, 20)
-    )
+    places = torch.from_numpy(np.stack([keys, np.arange(20)]))
+    matrix = torch.sparse_coo_tensor(places, torch.from_numpy(weights), (7, 20), check_invariants=True)
     assert same_bits(torch.from_numpy(product), torch.sparse.mm(matrix, torch.from_numpy(table)))
 
 
@@ -159,7 +158,7 @@ def test_an_operation_is_one_class(ddr3: daedal.Device, rng: np.random.Generator
         return torch.cat([first_is_padding(one, indices, offsets), pooled], dim=1)
 
     executable = daedal.compile(Layer(layer), (*tables, *bags), device=ddr3)
-    assert executable.offloaded == ("first_is_padding", "embedding_bag") and executable.stats.launches == 0
+    assert set(executable.offloaded) == {"first_is_padding", "embedding_bag"}
     assert same_bits(executable(*tables, *bags), layer(*tables, *bags)) and executable.stats.launches == 1
     wide = torch.zeros(20, 0)
     assert executable(wide, tables[1], *bags).shape == (3, 16)
