@@ -245,6 +245,17 @@ def test_placements_have_a_mean_behind_them() -> None:
     assert found[2]["bit_exact"] is True and "fbgemm_share" not in found[2]
 
 
+def test_legends_of_a_timeline_are_beside_their_panels(monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = []
+    monkeypatch.setattr(pictures, "_svg", lambda _, figure: figures.append(figure) or "")
+    line = ([0.0, 9.0], [1.0, 2.0])
+    pictures.timeline({"queues": {"tokens": line, "scalars": line}, "ports": {"read": line}})
+    figures[0].canvas.draw()
+    for panel in figures[0].axes:
+        legend, lines = panel.get_legend().get_window_extent(), panel.get_window_extent()
+        assert lines.y0 < legend.y0 and legend.y1 < lines.y1 and lines.x1 <= legend.x0
+
+
 def test_tables_name_the_largest_stalls() -> None:
     text = table.markdown(table.COLUMNS, rows())
     assert "| vector full 50, load 2, hazard 0 |" in text
