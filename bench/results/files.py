@@ -28,7 +28,7 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "layers": ("layers", "handwritten", "levels", "launches", "linearity"),
     "host": ("speed", "overhead"),
     "workloads": ("--no-host", *_memories(NARROW)),
-    "workloads-wide": ("--no-host", *_memories(WIDE[:1])),
+    "workloads-wide": ("--no-host", *_memories(WIDE)),
     "sweep": ("--no-host", *_memories(NARROW), "sweep"),
     "sweep-wide": ("--no-host", *_memories(WIDE), "sweep"),
     "oracle": ("--no-host", *_memories(DRAMS), "oracle"),
