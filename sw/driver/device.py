@@ -9,7 +9,8 @@ from typing import Any, NoReturn, Self, SupportsIndex
 from weakref import WeakSet
 
 from daedal.base.process_resource import Owned
-from daedal.driver.launch.launcher import Launch, Launcher
+from daedal.driver.launch.launch import Launch
+from daedal.driver.launch.launcher import Launcher
 from daedal.driver.launch.record import Record
 from daedal.driver.memory.allocator import Address, Allocator
 from daedal.driver.memory.arena import Arena

@@ -8,7 +8,7 @@ import numpy as np
 
 from daedal.base.handle import Handle
 from daedal.driver.device import Device
-from daedal.driver.launch.launcher import Launch
+from daedal.driver.launch.launch import Launch
 from daedal.driver.launch.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.tools.assembler import disassemble

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from daedal.base.handle import Handle
 from daedal.base.process_resource import Owned
 from daedal.driver.device import Device
-from daedal.driver.launch.launcher import POLL_SECONDS, Launch, LaunchTimeout
+from daedal.driver.launch.launch import POLL_SECONDS, Launch, LaunchTimeout
 from daedal.driver.launch.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
 

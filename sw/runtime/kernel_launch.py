@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from daedal.base.handle import Handle
 from daedal.driver.device import Device
-from daedal.driver.launch.launcher import Launch
+from daedal.driver.launch.launch import Launch
 from daedal.driver.launch.record import Record, Stats
 from daedal.driver.memory.arena import Arena
 from daedal.driver.memory.layout import row_mapping, row_pitch

@@ -9,7 +9,8 @@ import pytest
 import daedal
 from daedal.base.process_resource import Owned
 from daedal.driver.device import Device
-from daedal.driver.launch.launcher import LAUNCH_MODULUS, POLL_SECONDS, Launch, Launcher
+from daedal.driver.launch.launch import POLL_SECONDS, Launch
+from daedal.driver.launch.launcher import LAUNCH_MODULUS, Launcher
 from daedal.driver.launch.record import Stats
 from daedal.driver.memory.allocator import Allocator
 from daedal.driver.memory.layout import row_pitch

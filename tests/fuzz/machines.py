@@ -10,7 +10,7 @@ import numpy as np
 
 from daedal.cosim.emulator import EmulatorTarget, TraceEntry
 from daedal.cosim.verilator import VerilatorTarget
-from daedal.driver.launch.launcher import launch_block
+from daedal.driver.launch.launch_block import launch_block
 from daedal.driver.launch.record import RECORD_BYTES
 from daedal.driver.memory.regions import Region, store_window
 from daedal.driver.targets.target import Counting, Target

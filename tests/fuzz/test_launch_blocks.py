@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from daedal.driver.launch.launcher import launch_block
+from daedal.driver.launch.launch_block import launch_block
 from daedal.driver.launch.record import RECORD_BYTES
 from daedal.hw.isa.launch import LAUNCH_ALIGNMENT, Cause, LaunchFlags, LaunchWord, State
 from daedal.hw.isa.program import WORD_BYTES, Program, pack

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 import daedal
-from daedal.driver.launch.launcher import Launch
+from daedal.driver.launch.launch import Launch
 from daedal.driver.memory.regions import Region
 from tests.compiler.layers.compiler_support import random_bags, same_bits, wild_table
 from tests.driver.test_driver_targets import copy_program

@@ -1,20 +1,20 @@
-"""Launches: launch block, doorbell, waiting, completion record, and what to do when it goes wrong."""
+"""The queue of launches: doorbell, waiting, and what to do when one goes wrong."""
 
-import asyncio
 import functools
 import operator
-import struct
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from daedal.base.handle import Handle
 from daedal.base.process_resource import Owned
+from daedal.driver.launch.launch import Launch, LaunchTimeout
+from daedal.driver.launch.launch_block import Task, launch_block, needs
 from daedal.driver.launch.record import RECORD_BYTES, Record, fault_exception
 from daedal.driver.memory.allocator import Allocator
-from daedal.driver.memory.regions import EVERYWHERE, Region, store_window
+from daedal.driver.memory.regions import Region, store_window
 from daedal.driver.targets.registers import Registers
 from daedal.driver.targets.target import Counting, Target
 from daedal.errors import (
@@ -32,31 +32,17 @@ from daedal.hw.isa.launch import (
     LAUNCH_ALIGNMENT,
     LEAST_FOLLOWING,
     Counter,
-    LaunchFlags,
-    LaunchWord,
     State,
     launch_block_words,
 )
-from daedal.hw.isa.program import WORD_BYTES, Program, pack
+from daedal.hw.isa.program import WORD_BYTES, Program
 from daedal.hw.isa.registers import Register
-from daedal.hw.isa.words import VALUE_BITS
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 LAUNCH_MODULUS = 1 << 32
 """Launch numbers and COMPLETED are 32 bits."""
-
-_PROGRAM, _RECORD, _LAUNCH, _FLAGS, _WINDOW, _ARGUMENTS = (int(word.value) for word in LaunchWord)
-_LEAST, _MOST = -(1 << (VALUE_BITS - 1)), (1 << VALUE_BITS) - 1
-"""Looked up once, for a block is written in every launch."""
-
-POLL_SECONDS = 0.003
-"""How long an awaited launch keeps the event loop at a time."""
-
-
-class LaunchTimeout(TimeoutError):
-    """A launch did not end in the time that it was given; it goes on, and nothing is wrong with it."""
 
 
 class Resident(NamedTuple):
@@ -66,157 +52,8 @@ class Resident(NamedTuple):
     arguments: int
 
 
-def _needs(reads: Sequence[Region] | None, task: "Task") -> bool:
-    """Whether who reads this memory, or who knows what (None), reads what the task writes."""
-    if reads is None or task.writes is None:
-        return True
-    return any(read.overlaps(written) for read in reads for written in task.writes)
-
-
-class Task(NamedTuple):
-    """What a launch is to do: its program's address, its slot, the bytes of its launch block, and those of the program
-    that follow it; the memory that it reads and writes, or None if that is not known.
-    """
-
-    program: int
-    slot: int
-    block: bytes
-    follows: bytes
-    reads: Sequence[Region] | None
-    writes: Sequence[Region] | None
-
-    def needs(self, other: "Task") -> bool:
-        """Whether it reads what the other one writes, as far as is known."""
-        return _needs(self.reads, other)
-
-    @property
-    def can_be_repeated(self) -> bool:
-        """Whether it gives the same again after it has written a part of what it writes."""
-        return not self.needs(self)
-
-
-@functools.cache
-def _flags(*, fence: bool, follows: int, count: int) -> int:
-    """``follows``: words of the program that follows, or 0; ``count``: arguments of the block."""
-    return pack(
-        LaunchFlags, {"fence": fence, "last_word": max(follows - 1, 0), "last_argument": (count - 1) * bool(follows)}
-    )
-
-
-def launch_block(
-    config: Config, program: int, record: int, launch: int, arguments: Sequence[int], *, fence: bool = False,
-    follows: bytes = b"", least: int = 1, window: int = EVERYWHERE,
-) -> bytes:  # fmt: skip
-    """The bytes of a launch block, which has all of the machine's arguments.
-
-    If the program ``follows``, these are its bytes, and the block has only as many arguments as are given, but at least
-    ``least``. ``window`` is word WINDOW (``store_window``).
-
-    Raises ValueError if there are too many arguments or something does not fit, TypeError for what is no integer.
-    """
-    try:
-        if not 0 <= operator.index(program) < 1 << config.address_bits:
-            raise ValueError(f"the program's address must fit {config.address_bits} bits, not {program!r}")
-        if len(arguments) > config.arguments:
-            raise ValueError(f"a launch must have at most {config.arguments} arguments, not {len(arguments)}")
-        count = max(len(arguments), least) if follows else config.arguments
-        words = [0] * launch_block_words(count)
-        words[_PROGRAM], words[_RECORD], words[_LAUNCH] = program, record, launch
-        words[_WINDOW] = window
-        words[_FLAGS] = _flags(fence=fence, follows=len(follows) // WORD_BYTES, count=count)
-        for position, value in enumerate(arguments):
-            if not _LEAST <= value <= _MOST:
-                raise ValueError(f"argument {position} must fit {VALUE_BITS} bits, not {value!r}")
-            words[_ARGUMENTS + position] = value & _MOST
-        return struct.pack(f"<{len(words)}Q", *words)
-    except (TypeError, struct.error):
-        raise TypeError(
-            f"a program's address and a launch's arguments must be integers, not {program!r} and {arguments!r}"
-        ) from None
-
-
 def _regions(given: Sequence[Region] | None) -> list[Region] | None:
     return None if given is None else [Region(*region) for region in given]
-
-
-class Launch(Handle):
-    """A launch that was submitted, as a future: it ends after those submitted before it.
-
-    Also works with ``await``. The machine works while somebody waits; a simulated one does so only then.
-    """
-
-    def __init__(
-        self, launcher: "Launcher", number: int, task: Task, ended: Callable[[Record | None], None] | None
-    ) -> None:
-        self.launcher, self.number, self.task, self._ended = launcher, number, task, ended
-        self.mended = False
-        """It had a fault because its program was damaged in device memory, and was submitted again."""
-        self._result: Record | None = None
-        self._error: BaseException | None = None
-
-    def __repr__(self) -> str:
-        state = "in work" if not self._over else "done" if self._error is None else type(self._error).__name__
-        return f"<Launch {self.number}, {state}>"
-
-    @property
-    def _over(self) -> bool:
-        return self._result is not None or self._error is not None
-
-    @property
-    def failed(self) -> bool:
-        """Whether it has ended, and not well."""
-        return self._error is not None
-
-    @property
-    def record_address(self) -> int:
-        """Where the machine writes its completion record."""
-        return self.launcher.record_of(self.task.slot)
-
-    def done(self) -> bool:
-        """Whether it has ended, in whatever way; does not wait."""
-        if not self._over:
-            self.launcher.collect()
-        return self._over
-
-    def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Wait for its end; what :meth:`result` would raise, or None."""
-        if not self._over:
-            self.launcher.wait_for(self, timeout)
-        return self._error
-
-    def result(self, timeout: float | None = None) -> Record:
-        """Wait for its end and return its completion record.
-
-        Raises the exception that belongs to a fault, with the record as ``.record``; the machine was reset then and
-        can be used again. LaunchCancelled if the device was reset, or it may read what a launch before it, which had a
-        fault, was to write: it may be submitted again. TimeoutError if ``timeout`` seconds pass: the launch goes on,
-        and so it does after an interrupt from the keyboard (``Device.reset`` stops it).
-        """
-        error = self.exception(timeout)
-        if error is not None:
-            raise error
-        assert self._result is not None
-        return self._result
-
-    def __await__(self) -> Generator[Any, None, Record]:
-        while not self._over:
-            try:
-                self.launcher.wait_for(self, POLL_SECONDS)
-            except TimeoutError:
-                yield from asyncio.sleep(0).__await__()
-        return self.result()
-
-    def settle(self, record: Record | None, error: BaseException | None) -> None:
-        """It has ended: so. For the launcher; only the first time counts."""
-        if self._over:
-            return
-        try:
-            if self._ended is not None:
-                self._ended(record if error is None else None)
-        except Exception as later:
-            error = error or later
-        self._result, self._error = (record, None) if error is None else (None, error)
-        self._ended = None
 
 
 def _in_turn(method: Callable[Concatenate["Launcher", P], R]) -> Callable[Concatenate["Launcher", P], R]:
@@ -316,7 +153,7 @@ class Launcher(Handle):
             self._stop(self._stopping)
         number = (self._launch + 1) % LAUNCH_MODULUS
         resident = self._following(program, arguments)
-        needed = [launch for launch in self._flying if _needs(reads, launch.task)]
+        needed = [launch for launch in self._flying if needs(reads, launch.task)]
         block = launch_block(
             self._config, program, self._slots[self._slot][1], number, arguments, fence=bool(needed),
             follows=resident.raw, least=resident.arguments, window=store_window(writes, self._config),

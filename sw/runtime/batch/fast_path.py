@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from daedal.driver.device import Device
-from daedal.driver.launch.launcher import Launch
+from daedal.driver.launch.launch import Launch
 from daedal.driver.launch.record import Record
 from daedal.driver.memory.allocator import BUFFER_ALIGNMENT
 from daedal.driver.memory.arena import Arena

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from daedal.base.handle import Handle
 from daedal.driver.device import Device
-from daedal.driver.launch.launcher import Launch
+from daedal.driver.launch.launch import Launch
 from daedal.driver.launch.record import Record, Stats
 from daedal.driver.tables.table_store import Use
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation

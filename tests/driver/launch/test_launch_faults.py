@@ -11,7 +11,7 @@ from torch import nn
 
 import daedal
 from daedal import f32, i64
-from daedal.driver.launch.launcher import Launch
+from daedal.driver.launch.launch import Launch
 from daedal.driver.memory.regions import Region
 from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH
 from daedal.hw.isa.launch import BLOCK_REGION, Cause

@@ -39,7 +39,7 @@ def test_launches_have_a_window_each(dev, copier, source):
     with dev.arena() as arena:
         origin, *places = [arena.upload(source), *(arena.reserve(size) for _ in range(count))]
 
-        def submit(place: int, allowed: int) -> daedal.driver.launch.launcher.Launch:
+        def submit(place: int, allowed: int) -> daedal.driver.launch.launch.Launch:
             arguments = [origin, place, ROWS, SIZE, SIZE]
             return dev.submit(copier, arguments, reads=[Region(origin, size)], writes=[Region(allowed, size)])
 
