@@ -194,7 +194,7 @@ class Executable(Handle):
 
     def _dry_run(self, call: Call, request: Request) -> "Tensor":
         self._kernel([call], request.operation, request.takes_turns)
-        return zeros(request.shape)
+        return zeros(request.shape, request.operation.element)
 
     def _start(self, call: Call, request: Request) -> "tuple[Tensor, Pending]":
         """Submit one operation; the tensor that its result will be in."""
@@ -244,7 +244,9 @@ class Executable(Handle):
             if kernel is None:
                 values |= {member.node: self._dry_run(member.call, member.request) for member in plan.members}
             else:
-                values |= plan.with_parts({result.node: zeros(result.shape) for result in plan.results}, lambda: None)
+                values |= plan.with_parts(
+                    {result.node: zeros(result.shape, result.element) for result in plan.results}, lambda: None
+                )
         return values
 
     def _start_plan(self, plan: Plan, kernel: Kernel) -> "tuple[dict[fx.Node, Tensor], Pending]":

@@ -17,6 +17,7 @@ from daedal.driver.memory.regions import Region
 from daedal.driver.tables.table_store import Table
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.address_mapping import PLAIN
+from daedal.hw.isa.elements import ROW_GRANULE
 from daedal.runtime.kernel import BufferSpec, Kernel
 from daedal.runtime.launch_arguments import Buffer
 
@@ -126,7 +127,7 @@ def submit_kernel(
 
 def _region(buffer: Buffer) -> Region:
     """The memory that a buffer takes."""
-    return Region(buffer.address, max(buffer.end - buffer.address, 4))
+    return Region(buffer.address, max(buffer.end - buffer.address, ROW_GRANULE))
 
 
 class _Content(NamedTuple):
@@ -153,7 +154,8 @@ def _place_all(device: Device, arena: Arena, kernel: Kernel, sources: Mapping[st
         name, source = spec.name, sources[spec.name]
         if isinstance(source, Table):
             _check(spec, (source.rows, source.dim), source.dtype)
-            placed[name] = Buffer(source.address, (source.rows, source.dim), (source.pitch, 4))
+            strides = (source.pitch, np.dtype(source.dtype).itemsize)
+            placed[name] = Buffer(source.address, (source.rows, source.dim), strides)
             continue
         content = contents[name]
         if name in outputs and name not in addresses:
@@ -172,7 +174,7 @@ def _content(device: Device, spec: BufferSpec, source: Any) -> _Content:
     if isinstance(source, tuple):
         _check(spec, source, spec.dtype)
         strides = _contiguous(source, np.dtype(spec.dtype).itemsize)
-        size = source[0] * strides[0] if source else 4
+        size = source[0] * strides[0] if source else ROW_GRANULE
         return _Content(tuple(source), strides, max(size, 1), PLAIN)
     array = np.ascontiguousarray(source.detach().numpy() if hasattr(source, "detach") else source)
     _check(spec, array.shape, str(array.dtype))

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from daedal.hw.isa.elements import ROW_GRANULE
+
 
 @dataclass(frozen=True)
 class Buffer:
@@ -15,7 +17,7 @@ class Buffer:
     @property
     def end(self) -> int:
         """The byte address after its last byte."""
-        return self.address + (self.shape[0] * self.strides[0] if self.shape else 4)
+        return self.address + (self.shape[0] * self.strides[0] if self.shape else ROW_GRANULE)
 
 
 @dataclass(frozen=True)

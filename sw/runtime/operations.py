@@ -5,10 +5,12 @@ They are keys: equal operations run with the same program.
 
 from dataclasses import dataclass
 
+from daedal.hw.isa.elements import BINARY32, Element
+
 
 @dataclass(frozen=True)
 class Bag:
-    """A pooling of bags; bits of the integer types, ``offset_bits`` None for 2-D indices."""
+    """A pooling of bags; bits of the integer types, ``offset_bits`` None for 2-D indices, ``element`` of the table."""
 
     mode: str
     width: int
@@ -18,14 +20,16 @@ class Bag:
     is_fused: bool = False
     padding: int | None = None
     block: int | None = None
+    element: Element = BINARY32
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """A gather of rows."""
+    """A gather of rows of ``element``."""
 
     width: int
     index_bits: int
+    element: Element = BINARY32
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Kind:
     is_weighted: bool
     is_fused: bool
     padding: int | None
+    element: Element = BINARY32
 
 
 @dataclass(frozen=True)

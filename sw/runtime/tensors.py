@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from daedal.driver.tables.table_sources import is_tensor
+from daedal.hw.isa.elements import Element
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,11 +33,11 @@ def tensor_of(array: NDArray[Any], shape: Sequence[int]) -> "Tensor":
     return found.reshape(shape) if found.numel() else torch.empty(shape, dtype=found.dtype, device="cpu")
 
 
-def zeros(shape: Sequence[int]) -> "Tensor":
-    """A tensor of zeros, f32."""
+def zeros(shape: Sequence[int], element: Element) -> "Tensor":
+    """A tensor of zeros."""
     import torch
 
-    return torch.zeros(shape, dtype=torch.float32, device="cpu")
+    return torch.zeros(shape, dtype=getattr(torch, element.dtype), device="cpu")
 
 
 def fill(target: Any, result: NDArray[Any]) -> None:

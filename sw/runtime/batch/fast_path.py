@@ -191,7 +191,7 @@ class FastPath:
         import torch
 
         device, arena = self._device, self._device.arena()
-        arrays = {result.node: np.empty((bags, result.width), np.float32) for result in self._results}
+        arrays = {result.node: np.empty((bags, result.width), result.element.dtype) for result in self._results}
         addresses: list[int] = []
 
         def ended(record: Record | None) -> None:

@@ -14,7 +14,7 @@ from daedal.driver.memory.layout import row_pitch
 from daedal.driver.tables.table_sources import Source
 from daedal.driver.tables.table_store import Table, Use
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import BINARY32
+from daedal.hw.isa.elements import Element
 from daedal.runtime.operations import Bag, Kind
 from daedal.runtime.request import Request
 from daedal.runtime.tensors import copy_of_columns, is_parameter
@@ -120,6 +120,11 @@ class Result:
         return self.parts[0].request.rows, self.width
 
     @property
+    def element(self) -> Element:
+        """What its rows are made of, as those of its tables."""
+        return self.parts[0].operation.element
+
+    @property
     def columns(self) -> list[int]:
         """First column of each part."""
         widths = [part.operation.width for part in self.parts]
@@ -154,10 +159,12 @@ class EntryNumbers:
 
 
 def results_of(members: Sequence[Member], joins: Sequence[Join]) -> list[Result]:
-    """The buffers that are written. A concatenation of different numbers of bags is left to PyTorch."""
+    """The buffers that are written. A concatenation of different numbers of bags, or elements, is left to PyTorch."""
     by_node = {member.node: member for member in members}
     results = [Result(join.node, tuple(by_node[part] for part in join.parts), join) for join in joins]
-    results = [result for result in results if len({part.request.rows for part in result.parts}) == 1]
+    results = [
+        result for result in results if len({(part.request.rows, part.operation.element) for part in result.parts}) == 1
+    ]
     joined = {part for result in results for part in result.parts}
     return results + [Result(member.node, (member,)) for member in members if member not in joined]
 
@@ -167,7 +174,8 @@ def entries_of(result: Result, config: Config) -> list[Entry]:
     found = []
     for member, column in zip(result.parts, result.columns, strict=True):
         operation = member.operation
-        pitch = _elements(row_pitch(operation.width * BINARY32.bytes, config))
+        size = operation.element.bytes
+        pitch = row_pitch(operation.width * size, config) // size
         for tile in range(0, operation.width, config.vl_max):
             kind = Kind(
                 operation.mode,
@@ -178,13 +186,10 @@ def entries_of(result: Result, config: Config) -> list[Entry]:
                 operation.is_weighted,
                 operation.is_fused,
                 operation.padding,
+                operation.element,
             )
             found.append(Entry(kind, member, result, column, tile))
     return found
-
-
-def _elements(size: int) -> int:
-    return size // BINARY32.bytes
 
 
 def bind(device: Device, call: Call, table: Source) -> Table:

@@ -12,7 +12,6 @@ from daedal.driver.memory.arena import Arena
 from daedal.driver.memory.regions import Region
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.words import INDEX_BITS
 from daedal.runtime.batch.fast_path import FastPath, can_be_fast
 from daedal.runtime.batch.members import (
@@ -76,13 +75,14 @@ class Plan:
         found = []
         for position, entry in enumerate(self._entries):
             member = self.members.index(entry.member)
-            tile = entry.tile * BINARY32.bytes
+            size = entry.result.element.bytes
+            tile = entry.tile * size
             found.append(
                 EntryNumbers(
                     rows=tables[member].rows,
                     table=tables[member].address + tile,
-                    place=entry.column * BINARY32.bytes + tile,
-                    apart=position * entry.result.width * BINARY32.bytes,
+                    place=entry.column * size + tile,
+                    apart=position * entry.result.width * size,
                     member=member,
                     result=self.results.index(entry.result),
                 )
@@ -91,18 +91,18 @@ class Plan:
 
     def bytes_of(self, result: Result) -> int:
         """Bytes that are written for a result: every operation has as many bags as the one that has most."""
-        return self.bags * result.width * BINARY32.bytes
+        return self.bags * result.width * result.element.bytes
 
     def submit(self, device: Device, kernel: Kernel) -> tuple["dict[fx.Node, Tensor]", Launch]:
         """Submit a launch of ``kernel``; the results, by node, whose content is there when it has ended well."""
         program = device.load_program(kernel.program)
         arena = device.arena()  # an interrupt leaves it to the launch, or to nobody
-        arrays = {result.node: np.empty(result.shape, np.float32) for result in self.results}
+        arrays = {result.node: np.empty(result.shape, result.element.dtype) for result in self.results}
 
         def ended(record: Record | None) -> None:
             try:
                 for node, array in arrays.items() if record is not None else ():
-                    array[...] = arena.download(placed.addresses[node], array.shape, np.float32)
+                    arena.fetch(placed.addresses[node], array)
             finally:
                 arena.release()
 
@@ -176,9 +176,10 @@ class _Placement:
 
     def _numbers(self, position: int, entry: Entry) -> tuple[int, int, int]:
         """What the list says of an entry."""
-        table, tile = self._tables[entry.member], entry.tile * BINARY32.bytes
+        size = entry.result.element.bytes
+        table, tile = self._tables[entry.member], entry.tile * size
         before = position * (self._plan.bags + 1) * entry.result.width
-        place = self.addresses[entry.result.node] + (entry.column - before) * BINARY32.bytes
+        place = self.addresses[entry.result.node] + (entry.column - before) * size
         return table.rows, table.address + tile, place + tile
 
     def _upload(self, array: Array) -> Buffer:
