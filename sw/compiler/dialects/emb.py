@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i64,
 )
-from xdsl.ir import Dialect, Operation, SSAValue
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -28,7 +28,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from daedal.compiler.dialects.elements import ELEMENT_NAMES, row_element
+from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
 
 MODES = ("sum", "mean", "max")
 """How the rows of a bag are pooled."""
@@ -174,7 +174,7 @@ class BagListOp(IRDLOperation):
     result; rows of results are numbered through, and those of entry t are ``t * (bags + 1)`` … ``+ bags - 1``.
     Row b pools the entries p of ``offsets[b] … offsets[b + 1] - 1`` of ``indices`` and ``weights``, which
     belong to all tables together. Rows of tables have ``width`` elements and are ``pitch`` elements apart, those
-    of results ``out_pitch``. For the rest see ``emb.bag``.
+    of results ``out_pitch``. Both are of ``element``, which is f32 if left out. For the rest see ``emb.bag``.
     """
 
     name = "emb.bag_list"
@@ -188,6 +188,7 @@ class BagListOp(IRDLOperation):
     first = prop_def(IntegerAttr[I64])
     count = prop_def(IntegerAttr[I64])
     width = prop_def(IntegerAttr[I64])
+    element = opt_prop_def()
     pitch = prop_def(IntegerAttr[I64])
     out_pitch = prop_def(IntegerAttr[I64])
     padding = opt_prop_def(IntegerAttr[I64])
@@ -195,9 +196,9 @@ class BagListOp(IRDLOperation):
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
-        "$mode $list `[` $first `for` $count `]` `width` $width `pitch` $pitch `to` $out_pitch $indices `offsets` "
-        "$offsets `bags` $bags (`weights` $weights^)? (`padding` $padding^)? (`fused` $fused^)? attr-dict `:` "
-        "type($list) `,` type($indices) `offsets` type($offsets) (`weights` type($weights)^)?"
+        "$mode $list `[` $first `for` $count `]` `width` $width (`of` $element^)? `pitch` $pitch `to` $out_pitch "
+        "$indices `offsets` $offsets `bags` $bags (`weights` $weights^)? (`padding` $padding^)? (`fused` $fused^)? "
+        "attr-dict `:` type($list) `,` type($indices) `offsets` type($offsets) (`weights` type($weights)^)?"
     )
 
     def __init__(
@@ -214,6 +215,7 @@ class BagListOp(IRDLOperation):
         out_pitch: int,
         padding: int | None,
         fused: bool,
+        element: Attribute = LANE,
     ) -> None:
         source, first, count = entries
         super().__init__(
@@ -223,6 +225,7 @@ class BagListOp(IRDLOperation):
                 "first": IntegerAttr(first, i64),
                 "count": IntegerAttr(count, i64),
                 "width": IntegerAttr(width, i64),
+                "element": None if element == LANE else element,
                 "pitch": IntegerAttr(pitch, i64),
                 "out_pitch": IntegerAttr(out_pitch, i64),
                 "padding": None if padding is None else IntegerAttr(padding, i64),
@@ -230,9 +233,16 @@ class BagListOp(IRDLOperation):
             },
         )
 
+    @property
+    def row_element(self) -> Attribute:
+        """What rows of tables and results are made of."""
+        return LANE if self.element is None else self.element
+
     def verify_(self) -> None:
         if self.mode.data not in MODES:
             raise VerifyException(f"mode must be one of {', '.join(MODES)}, not {self.mode.data!r}")
+        if row_element(self.row_element) is None:
+            raise VerifyException(f"rows must be of {ELEMENT_NAMES}, not of {self.row_element}")
         _verify_integers("indices", self.indices, [1])
         _verify_integers("offsets", self.offsets, [1])
         if self.weights is not None and self.mode.data == "max":

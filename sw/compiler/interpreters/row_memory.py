@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.errors import IndexOutOfRange
-from daedal.hw.isa.elements import BINARY32, Element
+from daedal.hw.isa.elements import Element
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Rows:
     address: int
     width: int
     pitch: int
-    element: Element = BINARY32
+    element: Element
 
     def place(self, row: int, column: int = 0) -> int:
         """The position of an element in :attr:`elements`; IndexOutOfRange outside of the memory."""

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.dialects import emb
+from daedal.compiler.dialects.elements import row_element
 from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.spec import binary32
@@ -140,10 +141,12 @@ class Tensors:
         bags = self._bags_of(op, width, self._value(op.indices))
         if "memory" not in self._arrays:
             raise UnsupportedOperation("buffer 'memory' must be given")
-        memory = self._arrays["memory"]
+        memory, element = self._arrays["memory"], row_element(op.row_element)
+        assert element is not None
         for entry in range(op.first.value.data, op.first.value.data + op.count.value.data):
             rows, address, out_address = (int(number) for number in entries[:, entry])
-            table, out = Rows(memory, address, width, pitch), Rows(memory, out_address, width, out_pitch)
+            table = Rows(memory, address, width, pitch, element)
+            out = Rows(memory, out_address, width, out_pitch, element)
             begin = entry * (count + 1)
             for bag in range(begin, begin + count):
                 out[bag] = bags.pool(table, rows, int(offsets[bag]), int(offsets[bag + 1]))

@@ -26,7 +26,6 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects import emb, place
-from daedal.compiler.dialects.elements import LANE
 from daedal.compiler.transforms.builders.block_pooling import BlockPooling
 from daedal.compiler.transforms.builders.emitter import BOUNDS, Emitter
 from daedal.compiler.transforms.builders.pooling import Constants, Pooling
@@ -50,9 +49,9 @@ def _out(table: SSAValue) -> MemRefType:
     return MemRefType(table.type.element_type, [DYNAMIC_INDEX, _width(table)])
 
 
-def _apart(width: int, pitch: int) -> MemRefType:
+def _apart(element: Attribute, width: int, pitch: int) -> MemRefType:
     """Rows of ``width`` elements that are ``pitch`` elements apart."""
-    return MemRefType(LANE, [DYNAMIC_INDEX, width], StridedLayoutAttr([IntAttr(pitch), 1], 0))
+    return MemRefType(element, [DYNAMIC_INDEX, width], StridedLayoutAttr([IntAttr(pitch), 1], 0))
 
 
 def _width(table: SSAValue) -> int:
@@ -188,11 +187,12 @@ class _ListLowering:
     def _nest(self, op: emb.BagListOp) -> None:
         f, emit = self._function, self._function.emit
         entries, indices, bags = (self._values[value] for value in (op.list, op.indices, op.bags))
-        constants = f.constants(op.width.value.data)
+        width = op.width.value.data
+        constants = f.constants(width)
         first, count = op.first.value.data, op.count.value.data
         padding = None if op.padding is None else emit.index(op.padding.value.data, "padding")
         weights = None if op.weights is None else self._values[op.weights]
-        pooled = emit.row_buffer(op.width.value.data, "pooled")
+        pooled = emit.row_buffer(width, "pooled")
         pooling = Pooling(emit, constants, op.mode.data, op.fused is not None, indices, weights, padding, pooled)
         numbers = [emit.index(n, f"number{n}") for n in range(emb.LIST_NUMBERS)]
         limit, apart = f.limit(indices), emit.insert(arith.AddiOp(bags, f.c1), "apart")
@@ -203,7 +203,7 @@ class _ListLowering:
                 for number, name in zip(numbers, ("rows", "table_address", "out_address"), strict=True)
             )
             table, out = (
-                emit.insert(place.MemrefOp(address, _apart(op.width.value.data, pitch.value.data)), name)
+                emit.insert(place.MemrefOp(address, _apart(op.row_element, width, pitch.value.data)), name)
                 for address, pitch, name in zip(addresses, (op.pitch, op.out_pitch), ("table", "out"), strict=True)
             )
             begin = emit.insert(arith.MuliOp(t, apart), "begin")

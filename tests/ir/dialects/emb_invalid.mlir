@@ -72,6 +72,12 @@ func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: inde
 }
 // CHECK: width must be from 1 to the pitches, 4 and 8, not 8
 // -----
+func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: index) {
+  emb.bag_list "sum" %l[0 for 2] width 8 of f64 pitch 8 to 8 %i offsets %o bags %n : tensor<3x2xi64>, tensor<?xi32> offsets tensor<?xi64>
+  func.return
+}
+// CHECK: rows must be of f32, not of f64
+// -----
 func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: index, %w: tensor<?xf32>) {
   emb.bag_list "max" %l[0 for 2] width 8 pitch 8 to 8 %i offsets %o bags %n weights %w : tensor<3x2xi64>, tensor<?xi32> offsets tensor<?xi64> weights tensor<?xf32>
   func.return

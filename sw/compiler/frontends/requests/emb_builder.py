@@ -8,6 +8,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, ModuleO
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from daedal.compiler.dialects import emb
+from daedal.compiler.dialects.elements import type_of
+from daedal.hw.isa.elements import Element
 from daedal.runtime.operations import Bag, BagList, Kind, Lookup
 
 FUNCTION = "kernel"
@@ -23,7 +25,10 @@ def build(operation: object) -> ModuleOp:
 @build.register
 def _(bag: Bag) -> ModuleOp:
     rank = 2 if bag.offset_bits is None else 1
-    arguments: dict[str, Attribute] = {"table": _table(bag.width), "indices": _integers(bag.index_bits, rank)}
+    arguments: dict[str, Attribute] = {
+        "table": _table(bag.width, bag.element),
+        "indices": _integers(bag.index_bits, rank),
+    }
     if bag.offset_bits is not None:
         arguments["offsets"] = _integers(bag.offset_bits, 1)
     if bag.is_weighted:
@@ -44,7 +49,8 @@ def _(bag: Bag) -> ModuleOp:
 
 @build.register
 def _(lookup: Lookup) -> ModuleOp:
-    block, values = _block({"table": _table(lookup.width), "indices": _integers(lookup.index_bits, 1)})
+    table = _table(lookup.width, lookup.element)
+    block, values = _block({"table": table, "indices": _integers(lookup.index_bits, 1)})
     return _with_result(block, emb.LookupOp(values["table"], values["indices"]))
 
 
@@ -81,11 +87,12 @@ def _entries(kind: Kind, entries: tuple[SSAValue, int, int], values: Mapping[str
         out_pitch=kind.out_pitch,
         padding=kind.padding,
         fused=kind.is_fused,
+        element=type_of(kind.element),
     )
 
 
-def _table(width: int) -> TensorType:
-    return TensorType(f32, [DYNAMIC_INDEX, width])
+def _table(width: int, element: Element) -> TensorType:
+    return TensorType(type_of(element), [DYNAMIC_INDEX, width])
 
 
 def _integers(bits: int, rank: int) -> TensorType:
