@@ -17,13 +17,13 @@ from daedal.compiler.frontends.requests.bags import bag_request
 from daedal.compiler.frontends.requests.emb_builder import build
 from daedal.compiler.frontends.requests.lookups import lookup_request
 from daedal.compiler.frontends.requests.reductions import coo_request, destination_request
-from daedal.compiler.frontends.requests.request import Request
 from daedal.compiler.frontends.torch import docs, registry
 from daedal.compiler.frontends.torch.operators import arguments_of
 from daedal.compiler.frontends.torch.ops.bags import Bags
 from daedal.compiler.frontends.torch.ops.embedding_bag import EmbeddingBag
 from daedal.compiler.frontends.torch.ops.operation import Line, Operation
 from daedal.compiler.pipeline import compile_emb
+from daedal.runtime.request import Request
 from tests.compiler.layers.compiler_support import ddr3, run, same_bits, wild_table
 from tests.compiler.torch.dynamo_support import Layer, fresh
 
