@@ -31,13 +31,20 @@ EXACT = {
 
 
 def _operands(rng: np.random.Generator) -> np.ndarray:
-    """300 triples: some of any bits, some whose sum cancels, some small."""
+    """Triples: some of any bits, some whose sum cancels, some small, some beside ties."""
     triples = rng.integers(0, 1 << 32, (300, 3), dtype=np.uint32)
     triples[100:200] = triples[100:200] & 0x83FFFFFF | 0x3C000000
     triples[200:300, 0] &= 0x80FFFFFF
     specials = np.array([0, 1, 1 << 31, 0x7F800000, 0xFF800000, 0x7FC00000], np.uint32)
     triples[:20] = rng.choice(specials, (20, 3))
-    return triples
+    return np.concatenate([triples, _beside_ties(rng).view(np.uint32)])
+
+
+def _beside_ties(rng: np.random.Generator) -> np.ndarray:
+    """100 triples whose product is halfway between two numbers, and what is added is far too small for binary64."""
+    a = rng.integers(4096, 5793, 100) | 1
+    b = ((1 << 24) // a + 2) | 1  # the product is odd and has 25 bits
+    return np.stack([a, b, rng.choice([1e-30, -1e-30], 100)], axis=1).astype(np.float32)
 
 
 @pytest.mark.parametrize("op", EXACT)
@@ -54,7 +61,7 @@ def test_fused_is_that_of_the_c_library(rng):
     a, b, c = rng.integers(0, 1 << 32, (3, 4000), dtype=np.uint32).view(np.float32)
     with np.errstate(all="ignore"):
         c[2000:] = -(a[2000:] * b[2000:])
-    c[:300], b[:300], a[:300] = _operands(rng).T.copy().view(np.float32)
+    a[:400], b[:400], c[:400] = _operands(rng).T.copy().view(np.float32)
     found = as_bits(compute(VectorOp.FMA, a, b, c))
     wanted = np.array([LIBM.fmaf(*map(float, one)) for one in zip(a, b, c, strict=True)], np.float32).view(np.uint32)
     for got, want in zip(found, wanted, strict=True):
