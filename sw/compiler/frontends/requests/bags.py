@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from daedal.compiler.frontends.requests.checks import bits_of, check_lengths, width_of
+from daedal.compiler.frontends.requests.checks import bits_of, check_lengths, element_of, width_of
 from daedal.driver.tables.table_sources import Source
 from daedal.errors import InvalidOffsets, UnsupportedOperation
 from daedal.runtime.operations import Bag
@@ -28,7 +28,7 @@ def bag_request(
     name
         The operation's name, for messages.
     table
-        Rows of binary32.
+        Rows of elements that the machine has.
     indices
         2-D: a bag in each row. 1-D: bags that begin at ``offsets``.
     offsets, include_last_offset
@@ -69,6 +69,7 @@ def bag_request(
         is_weighted=weights is not None,
         is_fused=weights is not None and padding is None and is_fused,
         padding=_from_start(name, padding, len(table)),
+        element=element_of(name, table),
     )
     return Request(operation, table, buffers, values, bags, (bags, width))
 

@@ -4,12 +4,15 @@ import numpy as np
 
 from daedal.driver.tables.table_sources import Source
 from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.elements import BINARY32
+from daedal.hw.isa.elements import ELEMENTS, Element
 from daedal.hw.isa.words import PITCH_BITS
 from daedal.runtime.request import LONGEST_BAG, Array
 
-LONGEST_ROW = ((1 << PITCH_BITS) - 64) // BINARY32.bytes
-"""Elements of the longest row of a table, which takes whole lines of memory, of up to 64 bytes."""
+LONGEST_ROW = (1 << PITCH_BITS) - 64
+"""Bytes of the longest row of a table, which takes whole lines of memory, of up to 64 bytes."""
+
+ROW_TYPES = {element.dtype: element for element in ELEMENTS}
+"""Type of a table, as NumPy and PyTorch call it -> what its rows are made of."""
 
 
 class LeftToFramework(UnsupportedOperation):
@@ -18,15 +21,27 @@ class LeftToFramework(UnsupportedOperation):
 
 def width_of(name: str, table: Source) -> int:
     """Elements of a row of a 2-D table; LeftToFramework for none, UnsupportedOperation for too many."""
-    width = int(table.shape[1])
+    width, most = int(table.shape[1]), LONGEST_ROW // element_of(name, table).bytes
     if width < 1:
         raise LeftToFramework(f"{name}: rows of the table must have at least one element, not 0")
-    if width > LONGEST_ROW:
+    if width > most:
         raise UnsupportedOperation(
-            f"{name}: rows of the table must have at most {LONGEST_ROW} elements, not {width}: take some "
-            "columns at a time"
+            f"{name}: rows of the table must have at most {most} elements, not {width}: take some columns at a time"
         )
     return width
+
+
+def element_of(name: str, table: Source) -> Element:
+    """What the rows of a table are made of; UnsupportedOperation for what the machine does not have."""
+    found = dtype_name(table)
+    if found not in ROW_TYPES:
+        raise UnsupportedOperation(f"{name}: the table must be of {' or '.join(ROW_TYPES)}, not {found}: convert it")
+    return ROW_TYPES[found]
+
+
+def dtype_name(table: Source) -> str:
+    """What NumPy, and PyTorch, call the type of a table's elements."""
+    return str(table.dtype).removeprefix("torch.")
 
 
 def bits_of(integers: Array) -> int:

@@ -1,6 +1,6 @@
 """Requests for rows that indices name: copied, or summed along the second dimension of the indices."""
 
-from daedal.compiler.frontends.requests.checks import bits_of, width_of, wrapped
+from daedal.compiler.frontends.requests.checks import bits_of, element_of, width_of, wrapped
 from daedal.driver.tables.table_sources import Source
 from daedal.runtime.operations import Bag, Lookup
 from daedal.runtime.request import Array, Request
@@ -15,7 +15,8 @@ def lookup_request(name: str, table: Source, indices: Array, *, wraps: bool = Fa
     flat = indices.reshape(-1)
     if wraps:
         flat = wrapped(flat, len(table))
-    return Request(Lookup(width, bits_of(flat)), table, {"indices": flat}, {}, flat.size, (*indices.shape, width))
+    operation = Lookup(width, bits_of(flat), element_of(name, table))
+    return Request(operation, table, {"indices": flat}, {}, flat.size, (*indices.shape, width))
 
 
 def pooled_request(
@@ -34,7 +35,8 @@ def pooled_request(
     """
     width = width_of(name, table)
     bags, length = indices.shape
-    operation = Bag(mode, width, bits_of(indices), None, block=block if block and length > block else None)
+    blocks, element = block if block and length > block else None, element_of(name, table)
+    operation = Bag(mode, width, bits_of(indices), None, block=blocks, element=element)
     flat = indices.reshape(-1)
     if wraps:
         flat = wrapped(flat, len(table))

@@ -6,7 +6,7 @@ into it by a stable sort, which keeps the order of what is added.
 
 import numpy as np
 
-from daedal.compiler.frontends.requests.checks import bits_of, check_lengths, width_of, wrapped
+from daedal.compiler.frontends.requests.checks import bits_of, check_lengths, element_of, width_of, wrapped
 from daedal.driver.tables.table_sources import Source
 from daedal.errors import IndexOutOfRange, UnsupportedOperation
 from daedal.runtime.operations import Bag
@@ -78,7 +78,8 @@ def _request(
         buffers["weights"] = flat if order is None else flat[order]
     check_lengths(name, count, offsets)
     width, rows = width_of(name, table), len(offsets) - 1
-    operation = Bag(mode, width, bits_of(indices), bits_of(offsets), is_weighted=weights is not None)
+    is_weighted, element = weights is not None, element_of(name, table)
+    operation = Bag(mode, width, bits_of(indices), bits_of(offsets), is_weighted=is_weighted, element=element)
     return Request(operation, table, buffers, {}, rows, (rows, width), empty)
 
 
@@ -123,7 +124,8 @@ def csr_request(name: str, table: Source, columns: Array, offsets: Array, values
 def _product(name: str, table: Source, columns: Array, offsets: Array, values: Array, *, is_fused: bool) -> Request:
     check_lengths(name, len(columns), offsets)
     width, rows = width_of(name, table), len(offsets) - 1
-    operation = Bag("sum", width, bits_of(columns), bits_of(offsets), is_weighted=True, is_fused=is_fused)
+    bits, element = (bits_of(columns), bits_of(offsets)), element_of(name, table)
+    operation = Bag("sum", width, *bits, is_weighted=True, is_fused=is_fused, element=element)
     buffers = {"indices": columns, "offsets": offsets, "weights": values}
     return Request(operation, table, buffers, {}, rows, (rows, width))
 

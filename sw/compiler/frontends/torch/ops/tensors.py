@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from daedal.compiler.frontends.requests.checks import ROW_TYPES, dtype_name
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.request import Array
 
@@ -14,12 +15,13 @@ def array_of(values: Tensor) -> Array:
 
 
 def table_of(name: str, table: object) -> Tensor:
-    """The table, if it is one of binary32; UnsupportedOperation if not."""
+    """The table, if its rows are of what the machine has; UnsupportedOperation if not."""
     if not isinstance(table, Tensor) or table.dim() != 2:
         shape = tuple(table.shape) if isinstance(table, Tensor) else type(table).__name__
         raise UnsupportedOperation(f"{name}: the table must be a tensor with 2 dimensions, not {shape}")
-    if table.dtype is not torch.float32:
-        raise UnsupportedOperation(f"{name}: the table must be of torch.float32, not {table.dtype}: convert it")
+    if dtype_name(table) not in ROW_TYPES:
+        known = " or ".join(f"torch.{dtype}" for dtype in ROW_TYPES)
+        raise UnsupportedOperation(f"{name}: the table must be of {known}, not {table.dtype}: convert it")
     if table.device.type != "cpu":
         raise UnsupportedOperation(f"{name}: the table must be on the CPU, not on {table.device}: move it there")
     _check_layout(name, "the table", table)
