@@ -46,7 +46,7 @@ fuzz: $(INSTALLED)  ## run random programs until one fails or Ctrl-C [ARGS="--co
 fuzz-texts: $(INSTALLED)  ## damage 60,000 texts for all that reads texts: none may hang or end in a traceback [ARGS="--count 1000 --seed 7"]
 	@$(BIN)/python -m tests.fuzz.texts $(ARGS)
 
-mutate: $(INSTALLED)  ## plant faults and see whether tests notice [ARGS="--only 'driver/*' --list"]
+mutate: $(INSTALLED)  ## plant faults and see whether tests notice [ARGS="--draw 40 rtl --seed 7"]
 	@$(BIN)/python -m tests.mutate $(ARGS)
 
 coverage: $(INSTALLED)  ## run tests and count what they reach of RTL and Python [ARGS="tests/unit --missing"]

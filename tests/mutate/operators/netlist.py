@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,15 +65,16 @@ class Mutation:
     bit: int
     control: int
 
-    def is_of(self, cell: "_Cell") -> bool:
-        """Whether a cell of another design is the same."""
+    def is_of(self, cell: "_Cell", *, numbered: bool = True) -> bool:
+        """Whether a cell of another design is the same; if that has other numbers of instances, not ``numbered``."""
         if (cell.source, cell.type, cell.nth) != (self.source, self.type, self.nth):
             return False
         if not cell.source and cell.count != self.count:
             return False
         if not cell.place:  # the module is the top there
             return cell.home == self.home and cell.home.startswith("daedal/")
-        return self.place[len(self.place) - len(cell.place) :] == cell.place
+        own = self.place[len(self.place) - len(cell.place) :]
+        return own == cell.place or (not numbered and _unnumbered(own) == _unnumbered(cell.place))
 
     def command(self, cell: "_Cell") -> str:
         """The command of Yosys for this cell of a design."""
@@ -123,9 +124,12 @@ def mutated(design: str, mutation: Mutation) -> str | None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         ready = _yosys(Path(folder), design, _PREPARE)
-        commands = [mutation.command(cell) for cell in _cells(ready) if mutation.is_of(cell)]
-        if not commands:
+        cells = list(_cells(ready))
+        found = [cell for cell in cells if mutation.is_of(cell)]
+        found = found or [cell for cell in cells if mutation.is_of(cell, numbered=False)]
+        if not found:
             return None
+        commands = [mutation.command(cell) for cell in found]
         try:
             return _yosys(Path(folder), ready, "\n".join(["read_rtlil before.il", *commands, "write_rtlil ready.il"]))
         except subprocess.CalledProcessError:  # the port is narrower there
@@ -169,6 +173,10 @@ def _modules(ready: str) -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
 def _from_the_top(source: str) -> str:
     """A place in a source file as it is called in every copy of the tree."""
     return source.rpartition("/site-packages/")[2].removeprefix(f"{Path(daedal.__file__).parents[1]}/")
+
+
+def _unnumbered(place: Sequence[str]) -> list[str]:
+    return [name.rstrip("0123456789") for name in place]
 
 
 def _natural(name: str) -> tuple[str, int]:
