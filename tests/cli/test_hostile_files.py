@@ -37,6 +37,8 @@ def test_configurations_of_hostile_values(text: str, message: str, tmp_path: Pat
 READERS = {
     "facts": (document.load, '{"schema": 1, "results": {}}', "facts must be a table, not None"),
     "results' schema": (document.load, '{"schema": 2}', "must be a result of `daedal bench` with schema 1"),
+    "no results": (document.load, '{"schema": 1, "results": []}', "must be a result of `daedal bench` with schema 1"),
+    "rows": (document.load, '{"schema": 1, "facts": {}, "results": {"a": 3}}', "must be a result of `daedal bench`"),
     "history": (history.read, "[]", "must have schema 1, not"),
     "landings": (
         history.read,
