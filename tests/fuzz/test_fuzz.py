@@ -1,11 +1,15 @@
 """Random programs, legal and illegal, on event contract, emulator and RTL; and those that failed once."""
 
+from collections import deque
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from daedal.hw.isa.instructions import VectorOp
 from daedal.hw.isa.launch import Counter
+from daedal.hw.isa.spec import execute
+from daedal.hw.isa.spec.binary32 import Floats
 from tests.fuzz.campaign import KEPT, MEMORIES, Campaign, parse, run
 from tests.fuzz.configs import BUILT, KNOWN, RTL, random_config
 from tests.fuzz.judge import Failure
@@ -74,6 +78,21 @@ def test_the_emulator_keeps_the_contract(name: str, seed: int) -> None:
             case = legal_case([seed, number, 1], KNOWN[name])
             pushed += len(campaign.compare([case], None).outcome.trace)
     assert pushed > 300
+
+
+@pytest.mark.parametrize("op", [VectorOp.FMA, VectorOp.MULTIPLY, VectorOp.SELECT, None])
+def test_wrong_results_reach_memory(op: VectorOp | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the specification computes an operation (None: reductions) wrongly, some program does not agree with it."""
+    right = execute.reduce if op is None else execute.compute
+
+    def wrong(which: VectorOp, *operands: Floats) -> Floats:
+        result = right(which, *operands)
+        return np.full_like(result, 12345) if op in (None, which) else result
+
+    monkeypatch.setattr(execute, "reduce" if op is None else "compute", wrong)
+    cases = [[legal_case([5, number, 1], KNOWN["edge"])] for number in range(100)]
+    with Campaign(KNOWN["edge"]) as campaign, pytest.raises(Failure):
+        deque((campaign.compare(case, None) for case in cases), 0)
 
 
 def test_random_configurations(seed: int) -> None:

@@ -1,5 +1,6 @@
 """Random callbacks, and what each of them pops."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,11 +67,18 @@ class Callbacks:
     The last scalar register of several is for indices: between callbacks it has 0 or 1.
 
     All rows that are kept have one length. Before one is, the oldest is used if there are ``most`` already.
+
+    Most operands are of the registers written last: of those drawn from all, few have a result, and a wrong one would
+    not reach memory.
     """
 
     dice: Dice
     words: list[Word] = field(default_factory=list)
     made: list[Callback] = field(default_factory=list)
+    results: list[int] = field(default_factory=list)
+    """Vector registers in the order in which instructions write them."""
+    own_results: list[int] = field(default_factory=list)
+    """The same of scalar registers that are not for indices."""
 
     def make(self) -> None:
         dice, config = self.dice, self.dice.config
@@ -132,7 +140,10 @@ class Callbacks:
             elif self.most and self.dice.chance(0.1):
                 listed.append(Shape("kept", self.kept))
             else:
-                listed.append(self.shape())
+                shape = self.shape()
+                if shape.kind in ("store", "store scalar") and len(listed) + 2 <= count and self.dice.chance(0.8):
+                    listed.append(self.stored(shape))
+                listed.append(shape)
         return listed
 
     def shape(self) -> Shape:
@@ -154,6 +165,15 @@ class Callbacks:
         if kind in ("rows", "two rows"):
             return Shape("rows", length, (dice.below(2),), dice.chance(0.3))
         return Shape("rows", length, (), dice.chance(0.3))
+
+    def stored(self, store: Shape) -> Shape:
+        """What computes a result for a store behind it, so that what goes to memory is seldom empty."""
+        dice = self.dice
+        queues: tuple[int, ...] = dice.pick([(), (0,), (0,), (1,), (1,)])
+        if store.kind == "store":
+            return Shape("rows", store.length, queues) if self.writable(store.length) else Shape("nop")
+        length = dice.pick(self.lengths)
+        return Shape("reduce", length, queues) if self.readable(length) else Shape("scalars", 1, queues)
 
     def scalar_shape(self, length: int) -> Shape:
         """A random instruction on scalars, or a reduction of rows of this length."""
@@ -189,10 +209,22 @@ class Callbacks:
     def writable(self, length: int) -> list[int]:
         return [r for r, owner in enumerate(self.owner) if self.lengths[owner] == length]
 
+    def source(self, readable: Sequence[int]) -> int:
+        """One of these vector registers to read, most often one that has a result."""
+        return self._with_result(self.results, readable)
+
+    def _with_result(self, results: list[int], allowed: Sequence[int]) -> int:
+        written = [number for number in results if number in allowed]
+        last = self.dice.pick([1, 1, 3])
+        return self.dice.pick(written[-last:] if written and self.dice.chance(0.85) else allowed)
+
     def write(self, shapes: list[Shape], position: int) -> int:
         """Instructions of these shapes from ``position`` on; the position behind them."""
         for number, shape in enumerate(shapes):
             members = self.instruction(shape) | {"last": number == len(shapes) - 1}
+            if "destination" in members and shape.kind not in ("compare", "convert"):
+                scalar = members.get("mode", Mode.VECTOR) is not Mode.VECTOR
+                (self.own_results if scalar else self.results).append(members["destination"])
             members |= {"rotate": self.rotates and self.dice.chance(0.2)}
             self.words.append(self.dice.packed(InstructionField.CODE, position, **members))
             position += 1
@@ -205,11 +237,11 @@ class Callbacks:
         if shape.kind in ("compare", "convert", "scalars", "store scalar", "element"):
             return {"mode": Mode.SCALAR, "length": dice.below(config.lengths)} | self.on_scalars(shape)
         choice = [k for k, length in enumerate(self.lengths) if length == shape.length]
-        members: dict[str, Any] = {"length": dice.pick(choice), "clear": dice.chance(0.3)}
+        members: dict[str, Any] = {"length": dice.pick(choice), "clear": dice.chance(0.1)}
         readable = self.readable(shape.length)
         if shape.kind in ("make room", "keep", "kept"):
             return self.on_kept(shape, choice)
-        register = {"kind": OperandKind.REGISTER, "number": dice.pick(readable)}
+        register = {"kind": OperandKind.REGISTER, "number": self.source(readable)}
         if shape.kind == "store":
             return members | {"op": VectorOp.STORE, "a": register}
         if shape.kind == "reduce":
@@ -223,7 +255,7 @@ class Callbacks:
                     "op": VectorOp.ADD, "a": self.popped(shape)[0], "c": 0
                 }  # fmt: skip
             return members | operands | {"c": dice.pick(free)}
-        members |= {"destination": dice.pick(self.writable(shape.length)), "c": dice.pick(readable)}
+        members |= {"destination": dice.pick(self.writable(shape.length)), "c": self.source(readable)}
         if shape.kind == "divide":
             return members | {"op": VectorOp.DIVIDE_COUNT, "a": register}
         return members | self.operands(shape, BINARY, UNARY, readable)
@@ -234,14 +266,14 @@ class Callbacks:
         least = self.most - 1 if shape.kind == "make room" else dice.below(8)
         number = KEEP + shape.queues[0] if shape.queues else KEPT + least
         members: dict[str, Any] = {"length": dice.pick(lengths), "a": {"kind": OperandKind.QUEUE, "number": number}}
-        b = {"kind": OperandKind.REGISTER, "number": dice.pick(readable)}
+        b = {"kind": OperandKind.REGISTER, "number": self.source(readable)}
         if dice.config.scalars and dice.chance(0.4):
             free = [r for r in range(dice.config.vector_registers) if r != b["number"]]
             members |= {"mode": Mode.REDUCE, "destination": self.own()["number"], "c": dice.pick(free)}
             return members | dice.pick(
                 [{"op": op, "b": b} for op in REDUCE_BINARY] + [{"op": op} for op in REDUCE_UNARY]
             )
-        members |= {"destination": dice.pick(self.writable(shape.length)), "c": dice.pick(readable)}
+        members |= {"destination": dice.pick(self.writable(shape.length)), "c": self.source(readable)}
         return members | dice.pick([{"op": op, "b": b} for op in BINARY] + [{"op": op} for op in UNARY])
 
     def on_scalars(self, shape: Shape) -> dict[str, Any]:
@@ -255,14 +287,14 @@ class Callbacks:
         if shape.kind == "store scalar":
             return members | {"op": VectorOp.STORE, "a": self.own()}
         if shape.kind == "element":
-            register = {"kind": OperandKind.REGISTER, "number": dice.pick(self.readable(2))}
+            register = {"kind": OperandKind.REGISTER, "number": self.source(self.readable(2))}
             operands = self.operands(Shape("scalars", 1), SCALAR_BINARY, SCALAR_UNARY, [register["number"]])
             return members | operands | {"a": register, "indexed": 1, "element": index}
         return members | self.operands(shape, SCALAR_BINARY, SCALAR_UNARY, list(range(len(self.owner))))
 
     def own(self) -> dict[str, Any]:
         """A scalar register that is not for indices, if there is one."""
-        return {"kind": OWN, "number": self.dice.below(max(1, self.dice.config.scalars - 1))}
+        return {"kind": OWN, "number": self._with_result(self.own_results, range(max(1, self.dice.config.scalars - 1)))}
 
     def popped(self, shape: Shape) -> list[dict[str, Any]]:
         """The operands that are popped."""
@@ -278,7 +310,7 @@ class Callbacks:
             if dice.config.scalars and dice.chance(0.4):
                 operands.append(self.own())
             else:
-                operands.append({"kind": OperandKind.REGISTER, "number": dice.pick(readable)})
+                operands.append({"kind": OperandKind.REGISTER, "number": self.source(readable)})
         operands = operands if dice.chance(0.6) else operands[::-1]
         if two:
             return {"op": dice.pick(binary), "a": operands[0], "b": operands[1]}
