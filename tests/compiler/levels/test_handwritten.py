@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from daedal.bench import registry
 from daedal.bench.handwritten import comparison, operations
 from daedal.bench.handwritten.operations import OPERATIONS, SMALL, Operation
 from daedal.bench.suite import Order, is_broken
+from daedal.driver.record import Stats
 from daedal.errors import IndexOutOfRange
 from daedal.hw.config.core import Config
 
@@ -30,6 +32,15 @@ def test_same_bits_as_numpy(device: daedal.Device, operation: Operation, size, r
     case = operation.make(rng, size)
     result, _ = operations.run(device, case)
     assert result.view(np.uint32).tolist() == case.expected.view(np.uint32).tolist()
+
+
+def test_what_several_launches_did_is_added_up(device: daedal.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    with device.arena() as arena:
+        session = operations.Session(device, arena)
+    stats = {number: SimpleNamespace(stats=Stats(cycles=number, launches=1)) for number in (1, 20, 300)}
+    monkeypatch.setattr(session, "_launches", list(stats))
+    monkeypatch.setattr(device, "finish", stats.__getitem__)
+    assert session.finish() == Stats(cycles=321, launches=3)
 
 
 def test_a_bad_index_is_reported(device: daedal.Device, rng: np.random.Generator) -> None:
