@@ -132,6 +132,7 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     "sw/compiler": (*_LAYERS, *_KERNELS[:1], *_TORCH, f"tests/cli -k 'opt or compile' {QUICK}"),
     "sw/driver/link": (f"tests/driver/link {QUICK}", f"tests/driver/link {SLOW}"),
     "sw/driver": (*_DRIVER, "tests/driver/link -k board", *_LAYERS, *_TORCH),
+    "daedal/bench/handwritten": (f"tests/compiler/levels/test_handwritten.py {QUICK}", f"tests/bench {QUICK}"),
     "daedal/base": (f"tests/base {QUICK}", *_CLI, *_DRIVER),
     "daedal/bench": (f"tests/bench {QUICK}", f"tests/bench {SLOW}", f"tests/cli -k sim {SLOW}"),
     "daedal/cli": (*_CLI, f"tests/bench/test_bench_command.py {SLOW}", f"tests/cli {SLOW}"),

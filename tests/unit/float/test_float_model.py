@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from daedal.hw.isa.instructions import VectorOp
-from daedal.hw.isa.spec.binary32 import as_bits
+from daedal.hw.isa.spec.binary32 import as_bits, fused
 from daedal.hw.isa.spec.execute import compute
 from daedal.hw.isa.spec.rational import is_nan, multiply_add
 
@@ -66,3 +66,9 @@ def test_fused_is_that_of_the_c_library(rng):
     wanted = np.array([LIBM.fmaf(*map(float, one)) for one in zip(a, b, c, strict=True)], np.float32).view(np.uint32)
     for got, want in zip(found, wanted, strict=True):
         assert got == want or (is_nan(int(got)) and is_nan(int(want)))
+
+
+@pytest.mark.parametrize(("b", "total"), [(1.0, 1.0), (1 + 2**-23, 1 + 2**-22), (-1 - 2**-23, -1.0)])
+def test_exact_ties_of_a_fused_sum_go_to_even(b: float, total: float) -> None:
+    one, factor, half = (np.array([value], np.float32) for value in (1.0, b, 2**-24))
+    assert fused(one, factor, half).tolist() == [total]
