@@ -130,6 +130,7 @@ _SOURCES: dict[str, tuple[str, ...]] = {
     "sw/compiler/frontends/torch": (*_TORCH, *_LAYERS),
     "sw/compiler/kernel": _KERNELS,
     "sw/compiler": (*_LAYERS, *_KERNELS[:1], *_TORCH, f"tests/cli -k 'opt or compile' {QUICK}"),
+    "sw": (*_LAYERS, *_KERNELS[:1], *_DRIVER, *_TORCH),
     "sw/driver/link": (f"tests/driver/link {QUICK}", f"tests/driver/link {SLOW}"),
     "sw/driver": (*_DRIVER, "tests/driver/link -k board", *_LAYERS, *_TORCH),
     "daedal/bench/handwritten": (f"tests/compiler/levels/test_handwritten.py {QUICK}", f"tests/bench {QUICK}"),

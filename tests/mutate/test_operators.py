@@ -9,13 +9,15 @@ from amaranth.back import rtlil
 from daedal.hw.queues.credit_counter import CreditCounter
 from tests.conftest import ROOT
 from tests.mutate.__main__ import main
+from tests.mutate.draw import CPP as CPP_FOLDERS
+from tests.mutate.draw import PYTHON as PYTHON_FOLDERS
 from tests.mutate.draw import draw
 from tests.mutate.fault import SiteEdit
 from tests.mutate.operators import netlist
 from tests.mutate.operators.cpp_sites import cpp_sites
 from tests.mutate.operators.python_sites import python_sites
 from tests.mutate.operators.site import Site
-from tests.mutate.suites import ALL, suites_of_cell
+from tests.mutate.suites import ALL, suites_of_cell, suites_of_source
 
 PYTHON = [
     ("x = a <= b", {"x = a < b"}),
@@ -93,6 +95,12 @@ def test_cells_of_one_design_are_found_in_others() -> None:
 def test_suites_exist(suite: str) -> None:
     paths = [part.partition("::")[0] for part in suite.split() if part.startswith("tests/")]
     assert paths and all((ROOT / path).exists() for path in paths)
+
+
+@pytest.mark.parametrize("folder", [*PYTHON_FOLDERS, *CPP_FOLDERS])
+def test_every_file_has_suites(folder: str) -> None:
+    for file in (ROOT / folder).rglob("*.*"):
+        assert suites_of_source(str(file.relative_to(ROOT)))
 
 
 def test_suites_of_cells_end_with_the_core() -> None:
