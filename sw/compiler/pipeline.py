@@ -9,45 +9,21 @@ from xdsl.context import Context
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp
 from xdsl.ir import Block, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.base.float_mode import default_float_mode
 from daedal.compiler.analysis.addresses import buffer_name
 from daedal.compiler.analysis.scalars import is_float
 from daedal.compiler.backend.program_builder import generate, only_function
-from daedal.compiler.context import load_pass, make_context
+from daedal.compiler.context import make_context
 from daedal.compiler.dialects import slcv
 from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
 from daedal.compiler.opt_levels import BEST
+from daedal.compiler.pass_table import LEVELS, make_pass, value_at
 from daedal.compiler.text import read_module
-from daedal.compiler.transforms.convert_slc_to_slcv import ConvertSlcToSlcv
-from daedal.compiler.transforms.convert_slcv_to_dlc import ConvertSlcvToDlc
-from daedal.compiler.transforms.elide_initialization import ElideInitialization
-from daedal.compiler.transforms.keep_invariant_rows import KeepInvariantRows
-from daedal.compiler.transforms.lower_emb import LowerEmb
-from daedal.compiler.transforms.tile_columns import TileColumns
 from daedal.errors import UnsupportedOperation
-from daedal.hw.config.core import MAX_BURST, Config
+from daedal.hw.config.core import Config
 from daedal.runtime.kernel import BufferSpec, Kernel
-
-LEVELS: Mapping[str, tuple[str, ...]] = {
-    "scf": ("lower-emb",),
-    "slc": (
-        "functions-from-calls",
-        "promote-scalars",
-        "promote-rows",
-        "remove-empty-loops",
-        "loop-distribution",
-        "clamp-counts",
-        "loop-invariant-code-motion",
-        "convert-scf-to-slc",
-    ),
-    "slcv": ("convert-slc-to-slcv", "expand-functions", "elide-initialization", "tile-columns", "keep-invariant-rows"),
-    "dlc": ("convert-slcv-to-dlc",),
-}
-"""Level -> the passes that lead to it from the level before."""
-
 
 KEPT = 256
 """Kernels that are kept for the next time: the same layer or loops on another device, or once more."""
@@ -141,7 +117,9 @@ def _finish(
     buffers = tuple(replace(spec, is_table=name in fetched) for name, spec in names.items())
     passes = {**passes, **_advance(context, module, "dlc", config, opt=opt)}
     levels["dlc"] = str(module)
-    made = generate(module, config, overlaps=opt == BEST, interleaves=interleaves and opt == BEST)
+    overlaps = bool(value_at("software-pipelining", opt, config))
+    interleaves = interleaves and bool(value_at("interleave-bags", opt, config))
+    made = generate(module, config, overlaps=overlaps, interleaves=interleaves)
     return Kernel(made.program, made.arguments, buffers, values, levels, opt, passes=passes, choices=made.choices)
 
 
@@ -194,34 +172,3 @@ def _verify(module: ModuleOp, maker: str) -> None:
         module.verify()
     except VerifyException as error:
         raise UnsupportedOperation(f"after {maker}: {error}") from error
-
-
-def lockstep_bytes(config: Config) -> int:
-    """Bytes of the rows that a callback may pop two at a time.
-
-    A vector queue holds them all, and the budget that the queues share has a burst left for the rows after them.
-    """
-    return (min(config.vector_beats, config.reorder_beats) - MAX_BURST) * config.bus_bytes
-
-
-def row_elements(config: Config, opt: int) -> int:
-    """The longest row that one callback works on at an optimisation level."""
-    return {0: 1, 1: config.lanes}.get(opt, config.vl_max)
-
-
-def make_pass(name: str, config: Config, bounds: str, opt: int = BEST) -> ModulePass:
-    """The pass called ``name`` with the options that it has for ``config``, ``bounds`` and ``opt``."""
-    best = opt == BEST
-    if name == LowerEmb.name:
-        return LowerEmb(bounds)
-    if name == ConvertSlcToSlcv.name:
-        return ConvertSlcToSlcv(reuse=best)
-    if name == ElideInitialization.name:
-        return ElideInitialization(needed=not best)
-    if name == TileColumns.name:
-        return TileColumns(elements=row_elements(config, opt), levels=config.levels, copies=not best)
-    if name == KeepInvariantRows.name:
-        return KeepInvariantRows(config.vector_registers if best else 0)
-    if name == ConvertSlcvToDlc.name:
-        return ConvertSlcvToDlc(config.steps, lockstep=lockstep_bytes(config) if best else 0, streams=best)
-    return load_pass(name)()

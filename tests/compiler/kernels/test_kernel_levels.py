@@ -12,7 +12,7 @@ from xdsl.parser import Parser
 
 import daedal
 from daedal.compiler.context import make_context
-from daedal.compiler.pipeline import LEVELS, make_pass
+from daedal.compiler.pass_table import LEVELS, make_pass
 from tests.compiler.kernels.test_kernels import KERNELS, arguments
 from tests.compiler.layers.compiler_support import ddr3
 

@@ -1,5 +1,6 @@
 """Optimisation levels: the same bits at each, what each leaves out, and what cannot be done at a low one."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import daedal
 from daedal import f32, i64
 from daedal.compiler.frontends.torch.dynamo import Options
 from daedal.compiler.opt_levels import OPT_LEVELS
-from daedal.compiler.pipeline import LEVELS, compile_scf
+from daedal.compiler.pass_table import BY_OPT, LEVELS, make_pass, value_at
+from daedal.compiler.pipeline import compile_scf
 from daedal.hw.config.core import Config
 from tests.compiler.kernels.kernel_support import check
 from tests.compiler.kernels.test_kernels import KERNELS, arguments
@@ -217,6 +219,31 @@ def test_levels_cost_callbacks(ddr3: daedal.Device) -> None:
         executable(*inputs)
         rows.append(executable.stats.rows)
     assert rows == [16 * rows[3], 4 * rows[3], rows[3], rows[3]]
+
+
+# ---------------------------------------------------------------------- the table of passes
+
+
+def test_the_table_is_what_passes_get() -> None:
+    """Every row is an option of a pass with a value at every level, or something that the back end does."""
+    config = Config.preset("ddr3")
+    names = {name for passes in LEVELS.values() for name in passes}
+    for row in BY_OPT:
+        name, _, option = row.rstrip("}").partition("{")
+        assert (name in names) == bool(option), row
+        values = [value_at(row, opt, config) for opt in OPT_LEVELS]
+        assert len(BY_OPT[row]) == len(OPT_LEVELS) and len({*values}) > 1, row
+        made = [getattr(make_pass(name, config, "warn", opt), option) for opt in OPT_LEVELS] if option else values
+        assert made == values
+    assert [value_at("tile-columns{elements}", opt, config) for opt in OPT_LEVELS] == [1, 4, 256, 256]
+    others = names - {row.partition("{")[0] for row in BY_OPT}
+    assert all(make_pass(name, config, "warn", 0) == make_pass(name, config, "warn", 3) for name in others)
+
+
+def test_the_page_has_all_rows_of_the_table() -> None:
+    page = (Path(daedal.__file__).parents[1] / "docs" / "compiler.md").read_text()
+    section = page.partition("## Optimisation levels\n")[2].partition("\n## ")[0]
+    assert [row for row in BY_OPT if f"`{row}`" not in section] == []
 
 
 # ---------------------------------------------------------------------- what cannot be done
