@@ -48,7 +48,7 @@ _RTL_FILES: dict[str, tuple[str, ...]] = {
     "daedal/hw/execute_unit/fpu": _FLOAT,
     "daedal/hw/execute_unit": _EXECUTE,
     "daedal/hw/memory/store": _STORE,
-    "daedal/hw/control/records": (f"tests/unit/control/test_records.py {SLOW}",),
+    "daedal/hw/control/records": (f"tests/unit/control/records/test_records.py {SLOW}",),
     "daedal/hw/memory": _FABRIC,
 }
 

@@ -10,4 +10,4 @@ from tests.unit.harness import CONFIGS, run_cocotb
 @pytest.mark.rtl
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.name)
 def test_records(config: Config) -> None:
-    run_cocotb(Records(config), "records", "tests.unit.control.bench_records", parameters={"config": config})
+    run_cocotb(Records(config), "records", "tests.unit.control.records.bench_records", parameters={"config": config})

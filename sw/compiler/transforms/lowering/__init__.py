@@ -1,0 +1,1 @@
+"""Passes from one level to the next."""
