@@ -8,6 +8,7 @@ import click
 
 from daedal.base.messages import shown
 from daedal.cli._options import config_option, writing
+from daedal.cli._progress import progress
 from daedal.hw.config.core import Config
 
 if TYPE_CHECKING:
@@ -147,21 +148,12 @@ def command(
 
 def _run(suites: Sequence[str], order: "Order", json_file: Path | None) -> "dict[str, list[Row]]":
     """The rows of each suite, with progress on the standard error; the file is written after each row."""
-    from rich.console import Console
-
     from daedal.bench.registry import run
     from daedal.bench.report.document import facts, save
 
     about = facts(order.machines, seed=order.seed, placements=order.placements, quick=order.quick)
-    console = Console(stderr=True)
     results: dict[str, list[Row]] = {suite: [] for suite in suites}
-    with console.status("starting") as status:
-
-        def say(text: str) -> None:
-            status.update(text)
-            if not console.is_terminal:
-                console.print(text, highlight=False)
-
+    with progress("starting") as say:
         for suite in results:
             for row in run(suite, order, say):
                 results[suite].append(row)

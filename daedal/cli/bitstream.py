@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from daedal.cli._options import config_option, writing
+from daedal.cli._progress import progress
 from daedal.errors import FileError
 from daedal.hw.config.core import Config
 
@@ -43,11 +44,12 @@ def command(
     from daedal.fpga.flow.bitstream import build
 
     closed = _closed(history)
-    report = build(
-        board, config, folder=output or Path("build") / (board if grade is None else f"{board}-grade{grade}"),
-        route=not no_route, seed=seed, core_hz=None if core_mhz is None else core_mhz * 1e6, etherbone=etherbone,
-        grade=grade, closed=closed,
-    )  # fmt: skip
+    folder = output or Path("build") / (board if grade is None else f"{board}-grade{grade}")
+    with progress("starting") as say:
+        report = build(
+            board, config, folder=folder, route=not no_route, seed=seed, etherbone=etherbone, grade=grade,
+            core_hz=None if core_mhz is None else core_mhz * 1e6, closed=closed, say=say,
+        )  # fmt: skip
     if history is not None and report.get("bitstream"):
         designs.add(history, report, after=closed)
     with writing():

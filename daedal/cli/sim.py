@@ -103,7 +103,11 @@ def _run(workloads: Sequence[str], options: dict[str, Any], profile: bool) -> "t
         from daedal.bench.workloads import cases
         from daedal.bench.workloads.runner import run_case
 
-        status.update(f"building the {options['config'].name} model (a few minutes the first time, then kept)")
+        if options["target"] == "verilator":
+            text = f"the model of {options['config'].name} takes minutes to build the first time, and is kept then"
+            status.update(text)
+            if not console.is_terminal:
+                console.print(text, highlight=False)
         try:
             device = Device.open(**options)
         except (ValueError, OSError) as error:
@@ -137,8 +141,8 @@ def _print_table(results: "Sequence[Result]", *, aside: bool) -> None:
             result.workload,
             result.operation,
             result.shape,
-            f"{result.cycles:,}",
-            f"{result.line_share:.3f}",
+            f"{result.cycles:,}" if result.cycles else "not counted",
+            f"{result.line_share:.3f}" if result.cycles else "",
             result.main_stall.replace("_", " "),
             "[green]equal[/]" if result.bit_exact else "[red]differs[/]",
         )

@@ -23,6 +23,9 @@ from daedal.hw.config.core import Config
 TIMEOUT = 4 * 3600.0
 """Longest run of one tool, seconds."""
 
+Say = Callable[[str], object]
+"""Takes what is being done, for people."""
+
 DONE = "seconds"
 """File that a finished step leaves, with the seconds that it took."""
 
@@ -30,7 +33,7 @@ DONE = "seconds"
 def build(
     board: str, config: Config | None = None, *, folder: Path, route: bool = True, seed: int | None = None,
     core_hz: float | None = None, etherbone: bool = False, grade: int | None = None,
-    closed: Sequence[dict[str, Any]] = (),
+    closed: Sequence[dict[str, Any]] = (), say: Say = str,
 ) -> dict[str, Any]:  # fmt: skip
     """Make ``folder/BOARD.bit`` (or the family's suffix), ``folder/board.json`` and ``folder/report.json``.
 
@@ -59,6 +62,8 @@ def build(
         would do in such a part, but no configuration file, which the board's part would not take.
     closed
         Designs that closed, as :func:`daedal.fpga.flow.history.read` gives them: such a one is not made again.
+    say
+        Is told each step that takes long, with the log that its tool writes.
 
     Returns the report: that of :func:`daedal.fpga.flow.reports.make`, ``bitstream`` (the file's name or None),
     ``steps`` (step -> seconds, as it took when it was done) and ``seconds`` (their sum), ``part`` (nextpnr's options),
@@ -73,6 +78,7 @@ def build(
     versions = {program: tools.version(program) for program in (YOSYS, flow.route, flow.pack[0])}
     start = time.monotonic()
     _check_folder(folder)
+    say(f"{board}: generating the design")
     design = generate(found, config, core_hz=core_hz, etherbone=etherbone)
     work = _prepare(folder, design, flow, versions)
     options = _options(design, flow, (*found.part, *found.placer), route, seed)
@@ -80,8 +86,8 @@ def build(
     key = tools.key(work.name, run, *flow.pack)
     if known := next((each for each in closed if each["design"] == key), None):
         return known
-    steps = {"generate": round(time.monotonic() - start, 1), "synthesise": _synthesise(work, flow)}
-    _route(work, run, design, flow, found.free_rows, options)
+    steps = {"generate": round(time.monotonic() - start, 1), "synthesise": _synthesise(work, flow, say)}
+    _route(work, run, design, flow, found.free_rows, options, say)
     steps["route" if route else "place"] = float((work / run / DONE).read_text())
     report = reports.make(design.description, flow, work, run, routed=route)
     packed = route and report["closed"] and grade is None
@@ -134,11 +140,12 @@ def _prepare(folder: Path, design: Generated, flow: Flow, versions: dict[str, st
     return work
 
 
-def _synthesise(work: Path, flow: Flow) -> float:
+def _synthesise(work: Path, flow: Flow, say: Say) -> float:
     """The netlist, unless it is there; the seconds that it took."""
     done, start = work / DONE, time.monotonic()
     if done.exists():
         return float(done.read_text())
+    say(f"synthesising with {YOSYS} (log: {work}/synthesis.log)")
     if tools.run(YOSYS, ["-q", "synthesis.ys"], work, "synthesis.log", timeout=TIMEOUT):
         raise BuildFailed(f"{YOSYS} failed: {tools.telling_lines(work / 'synthesis.log')} (log: {work}/synthesis.log)")
     if flow.finish is not None:
@@ -156,7 +163,9 @@ def _options(design: Generated, flow: Flow, part: tuple[str, ...], route: bool, 
     return [*options, *([] if route else ["--no-route"])]
 
 
-def _route(work: Path, run: str, design: Generated, flow: Flow, free_rows: int, options: Sequence[str]) -> None:
+def _route(
+    work: Path, run: str, design: Generated, flow: Flow, free_rows: int, options: Sequence[str], say: Say
+) -> None:
     """Place and route in the folder ``run``, unless that is done. ``DONE`` there has the seconds that it took."""
     start = time.monotonic()
     if (work / run / DONE).exists():
@@ -169,6 +178,8 @@ def _route(work: Path, run: str, design: Generated, flow: Flow, free_rows: int, 
         os.link(work / NETLIST, fresh / NETLIST)
     else:
         write_whole(fresh / IDLE, f"{flow.spread(work / NETLIST, fresh / NETLIST, free_rows)}\n".encode())
+    what = "placing" if "--no-route" in options else "placing and routing"
+    say(f"{what} with {flow.route} (log: {fresh}/nextpnr.log)")
     failed = tools.run(flow.route, options, fresh, "nextpnr.log", timeout=TIMEOUT, watch=RouterProgress())
     over = reports.overfull(fresh / "nextpnr.log")
     if over:

@@ -1,6 +1,6 @@
 """``daedal bitstream``: what goes wrong before any tool runs, in one line."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,16 @@ def test_the_table_says_of_a_clock_what_it_is(monkeypatch: pytest.MonkeyPatch, r
     result = CliRunner().invoke(cli, ["bitstream", "--board", "ecpix5"])
     assert result.exit_code == 0
     assert f"clock sys: 80.2 MHz {kind}, wanted 75.0\n" in result.output
+
+
+def test_steps_are_on_the_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(*_: object, say: Callable[[str], None], **__: object) -> dict[str, Any]:
+        say("synthesising [x]")
+        return REPORT
+
+    monkeypatch.setattr(bitstream, "build", build)
+    result = CliRunner().invoke(cli, ["bitstream", "--board", "ecpix5"])
+    assert (result.stderr, result.exit_code) == ("synthesising [x]\n", 0)
 
 
 class Builds:

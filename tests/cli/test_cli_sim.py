@@ -31,8 +31,9 @@ def run(monkeypatch):
         difference = differences.get(case.operation, "")
         return Result(
             case.workload, case.operation, case.shape, target, device.config.name, memory, not difference,
-            difference, cycles=1000, launches=1, lookups=5, rows=5, bytes_read=160, bytes_written=16,
-            line_share=0.011, main_stall="load", stalls={"load": 7}, seconds=0.1, sim_kcycles_per_s=10.0,
+            difference, cycles=differences.get("cycles", 1000), launches=1, lookups=5, rows=5,
+            bytes_read=160, bytes_written=16, line_share=0.011, main_stall="load", stalls={"load": 7},
+            seconds=0.1, sim_kcycles_per_s=10.0,
         )  # fmt: skip
 
     monkeypatch.setattr("daedal.driver.device.open_target", open_target)
@@ -57,6 +58,18 @@ def test_all_workloads_and_the_json_file(run, tmp_path):
         assert (entry["config"], entry["target"], entry["memory"]) == ("edge", "emulator", "ideal:latency=5")
         assert entry["bit_exact"] is True
     assert result.output.count("equal") == 5
+
+
+def test_cycles_that_are_not_counted_are_said_to_be_so(run):
+    assert "1,000" in run("gather", "--target", "emulator").stdout
+    run.differences["cycles"] = 0
+    assert "not counted" in run("gather", "--target", "emulator").stdout
+
+
+def test_without_a_terminal_the_build_is_announced(run):
+    said = "the model of ddr3 takes minutes to build the first time"
+    assert said in run("gather").stderr
+    assert said not in run("gather", "--target", "emulator").stderr
 
 
 def test_json_on_the_standard_output_is_alone_there(run, tmp_path):

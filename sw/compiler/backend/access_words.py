@@ -194,7 +194,7 @@ class NestCode:
         if self._steps + len(steps) > self.config.steps:
             raise UnsupportedOperation(
                 f"{level.name}: its events need more than the {self.config.steps} steps of configuration "
-                f"{self.config.name}"
+                f"{self.config.name}: take a configuration with more, or do less in the loop"
             )
         kind = EVENT_KINDS[event.event.data]
         self._pack(

