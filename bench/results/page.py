@@ -24,7 +24,7 @@ WIDTHS = (4, 16, 64, 256, 1024)
 HEAD = """# Results
 
 Made by `python -m bench.results` from `bench/results/*.json` and `bench/synthesis/history.json`; do not edit.
-[The bench](bench.md) says how each figure is taken and what each column is.
+[The bench](measuring/bench.md) says how each figure is taken and what each column is.
 
 Each section says what its figures are: *measured* (by the wall clock), *simulated* (cycles of the RTL under Verilator),
 *predicted* (from simulated cycles and a board's clock), *routed* or *estimated before routing* (nextpnr's clocks), or

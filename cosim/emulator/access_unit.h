@@ -1,4 +1,4 @@
-// The access unit: loop nests by the event contract (docs/machine.md).
+// The access unit: loop nests by the event contract (docs/machine/machine.md).
 #pragma once
 #include "execute_unit.h"
 

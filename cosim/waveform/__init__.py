@@ -1,8 +1,8 @@
 """What makes a waveform readable: names for numbers, and a selection of signals, for GTKWave and Surfer.
 
 A VCD file has no names for the values of a signal. Amaranth writes them into the Verilog as attributes; they are
-read from there and written, beside the waveform, in the forms that the two viewers load. ``docs/waveforms.md`` shows
-how to look at them.
+read from there and written, beside the waveform, in the forms that the two viewers load.
+``docs/measuring/waveforms.md`` shows how to look at them.
 """
 
 from pathlib import Path

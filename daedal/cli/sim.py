@@ -33,7 +33,7 @@ FILE_WIDTH = 140
     "--memory",
     default="ideal",
     show_default=True,
-    help="Memory model, as ideal:latency=200,stall=0.1 or litedram-ddr3-x16 (docs/memory.md).",
+    help="Memory model, as ideal:latency=200,stall=0.1 or litedram-ddr3-x16 (docs/machine/memory.md).",
 )
 @click.option(
     "--json",

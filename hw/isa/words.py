@@ -156,8 +156,8 @@ class LevelControl(data.Struct):
     """LEVEL.CONTROL. Bounds whose source is a register are read from the parent's registers.
 
     A level that is not enabled passes bundles on unchanged. ``interleave``: activations run side by side, an
-    iteration of each, round-robin (docs/machine.md); only in a level with ``Config.contexts``; it counts by 1 whatever
-    STEP says.
+    iteration of each, round-robin (docs/machine/machine.md); only in a level with ``Config.contexts``; it
+    counts by 1 whatever STEP says.
     """
 
     enable: 1

@@ -78,7 +78,7 @@ class Device:
             A configuration, or the name of a preset.
         memory
             Memory model and options of a simulated machine, as ``"ideal:latency=200,stall=0.1,seed=3"`` or
-            ``"litedram-ddr3-x16"``; see docs/memory.md.
+            ``"litedram-ddr3-x16"``; see docs/machine/memory.md.
         memory_bytes
             Size of the device's memory, rounded down to whole superblocks; boards have what they have.
         wave

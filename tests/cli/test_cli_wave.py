@@ -36,8 +36,10 @@ endmodule
 
 @pytest.fixture(scope="module")
 def example(root: Path) -> ModuleType:
-    """docs/waveform_example.py."""
-    spec = importlib.util.spec_from_file_location("waveform_example", root / "docs" / "waveform_example.py")
+    """docs/measuring/waveform_example.py."""
+    spec = importlib.util.spec_from_file_location(
+        "waveform_example", root / "docs" / "measuring" / "waveform_example.py"
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -122,7 +124,9 @@ def test_the_page_has_the_loops_and_the_program(example: ModuleType) -> None:
     found = example.compiled("emulator")
     page = example.PAGE.read_text(encoding="utf-8")
     for text in (found.scf.strip(), found.asm.strip(), str(found.result.tolist())):
-        assert text in page, "docs/waveforms.md must be written anew: python docs/waveform_example.py"
+        assert text in page, (
+            "docs/measuring/waveforms.md must be written anew: python docs/measuring/waveform_example.py"
+        )
 
 
 def by_place(rows: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

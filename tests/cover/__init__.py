@@ -1,1 +1,1 @@
-"""How much of the RTL and of the Python sources the tests reach: see ``docs/coverage.md``."""
+"""How much of the RTL and of the Python sources the tests reach: see ``docs/verification/coverage.md``."""

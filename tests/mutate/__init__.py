@@ -1,1 +1,1 @@
-"""Planted faults, and whether the tests notice them: see ``docs/mutations.md``."""
+"""Planted faults, and whether the tests notice them: see ``docs/verification/mutations.md``."""

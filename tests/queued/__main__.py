@@ -21,7 +21,9 @@ def main(arguments: list[str]) -> int:
     """Run launches; 1 if one was wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.queued", description=__doc__.partition("\n")[0])
     parser.add_argument("--config", choices=CONFIGS, default="ddr3")
-    parser.add_argument("--memory", default="litedram-ddr3-x16", help="memory model and options, see docs/memory.md")
+    parser.add_argument(
+        "--memory", default="litedram-ddr3-x16", help="memory model and options, see docs/machine/memory.md"
+    )
     parser.add_argument("--count", type=int, default=1000, help="launches (default: 1000)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)

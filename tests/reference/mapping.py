@@ -1,4 +1,4 @@
-"""Mapping classes in plain arithmetic, after docs/machine.md: what is tested against it works from tables of bits."""
+"""Mapping classes in plain arithmetic (docs/machine/memory.md); what is tested against it works from tables of bits."""
 
 from daedal.hw.config.core import Config
 

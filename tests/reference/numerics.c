@@ -1,4 +1,4 @@
-/* The numeric contract of embedding bags in binary32, as plainly as it can be said: docs/numerics.md in C.
+/* The numeric contract of embedding bags in binary32, as plainly as it can be said: docs/machine/numerics.md in C.
  * Compile without contraction (-ffp-contract=off): where a fused operation is meant, it is written. */
 #include <math.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-"""The event contract (docs/machine.md) as an executable reference: what the access unit sends, nest by nest.
+"""The event contract (docs/machine/machine.md) as an executable reference: what the access unit sends, nest by nest.
 
 It decodes a program with ``hw.isa.program`` and shares nothing else with RTL, compiler or emulator; all are
 tested against it. It favours clarity over speed.

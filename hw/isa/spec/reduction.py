@@ -1,4 +1,4 @@
-"""The reductions of mode REDUCE: sixteen partial results, then a tree of them (docs/numerics.md)."""
+"""The reductions of mode REDUCE: sixteen partial results, then a tree of them (docs/machine/numerics.md)."""
 
 import numpy as np
 

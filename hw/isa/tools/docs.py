@@ -31,7 +31,7 @@ _INTRODUCTION = f"""Bits are numbered from the least significant, 0; everything 
 launch blocks and records are made of words of {WORD_BYTES} bytes and start at a multiple of {LAUNCH_ALIGNMENT} bytes
 (but programs that follow their launch blocks); a record has {RECORD_WORDS} words. Arguments have {VALUE_BITS} bits,
 addresses and stream registers `Config.address_bits`: {MOST_ADDRESS_BITS} or fewer. What the machine does with all this
-is said in [machine.md](../machine.md).
+is said in [machine.md](../machine/machine.md).
 """
 
 

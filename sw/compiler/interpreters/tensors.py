@@ -1,4 +1,4 @@
-"""The level ``emb``: what PyTorch's embedding operations give, by the rules of docs/numerics.md, row by row."""
+"""The level ``emb``: what PyTorch's embedding operations give, by the rules of docs/machine/numerics.md, row by row."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,6 +1,6 @@
 """Random legal programs: nests, loads, events, rows and callbacks, for any configuration.
 
-A program keeps all rules of docs/machine.md: it never faults, never hangs, and never reads what it stores.
+A program keeps all rules of docs/machine/machine.md: it never faults, never hangs, and never reads what it stores.
 """
 
 import numpy as np

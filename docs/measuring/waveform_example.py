@@ -1,7 +1,7 @@
 """The worked example of ``waveforms.md``: from a module to its waveform, with the values of a real run.
 
-``python docs/waveform_example.py`` writes the generated part of the page anew; ``--keep FOLDER`` leaves the waveform
-and the viewers' files in a folder.
+``python docs/measuring/waveform_example.py`` writes the generated part of the page anew; ``--keep FOLDER`` leaves the
+waveform and the viewers' files in a folder.
 """
 
 import struct
@@ -24,7 +24,7 @@ from daedal.hw.verilog import core_verilog
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "waveforms.md"
-BEGIN, END = "<!-- begin: docs/waveform_example.py -->\n", "<!-- end -->\n"
+BEGIN, END = "<!-- begin: docs/measuring/waveform_example.py -->\n", "<!-- end -->\n"
 MEMORY = "ideal:latency=20"
 
 STREAMS = {
