@@ -1,7 +1,8 @@
 """Groups of steps: what brings a callback all that it pops, or copies a row by the store stream.
 
 The rules of docs/machine/machine.md on deadlock: what a callback pops is pushed in the order of its pops, after its
-token, so the execute unit never waits for something that comes later. What is pushed before the token must fit the queues.
+token, so the execute unit never waits for something that comes later. What is pushed before the token must fit the
+queues.
 """
 
 from dataclasses import dataclass, field
