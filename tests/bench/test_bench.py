@@ -104,6 +104,11 @@ def test_workloads_are_the_same_every_time() -> None:
         assert same_bits(module(*inputs), again(*inputs))
 
 
+def test_a_smaller_workload_has_as_much_work_as_its_bounds_allow() -> None:
+    wide = layers.Tables("wide", ((1000, 64, 10), (5, 4, 3)))
+    assert wide.smaller() == replace(wide, shapes=((256, 32, 6), (5, 4, 3)), batch=4)
+
+
 def rows_of(suite: str, **changes: Any) -> list[Row]:
     order = Order(((CONFIG, "ideal"),), quick=True, target="emulator")
     return list(registry.run(suite, replace(order, **changes), lambda text: None))

@@ -84,3 +84,24 @@ func.func @single(%t: memref<?x600xf32>, %out: memref<?x600xf32>, %s: memref<?xf
 // CHECK-NEXT:    slcv.store %[[ROOT]], %s[%i] : f32, memref<?xf32>
 // CHECK:         %[[ROOT:.*]] = math.sqrt %{{.*}} : f32
 // CHECK-NEXT:    slcv.store %[[ROOT]], %s[%i_1] : f32, memref<?xf32>
+// -----
+
+// Rows that one instruction takes are not tiled.
+func.func @fits(%t: memref<?x256xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %acc = slcv.accumulator : !slcv.accumulator<256>
+  slc.for %p = %c0 to %n step %c1 : index, index {
+    slc.callback "iteration"(%p : !slc.stream<index>) {
+    ^bb0(%i: index):
+      %x = slcv.fetch %t[%i, %c0] : memref<?x256xf32>, vector<256xf32>
+      slcv.set %acc, %x : !slcv.accumulator<256>, vector<256xf32>
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @fits
+// CHECK:       %acc = slcv.accumulator
+// CHECK:       slcv.fetch %t[%i, %c0] : memref<?x256xf32>, vector<256xf32>
+// CHECK-NEXT:  slcv.set %acc, %x
