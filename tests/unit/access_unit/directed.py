@@ -286,6 +286,25 @@ event 2 control first=0 count=1
 {TOKENS}""",
         calls((0, -3), (0, 0), (0, 3), (0, 3)),
     ),
+    "products of which both factors are long": Directed(
+        f"""
+level 0 control enable=1 induction=r0
+level 0 lower = 0xabfffe
+level 0 upper = 0xac0001
+level 0 step = 1
+level 0 alu0 op=mul a=r0 destination=r1
+level 0 alu0_b = 0x35
+level 1 control enable=1
+level 1 lower = 0
+level 1 upper = 1
+level 1 step = 1
+level 1 alu0 op=mul b=r0 destination=r2
+level 1 alu0_a = 0x159
+event 5 control first=1 count=2
+{TOKENS}""",
+        calls(*((token, number * factor) for number in (0xABFFFE, 0xABFFFF, 0xAC0000)
+                for token, factor in ((1, 0x35), (2, 0x159)))),
+    ),
     "a row of many chunks": Directed(
         rows(2000, 0x1000 - 64),
         (StoreAddress(64, 2000, True), Token(0), Fetch(FetchQueue.VECTOR1, 0x1000 - 64, 2000), Token(5)),

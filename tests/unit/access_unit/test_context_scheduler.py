@@ -4,9 +4,10 @@ import random
 from collections import deque
 
 import pytest
+from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
 
-from daedal.hw.access_unit.interleaving.context_scheduler import ContextScheduler
+from daedal.hw.access_unit.interleaving.context_scheduler import ContextScheduler, first_of
 from tests.unit.harness import ODD
 
 ACTIVATIONS = 150
@@ -68,3 +69,21 @@ def test_placed_are_those_that_have_had_a_context_since_they_came(busy: float) -
     simulator.run_until(1e-6 * 40_000)
     assert over == ACTIVATIONS and not waiting
     assert most > 1, "none had to wait"
+
+
+@pytest.mark.parametrize("bits", [1, 5, 16])
+def test_first_of_is_the_lowest_bit(bits: int) -> None:
+    """Of none, one and two bits, and of many."""
+    module, wanted, rng = Module(), Signal(bits), random.Random(1)
+    number = first_of(module, wanted, "number")
+    values = {(1 << low) | (1 << high) for low in range(bits) for high in range(low, bits)}
+
+    async def bench(ctx) -> None:
+        for value in [0, *sorted(values), *(rng.getrandbits(bits) for _ in range(100))]:
+            ctx.set(wanted, value)
+            lowest = (value & -value).bit_length() - 1 if value else 0
+            assert ctx.get(number) == lowest, f"of {value:#x}"
+
+    simulator = Simulator(module)
+    simulator.add_testbench(bench)
+    simulator.run()
