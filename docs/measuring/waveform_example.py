@@ -80,7 +80,7 @@ class Example:
 
 def config() -> Config:
     """The machine of the example."""
-    return read_config(HERE / "tiny.toml")
+    return read_config(HERE.parent / "tiny.toml")
 
 
 def compiled(target: str, wave: Path | None = None) -> Example:

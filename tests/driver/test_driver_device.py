@@ -482,7 +482,7 @@ def test_keyboard_interrupt_resets(dev, target):
 
 
 def test_reset_that_does_not_end(dev, target, monkeypatch):
-    monkeypatch.setattr("daedal.driver.registers.RESET_POLLS", 10)
+    monkeypatch.setattr("daedal.driver.targets.registers.RESET_POLLS", 10)
     target.stuck_reset = True
     with pytest.raises(daedal.DeviceHang, match="did not come out of reset"):
         dev.reset()

@@ -142,7 +142,7 @@ COPY = STREAM | STORE | {"stream": 1}
 def test_memory_that_stops_answering(lines: int) -> None:
     """The machine says so; when the memory answers again, a reset makes it usable."""
     config = RTL["small"]
-    spec = f"ideal:latency=20,pause_after={lines},pause={2 * WATCHDOG_CYCLES}"
+    spec = f"ideal:latency=20,pause_after={lines},pause={3 * WATCHDOG_CYCLES}"
     target = open_target("verilator", config, memory=spec, memory_bytes=MEMORY_BYTES, wave=None)
     bench = Bench(target, config)
     reset(bench)

@@ -184,7 +184,7 @@ def test_tables_of_inference_mode_and_in_shared_memory(device: daedal.Device) ->
 
 
 def test_tables_of_which_elements_lie_apart(contents: daedal.Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daedal.driver.table_sources.COMPARED_BYTES", 64)
+    monkeypatch.setattr("daedal.driver.tables.table_sources.COMPARED_BYTES", 64)
     for table in (
         torch.randn(8, 20).t(),
         torch.randn(20, 16)[:, ::2],

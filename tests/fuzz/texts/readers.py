@@ -19,12 +19,11 @@ import click
 import numpy as np
 from click.testing import CliRunner
 
-from bench import pages
 from bench.synthesis import history
 from daedal.base.boundary import line_of
 from daedal.bench import registry
 from daedal.bench.report import document, html
-from daedal.bench.report.table import COLUMNS, with_means
+from daedal.bench.report.table import COLUMNS, markdown, with_means
 from daedal.bench.suites import model_runs, prediction
 from daedal.bench.workloads import reuse_traces
 from daedal.cli import cli
@@ -250,7 +249,9 @@ def _load_results(path: Path) -> None:
     found = document.load(path)
     rows = [row for rows in found["results"].values() for row in rows if "distribution" in row]
     html.table(COLUMNS, with_means(rows))
-    pages.figures(found, (*model_runs.SUITES, *registry.DETAILS))
+    for suite in (*model_runs.SUITES, *registry.DETAILS):
+        if found["results"].get(suite.name):
+            markdown(suite.columns, with_means(found["results"][suite.name]))
 
 
 def _reports() -> list[bytes]:

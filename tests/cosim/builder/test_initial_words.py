@@ -78,7 +78,8 @@ def test_only_runs_of_one_memory_one_value_and_one_step():
     assert loops_over_words(apart).count("for") == 2
 
 
+@pytest.mark.rtl
 @pytest.mark.parametrize("kind", ["runs", "mixed"])
 def test_a_model_has_the_contents(kind, rng):
     words = contents(kind, rng)
-    run_cocotb(Contents(words), "contents", "tests.unit.control.bench_initial_words", parameters={"contents": words})
+    run_cocotb(Contents(words), "contents", "tests.cosim.builder.bench_initial_words", parameters={"contents": words})
