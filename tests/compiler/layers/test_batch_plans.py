@@ -77,6 +77,17 @@ def test_batches_of_one_kind_take_the_short_way(
     assert same_bits(executable(*empty), module(*empty))
 
 
+def test_what_is_concatenated_is_written_where_it_belongs(ddr3: daedal.Device, rng: np.random.Generator) -> None:
+    """PyTorch copies no result once more."""
+    module = Tables(rng)
+    inputs = batch(4, rng)
+    executable = daedal.compile(module, inputs, device=ddr3)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        result = executable(*inputs)
+    assert same_bits(result, module(*inputs))
+    assert "aten::cat" not in {event.name for event in profile.events()}
+
+
 def test_changed_tables_are_uploaded_and_go_on(
     ddr3: daedal.Device, rng: np.random.Generator, starts: list[bool]
 ) -> None:
