@@ -110,3 +110,14 @@ def test_a_product_takes_the_low_bits_of_its_operands(bench: Bench) -> None:
     ]  # fmt: skip
     _, (trace,) = compare(bench, Program(bench.config.hash, body).to_bytes(), [])
     assert trace.scalars == [(a % (1 << 32)) * (b % (1 << 24)) % (1 << bench.config.address_bits)]
+
+
+def test_words_that_no_program_wrote_are_0_and_a_step_1(bench: Bench) -> None:
+    body = [
+        Word.packed(LevelField.CONTROL, 0, enable=1, induction=Destination.R0), Word(LevelField.UPPER, 0, 3),
+        Word.packed(EventField.CONTROL, 1, count=1),
+        Word.packed(StepField.CONTROL, 0, scalar_enable=1, scalar=Source.R0),
+        run_nest(),
+    ]  # fmt: skip
+    _, (trace,) = compare(bench, Program(bench.config.hash, body).to_bytes(), [])
+    assert trace.scalars == [0, 1, 2]
