@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from daedal.compiler.frontends.python.function import KernelFunction
     from daedal.runtime.kernel import Kernel
 
-LEVELS = ("emb", "scf", "slc", "slcv", "dlc", "asm", "bin")
+LEVELS = ("emb", "scf", "slc", "slcv", "dlc", "mach", "asm", "bin")
 """What can be written, in the order of compilation."""
 
 SCHEMA = 1

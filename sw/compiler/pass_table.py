@@ -22,8 +22,9 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
     ),
     "slcv": ("convert-slc-to-slcv", "expand-functions", "elide-initialization", "tile-columns", "keep-invariant-rows"),
     "dlc": ("convert-slcv-to-dlc",),
+    "mach": ("allocate-stream-registers",),
 }
-"""Level -> the passes that lead to it from the level before."""
+"""Level -> the passes that lead to it from the level before; to ``mach`` from what the back end generates."""
 
 Option = bool | int | Callable[[Config], int]
 """What an option is, on any machine or as a function of it."""
@@ -81,6 +82,7 @@ def make_pass(name: str, config: Config, bounds: str, opt: int = BEST) -> Module
         "lower-emb": {"bounds": bounds},
         "tile-columns": {"levels": config.levels},
         "convert-slcv-to-dlc": {"steps": config.steps},
+        "allocate-stream-registers": {"registers": config.registers, "configuration": config.name},
     }
     options = dict(machine.get(name, {}))
     for row in BY_OPT:

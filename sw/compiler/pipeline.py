@@ -14,7 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from daedal.base.float_mode import default_float_mode
 from daedal.compiler.analysis.addresses import buffer_name
 from daedal.compiler.analysis.scalars import is_float
-from daedal.compiler.backend.program_builder import generate, only_function
+from daedal.compiler.backend.program_builder import generate, only_function, program_bytes
 from daedal.compiler.context import make_context
 from daedal.compiler.dialects import slcv
 from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
@@ -120,7 +120,10 @@ def _finish(
     overlaps = bool(value_at("software-pipelining", opt, config))
     interleaves = interleaves and bool(value_at("interleave-bags", opt, config))
     made = generate(module, config, overlaps=overlaps, interleaves=interleaves)
-    return Kernel(made.program, made.arguments, buffers, values, levels, opt, passes=passes, choices=made.choices)
+    _advance(context, made.module, "mach", config, opt=opt)
+    levels["mach"] = str(made.module)
+    program = program_bytes(made.module)
+    return Kernel(program, made.arguments, buffers, values, levels, opt, passes=passes, choices=made.choices)
 
 
 def _buffer(argument: SSAValue, is_output: bool) -> BufferSpec:

@@ -53,7 +53,7 @@ class Kernel:
     lacking
         Why it was not at a lower one that was asked for, or nothing.
     levels
-        Printed IR by level: ``emb`` (if it began there), ``scf``, ``slc``, ``slcv``, ``dlc``.
+        Printed IR by level: ``emb`` (if it began there), ``scf``, ``slc``, ``slcv``, ``dlc``, ``mach``.
     passes
         What each pass did, in the order in which they ran: which operations there are more and fewer of since.
     choices

@@ -56,6 +56,7 @@ WORDS = {
     "slc": "slc.for %b",
     "slcv": "slcv.accumulator",
     "dlc": "dlc.access",
+    "mach": "mach.callback 0",
     "asm": "instruction 0",
 }
 
@@ -83,7 +84,7 @@ def test_levels(run, level: str) -> None:
     result = run("pooled.py", "--emit", level, "--shape", "D=64")
     assert result.exit_code == 0
     assert WORDS[level] in result.stdout
-    if level not in ("slcv", "asm"):
+    if level not in ("slcv", "mach", "asm"):
         assert "pooled" in result.stdout
 
 

@@ -1,4 +1,4 @@
-"""A function in ``dlc`` as a program, with what its launch arguments are."""
+"""A function in ``dlc`` as a program in ``mach``, and such a program as bytes."""
 
 from dataclasses import dataclass
 
@@ -6,10 +6,13 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from daedal.compiler.backend.access_words import NestCode
+from daedal.compiler.backend.access_operations import NestCode
+from daedal.compiler.backend.access_words import nest_words
 from daedal.compiler.backend.arguments import ArgumentTable
-from daedal.compiler.backend.execute_words import ExecuteCode
-from daedal.compiler.dialects import dlc, slc
+from daedal.compiler.backend.execute_operations import ExecuteCode
+from daedal.compiler.backend.execute_words import execute_words
+from daedal.compiler.dialects import dlc, mach, slc
+from daedal.compiler.dialects.mach_access import NestOp
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.hw.isa.program import Program, Word
@@ -23,15 +26,15 @@ class Generated:
 
     Attributes
     ----------
-    program
-        Its bytes.
+    module
+        It, in ``mach``; its streams have no registers yet.
     arguments
         Its launch arguments, in order.
     choices
         In words, how loops run otherwise than they are written.
     """
 
-    program: bytes
+    module: ModuleOp
     arguments: tuple[Expression, ...]
     choices: tuple[str, ...]
 
@@ -46,8 +49,7 @@ def generate(module: ModuleOp, config: Config, *, overlaps: bool = True, interle
     """
     function = only_function(module)
     arguments = ArgumentTable(config)
-    execute: list[Word] = []
-    access: list[Word] = []
+    operations: list[Operation] = []
     choices: list[str] = []
     tokens: dict[int, int] = {}
     nests = [
@@ -65,14 +67,26 @@ def generate(module: ModuleOp, config: Config, *, overlaps: bool = True, interle
     for op in function.body.block.ops:
         if isinstance(op, dlc.ExecuteOp):
             callbacks = ExecuteCode(op, config, starters, events, overlaps, interleaves, tokens)
-            execute += callbacks.run()
+            operations += callbacks.run()
             choices += callbacks.choices
     for nest in nests:
         code = NestCode(nest, config, arguments, tokens, interleaves)
-        access += [*code.run(), Word(ControlField.RUN)]
+        operations.append(code.run())
         choices += code.choices
-    program = Program(config.hash, execute + access).to_bytes()
-    return Generated(program, tuple(arguments.expressions), tuple(dict.fromkeys(choices)))
+    names = [str(expression) for expression in arguments.expressions]
+    made = ModuleOp([mach.ProgramOp(config.hash, names, operations)])
+    return Generated(made, tuple(arguments.expressions), tuple(dict.fromkeys(choices)))
+
+
+def program_bytes(module: ModuleOp) -> bytes:
+    """The bytes of the only program in a module of ``mach``; UnsupportedOperation if a register has no number."""
+    (program,) = (op for op in module.body.block.ops if isinstance(op, mach.ProgramOp))
+    operations = list(program.body.block.ops)
+    words = execute_words(operations)
+    for nest in operations:
+        if isinstance(nest, NestOp):
+            words += [*nest_words(nest), Word(ControlField.RUN)]
+    return Program(program.config.value.data, words).to_bytes()
 
 
 def _event_around(op: Operation) -> dlc.EventOp:

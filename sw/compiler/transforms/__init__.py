@@ -18,5 +18,6 @@ PASSES = {
     "elide-initialization": "elide_initialization:ElideInitialization",
     "keep-invariant-rows": "keep_invariant_rows:KeepInvariantRows",
     "convert-slcv-to-dlc": "lowering.convert_slcv_to_dlc:ConvertSlcvToDlc",
+    "allocate-stream-registers": "allocate_stream_registers:AllocateStreamRegisters",
 }
 """Pass name -> module and class, imported when the pass is first used."""

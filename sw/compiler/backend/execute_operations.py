@@ -1,0 +1,241 @@
+"""Operations of ``mach`` for the execute program: lengths of rows, and callbacks with their instructions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import Operation, SSAValue
+
+from daedal.compiler.analysis.row_loops import loop_name
+from daedal.compiler.backend.callback_operations import callback_of
+from daedal.compiler.backend.interleave_bags import pays
+from daedal.compiler.backend.operands import Code
+from daedal.compiler.backend.row_pipelining import KeptRows
+from daedal.compiler.backend.select_instructions import CallbackSelection
+from daedal.compiler.backend.software_pipelining import Overlap
+from daedal.compiler.dialects import dlc, slc, slcv
+from daedal.compiler.dialects.mach_execute import LengthOp
+from daedal.errors import UnsupportedOperation
+from daedal.hw.config.core import Config
+from daedal.hw.isa.instructions import Mode
+
+
+@dataclass
+class ExecuteCode:
+    """Generates the operations of the execute program.
+
+    Parameters
+    ----------
+    program
+        The callbacks.
+    config
+        The machine.
+    nests, events
+        Token of a callback -> number of the nest, and the event, that starts it.
+    overlaps
+        Sums along rows may be computed while later iterations go on.
+    interleaves
+        As in ``generate``.
+    tokens
+        Filled by ``run``: token of a callback -> that of the machine's callback. Callbacks with the same
+        instructions are one.
+    choices
+        Filled by ``run``, as in ``Generated``.
+    """
+
+    program: dlc.ExecuteOp
+    config: Config
+    nests: Mapping[int, int]
+    events: Mapping[int, dlc.EventOp]
+    overlaps: bool
+    interleaves: bool
+    tokens: dict[int, int] = field(default_factory=dict)
+    choices: list[str] = field(default_factory=list)
+    _lengths: list[int] = field(default_factory=list)
+
+    def run(self) -> list[Operation]:
+        """Lengths and callbacks; UnsupportedOperation says what there is too little of."""
+        if not self.config.executes and self._callbacks():
+            loop = loop_name(self._loop(self._callbacks()[0].token.value.data))
+            raise UnsupportedOperation(
+                f"{loop}: configuration {self.config.name} has no execute unit (its instructions are 0): it gathers "
+                "rows as they are; for anything else choose a configuration that has one"
+            )
+        accumulators, constants = self._accumulators(), self._constants()
+        codes: list[Code] = []
+        selected = {op.token.value.data: self._select(op, accumulators, constants) for op in self._callbacks()}
+        if self.overlaps:
+            selected = self._overlapped(selected, len({*accumulators.values()}), constants)
+        for token, code in selected.items():
+            if code not in codes:
+                codes.append(code)
+            self.tokens[token] = codes.index(code)
+        self._limit("callbacks", len(codes), self.config.callbacks)
+        self._limit("instructions", sum(map(len, codes)), self.config.instructions)
+        lengths = [LengthOp(n, width) for n, width in enumerate(self._lengths)]
+        return [*lengths, *(callback_of(token, code) for token, code in enumerate(codes))]
+
+    def _select(
+        self, op: dlc.CallbackOp, accumulators: Mapping[SSAValue, int], constants: Mapping[SSAValue, int]
+    ) -> Code:
+        try:
+            code = CallbackSelection(op, accumulators, constants, self.config, self._length).run()
+        except UnsupportedOperation as error:
+            loop = loop_name(self._loop(op.token.value.data))
+            raise UnsupportedOperation(f"{loop}, configuration {self.config.name}: {error}") from error
+        if len(constants) <= self.config.scalars - self.config.rotating_scalars:
+            _rotate(code)
+        return code
+
+    def _loop(self, token: int) -> slc.ForOp:
+        loop = self.events[token].parent_op()
+        assert isinstance(loop, slc.ForOp)
+        return loop
+
+    def _overlapped(
+        self, codes: dict[int, Code], accumulators: int, constants: Mapping[SSAValue, int]
+    ) -> dict[int, Code]:
+        """The callbacks, those of one loop taken apart if they can be (see ``overlap``)."""
+        finite = self._finite(constants)
+        kept = KeptRows(self.config, len(constants), lambda n: self._lengths[n])
+        overlap = Overlap(self.config, accumulators, len(constants), lambda n: self._lengths[n], lambda n: n in finite)
+        for token, code in codes.items():
+            loop = self._loop(token)
+            ends = [other for other, event in self.events.items()
+                    if event.parent_op() is loop and event.event.data == "end" and event.condition is None]  # fmt: skip
+            nest = _root(loop)
+            if self.events[token].event.data != "iteration" or len(ends) != 1:
+                continue
+            if self.interleaves and pays(nest, self.config):
+                continue
+            apart = kept.parts(code) if self._is_alone(token, ends[0]) else None
+            for distance in range(apart.distance if apart else 0, 0, -1):
+                assert apart is not None
+                new = codes | {token: apart.iteration(distance), ends[0]: apart.end(codes[ends[0]], distance)}
+                if self._fits(new):
+                    self._delays(loop, "the machine keeps them", distance)
+                    return new
+            parts = overlap.parts(code, codes[ends[0]])
+            others = [other for number, other in codes.items() if number not in (token, ends[0])]
+            if parts is not None and overlap.leaves_alone(parts, others):
+                new = {number: overlap.moved(other) for number, other in codes.items()}
+                new |= {token: overlap.iteration(parts), ends[0]: overlap.end(parts, codes[ends[0]])}
+                if not self._fits(new):
+                    return codes
+                self._delays(loop, "in registers that rotate", parts.distance)
+                return new
+        return codes
+
+    def _delays(self, loop: slc.ForOp, where: str, distance: int) -> None:
+        """Note that rows of a loop that are reduced wait for their second use."""
+        iterations = "1 iteration" if distance == 1 else f"{distance} iterations"
+        self.choices.append(
+            f"{loop_name(loop)}: rows wait for the sum along them, {where}; their second use is {iterations} later"
+        )
+
+    def _is_alone(self, token: int, end: int) -> bool:
+        """Whether nothing runs between the iterations of a callback's loop, and between the last one and its end."""
+        loop = self._loop(token)
+        others = [event for number, event in self.events.items() if number not in (token, end)]
+        return not any(
+            _is_within(event, loop) and (event.parent_op() is not loop or event.event.data != "begin")
+            for event in others
+        )
+
+    def _fits(self, codes: dict[int, Code]) -> bool:
+        """Whether the machine has so many instructions."""
+        return sum(map(len, codes.values())) <= self.config.instructions
+
+    def _finite(self, constants: Mapping[SSAValue, int]) -> set[int]:
+        """The scalar registers of constants that are neither infinite nor NaN."""
+        found = set()
+        for callback in self._callbacks():
+            kept = [op for op in callback.body.block.ops if isinstance(op, dlc.KeepOp)]
+            sent = [op for op in self.events[callback.token.value.data].body.block.ops
+                    if isinstance(op, dlc.PushScalarOp)]  # fmt: skip
+            for keep, push in zip(kept, sent, strict=False):
+                constant = push.value.owner
+                number = constant.value if isinstance(constant, arith.ConstantOp) else None
+                if isinstance(number, FloatAttr) and isfinite(number.value.data):
+                    found.add(constants[keep.scalar])
+        return found
+
+    def _constants(self) -> dict[SSAValue, int]:
+        """Constant -> scalar register."""
+        values = [op.result for op in self.program.body.block.ops if isinstance(op, dlc.ScalarOp)]
+        self._limit("scalar registers for constants", len(values), self.config.scalars)
+        return {value: self.config.scalars - 1 - n for n, value in enumerate(values)}
+
+    def _callbacks(self) -> list[dlc.CallbackOp]:
+        return [op for op in self.program.body.block.ops if isinstance(op, dlc.CallbackOp)]
+
+    def _accumulators(self) -> dict[SSAValue, int]:
+        """Accumulator -> vector register.
+
+        Those that are cleared by their last read are empty before and after their nest, so that those of
+        another nest can be in the same registers.
+        """
+        nests: dict[SSAValue, set[int]] = {}
+        cleared: set[SSAValue] = set()
+        for op in self.program.body.block.ops:
+            if isinstance(op, slcv.AccumulatorOp):
+                nests[op.result] = set()
+        for callback in self._callbacks():
+            for access in callback.body.block.ops:
+                if isinstance(access, slcv.GetOp | slcv.SetOp):
+                    nests[access.accumulator].add(self.nests[callback.token.value.data])
+                if isinstance(access, slcv.GetOp) and access.clear is not None:
+                    cleared.add(access.accumulator)
+        shared = {value for value, used in nests.items() if value in cleared and len(used) == 1}
+        registers = {value: n for n, value in enumerate(value for value in nests if value not in shared)}
+        first = len(registers)
+        taken: dict[int, int] = {}
+        for value in (value for value in nests if value in shared):
+            (nest,) = nests[value]
+            registers[value] = first + taken.setdefault(nest, 0)
+            taken[nest] += 1
+        self._limit("vector registers", first + max(taken.values(), default=0), self.config.vector_registers)
+        return registers
+
+    def _length(self, width: int) -> int:
+        """The length register for rows of ``width`` elements."""
+        if width > self.config.vl_max:
+            raise UnsupportedOperation(
+                f"a row of {width} elements must fit a vector register of {self.config.vl_max}: run tile-columns first"
+            )
+        if width not in self._lengths:
+            self._limit("lengths of rows", len(self._lengths) + 1, self.config.lengths)
+            self._lengths.append(width)
+        return self._lengths.index(width)
+
+    def _limit(self, what: str, needed: int, there: int) -> None:
+        if needed > there:
+            raise UnsupportedOperation(
+                f"the callbacks need {needed} {what}; configuration {self.config.name} has {there}"
+            )
+
+
+def _is_within(event: dlc.EventOp, loop: slc.ForOp) -> bool:
+    """Whether an event is one of a loop or of a loop inside of it."""
+    around = event.parent_op()
+    while around is not None and around is not loop:
+        around = around.parent_op()
+    return around is loop
+
+
+def _root(loop: slc.ForOp) -> slc.ForOp:
+    """The outermost loop around ``loop``."""
+    around = loop.parent_op()
+    while isinstance(around, slc.ForOp):
+        loop, around = around, around.parent_op()
+    return loop
+
+
+def _rotate(code: Code) -> None:
+    """After a reduction the scalar registers rotate, so that the next one's result has another place and need not wait
+    until all is done with this one's.
+    """
+    if any(members.get("mode") is Mode.REDUCE for members in code):
+        code[-1]["rotate_scalars"] = 1
