@@ -58,11 +58,18 @@ def test_text_and_levels(ddr3: daedal.Device) -> None:
     assert daedal.assemble(executable.asm()) == executable.program
     assert "op=add a.kind=queue" in executable.asm()
     assert "emb.bag" in executable.ir("emb")
-    for level in ("scf", "slc", "slcv", "dlc"):
+    for level in ("scf", "slc", "slcv", "dlc", "mach"):
         text = executable.ir(level)
         assert "emb" not in text
-        assert {"scf": "scf.for", "slc": "slc.callback", "slcv": "slcv.fetch", "dlc": "dlc.fetch"}[level] in text
-    with pytest.raises(daedal.DaedalError, match="level must be one of emb, scf, slc, slcv, dlc, not 'llvm'"):
+        found = {
+            "scf": "scf.for",
+            "slc": "slc.callback",
+            "slcv": "slcv.fetch",
+            "dlc": "dlc.fetch",
+            "mach": "mach.fetch",
+        }
+        assert found[level] in text
+    with pytest.raises(daedal.DaedalError, match="level must be one of emb, scf, slc, slcv, dlc, mach, not 'llvm'"):
         executable.ir("llvm")
     with pytest.raises(daedal.DaedalError, match="node must be one of embedding_bag, not 'linear'"):
         executable.ir("scf", "linear")

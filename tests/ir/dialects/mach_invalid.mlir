@@ -55,41 +55,41 @@ mach.callback 0 {
 // CHECK: nop must pop what stands in front of it, once each, and nothing else
 // -----
 mach.callback 0 {
-  %x = mach.register : !mach.vector<v0>
-  %y = mach.vector "move" a %x : !mach.vector<v0> length 0 -> !mach.vector<v0>
-  mach.vector "store" a %x : !mach.vector<v0> length 0
+  %written = mach.register : !mach.vector<v0>
+  %y = mach.vector "move" a %written : !mach.vector<v0> length 0 -> !mach.vector<v0>
+  mach.vector "store" a %written : !mach.vector<v0> length 0
 }
-// CHECK: v0 must hold %x where store reads it
+// CHECK: v0 must hold %written where store reads it
+// -----
+mach.callback 0 {
+  %cleared = mach.register : !mach.vector<v0>
+  mach.vector "store" a %cleared : !mach.vector<v0> length 0 clear
+  mach.vector "store" a %cleared : !mach.vector<v0> length 0
+}
+// CHECK: v0 must hold %cleared where store reads it
+// -----
+mach.callback 0 {
+  %partial = mach.register : !mach.vector<v0>
+  %s = mach.reduce "add" a %partial : !mach.vector<v0> c %partial : !mach.vector<v0> length 0 -> !mach.scalar<s0>
+  mach.vector "store" a %partial : !mach.vector<v0> length 0
+}
+// CHECK: v0 must hold %partial where store reads it
 // -----
 mach.callback 0 {
   %x = mach.register : !mach.vector<v0>
-  mach.vector "store" a %x : !mach.vector<v0> length 0 clear
-  mach.vector "store" a %x : !mach.vector<v0> length 0
-}
-// CHECK: v0 must hold %x where store reads it
-// -----
-mach.callback 0 {
-  %x = mach.register : !mach.vector<v0>
-  %s = mach.reduce "add" a %x : !mach.vector<v0> c %x : !mach.vector<v0> length 0 -> !mach.scalar<s0>
-  mach.vector "store" a %x : !mach.vector<v0> length 0
-}
-// CHECK: v0 must hold %x where store reads it
-// -----
-mach.callback 0 {
-  %x = mach.register : !mach.vector<v0>
-  %s = mach.register : !mach.scalar<s0>
+  %count = mach.register : !mach.scalar<s0>
   mach.vector "store" a %x : !mach.vector<v0> length 0 rotate_scalars
   mach.vector "store" a %x : !mach.vector<v0> length 0
-  mach.scalar "store" a %s : !mach.scalar<s0>
+  mach.scalar "store" a %count : !mach.scalar<s0>
 }
-// CHECK: s0 must hold %s where store reads it
+// CHECK: s0 must hold %count where store reads it
 // -----
 mach.callback 0 {
-  %x = mach.register : !mach.vector<v0>
-  mach.vector "store" a %x : !mach.vector<v0> length 0 rotate
-  mach.vector "store" a %x : !mach.vector<v0> length 0
+  %rotated = mach.register : !mach.vector<v0>
+  mach.vector "store" a %rotated : !mach.vector<v0> length 0 rotate
+  mach.vector "store" a %rotated : !mach.vector<v0> length 0
 }
-// CHECK: v0 must hold %x where store reads it
+// CHECK: v0 must hold %rotated where store reads it
 // -----
 mach.callback 0 {
   %x = mach.register : !mach.vector<v0>
