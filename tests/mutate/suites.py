@@ -16,9 +16,10 @@ QUICK = "-m 'not slow and not full'"
 _ACCESS = (
     f"tests/unit/access_unit/test_access_unit.py -k odd {SLOW}",
     f"tests/unit/access_unit/test_access_unit.py -k serial {SLOW}",
+    f"tests/unit/access_unit/test_access_unit.py -k ddr3 {SLOW}",
     f"tests/unit/access_unit/test_throughput.py {SLOW}",
 )
-_SERIAL = (_ACCESS[1], _ACCESS[0], _ACCESS[2])
+_SERIAL = (_ACCESS[1], _ACCESS[0], *_ACCESS[2:])
 _FLOAT = (f"tests/unit/float {QUICK} {SLOW}",)
 _EXECUTE = (
     f"tests/unit/execute_unit/test_execute_unit.py -k odd {SLOW}",
