@@ -364,5 +364,5 @@ def test_what_a_file_prints_is_not_output(run) -> None:
 
 def test_help(run) -> None:
     text = run("--help").stdout
-    for word in ("FILE.py", "--emit", "emb|scf|slc|slcv|dlc|asm|bin", "--shape", "--config"):
+    for word in ("FILE.py", "--emit", "emb|scf|slc|slcv|dlc|mach|asm|bin", "--shape", "--config"):
         assert word in text

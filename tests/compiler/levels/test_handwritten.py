@@ -12,7 +12,7 @@ from daedal.bench import registry
 from daedal.bench.handwritten import comparison, operations
 from daedal.bench.handwritten.operations import OPERATIONS, SMALL, Operation
 from daedal.bench.suite import Order, is_broken
-from daedal.driver.record import Stats
+from daedal.driver.launch.record import Stats
 from daedal.errors import IndexOutOfRange
 from daedal.hw.config.core import Config
 
