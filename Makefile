@@ -28,7 +28,7 @@ sim: $(INSTALLED)  ## run PyTorch layers on the simulated RTL and compare [ARGS=
 test: $(INSTALLED)  ## run every test but those of test-full, on all cores [ARGS="-x"]
 	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(ARGS)
 
-test-fast: $(INSTALLED)  ## lint, and every test without compiled RTL and proofs: compiler, driver, emulator, units in Python [ARGS="-x"]
+test-fast: $(INSTALLED)  ## lint, and tests without compiled RTL, proofs, random programs: compiler, driver, emulator [ARGS="-x"]
 	@$(MAKE) --no-print-directory lint
 	@$(BIN)/python -m pytest --fast --numprocesses auto --dist worksteal $(ARGS)
 

@@ -14,7 +14,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 """The top of the source tree."""
 
-PROOFS = ROOT / "tests" / "formal"
+CAMPAIGNS = tuple(ROOT / "tests" / name for name in ("formal", "fuzz", "mutate"))
+"""Proofs, random programs and planted faults: they try what other tests cover, and take long."""
 """Tests that are proofs, each of some seconds."""
 
 SEED = int(os.environ.get("SEED", "1"))
@@ -42,14 +43,18 @@ def pytest_report_header() -> str:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--fast``, which is `make test-fast`."""
-    parser.addoption("--fast", action="store_true", help="leave out what is marked rtl or slow, and proofs")
+    parser.addoption(
+        "--fast",
+        action="store_true",
+        help="leave out what is marked rtl or slow, proofs, random programs, planted faults",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With ``--fast``, keep tests that compile no RTL, prove nothing and take no more than some seconds."""
+    """With ``--fast``, keep tests that compile no RTL, are of no campaign and take no more than some seconds."""
     if not config.getoption("--fast"):
         return
-    left = [item for item in items if item.path.is_relative_to(PROOFS) or not _is_fast(item)]
+    left = [item for item in items if not _is_fast(item) or any(map(item.path.is_relative_to, CAMPAIGNS))]
     config.hook.pytest_deselected(items=left)
     items[:] = [item for item in items if item not in set(left)]
 
