@@ -16,7 +16,6 @@ ROOT = Path(__file__).resolve().parents[1]
 
 CAMPAIGNS = tuple(ROOT / "tests" / name for name in ("formal", "fuzz", "mutate"))
 """Proofs, random programs and planted faults: they try what other tests cover, and take long."""
-"""Tests that are proofs, each of some seconds."""
 
 SEED = int(os.environ.get("SEED", "1"))
 """Seed of all random tests; ``SEED=7 make test`` runs them with other data."""
@@ -46,7 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fast",
         action="store_true",
-        help="leave out what is marked rtl or slow, proofs, random programs, planted faults",
+        help="leave out what is marked rtl or slow, and campaigns",
     )
 
 
