@@ -41,7 +41,7 @@ _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+\.(?:py|h|cpp|c|asm|toml|json|md|svg)|\b[a-z_]+\.(?:py|cpp)\b(?!\w)")
 
-MADE = ("build/", "run.", ".surfer/", "bench/synthesis/boards.json")
+MADE = ("build/", "run.", ".surfer/")
 """Beginnings of paths of files that a command makes."""
 
 EXAMPLES = {"level.py", "my.toml", "pooled.py"}

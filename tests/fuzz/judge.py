@@ -7,11 +7,11 @@ from typing import Any
 
 from daedal.cosim.emulator import TraceEntry
 from daedal.errors import DaedalError
-from daedal.hw.config.core import Config
-from daedal.hw.isa.address_mapping import SMALLEST_GRANULE, memory_address
+from daedal.hw.config.core import SMALLEST_GRANULE, Config
+from daedal.hw.isa.address_mapping import memory_address
 from daedal.hw.isa.launch import Cause, Counter, Queue, State
 from daedal.hw.isa.spec.access import Fault, Fetch, NestTrace, Push, Read, Scalar, StoreAddress, Token, run_contract
-from daedal.hw.isa.spec.launch import run_launch
+from daedal.hw.isa.spec.launch_writes import run_launch
 from daedal.hw.isa.words import FetchQueue
 from tests.fuzz.machines import Machine, Outcome, Record
 from tests.fuzz.programs.case import Case

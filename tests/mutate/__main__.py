@@ -10,6 +10,7 @@
 import argparse
 import fnmatch
 import json
+import re
 import signal
 import sys
 from collections.abc import Iterable, Sequence
@@ -78,8 +79,10 @@ def _groups(options: argparse.Namespace) -> list[tuple[int | None, Iterable[Faul
     if not options.draw:
         return [(None, chosen(FAULTS))]
     for number, language in options.draw:
-        if language not in LANGUAGES or not number.isdecimal():
-            sys.exit(f"--draw must be a number and one of {', '.join(LANGUAGES)}, not {number} {language}")
+        if language not in LANGUAGES or not re.fullmatch("[1-9][0-9]{0,3}", number):
+            sys.exit(
+                f"--draw must be a number from 1 to 9999 and one of {', '.join(LANGUAGES)}, not {number} {language}"
+            )
     return [(int(number), chosen(draw(language, int(number), options.seed))) for number, language in options.draw]
 
 

@@ -109,8 +109,18 @@ def test_suites_of_cells_end_with_the_core() -> None:
     assert "test_core" in suites_of_cell("minimum", ("core",), "amaranth/lib/enum.py")[0]
 
 
+@pytest.mark.parametrize("words", [("3", "ada"), ("0", "rtl"), ("9" * 30, "cpp")], ids=["ada", "none", "too many"])
+def test_what_is_drawn_is_checked(words: tuple[str, str]) -> None:
+    with pytest.raises(
+        SystemExit, match=f"--draw must be a number from 1 to 9999 and one of .*, not {' '.join(words)}$"
+    ):
+        main(["--draw", *words])
+
+
 def test_options_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--only", "nothing/*"]) == 2
     assert "no fault has such an id" in capsys.readouterr().err
-    with pytest.raises(SystemExit, match="--draw must be a number and one of rtl, cpp, python, not 3 ada"):
+    with pytest.raises(
+        SystemExit, match="--draw must be a number from 1 to 9999 and one of rtl, cpp, python, not 3 ada"
+    ):
         main(["--draw", "3", "ada"])
