@@ -13,8 +13,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from daedal.base import process_guard
 from daedal.base.cache import BuildError, cache_directory, keep
-from daedal.cosim.builder import process_guard
 from daedal.cosim.builder.toolchain import compiler_identity, find_tool
 
 COMPILE_FLAGS = ("-std=c++17", "-march=native", "-ffp-contract=off", "-fPIC")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 
+from daedal.base import process_guard
 from daedal.errors import BuildFailed, ToolchainNotFound
 
 PACKAGES = {
@@ -60,21 +61,18 @@ def run(
     """
     command, path = [str(find(program)), *arguments], folder / log
     end = time.monotonic() + timeout
-    with path.open("w", encoding="utf-8") as stream:
-        process = subprocess.Popen(
-            command, cwd=folder, stdout=stream, stderr=subprocess.STDOUT, env={**os.environ, "OMP_NUM_THREADS": "1"}
-        )
-        try:
-            while True:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    return process.wait(min(POLL_SECONDS, max(0.0, end - time.monotonic())))
-                if time.monotonic() >= end:
-                    raise BuildFailed(f"{program} took more than {timeout:.0f} s: see {path}")
-                if reason := watch(path):
-                    raise BuildFailed(f"{program} was stopped: {reason} (log: {path})")
-        finally:
-            process.kill()
-            process.wait()
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with (
+        path.open("w", encoding="utf-8") as stream,
+        process_guard.start(command, folder=folder, environment=environment, log=stream) as process,
+    ):
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.wait(min(POLL_SECONDS, max(0.0, end - time.monotonic())))
+            if time.monotonic() >= end:
+                raise BuildFailed(f"{program} took more than {timeout:.0f} s: see {path}")
+            if reason := watch(path):
+                raise BuildFailed(f"{program} was stopped: {reason} (log: {path})")
 
 
 def telling_lines(path: Path) -> str:

@@ -100,7 +100,7 @@ FAULTS: list[Fault] = [
           "        self._is_closed = True\n", "", "who waits in a machine goes on waiting while it is closed", ENDS),
     plant("robustness/fork-hangs", "lost strobe", "daedal/base/process_resource.py", "        owned.free_lock()",
           "        pass", "a forked process waits for a thread that it has not", ENDS),
-    plant("robustness/compilers-left", "lost strobe", "cosim/builder/process_guard.py",
+    plant("robustness/compilers-left", "lost strobe", "daedal/base/process_guard.py",
           "    os.killpg(0, signal.SIGKILL)", "    pass", "compilers go on after whoever wanted them was killed",
           "tests/base/test_cache.py -m 'not slow'"),
     plant("texts/open-strings", "missing check", "sw/compiler/text.py", "    _check_strings(source)\n", "",

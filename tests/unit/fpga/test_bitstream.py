@@ -64,6 +64,7 @@ class Bench:
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     made = Bench(tmp_path)
+    (made.bin / "python").symlink_to(PYTHON)
     monkeypatch.setattr(sys, "executable", str(made.bin / "python"))
     config = find_board("ecpix5").config
     description = {"top": "top", "board": "ecpix5", "core_hz": 25e6, "clock_hz": 75e6,
