@@ -63,16 +63,41 @@ def lines_of(bursts: NDArray[np.void]) -> tuple[int, int]:
 
 
 def lines_of_tables(bursts: NDArray[np.void], tables: Iterable[Table], config: Config) -> int:
-    """Lines that these bursts read out of these tables.
+    """Lines that these bursts read out of these tables."""
+    return int(bursts["beats"][_of_tables(bursts, tables, config)].sum())
+
+
+def _of_tables(bursts: NDArray[np.void], tables: Iterable[Table], config: Config) -> NDArray[np.bool_]:
+    """Which of these bursts read out of these tables.
 
     A table has superblocks of its own, inside of which its mapping class moves addresses: so a burst's address tells.
     """
-    reads = bursts[bursts["port"] != WRITE_PORT]
-    found = 0
+    found = np.zeros(len(bursts), bool)
     for table in tables:
         start, size = place_of(table.address, config), table.rows * table.pitch
         end = start + -(-size // config.superblock_bytes) * config.superblock_bytes
-        found += int(reads["beats"][(reads["address"] >= start) & (reads["address"] < end)].sum())
+        found |= (bursts["address"] >= start) & (bursts["address"] < end)
+    found &= bursts["port"] != WRITE_PORT
+    return found
+
+
+def needed_bursts(bursts: NDArray[np.void], tables: Iterable[Table], config: Config) -> NDArray[np.void]:
+    """Those of a launch's bursts that it cannot do without: all reads of tables, and each other line once.
+
+    Lines of arrays that are read again are left out, in the order in which they were asked for first.
+    """
+    rows = _of_tables(bursts, tables, config)
+    other = bursts[~rows]
+    beats = other["beats"].astype(np.int64)
+    lines = np.repeat(other, beats)
+    behind = np.arange(len(lines)) - np.repeat(np.cumsum(beats) - beats, beats)
+    lines["address"] += (behind * config.bus_bytes).astype(np.uint64)
+    lines["beats"] = 1
+    place = np.concatenate((np.flatnonzero(rows), np.repeat(np.flatnonzero(~rows), beats)))
+    kinds = np.stack((lines["address"].astype(np.int64), (lines["port"] == WRITE_PORT).astype(np.int64)))
+    first = np.unique(kinds, axis=1, return_index=True)[1]
+    keep = np.concatenate((np.arange(rows.sum()), rows.sum() + np.sort(first)))
+    found: NDArray[np.void] = np.concatenate((bursts[rows], lines))[keep][np.argsort(place[keep], kind="stable")]
     return found
 
 

@@ -13,6 +13,7 @@ from daedal.bench.suites import (
     model_runs,
     overhead,
     prediction,
+    shapes,
     single_layers,
     speed,
     sweep,
@@ -28,7 +29,8 @@ DETAILS: tuple[Suite, ...] = (
 """What is measured in detail, of the machine, the compiler and the host."""
 
 SUITES: dict[str, Suite] = {
-    suite.name: suite for suite in (*model_runs.SUITES, sweep.SUITE, calibration.SUITE, *DETAILS, prediction.SUITE)
+    suite.name: suite
+    for suite in (*model_runs.SUITES, sweep.SUITE, shapes.SUITE, calibration.SUITE, *DETAILS, prediction.SUITE)
 }
 """Name -> suite."""
 

@@ -38,6 +38,8 @@ class Order:
         Target of the suites ``layers``, ``handwritten`` and ``levels``; the emulator has no cycles.
     reports
         Reports of ``daedal bitstream``, for the suite ``prediction``.
+    only, drawn
+        Of the suite ``shapes``: which of its shapes, by patterns of names and groups, and how many random ones instead.
     """
 
     machines: tuple[tuple[Config, str], ...]
@@ -49,6 +51,8 @@ class Order:
     host: bool = True
     target: str = "verilator"
     reports: tuple[Path, ...] = ()
+    only: tuple[str, ...] = ()
+    drawn: int = 0
 
 
 @dataclass(frozen=True)

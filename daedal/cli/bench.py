@@ -74,6 +74,10 @@ def _memories(context: click.Context, parameter: click.Parameter, given: Sequenc
 @click.option("--no-host", is_flag=True, help="Do not measure PyTorch beside it.")
 @click.option("--report", "reports", multiple=True, type=click.Path(path_type=Path, exists=True, dir_okay=False),
               help="A report.json of `daedal bitstream`, for the suite prediction; repeatable.")  # fmt: skip
+@click.option("--only", "patterns", multiple=True, metavar="PATTERN",
+              help="Of the suite shapes, those of this name (with * and ?) or group; repeatable.")  # fmt: skip
+@click.option("--random", "drawn", default=0, metavar="N", type=click.IntRange(0, 10_000),
+              help="For the suite shapes: N shapes drawn at random by the seed, instead of its own.")  # fmt: skip
 @click.option("--quick", is_flag=True, help="Small workloads, only to see that they run.")
 @click.pass_context
 def command(
@@ -89,6 +93,8 @@ def command(
     pictures: Path | None,
     no_host: bool,
     reports: Sequence[Path],
+    patterns: Sequence[str],
+    drawn: int,
     quick: bool,
 ) -> None:
     """Measure SUITEs on the simulated RTL.
@@ -101,6 +107,7 @@ def command(
     reuse21 reuse22  indices reused as in production-like data
     gather           rows of one table, unchanged
     sweep            widths of rows, gathered and summed
+    shapes           means, short bags, tiny tables, odd widths, small batches; or random ones
     oracle           the limit itself, on traffic whose best figure is known
     layers           cycles and traffic of single layers
     handwritten      programs written by hand, and what the compiler makes
@@ -128,7 +135,11 @@ def command(
         raise click.BadParameter(str(error)) from None
     if bool(reports) != ("prediction" in suites):
         raise click.UsageError("--report is for the suite prediction, which needs one: give both")
-    order = Order(machines, tuple(distributions), placements, seed, data, quick, not no_host, reports=tuple(reports))
+    order = Order(
+        machines, tuple(distributions), placements, seed, data, quick, not no_host, reports=tuple(reports),
+        only=tuple(patterns), drawn=drawn,
+    )  # fmt: skip
+    _check_shapes(suites, order)
     results = _run(list(suites) or list(registry.DEFAULT), order, json_file)
     with writing():
         _show(results, order)
@@ -144,6 +155,18 @@ def command(
     for row in wrong:
         click.echo(f"{row['workload']} on {row['memory']}: {row['verdict']}", err=True)
     context.exit(1 if wrong else 0)
+
+
+def _check_shapes(suites: Sequence[str], order: "Order") -> None:
+    """That what is said of shapes is said to their suite, and fits some."""
+    from daedal.bench.suites import shapes
+
+    if (order.only or order.drawn) and shapes.NAME not in suites:
+        raise click.UsageError("--only and --random are for the suite shapes: name it")
+    try:
+        shapes.chosen(order)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--only") from None
 
 
 def _run(suites: Sequence[str], order: "Order", json_file: Path | None) -> "dict[str, list[Row]]":
