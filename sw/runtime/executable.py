@@ -10,17 +10,19 @@ from daedal.base.handle import Handle
 from daedal.driver.device import Device
 from daedal.driver.launch.launch import Launch
 from daedal.driver.launch.record import Record, Stats
+from daedal.driver.tables.table_store import Table
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.tools.assembler import disassemble
 from daedal.runtime.batch.fast_path import FastPath
 from daedal.runtime.batch.members import Call, Join, Member, bind
 from daedal.runtime.batch.plan import Plan, check_fits
+from daedal.runtime.copies import CopiedRows, in_words
 from daedal.runtime.diagnostics import check_row_0, named, say_where, warning_of, warning_of_list
 from daedal.runtime.futures import Pending, Submitted, wait_for
 from daedal.runtime.host_program import HostProgram, Work
 from daedal.runtime.kernel import Kernel
 from daedal.runtime.kernel_launch import submit_kernel
-from daedal.runtime.operations import Operation
+from daedal.runtime.operations import Lookup, Operation
 from daedal.runtime.request import Request
 from daedal.runtime.tensors import needs_gradients, tensor_of, zeros
 
@@ -194,27 +196,32 @@ class Executable(Handle):
 
     def _dry_run(self, call: Call, request: Request) -> "Tensor":
         self._kernel([call], request.operation, request.takes_turns)
-        return zeros(request.shape, request.operation.element)
+        return zeros(request.shape, request.dtype)
 
     def _start(self, call: Call, request: Request) -> "tuple[Tensor, Pending]":
         """Submit one operation; the tensor that its result will be in."""
         kernel = self._kernel([call], request.operation, request.takes_turns)
         self._check_tables([(call.name, request)])
-        rows, width = request.table.shape
+        rows = len(request.table)
+        copied = CopiedRows(request) if isinstance(request.operation, Lookup) else None
         table: Any = request.table
         with self.device.preparing():
             if getattr(call.table, "op", "get_attr") in ("placeholder", "get_attr"):
                 table = bind(self.device, call, request.table)  # what another node gives is used once
-            buffers = {**request.buffers, "table": table, "out": (request.rows, width)}
-            run = submit_kernel(self.device, kernel, buffers, request.values)
+            if copied is not None:
+                table = table.in_words if isinstance(table, Table) else in_words(table)
+            out = (request.rows, request.operation.width)
+            buffers = {**request.buffers, "table": table, "out": out}
+            filled = copied.filled if copied is not None else lambda outputs: None
+            run = submit_kernel(self.device, kernel, buffers, request.values, filled)
 
         def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
             say_where(error, call.name, request, rows)
             return error
 
         pending = Pending(run.launch, explain, self._warns(lambda record: warning_of(call.name, rows, record)))
-        result = tensor_of(run.outputs["out"], request.shape)
-        return result, pending
+        array = run.outputs["out"]
+        return tensor_of(array, request.shape, request.dtype) if copied is None else copied.tensor(array), pending
 
     def _plans(self, members: Sequence[Member], joins: Sequence[Join]) -> list[tuple[Plan, Kernel | None]]:
         """The members in as few launches as their programs fit into; no kernel for one that is on its own."""
@@ -245,7 +252,7 @@ class Executable(Handle):
                 values |= {member.node: self._dry_run(member.call, member.request) for member in plan.members}
             else:
                 values |= plan.with_parts(
-                    {result.node: zeros(result.shape, result.element) for result in plan.results}, lambda: None
+                    {result.node: zeros(result.shape, result.element.dtype) for result in plan.results}, lambda: None
                 )
         return values
 

@@ -25,11 +25,10 @@ class Bag:
 
 @dataclass(frozen=True)
 class Lookup:
-    """A gather of rows of ``element``."""
+    """A gather of rows of ``width`` words, whatever these are of: elements of any type are copied alike."""
 
     width: int
     index_bits: int
-    element: Element = BINARY32
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from daedal.driver.tables.table_sources import Source
+from daedal.driver.tables.table_sources import Source, dtype_name
 from daedal.runtime.operations import Bag, Lookup
 
 Array: TypeAlias = NDArray[Any]
@@ -39,7 +39,7 @@ class Request:
     operation
         What has to be compiled.
     table
-        The table: rows of binary32, as the framework has them.
+        The table, as the framework has it: rows of the operation's element, of any type for a gather.
     buffers
         The other inputs by buffer name, contiguous: ``indices``, ``offsets`` (one more than there are bags),
         ``weights``.
@@ -60,6 +60,11 @@ class Request:
     rows: int
     shape: tuple[int, ...]
     empty: float = 0.0
+
+    @property
+    def dtype(self) -> str:
+        """Type of the result, which is the table's."""
+        return dtype_name(self.table)
 
     @property
     def lookups(self) -> int:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from daedal.driver.tables.table_sources import is_tensor
-from daedal.hw.isa.elements import Element
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,19 +24,30 @@ def array_of(value: Any) -> NDArray[Any]:
     return array
 
 
-def tensor_of(array: NDArray[Any], shape: Sequence[int]) -> "Tensor":
-    """The tensor of this shape over an array, contiguous as PyTorch's are: NumPy's empty arrays have strides of 0."""
+def tensor_of(array: NDArray[Any], shape: Sequence[int], dtype: str) -> "Tensor":
+    """The tensor of this shape and type over the bytes of an array, whose last dimension it divides otherwise.
+
+    It is contiguous, as PyTorch's are: NumPy's empty arrays have strides of 0.
+    """
     import torch
 
-    found = torch.from_numpy(array)
-    return found.reshape(shape) if found.numel() else torch.empty(shape, dtype=found.dtype, device="cpu")
+    if not array.size:
+        return empty(shape, dtype)
+    return torch.from_numpy(array).view(getattr(torch, dtype)).reshape(shape)
 
 
-def zeros(shape: Sequence[int], element: Element) -> "Tensor":
+def empty(shape: Sequence[int], dtype: str) -> "Tensor":
+    """A tensor whose content is undefined."""
+    import torch
+
+    return torch.empty(shape, dtype=getattr(torch, dtype), device="cpu")
+
+
+def zeros(shape: Sequence[int], dtype: str) -> "Tensor":
     """A tensor of zeros."""
     import torch
 
-    return torch.zeros(shape, dtype=getattr(torch, element.dtype), device="cpu")
+    return torch.zeros(shape, dtype=getattr(torch, dtype), device="cpu")
 
 
 def fill(target: Any, result: NDArray[Any]) -> None:

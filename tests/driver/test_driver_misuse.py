@@ -86,7 +86,10 @@ def test_futures_of_a_device_that_was_closed(program, device):
 TABLES = {
     "sparse": (lambda: torch.eye(3).to_sparse(), "must be dense and on the CPU, not of layout torch.sparse_coo"),
     "meta": (lambda: torch.empty(3, 4, device="meta"), "must be dense and on the CPU, not on meta"),
-    "bfloat16": (lambda: torch.zeros(3, 4, dtype=torch.bfloat16), "that NumPy has, not torch.bfloat16: convert it"),
+    "float4": (
+        lambda: torch.zeros(3, 4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2),
+        "whole bytes of their own, not torch.float4_e2m1fn_x2: convert it",
+    ),
 }
 
 

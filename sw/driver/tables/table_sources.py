@@ -21,6 +21,17 @@ TABLE_CHECKS: tuple[TableCheck, ...] = ("contents", "versions")
 
 Source: TypeAlias = "Tensor | NDArray[Any]"
 
+STAND_INS = {
+    "bfloat16": "uint16",
+    "complex32": "uint32",
+    "float8_e4m3fn": "uint8",
+    "float8_e4m3fnuz": "uint8",
+    "float8_e5m2": "uint8",
+    "float8_e5m2fnuz": "uint8",
+    "float8_e8m0fnu": "uint8",
+}
+"""Types that PyTorch has and NumPy does not -> the integers as which arrays have their elements, bit for bit."""
+
 Place: TypeAlias = tuple[object, ...]
 """Address, sizes, strides and type of a source, and whether its signs are still to be changed."""
 
@@ -42,6 +53,7 @@ class Origin:
 
     def __init__(self, source: Source, check: TableCheck) -> None:
         self.place = place_of(source)
+        self.dtype = dtype_name(source)
         self.memory = memory_of(source)
         self.is_stale = False
         """Somebody said that the source has changed."""
@@ -76,6 +88,16 @@ def is_tensor(source: object) -> "TypeIs[Tensor]":
     return hasattr(type(source), "untyped_storage")
 
 
+def dtype_name(source: Source) -> str:
+    """What PyTorch, or NumPy, calls the type of a source's elements."""
+    return str(source.dtype).removeprefix("torch.")
+
+
+def array_type(dtype: str) -> np.dtype[Any]:
+    """The type that arrays have for elements of a type by this name; TypeError if there is none."""
+    return np.dtype(STAND_INS.get(dtype, dtype))
+
+
 def place_of(source: Source) -> Place:
     """Where a source lies, and how: the same for all that have the same elements in the same memory.
 
@@ -105,17 +127,33 @@ def memory_of(source: Source) -> tuple[int, int]:
 
 
 def array_of(source: Source) -> NDArray[Any]:
-    """The source as an array of two dimensions; ValueError for another shape or a type that NumPy does not have."""
+    """The source as an array of two dimensions, of ``array_type`` of its type.
+
+    ValueError for another shape, or a type that is neither NumPy's nor one of ``STAND_INS``.
+    """
     if is_tensor(source):
+        plain = source.detach().resolve_conj().resolve_neg()
         try:
-            array: NDArray[Any] = source.detach().resolve_conj().resolve_neg().numpy()
+            array: NDArray[Any] = _with_bits(plain).numpy()
         except TypeError:
-            raise ValueError(f"a table must be of a type that NumPy has, not {source.dtype}: convert it") from None
+            raise ValueError(
+                f"a table must be of a type whose elements are whole bytes of their own, not {source.dtype}: convert it"
+            ) from None
     else:
         array = source
     if array.ndim != 2 or array.shape[1] < 1:
         raise ValueError(f"a table must have two dimensions, the second at least 1, not shape {array.shape}")
     return array
+
+
+def _with_bits(tensor: "Tensor") -> "Tensor":
+    """The same memory with elements of a type that NumPy has."""
+    name = dtype_name(tensor)
+    if name not in STAND_INS:
+        return tensor
+    import torch
+
+    return tensor.view(getattr(torch, STAND_INS[name]))
 
 
 def have_same_bytes(kept: NDArray[Any], now: NDArray[Any]) -> bool:

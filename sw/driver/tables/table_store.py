@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -13,9 +13,19 @@ from numpy.typing import NDArray
 from daedal.base.handle import Handle
 from daedal.driver.memory.allocator import TABLE_ALIGNMENT, Allocator
 from daedal.driver.memory.layout import row_mapping, row_pitch
-from daedal.driver.tables.table_sources import Origin, Place, Source, TableCheck, array_of, memory_of, place_of
+from daedal.driver.tables.table_sources import (
+    Origin,
+    Place,
+    Source,
+    TableCheck,
+    array_of,
+    array_type,
+    memory_of,
+    place_of,
+)
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import PLAIN, class_of
+from daedal.hw.isa.elements import LANE, ROW_GRANULE
 
 UPLOAD_CHUNK = 1 << 24
 """Most bytes of padded rows that are made at a time."""
@@ -23,9 +33,10 @@ UPLOAD_CHUNK = 1 << 24
 
 @dataclass(frozen=True)
 class Table:
-    """A table in device memory: ``rows`` rows of ``dim`` elements, ``pitch`` bytes apart.
+    """A table in device memory: ``rows`` rows of ``dim`` elements of type ``dtype``, ``pitch`` bytes apart.
 
-    ``mapping`` is its mapping class, which is in the highest bits of ``address`` as well.
+    Rows have the bytes that they have on the host, whatever the type, and zeros up to the pitch. ``mapping`` is the
+    table's mapping class, which is in the highest bits of ``address`` as well.
     """
 
     address: int
@@ -34,6 +45,16 @@ class Table:
     pitch: int
     dtype: str
     mapping: int = PLAIN
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row, without those up to the pitch."""
+        return self.dim * array_type(self.dtype).itemsize
+
+    @property
+    def in_words(self) -> "Table":
+        """The same rows as a program has them that copies them whatever they are: words, the last one with padding."""
+        return replace(self, dim=-(-self.row_bytes // ROW_GRANULE), dtype=LANE.dtype)
 
 
 class Use(enum.IntEnum):
@@ -198,7 +219,7 @@ class TableStore(Handle, Mapping[str, Table]):
         array = array_of(source) if origin.content is None else origin.content
         before = self._residents.get(name)
         use = Use.INPUT if before is None or before.origin.place != origin.place else before.use
-        table = self._place(name, array, mapping)
+        table = self._place(name, array, origin.dtype, mapping)
         origin.is_stale = True  # until it is all written, whatever comes in between
         self._names[origin.place] = name
         self._residents[name] = _Resident(table, origin, use, next(self._clock))
@@ -208,22 +229,22 @@ class TableStore(Handle, Mapping[str, Table]):
         origin.is_stale = False
         self.uploads += 1
 
-    def _place(self, name: str, array: NDArray[Any], mapping: int | None) -> Table:
+    def _place(self, name: str, array: NDArray[Any], dtype: str, mapping: int | None) -> Table:
         rows, dim = array.shape
         pitch = row_pitch(dim * array.itemsize, self._config)
         present = self[name] if name in self._residents else None
         keeps = present is not None and mapping in (None, present.mapping)
         if present is not None and keeps and (present.rows, present.pitch) == (rows, pitch):
-            table = Table(present.address, rows, dim, pitch, str(array.dtype), present.mapping)
+            table = Table(present.address, rows, dim, pitch, dtype, present.mapping)
             return present if table == present else table
         if present is not None:
             self.drop(name)
         mapping = row_mapping(pitch, self._config) if mapping is None else mapping
         address: int = self._allocator.allocate(rows * pitch, TABLE_ALIGNMENT, mapping=mapping, what=f"table {name!r}")
-        return Table(address, rows, dim, pitch, str(array.dtype), class_of(address, self._config))
+        return Table(address, rows, dim, pitch, dtype, class_of(address, self._config))
 
     def _write_rows(self, table: Table, array: NDArray[Any]) -> None:
-        row_bytes = table.dim * array.itemsize
+        row_bytes = table.row_bytes
         step = max(1, UPLOAD_CHUNK // table.pitch)
         for first in range(0, table.rows, step):
             rows = np.ascontiguousarray(array[first : first + step])

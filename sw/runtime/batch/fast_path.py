@@ -214,7 +214,7 @@ class FastPath:
         arguments = self.kernel.launch_arguments(_upload(arena, parts, device.config.superblock_bytes), {"bags": bags})
         writes = [Region(place, array.nbytes) for place, array in zip(addresses, arrays.values(), strict=True)]
         launch = device.submit(self._program, arguments, reads=[], writes=writes, ended=ended)
-        return {node: tensor_of(array, array.shape) for node, array in arrays.items()}, launch
+        return {node: tensor_of(array, array.shape, str(array.dtype)) for node, array in arrays.items()}, launch
 
 
 def _upload(arena: Arena, parts: Mapping[str, Array], superblock: int) -> dict[str, Buffer]:

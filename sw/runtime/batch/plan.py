@@ -111,7 +111,7 @@ class Plan:
         writes = [Region(placed.addresses[result.node], self.bytes_of(result)) for result in self.results]
         # What it reads is its own, or tables that no launch writes.
         launch = device.submit(program, arguments, reads=[], writes=writes, ended=ended)
-        return {node: tensor_of(array, array.shape) for node, array in arrays.items()}, launch
+        return {node: tensor_of(array, array.shape, str(array.dtype)) for node, array in arrays.items()}, launch
 
     def fast_path(
         self, device: Device, kernel: Kernel, request_of: Callable[[PoolingCall, Sequence[Any]], Request]

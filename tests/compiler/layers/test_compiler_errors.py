@@ -32,8 +32,13 @@ MODULES: dict[str, tuple[Callable[[], Any], Sequence[Any], str]] = {
         "embedding: max_norm must be None, not 1.0",
     ),
     "half": (lambda: nn.EmbeddingBag(9, 4).half(), (INDICES, OFFSETS), "embedding_bag: .*not torch.float16"),
-    "bfloat16": (lambda: nn.Embedding(9, 4).bfloat16(), (INDICES,), "embedding: .*not torch.bfloat16"),
-    "double": (lambda: nn.Embedding(9, 4).double(), (INDICES,), "embedding: .*not torch.float64"),
+    "bfloat16": (lambda: nn.EmbeddingBag(9, 4).bfloat16(), (INDICES, OFFSETS), "embedding_bag: .*not torch.bfloat16"),
+    "double": (lambda: nn.EmbeddingBag(9, 4).double(), (INDICES, OFFSETS), "embedding_bag: .*not torch.float64"),
+    "two elements in a byte": (
+        lambda: nn.Embedding.from_pretrained(torch.zeros(9, 4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)),
+        (INDICES,),
+        "embedding: the table must be of a type whose elements are whole bytes .*, not torch.float4_e2m1fn_x2",
+    ),
     "not a module": (lambda: len, (INDICES,), "must be a torch.nn.Module, an ExportedProgram or a daedal.kernel, not"),
 }
 

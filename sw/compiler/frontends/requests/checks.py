@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from daedal.driver.tables.table_sources import Source
+from daedal.driver.tables.table_sources import STAND_INS, Source, array_type, dtype_name
 from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.elements import ELEMENTS, Element
+from daedal.hw.isa.elements import ELEMENTS, ROW_GRANULE, Element
 from daedal.hw.isa.words import PITCH_BITS
 from daedal.runtime.request import LONGEST_BAG, Array
 
@@ -12,7 +12,14 @@ LONGEST_ROW = (1 << PITCH_BITS) - 64
 """Bytes of the longest row of a table, which takes whole lines of memory, of up to 64 bytes."""
 
 ROW_TYPES = {element.dtype: element for element in ELEMENTS}
-"""Type of a table, as NumPy and PyTorch call it -> what its rows are made of."""
+"""Type of a table, as NumPy and PyTorch call it -> what its rows are made of, for all that computes with them."""
+
+COPIED_TYPES = frozenset(
+    [*(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "bool", *STAND_INS]
+    + [f"float{bits}" for bits in (16, 32, 64)]
+    + [f"complex{bits}" for bits in (64, 128)]
+)
+"""Types of tables whose rows are copied, byte by byte."""
 
 
 class LeftToFramework(UnsupportedOperation):
@@ -21,7 +28,19 @@ class LeftToFramework(UnsupportedOperation):
 
 def width_of(name: str, table: Source) -> int:
     """Elements of a row of a 2-D table; LeftToFramework for none, UnsupportedOperation for too many."""
-    width, most = int(table.shape[1]), LONGEST_ROW // element_of(name, table).bytes
+    return _width(name, table, element_of(name, table).bytes)
+
+
+def words_of(name: str, table: Source) -> int:
+    """Words that a row of a 2-D table takes, whatever it is of; LeftToFramework for none, UnsupportedOperation for too
+    many.
+    """
+    size = array_type(dtype_name(table)).itemsize
+    return -(-_width(name, table, size) * size // ROW_GRANULE)
+
+
+def _width(name: str, table: Source, size: int) -> int:
+    width, most = int(table.shape[1]), LONGEST_ROW // size
     if width < 1:
         raise LeftToFramework(f"{name}: rows of the table must have at least one element, not 0")
     if width > most:
@@ -37,11 +56,6 @@ def element_of(name: str, table: Source) -> Element:
     if found not in ROW_TYPES:
         raise UnsupportedOperation(f"{name}: the table must be of {' or '.join(ROW_TYPES)}, not {found}: convert it")
     return ROW_TYPES[found]
-
-
-def dtype_name(table: Source) -> str:
-    """What NumPy, and PyTorch, call the type of a table's elements."""
-    return str(table.dtype).removeprefix("torch.")
 
 
 def bits_of(integers: Array) -> int:

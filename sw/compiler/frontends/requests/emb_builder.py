@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from daedal.compiler.dialects import emb
 from daedal.compiler.dialects.elements import type_of
-from daedal.hw.isa.elements import Element
+from daedal.hw.isa.elements import LANE, Element
 from daedal.runtime.operations import Bag, BagList, Kind, Lookup
 
 FUNCTION = "kernel"
@@ -49,7 +49,7 @@ def _(bag: Bag) -> ModuleOp:
 
 @build.register
 def _(lookup: Lookup) -> ModuleOp:
-    table = _table(lookup.width, lookup.element)
+    table = _table(lookup.width, LANE)
     block, values = _block({"table": table, "indices": _integers(lookup.index_bits, 1)})
     return _with_result(block, emb.LookupOp(values["table"], values["indices"]))
 

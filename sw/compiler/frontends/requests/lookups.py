@@ -1,22 +1,23 @@
 """Requests for rows that indices name: copied, or summed along the second dimension of the indices."""
 
-from daedal.compiler.frontends.requests.checks import bits_of, element_of, width_of, wrapped
+from daedal.compiler.frontends.requests.checks import bits_of, element_of, width_of, words_of, wrapped
 from daedal.driver.tables.table_sources import Source
 from daedal.runtime.operations import Bag, Lookup
 from daedal.runtime.request import Array, Request
 
 
 def lookup_request(name: str, table: Source, indices: Array, *, wraps: bool = False) -> Request:
-    """The request for a gather of rows, of the indices' shape; ``wraps``: negative indices count from the end.
+    """The request for a gather of rows of any of ``COPIED_TYPES``, of the indices' shape; ``wraps``: negative indices
+    count from the end.
 
     UnsupportedOperation for rows that the machine cannot take.
     """
-    width = width_of(name, table)
+    words = words_of(name, table)
     flat = indices.reshape(-1)
     if wraps:
         flat = wrapped(flat, len(table))
-    operation = Lookup(width, bits_of(flat), element_of(name, table))
-    return Request(operation, table, {"indices": flat}, {}, flat.size, (*indices.shape, width))
+    shape = (*indices.shape, int(table.shape[1]))
+    return Request(Lookup(words, bits_of(flat)), table, {"indices": flat}, {}, flat.size, shape)
 
 
 def pooled_request(

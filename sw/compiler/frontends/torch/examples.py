@@ -1,9 +1,14 @@
 """What tracing knows of the values of a graph's nodes."""
 
+from collections.abc import Collection
 from typing import Any
 
 import torch
 from torch import Tensor, fx
+
+from daedal.compiler.frontends.requests.checks import COPIED_TYPES
+
+_COPIED = frozenset(getattr(torch, name) for name in COPIED_TYPES)
 
 
 def example_of(value: Any) -> Any:
@@ -30,7 +35,13 @@ def is_rows(value: object) -> bool:
     return is_floats(value, 2)
 
 
-def _is_dense(example: object, dtypes: tuple[torch.dtype, ...]) -> bool:
+def is_copied(value: object) -> bool:
+    """Whether a value is known to be rows on the CPU, of a type whose rows can be copied."""
+    example = example_of(value)
+    return _is_dense(example, _COPIED) and example.dim() == 2
+
+
+def _is_dense(example: object, dtypes: Collection[torch.dtype]) -> bool:
     return (
         isinstance(example, Tensor)
         and example.layout is torch.strided

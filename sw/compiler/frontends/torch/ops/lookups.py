@@ -10,11 +10,11 @@ from torch.nn import functional
 
 from daedal.compiler.frontends.requests.lookups import lookup_request
 from daedal.compiler.frontends.torch.effects import writes_out
-from daedal.compiler.frontends.torch.examples import example_of, is_integers, is_rows
+from daedal.compiler.frontends.torch.examples import example_of, is_copied, is_integers
 from daedal.compiler.frontends.torch.operators import arguments_of, calls
 from daedal.compiler.frontends.torch.ops.max_norm import why_renormalised
 from daedal.compiler.frontends.torch.ops.operation import Line, Operation
-from daedal.compiler.frontends.torch.ops.tensors import array_of, column_of, integers_of, table_of
+from daedal.compiler.frontends.torch.ops.tensors import array_of, column_of, integers_of, rows_of
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.request import Request
 
@@ -41,7 +41,7 @@ class Lookup(Operation):
 
     def request(self, table: Tensor, indices: Tensor) -> Request:
         """See ``lookup_request``."""
-        rows, integers = table_of(self.name, table), integers_of(self.name, "indices", indices)
+        rows, integers = rows_of(self.name, table), integers_of(self.name, "indices", indices)
         self.check_order(indices)
         return lookup_request(self.name, rows, integers, wraps=self.wraps)
 
@@ -53,7 +53,7 @@ class Lookup(Operation):
         """The operation that ``node`` is, if these are rows and integers."""
         if not isinstance(table, fx.Node) or not isinstance(indices, fx.Node):
             return None
-        if not is_rows(table) or not is_integers(indices) or not example_of(indices).dim():
+        if not is_copied(table) or not is_integers(indices) or not example_of(indices).dim():
             return None
         return cls(node.name, table, indices)
 
@@ -164,7 +164,7 @@ class GatheredRows(Lookup):
             return None
         if not isinstance(table, fx.Node) or not isinstance(indices, fx.Node):
             return None
-        if not is_rows(table) or not is_integers(indices, 2):
+        if not is_copied(table) or not is_integers(indices, 2):
             return None
         is_narrow = example_of(table).shape[1] == 1 == example_of(indices).shape[1]
         if is_narrow or calls(indices, _aten.expand.default, _aten.expand_as.default):
@@ -173,7 +173,7 @@ class GatheredRows(Lookup):
 
     def request(self, table: Tensor, indices: Tensor) -> Request:
         """See ``lookup_request``."""
-        rows = table_of(self.name, table)
+        rows = rows_of(self.name, table)
         integers_of(self.name, "indices", indices)
         return lookup_request(self.name, rows, array_of(column_of(self.name, indices, rows.shape[1])))
 

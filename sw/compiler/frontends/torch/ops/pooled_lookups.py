@@ -35,7 +35,7 @@ MOST_ROWS = BLOCK * BLOCK
 
 ORDER = (
     f"in an order of its own; the machine can follow it along dim 1, for 1 to {MOST_ROWS} rows of 4 or a multiple of "
-    f"{COLUMNS} elements that nothing else uses"
+    f"{COLUMNS} elements of float32 that nothing else uses"
 )
 """What there is to say of others."""
 

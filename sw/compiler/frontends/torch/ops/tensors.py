@@ -1,9 +1,12 @@
 """PyTorch's tensors as requests have them: contiguous arrays of NumPy's; and checks of what those no longer tell."""
 
+from collections.abc import Collection
+
 import torch
 from torch import Tensor
 
-from daedal.compiler.frontends.requests.checks import ROW_TYPES, dtype_name
+from daedal.compiler.frontends.requests.checks import COPIED_TYPES, ROW_TYPES
+from daedal.driver.tables.table_sources import dtype_name
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.request import Array
 
@@ -15,13 +18,21 @@ def array_of(values: Tensor) -> Array:
 
 
 def table_of(name: str, table: object) -> Tensor:
-    """The table, if its rows are of what the machine has; UnsupportedOperation if not."""
+    """The table, if its rows are of what the machine computes with; UnsupportedOperation if not."""
+    return _table(name, table, list(ROW_TYPES), "of " + " or ".join(f"torch.{dtype}" for dtype in ROW_TYPES))
+
+
+def rows_of(name: str, table: object) -> Tensor:
+    """The table, if its rows can be copied; UnsupportedOperation if not."""
+    return _table(name, table, COPIED_TYPES, "of a type whose elements are whole bytes of their own")
+
+
+def _table(name: str, table: object, dtypes: Collection[str], what: str) -> Tensor:
     if not isinstance(table, Tensor) or table.dim() != 2:
         shape = tuple(table.shape) if isinstance(table, Tensor) else type(table).__name__
         raise UnsupportedOperation(f"{name}: the table must be a tensor with 2 dimensions, not {shape}")
-    if dtype_name(table) not in ROW_TYPES:
-        known = " or ".join(f"torch.{dtype}" for dtype in ROW_TYPES)
-        raise UnsupportedOperation(f"{name}: the table must be of {known}, not {table.dtype}: convert it")
+    if dtype_name(table) not in dtypes:
+        raise UnsupportedOperation(f"{name}: the table must be {what}, not {table.dtype}: convert it")
     if table.device.type != "cpu":
         raise UnsupportedOperation(f"{name}: the table must be on the CPU, not on {table.device}: move it there")
     _check_layout(name, "the table", table)

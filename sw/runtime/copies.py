@@ -1,0 +1,58 @@
+"""Gathers as copies: rows of any type, which go through the machine as words of ``ROW_GRANULE`` bytes.
+
+A row that ends within a word has padding behind it on the device, and so has its copy; the host leaves that out.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daedal.driver.tables.table_sources import Source, array_of
+from daedal.hw.isa.elements import LANE, ROW_GRANULE
+from daedal.runtime.request import Array, Request
+from daedal.runtime.tensors import empty, tensor_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def in_words(table: Source) -> Array:
+    """The rows of a table, in its own memory if they follow each other there and end with a word."""
+    array = np.ascontiguousarray(array_of(table))
+    rows, row_bytes = len(array), array.shape[1] * array.itemsize
+    raw = array.reshape(-1).view(np.uint8).reshape(rows, row_bytes)
+    behind = -row_bytes % ROW_GRANULE
+    words: Array = (np.pad(raw, ((0, 0), (0, behind))) if behind else raw).view(LANE.dtype)
+    return words
+
+
+class CopiedRows:
+    """The result of a gather.
+
+    Parameters
+    ----------
+    request
+        The gather, whose operation is a ``Lookup``.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self._shape, self._dtype = request.shape, request.dtype
+        self.rows = request.rows, request.operation.width
+        """Shape of what the machine writes, in words."""
+        stripped = empty(request.shape, request.dtype)
+        self._stripped = stripped if stripped.nbytes != self.rows[0] * self.rows[1] * ROW_GRANULE else None
+
+    def filled(self, outputs: Mapping[str, NDArray[Any]]) -> None:
+        """The launch has ended well."""
+        if self._stripped is not None:
+            import torch
+
+            rows = torch.from_numpy(outputs["out"]).view(torch.uint8)
+            target = self._stripped.view(torch.uint8).reshape(len(rows), -1)
+            target.copy_(rows[:, : target.shape[1]])
+
+    def tensor(self, out: Array) -> "Tensor":
+        """The tensor that has the rows when the launch has ended well; ``out`` is what the machine writes."""
+        return tensor_of(out, self._shape, self._dtype) if self._stripped is None else self._stripped
