@@ -1,4 +1,4 @@
-"""What is wanted of a shape on a machine: a goal for each class, whoever drew the shape."""
+"""What is wanted of a shape on a machine: a goal for each class, of listed and random shapes alike."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
