@@ -10,6 +10,7 @@ LAYERS = (
     column("lines read", "lines_read", ",d"),
     column("written", "lines_written", ",d"),
     column("share", "line_share", ".3f"),
+    column("useful", "useful_share", ".3f"),
     column("steady", "steady_share", ".3f"),
     column("of allowed", "allowed_share", ".3f"),
     column("main stall", "main_stall"),

@@ -31,6 +31,8 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "workloads-wide": ("--no-host", *_memories(WIDE)),
     "sweep": ("--no-host", *_memories(NARROW), "sweep"),
     "sweep-wide": ("--no-host", *_memories(WIDE), "sweep"),
+    "shapes": (*_memories((*NARROW, "ideal:latency=20", "ideal:latency=400")), "shapes"),
+    "shapes-wide": ("--config", "wide", *_memories(("ideal", WIDE[0])), "shapes"),
     "oracle": ("--no-host", *_memories(DRAMS), "oracle"),
 }
 """File -> arguments of ``daedal bench`` that make it. ``prediction`` is made from reports of boards."""

@@ -1,9 +1,9 @@
 """The text of ``docs/results.md``, made of the landed results."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bench.results import columns
+from bench.results import columns, peers, shapes_table
 from bench.results.files import DRAMS, MEMORIES
 from bench.synthesis import units_table
 from daedal.bench.report.table import Column, column, markdown
@@ -33,8 +33,9 @@ Each section says what its figures are: *measured* (by the wall clock), *simulat
 LAYERS_TEXT = """*Simulated*, memory `ideal`: one line a cycle, 100 cycles of latency. One table of 65,536 rows of
 binary32, 128 bags of 32 rows, int32 indices, uniformly distributed."""
 
-WORKLOADS_TEXT = """*Simulated*: cycles · share of the memory's limit / share of what its pins can move. Indices are
-uniformly distributed, or the workload's own; the files have those with Zipf's distribution."""
+WORKLOADS_TEXT = """*Simulated*: cycles · share of the memory's limit / share of what its pins can move / useful bytes
+(rows, indices, offsets, weights, results) ÷ what the pins can move. Indices are uniformly distributed, or the
+workload's own; the files have those with Zipf's distribution."""
 
 LEVELS_TEXT = """*Simulated* cycles, memory `ideal`, and how many times faster each step is. In brackets are *published*
 factors of the same steps on other machines and workloads."""
@@ -42,8 +43,8 @@ factors of the same steps on other machines and workloads."""
 ORACLE_TEXT = """*Simulated*: share of what the pins move, in %, for reads of uniform rows without dependences. In
 brackets is the *published* figure of an earlier study of the same controller."""
 
-SWEEP_TEXT = """*Simulated*: useful bytes of rows ÷ what the memory's pins can move / share of the memory's limit. int64
-indices; the memories are those of *Workloads*."""
+SWEEP_TEXT = """*Simulated*: bytes of looked-up rows ÷ what the memory's pins can move / share of the memory's limit.
+int64 indices, which are not counted here; the memories are those of *Workloads*."""
 
 BOARDS_TEXT = """Cells of the whole system, and its *routed* clock by nextpnr. *Sources* is the commit in which the
 figures were landed. No board has run one of these files."""
@@ -55,11 +56,16 @@ UNITS_TEXT = f"""Units of {LEAST_LUT:,} LUTs and more of `{UNITS_CONFIG}`, each 
 grade 6: cells by Yosys, clock by nextpnr, with the commit of the clock's sources."""
 
 
-def page(results: Results, boards: Sequence[Row], landings: Iterable[dict[str, Any]]) -> str:
+PRESETS_TEXT = """The whole core of each preset alone, as *Units* has it; LUT6: the LUTs of six inputs that Yosys'
+`synth_xilinx` makes of the same Verilog, without placing. A clock that is *estimated before routing* is no promise."""
+
+
+def page(results: Results, boards: Sequence[Row], landings: Sequence[dict[str, Any]]) -> str:
     """The page's text: landed documents by name, the boards' rows, and the landings of synthesis."""
     layers, host = results["layers"], results["host"]
     measured = f"*Measured* by the wall clock, one process: {host['facts']['processor']}."
     predicted = [row for row in _rows(results["prediction"], "prediction") if row.get("cycles")]
+    peer = peers.read()
     units = [row for row in units_table.rows(landings, UNITS_CONFIG) if row["lut"] >= LEAST_LUT]
     parts = [
         HEAD,
@@ -67,9 +73,11 @@ def page(results: Results, boards: Sequence[Row], landings: Iterable[dict[str, A
         _section("Workloads", WORKLOADS_TEXT, *_by_memory(workload_rows(results))),
         "![The workloads' shares of the memory's limit](limit.svg)",
         _sweep([*_rows(results["sweep"], sweep.NAME), *_rows(results["sweep-wide"], sweep.NAME)]),
+        shapes_table.section([*_rows(results["shapes"], "shapes"), *_rows(results["shapes-wide"], "shapes")]),
+        _section("Beside another engine", peers.text(peer), *peers.table(peer, _rows(results["sweep"], sweep.NAME))),
         _section(
             "Programs by hand and compiled",
-            "*Simulated*, memory `ideal`.",
+            "*Simulated*, memory `ideal`. Rows fill their lines, so *share* is that of useful bytes too.",
             columns.HANDWRITTEN,
             _rows(layers, "handwritten"),
         ),
@@ -87,6 +95,7 @@ def page(results: Results, boards: Sequence[Row], landings: Iterable[dict[str, A
         _section("Boards", BOARDS_TEXT, columns.BOARDS, boards),
         _section("What boards would do", PREDICTION_TEXT, columns.PREDICTION, predicted),
         _section("Units", UNITS_TEXT, units_table.COLUMNS, units),
+        _section("Presets", PRESETS_TEXT, units_table.PRESET_COLUMNS, units_table.cores(landings)),
         _settings(results),
     ]
     return "\n\n".join(parts) + "\n"
@@ -98,6 +107,7 @@ def readme_table(results: Results) -> str:
         columns.LAYERS[0],
         column("cycles, simulated", "cycles", ",d"),
         column("share of one line per cycle", "line_share", ".3f"),
+        column("of useful bytes", "useful_share", ".3f"),
     )
     rows = [row for row in _rows(results["layers"], "layers") if row.get("goal") and row["dim"] == README_DIM]
     return markdown(shown, rows)
@@ -153,7 +163,7 @@ def _by_memory(rows: Sequence[Row]) -> tuple[tuple[Column, ...], list[dict[str, 
 
 
 def _of_limit(row: Row) -> str:
-    return f"{row['cycles']:,} · {row['limit_share']:.3f} / {row['line_share']:.3f}"
+    return f"{row['cycles']:,} · {row['limit_share']:.3f} / {row['line_share']:.3f} / {row['useful_share']:.3f}"
 
 
 def _linearity(rows: Sequence[Row]) -> str:

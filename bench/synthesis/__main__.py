@@ -62,10 +62,12 @@ def judge(rows: list[Row], landings: list[Row], changelog: str) -> list[history.
 @click.option("--place-seeds", default=5, show_default=True, type=click.IntRange(0),
               help="Placements of each unit, of which the median clock counts; 0 for none.")  # fmt: skip
 @click.option("--route-large", is_flag=True, help="Route the large units too: up to an hour for each placement.")
+@click.option("--lut6", "with_lut6", is_flag=True,
+              help="Also the LUTs of six inputs that synth_xilinx makes of each unit.")  # fmt: skip
 @click.option("--land", is_flag=True, help="Add the figures to the history, unless they grew without an entry.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Result file.")
 def main(configs: tuple[str, ...], units: tuple[str, ...], fast: bool, place_seeds: int, route_large: bool,
-         land: bool, json_file: Path | None) -> None:  # fmt: skip
+         with_lut6: bool, land: bool, json_file: Path | None) -> None:  # fmt: skip
     """LUT, FF, BRAM, DSP and clock of every unit, compared with bench/synthesis/history.json.
 
     A unit that takes over 5 % more of anything than was landed needs an entry in the changelog, under "Unreleased",
@@ -77,7 +79,7 @@ def main(configs: tuple[str, ...], units: tuple[str, ...], fast: bool, place_see
     for name in configs:
         config = Config.preset(name)
         chosen, seeds = units or (FAST if fast else ()), 0 if fast else place_seeds
-        rows = suite.measure_units(config, chosen, place_seeds=seeds, route_large=route_large)
+        rows = suite.measure_units(config, chosen, place_seeds=seeds, route_large=route_large, with_lut6=with_lut6)
         show(f"{suite.TITLE} ({name})", suite.COLUMNS, rows, width=WIDTH)
         if json_file is not None:
             path = json_file if len(configs) == 1 else json_file.with_stem(f"{json_file.stem}-{name}")

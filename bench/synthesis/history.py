@@ -24,7 +24,7 @@ SCHEMA = 1
 RESOURCES = ("lut", "ff", "bram", "dsp")
 """What is compared. Clocks move by a tenth with the placement's seed: they are kept, but not compared."""
 
-KEPT = (*RESOURCES, "fmax_mhz", "place_seeds", "routed")
+KEPT = (*RESOURCES, "lut6", "fmax_mhz", "place_seeds", "routed")
 """What a landing has of each unit, as far as it was measured; a clock that is not routed is an estimate before that."""
 
 GROWTH = 0.05

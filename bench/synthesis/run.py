@@ -12,7 +12,7 @@ from typing import Any
 
 from amaranth.back import verilog
 
-from bench.synthesis import cells, tools
+from bench.synthesis import cells, lut6, tools
 from bench.synthesis.harness import Ring, pins
 from bench.synthesis.units import Unit
 from daedal.base.files import write_whole
@@ -28,11 +28,13 @@ CORE_CLOCK = re.compile(r"\binput clk;")
 Row = dict[str, Any]
 
 
-def measure(unit: Unit, config: Config, *, seeds: Sequence[int], route: bool, timeout: float) -> Row:
+def measure(
+    unit: Unit, config: Config, *, seeds: Sequence[int], route: bool, timeout: float, with_lut6: bool = False
+) -> Row:
     """Area of ``unit``, and its clock as the median over placements from ``seeds`` (none: not placed).
 
     With ``route``, the clock after routing, and ``critical_path`` of the placement with the median clock; else
-    nextpnr's estimate before routing, which names no path.
+    nextpnr's estimate before routing, which names no path. ``with_lut6``: also the LUTs of six inputs.
 
     ``status`` is ``ok``, ``missing`` (the unit is not there), or what went wrong.
     """
@@ -46,6 +48,8 @@ def measure(unit: Unit, config: Config, *, seeds: Sequence[int], route: bool, ti
         folder = _folder(unit, config, text)
         area = _synthesised(folder, text, timeout)
         row |= {**area.as_dict(), "marks": area.marks(unit.kinds), "flags": list(tools.FLAGS)}
+        if with_lut6:
+            row["lut6"] = lut6.measure(folder, timeout)
         return row | _placed(folder, component, text, seeds, route, timeout)
     except tools.ToolFailed as error:
         return {**row, "status": "failed", "reason": str(error)}

@@ -62,6 +62,19 @@ def test_share_of_what_traffic_allows(memory_model: str, share: float | None) ->
     assert single_layers.allowed_share({**row, "cycles": None}, 4, Machine(CONFIG, memory=memory_model)) is None
 
 
+def test_useful_bytes_of_a_layer() -> None:
+    """3 bags of 5 rows of 16 bytes, with an index of 4 bytes each, 3 offsets and 3 results; then weights; a gather."""
+    layer = layers.Workload("x", "sum", 4, bags=3, pooling=5)
+    assert layer.useful_bytes == 15 * (16 + 4) + 3 * (4 + 16)
+    assert replace(layer, weighted=True).useful_bytes == layer.useful_bytes + 15 * 4
+    assert replace(layer, mode="gather").useful_bytes == 15 * (16 + 16 + 4)
+    assert layers.Tables("x", ((9, 4, 5), (9, 2, 1)), batch=3).useful_bytes == layer.useful_bytes + 3 * (8 + 4 + 4 + 8)
+    row = {"cycles": 10, "useful_bytes": 80}
+    assert single_layers.useful_share(row, Machine(CONFIG)) == 0.5
+    assert single_layers.useful_share(row, Machine(CONFIG, memory="ideal:lines=2")) == 0.25
+    assert single_layers.useful_share({**row, "cycles": None}, Machine(CONFIG)) is None
+
+
 def lengths(*cycles: int) -> list[Row]:
     return [{"rows": 100 * 4**k, "cycles": cycle} for k, cycle in enumerate(cycles)]
 

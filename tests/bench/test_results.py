@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench.results import __main__ as command
-from bench.results import files, levels_picture, limit_picture, page
+from bench.results import files, levels_picture, limit_picture, page, peers, shapes_table
 from bench.synthesis import history
 from daedal.bench import registry
 
@@ -110,6 +110,38 @@ def test_a_report_takes_the_place_of_its_boards_figures(tmp_path: Path) -> None:
 def test_the_command_measures_only_what_it_knows() -> None:
     found = CliRunner().invoke(command.main, ["--measure", "nonsense"])
     assert found.exit_code == 2 and "'nonsense' is not one of 'layers'" in found.output
+
+
+def test_another_engine_beside_the_sweep(tmp_path: Path) -> None:
+    peer = peers.read()
+    swept = files.results()["sweep"]["results"]["sweep"]
+    columns, rows = peers.table(peer, swept)
+    assert [row["row_bytes"] for row in rows] == [16, 64, 256, 1024] and len(columns) == len(peer["settings"]) + 3
+    assert all(0 < row["ours"] <= row["limit"] <= 1 for row in rows)
+    assert rows[-1][peer["settings"][0]] is None, "what was not measured is a dash"
+    for wrong in ({"schema": 2}, {"rows": [{"row_bytes": 16, "shares": [0.5]}]}, {"conditions": None}):
+        (tmp_path / "p.json").write_text(json.dumps({**peer, **wrong}))
+        with pytest.raises(ValueError, match="must have schema 1, peer"):
+            peers.read(tmp_path / "p.json")
+
+
+def shape(memory: str, outcome: str, **figures: Any) -> dict[str, Any]:
+    shares = dict.fromkeys(("need_share", "limit_share", "bound_share", "useful_share", "useful_ceiling"), 0.5)
+    return {"workload": "x", "config": "ddr3", "memory": memory, "cycles": 1000, **shares, "main_stall": "load",
+            "batch": 1, "pooling": [1, 1], "outcome": outcome,
+            "goals": [{"reached": "reached" in outcome}], **figures}  # fmt: skip
+
+
+def test_shapes_with_memories_beside_each_other() -> None:
+    rows = [shape("ideal", "need 0.80: missed"), shape("litedram-ddr3-x16", "need 0.80: reached", cycles=900),
+            shape("ideal:latency=20", "cycles at most 340: missed", cycles=362)]  # fmt: skip
+    text = shapes_table.section(rows)
+    assert "1 of 3 goals are reached." in text
+    assert "| x | 1,000 · 0.50 / 0.50 / 0.50, 0.50 of 0.50 | 900 · " in text
+    assert "| load | need 0.80: missed on ideal; need 0.80: reached on litedram-ddr3-x16 |" in text
+    assert "| launch | 20 cycles | 100 cycles |" in text and "| x | 362 | 1,000 |" in text
+    both = shapes_table.section([shape(memory, "need 0.80: reached") for memory in ("ideal", "litedram-ddr3-x16")])
+    assert "| load | need 0.80: reached |" in both
 
 
 def test_levels_as_a_picture() -> None:

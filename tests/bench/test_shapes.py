@@ -102,7 +102,7 @@ def test_goals_of_starts() -> None:
 def test_goals_of_wide_memory() -> None:
     x64 = "litedram-ddr3-x64"
     assert goals(bag("x", "sum", 16, 1), WIDE, x64) == {"limit_share": 0.85}
-    assert goals(bag("x", "sum", 16, 1), WIDE) == {"need_share": 0.85}
+    assert goals(bag("x", "sum", 16, 1), WIDE) == {}
     assert goals(bag("x", "mean", 64, 20), WIDE, x64) == {"bound_share": 0.85}
     kaggle = next(shape for shape in shape_list.shapes() if shape.name == "wide: kaggle")
     assert goals(kaggle, WIDE, x64) == {"limit_share": 0.90}

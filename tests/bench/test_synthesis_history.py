@@ -139,7 +139,10 @@ def bench(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(monkeypatch: pytest.MonkeyPatch, measured: list[history.Row], *words: str) -> int:
     asked = []
 
-    def measure_units(config: Config, units: tuple[str, ...], *, place_seeds: int, route_large: bool):
+    def measure_units(
+        config: Config, units: tuple[str, ...], *, place_seeds: int, route_large: bool, with_lut6: bool
+    ) -> list[history.Row]:
+        assert not with_lut6
         asked.append((units, place_seeds))
         return [{**each, "note": ""} for each in measured]
 
@@ -204,6 +207,14 @@ def test_the_page_has_the_last_cells_and_the_last_clock_of_each_unit(kept: Path)
     assert units_table.rows(history.read(kept), "edge") == []
     said = markdown(units_table.COLUMNS, [lane, loader])
     assert "| lane | 1,010 | 500 | 0 | 4 | 70.0 | routed | 3 | def |" in said
+
+
+def test_the_page_has_the_cores_of_presets(kept: Path) -> None:
+    history.land([row("core", lut=1010, lut6=700)], FACTS | {"revision": "fed"}, kept)
+    history.land([row("core", config="edge", lut=99)], FACTS | {"revision": "def"}, kept)
+    said = markdown(units_table.PRESET_COLUMNS, units_table.cores(history.read(kept)))
+    assert "| ddr3 | 1,010 | 500 | 0 | 4 | 700 | – | – | fed |" in said
+    assert "| edge | 99 | 500 | 0 | 4 | – | – | – | def |" in said
 
 
 def test_the_page_says_of_each_clock_whether_it_is_routed(kept: Path) -> None:

@@ -10,7 +10,7 @@ from amaranth import Module, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from bench.synthesis import run, tools
+from bench.synthesis import lut6, run, tools
 from bench.synthesis.cells import Area, Memory, estimated_clock, read_clock, read_memories
 from bench.synthesis.units import BLOCK_RAM, DSP, UNITS, Unit
 from daedal.hw.config.core import Config
@@ -120,6 +120,11 @@ def test_clock_of_a_placement():
     assert estimated_clock("Info: placed\n") == 0.0
 
 
+def test_luts_of_six_inputs() -> None:
+    cells = {"LUT1": 1, "LUT2": 2, "LUT6": 3, "RAM32M": 2, "SRL16E": 5, "CARRY4": 7, "MUXF7": 9, "FDRE": 11, "INV": 13}
+    assert lut6.luts(cells) == 6 + 8 + 5
+
+
 class Sample(wiring.Component):
     """A memory that no RAM of the part can be (read without a clock and written at two places each)."""
 
@@ -155,14 +160,15 @@ def inside_build(monkeypatch, root: Path) -> Iterator[None]:
 def test_synthesis_of_a_unit(monkeypatch) -> None:
     unit = Unit("sample", "", make=lambda cls, config: Sample(), kinds=frozenset({BLOCK_RAM}))
     monkeypatch.setattr(Unit, "build", lambda self, config: self.make(None, config))
-    row = run.measure(unit, EDGE, seeds=[1], route=True, timeout=300)
+    row = run.measure(unit, EDGE, seeds=[1], route=True, timeout=300, with_lut6=True)
     assert row["status"] == "ok", row
+    assert 0 < row["lut6"] < row["lut"]
     assert row["marks"] == ["no block RAM", "in flip-flops: store 16 × 16"]
     assert row["dsp"] == 1
     assert row["ff"] >= 16 * 16
     assert 20 < row["fmax_mhz"] < 400
     monkeypatch.setattr(run.tools, "run", None)  # the second time, everything is there
-    assert run.measure(unit, EDGE, seeds=[1], route=True, timeout=300) == row
+    assert run.measure(unit, EDGE, seeds=[1], route=True, timeout=300, with_lut6=True) == row
 
 
 @pytest.mark.usefixtures("inside_build")

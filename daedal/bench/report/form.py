@@ -50,8 +50,8 @@ KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
         ("cycles", "row_bytes", "flops", "lines_read", "lines_written", "limit_cycles", "limit_in_order_cycles"), _COUNT
     ),
     **dict.fromkeys(
-        ("limit_share", "limit_in_order_share", "line_share", "row_share", "torch_share", "fbgemm_share", "share",
-         "reference", "difference"), _NUMBER,
+        ("limit_share", "limit_in_order_share", "line_share", "useful_share", "row_share", "torch_share",
+         "fbgemm_share", "share", "reference", "difference"), _NUMBER,
     ),
     "memory": ("a memory model", _is_memory),
     "placement": ("a whole number, or mean", _is_place),

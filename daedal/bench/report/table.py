@@ -40,7 +40,8 @@ COLUMNS = (
     column("workload", "workload"), column("distribution", "distribution"), column("memory", "memory"),
     column("place", "placement"), column("cycles", "cycles", ",d"), column("of limit", "limit_share", ".3f"),
     column("in order", "limit_in_order_share", ".3f"),
-    column("pins", "line_share", ".3f"), column("rows only", "row_share", ".3f"),
+    column("pins", "line_share", ".3f"), column("useful", "useful_share", ".3f"),
+    column("rows only", "row_share", ".3f"),
     column("stalls, % of cycles", "stalls"), column("PyTorch", "torch_share", ".2f"),
     column("FBGEMM", "fbgemm_share", ".2f"), column("equal", "bit_exact"), column("data", "data"),
 )  # fmt: skip
@@ -63,7 +64,10 @@ def stalls_text(stalls: Mapping[str, int], cycles: int) -> str:
     return ", ".join(f"{cause.replace('_', ' ')} {100 * stalls[cause] / cycles:.0f}" for cause in largest) or "–"
 
 
-MEANS = ("cycles", "limit_share", "limit_in_order_share", "line_share", "row_share", "torch_share", "fbgemm_share")
+MEANS = (
+    "cycles", "limit_share", "limit_in_order_share", "line_share", "useful_share", "row_share", "torch_share",
+    "fbgemm_share",
+)  # fmt: skip
 """Figures of which placements have a mean."""
 
 

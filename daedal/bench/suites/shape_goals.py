@@ -86,9 +86,8 @@ def _of_starts(shape: Shape, spec: MemorySpec) -> Iterator[Goal]:
 
 def _of_wide(shape: Shape, spec: MemorySpec) -> Iterator[Goal]:
     if shape.pooling == (1, 1) and shape.mode == "sum" and shape.dim == SHORT_DIM:
-        several = len(shape.tables) > 1
-        figure = "need_share" if spec.model == IDEAL else "limit_share"
-        yield Goal(figure, WIDE_KAGGLE if several else WIDE_ONE_ROW)
+        if spec.model != IDEAL:
+            yield Goal("limit_share", WIDE_KAGGLE if len(shape.tables) > 1 else WIDE_ONE_ROW)
     elif shape.mode == "mean" and shape.pooling[0] > SHORT_ROWS and shape.dim >= MEAN_DIM:
         yield Goal("bound_share", WIDE_MEAN)
 

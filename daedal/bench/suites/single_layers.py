@@ -63,6 +63,8 @@ def figures_of(workload: Workload | Tables, machine: Machine) -> Row:
         wall = time.monotonic() - start
         row = figures(exe.stats, machine)
         row["sim_kcycles_per_s"] = _speed(before, _simulated(device.target), wall, row["cycles"])
+    row["useful_bytes"] = workload.useful_bytes
+    row["useful_share"] = useful_share(row, machine)
     row["bit_exact"] = same_bits(result, module(*inputs))
     return row
 
@@ -74,6 +76,17 @@ def steady_share(run: Row, longer: Row, machine: Machine) -> float | None:
     lines = [row["lines_read"] + row["lines_written"] for row in (run, longer)]
     per_cycle = MemorySpec.parse(machine.memory).lines
     return float((lines[1] - lines[0]) / ((longer["cycles"] - run["cycles"]) * per_cycle))
+
+
+def useful_share(run: Row, machine: Machine) -> float | None:
+    """Bytes of rows, indices, offsets, weights and results ÷ what the memory can move in the run's cycles.
+
+    None without a clock.
+    """
+    if not run["cycles"]:
+        return None
+    moved = run["cycles"] * MemorySpec.parse(machine.memory).lines * machine.config.bus_bytes
+    return float(run["useful_bytes"] / moved)
 
 
 def allowed_share(run: Row, waits: int, machine: Machine) -> float | None:
@@ -126,6 +139,7 @@ SUITE = Suite(
         column("workload", "workload"), column("cycles", "cycles", ",d"),
         column("lookups", "lookups", ",d"), column("read", "lines_read", ",d"),
         column("written", "lines_written", ",d"), column("share", "line_share", ".3f"),
+        column("useful", "useful_share", ".3f"),
         column("steady", "steady_share", ".3f"), column("of allowed", "allowed_share", ".3f"),
         column("main stall", "main_stall"), column("equal", "bit_exact"), column("goal", "outcome"),
     ),

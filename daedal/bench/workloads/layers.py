@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from daedal.bench.workloads import dlrm
+from daedal.hw.isa.elements import BINARY32
 
 ROWS = 65_536
 """Rows of the table."""
@@ -18,6 +19,9 @@ BAGS = 128
 
 POOLING = 32
 """Rows of a bag."""
+
+INDEX_BYTES = 4
+"""Bytes of an index and of an offset: int32."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,15 @@ class Workload:
     def waits(self) -> int:
         """Reads and writes that wait for each other: a bag's offset, an index, its row, the result's response."""
         return 3 if self.mode == "gather" else 4
+
+    @property
+    def useful_bytes(self) -> int:
+        """Bytes of rows, indices, offsets, weights and results."""
+        lookups, row = self.bags * self.pooling, BINARY32.bytes * self.dim
+        if self.mode == "gather":
+            return lookups * (2 * row + INDEX_BYTES)
+        each = row + INDEX_BYTES + (BINARY32.bytes if self.weighted else 0)
+        return lookups * each + self.bags * (INDEX_BYTES + row)
 
     def smaller(self) -> "Workload":
         """The same with little work, to see that it runs."""
@@ -133,6 +146,13 @@ class Tables:
     def rows(self) -> int:
         """Rows of all tables."""
         return sum(rows for rows, _, _ in self.shapes)
+
+    @property
+    def useful_bytes(self) -> int:
+        """Bytes of rows, indices, offsets and results."""
+        rows = sum(dim * (pooling + 1) for _, dim, pooling in self.shapes) * BINARY32.bytes
+        arrays = sum(pooling + 1 for _, _, pooling in self.shapes) * INDEX_BYTES
+        return self.batch * (rows + arrays)
 
     def smaller(self) -> "Tables":
         """The same with little work, to see that it runs."""
