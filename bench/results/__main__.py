@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from bench.results import files, levels_picture, limit_picture, page
+from bench.results import boards_page, files, levels_picture, limit_picture, page, shapes_page
+from bench.results.sections import rows_of
 from bench.synthesis import history
 from daedal.base.boundary import one_line
 from daedal.cli.bench import command as bench
@@ -32,11 +33,19 @@ def pages() -> dict[Path, str]:
     """Each file that shows results, and what is to be in it."""
     found: dict[str, dict[str, Any]] = files.results()
     return {
-        DOCS / "results.md": page.page(found, files.boards(), history.read()),
+        DOCS / "results.md": page.page(found),
+        DOCS / "results-shapes.md": _shapes(found),
+        DOCS / "results-boards.md": boards_page.page(found["prediction"], files.boards(), history.read()),
         DOCS / "levels.svg": levels_picture.picture(found["layers"]["results"]["levels"]),
         DOCS / "limit.svg": limit_picture.picture(page.workload_rows(found)),
         README: insert(README.read_text(encoding="utf-8"), page.readme_table(found)),
     }
+
+
+def _shapes(found: dict[str, dict[str, Any]]) -> str:
+    documents = [found["shapes"], found["shapes-wide"]]
+    rows = [row for document in documents for row in rows_of(document, "shapes")]
+    return shapes_page.page(rows, [document["facts"]["revision"] for document in documents])
 
 
 def measure(name: str) -> None:
@@ -54,7 +63,7 @@ def measure(name: str) -> None:
 @click.option("--board", "reports", multiple=True, type=click.Path(path_type=Path, exists=True, dir_okay=False),
               help="Land the figures of this report.json of `daedal bitstream` first; repeatable.")  # fmt: skip
 def main(measured: Sequence[str], reports: Sequence[Path]) -> None:
-    """Make docs/results.md, its pictures and the README's table from the files in bench/results."""
+    """Make docs/results*.md, their pictures and the README's table from the files in bench/results."""
     for name in measured:
         measure(name)
     for report in reports:

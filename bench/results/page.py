@@ -3,17 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bench.results import columns, peers, shapes_table
+from bench.results import columns, peers
 from bench.results.files import DRAMS, MEMORIES
-from bench.synthesis import units_table
+from bench.results.sections import one_line, rows_of, section
 from daedal.bench.report.table import Column, column, markdown
 from daedal.bench.suites import sweep
 
 Row = Mapping[str, Any]
 Results = Mapping[str, Mapping[str, Any]]
 
-UNITS_CONFIG, LEAST_LUT, README_DIM = "ddr3", 1000, 64
-"""The configuration whose units are shown, the LUTs from which a unit is, and columns of the README's layers."""
+README_DIM = 64
+"""Columns of the README's layers."""
 
 WHOLE_FROM = 100
 """Wall-clock figures from here on are written as whole numbers."""
@@ -23,8 +23,9 @@ WIDTHS = (4, 16, 64, 256, 1024)
 
 HEAD = """# Results
 
-Made by `python -m bench.results` from `bench/results/*.json` and `bench/synthesis/history.json`; do not edit.
-[The bench](measuring/bench.md) says how each figure is taken and what each column is.
+Made by `python -m bench.results` from `bench/results/*.json`; do not edit. [The bench](measuring/bench.md) says how
+each figure is taken and what each column is. [Shapes that are hard](results-shapes.md) and
+[boards and sizes](results-boards.md) have pages of their own.
 
 Each section says what its figures are: *measured* (by the wall clock), *simulated* (cycles of the RTL under Verilator),
 *predicted* (from simulated cycles and a board's clock), *routed* or *estimated before routing* (nextpnr's clocks), or
@@ -46,56 +47,36 @@ brackets is the *published* figure of an earlier study of the same controller.""
 SWEEP_TEXT = """*Simulated*: bytes of looked-up rows ÷ what the memory's pins can move / share of the memory's limit.
 int64 indices, which are not counted here; the memories are those of *Workloads*."""
 
-BOARDS_TEXT = """Cells of the whole system, and its *routed* clock by nextpnr. *Sources* is the commit in which the
-figures were landed. No board has run one of these files."""
 
-PREDICTION_TEXT = """*Predicted*: simulated cycles at the board's *routed* clock, energy by *published* figures of
-other chips ([how](boards.md#what-a-board-would-do)). Workloads that do not fit a board are left out."""
-
-UNITS_TEXT = f"""Units of {LEAST_LUT:,} LUTs and more of `{UNITS_CONFIG}`, each alone on an LFE5U-85F of
-grade 6: cells by Yosys, clock by nextpnr, with the commit of the clock's sources."""
-
-
-PRESETS_TEXT = """The whole core of each preset alone, as *Units* has it; LUT6: the LUTs of six inputs that Yosys'
-`synth_xilinx` makes of the same Verilog, without placing. A clock that is *estimated before routing* is no promise."""
-
-
-def page(results: Results, boards: Sequence[Row], landings: Sequence[dict[str, Any]]) -> str:
-    """The page's text: landed documents by name, the boards' rows, and the landings of synthesis."""
+def page(results: Results) -> str:
+    """The page's text, of landed documents by name."""
     layers, host = results["layers"], results["host"]
     measured = f"*Measured* by the wall clock, one process: {host['facts']['processor']}."
-    predicted = [row for row in _rows(results["prediction"], "prediction") if row.get("cycles")]
     peer = peers.read()
-    units = [row for row in units_table.rows(landings, UNITS_CONFIG) if row["lut"] >= LEAST_LUT]
     parts = [
         HEAD,
-        _section("Layers", LAYERS_TEXT, columns.LAYERS, _rows(layers, "layers")),
-        _section("Workloads", WORKLOADS_TEXT, *_by_memory(workload_rows(results))),
+        section("Layers", LAYERS_TEXT, columns.LAYERS, rows_of(layers, "layers")),
+        section("Workloads", WORKLOADS_TEXT, *_by_memory(workload_rows(results))),
         "![The workloads' shares of the memory's limit](limit.svg)",
-        _sweep([*_rows(results["sweep"], sweep.NAME), *_rows(results["sweep-wide"], sweep.NAME)]),
-        shapes_table.section([*_rows(results["shapes"], "shapes"), *_rows(results["shapes-wide"], "shapes")]),
-        _section("Beside another engine", peers.text(peer), *peers.table(peer, _rows(results["sweep"], sweep.NAME))),
-        _section(
+        _sweep([*rows_of(results["sweep"], sweep.NAME), *rows_of(results["sweep-wide"], sweep.NAME)]),
+        section("Beside another engine", peers.text(peer), *peers.table(peer, rows_of(results["sweep"], sweep.NAME))),
+        section(
             "Programs by hand and compiled",
             "*Simulated*, memory `ideal`. Rows fill their lines, so *share* is that of useful bytes too.",
             columns.HANDWRITTEN,
-            _rows(layers, "handwritten"),
+            rows_of(layers, "handwritten"),
         ),
-        _section("Optimisation levels", LEVELS_TEXT, columns.LEVELS, _rows(layers, "levels")),
+        section("Optimisation levels", LEVELS_TEXT, columns.LEVELS, rows_of(layers, "levels")),
         "![What each level gains, factors on a logarithmic scale](levels.svg)",
-        _section(
+        section(
             "Launches that follow each other",
             "*Simulated*, memory `ideal`, four launches.",
             columns.LAUNCHES,
-            _rows(layers, "launches"),
+            rows_of(layers, "launches"),
         ),
-        _linearity(_rows(layers, "linearity")),
-        _section("Simulators and host", measured, columns.HOST, _wall_clock(host)),
-        _section("The limit itself", ORACLE_TEXT, *_oracle(results["oracle"])),
-        _section("Boards", BOARDS_TEXT, columns.BOARDS, boards),
-        _section("What boards would do", PREDICTION_TEXT, columns.PREDICTION, predicted),
-        _section("Units", UNITS_TEXT, units_table.COLUMNS, units),
-        _section("Presets", PRESETS_TEXT, units_table.PRESET_COLUMNS, units_table.cores(landings)),
+        _linearity(rows_of(layers, "linearity")),
+        section("Simulators and host", measured, columns.HOST, _wall_clock(host)),
+        section("The limit itself", ORACLE_TEXT, *_oracle(results["oracle"])),
         _settings(results),
     ]
     return "\n\n".join(parts) + "\n"
@@ -109,7 +90,7 @@ def readme_table(results: Results) -> str:
         column("share of one line per cycle", "line_share", ".3f"),
         column("of useful bytes", "useful_share", ".3f"),
     )
-    rows = [row for row in _rows(results["layers"], "layers") if row.get("goal") and row["dim"] == README_DIM]
+    rows = [row for row in rows_of(results["layers"], "layers") if row.get("goal") and row["dim"] == README_DIM]
     return markdown(shown, rows)
 
 
@@ -120,22 +101,9 @@ def workload_rows(results: Results) -> list[Row]:
     return [row for row in rows if row["placement"] == 0]
 
 
-def _rows(document: Mapping[str, Any], suite: str) -> list[Row]:
-    found: list[Row] = document["results"].get(suite, [])
-    return found
-
-
-def _section(title: str, text: str, shown: Sequence[Column], rows: Sequence[Row]) -> str:
-    return f"## {title}\n\n{_one_line(text)}\n\n{markdown(shown, rows)}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _wall_clock(document: Mapping[str, Any]) -> list[Row]:
     """Rows of both suites, with as many digits as their figures are worth."""
-    rows = [*_rows(document, "speed"), *_rows(document, "overhead")]
+    rows = [*rows_of(document, "speed"), *rows_of(document, "overhead")]
     return [{**row, **{name: _short(row[name]) for name in ("value", "least", "most")}} for row in rows]
 
 
@@ -174,7 +142,7 @@ def _linearity(rows: Sequence[Row]) -> str:
 
 def _oracle(document: Mapping[str, Any]) -> tuple[tuple[Column, ...], list[dict[str, str]]]:
     shown = (column("row bytes", "name"), *(column(memory, memory, ">") for memory in DRAMS))
-    rows = _pivot(_rows(document, "oracle"), lambda row: str(row["row_bytes"]), _of_reference)
+    rows = _pivot(rows_of(document, "oracle"), lambda row: str(row["row_bytes"]), _of_reference)
     return shown, rows
 
 
@@ -189,7 +157,7 @@ def _sweep(rows: Sequence[Row]) -> str:
         column("row bytes", "width", ">"),
         *(column(kind.removeprefix("litedram-"), kind, ">") for kind in kinds),
     )
-    parts = [f"## Widths of rows\n\n{_one_line(SWEEP_TEXT)}"]
+    parts = [f"## Widths of rows\n\n{one_line(SWEEP_TEXT)}"]
     for operation in sweep.OPERATIONS:
         table: dict[int, dict[str, str]] = {width: {"width": str(width)} for width in WIDTHS}
         for row in rows:

@@ -44,8 +44,9 @@ def _is_table(settings: object, rows: object) -> bool:
 def text(peer: Mapping[str, Any]) -> str:
     """What its figures are, and what ours beside them are."""
     return (
-        f"*Simulated*: bytes of looked-up rows ÷ what the bus can move. {peer['peer']}: {peer['figures']}; {peer['conditions']}. "
-        f"{OURS}: ours ([widths of rows](#widths-of-rows)), memory `ideal` of 100 cycles, int64 indices that "
+        "*Simulated*: bytes of looked-up rows ÷ what the bus can move. "
+        f"{peer['peer']}: {peer['figures']}; {peer['conditions']}. "
+        f"{OURS} ([widths of rows](#widths-of-rows)): memory `ideal` of 100 cycles, int64 indices that "
         "are read over the same bus and checked, results stored; their limit is the share that rows can have of all "
         "that the operation moves."
     )

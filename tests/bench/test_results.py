@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench.results import __main__ as command
-from bench.results import files, levels_picture, limit_picture, page, peers, shapes_table
+from bench.results import boards_page, files, levels_picture, limit_picture, page, peers, shapes_page
 from bench.synthesis import history
 from daedal.bench import registry
 
@@ -34,10 +34,13 @@ def test_results_are_equal_to_pytorchs_and_complete() -> None:
 
 
 def test_every_section_says_what_its_figures_are() -> None:
-    text = page.page(files.results(), files.boards(), history.read())
-    sections = text.split("\n## ")[1:]
+    found = files.results()
+    pages = page.page(found), boards_page.page(found["prediction"], files.boards(), history.read())
+    sections = [section for text in pages for section in text.split("\n## ")[1:]]
     assert len(sections) >= 12
-    for section in sections[:-1]:  # the last one has settings
+    for section in sections:
+        if section.startswith("Settings"):
+            continue
         said = re.search(r"\*(Measured|Simulated|Predicted|routed)\*|estimated before routing", section)
         assert said, section.partition("\n")[0]
 
@@ -50,9 +53,9 @@ def test_every_clock_is_routed_or_estimated() -> None:
 
 def test_a_changed_figure_is_another_page() -> None:
     found = files.results()
-    before = page.page(found, files.boards(), history.read())
+    before = page.page(found)
     found["layers"]["results"]["layers"][0]["cycles"] += 1
-    assert page.page(found, files.boards(), history.read()) != before
+    assert page.page(found) != before
     assert page.readme_table(found) not in command.README.read_text(encoding="utf-8")
 
 
@@ -135,12 +138,13 @@ def shape(memory: str, outcome: str, **figures: Any) -> dict[str, Any]:
 def test_shapes_with_memories_beside_each_other() -> None:
     rows = [shape("ideal", "need 0.80: missed"), shape("litedram-ddr3-x16", "need 0.80: reached", cycles=900),
             shape("ideal:latency=20", "cycles at most 340: missed", cycles=362)]  # fmt: skip
-    text = shapes_table.section(rows)
-    assert "1 of 3 goals are reached." in text
+    text = shapes_page.page(rows, ["abc", "abc"])
+    assert "1 of 3 goals are reached. Commit: abc." in text
     assert "| x | 1,000 · 0.50 / 0.50 / 0.50, 0.50 of 0.50 | 900 · " in text
     assert "| load | need 0.80: missed on ideal; need 0.80: reached on litedram-ddr3-x16 |" in text
     assert "| launch | 20 cycles | 100 cycles |" in text and "| x | 362 | 1,000 |" in text
-    both = shapes_table.section([shape(memory, "need 0.80: reached") for memory in ("ideal", "litedram-ddr3-x16")])
+    two = [shape(memory, "need 0.80: reached") for memory in ("ideal", "litedram-ddr3-x16")]
+    both = shapes_page.page(two, ["abc"])
     assert "| load | need 0.80: reached |" in both
 
 

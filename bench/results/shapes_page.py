@@ -1,24 +1,34 @@
-"""The landed shapes as tables of the page: a row for each shape, memories beside each other."""
+"""The text of ``docs/results-shapes.md``: a row for each shape, memories beside each other."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bench.results.sections import one_line
 from daedal.bench.report.table import Column, Row, column, markdown
 from daedal.cosim.memory_spec import IDEAL, MemorySpec
 
+HEAD = """# Shapes that are hard
+
+Made by `python -m bench.results` from `bench/results/shapes.json` and `bench/results/shapes-wide.json`; do not edit."""
+
 TEXT = """*Simulated*: cycles · need / limit / bound, useful bytes of their ceiling
-([columns and goals](measuring/shapes.md#columns)). The stall is that on `ideal`. A goal is of every memory unless it
-names one. 65,536 rows and int64 indices unless the name says otherwise."""
+([columns and goals](measuring/shapes.md#columns)). The stall is that on the first memory. A goal is of every memory
+unless it names one. Tables have 65,536 rows unless the name says otherwise, indices are int64."""
 
 
-def section(rows: Sequence[Row]) -> str:
-    """Goals that are reached, the table for each configuration, and launches at several latencies."""
+def page(rows: Sequence[Row], revisions: Sequence[str]) -> str:
+    """Goals that are reached, the table for each configuration, and launches at several latencies.
+
+    ``revisions`` are the commits whose sources were measured.
+    """
     usual = [row for row in rows if _latency(row) in (None, MemorySpec().latency)]
-    parts = [f"## Shapes\n\n{' '.join(TEXT.split())} {_reached(rows)}"]
+    commits = ", ".join(dict.fromkeys(revisions))
+    parts = [HEAD, f"{one_line(TEXT)} {_reached(rows)} Commit: {commits}."]
     for config in dict.fromkeys(row["config"] for row in usual):
-        parts += [f"Configuration `{config}`:", markdown(*_table([row for row in usual if row["config"] == config]))]
+        parts += [f"## {config}", markdown(*_table([row for row in usual if row["config"] == config]))]
     starts = [row for row in rows if row["batch"] == 1 and row["memory"].startswith(IDEAL) and row["pooling"] == [1, 1]]
-    return "\n\n".join([*parts, "Launches of a few rows, cycles by the latency of memory:", markdown(*_starts(starts))])
+    parts += ["## Launches of a few rows", "*Simulated* cycles by the latency of memory:", markdown(*_starts(starts))]
+    return "\n\n".join(parts) + "\n"
 
 
 def _reached(rows: Sequence[Row]) -> str:
