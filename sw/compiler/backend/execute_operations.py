@@ -10,7 +10,6 @@ from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.analysis.row_loops import loop_name
 from daedal.compiler.backend.callback_operations import callback_of
-from daedal.compiler.backend.interleave_bags import pays
 from daedal.compiler.backend.operands import Code
 from daedal.compiler.backend.row_pipelining import KeptRows
 from daedal.compiler.backend.select_instructions import CallbackSelection
@@ -36,13 +35,13 @@ class ExecuteCode:
         Token of a callback -> number of the nest, and the event, that starts it.
     overlaps
         Sums along rows may be computed while later iterations go on.
-    interleaves
-        As in ``generate``.
     tokens
         Filled by ``run``: token of a callback -> that of the machine's callback. Callbacks with the same
         instructions are one.
     choices
         Filled by ``run``, as in ``Generated``.
+    overlapped
+        Filled by ``run``: nests in which iterations overlap. Their bags must follow each other.
     """
 
     program: dlc.ExecuteOp
@@ -50,9 +49,9 @@ class ExecuteCode:
     nests: Mapping[int, int]
     events: Mapping[int, dlc.EventOp]
     overlaps: bool
-    interleaves: bool
     tokens: dict[int, int] = field(default_factory=dict)
     choices: list[str] = field(default_factory=list)
+    overlapped: list[slc.ForOp] = field(default_factory=list)
     _lengths: list[int] = field(default_factory=list)
 
     def run(self) -> list[Operation]:
@@ -108,13 +107,12 @@ class ExecuteCode:
             nest = _root(loop)
             if self.events[token].event.data != "iteration" or len(ends) != 1:
                 continue
-            if self.interleaves and pays(nest, self.config):
-                continue
             apart = kept.parts(code) if self._is_alone(token, ends[0]) else None
             for distance in range(apart.distance if apart else 0, 0, -1):
                 assert apart is not None
                 new = codes | {token: apart.iteration(distance), ends[0]: apart.end(codes[ends[0]], distance)}
                 if self._fits(new):
+                    self.overlapped.append(nest)
                     self._delays(loop, "the machine keeps them", distance)
                     return new
             parts = overlap.parts(code, codes[ends[0]])
@@ -124,6 +122,7 @@ class ExecuteCode:
                 new |= {token: overlap.iteration(parts), ends[0]: overlap.end(parts, codes[ends[0]])}
                 if not self._fits(new):
                     return codes
+                self.overlapped.append(nest)
                 self._delays(loop, "in registers that rotate", parts.distance)
                 return new
         return codes

@@ -59,6 +59,7 @@ def generate(module: ModuleOp, config: Config, *, overlaps: bool = True, interle
         for nest in op.body.block.ops
         if isinstance(nest, slc.ForOp)
     ]
+    overlapped: list[slc.ForOp] = []
     starters: dict[int, int] = {}
     events: dict[int, dlc.EventOp] = {}
     for number, nest in enumerate(nests):
@@ -66,11 +67,13 @@ def generate(module: ModuleOp, config: Config, *, overlaps: bool = True, interle
             starters[op.token.value.data], events[op.token.value.data] = number, _event_around(op)
     for op in function.body.block.ops:
         if isinstance(op, dlc.ExecuteOp):
-            callbacks = ExecuteCode(op, config, starters, events, overlaps, interleaves, tokens)
+            callbacks = ExecuteCode(op, config, starters, events, overlaps, tokens)
             operations += callbacks.run()
             choices += callbacks.choices
+            overlapped += callbacks.overlapped
     for nest in nests:
-        code = NestCode(nest, config, arguments, tokens, interleaves)
+        # Short rows from several bags in turn would each wait for the tree of its sum.
+        code = NestCode(nest, config, arguments, tokens, interleaves and nest not in overlapped)
         operations.append(code.run())
         choices += code.choices
     names = [str(expression) for expression in arguments.expressions]
