@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from daedal.bench.workloads.models import Made
+from daedal.bench.workloads.made import Made
+from daedal.bench.workloads.measured import Task
 
 ELEMENTS = 1 << 24
 """Elements of an array of the triad: 64 MiB."""
@@ -57,10 +58,10 @@ class Host:
         self._arrays = [torch.zeros(ELEMENTS) for _ in range(3)]
         self._triad()
 
-    def measure(self, made: Made) -> HostRow:
+    def measure(self, made: Task) -> HostRow:
         """The workload's operation, and the triad around each of its runs."""
         triads: list[float] = []
-        own = self._best(lambda: made.module(*made.inputs), triads)
+        own = self._best(made.in_torch(), triads)
         fused = fbgemm_operation(made)
         other = None if fused is None else made.useful_bytes / self._best(fused, triads) / 1e9
         triad = TRIAD_BYTES / min(triads) / 1e9
@@ -92,9 +93,9 @@ def _timed(operation: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def fbgemm_operation(made: Made) -> Callable[[], Tensor] | None:
+def fbgemm_operation(made: Task) -> Callable[[], Tensor] | None:
     """The bags as one call of FBGEMM, or None if it is not installed or has no such operation."""
-    if made.workload.mode == "gather" or made.workload.dim % FBGEMM_COLUMNS:
+    if not isinstance(made, Made) or made.workload.mode == "gather" or made.workload.dim % FBGEMM_COLUMNS:
         return None
     try:
         with warnings.catch_warnings():

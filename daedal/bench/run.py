@@ -10,21 +10,19 @@ from numpy.typing import NDArray
 
 from daedal.bench.limit import launch_bursts, limit_of, lines_of_tables, lines_per_cycle
 from daedal.bench.suite import Row
-from daedal.bench.workloads.models import Made, Workload
+from daedal.bench.workloads.measured import Model, Task
 from daedal.bench.workloads.runner import first_difference
-from daedal.compiler.api import compile
 from daedal.cosim.harness_library import BURST
 from daedal.driver.device import Device
 from daedal.driver.launch.record import Stats
 from daedal.errors import DaedalError
-from daedal.hw.config.core import PRESETS, Config
-from daedal.hw.isa.elements import BINARY32
+from daedal.hw.config.core import Config
 
 FILLER = "filler"
 """The table that stands in front of the others."""
 
-LIST_LEVELS = 3
-"""Loop levels of several tables in one launch: tables, bags, rows."""
+OF_REFERENCE = {"PyTorch": "PyTorch's", "specification": "the specification's"}
+"""What a result is compared with, in words."""
 
 PLACES = 64
 """Superblocks by which placements move the tables, at most."""
@@ -55,7 +53,7 @@ class Setting:
     data: Path | None = None
     quick: bool = False
 
-    def make(self, workload: Workload, distribution: str) -> Made:
+    def make(self, workload: Model, distribution: str) -> Task:
         """The workload's module and inputs."""
         chosen = workload.smaller() if self.quick else workload
         return chosen.make(distribution, self.seed + 1000 * self.placement, self.config, self.data)
@@ -68,7 +66,7 @@ class Run:
     """
 
     row: Row
-    made: Made
+    made: Task
     asm: str = ""
     bursts: NDArray[np.void] = field(default_factory=lambda: np.empty(0, BURST))
     first_cycle: int = 0
@@ -76,7 +74,7 @@ class Run:
 
 
 def measure(
-    workload: Workload,
+    workload: Model,
     distribution: str,
     setting: Setting,
     *,
@@ -92,7 +90,7 @@ def measure(
         "tables": len(workload.tables), "mode": workload.mode,
     }  # fmt: skip
     made = setting.make(workload, distribution)
-    row |= {"data": made.origin, "lookups": made.lookups, "bags": made.bags}
+    row |= {"data": made.origin, "lookups": made.lookups, "bags": made.bags, "reference": made.reference}
     run = Run(row, made)
     try:
         _on_a_device(run, setting, wave)
@@ -118,13 +116,10 @@ def _on_a_device(run: Run, setting: Setting, wave: str | None) -> None:
     with Device.open("verilator", config=config, memory=setting.memory, wave=wave) as device:
         target: Any = device.target
         filler = _shift(device, setting)
-        executable = compile(made.module, made.inputs, device=device)
-        executable.prepare(made.inputs)
-        for name, weight in made.module.named_parameters():  # in front of all arrays, also if there are many launches
-            device.bind_table(name, weight)
+        executable, call = made.compile(device)
         start = target.cycles, target.seconds
         target.record()
-        result = executable(*made.inputs)
+        result = call()
         bursts, stats, records = target.recorded(), executable.stats, device.records
         run.first_cycle, run.last_cycle = start[0], target.cycles
         seconds = target.seconds - start[1]
@@ -133,7 +128,7 @@ def _on_a_device(run: Run, setting: Setting, wave: str | None) -> None:
         del filler
         run.asm = executable.asm()
     with torch.no_grad():
-        difference = first_difference(result, made.module(*made.inputs))
+        difference = first_difference(result, made.expected())
     run.bursts = launch_bursts(bursts, stats, config, records)
     run.row |= figures(made, stats, setting) | {"sim_kcycles_per_s": speed and round(speed, 1)}
     run.row |= {"row_lines": lines_of_tables(run.bursts, tables, config), "bit_exact": not difference}
@@ -150,14 +145,17 @@ def _shift(device: Device, setting: Setting) -> object:
     return filler, device.bind_table(FILLER, filler.reshape(-1, 16))
 
 
-def figures(made: Made, stats: Stats, setting: Setting) -> Row:
+def figures(made: Task, stats: Stats, setting: Setting) -> Row:
     """Counts and shares of one launch, or of several together."""
     lines, per_cycle = stats.lines_read + stats.lines_written, lines_per_cycle(setting.memory)
     most = stats.cycles * per_cycle
+    lane_cycles = made.lane_cycles(setting.config)
     return {
         "cycles": stats.cycles,
+        "lane_cycles": lane_cycles,
         "limit_cycles": None,
         "limit_share": None,
+        "lane_share": lane_cycles / stats.cycles if lane_cycles and stats.cycles else None,
         "line_share": lines / most,
         "row_share": made.row_bytes / (most * setting.config.bus_bytes),
         "useful_share": made.useful_bytes / (most * setting.config.bus_bytes),
@@ -173,28 +171,21 @@ def figures(made: Made, stats: Stats, setting: Setting) -> Row:
     }
 
 
-def verdict(row: Row, made: Made, difference: str, config: Config) -> str:
+def verdict(row: Row, made: Task, difference: str, config: Config) -> str:
     """What is wrong with a run, or an empty text.
 
     Every index must have read its row out of memory: at once, or in as many parts as the execute unit needs for it. A
     preset for lists of tables must have done all in one launch; other machines may need one for each table.
     """
-    wrong = [f"not PyTorch's: {difference}"] if difference else []
-    parts = row_parts(made.workload, config)
-    if row["rows"] != made.lookups * len(parts):
-        times = f" of {len(parts)} parts" if len(parts) > 1 else ""
+    wrong = [f"not {OF_REFERENCE[made.reference]}: {difference}"] if difference else []
+    fetches, lines = made.fetched(config)
+    if row["rows"] != fetches:
+        parts = fetches // made.lookups
+        times = f" of {parts} parts" if parts > 1 else ""
         wrong.append(f"{row['rows']} rows were read for {made.lookups} indices{times}")
-    lines = made.lookups * sum(-(-part * BINARY32.bytes // config.bus_bytes) for part in parts)
     if row["row_lines"] != lines:
         wrong.append(f"{row['row_lines']} lines were read out of tables for rows of {lines} lines")
-    walks_lists = config == PRESETS.get(config.name) and config.levels >= LIST_LEVELS
-    launches = 1 if walks_lists else len(made.workload.tables)
+    launches = made.launches(config)
     if not 1 <= row["launches"] <= launches:
         wrong.append(f"{row['launches']} launches instead of {launches}")
     return "; ".join(wrong)
-
-
-def row_parts(workload: Workload, config: Config) -> list[int]:
-    """Elements of the parts in which a row is read: of bags, as many as a vector register holds."""
-    most = workload.dim if workload.mode == "gather" else config.vl_max
-    return [min(most, workload.dim - first) for first in range(0, workload.dim, most)]

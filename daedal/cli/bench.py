@@ -106,6 +106,10 @@ def command(
     text             words of Python's help topics
     reuse21 reuse22  indices reused as in production-like data
     gather           rows of one table, unchanged
+    spmm- mp-        with cora, astro or power behind it: sparse × dense and message passing over this graph
+    gcn-cora         a graph convolution by index_add
+    kg-codex-        with transe or distmult behind it: scores of triples
+    attn             key and value blocks of sparse attention
     sweep            widths of rows, gathered and summed
     shapes           means, short bags, tiny tables, odd widths, small batches; or random ones
     oracle           the limit itself, on traffic whose best figure is known
@@ -118,11 +122,11 @@ def command(
     overhead         an import, a compilation, a launch
     prediction       what boards would do, by their reports
 
-    Left out: all workloads, down to gather. "of limit" is the least cycles in which the memory can move the same
-    lines if no request depends on another, divided by the cycles taken; "pins" is the share of what the memory's
-    pins can move, all lines counted, and "rows only" the same for the bytes of looked-up rows. "PyTorch" and "FBGEMM"
-    are the shares of this computer's memory bandwidth (a triad's, in the same run) that the same operation reaches
-    here.
+    Left out: those down to gather. "of limit" is the least cycles in which the memory can move the same lines if no
+    request depends on another, divided by the cycles taken, and "of lanes" the same for what the lanes must compute;
+    "pins" is the share of what the memory's pins can move, all lines counted, and "rows only" the same for the bytes
+    of looked-up rows. "PyTorch" and "FBGEMM" are the shares of this computer's memory bandwidth (a triad's, in the same
+    run) that the same operation reaches here.
 
     Ends with status 1 if a result is not PyTorch's or something else is broken.
     """  # noqa: D301 (click keeps the lines below \b as they are)

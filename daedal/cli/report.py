@@ -52,7 +52,8 @@ def command(
     from daedal.bench.report.document import load
     from daedal.bench.report.run_page import report, shortened
     from daedal.bench.run import Setting
-    from daedal.bench.workloads.models import OWN, WORKLOADS
+    from daedal.bench.suites.model_runs import WORKLOADS
+    from daedal.bench.workloads.models import OWN
 
     rows = [row for found in load(json_file)["results"].values() for row in found] if json_file else []
     others = [row for row in rows if "distribution" in row]  # of workloads

@@ -99,6 +99,22 @@ def test_small_workloads_on_the_rtl(tmp_path: Path) -> None:
 
 
 @pytest.mark.rtl
+@pytest.mark.slow
+def test_small_structures_on_the_rtl(tmp_path: Path) -> None:
+    names = ["spmm-cora", "mp-cora", "gcn-cora", "kg-codex-transe", "kg-codex-distmult", "attn"]
+    result = invoke("bench", *names, "--quick", "--no-host", "--json", str(tmp_path / "x.json"))
+    assert result.exit_code == 0, result.output
+    found = json.loads((tmp_path / "x.json").read_text())["results"]
+    for name in names:
+        (row,) = found[name]
+        assert row.keys() >= {*WANTED, "lane_cycles", "lane_share"}
+        assert row["bit_exact"] is True and row["launches"] == (2 if name == "attn" else 1)
+        assert row["reference"] == ("specification" if name[:2] in ("mp", "kg") else "PyTorch")
+        assert 0 < row["limit_share"] <= 1
+        assert (row["lane_share"] is None) == (name == "attn") or 0 < row["lane_share"] <= 1
+
+
+@pytest.mark.rtl
 def test_a_result_that_is_not_pytorchs_is_an_error(monkeypatch) -> None:
     from daedal.bench import run
 

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from daedal.bench import registry
 from daedal.bench.suite import Order, Row
 from daedal.bench.suites import prediction
-from daedal.bench.workloads.models import WORKLOADS, Made
+from daedal.bench.workloads.made import Made
+from daedal.bench.workloads.models import WORKLOADS
 from daedal.cli import cli
 from daedal.driver.launch.record import Stats
 from daedal.errors import DaedalError

@@ -2,7 +2,6 @@
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from html import escape
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from daedal.bench.report.document import facts
 from daedal.bench.report.table import COLUMNS, Row
 from daedal.bench.report.timeline import Line, read_timeline
 from daedal.bench.run import Run, Setting, measure
-from daedal.bench.workloads.models import Workload
+from daedal.bench.workloads.measured import Model
 from daedal.errors import DaedalError
 
 EXECUTE = ("length", "callback", "instruction")
@@ -20,7 +19,7 @@ EXECUTE = ("length", "callback", "instruction")
 SHOWN = tuple(column for column in COLUMNS if column.key not in ("torch_share", "fbgemm_share"))
 
 
-def report(workload: Workload, distribution: str, setting: Setting, others: Sequence[Row] = ()) -> tuple[str, Run]:
+def report(workload: Model, distribution: str, setting: Setting, others: Sequence[Row] = ()) -> tuple[str, Run]:
     """Run a workload with a waveform; the page, and the run.
 
     ``others`` are rows of a bench, for the table and the pictures. Raises DaedalError if the run broke.
@@ -34,9 +33,9 @@ def report(workload: Workload, distribution: str, setting: Setting, others: Sequ
     return page_of(run, setting, panels, others), run
 
 
-def shortened(workload: Workload, batch: int) -> Workload:
+def shortened(workload: Model, batch: int) -> Model:
     """The workload with at most so many bags over each table, or lookups: a waveform of all of it would be huge."""
-    return replace(workload, batch=min(workload.batch or batch, batch))
+    return workload.shortened(batch)
 
 
 def page_of(run: Run, setting: Setting, panels: dict[str, dict[str, Line]], others: Sequence[Row]) -> str:

@@ -40,8 +40,8 @@ COLUMNS = (
     column("workload", "workload"), column("distribution", "distribution"), column("memory", "memory"),
     column("place", "placement"), column("cycles", "cycles", ",d"), column("of limit", "limit_share", ".3f"),
     column("in order", "limit_in_order_share", ".3f"),
-    column("pins", "line_share", ".3f"), column("useful", "useful_share", ".3f"),
-    column("rows only", "row_share", ".3f"),
+    column("of lanes", "lane_share", ".3f"), column("pins", "line_share", ".3f"),
+    column("useful", "useful_share", ".3f"), column("rows only", "row_share", ".3f"),
     column("stalls, % of cycles", "stalls"), column("PyTorch", "torch_share", ".2f"),
     column("FBGEMM", "fbgemm_share", ".2f"), column("equal", "bit_exact"), column("data", "data"),
 )  # fmt: skip

@@ -6,17 +6,22 @@ from daedal.bench.host import Host
 from daedal.bench.report.table import COLUMNS
 from daedal.bench.run import Setting, measure
 from daedal.bench.suite import Order, Row, Say, Suite
-from daedal.bench.workloads.models import OWN, WORKLOADS, Workload
+from daedal.bench.workloads import models, structured_models
+from daedal.bench.workloads.measured import Model
+from daedal.bench.workloads.models import OWN
 
 TITLE = "Workloads"
 
+WORKLOADS: dict[str, Model] = {**models.WORKLOADS, **structured_models.WORKLOADS}
+"""Name -> workload, in the order in which they are measured."""
 
-def distributions_of(workload: Workload, order: Order) -> tuple[str, ...]:
+
+def distributions_of(workload: Model, order: Order) -> tuple[str, ...]:
     """Those to measure this workload with."""
     return workload.distributions if workload.source else order.distributions or workload.distributions
 
 
-def measured(suite: str, workloads: Iterable[Workload], order: Order, say: Say, *, host: bool) -> Iterator[Row]:
+def measured(suite: str, workloads: Iterable[Model], order: Order, say: Say, *, host: bool) -> Iterator[Row]:
     """A row for each workload, distribution, machine and placement, with PyTorch on this ``host`` beside it."""
     beside = Host() if host else None
     for workload in workloads:
@@ -32,7 +37,7 @@ def measured(suite: str, workloads: Iterable[Workload], order: Order, say: Say, 
                     yield {"suite": suite, **done.row, "row_bytes": workload.row_bytes}
 
 
-def _suite(name: str, workload: Workload) -> Suite:
+def _suite(name: str, workload: Model) -> Suite:
     return Suite(name, TITLE, COLUMNS, lambda order, say: measured(name, [workload], order, say, host=order.host))
 
 

@@ -13,7 +13,8 @@ from daedal.base.files import parse_json, read_text
 from daedal.base.messages import shown
 from daedal.bench.report.table import column
 from daedal.bench.suite import Order, Row, Say, Suite
-from daedal.bench.workloads.models import WORKLOADS, Made, Workload
+from daedal.bench.workloads.made import Made
+from daedal.bench.workloads.models import WORKLOADS, Workload
 from daedal.compiler.api import compile
 from daedal.driver.device import Device
 from daedal.driver.launch.record import Stats

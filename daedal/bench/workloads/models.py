@@ -1,22 +1,18 @@
 """The workloads of ``daedal bench``: what is computed, on which tables, with which indices."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from daedal.bench.workloads import reuse_traces
+from daedal.bench.workloads.made import Bags, Made
 from daedal.bench.workloads.streams import Indices, by_chance, draw
 from daedal.bench.workloads.text import numbered, paragraphs
 from daedal.hw.config.core import Config
 from daedal.hw.isa.elements import BINARY32
-
-INDEX_BYTES = 8
-"""Bytes of an index and of an offset: int64, which is PyTorch's own."""
 
 OWN = "own"
 """The distribution of a workload whose indices come from data."""
@@ -76,7 +72,11 @@ class Workload:
             self, tables=rows, batch=min(self.batch or QUICK_BATCH, QUICK_BATCH), pooling=(min(low, 6), min(high, 6))
         )
 
-    def make(self, distribution: str, seed: int, config: Config, data: Path | None = None) -> "Made":
+    def shortened(self, batch: int) -> "Workload":
+        """The same with at most so many results over each table."""
+        return replace(self, batch=min(self.batch or batch, batch))
+
+    def make(self, distribution: str, seed: int, config: Config, data: Path | None = None) -> Made:
         """Module and inputs, equal for equal arguments; ``data`` is the folder with real data, if there is one.
 
         Raises ValueError for a distribution that does not exist or is not for this workload.
@@ -103,7 +103,7 @@ class Workload:
         lookups, bags = sum(len(indices) for indices, _ in streams), self.batch * len(self.tables)
         return Made(self, module, (inputs,), lookups, bags, origin)
 
-    def _text(self, rng: np.random.Generator) -> "Made":
+    def _text(self, rng: np.random.Generator) -> Made:
         """The bags of words; as many as the batch says, or all if that is 0."""
         indices, offsets, words = numbered(paragraphs()[: self.batch or None])
         module = Bags([_bag(_table(words, self.dim, rng), self.mode)])
@@ -141,81 +141,6 @@ class Workload:
         if self.mode != "weighted":
             return tensors
         return (*tensors, torch.from_numpy(rng.standard_normal(len(indices), dtype=np.float32)))
-
-
-@dataclass(frozen=True)
-class Made:
-    """A workload with its data.
-
-    Attributes
-    ----------
-    workload
-        What it is of.
-    module, inputs
-        The layer, on the CPU, and what to call it with.
-    lookups, bags
-        Indices and results over all tables. No index is padding: each must read its row.
-    origin
-        Where the indices come from.
-    """
-
-    workload: Workload
-    module: nn.Module
-    inputs: tuple[Any, ...]
-    lookups: int
-    bags: int
-    origin: str
-
-    @property
-    def flops(self) -> int:
-        """Additions and multiplications that the operation needs."""
-        each = {"gather": 0, "sum": 1, "mean": 1, "weighted": 2}[self.workload.mode]
-        return each * self.lookups * self.workload.dim
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of all rows that are looked up."""
-        return self.lookups * self.workload.row_bytes
-
-    @property
-    def arrays(self) -> tuple[int, int, int, int]:
-        """Bytes of indices, offsets, weights and results."""
-        return (
-            self.lookups * INDEX_BYTES,
-            0 if self.workload.mode == "gather" else self.bags * INDEX_BYTES,
-            self.lookups * BINARY32.bytes if self.workload.mode == "weighted" else 0,
-            self.bags * self.workload.row_bytes,
-        )
-
-    @property
-    def useful_bytes(self) -> int:
-        """Bytes that the operation reads or writes once: rows, indices, offsets, weights, results."""
-        return self.row_bytes + sum(self.arrays)
-
-    def row_lines(self, bus_bytes: int) -> int:
-        """Lines of a row."""
-        return -(-self.workload.row_bytes // bus_bytes)
-
-    def lines(self, bus_bytes: int) -> int:
-        """Lines that the operation has to move, each part of an array once and each row for itself."""
-        rows = self.lookups * self.row_lines(bus_bytes)
-        return rows + sum(-(-size // bus_bytes) for size in self.arrays)
-
-
-class Bags(nn.Module):
-    """Bags over several tables, side by side: one launch."""
-
-    def __init__(self, bags: Sequence[nn.EmbeddingBag]) -> None:
-        super().__init__()
-        self.bags = nn.ModuleList(bags)
-
-    def forward(self, inputs: list[tuple[Tensor, ...]]) -> Tensor:
-        """Pooled rows of all tables; inputs are indices and offsets (and weights) for each."""
-        found = [
-            bag(*tensors[:2], per_sample_weights=tensors[2] if len(tensors) > 2 else None)
-            for bag, tensors in zip(self.bags, inputs, strict=True)
-        ]
-        return torch.cat(found, dim=1) if len(found) > 1 else found[0]
 
 
 def _bag(weight: Tensor, mode: str) -> nn.EmbeddingBag:
