@@ -334,7 +334,7 @@ bool AccessUnit::fetch(unsigned level, const Step& step, const Bundle& bundle) {
     return fail(bundle, level, Cause::ALIGNMENT, name, size, address);
   core_.record(name, address, size);
   const bool together = size <= core_.space.map.together(address);
-  const std::uint64_t at = together ? core_.space.map(address) : SCATTERED;
+  const std::uint64_t at = together ? core_.space.map.of_row(address) : SCATTERED;
   if (!(together ? core_.memory.contains(at, size) : core_.space.contains(address, size)))
     return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, core_.space.missing(address, size));
   ++core_.counters[Counter::ROWS];

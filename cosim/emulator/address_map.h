@@ -10,7 +10,11 @@ namespace daedal {
 class AddressMap {
  public:
   explicit AddressMap(const Config& config)
-      : place_bits_(config.place_bits), places_((1ull << place_bits_) - 1), tables_(CLASSES * PARTS * ENTRIES) {
+      : place_bits_(config.place_bits),
+        places_((1ull << place_bits_) - 1),
+        page_(config.page_bytes),
+        port_bits_((config.ports - 1) * page_),
+        tables_(CLASSES * PARTS * ENTRIES) {
     for (std::uint64_t mapping = 0; mapping < CLASSES; ++mapping) {
       granules_[mapping] = config.granules[mapping];
       for (unsigned part = 0; part < PARTS; ++part)
@@ -37,6 +41,14 @@ class AddressMap {
     return mapped;
   }
 
+  // The memory address from which a row is fetched that lies in one granule: of what is copied, each copy in turn, so
+  // that copies which are not equal are noticed.
+  std::uint64_t of_row(std::uint64_t address) const {
+    const std::uint64_t mapped = (*this)(address);
+    return (address >> place_bits_ & (CLASSES - 1)) == COPIED ? (mapped & ~port_bits_) | (turn_++ * page_ & port_bits_)
+                                                              : mapped;
+  }
+
   // Bytes from an address to the end of its granule: so many follow each other in memory.
   std::uint64_t together(std::uint64_t address) const {
     const std::uint64_t granule = granules_[address >> place_bits_ & (CLASSES - 1)];
@@ -48,7 +60,8 @@ class AddressMap {
   static constexpr std::uint64_t ENTRIES = 1 << PART_BITS;
 
   const unsigned place_bits_;  // of an address below its class
-  const std::uint64_t places_;
+  const std::uint64_t places_, page_, port_bits_;  // the last: of a memory address, those that choose its port
+  mutable std::uint64_t turn_ = 0;
   std::vector<std::uint64_t> tables_;
   std::uint64_t granules_[CLASSES];
 };

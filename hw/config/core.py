@@ -386,7 +386,8 @@ _PER_LEVEL = (("sequential_loads", 0, 4), ("random_loads", 0, 4), ("alus", 0, 4)
               ("serial", 0, 1), ("contexts", 0, MAX_CONTEXTS))  # fmt: skip
 
 _DDR3 = Config(serial=(True, False, False, True), contexts=(0, 0, 8, 0), scalars=16, kept_beats=256, token_depth=512,
-               lookahead_lines=128, port_requests=64, row_groups=32)  # fmt: skip
+               store_address_depth=128, lookahead_lines=128, port_requests=64, port_outstanding=32,
+               row_groups=32)  # fmt: skip
 PRESETS = {
     "ddr3": _DDR3,
     "edge": replace(

@@ -11,6 +11,10 @@ superblock's number do not move. Class 0, for plain arrays, programs and records
 Those of the classes 1, 2, 3, … are 64, 128, 256, … bytes, up to a page; bit `k` of the bank is the XOR of all bits of
 the place, from the granule up, that are `k` modulo `log2(banks)` bits above the page. So rows at any power of two apart
 take all banks round-robin.
+
+The last class, COPIED, is for tables of at most a page. It moves nothing, and a superblock has the table once for each
+port, a page apart: a row is fetched from any of them, whatever the place's bits above the page say that choose a port.
+Loads and stores have the copy that the place names, which is the first one.
 """
 
 # One definition for RTL, driver and emulator: every bit of a memory address is the XOR of some bits of the place.
@@ -30,11 +34,22 @@ CLASSES = 1 << MAPPING_BITS
 PLAIN = 0
 """The class of plain arrays, programs and records: memory addresses are those of the program."""
 
+COPIED = CLASSES - 1
+"""The class of tables of which each port has a copy."""
+
+HASHED = range(PLAIN + 1, COPIED)
+"""The classes whose granules are spread over the banks, smaller granules first."""
+
 
 def granule_bytes(mapping: int, config: Config) -> int:
-    """Bytes that follow each other in one bank: a page for PLAIN, else 64, 128, … up to a page."""
+    """Bytes that follow each other in one bank: a page for PLAIN and COPIED, else 64, 128, … up to a page."""
     _check(mapping)
-    return config.page_bytes if mapping == PLAIN else min(config.page_bytes, SMALLEST_GRANULE << (mapping - 1))
+    return config.page_bytes if mapping not in HASHED else min(config.page_bytes, SMALLEST_GRANULE << (mapping - 1))
+
+
+def copies(mapping: int, config: Config) -> range:
+    """Bytes from a place of this class to each copy of what is there; only one if the class is not COPIED."""
+    return range(0, config.page_bytes * (config.ports if mapping == COPIED else 1), config.page_bytes)
 
 
 def class_of(address: int, config: Config) -> int:
@@ -61,7 +76,7 @@ def memory_bits(mapping: int, config: Config) -> tuple[int, ...]:
     page, banks = exact_log2(config.page_bytes), exact_log2(config.banks)
     granule = exact_log2(granule_bytes(mapping, config))
     masks = [1 << bit for bit in range(config.place_bits)]
-    if mapping == PLAIN or not banks:
+    if mapping not in HASHED or not banks:
         return tuple(masks)
     masks[granule:page] = [1 << (bit + banks) for bit in range(granule, page)]
     for bit in range(banks):

@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Const, Value
 from amaranth.utils import exact_log2
 
 from daedal.hw.config.core import Config
-from daedal.hw.isa.address_mapping import CLASSES, granule_bytes, memory_bits, place_bits
+from daedal.hw.isa.address_mapping import CLASSES, COPIED, granule_bytes, memory_bits, place_bits
 
 
 def memory_value(address: Value, config: Config) -> Value:
@@ -31,6 +31,17 @@ def port_of(address: Value, config: Config) -> Value:
     """The read port of a memory address: low bits of its bank."""
     page = exact_log2(config.page_bytes)
     return address[page : page + exact_log2(config.ports)]
+
+
+def is_copied(address: Value, config: Config) -> Value:
+    """Whether each port has a copy of what is at this address."""
+    return address[config.place_bits :] == COPIED
+
+
+def at_port(line: Value, port: Value, config: Config) -> Value:
+    """A memory line's number with this ``port_of``."""
+    first = exact_log2(config.page_bytes) - exact_log2(config.bus_bytes)
+    return Cat(line[:first], port, line[first + exact_log2(config.ports) :])
 
 
 def banks_of_port(config: Config, port: int) -> range:

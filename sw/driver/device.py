@@ -53,6 +53,8 @@ class Device:
         self._tables = TableStore(config, self._allocator, self._write_table, table_check)
         self._allocator.reclaim = self._make_room
         self._programs: dict[bytes, Address] = {}
+        self._uneven: list[Table] = []
+        """Tables with copies into the first of which a launch may have written."""
         _devices.add(self)
 
     @classmethod
@@ -302,7 +304,7 @@ class Device:
     def launch(self, program: int, arguments: Sequence[int] = (), *, timeout: float | None = None) -> Record:
         """Run the program at this address and wait for its end; see :meth:`Launcher.finish`."""
         _ = self.target
-        return self._launcher.run(program, arguments, timeout=timeout)
+        return self._launcher.finish(self.submit(program, arguments), timeout)
 
     def submit(
         self,
@@ -320,9 +322,32 @@ class Device:
         one of them is missing waits until those before it are over, as does one that reads what they write. With
         ``writes`` it cannot store outside of the window of memory from the first to the last of them. That
         memory must not be given back or changed before the launch has ended.
+
+        A program may write a resident table. If that has copies, no launch begins before they are equal again.
         """
         _ = self.target
-        return self._launcher.submit(program, arguments, reads=reads, writes=writes, ended=ended)
+        with self._launcher.turn:
+            if self._uneven:
+                self._launcher.wait_all()
+                self._even_out()
+            self._uneven = self._tables.copied(writes)
+            if self._uneven:
+                ended = self._evened_before(ended)
+            return self._launcher.submit(program, arguments, reads=reads, writes=writes, ended=ended)
+
+    def _evened_before(self, ended: Callable[[Record | None], None] | None) -> Callable[[Record | None], None]:
+        def settle(record: Record | None) -> None:
+            self._even_out()
+            if ended is not None:
+                ended(record)
+
+        return settle
+
+    def _even_out(self) -> None:
+        """Make the copies of tables equal again that a launch may have written."""
+        for table in self._uneven if self._open is not None else ():
+            self._memory.even_out(table.address, table.rows * table.pitch)
+        self._uneven = []
 
     def finish(self, launch: Launch, timeout: float | None = None) -> Record:
         """Wait for a launch; unlike its ``result``, an interrupt or ``timeout`` stops it: see ``Launcher.finish``."""

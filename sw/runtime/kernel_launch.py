@@ -12,7 +12,7 @@ from daedal.driver.device import Device
 from daedal.driver.launch.launch import Launch
 from daedal.driver.launch.record import Record, Stats
 from daedal.driver.memory.arena import Arena
-from daedal.driver.memory.layout import row_mapping, row_pitch
+from daedal.driver.memory.layout import row_mapping, row_pitch, table_mapping
 from daedal.driver.memory.regions import Region
 from daedal.driver.tables.table_store import Table
 from daedal.errors import UnsupportedOperation
@@ -184,7 +184,9 @@ def _content(device: Device, spec: BufferSpec, source: Any) -> _Content:
         padded = np.zeros((*array.shape[:-1], pitch // array.itemsize), array.dtype)
         padded[..., : array.shape[-1]] = array
         strides = (*_contiguous(padded.shape, array.itemsize)[:-1], array.itemsize)
-        return _Content(source.shape, strides, padded.nbytes, row_mapping(pitch, device.config), padded)
+        rows = 0 if spec.is_output else padded.nbytes // pitch
+        mapping = table_mapping(rows, pitch, device.config) if rows else row_mapping(pitch, device.config)
+        return _Content(source.shape, strides, padded.nbytes, mapping, padded)
     return _Content(array.shape, strides, array.nbytes, device.memory.array_mapping, array)
 
 

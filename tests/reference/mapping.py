@@ -2,10 +2,13 @@
 
 from daedal.hw.config.core import Config
 
+UNMOVED = (0, 7)
+"""Classes of which memory addresses are those of the program: plain arrays, and tables with copies."""
+
 
 def granule(mapping: int, config: Config) -> int:
-    """Bytes of a granule: a page for class 0, else 64, 128, … for 1, 2, …, up to a page."""
-    return config.page_bytes if mapping == 0 else min(config.page_bytes, 32 * 2**mapping)
+    """Bytes of a granule: a page for classes 0 and 7, else 64, 128, … for 1, 2, …, up to a page."""
+    return config.page_bytes if mapping in UNMOVED else min(config.page_bytes, 32 * 2**mapping)
 
 
 def memory_place(place: int, mapping: int, config: Config) -> int:
@@ -13,10 +16,10 @@ def memory_place(place: int, mapping: int, config: Config) -> int:
 
     A superblock is a page of each bank. Its granules are dealt out to the banks, one to each in turn, and lie behind
     each other in a bank's page. The bank is the XOR of all digits, to the base of ``banks``, of the granule's number in
-    memory. Digits begin at the page and go on from there, up and down. Class 0 moves nothing.
+    memory. Digits begin at the page and go on from there, up and down. Classes 0 and 7 move nothing.
     """
     page, banks, size = config.page_bytes, config.banks, granule(mapping, config)
-    if mapping == 0 or banks == 1:
+    if mapping in UNMOVED or banks == 1:
         return place
     superblock, offset = divmod(place, page * banks)
     row, inside = offset // (banks * size), offset % size

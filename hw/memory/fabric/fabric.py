@@ -8,7 +8,7 @@ from amaranth.utils import ceil_log2, exact_log2
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
 from daedal.hw.isa.elements import ROW_GRANULE
-from daedal.hw.memory.address_map import memory_value, port_of, program_value
+from daedal.hw.memory.address_map import at_port, is_copied, memory_value, port_of, program_value
 from daedal.hw.memory.axi import ReadMaster
 from daedal.hw.memory.fabric.port_layouts import (
     burst_layout,
@@ -28,11 +28,11 @@ from daedal.hw.reports import FabricReport
 class ReadFabric(wiring.Component):
     """Steers each request to the port of its memory address and brings the beats back on one bus.
 
-    Takes one request per cycle and returns one line per cycle in all. A request is on its port three cycles
-    after it was taken if the port is idle; a beat is on the return bus two cycles after its handshake. A port
-    whose queue is full stops the requests behind one for it, of whatever port. After a reset ports with groups of
-    requests take none for rows until they have swept their memories (``RowGroups``). An error response is recorded; the
-    beat is delivered all the same.
+    Takes one request per cycle and returns one line per cycle in all. Rows of class COPIED go to all ports in turn. A
+    request is on its port three cycles after it was taken if the port is idle; a beat is on the return bus two cycles
+    after its handshake. A port whose queue is full stops the requests behind one for it, of whatever port. After reset
+    ports with groups of requests take none for rows until they have swept their memories (``RowGroups``). An error
+    response is recorded; the beat is delivered all the same.
 
     Members
     -------
@@ -142,7 +142,9 @@ class _Steer(wiring.Component):
         m = Module()
         config, new = self._config, self.i.payload
         outputs = [getattr(self, f"o{n}") for n in range(config.ports)]
-        steered = {"burst": burst_layout(config), "beats": new.beats.shape(), "load": 1, "chosen": len(outputs)}
+        port, turn = (Signal(exact_log2(config.ports), name=name) for name in ("port", "turn"))
+        steered = {"burst": burst_layout(config), "beats": new.beats.shape(), "load": 1, "port": len(port),
+                   "chosen": len(outputs)}  # fmt: skip
         m.submodules.skid = skid = SkidBuffer(data.StructLayout(steered))
         ahead, held, ready = skid.i.payload, skid.o.payload, Signal(len(outputs))
         request, address = Signal(port_request_layout(config)), Signal(config.address_bits)
@@ -155,13 +157,16 @@ class _Steer(wiring.Component):
             ahead.beats.eq(new.beats),
             ahead.load.eq((new.tag.client == Client.LOAD) | (new.tag.client == Client.LOADER)),
             # One-hot, and 0 with nothing: then none is chosen, whatever else the register has.
-            ahead.chosen.eq(Cat(self.i.valid & (port_of(address, config) == n) for n in range(len(outputs)))),
+            port.eq(Mux(is_copied(address, config) & ~ahead.load, turn, port_of(address, config))),
+            ahead.port.eq(port),
+            ahead.chosen.eq(Cat(self.i.valid & (port == n) for n in range(len(outputs)))),
             self.burst.eq(held.burst),
             self.gone.eq((held.chosen & ready).any()),
             skid.o.ready.eq(self.gone),
-            request.line.eq(held.burst.line),
+            request.line.eq(at_port(held.burst.line, held.port, config)),
             request.beats.eq(held.beats),
         ]
+        m.d.sync += turn.eq(turn + (self.i.valid & self.i.ready))
         for n, output in enumerate(outputs):
             m.d.comb += [output.payload.eq(request), output.valid.eq(held.chosen[n]), ready[n].eq(output.ready)]
         if is_numbered(config):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from daedal.base.handle import Handle
 from daedal.errors import OutOfDeviceMemory
 from daedal.hw.config.core import Config
-from daedal.hw.isa.address_mapping import PLAIN, in_class, place_of
+from daedal.hw.isa.address_mapping import COPIED, PLAIN, in_class, place_of
 
 BUFFER_ALIGNMENT = 64
 """Alignment of buffers, programs, launch blocks and records, bytes."""
@@ -79,12 +79,14 @@ class Allocator(Handle):
         """The address, with its mapping class, of ``size`` bytes (at least one) at a multiple of ``alignment``.
 
         They are held until they are freed, or nobody keeps what this returned. Raises OutOfDeviceMemory, with the
-        bytes asked for, free, and in the largest free range.
+        bytes asked for, free, and in the largest free range; ValueError for more than a page of class COPIED.
         """
         if size < 0:
             raise ValueError(f"size must be at least 0, not {size!r}")
         if alignment < 1 or alignment & (alignment - 1):
             raise ValueError(f"alignment must be a power of two, not {alignment!r}")
+        if mapping == COPIED and size > self._config.page_bytes:
+            raise ValueError(f"what is copied must have at most {self._config.page_bytes} bytes, not {size!r}")
         size = room = max(size, 1)
         if mapping != PLAIN:
             alignment = max(alignment, self._superblock)

@@ -11,7 +11,7 @@ from daedal.base.handle import Handle
 from daedal.driver.memory.allocator import BUFFER_ALIGNMENT, Address, Allocator
 from daedal.driver.memory.device_memory import DeviceMemory
 from daedal.hw.config.core import Config
-from daedal.hw.isa.address_mapping import PLAIN, in_class
+from daedal.hw.isa.address_mapping import COPIED, PLAIN, in_class
 
 
 class Arena(Handle):
@@ -41,7 +41,7 @@ class Arena(Handle):
         if address + max(size, 1) > end:
             self._addresses.append(self._allocator.allocate(size, alignment, mapping=mapping))
             address = self._addresses[-1]
-            end = address + self._allocator.held_bytes(address)
+            end = address + (self._config.page_bytes if mapping == COPIED else self._allocator.held_bytes(address))
         if mapping != PLAIN:
             after = address + max(size, 1)
             self._rest[mapping] = after, end - after

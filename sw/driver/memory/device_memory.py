@@ -10,8 +10,10 @@ from daedal.driver.memory.layout import array_mapping
 from daedal.driver.targets.target import Target
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import (
-    PLAIN,
+    COPIED,
+    HASHED,
     class_of,
+    copies,
     granule_bytes,
     memory_address,
     memory_addresses,
@@ -26,7 +28,11 @@ MOST_ORDERS, SMALL_BYTES = 256, 1 << 18
 
 
 class DeviceMemory(Handle):
-    """Reads and writes ranges of one mapping class each; a target's own primitives know memory addresses only."""
+    """Reads and writes ranges of one mapping class each; a target's own primitives know memory addresses only.
+
+    What is of class COPIED is written to all copies and read from the first one. ValueError if it is not in the first
+    page of a superblock.
+    """
 
     def __init__(self, target: Target, config: Config) -> None:
         self._target, self._config = target, config
@@ -35,8 +41,9 @@ class DeviceMemory(Handle):
 
     def write(self, address: int, data: bytes | memoryview) -> None:
         """Write a contiguous buffer's bytes from this address on."""
-        if class_of(address, self._config) == PLAIN:
-            self._target.mem_write(address, data)
+        if class_of(address, self._config) not in HASHED:
+            for place in self._unmoved(address, len(data)):
+                self._target.mem_write(place, data)
             return
         raw = np.frombuffer(data, np.uint8)
         for first, offset, size in self._parts(address, len(raw)):
@@ -50,8 +57,8 @@ class DeviceMemory(Handle):
 
     def read(self, address: int, size: int) -> bytes:
         """``size`` bytes from this address on."""
-        if class_of(address, self._config) == PLAIN:
-            return self._target.mem_read(address, size)
+        if class_of(address, self._config) not in HASHED:
+            return self._target.mem_read(self._unmoved(address, size)[0], size)
         result = np.empty(size, np.uint8)
         for first, offset, part in self._parts(address, size):
             if part % self._config.superblock_bytes == 0:
@@ -63,6 +70,21 @@ class DeviceMemory(Handle):
                 raw = np.frombuffer(self._target.mem_read(memory_address(first, self._config), part), np.uint8)
                 result[offset : offset + part] = raw
         return result.tobytes()
+
+    def even_out(self, address: int, size: int) -> None:
+        """Make the copies of what is of class COPIED equal again to the first one, which a program may have written."""
+        first, *others = self._unmoved(address, size)
+        data = self._target.mem_read(first, size)
+        if others and data != self._target.mem_read(others[0], size):
+            self.write(address, data)
+
+    def _unmoved(self, address: int, size: int) -> range:
+        """The memory addresses of what is of class PLAIN, or of each copy of it."""
+        config, mapping, place = self._config, class_of(address, self._config), place_of(address, self._config)
+        if mapping == COPIED and place % config.superblock_bytes + size > config.page_bytes:
+            raise ValueError(f"what is copied must lie in a superblock's first page, not at {address:#x}, {size} bytes")
+        each = copies(mapping, config)
+        return range(place + each.start, place + each.stop, each.step)
 
     def _parts(self, address: int, size: int) -> Iterator[tuple[int, int, int]]:
         """Address, offset and bytes of parts: whole superblocks together, and at the ends what one granule has."""

@@ -1,7 +1,7 @@
 """How what the driver places lies in device memory: the pitch of rows, and mapping classes."""
 
 from daedal.hw.config.core import Config
-from daedal.hw.isa.address_mapping import CLASSES, PLAIN, granule_bytes
+from daedal.hw.isa.address_mapping import COPIED, HASHED, granule_bytes
 from daedal.hw.isa.words import PITCH_BITS
 
 SMALLEST_PITCH = 4
@@ -30,8 +30,17 @@ def row_pitch(row_bytes: int, config: Config) -> int:
     return pitch
 
 
+def table_mapping(rows: int, pitch: int, config: Config) -> int:
+    """The mapping class of so many rows that programs do not write.
+
+    A table that fits into a page has a copy for each port: its few granules would make few ports do all the work. Of
+    any class but PLAIN it takes a whole superblock, so the copies take no memory that it would not have.
+    """
+    return COPIED if config.ports > 1 and 0 < rows * pitch <= config.page_bytes else row_mapping(pitch, config)
+
+
 def row_mapping(pitch: int, config: Config) -> int:
-    """The mapping class of rows that are ``pitch`` bytes apart.
+    """The mapping class of rows that are ``pitch`` bytes apart, however many there are.
 
     Rows at a power of two lie in a granule each, shorter ones than the smallest granule several in one. Of others some
     go on into the next granule, in another bank, and are two requests; four or more of them to a granule keep that to a
@@ -46,6 +55,6 @@ def array_mapping(config: Config) -> int:
 
 
 def _mapping(granule: int, config: Config) -> int:
-    """The class, not PLAIN, whose granule is the smallest of at least so many bytes, or the largest there is."""
-    wanted = min(granule, granule_bytes(CLASSES - 1, config))
-    return next(mapping for mapping in range(PLAIN + 1, CLASSES) if granule_bytes(mapping, config) >= wanted)
+    """The hashed class whose granule is the smallest of at least so many bytes, or the largest there is."""
+    wanted = min(granule, granule_bytes(HASHED[-1], config))
+    return next(mapping for mapping in HASHED if granule_bytes(mapping, config) >= wanted)

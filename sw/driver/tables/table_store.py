@@ -1,7 +1,7 @@
 """Tables that stay in device memory, and which of them go when there is no room."""
 
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from daedal.base.handle import Handle
 from daedal.driver.memory.allocator import TABLE_ALIGNMENT, Allocator
-from daedal.driver.memory.layout import row_mapping, row_pitch
+from daedal.driver.memory.layout import row_pitch, table_mapping
+from daedal.driver.memory.regions import Region
 from daedal.driver.tables.table_sources import (
     Origin,
     Place,
@@ -24,7 +25,7 @@ from daedal.driver.tables.table_sources import (
     place_of,
 )
 from daedal.hw.config.core import Config
-from daedal.hw.isa.address_mapping import PLAIN, class_of
+from daedal.hw.isa.address_mapping import COPIED, PLAIN, class_of, in_class
 from daedal.hw.isa.elements import LANE, ROW_GRANULE
 
 UPLOAD_CHUNK = 1 << 24
@@ -123,7 +124,7 @@ class TableStore(Handle, Mapping[str, Table]):
         ``source`` is a 2-D torch tensor on the CPU or NumPy array. Its table is found again by the memory in which it
         lies, whatever the name; a changed source is uploaded again. A name that another living source holds gets a
         number appended. ``mapping`` is the mapping class; left out, it is that of the table where it is already, else
-        ``row_mapping`` of its pitch.
+        what ``table_mapping`` says.
 
         Raises OutOfDeviceMemory, TypeError for something else, ValueError for other shapes.
         """
@@ -169,6 +170,15 @@ class TableStore(Handle, Mapping[str, Table]):
             yield
         finally:
             self._needed = before
+
+    def copied(self, writes: Sequence[Region] | None) -> list[Table]:
+        """The tables of class COPIED into which a launch may write: of which parts are in ``writes``, or all (None)."""
+        if writes is not None and (not writes or max(writes)[0] < in_class(0, COPIED, self._config)):
+            return []
+        found = [table for table in self.values() if table.mapping == COPIED]
+        if writes is None:
+            return found
+        return [t for t in found if any(Region(t.address, t.rows * t.pitch).overlaps(Region(*each)) for each in writes)]
 
     def changed(self, source: Source) -> None:
         """The content of what shares memory with ``source`` has changed, whatever is counted or seen of it."""
@@ -239,7 +249,7 @@ class TableStore(Handle, Mapping[str, Table]):
             return present if table == present else table
         if present is not None:
             self.drop(name)
-        mapping = row_mapping(pitch, self._config) if mapping is None else mapping
+        mapping = table_mapping(rows, pitch, self._config) if mapping is None else mapping
         address: int = self._allocator.allocate(rows * pitch, TABLE_ALIGNMENT, mapping=mapping, what=f"table {name!r}")
         return Table(address, rows, dim, pitch, dtype, class_of(address, self._config))
 

@@ -8,7 +8,7 @@ import pytest
 import daedal
 from daedal.cosim.emulator import EmulatorTarget
 from daedal.hw.config.core import Config
-from daedal.hw.isa.address_mapping import CLASSES, PLAIN, in_class
+from daedal.hw.isa.address_mapping import COPIED, HASHED, PLAIN, in_class
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program import Program, Word
 from daedal.hw.isa.words import (
@@ -36,7 +36,7 @@ OPENED = [
 INSIDE = 1 << 19
 """An address in the middle of memory, for the other end of a copy; the driver begins with the lowest."""
 
-SOME_CLASSES = (PLAIN, 1, CLASSES // 2, CLASSES - 1)
+SOME_CLASSES = (PLAIN, 1, HASHED[-1], COPIED)
 
 Body = Callable[[int, int, Config], list[Word]]
 
@@ -191,7 +191,7 @@ def test_a_program_that_crosses_the_end(device: daedal.Device) -> None:
 def test_what_ends_where_memory_ends_is_right(device: daedal.Device, rng: np.random.Generator) -> None:
     end, size = device.target.memory_bytes, 40 * device.config.bus_bytes
     data = rng.bytes(size)
-    for mapping in SOME_CLASSES:
+    for mapping in SOME_CLASSES[:-1]:  # what is stored in one copy cannot be read from the others
         last = in_class(end - size, mapping, device.config)
         device.memory.write(INSIDE, data)
         device.run(Program(device.config.hash, copy(INSIDE, last, size)).to_bytes())

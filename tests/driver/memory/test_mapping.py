@@ -11,10 +11,10 @@ from torch import nn
 
 import daedal
 from daedal.driver.launch.record import RECORD_BYTES
-from daedal.driver.memory.layout import row_mapping
+from daedal.driver.memory.layout import table_mapping
 from daedal.hw.config.core import LAUNCH_QUEUE_DEPTH
 from daedal.hw.isa import words
-from daedal.hw.isa.address_mapping import CLASSES, PLAIN, granule_bytes, memory_address
+from daedal.hw.isa.address_mapping import CLASSES, COPIED, PLAIN, granule_bytes, memory_address
 from daedal.hw.isa.launch import BLOCK_REGION
 from daedal.hw.isa.program import Program, Word
 from tests.system.test_rtl_configs import CONFIGS
@@ -84,6 +84,11 @@ class Gather:
         ]  # fmt: skip
 
 
+def any_class(rng: np.random.Generator, size: int, device: daedal.Device) -> int:
+    """A class for so many bytes that programs read."""
+    return int(rng.integers(CLASSES if size <= device.config.page_bytes else COPIED))
+
+
 def gathers(device: daedal.Device, arena: Any, seed: int) -> list[Gather]:
     """A gather for each length of rows; tables, indices and outputs of any class."""
     rng = np.random.default_rng(seed)
@@ -91,10 +96,10 @@ def gathers(device: daedal.Device, arena: Any, seed: int) -> list[Gather]:
     for size in ROW_BYTES:
         content = rng.integers(0, 1 << 32, (ROWS, size // 4), np.uint32)
         indices = rng.integers(0, ROWS, FETCHED, np.int32)
-        mapping = None if seed == 0 else int(rng.integers(CLASSES))
+        mapping = None if seed == 0 else any_class(rng, size * ROWS, device)
         table = device.bind_table(f"rows of {size}", content.view(np.float32), mapping=mapping)
-        index = arena.upload(indices, mapping=int(rng.integers(CLASSES)))
-        out = arena.reserve(FETCHED * size + 8, mapping=int(rng.integers(CLASSES)))
+        index = arena.upload(indices, mapping=any_class(rng, indices.nbytes, device))
+        out = arena.reserve(FETCHED * size + 8, mapping=int(rng.integers(COPIED)))
         made.append(Gather(table, size, content, indices, index, out))
     return made
 
@@ -107,7 +112,7 @@ def test_one_launch_gathers_rows_of_every_length(device: daedal.Device, seed: in
         made = gathers(device, arena, seed)
         if seed == 0:
             assert {gather.table.mapping for gather in made} == {
-                row_mapping(gather.table.pitch, config) for gather in made
+                table_mapping(ROWS, gather.table.pitch, config) for gather in made
             }
         body = [word for gather in made for word in gather.body(odd=4)]
         program = device.load_program(Program(config.hash, body).to_bytes())
@@ -152,7 +157,7 @@ def test_bags_over_rows_of_every_length(device: daedal.Device, rng: np.random.Ge
         if device.config.page_bytes >= 1024:
             assert granule_bytes(classes[256], device.config) == 1024
         for number, bag in enumerate(bags):  # any other class does as well
-            device.bind_table("", bag.weight, mapping=(number * 3 + 2) % CLASSES)
+            device.bind_table("", bag.weight, mapping=(number * 3 + 2) % COPIED)
         assert torch.equal(executable(indices, offsets), expected)
     for name in list(device.tables):
         device.drop_table(name)

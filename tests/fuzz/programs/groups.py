@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from daedal.hw.config.core import Config
-from daedal.hw.isa.address_mapping import CLASSES, PLAIN, in_class
+from daedal.hw.isa.address_mapping import CLASSES, COPIED, PLAIN, in_class
 from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.words import INDEX_BITS, PITCH_BITS, VALUE_BITS, FetchQueue, StepField
@@ -122,13 +122,14 @@ class GroupMaker:
     def place(self, step: Step, row: str, low: int, high: int, size: int, align: int, offset: int) -> None:
         """Operands of an address in [low, high) that is ``offset`` above a multiple of ``align``.
 
-        Of any mapping class where whole superblocks are there; of several classes rows only name the same memory.
+        Of any mapping class where whole superblocks are there; of several classes rows only name the same memory. The
+        table's pages differ, so rows are not fetched from copies.
         """
         dice, mapping = self.dice, PLAIN
         first_whole, last_whole = (at // self.config.superblock_bytes for at in (low - 1, high))
         whole = (first_whole + 1) * self.config.superblock_bytes, last_whole * self.config.superblock_bytes
         if whole[1] - whole[0] >= size + offset + align and dice.chance(0.6):
-            (low, high), mapping = whole, dice.below(CLASSES)
+            (low, high), mapping = whole, dice.below(CLASSES if row == "store" else COPIED)
         room = (high - low - size - offset) // align
         sources = dict.fromkeys(("base", "index", "pitch", "size"), 0)
         listed = self.known.within(0, HIGHEST_INDEX)

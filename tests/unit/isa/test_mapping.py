@@ -14,8 +14,11 @@ from daedal.cosim.emulator import EmulatorTarget
 from daedal.hw.config.core import MAX_BURST, PRESETS, SMALLEST_GRANULE, Config
 from daedal.hw.isa.address_mapping import (
     CLASSES,
+    COPIED,
+    HASHED,
     PLAIN,
     class_of,
+    copies,
     granule_bytes,
     in_class,
     memory_address,
@@ -65,7 +68,7 @@ BY_HAND = {
                   15: 0x9000, 16: 0x12000, 36: 0x10_0000_1000},
     ("ddr3", 4): {6: 0x40, 7: 0x80, 8: 0x100, 9: 0x1000, 10: 0x2000, 11: 0x800, 12: 0x1200, 13: 0x2400, 14: 0x4800},
     ("ddr3", 6): {6: 0x40, 10: 0x400, 11: 0x800, 12: 0x1000, 13: 0x2000, 14: 0x4800, 15: 0x9000, 17: 0x20800},
-    ("ddr3", 7): {11: 0x800, 14: 0x4800},
+    ("ddr3", 7): {11: 0x800, 14: 0x4000},
     ("wide", 1): {6: 0x8000, 7: 0x2000, 8: 0x4000, 9: 0x8040, 12: 0x8200, 13: 0x2400, 15: 0x9000, 16: 0x12000},
     ("two banks", 1): {6: 0x200, 7: 0x240, 8: 0x280, 9: 0x300, 10: 0x600, 11: 0xA00},
     ("sixteen banks", 2): {6: 0x40, 7: 0x800, 8: 0x1000, 9: 0x2000, 10: 0x400, 11: 0x880, 12: 0x1100, 13: 0x2200,
@@ -119,7 +122,7 @@ def test_a_granule_stays_together_in_one_bank(config: Config, mapping: int) -> N
 
 
 @each_shape
-@pytest.mark.parametrize("mapping", [c for c in range(CLASSES) if c != PLAIN])
+@pytest.mark.parametrize("mapping", HASHED)
 def test_rows_at_any_power_of_two_take_all_banks_in_turn(config: Config, mapping: int) -> None:
     pitch, first = granule_bytes(mapping, config), 1 << (config.place_bits - 1)
     while pitch < 1 << 24:
@@ -130,10 +133,22 @@ def test_rows_at_any_power_of_two_take_all_banks_in_turn(config: Config, mapping
         pitch *= 2
 
 
-def test_plain_addresses_are_those_of_memory() -> None:
+@pytest.mark.parametrize("mapping", [PLAIN, COPIED])
+def test_addresses_that_are_not_hashed_are_those_of_memory(mapping: int) -> None:
     for config in SHAPES.values():
-        for address in (0, 4096, 0x12345678, (1 << config.place_bits) - 1):
-            assert memory_address(address, config) == address
+        for place in (0, 4096, 0x12345678, (1 << config.place_bits) - 1):
+            assert memory_address(in_class(place, mapping, config), config) == place
+
+
+@each_shape
+@each_class
+def test_each_port_has_a_copy(config: Config, mapping: int) -> None:
+    place = 0x155 * config.superblock_bytes + 12
+    banks = [(place + copy) // config.page_bytes % config.banks for copy in copies(mapping, config)]
+    if mapping == COPIED:
+        assert sorted(bank % config.ports for bank in banks) == list(range(config.ports))
+    else:
+        assert banks == [0]
 
 
 @each_shape

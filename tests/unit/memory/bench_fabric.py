@@ -9,7 +9,17 @@ from cocotb.triggers import RisingEdge
 
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import Client, read_request_layout, return_layout, slot_bits
-from daedal.hw.isa.address_mapping import CLASSES, PLAIN, class_of, granule_bytes, in_class, memory_address
+from daedal.hw.isa.address_mapping import (
+    CLASSES,
+    COPIED,
+    HASHED,
+    PLAIN,
+    class_of,
+    granule_bytes,
+    in_class,
+    memory_address,
+)
+from daedal.hw.isa.address_mapping import copies as copies_of
 from tests.unit.harness import bench_config
 from tests.unit.memories import FastReadPort, Target, read_slave
 from tests.unit.streams import Source, count_cycles, decode
@@ -55,6 +65,7 @@ class Bench:
         self.source = Source(dut, "requests", read_request_layout(self.config), idle=idle)
         self.expected: list[list[deque[dict[str, int]]]] = [[] for _ in self.targets]  # the beats of each request
         self.beats = 0
+        self.turn = 0  # the port to which the next row goes if it has a copy at each
         cocotb.start_soon(self._check())
 
     def slaves(self, *, pause: float = 0.0) -> list[Any]:
@@ -91,7 +102,7 @@ class Bench:
 
     def _remember(self, address: int, beats: int, tag: dict[str, Any]) -> None:
         config, bus = self.config, self.config.bus_bytes
-        memory = memory_address(address, config)
+        memory = self._taken_from(address, tag["client"])
         port = port_of(memory, config)
         self.expected[port].append(deque())
         for n in range(beats):
@@ -107,6 +118,14 @@ class Bench:
                 "bytes": tag["last_bytes"] if end else bus,
                 "last": int(end),
             })  # fmt: skip
+
+    def _taken_from(self, address: int, client: Client) -> int:
+        """The memory address that the next request is for: rows of class COPIED go to the ports in turn."""
+        config, memory = self.config, memory_address(address, self.config)
+        turn, self.turn = self.turn, (self.turn + 1) % config.ports
+        if class_of(address, config) != COPIED or client in (Client.LOAD, Client.LOADER):
+            return memory
+        return memory + (turn - port_of(memory, config)) * config.page_bytes
 
     async def _check(self) -> None:
         layout = return_layout(self.config)
@@ -191,7 +210,7 @@ async def _all(bench: Bench, requests: list[dict[str, Any]]) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize(mapping=[PLAIN, 1, 3, CLASSES - 1])
+@cocotb.parametrize(mapping=[PLAIN, 1, 3, HASHED[-1]])
 async def full_rate_of_long_bursts(dut, mapping):
     """Rows of a granule each, one after the other (neighbours are at different ports)."""
     bench = Bench(dut)
@@ -214,6 +233,20 @@ async def full_rate_of_single_lines(dut, mapping):
     bus, granule = bench.config.bus_bytes, granule_bytes(mapping, bench.config)
     places = [in_class(n * granule % SIZE + bus, mapping, bench.config) for n in range(640)]
     requests = [bench.request(address=place, beats=1) for place in places]
+    if bench.config.ports > 1:
+        assert await rate(dut, requests, bench) >= 0.97
+    else:
+        assert await rate(dut, requests, bench) >= 0.9 * bench.config.port_outstanding / 6
+
+
+@cocotb.test()
+async def full_rate_of_one_line_with_copies(dut):
+    """All ports work for a row that each of them has, far more lines in flight than one port can have."""
+    bench = Bench(dut)
+    bench.fast(latency=bench.config.ports * bench.config.port_outstanding // 4)
+    await start(dut)
+    places = [in_class(bench.config.bus_bytes * (n % 3), COPIED, bench.config) for n in range(640)]
+    requests = [bench.request(address=place, beats=1, client=Client.VECTOR1) for place in places]
     if bench.config.ports > 1:
         assert await rate(dut, requests, bench) >= 0.97
     else:
@@ -291,7 +324,7 @@ async def requests_to_a_dram_row_go_together(dut):
 
 
 @cocotb.test()
-@cocotb.parametrize(mapping=[PLAIN, 1, CLASSES - 1])
+@cocotb.parametrize(mapping=[PLAIN, 1, HASHED[-1], COPIED])
 async def errors_stick(dut, mapping):
     """The first error's burst is named as the program does, the beats come all the same, others go on; the older
     launch's comes first.
@@ -303,9 +336,13 @@ async def errors_stick(dut, mapping):
     bus, granule = bench.config.bus_bytes, granule_bytes(mapping, bench.config)
     good, first = (in_class(place, mapping, bench.config) for place in (granule, SIZE - 3 * granule))
     bad = memory_address(first + bus, bench.config)
+    if mapping == COPIED:
+        bad -= port_of(bad, bench.config) * bench.config.page_bytes
+    copies = {bad + copy for copy in copies_of(mapping, bench.config)}
     for target in bench.targets:
-        target.bytes[bad : bad + bus] = bytes(bus)  # what the slave returns with an error
-        target.bad = {bad}
+        for copy in copies:
+            target.bytes[copy : copy + bus] = bytes(bus)  # what the slave returns with an error
+        target.bad = copies
     await bench.source.send([bench.request(address=good, beats=2)])
     await bench.finish()
     assert not dut.report__error.value
