@@ -1,6 +1,7 @@
 """The suite ``shapes``: what shapes need, what is wanted of them, and runs on the emulator and on small RTL."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,17 @@ def test_what_a_shape_needs() -> None:
     assert rows.needed_lines(DDR3) == 6 + 2 + 4 and rows.lane_cycles(DDR3) == 0
 
 
+def test_lines_of_a_result_of_several_tables() -> None:
+    """Rows of 12 + 20 bytes, two lines each: the first table's parts touch one, the second one's two. Rows of 28 + 8:
+    the parts touch 2, 2, 3 and 3 lines, one of them twice, and 2, 1, 1, 1.
+    """
+    tables = (Table(9, 3), Table(9, 5))
+    assert made(Shape("x", "x", "sum", tables, batch=4)).result_lines(DDR3) == 4 + 8
+    tables = (Table(9, 7), Table(9, 2))
+    assert made(Shape("x", "x", "sum", tables, batch=4)).result_lines(DDR3) == 9 + 5
+    assert made(Shape("x", "x", "sum", (Table(9, 1),), batch=9)).result_lines(DDR3) == 3
+
+
 def test_beats_of_the_lanes() -> None:
     assert [passes(n) for n in (0, 1, 2, 3, 4, 5, 8, 4095, 4096, 4097, 8192)] == [0, 0, 1, 2, 1, 2, 1, 2, 1, 3, 1]
     for rows, beats in ((1, 16), (3, 80), (4, 80), (5, 112)):
@@ -87,8 +99,11 @@ def test_goals_by_class() -> None:
     assert goals(bag("x", "max", 16, 3)) == goals(bag("x", "sum", 1, 1)) == {"need_share": 0.80}
     assert goals(bag("x", "sum", 4, 20, rows=7)) == goals(gather("x", 64, 3)) == {"need_share": 0.80}
     assert goals(bag("x", "sum", 5, 20)) == goals(gather("x", 17)) == {"need_share": 0.95}
-    for ordinary in (bag("x", "sum", 64, 20), gather("x", 16), bag("x", "mean", 4, 17)):
-        assert goals(ordinary) == {}
+    tables = (Table(3, 5), Table(1000, 16))
+    mixed = replace(bag("x", "sum", 5, 20), tables=tables)
+    for ordinary in (bag("x", "sum", 64, 20), gather("x", 16), bag("x", "mean", 4, 17), mixed):
+        assert goals(ordinary) == {"bound_share": 0.80}
+    assert goals(replace(mixed, batch=8)) == goals(bag("x", "sum", 4, 9000, batch=1)) == {}
 
 
 def test_goals_of_starts() -> None:
@@ -133,6 +148,26 @@ def test_bursts_that_a_launch_needs() -> None:
     found = needed_bursts(bursts, [table], DDR3)
     assert lines_of(found) == (7, 1)
     assert found["address"].tolist() == [0, 16, 32, block, 48, block, 32, 80]
+
+
+@pytest.mark.parametrize(("distinct", "cycles", "asked"), [(198, 600 * 100 / 198, [198]), (200, 550 * 100 / 201, [])])
+def test_lines_that_are_read_again_do_not_count(
+    distinct: int, cycles: float, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """201 lines, of which so many differ and 100 are needed: limits of 550 cycles for all and of 600 without."""
+    calls = []
+
+    def limit_of(bursts: Any, memory: str) -> Any:
+        calls.append(len(bursts))
+        return SimpleNamespace(cycles=600)
+
+    monkeypatch.setattr(shapes, "limit_of", limit_of)
+    monkeypatch.setattr(shapes.MadeShape, "needed_lines", lambda self, config: 100)
+    bursts = np.array([(n, 16 * (n % distinct), 1, 0) for n in range(201)], BURST)
+    some = made(replace(gather("x", 4), batch=9))
+    found = shapes.needed_cycles(bursts, [], some, Machine(DDR3, "litedram-ddr3-x16"), 550)
+    assert found == pytest.approx(cycles) and calls == asked
+    assert shapes.needed_cycles(bursts, [], some, Machine(DDR3), 550) == 100
 
 
 def test_random_shapes_are_the_same_for_a_seed() -> None:

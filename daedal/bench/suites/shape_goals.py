@@ -19,6 +19,9 @@ MANY = 26
 MANY_CYCLES = 1200
 """Most cycles of a launch of one row of 16 columns from each of so many tables, at the usual latency."""
 
+OF_ANY = 0.80
+"""Of the bound, of a long launch of any other shape: the least that is wanted of any."""
+
 OF_BOUND, OF_NEED, OF_CEILING, OF_SUM = 0.95, 0.80, 0.95, 1.03
 """Of means, short bags and small tables, rows that do not end with a line, and means of one row (at most)."""
 
@@ -103,12 +106,14 @@ def _of_narrow(shape: Shape, config: Config) -> Iterator[Goal]:
         yield Goal("need_share", OF_NEED)
         if mean and low >= SHORT_ROWS and shape.dim >= MEAN_DIM:
             yield Goal("bound_share", OF_BOUND)
-    elif min(table.rows for table in shape.tables) <= TINY_ROWS:
+    elif max(table.rows for table in shape.tables) <= TINY_ROWS:
         yield Goal("bound_share" if mean else "need_share", OF_NEED)
     elif mean and low >= SHORT_ROWS and shape.dim >= MEAN_DIM:
         yield Goal("bound_share", OF_BOUND)
     elif not mean and low != 2 and all(_is_odd(table.dim, config) for table in shape.tables):
         yield Goal("need_share", OF_CEILING)
+    elif not mean or high > 1:
+        yield Goal("bound_share", OF_ANY)
 
 
 def _is_odd(dim: int, config: Config) -> bool:

@@ -21,6 +21,9 @@ from daedal.errors import DaedalError
 
 NAME = "shapes"
 
+FEW = 0.01
+"""Part of a launch's lines up to which lines that are read again do not have the memory asked once more."""
+
 
 def chosen(order: Order) -> list[Shape]:
     """The shapes of an order, whatever the machine; ValueError if a pattern fits none."""
@@ -116,21 +119,24 @@ def _figures(made: MadeShape, machine: Machine) -> Row:
         if row["row_lines"] != made.row_lines(config):
             wrong.append(f"{row['row_lines']} lines were read out of tables for rows of {made.row_lines(config)}")
         row["limit_cycles"] = limit_of(bursts, machine.memory).cycles
-        row |= _shares(row, made, machine, needed_cycles(bursts, tables, made, machine))
+        row |= _shares(row, made, machine, needed_cycles(bursts, tables, made, machine, row["limit_cycles"]))
     return {**row, "verdict": "; ".join(wrong)}
 
 
-def needed_cycles(bursts: Any, tables: Any, made: MadeShape, machine: Machine) -> float:
+def needed_cycles(bursts: Any, tables: Any, made: MadeShape, machine: Machine, limit: int) -> float:
     """Least cycles in which this memory moves the lines that the operation needs; `ideal` without its latency.
 
-    A DRAM is asked for those of the launch's bursts that are needed, and launch block and program are taken off by
-    their part of all lines.
+    A DRAM is asked for those of the launch's bursts that are needed; if nearly all are, they take their part of the
+    ``limit`` of all. Launch block and program are taken off by their part of all lines.
     """
     lines, spec = made.needed_lines(machine.config), MemorySpec.parse(machine.memory)
     if spec.model == IDEAL:
         return lines / spec.lines
     needed = needed_bursts(bursts, tables, machine.config)
-    return limit_of(needed, machine.memory).cycles * lines / int(needed["beats"].sum())
+    found, moved = int(needed["beats"].sum()), int(bursts["beats"].sum())
+    if found < (1 - FEW) * moved:
+        limit, moved = limit_of(needed, machine.memory).cycles, found
+    return limit * lines / moved
 
 
 def _shares(row: Row, made: MadeShape, machine: Machine, needed: float) -> Row:

@@ -139,11 +139,22 @@ class MadeShape:
     def needed_lines(self, config: Config) -> int:
         """Lines that the operation has to move: each row for itself, each part of an array once."""
         arrays = sum(-(-size // config.bus_bytes) for size in self.array_bytes)
-        return self.row_lines(config) + arrays
+        return self.row_lines(config) + arrays + self.result_lines(config)
+
+    def result_lines(self, config: Config) -> int:
+        """Lines that each table's part of the result touches: a row of the result has one of each, side by side."""
+        sizes = [table.row_bytes for table in self.shape.tables]
+        starts = np.arange(self.shape.batch, dtype=np.int64) * sum(sizes)
+        found, offset = 0, 0
+        for size in sizes:
+            first, last = (starts + offset) // config.bus_bytes, (starts + offset + size - 1) // config.bus_bytes
+            found += int((last - first + 1).sum() - (first[1:] == last[:-1]).sum())
+            offset += size
+        return found
 
     @property
     def array_bytes(self) -> tuple[int, ...]:
-        """Bytes of the indices, offsets and weights of each table, and of the result."""
+        """Bytes of the indices, offsets and weights of each table."""
         shape = self.shape
         found = []
         for length in self.lengths:
@@ -151,7 +162,7 @@ class MadeShape:
             found.append(indices * shape.index_bytes)
             found.append(0 if shape.mode == "gather" else len(length) * shape.index_bytes)
             found.append(indices * BINARY32.bytes if shape.mode == "weighted" else 0)
-        return (*found, shape.batch * sum(table.row_bytes for table in shape.tables))
+        return tuple(found)
 
     @property
     def useful_bytes(self) -> int:
@@ -159,7 +170,7 @@ class MadeShape:
         rows = sum(
             int(length.sum()) * table.row_bytes for table, length in zip(self.shape.tables, self.lengths, strict=True)
         )
-        return rows + sum(self.array_bytes)
+        return rows + sum(self.array_bytes) + self.shape.batch * sum(table.row_bytes for table in self.shape.tables)
 
     def lane_cycles(self, config: Config) -> int:
         """Beats that the lanes compute: each row is added, and a mean's sum passes through them once or more."""
