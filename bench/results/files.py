@@ -8,6 +8,7 @@ from typing import Any
 from daedal.base.files import read_json, write_json
 from daedal.base.messages import shown
 from daedal.bench.report.document import load
+from daedal.bench.workloads import structured_models
 from daedal.fpga.boards import find_board
 from daedal.fpga.flow.reports import clock_kind
 
@@ -24,6 +25,9 @@ def _memories(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for name in names for word in ("--memory", name))
 
 
+STRUCTURES = tuple(structured_models.WORKLOADS)
+"""Workloads over graphs, triples and blocks, with the data folder that ``DAEDAL_DATA`` names."""
+
 RUNS: Mapping[str, tuple[str, ...]] = {
     "layers": ("layers", "handwritten", "levels", "launches", "linearity"),
     "host": ("speed", "overhead"),
@@ -33,6 +37,8 @@ RUNS: Mapping[str, tuple[str, ...]] = {
     "sweep-wide": ("--no-host", *_memories(WIDE), "sweep"),
     "shapes": (*_memories((*NARROW, "ideal:latency=20", "ideal:latency=400")), "shapes"),
     "shapes-wide": ("--config", "wide", *_memories(("ideal", WIDE[0])), "shapes"),
+    "structures": (*_memories(NARROW), *STRUCTURES),
+    "structures-wide": ("--no-host", "--memory", WIDE[0], *STRUCTURES),
     "oracle": ("--no-host", *_memories(DRAMS), "oracle"),
 }
 """File -> arguments of ``daedal bench`` that make it. ``prediction`` is made from reports of boards."""

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bench.results import columns, peers
-from bench.results.files import DRAMS, MEMORIES
+from bench.results import columns, peers, structures_table
+from bench.results.files import DRAMS, MEMORIES, STRUCTURES
 from bench.results.sections import one_line, rows_of, section
 from daedal.bench.report.table import Column, column, markdown
 from daedal.bench.suites import sweep
@@ -29,7 +29,8 @@ each figure is taken and what each column is. [Shapes that are hard](results-sha
 
 Each section says what its figures are: *measured* (by the wall clock), *simulated* (cycles of the RTL under Verilator),
 *predicted* (from simulated cycles and a board's clock), *routed* or *estimated before routing* (nextpnr's clocks), or
-*published* (by others). Every simulated result was equal to PyTorch's on the CPU, bit for bit."""
+*published* (by others). Every simulated result was equal to PyTorch's on the CPU, bit for bit, unless its section says
+to what else."""
 
 LAYERS_TEXT = """*Simulated*, memory `ideal`: one line a cycle, 100 cycles of latency. One table of 65,536 rows of
 binary32, 128 bags of 32 rows, int32 indices, uniformly distributed."""
@@ -58,6 +59,7 @@ def page(results: Results) -> str:
         section("Layers", LAYERS_TEXT, columns.LAYERS, rows_of(layers, "layers")),
         section("Workloads", WORKLOADS_TEXT, *_by_memory(workload_rows(results))),
         "![The workloads' shares of the memory's limit](limit.svg)",
+        _structures(results),
         _sweep([*rows_of(results["sweep"], sweep.NAME), *rows_of(results["sweep-wide"], sweep.NAME)]),
         section("Beside another engine", peers.text(peer), *peers.table(peer, rows_of(results["sweep"], sweep.NAME))),
         section(
@@ -99,6 +101,14 @@ def workload_rows(results: Results) -> list[Row]:
     documents = (results["workloads"], results["workloads-wide"])
     rows = [row for document in documents for suite in document["results"].values() for row in suite]
     return [row for row in rows if row["placement"] == 0]
+
+
+def _structures(results: Results) -> str:
+    """Workloads over graphs, triples and blocks."""
+    documents = (results["structures"], results["structures-wide"])
+    rows = [row for name in STRUCTURES for document in documents for row in rows_of(document, name)]
+    said = structures_table.text(documents[0]["facts"], rows)
+    return section("Graphs, triples and blocks", said, *structures_table.table(rows))
 
 
 def _wall_clock(document: Mapping[str, Any]) -> list[Row]:

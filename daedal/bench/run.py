@@ -90,7 +90,7 @@ def measure(
         "tables": len(workload.tables), "mode": workload.mode,
     }  # fmt: skip
     made = setting.make(workload, distribution)
-    row |= {"data": made.origin, "lookups": made.lookups, "bags": made.bags, "reference": made.reference}
+    row |= {"data": made.origin, "lookups": made.lookups, "bags": made.bags, "equal_to": made.reference}
     run = Run(row, made)
     try:
         _on_a_device(run, setting, wave)

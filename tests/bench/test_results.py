@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench.results import __main__ as command
-from bench.results import boards_page, files, levels_picture, limit_picture, page, peers, shapes_page
+from bench.results import boards_page, files, levels_picture, limit_picture, page, peers, shapes_page, structures_table
 from bench.synthesis import history
 from daedal.bench import registry
 
@@ -108,6 +108,22 @@ def test_a_report_takes_the_place_of_its_boards_figures(tmp_path: Path) -> None:
     report.write_text("{}")
     with pytest.raises(ValueError, match="must be a report of daedal bitstream, with board"):
         files.land_board(report, "abc1234", tmp_path)
+
+
+def test_structures_show_the_lanes_where_they_decide() -> None:
+    row = {
+        "workload": "mp", "memory": "ideal", "config": "ddr3", "cycles": 2000, "limit_share": 0.4, "limit_cycles": 800,
+        "useful_share": 0.35, "lane_cycles": 1500, "lane_share": 0.75, "equal_to": "PyTorch", "data": "x",
+    }  # fmt: skip
+    other = {**row, "memory": "litedram-ddr3-x64", "config": "wide", "lane_cycles": 700, "torch_share": 0.5}
+    shown, (entry,) = structures_table.table([row, other])
+    assert entry["ideal"] == "2,000 · 0.400 / 0.350, lanes 0.750"
+    assert entry["litedram-ddr3-x64"] == "2,000 · 0.400 / 0.350" and entry["torch_share"] == 0.5
+    assert [one.heading for one in shown[1:4]] == ["ideal, `ddr3`", "litedram-ddr3-x64, `wide`", "PyTorch"]
+    assert "PyTorch" not in [one.heading for one in structures_table.table([row])[0]]
+    facts = {"processor": "a computer"}
+    assert "on a computer." in structures_table.text(facts, [other])
+    assert "a computer" not in structures_table.text(facts, [row])
 
 
 def test_the_command_measures_only_what_it_knows() -> None:

@@ -45,13 +45,16 @@ _TEXT, _COUNT, _NUMBER = (
 )
 
 KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
-    **dict.fromkeys(("workload", "distribution", "config", "data", "window", "verdict", "settings", "suite"), _TEXT),
     **dict.fromkeys(
-        ("cycles", "row_bytes", "flops", "lines_read", "lines_written", "limit_cycles", "limit_in_order_cycles"), _COUNT
+        ("workload", "distribution", "config", "data", "window", "verdict", "settings", "suite", "equal_to"), _TEXT,
     ),
     **dict.fromkeys(
-        ("limit_share", "limit_in_order_share", "line_share", "useful_share", "row_share", "torch_share",
-         "fbgemm_share", "share", "reference", "difference"), _NUMBER,
+        ("cycles", "row_bytes", "flops", "lines_read", "lines_written", "limit_cycles", "limit_in_order_cycles",
+         "lane_cycles"), _COUNT,
+    ),
+    **dict.fromkeys(
+        ("limit_share", "limit_in_order_share", "lane_share", "line_share", "useful_share", "row_share",
+         "torch_share", "fbgemm_share", "share", "reference", "difference"), _NUMBER,
     ),
     "memory": ("a memory model", _is_memory),
     "placement": ("a whole number, or mean", _is_place),
