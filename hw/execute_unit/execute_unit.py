@@ -173,7 +173,7 @@ class ExecuteUnit(wiring.Component):
         m.d.comb += [
             tree.start.eq(issue.fire & issue.last & row.reduces), tree.op.eq(row.op), tree.area.eq(row.area),
             tree.target.eq(row.target), tree.last_beat.eq(row.row.last_beat),
-            tree.register.eq(dispatch.partial_register), tree.wait.eq(issue.flows),
+            tree.register.eq(dispatch.partial_register), tree.wait.eq(issue.flows & ~dispatch.awaits),
             self._combining.eq(tree.due), self._path.combining.eq(tree.here), self._path.combine.eq(tree.o),
             dispatch.finished.eq(tree.finished), dispatch.finished_area.eq(tree.finished_area),
             dispatch.target.eq(tree.o.target), self._hand_over.finished.eq(tree.finished),

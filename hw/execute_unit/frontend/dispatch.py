@@ -45,6 +45,8 @@ class Dispatch(wiring.Component):
         The tree of a reduction ends, which was in this area and is for this scalar register.
     reducing : ``Out(1)``; partial_register
         Some reductions have not ended; the register in which their partial results are.
+    awaits : ``Out(1)``
+        An instruction waited in the cycle before for the scalar of a reduction, or of the iterative unit.
     pending : ``Out(1)``
         A result of the iterative unit is still to come.
     fix_reciprocal : ``Out(32)``; fix_count : ``Out(24)``
@@ -66,6 +68,7 @@ class Dispatch(wiring.Component):
                 "target": In(range(config.scalars)),
                 "reducing": Out(1),
                 "partial_register": Out(register_number(config)),
+                "awaits": Out(1),
                 "pending": Out(1),
                 "fix_reciprocal": Out(LANE.bits),
                 "fix_count": Out(COUNT_BITS),
@@ -149,6 +152,7 @@ class Dispatch(wiring.Component):
         with m.If(self._taken):
             m.d.sync += reduced.bit_select(row.target, 1).eq(1)
         named = (names & (place | Mux(stores, 0, reduced))).any()
+        m.d.sync += self.awaits.eq(self.i.valid & named)
         waits = named | (self.pending & iterates) | (areas_wait & ~stores)
         m.d.comb += self._blocked.eq(self.i.valid & ~kinds[Kind.NOTHING] & ~kinds[Kind.FAULT] & waits)
 

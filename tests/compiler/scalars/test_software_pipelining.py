@@ -196,6 +196,25 @@ def test_room_for_few_rows(small: daedal.Device, kernel: Any, width: int, rng: n
     assert keeps(executable) == (kernel in KEPT and room > 1)
 
 
+@pytest.mark.rtl
+@pytest.mark.slow
+def test_what_is_left_of_a_node_waits_for_no_more_than_the_tree(rng: np.random.Generator) -> None:
+    """Rows that wait for the sum along the last one keep its tree from no beat.
+
+    An edge takes 37 cycles of the lanes and a node's own row 16. Of the tree's 66 cycles, rows of the edges before take
+    48; a tree that let these go first took 30 more.
+    """
+    cycles, edges = [], 5
+    with daedal.Device.open("verilator", config="ddr3") as device:
+        for nodes in (40, 120):
+            x, y = floats(rng, 64, 64), floats(rng, nodes, 64)
+            pointers = (edges * np.arange(nodes + 1)).astype(np.int32)
+            columns = rng.integers(0, 64, pointers[-1]).astype(np.int32)
+            executable = run(device, weighted, [np.zeros((nodes, 64), np.float32), x, y, pointers, columns])
+            cycles.append(executable.stats.cycles)
+    assert (cycles[1] - cycles[0]) / 80 <= 37 * edges + 16 + 24
+
+
 def test_constants_do_not_rotate(device: daedal.Device, rng: np.random.Generator) -> None:
     """Constants of another loop that fill the scalar registers, those that rotate among them."""
     out, x, *others = arguments(rng, 64)
