@@ -88,7 +88,8 @@ def _gather(graph: fx.Graph, group: list[fx.Node], needs: Mapping[fx.Node, set[f
 
 
 def _joins(graph: fx.Graph, group: list[fx.Node], operations: Mapping[fx.Node, Operation]) -> Iterator[Join]:
-    taken: set[fx.Node] = set()
+    taken, members_of = set[fx.Node](), set(group)
+    changes = any(effects_of(node).any_change for node in graph.nodes)
     for node in graph.nodes:
         if node.op != "call_function" or node.target not in _CATS:
             continue
@@ -97,8 +98,8 @@ def _joins(graph: fx.Graph, group: list[fx.Node], operations: Mapping[fx.Node, O
         if dim not in (1, -1) or not isinstance(tensors, list | tuple) or "out" in named:
             continue
         parts = [_source(part, operations) for part in tensors]
-        members = [part for part in parts if part in group and part not in taken]
-        if any(isinstance(part, fx.Node) and may_change([part], part, node) for part in tensors):
+        members = [part for part in parts if part in members_of and part not in taken]
+        if changes and any(isinstance(part, fx.Node) and may_change([part], part, node) for part in tensors):
             continue
         if len(members) == len(parts) == len(set(parts)):
             taken.update(members)

@@ -13,7 +13,9 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import Dim, ExportedProgram
 from torch.utils import _pytree as pytree
 
+from daedal.compiler.frontends.torch.trace.guard_code import graph_of
 from daedal.compiler.frontends.torch.trace.guards import own_tensors, with_guards
+from daedal.compiler.frontends.torch.trace.plain_trace import plain_trace
 from daedal.errors import UnsupportedOperation
 
 OPERATIONS = (nn.EmbeddingBag, nn.Embedding)
@@ -35,11 +37,15 @@ def trace(module: nn.Module | ExportedProgram, example_inputs: Sequence[Any]) ->
     with PyTorch's reason, for a module that cannot be traced.
     """
     if isinstance(module, ExportedProgram):
-        return with_guards(module.module())
+        graph, checks = graph_of(module)
+        return with_guards(graph, checks=checks)
     if type(module) in OPERATIONS and _is_plain(module):
         return _symbolic(module, example_inputs)
     if isinstance(module, fx.GraphModule) and not any(isinstance(part, OPERATIONS) for part in module.modules()):
         return module
+    plain = plain_trace(module, example_inputs)
+    if plain is not None:
+        return with_guards(plain, example_inputs)
     try:
         return _export(module, example_inputs)
     except Exception as error:
@@ -72,9 +78,9 @@ def _export(module: nn.Module, example_inputs: Sequence[Any]) -> fx.GraphModule:
     with torch.no_grad(), warnings.catch_warnings(), _quiet("torch._export.non_strict_utils"):
         warnings.simplefilter("ignore")
         program = torch.export.export(module, own_tensors(tuple(example_inputs)), dynamic_shapes=sizes)
-        graph = program.module()
+        graph, checks = graph_of(program)
         _check_contents(graph)
-        return with_guards(graph, example_inputs)
+        return with_guards(graph, example_inputs, checks)
 
 
 def _check_contents(graph: nn.Module) -> None:
