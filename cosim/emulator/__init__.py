@@ -5,7 +5,7 @@ It knows nothing of the compiler or the RTL: its encodings come from ``hw.isa`` 
 
 import ctypes
 import time
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -98,7 +98,7 @@ class EmulatorTarget(Handle):
     def mem_read(self, address: int, size: int) -> bytes:
         """``size`` bytes of device memory; ValueError if they are not all there."""
         self._check(address, size)
-        data = ctypes.create_string_buffer(size)
+        data = _characters(size)()
         with self._owned.lock:
             self._handle()
             self._library.emulator_memory_read(self._memory, address, size, data)
@@ -171,7 +171,8 @@ class EmulatorTarget(Handle):
             self.close()
 
     def _handle(self) -> int:
-        self._owned.check()
+        if not self._owned.usable:
+            self._owned.check()
         assert self._machine is not None
         return self._machine
 
@@ -180,6 +181,12 @@ class EmulatorTarget(Handle):
             raise ValueError(
                 f"an access must lie within {self.memory_bytes} bytes of memory, not {size} bytes at {address:#x}"
             )
+
+
+@lru_cache(64)
+def _characters(size: int) -> type[ctypes.Array[ctypes.c_char]]:
+    """An array of so many bytes."""
+    return ctypes.c_char * size
 
 
 @cache

@@ -29,6 +29,12 @@ class Owned:
         self.lock = threading.RLock()
         self._what, self._process = what, os.getpid()
         self._is_closed = self._is_gone = False
+        self.forked = False
+        """Whether it belongs to another process, of which this one is a fork; Python says so to each child, for asking
+        the system in every use takes time.
+        """
+        self.usable = True
+        """Whether :meth:`check` raises nothing."""
         _all.add(self)
 
     @property
@@ -36,16 +42,11 @@ class Owned:
         """Whether it was closed, or is being closed."""
         return self._is_closed
 
-    @property
-    def forked(self) -> bool:
-        """Whether it belongs to another process, of which this one is a fork."""
-        return self._process != os.getpid()
-
     def check(self) -> None:
         """Raise DeviceForked or DeviceClosed unless it can be used here and now."""
         if self._is_closed:
             raise DeviceClosed(f"{self._what} must be open to be used; it was closed")
-        if self._process != os.getpid():
+        if self.forked:
             raise DeviceForked(
                 f"{self._what} belongs to process {self._process}, which opened it, and cannot be used in process "
                 f"{os.getpid()}, which was forked from it: open a device in here"
@@ -56,7 +57,7 @@ class Owned:
 
         Waits for the use that there is now. In a forked process nothing is given back.
         """
-        self._is_closed = True
+        self._is_closed, self.usable = True, False
         if self.forked:
             return
         with self.lock:
@@ -64,17 +65,34 @@ class Owned:
                 give_back()
                 self._is_gone = True
 
-    def free_lock(self) -> None:
-        """Forget who holds the lock: a thread that is not there any more."""
-        self.lock = threading.RLock()
+    def leave_process(self) -> None:
+        """It is in a fork of the process that it belongs to: forget who holds the lock, a thread that is not there."""
+        self.lock, self.forked, self.usable = threading.RLock(), True, False
+
+
+class Turn:
+    """A lock of what is made in large numbers and closed by nobody. In a forked process it is free, whoever held it."""
+
+    def __init__(self) -> None:
+        self._lock, self._forks = threading.RLock(), _forks[0]
+
+    @property
+    def lock(self) -> "threading.RLock":
+        """The lock; one thread may take it several times."""
+        if self._forks != _forks[0]:
+            self._lock, self._forks = threading.RLock(), _forks[0]
+        return self._lock
 
 
 _all: "WeakSet[Owned]" = WeakSet()
+_forks = [0]
+"""How many forks away the process is that began."""
 
 
 def _in_child() -> None:
+    _forks[0] += 1
     for owned in list(_all):
-        owned.free_lock()
+        owned.leave_process()
 
 
 os.register_at_fork(after_in_child=_in_child)

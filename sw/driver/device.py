@@ -18,6 +18,7 @@ from daedal.driver.memory.device_memory import DeviceMemory
 from daedal.driver.memory.regions import Region
 from daedal.driver.tables.table_sources import TABLE_CHECKS, Source, TableCheck
 from daedal.driver.tables.table_store import Table, TableStore, Use
+from daedal.driver.tables.table_watch import Watch
 from daedal.driver.targets.registers import Registers
 from daedal.driver.targets.target import Target
 from daedal.driver.targets.target_registry import TARGETS, open_target
@@ -186,10 +187,12 @@ class Device:
 
         Raises DeviceClosed after :meth:`close`, DeviceForked in a forked process.
         """
-        self._owned.check()
-        if self._open is None:
+        if not self._owned.usable:
+            self._owned.check()
+        opened = self._open
+        if opened is None:
             raise DeviceClosed("the device is closed: open a new one and compile for it")
-        return self._open
+        return opened
 
     @property
     def memory(self) -> DeviceMemory:
@@ -238,6 +241,15 @@ class Device:
         """The tables of tensors or arrays with their contents as they are now; None for one that is not resident."""
         _ = self.target
         return list(map(self._tables.find, sources))
+
+    def watch_tables(self, sources: Sequence[Source]) -> Watch | None:
+        """The tables of these tensors, which were just found, to be looked at together; None if they cannot be."""
+        _ = self.target
+        return self._tables.watch(sources)
+
+    def are_current(self, watch: Watch) -> bool:
+        """Whether these tables are all there, as they were, with the contents of their tensors as they are now."""
+        return self._tables.are_current(watch)
 
     def preparing(self) -> AbstractContextManager[None]:
         """To be held from the first table that is asked for to the launch that needs it: tables stay meanwhile."""

@@ -10,20 +10,22 @@ from daedal.base.handle import Handle
 from daedal.driver.device import Device
 from daedal.driver.launch.launch import Launch
 from daedal.driver.launch.record import Record, Stats
+from daedal.driver.tables.table_sources import Source
 from daedal.driver.tables.table_store import Table
+from daedal.driver.tables.table_watch import Watch
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.tools.assembler import disassemble
 from daedal.runtime.batch.fast_path import FastPath
-from daedal.runtime.batch.members import Call, Join, Member, bind
+from daedal.runtime.batch.members import Call, Join, Member, bind, is_of_model
 from daedal.runtime.batch.plan import Plan, check_fits
 from daedal.runtime.copies import CopiedRows, in_words
 from daedal.runtime.diagnostics import check_row_0, named, say_where, warning_of, warning_of_list
 from daedal.runtime.futures import Pending, Submitted, wait_for
 from daedal.runtime.host_program import HostProgram, Work
 from daedal.runtime.kernel import Kernel
-from daedal.runtime.kernel_launch import submit_kernel
 from daedal.runtime.operations import Lookup, Operation
 from daedal.runtime.request import Request
+from daedal.runtime.staged_runs import StagedRuns
 from daedal.runtime.tensors import needs_gradients, tensor_of, zeros
 
 if TYPE_CHECKING:
@@ -58,6 +60,9 @@ class Executable(Handle):
         self._program, self._compile = program, compile
         self._kernels: dict[tuple[Operation, bool], Kernel | UnsupportedOperation] = {}
         self._current: dict[str, Kernel] = {}
+        self._runs: dict[str, StagedRuns] = {}
+        self._watched: dict[str, tuple[Watch, Table]] = {}
+        """Of single operations, by name: what runs their kernels, and their tables."""
         self._left: dict[str, str] = {}
         """What the last call left to PyTorch, and why."""
         self._last: Submitted | None = None
@@ -130,8 +135,8 @@ class Executable(Handle):
                 values |= plan.with_parts(results, submitted.settle)
             return values
 
-        def again(prepared: FastPath, sources: Sequence[Any]) -> "Mapping[fx.Node, Tensor] | None":
-            started = None if needs_gradients() else prepared.start(sources)
+        def again(prepared: FastPath, sources: Sequence[Any], known: bool) -> "Mapping[fx.Node, Tensor] | None":
+            started = None if needs_gradients() else prepared.start(sources, are_known=known)
             if started is None:
                 return None
             results, launch = started
@@ -183,15 +188,17 @@ class Executable(Handle):
 
     def _kernel(self, calls: Sequence[Call], operation: Operation, takes_turns: bool) -> Kernel:
         key = operation, takes_turns
-        if key not in self._kernels:
+        kernel = self._kernels.get(key)
+        if kernel is None:
             try:
-                self._kernels[key] = self._compile(operation, takes_turns)
+                kernel = self._compile(operation, takes_turns)
             except UnsupportedOperation as error:
-                self._kernels[key] = error
-        kernel = self._kernels[key]
+                kernel = error
+            self._kernels[key] = kernel
         if isinstance(kernel, UnsupportedOperation):
             raise UnsupportedOperation(f"{calls[0].name}: {kernel}") from kernel
-        self._current |= {call.name: kernel for call in calls}
+        for call in calls:
+            self._current[call.name] = kernel
         return kernel
 
     def _dry_run(self, call: Call, request: Request) -> "Tensor":
@@ -207,21 +214,35 @@ class Executable(Handle):
         table: Any = request.table
         with self.device.preparing():
             if getattr(call.table, "op", "get_attr") in ("placeholder", "get_attr"):
-                table = bind(self.device, call, request.table)  # what another node gives is used once
+                table = self._table(call, request.table)  # what another node gives is used once
             if copied is not None:
                 table = table.in_words if isinstance(table, Table) else in_words(table)
-            out = (request.rows, request.operation.width)
-            buffers = {**request.buffers, "table": table, "out": out}
+            buffers = {**request.buffers, "table": table, "out": (request.rows, request.operation.width)}
+            runs = self._runs.get(call.name)
+            if runs is None or runs.kernel is not kernel:
+                runs = self._runs[call.name] = StagedRuns(self.device, kernel)
             filled = copied.filled if copied is not None else lambda outputs: None
-            run = submit_kernel(self.device, kernel, buffers, request.values, filled)
+            launch, arrays = runs.submit(buffers, request.values, filled)
 
         def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
             say_where(error, call.name, request, rows)
             return error
 
-        pending = Pending(run.launch, explain, self._warns(lambda record: warning_of(call.name, rows, record)))
-        array = run.outputs["out"]
+        pending = Pending(launch, explain, self._warns(lambda record: warning_of(call.name, rows, record)))
+        array = arrays["out"]
         return tensor_of(array, request.shape, request.dtype) if copied is None else copied.tensor(array), pending
+
+    def _table(self, call: Call, source: Source) -> Table:
+        """The resident table of an operation; of the same tensor again with one look at it."""
+        watched = self._watched.get(call.name)
+        if watched is not None and watched[0].is_of([source]) and self.device.are_current(watched[0]):
+            return watched[1]
+        self._watched.pop(call.name, None)
+        table = bind(self.device, call, source)
+        watch = self.device.watch_tables([source]) if is_of_model(call, source) else None  # others may go any time
+        if watch is not None:
+            self._watched[call.name] = watch, table
+        return table
 
     def _plans(self, members: Sequence[Member], joins: Sequence[Join]) -> list[tuple[Plan, Kernel | None]]:
         """The members in as few launches as their programs fit into; no kernel for one that is on its own."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.base.handle import Handle
-from daedal.base.process_resource import Owned
+from daedal.base.process_resource import Turn
 from daedal.driver.device import Device
 from daedal.driver.launch.launch import POLL_SECONDS, Launch, LaunchTimeout
 from daedal.driver.launch.record import Record, Stats
@@ -44,7 +44,7 @@ class Submitted(Handle):
 
     def __init__(self, wait: Callable[[Launch], Record]) -> None:
         self._wait = wait
-        self._owned = Owned("the result")
+        self._turn = Turn()
         """Its lock is held by the thread that waits for the launches."""
         self._pending: list[Pending] = []
         self._error: DaedalError | None = None
@@ -63,7 +63,7 @@ class Submitted(Handle):
 
     def settle(self) -> None:
         """Wait for all launches so far; raises what was wrong with the first one that failed."""
-        with self._owned.lock:
+        with self._turn.lock:
             while self._pending:
                 self._settle_first(self._wait)
 
@@ -81,13 +81,13 @@ class Submitted(Handle):
         return self.value
 
     def _next_warning(self) -> BoundsWarning | None:
-        with self._owned.lock:
+        with self._turn.lock:
             return self.warnings.pop(0) if self.warnings else None
 
     def exception(self, timeout: float | None = None) -> DaedalError | None:
         """Wait for the result; what ``result`` would raise for it, None if nothing. TimeoutError as there."""
         end = None if timeout is None else time.monotonic() + timeout
-        turn = self._owned.lock
+        turn = self._turn.lock
         if not turn.acquire(timeout=-1 if timeout is None else min(max(0.0, timeout), TIMEOUT_MAX)):
             raise LaunchTimeout(f"the result was not there within {timeout} s")
         try:

@@ -18,8 +18,9 @@ class Work:
     """Who does what a program on the host hands over: single operations, and groups of them, whose results it gives by
     node. What they give may be filled only later: ``settle`` waits for that. ``refuse`` says what becomes of an
     operation that the machine cannot do. ``prepare`` makes a group ready to be run ``again`` with little ado, if that
-    is possible. ``attempt`` does one run of a trace of the model, and ``leave_all`` says that the framework does all.
-    ``rehearses``: nothing is done in earnest, and what the framework changes is changed back.
+    is possible; that is also told whether the kinds of its sources are known to be as before. ``attempt`` does one run
+    of a trace of the model, and ``leave_all`` says that the framework does all. ``rehearses``: nothing is done in
+    earnest, and what the framework changes is changed back.
     """
 
     call: "Callable[[Call, Request], Tensor]"
@@ -27,7 +28,7 @@ class Work:
     settle: Callable[[], None]
     refuse: "Callable[[Call, Sequence[Any], UnsupportedOperation], Tensor]"
     prepare: Callable[[Sequence[Member], Sequence[Join]], FastPath | None] = lambda members, joins: None
-    again: "Callable[[FastPath, Sequence[Any]], Mapping[fx.Node, Tensor] | None]" = lambda prepared, sources: None
+    again: "Callable[[FastPath, Sequence[Any], bool], Mapping[fx.Node, Tensor] | None]" = lambda *given: None
     attempt: Callable[[Callable[[], Any]], Any] = lambda run: run()
     leave_all: Callable[[Iterable[Call], str], None] = lambda calls, reason: None
     rehearses: bool = False

@@ -119,13 +119,13 @@ def submit_kernel(
         if spec.is_output
     }
     run = KernelLaunch(device, arena, outputs, filled)
-    reads, writes = [_region(buffer) for buffer in placed.values()], [_region(placed[name]) for name in outputs]
+    reads, writes = [region_of(buffer) for buffer in placed.values()], [region_of(placed[name]) for name in outputs]
     arguments = kernel.launch_arguments(placed, values)
     run.launch = device.submit(program, arguments, reads=reads, writes=writes, ended=run.ended)
     return run
 
 
-def _region(buffer: Buffer) -> Region:
+def region_of(buffer: Buffer) -> Region:
     """The memory that a buffer takes."""
     return Region(buffer.address, max(buffer.end - buffer.address, ROW_GRANULE))
 
@@ -153,7 +153,7 @@ def _place_all(device: Device, arena: Arena, kernel: Kernel, sources: Mapping[st
     for spec in kernel.buffers:
         name, source = spec.name, sources[spec.name]
         if isinstance(source, Table):
-            _check(spec, (source.rows, source.dim), source.dtype)
+            check_buffer(spec, (source.rows, source.dim), source.dtype)
             strides = (source.pitch, np.dtype(source.dtype).itemsize)
             placed[name] = Buffer(source.address, (source.rows, source.dim), strides)
             continue
@@ -172,12 +172,12 @@ def _place_all(device: Device, arena: Arena, kernel: Kernel, sources: Mapping[st
 
 def _content(device: Device, spec: BufferSpec, source: Any) -> _Content:
     if isinstance(source, tuple):
-        _check(spec, source, spec.dtype)
+        check_buffer(spec, source, spec.dtype)
         strides = _contiguous(source, np.dtype(spec.dtype).itemsize)
         size = source[0] * strides[0] if source else ROW_GRANULE
         return _Content(tuple(source), strides, max(size, 1), PLAIN)
     array = np.ascontiguousarray(source.detach().numpy() if hasattr(source, "detach") else source)
-    _check(spec, array.shape, str(array.dtype))
+    check_buffer(spec, array.shape, str(array.dtype))
     strides = _contiguous(array.shape, array.itemsize)
     if spec.has_free_pitch and array.ndim > 1 and array.shape[-1]:
         pitch = row_pitch(array.shape[-1] * array.itemsize, device.config)
@@ -198,7 +198,8 @@ def _contiguous(shape: Sequence[int], item: int) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def _check(spec: BufferSpec, shape: Sequence[int], dtype: str) -> None:
+def check_buffer(spec: BufferSpec, shape: Sequence[int], dtype: str) -> None:
+    """Raise UnsupportedOperation for a buffer that is not as the kernel says."""
     fits = len(shape) == len(spec.shape) and all(
         wanted is None or wanted == given for wanted, given in zip(spec.shape, shape, strict=True)
     )

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from daedal.hw.isa.elements import ROW_GRANULE
 
 
-@dataclass(frozen=True)
-class Buffer:
+class Buffer(NamedTuple):
     """Where a buffer is in device memory: byte address, and size and pitch in bytes of every dimension."""
 
     address: int

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from daedal.driver.tables.table_sources import is_tensor
+from daedal.driver.tables.table_sources import is_tensor, name_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,7 +33,10 @@ def tensor_of(array: NDArray[Any], shape: Sequence[int], dtype: str) -> "Tensor"
 
     if not array.size:
         return empty(shape, dtype)
-    return torch.from_numpy(array).view(getattr(torch, dtype)).reshape(shape)
+    found = torch.from_numpy(array)
+    if name_of(array.dtype) != dtype:
+        found = found.view(getattr(torch, dtype))
+    return found if found.shape == tuple(shape) else found.reshape(shape)
 
 
 def empty(shape: Sequence[int], dtype: str) -> "Tensor":

@@ -75,10 +75,10 @@ def launch_block(
         words[_PROGRAM], words[_RECORD], words[_LAUNCH] = program, record, launch
         words[_WINDOW] = window
         words[_FLAGS] = _flags(fence=fence, follows=len(follows) // WORD_BYTES, count=count)
-        for position, value in enumerate(arguments):
-            if not _LEAST <= value <= _MOST:
-                raise ValueError(f"argument {position} must fit {VALUE_BITS} bits, not {value!r}")
-            words[_ARGUMENTS + position] = value & _MOST
+        if arguments and not _LEAST <= min(arguments) <= max(arguments) <= _MOST:
+            position = next(n for n, value in enumerate(arguments) if not _LEAST <= value <= _MOST)
+            raise ValueError(f"argument {position} must fit {VALUE_BITS} bits, not {arguments[position]!r}")
+        words[_ARGUMENTS : _ARGUMENTS + len(arguments)] = [value & _MOST for value in arguments]
         return struct.pack(f"<{len(words)}Q", *words)
     except (TypeError, struct.error):
         raise TypeError(

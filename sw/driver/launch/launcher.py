@@ -41,6 +41,8 @@ from daedal.hw.isa.registers import Register
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_NO_RECORD = bytes(RECORD_BYTES)
+
 LAUNCH_MODULUS = 1 << 32
 """Launch numbers and COMPLETED are 32 bits."""
 
@@ -96,6 +98,8 @@ class Launcher(Handle):
         self._programs: dict[int, Resident] = {}
         self._behind: list[tuple[int, int] | None] = [None] * len(self._slots)
         """What follows the block in each slot, if that is known: the program's address, and the block's bytes."""
+        self._window: tuple[list[Region] | None, int] = None, store_window(None, config)
+        """What the last launch writes, and the store window for it: the next one often writes the same."""
         self._slot = 0
         self._flying: deque[Launch] = deque()
         self._launch = 0
@@ -154,9 +158,11 @@ class Launcher(Handle):
         number = (self._launch + 1) % LAUNCH_MODULUS
         resident = self._following(program, arguments)
         needed = [launch for launch in self._flying if needs(reads, launch.task)]
+        if writes is None or writes != self._window[0]:
+            self._window = writes, store_window(writes, self._config)
         block = launch_block(
             self._config, program, self._slots[self._slot][1], number, arguments, fence=bool(needed),
-            follows=resident.raw, least=resident.arguments, window=store_window(writes, self._config),
+            follows=resident.raw, least=resident.arguments, window=self._window[1],
         )  # fmt: skip
         launch = Launch(self, number, Task(program, self._slot, block, resident.raw, reads, writes), ended)
         while any(each.task.slot == self._slot for each in self._flying):  # the first one: slots are taken in turn
@@ -193,7 +199,7 @@ class Launcher(Handle):
     def _start(self, launch: Launch) -> None:
         """Give it to the machine."""
         self._write_block(launch.task)
-        self._target.mem_write(launch.record_address, bytes(RECORD_BYTES))
+        self._target.mem_write(launch.record_address, _NO_RECORD)
         block, registers = self._slots[launch.task.slot][0], self._registers
         registers.write(Register.LAUNCH_LOW, block & 0xFFFF_FFFF)
         registers.write(Register.LAUNCH_HIGH, block >> 32)

@@ -3,7 +3,10 @@
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any
+
+from amaranth.lib import data
 
 from daedal.errors import (
     DaedalError,
@@ -19,6 +22,12 @@ from daedal.hw.isa.launch import RECORD_WORDS, Cause, Counter, Queue, RecordHead
 from daedal.hw.isa.program import unpack
 
 RECORD_BYTES = 8 * RECORD_WORDS
+
+
+@cache
+def _head(bits: int) -> dict[str, int]:
+    """The members of word HEAD."""
+    return unpack(RecordHead, bits)
 
 
 def _named(prefix: str) -> tuple[tuple[str, Counter], ...]:
@@ -37,6 +46,11 @@ _HEAD, _VALUE, _ADDRESS, _REGISTERS, _FIRST = (
     )
 )  # fmt: skip
 """Looked up once, for a record is decoded in every launch."""
+
+_WORDS = struct.Struct(f"<{RECORD_WORDS}Q")
+_LAUNCH = data.Layout.cast(RecordHead)["launch"].offset
+_OF_ALL = (1 << _LAUNCH) - 1
+"""The bits of word HEAD below the launch's number, which is the last member: those that many launches have."""
 
 
 class Counters(Mapping[Counter, int]):
@@ -162,8 +176,8 @@ class Record:
     @staticmethod
     def decode(raw: bytes, config: Config) -> "Record":
         """The record in these bytes; DaedalError if they cannot be one."""
-        words = struct.unpack(f"<{RECORD_WORDS}Q", raw)
-        head = unpack(RecordHead, words[_HEAD])
+        words = _WORDS.unpack(raw)
+        head = _head(words[_HEAD] & _OF_ALL) | {"launch": words[_HEAD] >> _LAUNCH}
         try:
             return Record(
                 launch=head["launch"],

@@ -15,6 +15,7 @@ from daedal.hw.isa.address_mapping import (
     class_of,
     copies,
     granule_bytes,
+    granules,
     memory_address,
     memory_addresses,
     place_of,
@@ -38,14 +39,23 @@ class DeviceMemory(Handle):
         self._target, self._config = target, config
         self.array_mapping = array_mapping(config)
         self._orders: dict[tuple[int, int], NDArray[np.uint64]] = {}
+        """Of whole superblocks, by address and size."""
+        self._granule_types = [np.dtype((np.void, size)) for size in granules(config)]
 
     def write(self, address: int, data: bytes | memoryview) -> None:
         """Write a contiguous buffer's bytes from this address on."""
-        if class_of(address, self._config) not in HASHED:
+        mapping = class_of(address, self._config)
+        if mapping not in HASHED:
             for place in self._unmoved(address, len(data)):
                 self._target.mem_write(place, data)
             return
         raw = np.frombuffer(data, np.uint8)
+        order = self._orders.get((address, len(raw)))
+        if order is not None:  # as launches have it: nothing but whole superblocks, where some were before
+            moved, granule = np.empty_like(raw), self._granule_types[mapping]
+            moved.view(granule)[order] = raw.view(granule)
+            self._target.mem_write(place_of(address, self._config), moved.data)
+            return
         for first, offset, size in self._parts(address, len(raw)):
             part = raw[offset : offset + size]
             if size % self._config.superblock_bytes == 0:
@@ -117,4 +127,4 @@ class DeviceMemory(Handle):
 
     def _granules(self, raw: NDArray[np.uint8], address: int) -> NDArray[np.void]:
         """Bytes as granules of the address's mapping class."""
-        return raw.view(np.dtype((np.void, granule_bytes(class_of(address, self._config), self._config))))
+        return raw.view(self._granule_types[class_of(address, self._config)])

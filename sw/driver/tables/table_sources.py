@@ -38,8 +38,9 @@ Place: TypeAlias = tuple[object, ...]
 COMPARED_BYTES = 1 << 20
 """Most bytes of a source that are put in order at a time to be compared, where its rows do not follow each other."""
 
-_same_memory = ctypes.CDLL(None).memcmp
-_same_memory.argtypes, _same_memory.restype = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int
+same_memory = ctypes.CDLL(None).memcmp
+same_memory.argtypes, same_memory.restype = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t), ctypes.c_int
+"""0 if so many bytes at two addresses are the same."""
 
 
 class Origin:
@@ -61,9 +62,10 @@ class Origin:
         self._state = _counted(source) if check == "versions" else None
         array = array_of(source)
         self.content = np.array(array, order="C", copy=True) if self._state is None else None
-        self._is_in_order = array.flags.c_contiguous and _address(array) == self.place[0]
+        self.is_in_order = array.flags.c_contiguous and _address(array) == self.place[0]
         """Its bytes can be compared where they are."""
-        self._both = (0, 0, 0) if self.content is None else (_address(self.content), _address(array), array.nbytes)
+        self.both = (0, 0, 0) if self.content is None else (_address(self.content), _address(array), array.nbytes)
+        """Where the copy is, where the source is if it is in order, and their bytes."""
 
     def is_current(self, source: Source) -> bool:
         """Whether ``source``, which lies where this one did, has the content that was uploaded."""
@@ -73,8 +75,8 @@ class Origin:
             return self._state == _counted(source)
         if _number(source) != self._owner or not self.alive():
             self._own(source)
-        if self._is_in_order:
-            return not _same_memory(*self._both)
+        if self.is_in_order:
+            return not same_memory(*self.both)
         return have_same_bytes(self.content, array_of(source))
 
     def _own(self, source: Source) -> None:
@@ -90,7 +92,13 @@ def is_tensor(source: object) -> "TypeIs[Tensor]":
 
 def dtype_name(source: Source) -> str:
     """What PyTorch, or NumPy, calls the type of a source's elements."""
-    return str(source.dtype).removeprefix("torch.")
+    return name_of(source.dtype)
+
+
+@cache
+def name_of(dtype: object) -> str:
+    """What PyTorch, or NumPy, calls a type."""
+    return str(dtype).removeprefix("torch.")
 
 
 def array_type(dtype: str) -> np.dtype[Any]:
@@ -159,7 +167,7 @@ def _with_bits(tensor: "Tensor") -> "Tensor":
 def have_same_bytes(kept: NDArray[Any], now: NDArray[Any]) -> bool:
     """Whether two arrays of one shape and type have the same bytes; ``kept`` is contiguous."""
     if now.flags.c_contiguous:
-        return not _same_memory(_address(kept), _address(now), kept.nbytes)
+        return not same_memory(_address(kept), _address(now), kept.nbytes)
     step = max(1, COMPARED_BYTES // (kept.shape[1] * kept.itemsize))
     return all(
         have_same_bytes(kept[first : first + step], np.ascontiguousarray(now[first : first + step]))

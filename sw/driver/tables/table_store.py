@@ -24,6 +24,7 @@ from daedal.driver.tables.table_sources import (
     memory_of,
     place_of,
 )
+from daedal.driver.tables.table_watch import Watch
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import COPIED, PLAIN, class_of, in_class
 from daedal.hw.isa.elements import LANE, ROW_GRANULE
@@ -105,6 +106,8 @@ class TableStore(Handle, Mapping[str, Table]):
         self._needed: set[str] | None = None
         """Tables of the launch that is being prepared; None while there is none."""
         self.uploads = 0
+        self._changes = 0
+        """How often something happened to a table; what was seen before that has to be looked at again."""
 
     def __repr__(self) -> str:
         return repr(dict(self))
@@ -148,6 +151,25 @@ class TableStore(Handle, Mapping[str, Table]):
             self._upload(key, source, None)
         return self._used(key)
 
+    def watch(self, sources: Sequence[Source]) -> Watch | None:
+        """The tables of these tensors, which were just found, to be looked at together; None if they cannot be."""
+        names = [name for source in sources if (name := self._key(source)) is not None]
+        origins = [self._residents[name].origin for name in names]
+        if len(names) < len(sources) or not Watch.can_be_of(sources, origins):
+            return None
+        return Watch(names, sources, origins, self._changes)
+
+    def are_current(self, watch: Watch) -> bool:
+        """Whether all of these tables are in device memory where they were, with the content of their tensors."""
+        if watch.changes != self._changes or not watch.are_as_before():
+            return False
+        now = next(self._clock)
+        for name in watch.names:
+            self._residents[name].used = now
+        if self._needed is not None:
+            self._needed.update(watch.names)
+        return True
+
     def _key(self, source: Source) -> str | None:
         """The name of the table of what lies where ``source`` does; None if there is none."""
         place = place_of(source)
@@ -183,13 +205,16 @@ class TableStore(Handle, Mapping[str, Table]):
     def changed(self, source: Source) -> None:
         """The content of what shares memory with ``source`` has changed, whatever is counted or seen of it."""
         start, end = memory_of(source)
+        self._changes += 1
         for resident in self._residents.values():
             first, last = resident.origin.memory
             resident.origin.is_stale |= start < last and first < end
 
     def drop_dead(self) -> bool:
         """Give back the memory of tables whose sources are gone; whether there were any."""
-        dead = [name for name, resident in self._residents.items() if not resident.origin.alive()]
+        needed = self._needed or ()
+        gone = [name for name, resident in self._residents.items() if not resident.origin.alive()]
+        dead = [name for name in gone if name not in needed]
         for name in dead:
             self.drop(name)
         return bool(dead)
@@ -208,6 +233,7 @@ class TableStore(Handle, Mapping[str, Table]):
 
     def drop(self, name: str) -> None:
         """Give back the memory of the table ``name``; KeyError if there is none."""
+        self._changes += 1
         resident = self._residents.pop(name)
         self._forget(resident.origin.place, name)
         self._allocator.free(resident.table.address)
@@ -225,6 +251,7 @@ class TableStore(Handle, Mapping[str, Table]):
 
     def _upload(self, name: str, source: Source, mapping: int | None) -> None:
         """Make ``source`` the table ``name``, where that is if it fits there."""
+        self._changes += 1
         origin = Origin(source, self._check)
         array = array_of(source) if origin.content is None else origin.content
         before = self._residents.get(name)

@@ -195,8 +195,12 @@ def entries_of(result: Result, config: Config) -> list[Entry]:
 def bind(device: Device, call: Call, table: Source) -> Table:
     """The resident table of an operation, under the name that it has in the graph."""
     name = getattr(call.table, "target", call.name)
-    is_own = is_parameter(table) or getattr(call.table, "op", None) == "get_attr"
-    return device.bind_table(str(name), table, use=Use.PARAMETER if is_own else Use.INPUT)
+    return device.bind_table(str(name), table, use=Use.PARAMETER if is_of_model(call, table) else Use.INPUT)
+
+
+def is_of_model(call: Call, table: Source) -> bool:
+    """Whether the table of an operation is the model's own, not an input of a run."""
+    return is_parameter(table) or getattr(call.table, "op", None) == "get_attr"
 
 
 def with_parts(

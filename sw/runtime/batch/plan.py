@@ -13,7 +13,8 @@ from daedal.driver.memory.regions import Region
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
 from daedal.hw.isa.words import INDEX_BITS
-from daedal.runtime.batch.fast_path import FastPath, can_be_fast
+from daedal.runtime.batch.fast_path import FastPath
+from daedal.runtime.batch.known_inputs import can_be_fast
 from daedal.runtime.batch.members import (
     Array,
     Entry,

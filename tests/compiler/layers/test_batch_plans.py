@@ -47,8 +47,8 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     found: list[bool] = []
     start = FastPath.start
 
-    def counted(self: FastPath, sources: Any) -> Any:
-        result = start(self, sources)
+    def counted(self: FastPath, sources: Any, *, are_known: bool = False) -> Any:
+        result = start(self, sources, are_known=are_known)
         found.append(result is not None)
         return result
 

@@ -124,8 +124,8 @@ def test_the_short_way_looks_at_each_table(contents: daedal.Device, monkeypatch:
     module, found = Several(), []
     start = FastPath.start
 
-    def seen(self: FastPath, sources: Any) -> Any:
-        found.append(start(self, sources))
+    def seen(self: FastPath, sources: Any, *, are_known: bool = False) -> Any:
+        found.append(start(self, sources, are_known=are_known))
         return found[-1]
 
     monkeypatch.setattr(FastPath, "start", seen)

@@ -32,6 +32,8 @@ Function = Callable[..., Any]
 
 _aten = torch.ops.aten
 
+_NOTHING = nullcontext()
+
 _DROPPED = (
     _aten.index.Tensor,
     _aten.item.default,
@@ -62,6 +64,8 @@ class Schedule:
 
     _work: Work
     """Who does the operations of the run that goes on."""
+    _are_known = False
+    """Whether its inputs are plain tensors of kinds that need no look."""
 
     def __init__(
         self,
@@ -92,6 +96,7 @@ class Schedule:
         elif rest != "eager":
             self.eager = compile_rest(rest, graph, lambda node: node in self._own)
         self._graph.lint()
+        self._hold_attributes()
         graph.recompile()
 
     @property
@@ -104,15 +109,17 @@ class Schedule:
         """The nodes that stand for embedding operations, one for a whole group."""
         return frozenset(self._launches)
 
-    def run(self, inputs: Sequence[Any], work: Work) -> Any:
-        """The graph's result for these inputs."""
-        before = self.__dict__.get("_work", work)
-        self._work = work
+    def run(self, inputs: Sequence[Any], work: Work, *, are_known: bool = False) -> Any:
+        """The graph's result for these inputs; ``are_known``: plain tensors on the CPU, of the kinds that all others
+        of which this was said have been.
+        """
+        before = self.__dict__.get("_work", work), self._are_known
+        self._work, self._are_known = work, are_known
         try:
-            with rehearsal(self._tensors(inputs)) if work.rehearses else nullcontext(), self._modes.restored():
+            with rehearsal(self._tensors(inputs)) if work.rehearses else _NOTHING, self._modes.restored():
                 return self._module.forward(*inputs)
         finally:
-            self._work = before
+            self._work, self._are_known = before
 
     def _tensors(self, inputs: Sequence[Any]) -> Iterator[Any]:
         """What a run may find in memory: its inputs, and the module's own and those of the modules that it calls."""
@@ -139,15 +146,17 @@ class Schedule:
         bags = [call for node in group.members if isinstance(call := operations[node], Bags)]
         assert len(bags) == len(group.members)
 
+        are_inputs = all(map(_is_given, chain.from_iterable(call.sources for call in bags)))
         ready: list[FastPath] = []
 
         def run(*sources: tuple[Any, ...]) -> list[Tensor | None]:
-            is_as_before = ready and are_as_before(chain(*sources), has_levels=self._modes.has_levels)
-            results = self._work.again(ready[0], sources) if is_as_before else None
+            results, are_known = None, are_inputs and self._are_known
+            if ready and are_as_before(() if are_known else chain(*sources), has_levels=self._modes.has_levels):
+                results = self._work.again(ready[0], sources, are_known)
             if results is None:
                 ready.clear()
                 results = general(sources)
-            parts = [results.get(node) for node in group.members]  # None: only part of a concatenation
+            parts = [*map(results.get, group.members)]  # None: only part of a concatenation
             return parts + [self._joined(join, results) for join in group.joins]
 
         def general(sources: Sequence[tuple[Any, ...]]) -> Mapping[fx.Node, Tensor]:
@@ -174,6 +183,8 @@ class Schedule:
             self._graph.erase_node(join.node)
         for node, call, part in zip(group.members, bags, parts, strict=False):
             self._replace(node, call, part)
+        for part in [part for part in parts if not part.users]:  # what is only part of a concatenation
+            self._graph.erase_node(part)
 
     def _joined(self, join: Join, results: Mapping[fx.Node, Tensor]) -> Tensor:
         """The machine writes a concatenation in place, unless the numbers of bags differ: then it is PyTorch's."""
@@ -228,6 +239,19 @@ class Schedule:
         for source in inputs:
             self._erase_unused(source)
 
+    def _hold_attributes(self) -> None:
+        """Have the module's tensors at hand: to find one by way of its parts takes a microsecond each time."""
+        for number, node in enumerate(self._graph.find_nodes(op="get_attr")):
+            value = attrgetter(str(node.target))(self._module)
+            if not isinstance(value, Tensor):
+                continue
+            self._module.__dict__[f"daedal_held_{number}"] = value
+            with self._graph.inserting_before(node):
+                held = self._graph.create_node("get_attr", f"daedal_held_{number}", name=f"{node.name}_")
+            held.meta = dict(node.meta)
+            node.replace_all_uses_with(held)
+            self._graph.erase_node(node)
+
     def _insert_settling(self) -> None:
         """Wait before PyTorch, or a launch, works on what a launch gave, or on what may share memory with it."""
         given, results = False, set(self._launches)
@@ -256,6 +280,11 @@ class Schedule:
         if torch.is_grad_enabled() and any(isinstance(source, Tensor) and source.requires_grad for source in sources):
             raise UnsupportedOperation(f"{call.name}: {NEEDS_GRADIENT}")
         return call.request(*sources)
+
+
+def _is_given(source: object) -> bool:
+    """Whether a value is an input of the graph, or a tensor of the module's, as it is; or a constant."""
+    return not isinstance(source, fx.Node) or source.op in ("placeholder", "get_attr")
 
 
 def _pooled(rows: Tensor) -> tuple[Tensor, None, None, None]:

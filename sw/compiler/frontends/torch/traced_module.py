@@ -14,9 +14,11 @@ from daedal.compiler.frontends.torch.fusion import find_groups
 from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.partition import Schedule
 from daedal.compiler.frontends.torch.registry import find_operations
-from daedal.compiler.frontends.torch.trace.input_kinds import OtherInputs, check_inputs
+from daedal.compiler.frontends.torch.trace.guards import take_guards
+from daedal.compiler.frontends.torch.trace.input_kinds import OtherInputs
 from daedal.compiler.frontends.torch.trace.module_snapshot import Followed
 from daedal.compiler.frontends.torch.trace.module_trace import trace
+from daedal.compiler.frontends.torch.trace.structure import Structure
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.batch.members import Call as AnyCall
 from daedal.runtime.host_program import Work
@@ -42,12 +44,13 @@ class TracedGraph:
     """
 
     def __init__(self, graph: fx.GraphModule, *, trains: bool = False, rest: str = "eager") -> None:
-        self._graph = _copy(graph)
+        self._graph, self._structure = _copy(graph)
         calls, self.reasons = find_operations(self._graph.graph, trains=trains)
         if not calls:
             why = [f"{name}: {reason}" for name, reason in self.reasons.items()]
             raise UnsupportedOperation("; ".join(why) or _nothing(self._graph))
         self._calls: Mapping[fx.Node, Operation] = calls
+        self._guards = take_guards(self._graph)
         self._schedule = Schedule(self._graph, calls, find_groups(self._graph.graph, calls), rest)
 
     @property
@@ -74,11 +77,30 @@ class TracedGraph:
         """The graph's result for these inputs."""
         return self._schedule.run(inputs, work)
 
-    def run_checked(self, inputs: Sequence[Any], work: Work) -> Any:
-        """The same; OtherInputs if the inputs are not of the kind that it was traced with."""
-        check_inputs(self._graph, inputs)
+    def quick_leaves(self, inputs: Sequence[Any]) -> list[Any] | None:
+        """The leaves of inputs that are nested as those of the trace; None for others, or what takes a closer look."""
+        return self._structure.quick_leaves(inputs)
+
+    def knows(self, leaves: list[Any]) -> bool:
+        """Whether these leaves are plain and of the kinds that it was traced with."""
+        return self._guards is not None and self._guards.knows(leaves)
+
+    def run_checked(self, inputs: Sequence[Any], known: list[Any] | None, work: Work) -> Any:
+        """The module's result for these inputs; OtherInputs if they are not of the kind that it was traced with.
+        ``known`` are their leaves if the trace :meth:`knows` them.
+        """
+        leaves = self._structure.leaves(inputs) if known is None else known
+        guards = self._guards
+
+        def run() -> Any:
+            if guards is not None and known is None:
+                guards.forward(*leaves)
+            elif guards is not None:
+                guards.check_sizes(leaves)
+            return self._schedule.run(leaves, work, are_known=known is not None)
+
         try:
-            return work.attempt(lambda: self.run(inputs, work))
+            return self._structure.result(work.attempt(run))
         except AssertionError as error:
             reason = str(error).strip().splitlines()
             raise OtherInputs(
@@ -164,7 +186,12 @@ class TracedModule:
 
     def run(self, inputs: Sequence[Any], work: Work) -> Any:
         """The module's result for these inputs. OtherInputs if they do not fit a program that was exported."""
-        reason = why_not_here() or why_no_type(pytree.tree_leaves(inputs))
+        latest = self._traces[0].graph if self._traces else None
+        leaves = None if latest is None else latest.quick_leaves(inputs)
+        known = leaves if latest is not None and leaves is not None and latest.knows(leaves) else None
+        reason = why_not_here()
+        if reason is None and known is None:
+            reason = why_no_type(pytree.tree_leaves(inputs) if leaves is None else leaves)
         if reason is not None and self._module is not None:
             work.leave_all(self.calls, reason)
             # Without gradients, as below; torch.func would take that for gradients of 0.
@@ -177,7 +204,7 @@ class TracedModule:
                 if number:
                     self._use(traced)
                 try:
-                    return traced.graph.run_checked(inputs, work)
+                    return traced.graph.run_checked(inputs, known if traced.graph is latest else None, work)
                 except OtherInputs:
                     if self._module is None:
                         raise
@@ -185,7 +212,7 @@ class TracedModule:
             graph = trace(self._module, inputs)
             self._traces = [each for each in self._traces if each.followed is None or each.followed.has_its_parts()]
             self._add(graph)
-            return self._latest.run_checked(inputs, work)
+            return self._latest.run_checked(inputs, None, work)
 
     def can_leave(self, call: AnyCall, error: UnsupportedOperation) -> bool:
         """Embeddings that the machine cannot do give no result, unless PyTorch has to do them; others are PyTorch's."""
@@ -201,12 +228,13 @@ def _own(call: AnyCall) -> Operation:
     return call
 
 
-def _copy(graph: fx.GraphModule) -> fx.GraphModule:
-    """The same graph again, over the same parameters: what is given stays as it is."""
+def _copy(graph: fx.GraphModule) -> tuple[fx.GraphModule, Structure]:
+    """The same graph again, over the same parameters: what is given stays as it is. Its code works on leaves."""
     copied, nodes = fx.Graph(), dict[fx.Node, fx.Node]()
     copied.set_codegen(graph.graph._codegen)
     copied.output(copied.graph_copy(graph.graph, nodes))
-    return fx.GraphModule(graph, copied)
+    structure = Structure(copied)
+    return fx.GraphModule(graph, copied), structure
 
 
 def _nothing(graph: fx.GraphModule) -> str:

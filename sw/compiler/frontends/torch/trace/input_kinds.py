@@ -13,25 +13,18 @@ class OtherInputs(UnsupportedOperation):
     """The inputs do not fit the graph; a graph that is traced with them may be another."""
 
 
-def check_inputs(graph: fx.GraphModule, inputs: Sequence[Any]) -> None:
-    """Raise OtherInputs, with both kinds in words, unless ``inputs`` can be given to ``graph``.
-
-    Types, sizes and numbers are left to the checks in the graph itself.
-    """
-    spec = getattr(graph, "_in_spec", None)
-    if spec is None:
-        _check_number(graph.graph, inputs)
-        return
-    wanted = [child for group in spec.children() for child in group.children()]
+def check_nesting(wanted: Sequence[pytree.TreeSpec], inputs: Sequence[Any]) -> None:
+    """Raise OtherInputs, with both kinds in words, unless ``inputs`` are nested as is wanted of each."""
     found = [pytree.tree_structure(value) for value in inputs]
-    if found != wanted:
+    if found != list(wanted):
         raise OtherInputs(
             f"the inputs must be nested as those that the module was traced with, {_shown(wanted)}, "
             f"not as {_shown(found)}: give inputs of that kind"
         )
 
 
-def _check_number(graph: fx.Graph, inputs: Sequence[Any]) -> None:
+def check_number(graph: fx.Graph, inputs: Sequence[Any]) -> None:
+    """Raise OtherInputs unless there are as many inputs as a graph takes."""
     places = graph.find_nodes(op="placeholder")
     if any(str(place.target).startswith("*") for place in places):
         return

@@ -14,6 +14,9 @@ _MEMBERS = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_p
 _PLAIN = (bool, int, float, complex, str, bytes, NoneType, torch.dtype, torch.Size)
 """Types of attributes of which the value counts, not which object it is: ``training`` is one of them."""
 
+_END = object()
+"""Behind all values: a list that begins as another one does is not the same."""
+
 
 class Followed:
     """A module as it was when this was made.
@@ -32,17 +35,16 @@ class Followed:
             for part in self._module.modules()
             for members in (part.__dict__, *(part.__dict__[name] for name in _MEMBERS), *_containers(part))
         ]
-        self._values = list(self._now())
+        self._now = [each.values() if isinstance(each, dict) else each for each in self._members]
+        """Views of what is in them at any time."""
+        self._values = [*chain.from_iterable(self._now), _END]
         """The objects themselves, so that no others get their places in memory."""
 
-    def _now(self) -> Iterator[object]:
-        return chain.from_iterable(each.values() if isinstance(each, dict) else each for each in self._members)
-
     def is_current(self) -> bool:
-        """Whether the module is as it was. Some 40 µs for 40 parts."""
-        now = list(self._now())
-        if _are_same(now, self._values):
+        """Whether the module is as it was. Some 20 µs for 40 parts."""
+        if all(map(is_, chain.from_iterable((*self._now, (_END,))), self._values)):
             return True
+        now = [*chain.from_iterable(self._now), _END]
         if len(now) != len(self._values) or not all(map(_are_alike, now, self._values)):
             return False
         self._look()  # equal values are other objects, such as lists that a trace has put there
@@ -50,7 +52,7 @@ class Followed:
 
     def has_its_parts(self) -> bool:
         """Whether its tensors and parts are those that it had: it may be as it was again, in the same mode."""
-        return _are_same(_parts(self._now()), _parts(self._values))
+        return _are_same(_parts(chain.from_iterable(self._now)), _parts(self._values))
 
 
 def _containers(part: nn.Module) -> Iterator[dict[object, object] | list[object] | tuple[object, ...]]:
