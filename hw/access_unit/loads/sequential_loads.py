@@ -31,7 +31,7 @@ class SequentialLoads(wiring.Component):
     running : ``In(1)``
         A nest runs.
     i, addresses : ``In(TurnBus(config, level))``, ``In(address_bits).array(slots)``
-        Iterations and the addresses of their elements.
+        Iterations and the addresses of their elements; or a hint, which has its lines read, and goes no further.
     ready : ``Out(1)``
         ``i`` is taken; depends on registers only.
     free : ``In(1)``
@@ -73,11 +73,12 @@ class SequentialLoads(wiring.Component):
         m = Module()
         readers = [LineBuffer(self._config) for _ in range(self._slots)]
         fetchers = [LinePrefetcher(self._config, self._first_unit + k) for k in range(self._slots)]
-        ready = Signal()
+        ready, leaves = Signal(), Signal()
         waiting = IterationBus(self._config, self._level).create(path=("waiting",))
         m.d.comb += [
-            self.take.eq(waiting.valid & self.free & Cat(*(reader.hit for reader in readers)).all()),
-            ready.eq(~waiting.valid | self.take),
+            leaves.eq(waiting.valid & (self.free | waiting.hint) & Cat(*(reader.hit for reader in readers)).all()),
+            self.take.eq(leaves & ~waiting.hint),
+            ready.eq(~waiting.valid | leaves),
         ]
         bus = self._spare(m, ready) if self._slots else self._straight(m, ready)
         with m.If(ready):
@@ -89,7 +90,7 @@ class SequentialLoads(wiring.Component):
             m.d.sync += assign(self.o, waiting, TURN_FIELDS)
         for slot, (reader, fetcher) in enumerate(zip(readers, fetchers, strict=True)):
             m.submodules[f"reader{slot}"], m.submodules[f"fetcher{slot}"] = reader, fetcher
-            m.d.comb += reader.ready.eq(ready)
+            m.d.comb += [reader.ready.eq(ready), reader.take.eq(leaves)]
             self._attach(m, slot, bus, reader, fetcher)
             self._extract(m, slot, reader, bus.addresses[slot])
             if slot % 2 == 0:
@@ -116,13 +117,13 @@ class SequentialLoads(wiring.Component):
 
     def _attach(self, m: Module, slot: int, bus: Any, reader: LineBuffer, fetcher: LinePrefetcher) -> None:
         """What does not depend on the other slots; iterations come on ``bus``."""
+        load = getattr(self.words, f"load{slot}")
         connect(m, fetcher.request, flipped(self.requests[slot]))
         connect(m, flipped(self.returns), fetcher.returns)
         m.d.comb += [
             reader.running.eq(self.running),
-            reader.entering.eq(bus.valid & bus.work & getattr(self.words, f"load{slot}").enable),
+            reader.entering.eq(bus.valid & load.enable & (bus.work | (bus.hint & (load.base == Source.CONST)))),
             reader.target.eq(bus.addresses[slot][exact_log2(self._config.bus_bytes) :]),
-            reader.take.eq(self.take),
             reader.data.eq(self.returns.data),
             fetcher.running.eq(self.running),
             fetcher.limit.eq(getattr(self.words, f"load{slot}_limit")),

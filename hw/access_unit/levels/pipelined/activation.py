@@ -28,14 +28,15 @@ def _common(config: Config, slots: int) -> Members:
 
 
 class ActivationBus(wiring.Signature):
-    """A prepared activation, or a bundle that only passes (``run``, ``empty``, ``order`` all 0).
+    """A prepared activation, or a bundle that only passes (``run``, ``empty``, ``order``, ``hint`` all 0).
 
     ``run``: there are iterations, ``left`` is upper - lower; ``empty``: there are none; ``order``: the bounds are
-    in the wrong order. ``starts``: base of each sequential load.
+    in the wrong order. ``starts``: base of each sequential load. ``hint``: it is none, but tells
+    where arrays begin.
     """
 
     def __init__(self, config: Config, slots: int) -> None:
-        more = {"run": Out(1), "empty": Out(1), "order": Out(1), "left": Out(config.address_bits + 1)}
+        more = {"hint": Out(1), "run": Out(1), "empty": Out(1), "order": Out(1), "left": Out(config.address_bits + 1)}
         super().__init__(_common(config, slots) | more)
 
 
@@ -43,7 +44,7 @@ class _ResolvedBus(wiring.Signature):
     """Operands read, nothing computed."""
 
     def __init__(self, config: Config, slots: int) -> None:
-        super().__init__(_common(config, slots) | {"active": Out(1)})
+        super().__init__(_common(config, slots) | {"active": Out(1), "hint": Out(1)})
 
 
 class Activation(wiring.Component):
@@ -52,7 +53,11 @@ class Activation(wiring.Component):
     Operands that are registers are read one per cycle, through one multiplexer for all of them; constants cost nothing.
     So an activation takes as many cycles as it has such operands, at least one; a bundle that only passes takes one.
 
-    Members: ``words``; ``i``, the parent's bundles; ``o``, taken by ``open``.
+    As soon as a nest runs it makes a *hint*: an activation whose lower bound is 0 unless it is another constant. So the
+    lines at the start of each array whose base is constant are on their way before the parent's first bundle comes.
+
+    Members: ``words``; ``running``, as in ``Level``; ``i``, the parent's bundles, a cycle after ``running`` or later;
+    ``o``, taken by ``open``.
     """
 
     def __init__(self, config: Config, level: int) -> None:
@@ -60,6 +65,7 @@ class Activation(wiring.Component):
         super().__init__(
             {
                 "words": In(LevelWords(config, level)),
+                "running": In(1),
                 "i": In(stream.Signature(bundle_layout(config))),
                 "o": Out(ActivationBus(config, self._slots)),
                 "open": In(1),
@@ -70,7 +76,7 @@ class Activation(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         resolved = _ResolvedBus(self._config, self._slots).create(path=("resolved",))
-        move_out, move_in, active, complete = Signal(), Signal(), Signal(), Signal()
+        move_out, move_in, active, complete, hint = (Signal() for _ in range(5))
         left = Signal(self._config.address_bits + 1)  # negative: the bounds are in the wrong order
         flags = self.i.payload.flags
         m.d.comb += [
@@ -81,15 +87,22 @@ class Activation(wiring.Component):
             self.i.ready.eq(move_in & complete),
         ]
         more = self._read(m, resolved, self.i.valid & active, move_in)
-        m.d.comb += complete.eq(~active | ~more)
+        ran = Signal()
+        m.d.sync += ran.eq(self.running)
+        m.d.comb += [
+            complete.eq(~active | ~more),
+            hint.eq(self.running & ~ran & self.words.control.enable & ~self.words.control.interleave),
+        ]
         with m.If(move_in):
-            m.d.sync += resolved.valid.eq(self.i.valid & complete)
+            m.d.sync += [resolved.valid.eq((self.i.valid & complete) | hint), resolved.hint.eq(hint)]
             with m.If(self.i.valid):
                 m.d.sync += [
                     resolved.flags.eq(flags),
                     resolved.active.eq(active),
                     *(to.eq(self.i.payload.registers[n]) for n, to in enumerate(resolved.registers)),
                 ]
+        with m.If(~self.running):
+            m.d.sync += [resolved.active.eq(0), resolved.lower.eq(0)]
         with m.If(move_out):
             m.d.sync += self.o.valid.eq(resolved.valid)
             with m.If(resolved.valid):
@@ -142,7 +155,7 @@ class Activation(wiring.Component):
 
     def _compute(self, resolved: Any, left: Signal) -> list[Any]:
         return [
-            *assign(self.o, resolved, ("registers", "flags", "lower", "upper", "limit", "starts")),
+            *assign(self.o, resolved, ("hint", "registers", "flags", "lower", "upper", "limit", "starts")),
             self.o.left.eq(left),
             self.o.run.eq(resolved.active & ~left[-1] & left.any()),
             self.o.empty.eq(resolved.active & ~left.any()),

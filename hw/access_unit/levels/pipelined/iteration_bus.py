@@ -26,6 +26,7 @@ def bounds_layout(config: Config, level: int) -> data.StructLayout:
             "work": 1,
             "single": 1,
             "ends": 1,
+            "hint": 1,
             "context": context_bits(config),
             "lower": config.address_bits,
             "left": config.address_bits + 1,
@@ -38,7 +39,8 @@ class IterationBus(wiring.Signature):
     """A bundle of the activation that ``ActivationStore`` keeps under ``entry``, without back-pressure.
 
     ``work``: an iteration. ``first``, ``last``, ``final``: the first, the last bundle of the activation, the last of
-    the nest. ``context`` as in a bundle; ``induction``: the induction variable.
+    the nest. ``hint``: no bundle at all, but where arrays begin (``Activation``). ``context`` as in a bundle;
+    ``induction``: the induction variable.
     """
 
     def __init__(self, config: Config, level: int) -> None:
@@ -46,12 +48,12 @@ class IterationBus(wiring.Signature):
             {
                 "valid": Out(1),
                 "entry": Out(ceil_log2(activation_entries(config, level))),
-                **{name: Out(1) for name in ("work", "first", "last", "final")},
+                **{name: Out(1) for name in ("work", "first", "last", "final", "hint")},
                 "context": Out(context_bits(config)),
                 "induction": Out(config.address_bits),
             }
         )
 
 
-TURN_FIELDS = ("entry", "work", "first", "last", "final", "context", "induction")
+TURN_FIELDS = ("entry", "work", "first", "last", "final", "hint", "context", "induction")
 """What a ``IterationBus`` carries beside ``valid``."""

@@ -25,7 +25,7 @@ class Iterator(wiring.Component):
     i : ``In(stream.Signature(bounds_layout(config, level)))``
         Activations.
     o : ``Out(TurnBus(config, level))``
-        Iterations; bundles that only pass have ``work`` 0.
+        Iterations; bundles that only pass, and hints, have ``work`` 0.
     addresses : ``Out(address_bits).array(sequential loads)``
         Byte address of each sequential load, valid with ``o``.
     ready : ``In(1)``
@@ -104,6 +104,7 @@ class _Counter(wiring.Component):
                 o.work.eq(new.work),
                 o.first.eq(1),
                 o.context.eq(new.context),
+                o.hint.eq(new.hint),
                 o.induction.eq(new.lower),
                 ends.eq(new.ends),
                 *(to.eq(new.starts[n]) for n, to in enumerate(self.starts)),

@@ -93,6 +93,7 @@ class Level(wiring.Component):
         connect(m, flipped(self.config_bus), store.config_bus)
         connect(m, store.words, activation.words)
         connect(m, flipped(self.i), activation.i)
+        m.d.comb += activation.running.eq(self.running)
         self._busy = []
         self._start, self._start_nearer = Signal(name="start"), Signal(name="start_nearer")
         """Of the last segment: an iteration may start, in turn or after a random load; or the plain way."""
@@ -170,13 +171,14 @@ class Level(wiring.Component):
         m.d.comb += [
             *assign(store.i, new, new.signature.members),
             activation.open.eq(room & ~stopped & (~in_turn | turns.room if turns else 1)),
-            store.write.eq(new.valid & activation.open),
+            store.write.eq(new.valid & activation.open & ~new.hint),
             store.write_entry.eq(Mux(in_turn, turns.entry, store.next_entry) if turns else store.next_entry),
-            waiting.write.eq(store.write),
+            waiting.write.eq(new.valid & activation.open),
             bounds.entry.eq(store.write_entry),
             bounds.work.eq(new.run),
             bounds.single.eq(~new.run | ((new.left <= words.step) & ~in_turn)),
             bounds.ends.eq(new.flags.last),
+            bounds.hint.eq(new.hint),
             bounds.context.eq(new.flags.context),
             *assign(bounds, new, ("lower", "left")),
             *(bounds.starts[n].eq(start) for n, start in enumerate(new.starts)),
