@@ -8,6 +8,7 @@ ACCESS_DIRECTED = "tests/unit/access_unit/test_access_unit.py -k 'directed and o
 ACCESS = "tests/unit/access_unit/test_access_unit.py -k 'odd and not directed'"
 ACCESS_DDR3 = "tests/unit/access_unit/test_access_unit.py -k ddr3"
 SERIAL_DIRECTED = "tests/unit/access_unit/test_access_unit.py -k 'directed and serial'"
+READ_AHEAD = "tests/unit/access_unit/test_read_ahead.py"
 SERIAL = "tests/unit/access_unit/test_access_unit.py -k 'serial and not directed'"
 EXECUTE_UNIT = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit"
 EXECUTE_DIRECTED = f"{EXECUTE_UNIT}[odd-bench_directed]"
@@ -68,6 +69,8 @@ FAULTS: list[Fault] = [
           "restart.eq(reader.miss | other_missed)", "restart.eq(reader.miss)",
           "a load that shares lines waits for ever for one that will not come", ACCESS_DIRECTED,
           ACCESS, ACCESS_DDR3, "tests/unit/access_unit/test_throughput.py"),
+    plant("rtl_access/hint-takes-place", "missing term", "hw/access_unit/loads/sequential_loads.py",
+          "self.take.eq(leaves & ~waiting.hint)", "self.take.eq(leaves)", "a hint becomes a bundle", READ_AHEAD),
     plant("rtl_access/spare-overwritten", "missing term", "hw/access_unit/levels/pipelined/iteration_skid.py",
           "        with m.Else():\n", "        with m.If(1):\n", "the iteration behind a kept one takes its place",
           ACCESS_DIRECTED, ACCESS, ACCESS_DDR3),
@@ -83,6 +86,15 @@ FAULTS: list[Fault] = [
           "lines of the nest before are there in the next", SERIAL_DIRECTED, SERIAL),
     plant("rtl_serial/half-of-the-places", "wrong constant", "hw/access_unit/levels/serial/line_cache.py",
           "for odd in range(min(2, self._slots)):", "for odd in range(1):", "odd slots look into even slots' places",
+          SERIAL_DIRECTED, SERIAL),
+    plant("rtl_serial/operand-before-its-result", "hazard", "hw/access_unit/levels/serial/serial_level.py",
+          "with m.If((b == Value.cast(self._target)) & b.any()):", "with m.If(0):",
+          "an operand that is written in the same cycle is read as it was before", SERIAL_DIRECTED, SERIAL),
+    plant("rtl_serial/index-of-another-size", "missing term", "hw/access_unit/levels/serial/serial_level.py",
+          "unit.within & same &", "unit.within &", "the address of an element of another size is not computed anew",
+          SERIAL_DIRECTED, SERIAL),
+    plant("rtl_serial/ahead-is-there", "missing term", "hw/access_unit/levels/serial/line_cache.py",
+          "Mux(self._awaits, comes, here)", "here", "a line that was looked for ahead is taken for the awaited one",
           SERIAL_DIRECTED, SERIAL),
     plant("rtl_execute/write-before-store", "hazard", "hw/execute_unit/frontend/dispatch_queue.py",
           "waits = self._waits_for_store(row)", "waits = Const(0)",

@@ -112,9 +112,9 @@ def test_prefetch_hides_a_slow_memory() -> None:
 
 
 def test_serial_levels_take_as_many_cycles_as_they_say() -> None:
-    """Four for an activation, and for an iteration four and eight for each load; one level works at a time."""
+    """Four for an activation, and for an iteration four and four for each load; one level works at a time."""
     bag, bags = 4, 60
-    outer, inner = 4 + 2 * 8, 4 + (4 + 8) * bag
+    outer, inner = 4 + 2 * 4, 4 + (4 + 4) * bag
     assert run(SERIAL, bag, bags, latency=2).cycles <= 1.01 * (outer + inner) * bags + START_UP
 
 

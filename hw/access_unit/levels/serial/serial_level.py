@@ -1,9 +1,10 @@
 """A loop level that does one thing at a time."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
-from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -24,10 +25,12 @@ from daedal.hw.lib.fsm_names import name_states
 class SerialLevel(wiring.Component):
     """What ``Level`` does, with one adder and one way to its registers: an iteration takes cycles, and few LUTs.
 
-    Four cycles for an activation; three for an iteration, one more and eight for each load if it has loads whose lines
-    are at hand, one more and five for each ALU operation (and as many as places for a shift), three for the count. The
-    parent's bundle is used until the activation ends, so a serial level around this one waits. A bundle that only
-    passes takes one cycle, and passes through combinationally.
+    Four cycles for an activation; four for an iteration; four for each load if lines are at hand, four more for a
+    random load that must see what those before it loaded; two for each ALU operation, one more for a product and for an
+    operand that was written just before, as many as places for a shift; three for the count. In a nest's first
+    iteration lines of all slots are asked for before one is waited for. The parent's bundle is used until the
+    activation ends, so a serial level around this one waits. A bundle that only passes takes one cycle, and passes
+    through combinationally.
 
     Members: as in ``Level``; all loads, of both kinds, share one entry of ``requests``.
     """
@@ -81,6 +84,11 @@ class SerialLevel(wiring.Component):
             *(to.eq(of) for to, of in zip(registers.parent, self.i.payload.registers, strict=True)),
         ]
         self._count_on(m)
+        m.d.sync += [self._judging.eq(0), self._replacing.eq(0)]
+        with m.If(self._judging):
+            self._do(m)
+        if self._alus:
+            m.d.comb += self._alu_word.eq(self._chosen(self._operation, "alu", self._alus))
         if self._loads:
             self._connect_load(m)
         m.d.comb += [self._read.wish[name].eq(signal) for name, signal in vars(self._wish).items()]
@@ -89,11 +97,16 @@ class SerialLevel(wiring.Component):
             self._hand_on(m)
             if self._loads:
                 self._load_one(m)
-                self._each_load(m)
+            with m.State("NEXT"):
+                if self._loads:
+                    self._next_load(m)
+                else:
+                    self._after_loads(m)
             if self._alus:
                 self._operate(m)
             self._tally(m)
         name_states(fsm, "SerialLevelState")
+        self._write(m)
         fsm.state.attrs["fsm_encoding"] = "one-hot"
         with m.If(self._takes):
             m.d.sync += self._b.eq(read.operand << self._size)
@@ -111,11 +124,17 @@ class SerialLevel(wiring.Component):
         self._first, self._last = Signal(), Signal()
         self._count = Signal(bits)
         self._slot, self._operation = Signal(range(max(2, self._loads + 1))), Signal(range(max(2, self._alus + 1)))
+        self._alu_word, self._present_alu = Signal(AluControl), Signal(AluControl)
+        """Of the operation that comes, and of the one that is done."""
         self._takes, self._size = Signal(), Signal(2)
         """``b`` takes the operand, shifted by ``size``."""
         self._passes, self._out, self._pops = Signal(), Signal(), Signal()
         # One signal each: Verilog of bits that no state of a level without loads or operations sets is odd.
         self._wish = SimpleNamespace(**{name: Signal(name=f"wish_{name}") for name, _ in data.Layout.cast(Wish)})
+        # A loaded value is written now; if the check names its slot, it is judged; 0 goes to its register instead.
+        self._judging, self._judges, self._replacing = Signal(), Signal(), Signal()
+        self._touches = Signal()
+        """Nothing is loaded yet: lines are asked for."""
         # What the check has found: a fault, a value that was replaced, in this iteration; anything, in this nest.
         self._bad, self._replaced, self._found = Signal(), Signal(), Signal()
 
@@ -168,13 +187,10 @@ class SerialLevel(wiring.Component):
             m.d.comb += self._registers.write.eq(self._words.count.enable)
             m.next = "OUT"
 
-    def _after_loads(self, m: Module) -> None:
-        """On to ALU operations, if there are any, or further."""
+    def _after_loads(self, m: Module, *, ahead: bool = False) -> None:
+        """On to ALU operations, if there are any, or further; ``ahead`` as in ``_next_operation``."""
         if self._alus:
-            with m.If(self._any_operation()):
-                m.next = "OPERATION"
-            with m.Else():
-                self._after_operations(m)
+            self._next_operation(m, ahead=ahead)
         else:
             self._after_operations(m)
 
@@ -193,22 +209,52 @@ class SerialLevel(wiring.Component):
         m.submodules.load = self._load = unit = SerialLoad(self._config, self._unit, self._loads)
         connect(m, unit.request, flipped(self.requests[0]))
         connect(m, flipped(self.returns), unit.returns)
-        self._walks = Value.cast(load.index) == 0
-        self._high, self._judges = Signal(), Signal()
-        m.d.sync += load.as_value().eq(self._chosen(self._slot, "load", self._loads))
+        self._held, self._checked = Signal(LoadControl), Signal()
+        """The word of the load whose element comes, and whether the check names it."""
+        self._high, self._outside = Signal(), Signal()
+        m.d.sync += [
+            load.as_value().eq(self._chosen(self._slot, "load", self._loads)),
+        ]
+        if self._loads > 1:
+            with m.If(~self.running):
+                m.d.sync += self._touches.eq(1)
         m.d.comb += [
             unit.running.eq(self.running),
             unit.slot.eq(self._slot),
             unit.address.eq(self._alu.total),
-            unit.ahead.eq(self._walks),
+            unit.touch.eq(self._touches),
+            unit.ahead.eq(Value.cast(load.index) == 0),
             unit.end.eq(self._read.operand),
-            unit.size.eq(load.size),
-            unit.is_signed.eq(load.is_signed),
+            unit.size.eq(self._held.size),
+            unit.is_signed.eq(self._held.is_signed),
             self.busy.eq(unit.busy),
+            self._outside.eq(self._judging & self._judges & (self._high | ~self._alu.total[-1])),
         ]
 
+    def _walking(self) -> list[Value]:
+        """For each slot: there is a load, whose address depends on nothing that this iteration loads."""
+        walking = []
+        for slot in range(self._loads):
+            load = getattr(self._words, f"load{slot}")
+            random = slot >= self._config.sequential_loads[self._level]
+            depends = Cat(Value.cast(load.index), Value.cast(load.base)).any() if random else Const(0)
+            walking.append(load.enable & ~depends)
+        return walking
+
     def _load_one(self, m: Module) -> None:
+        """While the line of one load is looked up and read, the address of the next one is computed.
+
+        So each state is one of two loads, the later of which has its turn (``slot``, ``load``). The earlier one's word
+        is ``held``. If nothing is checked, ``b`` keeps the index, which is the same for all that follow; but a first
+        element of a line leaves the cache the time to look for another line.
+        """
         wish, read, load, unit, check = self._wish, self._read, self._load_word, self._load, self._words.check
+        sequential, behind = self._config.sequential_loads[self._level], Signal()
+        follows = Cat(
+            walks & (~check.enable if slot >= sequential else 1) for slot, walks in enumerate(self._walking())
+        )
+        sizes = [getattr(self._words, f"load{slot}").size for slot in range(self._loads)]
+        same = (Cat(*(size == before for before, size in pairwise([Const(0, 2), *sizes]))) >> self._slot)[0]
         with m.State("INDEX"):
             m.d.comb += [self._takes.eq(1), self._size.eq(load.size)]
             with m.If(load.enable):
@@ -218,118 +264,153 @@ class SerialLevel(wiring.Component):
                 m.d.comb += wish.limit.eq(1)
                 m.next = "ABSENT"
         with m.State("BASE"):
+            m.d.comb += wish.limit.eq(1)
             m.d.sync += self._a.eq(read.operand)
             self._do(m, add=1)
             m.next = "PROBE"
         with m.State("PROBE"):
-            m.d.comb += [unit.ask.eq(1), wish.end.eq(1)]
+            m.d.comb += [unit.ask.eq(1), wish.end.eq(unit.free), wish.limit.eq(~unit.free)]
             with m.If(unit.free):
+                with m.If(behind):
+                    self._receive(m, self._held.destination, unit.value, self._checked)
+                m.d.sync += [
+                    self._held.eq(load), self._checked.eq(check.enable & (check.load == self._slot)),
+                    self._slot.eq(self._slot + 1), behind.eq(0),
+                ]  # fmt: skip
                 m.next = "LOOK"
         with m.State("LOOK"):
-            m.d.comb += wish.end.eq(1)
-            with m.If(unit.there):
-                m.next = "LINE"
+            m.d.comb += wish.index.eq(1)
+            with m.If(self._touches):
+                with m.If(unit.settled):
+                    m.next = "NEXT"
+            with m.Elif(unit.there):
+                with m.If((follows >> self._slot)[0]):
+                    m.d.sync += behind.eq(1)
+                    m.next = "INDEX"
+                    with m.If(unit.within & same & ~Value.cast(self._held.index).any() & ~check.enable):
+                        m.d.comb += [wish.index.eq(0), wish.base.eq(1)]
+                        m.next = "BASE"
+                with m.Else():
+                    m.next = "LINE"
         with m.State("LINE"):
             m.d.comb += wish.limit.eq(1)
             m.next = "ELEMENT"
         with m.State("ELEMENT"):
-            ours = check.enable & (check.load == self._slot)
-            m.d.comb += self._takes.eq(1)
-            m.d.sync += [
-                self._a.eq(unit.value), self._high.eq(unit.value[self._config.address_bits - 1 :].any()),
-                self._judges.eq(ours), self._slot.eq(self._slot + 1), self._target.eq(load.destination),
-            ]  # fmt: skip
-            with m.If(ours & ~self._found):
-                m.d.sync += self.check_value.eq(unit.value)
-            self._do(m, minus=1, pass_a=1)
+            self._receive(m, self._held.destination, unit.value, self._checked)
+            if self._alus:
+                m.d.comb += wish.b.eq(1)  # that of the first operation, if there is one
             m.next = "JUDGE"
         with m.State("ABSENT"):
-            m.d.comb += self._takes.eq(1)
-            m.d.sync += [
-                self._a.eq(0), self._high.eq(0), self._judges.eq(1), self._slot.eq(self._slot + 1), self._target.eq(0),
-            ]  # fmt: skip
-            with m.If(~self._found):
-                m.d.sync += self.check_value.eq(0)
-            self._do(m, minus=1, pass_a=1)
+            self._receive(m, Const(0), Const(0, 64), Const(1))
+            if self._alus:
+                m.d.comb += wish.b.eq(1)
+            m.d.sync += self._slot.eq(self._slot + 1)
             m.next = "JUDGE"
-        self._judge(m)
+        with m.State("JUDGE"):
+            with m.If(self._outside):
+                m.next = "NEXT"
+            with m.Else():
+                self._next_load(m, ahead=True)
 
-    def _each_load(self, m: Module) -> None:
-        """Whether there is another load; behind a fault only those that the fault's record has."""
+    def _receive(self, m: Module, target: Value, value: Value, judges: Value) -> None:
+        """A value goes to the ALU, to be written in the next cycle, and compared with the limit if it ``judges``."""
+        m.d.comb += self._takes.eq(judges)
+        m.d.sync += [
+            self._a.eq(value), self._high.eq(value[self._config.address_bits - 1 :].any()), self._target.eq(target),
+            self._judges.eq(judges), self._judging.eq(1),
+        ]  # fmt: skip
+        with m.If(judges & ~self._found):
+            m.d.sync += self.check_value.eq(value)
+        self._do(m, minus=1, pass_a=1)
+
+    def _next_load(self, m: Module, *, ahead: bool = False) -> None:
+        """On to the next load, if there is one, or further; behind a fault only to those that the fault's record has.
+
+        ``ahead`` as in ``_next_operation``.
+        """
         check, sequential = self._words.check, self._config.sequential_loads[self._level]
         pending = Cat(
-            getattr(self._words, f"load{slot}").enable | (check.enable & (check.load == slot))
-            for slot in range(self._loads)
+            Mux(
+                self._touches, walks, getattr(self._words, f"load{slot}").enable | (check.enable & (check.load == slot))
+            )
+            for slot, walks in enumerate(self._walking())
         )
         counted = Mux(self._bad, (1 << sequential) - 1, (1 << self._loads) - 1)
         left = (pending & counted) >> self._slot
-        with m.State("NEXT"):
-            with m.If(left[0]):
-                m.d.comb += self._wish.index.eq(1)
-                m.next = "INDEX"
-            with m.Elif(left.any()):
-                m.d.sync += self._slot.eq(self._slot + 1)
-            with m.Elif(self._bad):
+        with m.If(left[0]):
+            m.d.comb += self._wish.index.eq(1)
+            m.next = "INDEX"
+        with m.Elif(left.any()):
+            m.d.sync += self._slot.eq(self._slot + 1)
+            m.next = "NEXT"
+        with m.Elif(self._touches):
+            m.d.sync += [self._touches.eq(0), self._slot.eq(0)]
+            m.next = "NEXT"
+        with m.Else():
+            m.d.sync += self._slot.eq(0)
+            with m.If(self._bad):
                 m.next = "OUT"
             with m.Else():
-                self._after_loads(m)
-
-    def _judge(self, m: Module) -> None:
-        """Write what was loaded; 0 a cycle later in place of a value that the check replaces."""
-        fatal = self._words.check.mode == CheckMode.FATAL
-        outside = self._judges & (self._high | ~self._alu.total[-1])
-        with m.State("JUDGE"):
-            m.d.comb += self._registers.write.eq(1)
-            self._do(m)
-            m.next = "NEXT"
-            with m.If(outside):
-                m.d.sync += self._found.eq(1)
-                with m.If(fatal):
-                    m.d.sync += self._bad.eq(1)
-                with m.Else():
-                    m.d.sync += self._replaced.eq(1)
-                    m.next = "REPLACE"
-        with m.State("REPLACE"):
-            m.d.comb += self._registers.write.eq(1)
-            m.next = "NEXT"
+                self._after_loads(m, ahead=ahead)
 
     # ------------------------------------------------------------------ arithmetic
 
-    def _any_operation(self) -> Value:
-        words = (getattr(self._words, f"alu{number}") for number in range(self._alus))
-        return Cat(word.op != AluOp.NONE for word in words).any()
+    def _next_operation(self, m: Module, *, ahead: bool = False) -> None:
+        """On to the next operation from ``operation`` on, if there is one.
 
-    def _operate(self, m: Module) -> None:
-        wish, alu = self._wish, AluControl(self._chosen(self._operation, "alu", self._alus))
-        shifts = Signal(6)
-        with m.State("OPERATION"):
-            with m.If(self._operation == self._alus):
-                self._after_operations(m)
-            with m.Elif(alu.op == AluOp.NONE):
-                m.d.sync += self._operation.eq(self._operation + 1)
-            with m.Else():
-                m.d.comb += wish.a.eq(1)
-                m.next = "FIRST"
-        with m.State("FIRST"):
-            m.d.sync += self._a.eq(self._read.operand)
-            m.d.comb += wish.b.eq(1)
-            m.next = "SECOND"
-        with m.State("SECOND"):
-            m.d.comb += self._takes.eq(1)
-            m.d.sync += [shifts.eq(self._read.operand), self._target.eq(alu.destination)]
-            self._do(m, **work_of(Value.cast(alu.op)))
-            m.next = "WORK"
-        left = Value.cast(alu.op) == AluOp.SHIFT_LEFT
-        with m.State("WORK"):  # a product takes a cycle, a shift one for each place
-            m.next = "WRITE"
-            if self._config.shifters[self._level]:
-                with m.If(self._work.pass_a & (shifts != 0)):
-                    m.d.sync += [self._a.eq(Mux(left, self._a << 1, self._a >> 1)), shifts.eq(shifts - 1)]
-                    m.next = "WORK"
-        with m.State("WRITE"):
-            m.d.comb += self._registers.write.eq(1)
+        ``ahead``: its second operand is being read, while something is written; so it is right if it is not that.
+        """
+        words = [getattr(self._words, f"alu{number}") for number in range(self._alus)]
+        left = Cat(word.op != AluOp.NONE for word in words) >> self._operation
+        with m.If(left[0]):
+            m.next = "FIRST"
+            if ahead:
+                b = Value.cast(self._alu_word.b)
+                with m.If((b == Value.cast(self._target)) & b.any()):
+                    m.d.comb += self._wish.b.eq(1)
+                with m.Else():
+                    self._second_operand(m)
+            else:
+                m.d.comb += self._wish.b.eq(1)
+        with m.Elif(left.any()):
             m.d.sync += self._operation.eq(self._operation + 1)
             m.next = "OPERATION"
+        with m.Else():
+            self._after_operations(m)
+
+    def _second_operand(self, m: Module) -> None:
+        """It is there; what is to be done is kept, so that the word of the next operation can be looked at."""
+        m.d.comb += [self._takes.eq(1), self._wish.a.eq(1)]
+        m.d.sync += [self._present_alu.eq(self._alu_word), self._operation.eq(self._operation + 1)]
+        m.next = "SECOND"
+
+    def _operate(self, m: Module) -> None:
+        op, shifts = Value.cast(self._present_alu.op), Signal(6)
+        with m.State("OPERATION"):
+            self._next_operation(m)
+        with m.State("FIRST"):
+            self._second_operand(m)
+        with m.State("SECOND"):
+            m.d.comb += self._wish.b.eq(1)  # that of the next operation, if there is one
+            m.d.sync += [
+                self._a.eq(self._read.operand), shifts.eq(self._b), self._target.eq(self._present_alu.destination),
+            ]  # fmt: skip
+            self._do(m, **work_of(op))
+            m.next = "WORK"
+            with m.If(op == AluOp.MUL):
+                m.next = "PRODUCT"
+        with m.State("PRODUCT"):
+            m.d.comb += self._wish.b.eq(1)
+            m.next = "WORK"
+        with m.State("WORK"):  # a shift takes a cycle for each place
+            shifting = self._work.pass_a & (shifts != 0) if self._config.shifters[self._level] else Const(0)
+            with m.If(shifting):
+                left = op == AluOp.SHIFT_LEFT
+                m.d.comb += self._wish.b.eq(1)
+                m.d.sync += [self._a.eq(Mux(left, self._a << 1, self._a >> 1)), shifts.eq(shifts - 1)]
+            with m.Else():
+                m.d.comb += self._registers.write.eq(1)
+                self._next_operation(m, ahead=True)
 
     def _tally(self, m: Module) -> None:
         """Count the iterations whose predicate holds."""
@@ -351,20 +432,19 @@ class SerialLevel(wiring.Component):
     # ------------------------------------------------------------------ bundles
 
     def _hand_on(self, m: Module) -> None:
-        with m.State("START"):
+        with m.State("START"):  # the induction variable is written a cycle later
             m.d.comb += self._registers.clear.eq(1)
             m.d.sync += [
                 self._a.eq(self._read.operand), self._target.eq(self._words.control.induction),
-                self._last.eq(self._is_last), self._slot.eq(0), self._operation.eq(0), self._replaced.eq(0),
+                self._last.eq(self._is_last), self._operation.eq(0), self._replaced.eq(0),
+                self._judging.eq(1), self._judges.eq(0),
             ]  # fmt: skip
             self._do(m, pass_a=1)
-            m.next = "INDUCTION"
-        with m.State("INDUCTION"):
-            m.d.comb += self._registers.write.eq(1)
+            m.next = "NEXT"
             if self._loads:
-                m.next = "NEXT"
-            else:
-                self._after_loads(m)
+                with m.If(self._walking()[0]):  # as in INDEX
+                    m.d.comb += [self._takes.eq(1), self._size.eq(self._load_word.size), self._wish.base.eq(1)]
+                    m.next = "BASE"
         with m.State("OUT"):
             m.d.comb += self._out.eq(1)
             with m.If(self.o.ready):
@@ -380,6 +460,17 @@ class SerialLevel(wiring.Component):
             m.next = "WAIT"
         with m.State("DEAD"):
             pass
+
+    def _write(self, m: Module) -> None:
+        """Write the induction variable or what was loaded; 0 a cycle later for a value that the check replaces."""
+        fatal = self._words.check.mode == CheckMode.FATAL
+        with m.If(self._judging | self._replacing):
+            m.d.comb += self._registers.write.eq(1)
+        if self._loads:
+            with m.If(self._outside):
+                m.d.sync += [
+                    self._found.eq(1), self._bad.eq(fatal), self._replaced.eq(~fatal), self._replacing.eq(~fatal),
+                ]  # fmt: skip
 
     def _bundle(self, m: Module) -> None:
         """What leaves, and when the parent's bundle has been used."""

@@ -16,14 +16,16 @@ class SerialLoad(wiring.Component):
 
     Members
     -------
-    running, slot, free, ahead, end, there, request, returns, busy
+    running, slot, free, touch, settled, ahead, end, there, request, returns, busy
         As in ``LineCache``.
     ask, address : ``In(1)``, ``In(address_bits)``
         The element at this byte address is wanted; taken if ``free``.
     size, is_signed : ``In(2)``, ``In(1)``
         As in ``LoadControl``.
+    within : ``Out(1)``
+        The element that was asked for is not the first one of its line.
     value : ``Out(64)``
-        Two cycles after ``there``: the element, extended to 64 bits.
+        Two cycles after ``there``, and until another one is asked for: the element, extended to 64 bits.
     """
 
     def __init__(self, config: Config, unit: int, slots: int) -> None:
@@ -34,11 +36,14 @@ class SerialLoad(wiring.Component):
                 "slot": In(range(max(2, slots))),
                 "address": In(config.address_bits),
                 "free": Out(1),
+                "touch": In(1),
+                "settled": Out(1),
                 "ahead": In(1),
                 "end": In(config.address_bits),
                 "there": Out(1),
                 "size": In(2),
                 "is_signed": In(1),
+                "within": Out(1),
                 "value": Out(64),
                 "request": Out(stream.Signature(load_request_layout(config))),
                 "returns": In(LoadReturns(config)),
@@ -54,16 +59,20 @@ class SerialLoad(wiring.Component):
         offset = Signal(exact_log2(self._config.bus_bytes))
         connect(m, cache.request, flipped(self.request))
         connect(m, flipped(self.returns), cache.returns)
-        with m.If(self.ask):
+        with m.If(self.ask & self.free):
             m.d.sync += offset.eq(self.address)
         m.d.sync += element.word.eq(word_of(cache.data, offset))
         m.d.comb += [
-            *(getattr(cache, name).eq(getattr(self, name)) for name in ("running", "ask", "slot", "ahead", "end")),
-            *(getattr(self, name).eq(getattr(cache, name)) for name in ("free", "there", "busy")),
+            *(
+                getattr(cache, name).eq(getattr(self, name))
+                for name in ("running", "ask", "touch", "slot", "ahead", "end")
+            ),
+            *(getattr(self, name).eq(getattr(cache, name)) for name in ("free", "settled", "there", "busy")),
             cache.line.eq(self.address[len(offset) :]),
             element.offset.eq(offset),
             element.size.eq(self.size),
             element.is_signed.eq(self.is_signed),
+            self.within.eq(offset.any()),
             self.value.eq(element.value),
         ]
         return m
