@@ -225,6 +225,6 @@ def test_what_a_page_says_of_its_run(monkeypatch) -> None:
     assert "Daedal: rm3, zipf, ddr3, ideal:latency=33" in text
     assert f"{run.row['cycles']:,}" in text and f"{run.row['limit_cycles']:,}" in text
     assert "ideal: latency 33 cycles, 1 lines per cycle" in text and f"{setting.config.hash:#010x}" in text
-    assert text.count("<svg") == 3 and "instruction 0 code" in text and "level 0 step = 1" in text
+    assert text.count("<svg") == 3 and "instruction 0 code" in text and "level 0 lower = " in text
     run.row["verdict"] = "<wrong>"
     assert '<p class="wrong">&lt;wrong&gt;</p>' in run_page.page_of(run, setting, {}, [run.row])

@@ -104,7 +104,10 @@ class _NestWriter:
             upper=self._source(op.upper, LevelField.UPPER, level),
             interleave=int(op.interleave is not None),
         )
-        self._constant(op.step, LevelField.STEP, level)
+        step = op.step.owner
+        assert isinstance(step, mach.ConstantOp)
+        if step.value.value.data != 1 or step.argument is not None:  # it is 1 without a word
+            self._constant(op.step, LevelField.STEP, level)
 
     def _load(self, op: mach.LoadOp) -> None:
         level, slot = op.level.value.data, op.slot.value.data

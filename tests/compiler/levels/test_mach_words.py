@@ -24,7 +24,6 @@ instruction 5 code last=1
 level 1 lower = 0
 level 1 upper = arg0
 level 1 control enable=1 induction=r0 interleave=1
-level 1 step = 1
 level 1 load0_base = arg1 + 0x4
 level 1 load0 enable=1 size=3 is_signed=1 destination=r1
 level 1 load0_limit = arg0

@@ -7,9 +7,9 @@ import pytest
 from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program import Program
-from daedal.hw.isa.spec.access import run_contract
+from daedal.hw.isa.spec.access import NestTrace, run_contract
 from daedal.hw.isa.tools.assembler import assemble
-from tests.unit.access_unit.machine import Behaviour, Machine
+from tests.unit.access_unit.machine import Behaviour, Machine, Sent
 from tests.unit.access_unit.test_access_unit import BEHAVIOURS, compare, model_of
 from tests.unit.harness import CONFIGS, SERIAL
 
@@ -98,7 +98,7 @@ class Data:
         return image
 
 
-def run(config: Config, data: Data, behaviour: Behaviour, *, first: int = 0):
+def run(config: Config, data: Data, behaviour: Behaviour, *, first: int = 0) -> tuple[Sent, NestTrace]:
     """What the access unit sent, which is what the contract says, and the contract's trace."""
     image = data.image()
     machine = Machine(model_of(config), config, image, behaviour, 1)
