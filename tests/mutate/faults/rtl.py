@@ -89,7 +89,7 @@ FAULTS: list[Fault] = [
           SERIAL_DIRECTED, SERIAL),
     plant("rtl_serial/operand-before-its-result", "hazard", "hw/access_unit/levels/serial/serial_level.py",
           "with m.If((b == Value.cast(self._target)) & b.any()):", "with m.If(0):",
-          "an operand that is written in the same cycle is read as it was before", SERIAL_DIRECTED, SERIAL),
+          "an operand that is written in the same cycle is read as it was before", READ_AHEAD),
     plant("rtl_serial/index-of-another-size", "missing term", "hw/access_unit/levels/serial/serial_level.py",
           "unit.within & same &", "unit.within &", "the address of an element of another size is not computed anew",
           SERIAL_DIRECTED, SERIAL),

@@ -9,6 +9,7 @@ from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.program import Program
 from daedal.hw.isa.spec.access import NestTrace, run_contract
 from daedal.hw.isa.tools.assembler import assemble
+from tests.unit.access_unit.directed import TOKENS
 from tests.unit.access_unit.machine import Behaviour, Machine, Sent
 from tests.unit.access_unit.test_access_unit import BEHAVIOURS, compare, model_of
 from tests.unit.harness import CONFIGS, SERIAL
@@ -137,3 +138,30 @@ def test_descriptors_offsets_and_indices_come_together() -> None:
     """One latency for all three, and few cycles for each table."""
     sent, _ = run(CONFIGS[0], Data(1, longest=2), FAR)
     assert sent.cycles < 150 + 100 + 30 * TABLES
+
+
+@pytest.mark.parametrize("config", [CONFIGS[0], SERIAL], ids=lambda config: config.name)
+def test_operands_that_were_just_written(config: Config) -> None:
+    """An operation's second operand is what the load or the operation before it has written."""
+    text = f"""
+config {config.hash:#x}
+level 0 control enable=1 induction=r0
+level 0 lower = 0
+level 0 upper = {TABLES}
+level 0 load0 enable=1 size=2 destination=r1
+level 0 load0_base = {ROWS}
+level 0 load0_limit = {ROWS + 4 * TABLES}
+level 0 alu0 op=sub a=r0 b=r1 destination=r2
+level 0 alu1 op=add a=r0 b=r2 destination=r0
+event 1 control first=0 count=3
+{TOKENS}
+control 0 run = 0
+"""
+    data = Data(1, longest=1)
+    image, code = data.image(), Program.from_bytes(assemble(text))
+    machine = Machine(model_of(config), config, image, BEHAVIOURS["ideal"], 1)
+    machine.reset()
+    (sent,) = machine.run(code, [])
+    (trace,) = run_contract(code.to_bytes(), config, lambda address, size: bytes(image[address : address + size]))
+    compare(sent, trace, config)
+    assert len(sent.scalars) == 3 * TABLES
