@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent
 
 _SOURCES = (
     "address_map.h", "device_memory.h", "core.h", "store_unit.h", "legality.h", "execute_unit.h",
-    "access_unit.h", "machine.h",
+    "bundle_dealer.h", "access_unit.h", "machine.h",
     "execute_unit.cpp", "access_config.cpp", "access_unit.cpp", "machine.cpp", "api.cpp",
 )  # fmt: skip
 _SLICE = 1 << 20

@@ -80,7 +80,8 @@ bool AccessUnit::configure_level(unsigned number, std::uint64_t field, std::uint
     case LevelField::CONTROL:
       level.control = LevelControl::decode(value);
       return is_register(level.control.induction) && is_register(level.control.lower) &&
-             is_register(level.control.upper) && (!level.control.interleave || level.contexts);
+             is_register(level.control.upper) && (!level.control.interleave || level.contexts) &&
+             (!level.control.deal || (level.contexts && core_.config.dealt_bundles && !level.control.interleave));
     case LevelField::LOWER:
       level.lower = width_.low(value);
       return true;

@@ -38,9 +38,14 @@ std::uint64_t place(Width width, std::uint64_t base, std::uint64_t index, std::u
 void AccessUnit::start() {
   done_ = started_ = false;
   open_.clear();
-  interleaving_ = levels_.size();
+  interleaving_ = dealing_ = levels_.size();
   for (unsigned level = 0; level < levels_.size(); ++level)
-    if (levels_[level].control.enable && levels_[level].control.interleave) interleaving_ = level;
+    if (levels_[level].control.enable) {
+      if (levels_[level].control.interleave) interleaving_ = level;
+      if (levels_[level].control.deal) dealing_ = level;
+    }
+  lost_ = false;
+  if (dealing_ < levels_.size()) dealer_.start(levels_[dealing_].contexts, core_.config.dealt_bundles);
   contexts_.assign(interleaving_ < levels_.size() ? levels_[interleaving_].contexts : 0, Frame{});
   parked_ = next_ = 0;
   for (unsigned kind = 0; kind < EventKind::limit; ++kind) {
@@ -57,6 +62,12 @@ bool AccessUnit::work() {
     if (!descend(0, bundle)) return false;
   }
   while (core_.budget > 0) {
+    if (dealing_ < levels_.size() && dealer_.take(open_.empty(), bundle)) {
+      --core_.budget;
+      if (!deliver(bundle)) return false;
+      continue;
+    }
+    if (lost_) return fail(poisoned_, poison_.level, poison_.cause, Queue::NONE, poison_.value, 0);
     const bool inner = !open_.empty() && open_.back() > interleaving_;
     if (!inner && parked_ && (open_.empty() || parked_ == contexts_.size())) {
       --core_.budget;
@@ -72,7 +83,7 @@ bool AccessUnit::work() {
     --core_.budget;
     if (!iterate(level, frames_[level], bundle) || !descend(level + 1, bundle)) return false;
   }
-  done_ = open_.empty() && !parked_;
+  done_ = open_.empty() && !parked_ && !lost_ && (dealing_ == levels_.size() || dealer_.empty());
   return true;
 }
 
@@ -90,7 +101,7 @@ bool AccessUnit::descend(unsigned level, Bundle& bundle) {
     open_.push_back(level);
     if (!iterate(level, frames_[level], bundle)) return false;
   }
-  return deliver(bundle);
+  return arrive(bundle);
 }
 
 // Gives a bundle the first context that is free.
@@ -242,16 +253,27 @@ void AccessUnit::replace(const Level& level, std::uint64_t loaded, Bundle& bundl
 bool AccessUnit::poison(const Bundle& bundle, unsigned level, std::uint64_t cause, std::uint64_t value,
                         std::uint64_t address) {
   if (level < interleaving_ && !contexts_.empty() && cause != Cause::MEMORY_ERROR) {
-    open_.clear();
     park(bundle).poisoned = true;
-    poison_ = {};
-    poison_.cause = cause;
-    poison_.level = level;
-    poison_.value = value;
-    return false;
+    return wait(level, cause, value);
+  }
+  if (dealing_ < levels_.size() && cause != Cause::MEMORY_ERROR) {
+    ++core_.counters[Counter::BUNDLES];
+    poisoned_ = bundle;
+    lost_ = true;
+    return wait(level, cause, value);
   }
   ++core_.counters[Counter::BUNDLES];
   return fail(bundle, level, cause, Queue::NONE, value, address);
+}
+
+// Nothing comes behind a poisoned bundle, but those before it have their turns first.
+bool AccessUnit::wait(unsigned level, std::uint64_t cause, std::uint64_t value) {
+  open_.clear();
+  poison_ = {};
+  poison_.cause = cause;
+  poison_.level = level;
+  poison_.value = value;
+  return false;
 }
 
 bool AccessUnit::fail(const Bundle& bundle, unsigned level, std::uint64_t cause, std::uint64_t queue,
@@ -262,14 +284,21 @@ bool AccessUnit::fail(const Bundle& bundle, unsigned level, std::uint64_t cause,
   return false;
 }
 
-// The event unit: the events of a bundle in order.
-bool AccessUnit::deliver(const Bundle& bundle) {
+// A bundle comes to the event unit, where it may have to wait for its turn.
+bool AccessUnit::arrive(const Bundle& bundle) {
   ++core_.counters[Counter::BUNDLES];
   core_.counters[Counter::BOUNDS_WARNINGS] += bundle.replaced;
   if (bundle.has_warned && !core_.has_warned) {
     core_.has_warned = true;
     core_.warned = bundle.warned;
   }
+  if (dealing_ == levels_.size()) return deliver(bundle);
+  dealer_.put(bundle, bundle.begin >> dealing_ & 1, bundle.end >> dealing_ & 1);
+  return true;
+}
+
+// The events of a bundle in order.
+bool AccessUnit::deliver(const Bundle& bundle) {
   const std::uint32_t begin = bundle.begin & masks_[EventKind::BEGIN];
   const std::uint32_t iteration = bundle.iteration & masks_[EventKind::ITER];
   const std::uint32_t end = bundle.end & masks_[EventKind::END];

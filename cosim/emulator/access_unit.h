@@ -1,5 +1,6 @@
 // The access unit: loop nests by the event contract (docs/machine/machine.md).
 #pragma once
+#include "bundle_dealer.h"
 #include "execute_unit.h"
 
 namespace daedal {
@@ -76,6 +77,7 @@ class AccessUnit {
   bool is_register(std::uint64_t source) const { return source <= static_cast<std::uint64_t>(core_.config.registers); }
   bool poison(const Bundle& bundle, unsigned level, std::uint64_t cause, std::uint64_t value, std::uint64_t address = 0);
 
+  bool wait(unsigned level, std::uint64_t cause, std::uint64_t value);
   bool fail(const Bundle& bundle, unsigned level, std::uint64_t cause, std::uint64_t queue, std::uint64_t value,
             std::uint64_t address);
 
@@ -88,6 +90,7 @@ class AccessUnit {
             std::uint64_t& loaded);
   bool check(unsigned level, const Frame& frame, const std::uint64_t* loaded, Bundle& bundle);
   void replace(const Level& level, std::uint64_t loaded, Bundle& bundle);
+  bool arrive(const Bundle& bundle);
   bool deliver(const Bundle& bundle);
   bool event(unsigned level, const EventControl& control, const Bundle& bundle);
   bool step(unsigned level, const Step& step, const Bundle& bundle);
@@ -105,7 +108,11 @@ class AccessUnit {
   unsigned interleaving_ = 0;      // that level; as many as there are: none
   unsigned parked_ = 0;            // contexts that are occupied
   unsigned next_ = 0;              // context whose turn it is
-  Fault poison_;                   // what the context says that is poisoned
+  BundleDealer<Bundle> dealer_;
+  unsigned dealing_ = 0;           // the level whose activations are dealt to contexts; as many as there are: none
+  bool lost_ = false;              // a poisoned bundle waits until all others are dealt:
+  Bundle poisoned_;
+  Fault poison_;                   // what is wrong with a poisoned bundle that waits for its turn
   bool started_ = false, done_ = true;
   std::uint32_t masks_[EventKind::limit] = {};  // levels with an event of that kind
 };

@@ -41,8 +41,9 @@ class Clocks(LiteXModule):
 
 CONFIG = replace(
     Config.preset("edge"), name="ulx3s", bus_bytes=8, lanes=2, ports=1, address_bits=32, serial=(True,) * 4,
-    contexts=(), register_beats=64, store_beats=128, vector_beats=64, reorder_beats=64, lookahead_lines=8,
-    lookahead_burst=4, port_requests=4, port_outstanding=4, banks=4, page_bytes=1024, write_burst=8, write_batch=488,
+    contexts=(), dealt_bundles=0, register_beats=64, store_beats=128, vector_beats=64, reorder_beats=64,
+    lookahead_lines=8, lookahead_burst=4, port_requests=4, port_outstanding=4, banks=4, page_bytes=1024, write_burst=8,
+    write_batch=488,
 )  # fmt: skip
 """Two lanes and one port, and all that ``edge`` can do but for bags in turn. A line takes the memory four cycles, so
 serial levels hold up no row of three lines or more.

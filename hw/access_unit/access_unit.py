@@ -6,9 +6,9 @@ from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from daedal.hw.access_unit.events.check_words import CheckWords, is_check
 from daedal.hw.access_unit.events.event_unit import STROBES, EventUnit
 from daedal.hw.access_unit.events.lookup_counter import LookupCounter
+from daedal.hw.access_unit.events.noted_words import NotedWords, is_noted
 from daedal.hw.access_unit.levels.pipelined.level import Level
 from daedal.hw.access_unit.levels.serial.serial_level import SerialLevel
 from daedal.hw.access_unit.loads.load_port import LoadPort
@@ -179,11 +179,14 @@ class AccessUnit(wiring.Component):
             connect(m, loads.loads, level.returns)
 
     def _connect_events(self, m: Module, events: EventUnit, lookups: LookupCounter, nests: NestQueue) -> None:
-        m.submodules.checks = checks = CheckWords(self._config)
+        m.submodules.noted = noted = NotedWords(self._config)
         word = self.config_bus.word
-        self._attach(m, nests, events, (word.unit == Unit.EVENT) | (word.unit == Unit.STEP) | is_check(word))
-        connect(m, nests.held, checks.config_bus)
-        for number, check in enumerate(checks.checks):
+        self._attach(
+            m, nests, events, (word.unit == Unit.EVENT) | (word.unit == Unit.STEP) | is_noted(word, self._config)
+        )
+        connect(m, nests.held, noted.config_bus)
+        m.d.comb += events.deal.eq(noted.deal)
+        for number, check in enumerate(noted.checks):
             m.d.comb += [events.warns[number].eq(check.mode == CheckMode.WARN), lookups.checks[number].eq(check)]
         for name in ("tokens", "scalars", "store_addresses", "reserve", "fault"):
             connect(m, getattr(events, name), flipped(getattr(self, name)))

@@ -40,6 +40,9 @@ CONTEXT_BITS = 3
 MAX_CONTEXTS = 1 << CONTEXT_BITS
 """Most activations that one level runs side by side."""
 
+LEAST_DEALT = 128
+"""Least places for bundles that are dealt: an eighth of them outlasts the steps on their way."""
+
 ACCUMULATE_CYCLES = 5
 """Cycles between two additions to one element that run at full rate: rows of so many beats need no interleaving."""
 
@@ -87,6 +90,9 @@ class Config:
     context_ahead
         Activations held for each of these, 2 or 4: the one that runs and those whose lines are on their way. Of bags of
         one row, no more than ``context_ahead * contexts`` are begun in the time that memory takes to answer.
+    dealt_bundles
+        Places for bundles at the event unit, a power of two from 128 to 1024, of which seven in eight can be dealt to
+        contexts; 0: it deals none.
     arguments
         Launch arguments, 16 to 32.
     steps
@@ -152,6 +158,7 @@ class Config:
     serial: tuple[bool, ...] = ()
     contexts: tuple[int, ...] = ()
     context_ahead: int = 2
+    dealt_bundles: int = 0
     arguments: int = 32
     steps: int = 16
     callbacks: int = 16
@@ -257,6 +264,9 @@ class Config:
         if sum(contexts > 0 for contexts in self.contexts) > 1:
             raise ValueError(f"contexts must be 0 in all levels but one, not {self.contexts!r}")
         level = self.context_level
+        if self.dealt_bundles and (level is None or self.dealt_bundles < LEAST_DEALT):
+            where = f"0, or at least {LEAST_DEALT} in a machine with contexts"
+            raise ValueError(f"dealt_bundles must be {where}, not {self.dealt_bundles!r}")
         if level is None:
             return
         if self.register_beats < self.context_count:
@@ -302,6 +312,11 @@ class Config:
     def context_count(self) -> int:
         """Activations that can be interleaved; 1 if no level can."""
         return max(1, *self.contexts)
+
+    @property
+    def dealt_block(self) -> int:
+        """Bundles by which the window moves in which the event unit deals: an eighth of their places."""
+        return self.dealt_bundles // 8
 
     @property
     def context_beats(self) -> int:
@@ -365,7 +380,7 @@ _RANGES = (
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
     2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
     ("random_outstanding", 2, 64), ("port_requests", 2, 256), ("port_outstanding", 2, 64), ("row_groups", 1, 256),
-    ("context_ahead", 2, 4), ("banks", 1, 16),
+    ("context_ahead", 2, 4), ("dealt_bundles", 0, 1024), ("banks", 1, 16),
     ("page_bytes", SMALLEST_GRANULE, 8192), ("write_burst", 1, MAX_BURST),
     ("write_batch", 1, 4096),
 )  # fmt: skip
@@ -379,15 +394,16 @@ _POWERS_OF_TWO = (
     "lookahead_burst",
     "row_groups",
     "context_ahead",
+    "dealt_bundles",
     "banks",
     "page_bytes",
 )
 _PER_LEVEL = (("sequential_loads", 0, 4), ("random_loads", 0, 4), ("alus", 0, 4), ("shifters", 0, 1),
               ("serial", 0, 1), ("contexts", 0, MAX_CONTEXTS))  # fmt: skip
 
-_DDR3 = Config(serial=(True, False, False, True), contexts=(0, 0, 8, 0), scalars=16, kept_beats=256, token_depth=512,
-               store_address_depth=128, lookahead_lines=128, port_requests=64, port_outstanding=32,
-               row_groups=32)  # fmt: skip
+_DDR3 = Config(serial=(True, False, False, True), contexts=(0, 0, 8, 0), dealt_bundles=512, scalars=16,
+               kept_beats=256, token_depth=512, store_address_depth=128, lookahead_lines=128, port_requests=64,
+               port_outstanding=32, row_groups=32)  # fmt: skip
 PRESETS = {
     "ddr3": _DDR3,
     "edge": replace(

@@ -99,7 +99,10 @@ class WordLegality(wiring.Component):
     def _control(self) -> Value:
         control = self._as(LevelControl)
         able = self._hold(self._in_level(level for level, contexts in enumerate(self._config.contexts) if contexts))
-        return (~control.interleave | able) & self._registers(control.induction, control.lower, control.upper)
+        able &= ~(control.deal & (control.interleave if self._config.dealt_bundles else 1))
+        return (~(control.interleave | control.deal) | able) & self._registers(
+            control.induction, control.lower, control.upper
+        )
 
     def _check(self) -> Value:
         check, config = self._as(CheckControl), self._config

@@ -157,7 +157,8 @@ class LevelControl(data.Struct):
 
     A level that is not enabled passes bundles on unchanged. ``interleave``: activations run side by side, an
     iteration of each, round-robin (docs/machine/machine.md); only in a level with ``Config.contexts``; it
-    counts by 1 whatever STEP says.
+    counts by 1 whatever STEP says. ``deal``: they run one after the other, and the event unit takes a bundle of each in
+    turn; only in such a level, and with ``Config.dealt_bundles``; never with ``interleave``.
     """
 
     enable: 1
@@ -165,6 +166,7 @@ class LevelControl(data.Struct):
     lower: Source
     upper: Source
     interleave: 1
+    deal: 1
 
 
 class LoadControl(data.Struct):

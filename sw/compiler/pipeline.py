@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from daedal.base.float_mode import default_float_mode
 from daedal.compiler.analysis.addresses import buffer_name
 from daedal.compiler.analysis.scalars import is_float
+from daedal.compiler.backend.interleave_bags import Turns
 from daedal.compiler.backend.program_builder import generate, only_function, program_bytes
 from daedal.compiler.context import make_context
 from daedal.compiler.dialects import slcv
@@ -39,26 +40,26 @@ class _Source:
 
 @default_float_mode()
 def compile_emb(
-    module: ModuleOp, config: Config, bounds: str = "fatal", opt: int = BEST, *, interleaves: bool = True
+    module: ModuleOp, config: Config, bounds: str = "fatal", opt: int = BEST, *, turns: Turns = Turns.LONG
 ) -> Kernel:
     """A kernel for the module's only function, which has operations of ``emb``; ``bounds`` and ``opt`` as in
-    ``daedal.compile``; ``interleaves``: bags may come in turn.
+    ``daedal.compile``; ``turns``: how bags may come in turn.
 
     Raises UnsupportedOperation if it does not fit the configuration.
     """
     _verify(module, "front end")
-    return _compile_emb(_Source(str(module), module), config, bounds, opt, interleaves)
+    return _compile_emb(_Source(str(module), module), config, bounds, opt, turns)
 
 
 @lru_cache(maxsize=KEPT)
-def _compile_emb(source: _Source, config: Config, bounds: str, opt: int, interleaves: bool) -> Kernel:
+def _compile_emb(source: _Source, config: Config, bounds: str, opt: int, turns: Turns) -> Kernel:
     context, module = make_context(), source.module.clone()
     levels = {"emb": source.text}
     passes = _advance(context, module, "scf", config, bounds)
     levels["scf"] = str(module)
 
     def compile_at(level: int) -> Kernel:
-        return _finish(context, module.clone(), config, dict(levels), passes, level, interleaves=interleaves)
+        return _finish(context, module.clone(), config, dict(levels), passes, level, turns=turns)
 
     return _first_that_fits(compile_at, opt)
 
@@ -97,7 +98,7 @@ def _first_that_fits(compile_at: Callable[[int], Kernel], opt: int) -> Kernel:
 
 def _finish(
     context: Context, module: ModuleOp, config: Config, levels: dict[str, str], passes: Mapping[str, str], opt: int,
-    *, interleaves: bool = True,
+    *, turns: Turns = Turns.LONG,
 ) -> Kernel:  # fmt: skip
     function = only_function(module)
     arguments = list(function.body.block.args)
@@ -118,8 +119,8 @@ def _finish(
     passes = {**passes, **_advance(context, module, "dlc", config, opt=opt)}
     levels["dlc"] = str(module)
     overlaps = bool(value_at("software-pipelining", opt, config))
-    interleaves = interleaves and bool(value_at("interleave-bags", opt, config))
-    made = generate(module, config, overlaps=overlaps, interleaves=interleaves)
+    turns = turns if value_at("interleave-bags", opt, config) else Turns.NONE
+    made = generate(module, config, overlaps=overlaps, turns=turns)
     _advance(context, made.module, "mach", config, opt=opt)
     levels["mach"] = str(made.module)
     program = program_bytes(made.module)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torch import Tensor, fx
 
 Compile = Callable[[Operation, bool], Kernel]
-"""The kernel of an operation; the second says whether bags may come in turn. UnsupportedOperation if there is none."""
+"""The kernel of an operation; the second says whether bags are long. UnsupportedOperation if there is none."""
 
 
 class Executable(Handle):
@@ -186,12 +186,12 @@ class Executable(Handle):
             self._current = self._current or before
             raise
 
-    def _kernel(self, calls: Sequence[Call], operation: Operation, takes_turns: bool) -> Kernel:
-        key = operation, takes_turns
+    def _kernel(self, calls: Sequence[Call], operation: Operation, has_long_bags: bool) -> Kernel:
+        key = operation, has_long_bags
         kernel = self._kernels.get(key)
         if kernel is None:
             try:
-                kernel = self._compile(operation, takes_turns)
+                kernel = self._compile(operation, has_long_bags)
             except UnsupportedOperation as error:
                 kernel = error
             self._kernels[key] = kernel
@@ -202,12 +202,12 @@ class Executable(Handle):
         return kernel
 
     def _dry_run(self, call: Call, request: Request) -> "Tensor":
-        self._kernel([call], request.operation, request.takes_turns)
+        self._kernel([call], request.operation, request.has_long_bags)
         return zeros(request.shape, request.dtype)
 
     def _start(self, call: Call, request: Request) -> "tuple[Tensor, Pending]":
         """Submit one operation; the tensor that its result will be in."""
-        kernel = self._kernel([call], request.operation, request.takes_turns)
+        kernel = self._kernel([call], request.operation, request.has_long_bags)
         self._check_tables([(call.name, request)])
         rows = len(request.table)
         copied = CopiedRows(request) if isinstance(request.operation, Lookup) else None
@@ -252,7 +252,7 @@ class Executable(Handle):
             return [(plan, None)]
         try:
             check_fits(plan)
-            return [(plan, self._kernel([member.call for member in members], plan.operation, plan.takes_turns))]
+            return [(plan, self._kernel([member.call for member in members], plan.operation, plan.has_long_bags))]
         except UnsupportedOperation:
             half = len(members) // 2
             return [*self._plans(members[:half], joins), *self._plans(members[half:], joins)]

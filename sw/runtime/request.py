@@ -15,19 +15,17 @@ Array: TypeAlias = NDArray[Any]
 LONGEST_BAG = 1 << 24
 """Bags are shorter: counts and lengths are 24 bits wide (see VectorOp.DIVIDE_COUNT and AluOp.MUL)."""
 
-TURNS_FROM = 1.5
-"""Rows of a bag, on average over a launch, above which bags come in turn.
+LONG_FROM = 16
+"""Rows of a bag, on average over a launch, above which each bag has a stream of indices of its own.
 
-Each bag in turn reads a line of indices of its own and holds a place while memory answers; one after the other, bags
-share lines of indices, and need no more than the cycles of their additions. Measured with rows of 1, 16 and 32 columns
-on two machines and three memories, cycles in turn are 0.83 to 2 times those one after the other with 1.5 rows, 1.2 in
-the mean, and 0.5 to 1.03 times with 3 (docs/decisions/001-interleaved-bags.md).
+Shorter ones lie one behind the other in one stream, and are dealt out to contexts: see
+docs/decisions/001-bags-in-turn.md.
 """
 
 
-def take_turns(lookups: int, bags: int) -> bool:
-    """Whether a launch of so many lookups for so many bags is for a program with bags in turn, if there can be one."""
-    return not bags or lookups > TURNS_FROM * bags
+def has_long_bags(lookups: int, bags: int) -> bool:
+    """Whether a launch of so many lookups for so many bags is for a program with a stream of indices for each bag."""
+    return not bags or lookups > LONG_FROM * bags
 
 
 @dataclass(frozen=True)
@@ -72,6 +70,6 @@ class Request:
         return self.buffers["indices"].size
 
     @property
-    def takes_turns(self) -> bool:
-        """Whether bags come in turn, if they can."""
-        return take_turns(self.lookups, self.rows)
+    def has_long_bags(self) -> bool:
+        """Whether each bag is to have a stream of indices of its own."""
+        return has_long_bags(self.lookups, self.rows)

@@ -6,8 +6,8 @@ from daedal.hw.config.core import Config
 
 SMALL = Config(
     name="small", bus_bytes=8, lanes=1, ports=1, levels=2, registers=4, sequential_loads=(2, 1), random_loads=(1, 1),
-    alus=(2, 1), shifters=(False, True), contexts=(0, 2), arguments=16, steps=9, callbacks=5, instructions=24,
-    lengths=3,
+    alus=(2, 1), shifters=(False, True), contexts=(0, 2), dealt_bundles=128, arguments=16, steps=9,
+    callbacks=5, instructions=24, lengths=3,
     vector_registers=3, register_beats=128, vector_beats=32, reorder_beats=40, token_depth=3, scalar_depth=5,
     store_address_depth=2, store_beats=260, lookahead_lines=8, lookahead_burst=2, random_outstanding=3, scalars=3,
     kept_beats=5, port_requests=5, row_groups=2, context_ahead=4, port_outstanding=3, banks=4, page_bytes=128,
@@ -32,7 +32,7 @@ RTL = {config.name: config for config in (Config.preset("ddr3"), Config.preset("
 WIDE = Config(
     name="fuzz-wide", bus_bytes=64, lanes=16, levels=6, registers=7, sequential_loads=(4, 0, 1, 2, 2, 0),
     random_loads=(0, 4, 2, 1, 2, 0), alus=(4, 0, 1, 2, 4, 3), shifters=(False, True, True, False, True, True),
-    contexts=(0, 0, 0, 4, 0, 0), steps=32, callbacks=64, arguments=16, vector_registers=16,
+    contexts=(0, 0, 0, 4, 0, 0), dealt_bundles=256, steps=32, callbacks=64, arguments=16, vector_registers=16,
     scalars=16, kept_beats=64,
 )  # fmt: skip
 
@@ -66,13 +66,15 @@ def random_config(rng: np.random.Generator) -> Config:
     able = [level for level, slots in enumerate(sequential) if slots]
     interleaves = int(rng.choice(able)) if able else None
     contexts = 1 << below(1, 3)
+    dealt = 0 if interleaves is None else int(rng.choice([0, 128, 256]))
     shared = register_beats * lanes // (1 if interleaves is None else contexts)
     return Config(
         name="random", bus_bytes=max(8, min(64, 4 * lanes << below(0, 2))), lanes=lanes, levels=levels,
         registers=below(3, 7), address_bits=below(32, 40),
         sequential_loads=sequential, random_loads=tuple(below(0, 4 - n) for n in sequential),
         alus=tuple(below(0, 4) for _ in range(levels)), shifters=tuple(bool(below(0, 1)) for _ in range(levels)),
-        contexts=tuple(contexts if level == interleaves else 0 for level in range(levels)), arguments=below(16, 32),
+        contexts=tuple(contexts if level == interleaves else 0 for level in range(levels)), dealt_bundles=dealt,
+        arguments=below(16, 32),
         serial=tuple(level != interleaves and bool(below(0, 1)) for level in range(levels)),
         steps=below(2, 32), callbacks=below(2, 64), instructions=below(4, 64),
         lengths=below(1, 4), vector_registers=below(2, 16), register_beats=register_beats,

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
 UNEVEN = Config(
     name="uneven", bus_bytes=16, lanes=2, ports=2, levels=3, registers=6, sequential_loads=(2, 3, 1),
-    random_loads=(1, 1, 2), alus=(2, 3, 1), shifters=(False, True, False), contexts=(0, 4, 0),
+    random_loads=(1, 1, 2), alus=(2, 3, 1), shifters=(False, True, False), contexts=(0, 4, 0), dealt_bundles=128,
     arguments=19, steps=7, callbacks=9, instructions=23, lengths=3, vector_registers=5, register_beats=16,
     vector_beats=32, reorder_beats=37,
     token_depth=3, scalar_depth=5, store_address_depth=3, store_beats=37, lookahead_lines=8, lookahead_burst=2,

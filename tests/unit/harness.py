@@ -59,15 +59,15 @@ ODD = Config(
     write_burst=3, write_batch=20,
     random_outstanding=3, register_beats=8, store_beats=19, lookahead_lines=8, lookahead_burst=2, registers=3,
     levels=2, sequential_loads=(2, 1), random_loads=(1, 0), alus=(1, 1), shifters=(True, False), steps=5,
-    contexts=(0, 2), scalars=9, kept_beats=11, address_bits=33,
+    contexts=(0, 2), dealt_bundles=128, scalars=9, kept_beats=11, address_bits=33,
 )  # fmt: skip
 """A configuration with as little as possible in common with the presets."""
 
 SERIAL = replace(
     ODD, name="serial", bus_bytes=32, lanes=1, levels=3, registers=5, sequential_loads=(1, 3, 0),
     random_loads=(3, 1, 1),
-    alus=(4, 0, 2), shifters=(True, False, True), serial=(True, True, True), contexts=(0, 0, 0), address_bits=36,
-    page_bytes=256, random_outstanding=2,
+    alus=(4, 0, 2), shifters=(True, False, True), serial=(True, True, True), contexts=(0, 0, 0), dealt_bundles=0,
+    address_bits=36, page_bytes=256, random_outstanding=2,
 )  # fmt: skip
 """A configuration whose levels do one thing at a time, with all kinds of loads."""
 

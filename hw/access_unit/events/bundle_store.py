@@ -1,6 +1,6 @@
 """The registers of the bundles at the event unit."""
 
-from amaranth.hdl import Cat, Elaboratable, Module, Signal
+from amaranth.hdl import Cat, Elaboratable, Module
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -13,8 +13,10 @@ UNSETTLED = 10
 
 
 def bundle_entries(config: Config) -> int:
-    """Entries of the store: enough for a bundle per cycle, unless all levels are serial."""
-    return 16 if config.is_serial else 32
+    """Entries of the store: those of bundles to be dealt, or enough for a bundle per cycle, unless all levels are
+    serial.
+    """
+    return config.dealt_bundles or (16 if config.is_serial else 32)
 
 
 def entry_bits(config: Config) -> int:
@@ -23,14 +25,12 @@ def entry_bits(config: Config) -> int:
 
 
 class BundleStore(wiring.Component):
-    """Keeps registers in the order in which bundles come; entries are used again in that order.
-
-    So they need not go through all stages of the event unit.
+    """Keeps registers by entry, so that they need not go through all stages of the event unit.
 
     Members
     -------
-    write, registers : ``In(1)``, ``In(ArrayLayout(address_bits, registers))``
-        A bundle comes. The first one goes to entry 0.
+    write, write_entry, registers : ``In(1)``, ``In``, ``In(ArrayLayout(address_bits, registers))``
+        A bundle comes, for this entry.
     entry, kept : ``In(entry_bits(config))``, ``Out`` like ``registers``
         What an entry keeps, a cycle later.
     """
@@ -40,6 +40,7 @@ class BundleStore(wiring.Component):
         super().__init__(
             {
                 "write": In(1),
+                "write_entry": In(entry_bits(config)),
                 "registers": In(registers),
                 "entry": In(entry_bits(config)),
                 "kept": Out(registers),
@@ -54,12 +55,9 @@ class BundleStore(wiring.Component):
             shape=len(self.registers.as_value()), depth=depth, init=[], attrs=BLOCK_RAM
         )
         write, read = bundles.write_port(), bundles.read_port(domain="sync")
-        tail = Signal(range(depth))
-        with m.If(self.write):
-            m.d.sync += tail.eq(tail + 1)
         m.d.comb += [
             write.en.eq(self.write),
-            write.addr.eq(tail),
+            write.addr.eq(self.write_entry),
             write.data.eq(self.registers),
             read.addr.eq(self.entry),
             Cat(self.kept).eq(read.data),

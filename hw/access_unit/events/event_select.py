@@ -52,6 +52,11 @@ def judged_layout(config: Config) -> data.StructLayout:
     return data.StructLayout(flags | {"run": run_layout(config), "some": 1, "poisoned": 1})
 
 
+def place_layout() -> data.StructLayout:
+    """Where a bundle is in an activation of the level with contexts, and whether it is the nest's last."""
+    return data.StructLayout({"begins": 1, "ends": 1, "last": 1})
+
+
 class EventWords(wiring.Component):
     """Holds the words of all events, in the order of ``events_in_order``; cleared by ``clear``.
 
@@ -117,6 +122,8 @@ class EventSelect(wiring.Component):
     words : ``In(EventControl).array(3 * levels)``
     valid, i : ``In(1)``, ``In(bundle_layout(config))``
     o_valid, o : ``Out(1)``, ``Out(judged_layout(config))``
+    place : ``Out(place_layout())``
+        With ``o``; 0 in a machine without contexts.
     empty : ``Out(1)``
         No bundle inside.
     """
@@ -129,6 +136,7 @@ class EventSelect(wiring.Component):
                 "i": In(bundle_layout(config)),
                 "o_valid": Out(1),
                 "o": Out(judged_layout(config)),
+                "place": Out(place_layout()),
                 "empty": Out(1),
             }
         )
@@ -157,6 +165,12 @@ class EventSelect(wiring.Component):
             self.o.some.eq(marked.any()),
             self.o.poisoned.eq(judged.cause != Cause.NONE),
         ]
+        level = self._config.context_level
+        if level is not None:
+            place = self.place
+            m.d.sync += [
+                place.begins.eq(judged.begin[level]), place.ends.eq(judged.end[level]), place.last.eq(judged.last)
+            ]  # fmt: skip
         return m
 
     def _marks(self, seen: data.View, nonzero: Signal) -> Value:

@@ -39,6 +39,8 @@ class EventUnit(wiring.Component):
     config_bus, halt, tokens, scalars, store_addresses, requests, reserve, slot, fault, strobes
         As in ``AccessUnit``; ``requests`` are those of rows.
     i : ``In(stream.Signature(bundle_layout(config)))``
+    deal : ``In(1)``
+        Bundles are dealt to contexts.
     requests_taken : ``In(1)``
         The requests that were handed out have left the access unit; a fault waits for that.
     order_values : ``In(64).array(levels)``
@@ -56,6 +58,7 @@ class EventUnit(wiring.Component):
             {
                 "config_bus": In(ConfigBus()),
                 "halt": In(1),
+                "deal": In(1),
                 "requests_taken": In(1),
                 "i": In(stream.Signature(bundle_layout(config))),
                 "order_values": In(64).array(config.levels),
@@ -88,7 +91,9 @@ class EventUnit(wiring.Component):
         connect(m, flipped(self.i), sequencer.i)
         m.submodules.bundles = bundles = BundleStore(self._config)
         m.d.comb += [
+            sequencer.deal.eq(self.deal),
             bundles.write.eq(self.i.valid & self.i.ready),
+            bundles.write_entry.eq(sequencer.i_entry),
             bundles.registers.eq(self.i.payload.registers),
             bundles.entry.eq(Mux(issue.stopped, issue.entry, pipeline.entry)),
             pipeline.registers.eq(bundles.kept),

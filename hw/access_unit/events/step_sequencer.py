@@ -4,13 +4,13 @@ from amaranth.hdl import Elaboratable, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect
 
-from daedal.hw.access_unit.events.bundle_store import UNSETTLED, bundle_entries, entry_bits
-from daedal.hw.access_unit.events.event_select import STEP_BITS, EventSelect, EventWords, RunSelect, judged_layout
+from daedal.hw.access_unit.events.bundle_dealer import make_dealer
+from daedal.hw.access_unit.events.bundle_queue import BundleQueue
+from daedal.hw.access_unit.events.bundle_store import entry_bits
+from daedal.hw.access_unit.events.event_select import STEP_BITS, EventSelect, EventWords, RunSelect
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus, bundle_layout, context_bits
 from daedal.hw.isa.launch import Cause
-from daedal.hw.queues.credit_counter import CreditCounter
-from daedal.hw.queues.fifo import Fifo
 
 
 def step_layout(config: Config) -> data.StructLayout:
@@ -32,14 +32,18 @@ class StepSequencer(wiring.Component):
     """Steps of all bundles in the order of the contract.
 
     One step per cycle; a bundle without steps takes one cycle. A poisoned bundle becomes a step with its cause.
-    Latency from bundle to step: 6 cycles. Bundles wait in a queue once they are judged, so whether one can come is
-    known from a register.
+    Latency from bundle to step: 6 cycles, 7 if bundles can be dealt. They wait once they are judged, so whether one can
+    come is known from registers.
 
     Members
     -------
     config_bus : ``In(ConfigBus())``
     i : ``In(stream.Signature(bundle_layout(config)))``
         Bundles; their registers are for ``BundleStore``.
+    i_entry : ``Out(entry_bits(config))``
+        The entry there of the bundle that comes.
+    deal : ``In(1)``
+        Bundles are dealt to contexts (``BundleDealer``).
     stop : ``In(1)``
         Go on to no other bundle.
     o : ``Out(stream.Signature(step_layout(config)))``
@@ -52,6 +56,8 @@ class StepSequencer(wiring.Component):
             {
                 "config_bus": In(ConfigBus()),
                 "i": In(stream.Signature(bundle_layout(config))),
+                "i_entry": Out(entry_bits(config)),
+                "deal": In(1),
                 "stop": In(1),
                 "o": Out(stream.Signature(step_layout(config))),
                 "empty": Out(1),
@@ -65,37 +71,38 @@ class StepSequencer(wiring.Component):
         m.submodules.select = select = EventSelect(self._config)
         m.submodules.next = following = RunSelect(self._config)
         connect(m, wiring.flipped(self.config_bus), words.config_bus)
-        depth = bundle_entries(self._config)
-        m.submodules.judged = judged = Fifo(judged_layout(self._config), depth=depth)
-        m.submodules.credits = credits = CreditCounter(depth - UNSETTLED)
+        dealt = self._config.dealt_bundles
+        m.submodules.waiting = waiting = (
+            make_dealer(self._config, self.config_bus.clear) if dealt else BundleQueue(self._config)
+        )
+        left, rest, final = Signal(4), Signal.like(following.marked), Signal(init=1)
         m.d.comb += [
-            self.i.ready.eq(credits.free),
+            self.i.ready.eq(waiting.ready),
+            self.i_entry.eq(waiting.take_entry),
             select.valid.eq(self.i.valid & self.i.ready),
             select.i.eq(self.i.payload),
-            judged.i.valid.eq(select.o_valid),
-            judged.i.payload.eq(select.o),
-            credits.take.eq(select.valid),
-            credits.give.eq(judged.o.valid & judged.o.ready),
+            waiting.take.eq(select.valid),
+            waiting.valid.eq(select.o_valid),
+            waiting.i.eq(select.o),
+            waiting.place.eq(select.place),
+            waiting.deal.eq(self.deal),
+            waiting.settled.eq(final & ~self.o.valid),
         ]
-        left, rest, final = Signal(4), Signal.like(following.marked), Signal(init=1)
         for number, word in enumerate(words.words):
             m.d.comb += [select.words[number].eq(word), following.words[number].eq(word)]
         m.d.comb += [
             following.marked.eq(rest),
-            self.empty.eq(select.empty & (judged.level == 0) & ~self.o.valid),
+            self.empty.eq(select.empty & waiting.empty & ~self.o.valid),
         ]
-        self._step(m, judged.o, following, left, rest, final)
+        self._step(m, waiting.o, following, left, rest, final)
         return m
 
     def _step(
-        self, m: Module, judged: stream.Interface, following: RunSelect, left: Signal, rest: Signal, final: Signal
+        self, m: Module, waiting: stream.Interface, following: RunSelect, left: Signal, rest: Signal, final: Signal
     ) -> None:
         """``left`` steps of this event, ``rest`` of the events; ``final``: the last step of the bundle, if any."""
-        step, new = self.o.payload, judged.payload
-        entry = Signal.like(step.entry)
-        m.d.comb += judged.ready.eq(final & (~self.o.valid | self.o.ready) & ~self.stop)
-        with m.If(judged.valid & judged.ready):
-            m.d.sync += entry.eq(entry + 1)
+        step, new = self.o.payload, waiting.payload.judged
+        m.d.comb += waiting.ready.eq(final & (~self.o.valid | self.o.ready) & ~self.stop)
         with m.If(~self.o.valid | self.o.ready):
             with m.If(~final & (left > 1)):
                 m.d.sync += [
@@ -108,7 +115,7 @@ class StepSequencer(wiring.Component):
                     final.eq((run.count == 1) & ~run.rest.any()),
                 ]  # fmt: skip
             with m.Else():
-                comes = judged.valid & ~self.stop
+                comes = waiting.valid & ~self.stop
                 m.d.sync += [
                     final.eq(~(comes & new.some) | ((new.run.count == 1) & ~new.run.rest.any())),
                     self.o.valid.eq(comes & (new.some | new.poisoned)),
@@ -116,7 +123,7 @@ class StepSequencer(wiring.Component):
                     rest.eq(new.run.rest),
                     step.number.eq(new.run.first),
                     step.level.eq(new.run.level),
-                    step.entry.eq(entry),
+                    step.entry.eq(waiting.payload.entry),
                     step.cause.eq(new.cause),
                     step.context.eq(new.context),
                 ]

@@ -12,6 +12,7 @@ from daedal.hw.config.core import Config
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.program import Program
 from daedal.hw.isa.spec.access_words import Constants, NestWords, nests
+from daedal.hw.isa.spec.dealing import deal
 from daedal.hw.isa.spec.integer import alu, product, signed
 from daedal.hw.isa.words import (
     SIZE_BITS,
@@ -171,15 +172,32 @@ def run_nest(words: NestWords, config: Config, read: Read) -> NestTrace:
     for level in range(config.levels):
         bundles = Level(words, config, level, read).transform(bundles)
     trace = NestTrace()
-    for bundle in bundles:
-        trace.bundles += 1
-        trace.fault = bundle.fault
-        if not trace.fault:
-            _count(bundle, trace)
-            trace.fault = _do_events(words, config, bundle, trace)
+    for bundle in _in_turn(words, config, _counted(bundles, trace)):
+        trace.fault = bundle.fault or _do_events(words, config, bundle, trace)
         if trace.fault:
             break
     return trace
+
+
+def _counted(bundles: Iterable[Bundle], trace: NestTrace) -> Iterator[Bundle]:
+    """The bundles as they come to the event unit, counted."""
+    for bundle in bundles:
+        trace.bundles += 1
+        if not bundle.fault:
+            _count(bundle, trace)
+        yield bundle
+
+
+def _in_turn(words: NestWords, config: Config, bundles: Iterator[Bundle]) -> Iterator[Bundle]:
+    """The bundles as the event unit takes them: dealt to contexts, if a level says so."""
+    level = config.context_level
+    if level is None or not config.dealt_bundles:
+        return bundles
+    control = words.level(level).members(LevelField.CONTROL)
+    if not (control["enable"] and control["deal"]):
+        return bundles
+    dealt = deal(bundles, level, config.context_count, config.dealt_bundles)
+    return (replace(bundle, context=context) for bundle, context in dealt)
 
 
 def _operand(source: int, constant: int, registers: Sequence[int]) -> int:

@@ -7,7 +7,7 @@ from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.analysis.row_loops import constant_of
 from daedal.compiler.backend.arguments import ArgumentTable
-from daedal.compiler.backend.interleave_bags import allowed, pays
+from daedal.compiler.backend.interleave_bags import Turns, allowed, pays
 from daedal.compiler.backend.levels import Level, place_levels, read_levels
 from daedal.compiler.dialects import dlc, mach_access, slc
 from daedal.errors import UnsupportedOperation
@@ -23,7 +23,7 @@ Defining = mach_access.LevelOp | mach_access.LoadOp | mach_access.ComputeOp | ma
 
 @dataclass
 class NestCode:
-    """Generates the operations of one nest; ``tokens`` as in ``ExecuteCode``, ``interleaves`` as in ``generate``.
+    """Generates the operations of one nest; ``tokens`` as in ``ExecuteCode``, ``turns`` as in ``generate``.
 
     ``choices`` is filled by ``run``, as in ``Generated``. Streams have no registers yet.
     """
@@ -32,19 +32,19 @@ class NestCode:
     config: Config
     arguments: ArgumentTable
     tokens: Mapping[int, int]
-    interleaves: bool = True
+    turns: Turns = Turns.LONG
     choices: list[str] = field(default_factory=list)
     _values: dict[SSAValue, SSAValue] = field(default_factory=dict)
     _operations: list[Operation] = field(default_factory=list)
     _steps: int = 0
-    _interleaved: int | None = None
+    _in_turn: int | None = None
 
     def run(self) -> mach_access.NestOp:
         """The nest."""
-        levels, self._interleaved = self._levels()
-        if self._interleaved is not None:
+        levels, self._in_turn = self._levels()
+        if self._in_turn is not None:
             outer, inner = levels[-2:]
-            count = self.config.contexts[self._interleaved]
+            count = self.config.contexts[self._in_turn]
             self.choices.append(f"{inner.name}: its runs for up to {count} iterations of {outer.name} come in turn")
         for level in levels:
             self._level(level)
@@ -54,9 +54,9 @@ class NestCode:
         return mach_access.NestOp(self._operations)
 
     def _levels(self) -> tuple[list[Level], int | None]:
-        """The loops on levels, and the one of these that interleaves its activations."""
+        """The loops on levels, and the one of these whose activations come in turn."""
         levels = place_levels(self.root, self.config)
-        level = self.config.context_level if self.interleaves else None
+        level = self.config.context_level if self.turns is not Turns.NONE else None
         if level is None or level < len(levels) - 1 or not (pays(self.root, self.config) and allowed(levels)):
             return levels, None
         try:
@@ -91,7 +91,9 @@ class NestCode:
     def _level(self, level: Level) -> None:
         n, loop = level.number, level.loop
         bounds = [self._source(loop.lower), self._source(loop.upper), self._constant(loop.step)]
-        self._give(loop.induction, mach_access.LevelOp(n, bounds, interleave=n == self._interleaved))
+        in_turn, deals = n == self._in_turn, self.turns is Turns.SHORT
+        made = mach_access.LevelOp(n, bounds, interleave=in_turn and not deals, deal=in_turn and deals)
+        self._give(loop.induction, made)
         first_random = self.config.sequential_loads[n]
         for slot, load in enumerate(level.sequential):
             self._load((n, slot), "sequential", load)

@@ -103,6 +103,7 @@ class _NestWriter:
             lower=self._source(op.lower, LevelField.LOWER, level),
             upper=self._source(op.upper, LevelField.UPPER, level),
             interleave=int(op.interleave is not None),
+            deal=int(op.deal is not None),
         )
         step = op.step.owner
         assert isinstance(step, mach.ConstantOp)

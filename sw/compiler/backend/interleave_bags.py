@@ -4,6 +4,8 @@ The machine's adder takes ``ACCUMULATE_CYCLES``: rows of fewer beats leave it id
 turns. The order of additions within a bag stays; only the order in which bags end can change.
 """
 
+from enum import Enum
+
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
@@ -11,6 +13,14 @@ from daedal.compiler.analysis.row_loops import constant_of
 from daedal.compiler.backend.levels import Level
 from daedal.compiler.dialects import dlc, slc, slcv
 from daedal.hw.config.core import ACCUMULATE_CYCLES, Config
+
+
+class Turns(Enum):
+    """How activations take turns."""
+
+    NONE = "one after the other"
+    SHORT = "dealt out by the event unit, so that short ones share lines of indices"
+    LONG = "each with a stream of indices of its own, however long it is"
 
 
 def pays(root: slc.ForOp, config: Config) -> bool:

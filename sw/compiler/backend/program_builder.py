@@ -11,6 +11,7 @@ from daedal.compiler.backend.access_words import nest_words
 from daedal.compiler.backend.arguments import ArgumentTable
 from daedal.compiler.backend.execute_operations import ExecuteCode
 from daedal.compiler.backend.execute_words import execute_words
+from daedal.compiler.backend.interleave_bags import Turns
 from daedal.compiler.dialects import dlc, mach, slc
 from daedal.compiler.dialects.mach_access import NestOp
 from daedal.errors import UnsupportedOperation
@@ -39,14 +40,16 @@ class Generated:
     choices: tuple[str, ...]
 
 
-def generate(module: ModuleOp, config: Config, *, overlaps: bool = True, interleaves: bool = True) -> Generated:
+def generate(module: ModuleOp, config: Config, *, overlaps: bool = True, turns: Turns = Turns.LONG) -> Generated:
     """The program for the module's only function.
 
-    ``interleaves``: activations of a nest may run side by side; ``overlaps``: iterations with sums along rows may.
+    ``turns``: how activations of a nest may run side by side; ``overlaps``: iterations with sums along rows may.
 
     Raises UnsupportedOperation, naming the loop and the resource, if the program does not fit the
     configuration.
     """
+    if turns is Turns.SHORT and not config.dealt_bundles:
+        turns = Turns.NONE
     function = only_function(module)
     arguments = ArgumentTable(config)
     operations: list[Operation] = []
@@ -73,7 +76,7 @@ def generate(module: ModuleOp, config: Config, *, overlaps: bool = True, interle
             overlapped += callbacks.overlapped
     for nest in nests:
         # Short rows from several bags in turn would each wait for the tree of its sum.
-        code = NestCode(nest, config, arguments, tokens, interleaves and nest not in overlapped)
+        code = NestCode(nest, config, arguments, tokens, Turns.NONE if nest in overlapped else turns)
         operations.append(code.run())
         choices += code.choices
     names = [str(expression) for expression in arguments.expressions]

@@ -86,7 +86,7 @@ class ConstantOp(IRDLOperation):
 class LevelOp(IRDLOperation):
     """A level: its induction variable runs from ``lower`` in steps of ``step`` while below ``upper``.
 
-    With ``interleave`` its activations run side by side.
+    With ``interleave`` its activations run side by side; with ``deal`` the event unit takes a bundle of each in turn.
     """
 
     name = "mach.level"
@@ -95,16 +95,21 @@ class LevelOp(IRDLOperation):
     upper = operand_def(SOURCE)
     step = operand_def(ConstantType)
     interleave = opt_prop_def(UnitAttr)
+    deal = opt_prop_def(UnitAttr)
     result = result_def(StreamRegister)
     assembly_format = (
-        "$level `from` $lower `to` $upper `step` $step (`interleave` $interleave^)? attr-dict `:` type($lower) `,` "
-        "type($upper) `,` type($step) `->` type($result)"
+        "$level `from` $lower `to` $upper `step` $step (`interleave` $interleave^)? (`deal` $deal^)? attr-dict `:` "
+        "type($lower) `,` type($upper) `,` type($step) `->` type($result)"
     )
 
-    def __init__(self, level: int, bounds: Sequence[SSAValue], *, interleave: bool) -> None:
+    def __init__(self, level: int, bounds: Sequence[SSAValue], *, interleave: bool, deal: bool) -> None:
         super().__init__(
             operands=bounds,
-            properties={"level": number(level), "interleave": UnitAttr() if interleave else None},
+            properties={
+                "level": number(level),
+                "interleave": UnitAttr() if interleave else None,
+                "deal": UnitAttr() if deal else None,
+            },
             result_types=[UNALLOCATED],
         )
 

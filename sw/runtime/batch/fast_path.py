@@ -19,7 +19,7 @@ from daedal.runtime.batch.known_inputs import KnownInputs
 from daedal.runtime.batch.members import EntryNumbers, Member, PoolingCall, Result, with_parts
 from daedal.runtime.batch.staging import Outputs
 from daedal.runtime.kernel import Kernel
-from daedal.runtime.request import LONGEST_BAG, Request, take_turns
+from daedal.runtime.request import LONGEST_BAG, Request, has_long_bags
 from daedal.runtime.tensors import tensor_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class FastPath:
 
     Parameters
     ----------
-    members, results, entries, takes_turns
+    members, results, entries, has_long_bags
         The plan: its operations, the buffers that they write, its list, and whether bags come in turn.
     tables
         The resident tables of the operations.
@@ -54,7 +54,7 @@ class FastPath:
         device: Device,
         request_of: Callable[[PoolingCall, Sequence[Any]], Request],
         *,
-        takes_turns: bool,
+        has_long_bags: bool,
     ) -> None:
         self.kernel, self._device, self._request_of = kernel, device, request_of
         self._members, self._results, self._tables = members, results, tables
@@ -66,7 +66,7 @@ class FastPath:
         self._entries = entries
         self.kernels = {member.call.name: kernel for member in members}
         self._bits = members[0].operation.index_bits
-        self._takes_turns = takes_turns
+        self._has_long_bags = has_long_bags
         self._watch: Watch | None = None
         self._inputs: BatchInputs | None = None
         """As the last launch needed them; None while one is made ready."""
@@ -96,7 +96,7 @@ class FastPath:
         tables, indices, offsets, weights = zip(*sources, strict=True)
         lengths = list(map(torch.Tensor.numel, indices))
         total, bags = sum(lengths), count - self._closed
-        if take_turns(total, bags * len(lengths)) != self._takes_turns:
+        if has_long_bags(total, bags * len(lengths)) != self._has_long_bags:
             return None
         if max(total, bags + 1) >= LONGEST_BAG or (bags + 1) * len(self._entries) >= 1 << INDEX_BITS:
             return None

@@ -31,7 +31,7 @@ from daedal.runtime.batch.members import (
 from daedal.runtime.kernel import Kernel
 from daedal.runtime.launch_arguments import Buffer
 from daedal.runtime.operations import BagList
-from daedal.runtime.request import LONGEST_BAG, Request, take_turns
+from daedal.runtime.request import LONGEST_BAG, Request, has_long_bags
 from daedal.runtime.tensors import tensor_of
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Plan:
         self.operation = BagList(tuple(zip(kinds, counts, strict=True)))
         self.bags = max(member.request.rows for member in self.members)
         requests = [member.request for member in self.members]
-        self.takes_turns = take_turns(sum(each.lookups for each in requests), sum(each.rows for each in requests))
+        self.has_long_bags = has_long_bags(sum(each.lookups for each in requests), sum(each.rows for each in requests))
         """Whether bags come in turn, if they can."""
 
     @property
@@ -136,7 +136,7 @@ class Plan:
             program,
             device,
             request_of,
-            takes_turns=self.takes_turns,
+            has_long_bags=self.has_long_bags,
         )
 
     def with_parts(self, results: "Mapping[fx.Node, Tensor]", settle: Callable[[], None]) -> "dict[fx.Node, Tensor]":

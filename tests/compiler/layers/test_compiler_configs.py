@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import daedal
+from daedal.compiler.backend.interleave_bags import Turns
 from daedal.compiler.frontends.requests.emb_builder import build
 from daedal.compiler.pipeline import compile_emb, compile_scf, forget_kernels
 from daedal.hw.config.core import Config
@@ -64,7 +65,7 @@ def test_a_kernel_is_compiled_once() -> None:
         compile_emb(module, config, "none"),
         compile_emb(module, Config.preset("edge")),
         compile_emb(build(dataclasses.replace(WEIGHTED, width=64)), config),
-        compile_emb(module, config, interleaves=False),
+        compile_emb(module, config, turns=Turns.SHORT),
     ]
     assert all(first != other for other in others[:4])
     assert all(first is not other for other in others)

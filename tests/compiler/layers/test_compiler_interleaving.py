@@ -16,10 +16,12 @@ from tests.compiler.layers.compiler_support import ddr3, device, random_bags, sa
 
 __all__ = ["ddr3", "device"]
 
-INTERLEAVES = "interleave=1"
+INTERLEAVES, DEALS = "interleave=1", "deal=1"
+LONGEST = {DEALS: 20, INTERLEAVES: 60}
+"""How bags come in turn, and the longest of those that do so on average."""
 
 
-def bags(rows: int, width: int, rng: np.random.Generator, mode: str, *, count: int = 40, longest: int = 30) -> Any:
+def bags(rows: int, width: int, rng: np.random.Generator, mode: str, *, count: int = 40, longest: int = 20) -> Any:
     """A layer and inputs for it."""
     module = nn.EmbeddingBag.from_pretrained(
         wild_table(rows, width, rng), mode=mode, include_last_offset=True, padding_idx=1
@@ -27,29 +29,32 @@ def bags(rows: int, width: int, rng: np.random.Generator, mode: str, *, count: i
     return module, random_bags(rows, count, rng, longest=longest, types=(torch.int64, torch.int64))
 
 
+@pytest.mark.parametrize("how", LONGEST)
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 @pytest.mark.parametrize("width", [1, 3, 4, 5, 8, 16])
 def test_narrow_rows_come_from_bags_in_turn(
-    device: daedal.Device, width: int, mode: str, rng: np.random.Generator
+    device: daedal.Device, width: int, mode: str, how: str, rng: np.random.Generator
 ) -> None:
-    module, inputs = bags(50, width, rng, mode)
+    module, inputs = bags(50, width, rng, mode, longest=LONGEST[how])
     executable = daedal.compile(module, inputs, device=device)
     fits = -(-width // device.config.lanes) <= device.config.context_beats
-    assert (INTERLEAVES in executable.asm()) == fits
+    assert [way in executable.asm() for way in LONGEST] == [fits and way == how for way in LONGEST]
     assert same_bits(executable(*inputs), module(*inputs))
 
 
-def test_weights_stay_with_their_rows(device: daedal.Device, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("how", LONGEST)
+def test_weights_stay_with_their_rows(device: daedal.Device, how: str, rng: np.random.Generator) -> None:
     module = nn.EmbeddingBag.from_pretrained(wild_table(30, 4, rng), mode="sum", include_last_offset=True)
-    indices, offsets = random_bags(30, 50, rng, longest=40, types=(torch.int32, torch.int32))
+    indices, offsets = random_bags(30, 50, rng, longest=LONGEST[how], types=(torch.int32, torch.int32))
     weights = torch.from_numpy(rng.standard_normal(len(indices)).astype(np.float32))
     executable = daedal.compile(module, (indices, offsets, weights), device=device)
-    assert INTERLEAVES in executable.asm()
+    assert how in executable.asm()
     assert same_bits(executable(indices, offsets, weights), module(indices, offsets, weights))
 
 
 @pytest.mark.parametrize(
-    "lengths", [[0], [5], [0] * 20, [300, 1, 1, 1], [1] * 30, [0, 0, 7] * 9, [64] * 8, [100, 3] * 7]
+    "lengths",
+    [[0], [5], [0] * 20, [300, 1, 1, 1], [1] * 30, [0, 0, 7] * 9, [64] * 8, [100, 3] * 7, [900] + [1] * 900 + [0, 500]],
 )
 def test_bags_of_very_different_lengths(ddr3: daedal.Device, lengths: list[int], rng: np.random.Generator) -> None:
     module = nn.EmbeddingBag.from_pretrained(wild_table(30, 4, rng), mode="sum", include_last_offset=True)
@@ -59,18 +64,18 @@ def test_bags_of_very_different_lengths(ddr3: daedal.Device, lengths: list[int],
     assert same_bits(executable(indices, offsets), module(indices, offsets))
 
 
-@pytest.mark.parametrize(("lengths", "turns"), [
-    ([1] * 40, False), ([1, 2] * 20, False), ([1, 2] * 20 + [2], True), ([0] * 30 + [45], False), ([], True),
+@pytest.mark.parametrize(("lengths", "streams"), [
+    ([1] * 40, False), ([15, 17] * 20, False), ([15, 17] * 20 + [17], True), ([0] * 30 + [465], False), ([], True),
 ])  # fmt: skip
-def test_short_bags_come_one_after_the_other(
-    ddr3: daedal.Device, lengths: list[int], turns: bool, rng: np.random.Generator
+def test_the_mean_length_decides_how_bags_come_in_turn(
+    ddr3: daedal.Device, lengths: list[int], streams: bool, rng: np.random.Generator
 ) -> None:
-    """In turn, each bag would read a line of indices for itself. What decides is the mean length."""
+    """With a stream of its own, each bag reads a line of indices for itself."""
     module = nn.EmbeddingBag.from_pretrained(wild_table(30, 4, rng), mode="mean", include_last_offset=True)
     offsets = torch.from_numpy(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
     indices = torch.from_numpy(rng.integers(0, 30, sum(lengths)))
     executable = daedal.compile(module, (indices, offsets), device=ddr3)
-    assert (INTERLEAVES in executable.asm()) == turns
+    assert (INTERLEAVES in executable.asm(), DEALS in executable.asm()) == (streams, not streams)
     assert same_bits(executable(indices, offsets), module(indices, offsets))
 
 
@@ -96,12 +101,12 @@ def test_a_batch_of_short_bags_between_others(ddr3: daedal.Device, tables: int, 
     module: nn.Module = pair if tables == 2 else pair.one
     executable: Any = None
     programs = []
-    for length in (7, 1, 1, 7, 7, 1, 2, 1):
+    for length in (17, 1, 1, 20, 17, 16, 2, 1):
         offsets = torch.arange(0, 40 * length + 1, length)
         indices = torch.from_numpy(rng.integers(0, 30, 40 * length))
         executable = executable or daedal.compile(module, (indices, offsets), device=ddr3)
         assert same_bits(executable(indices, offsets), module(indices, offsets))
-        assert (INTERLEAVES in executable.asm()) == (length > 1)
+        assert (INTERLEAVES in executable.asm()) == (length > 16)
         programs.append(executable.program)
     assert len(set(programs)) == 2
 
@@ -126,15 +131,24 @@ def test_rows_as_long_as_the_adder_come_one_bag_after_the_other(
 ) -> None:
     module, inputs = bags(50, width, rng, "sum")
     executable = daedal.compile(module, inputs, device=ddr3)
-    assert INTERLEAVES not in executable.asm() and not in_turn(executable)
+    assert INTERLEAVES not in executable.asm() and DEALS not in executable.asm() and not in_turn(executable)
 
 
 def test_a_machine_without_contexts(rng: np.random.Generator) -> None:
-    config = replace(Config.preset("ddr3"), contexts=(), name="plain")
+    config = replace(Config.preset("ddr3"), contexts=(), dealt_bundles=0, name="plain")
     module, inputs = bags(50, 4, rng, "sum")
     with daedal.Device.open("emulator", config=config) as plain:
         executable = daedal.compile(module, inputs, device=plain)
-        assert INTERLEAVES not in executable.asm()
+        assert INTERLEAVES not in executable.asm() and DEALS not in executable.asm()
+        assert same_bits(executable(*inputs), module(*inputs))
+
+
+def test_a_machine_that_deals_nothing(rng: np.random.Generator) -> None:
+    config = replace(Config.preset("ddr3"), dealt_bundles=0, name="streams")
+    module, inputs = bags(50, 4, rng, "sum")
+    with daedal.Device.open("emulator", config=config) as device:
+        executable = daedal.compile(module, inputs, device=device)
+        assert INTERLEAVES not in executable.asm() and DEALS not in executable.asm()
         assert same_bits(executable(*inputs), module(*inputs))
 
 
@@ -186,8 +200,8 @@ def rtl(request: pytest.FixtureRequest) -> Iterator[daedal.Device]:
 @pytest.mark.slow
 def test_the_rtl_interleaves(rtl: daedal.Device, rng: np.random.Generator) -> None:
     """Many bags of all lengths, and several launches, so that contexts and entries are used again and again."""
-    for width, mode, longest in ((4, "sum", 40), (1, "mean", 9), (16, "max", 100), (3, "sum", 6)):
+    for width, mode, longest in ((4, "sum", 40), (1, "mean", 9), (16, "max", 100), (3, "sum", 6), (1, "max", 2)):
         module, inputs = bags(500, width, rng, mode, count=120, longest=longest)
         executable = daedal.compile(module, inputs, device=rtl)
-        assert INTERLEAVES in executable.asm()
+        assert (INTERLEAVES if longest > 32 else DEALS) in executable.asm()
         assert same_bits(executable(*inputs), module(*inputs))

@@ -206,7 +206,7 @@ def test_bags_of_short_rows_take_turns_over_all_tables_of_a_kind(ddr3: daedal.De
         inputs = inputs_for(module, 11, rng, weighted=())
         executable = daedal.compile(module, (inputs,), device=ddr3)
         check(executable, module, inputs)
-        assert executable.asm().count("interleave=1") == turns
+        assert executable.asm().count("deal=1") == turns
 
 
 def test_operations_that_need_one_another_are_launches_of_their_own(

@@ -66,7 +66,7 @@ def used(kernel: Any, config: Config, rng: np.random.Generator) -> list[int]:
 
 def serial(*levels: int) -> Config:
     return dataclasses.replace(
-        DDR3, name="placed", contexts=(), serial=tuple(level in levels for level in range(DDR3.levels))
+        DDR3, name="placed", contexts=(), dealt_bundles=0, serial=tuple(level in levels for level in range(DDR3.levels))
     )
 
 

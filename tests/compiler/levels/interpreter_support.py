@@ -38,7 +38,7 @@ class _Interpreted:
 
     def call(self, call: Operation, request: Request) -> Tensor:
         """One operation."""
-        kernel = self._executable._kernel([call], request.operation, request.takes_turns)
+        kernel = self._executable._kernel([call], request.operation, request.has_long_bags)
         width = request.table.shape[1]
         buffers = dict(request.buffers)
         buffers |= {"table": request.table.detach().numpy(), "out": np.zeros((request.rows, width), np.float32)}

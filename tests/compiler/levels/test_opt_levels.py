@@ -189,7 +189,7 @@ def test_rows_are_stored_from_memory_to_memory_at_the_best_level_only(ddr3: daed
 
 
 def test_bags_come_in_turn_at_the_best_level_only(ddr3: daedal.Device) -> None:
-    assert ["interleave=1" in kernel_at(ddr3, "sum", 4, opt)[1] for opt in OPT_LEVELS] == [False, False, False, True]
+    assert ["deal=1" in kernel_at(ddr3, "sum", 4, opt)[1] for opt in OPT_LEVELS] == [False, False, False, True]
 
 
 def test_sums_are_set_to_zero_below_the_best_level(ddr3: daedal.Device) -> None:

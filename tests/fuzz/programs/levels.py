@@ -82,7 +82,9 @@ class LevelMaker:
         self.known = parent.copy()
         self.destinations: dict[int, int] = {}
         self.lowest, self.highest = dice.integers.lowest, dice.integers.highest
-        self.interleave = dice.interleave and self.config.contexts[level] > 0 and dice.chance(0.8)
+        in_turn = dice.interleave and self.config.contexts[level] > 0 and dice.chance(0.8)
+        self.deal = in_turn and self.config.dealt_bundles > 0 and dice.chance(0.5)
+        self.interleave = in_turn and not self.deal
         self.step = 1 if self.interleave else dice.pick([1, 1, 1, 2, 3, self.highest])
 
     def destination(self) -> int:
@@ -97,7 +99,7 @@ class LevelMaker:
         step = dice.pick([1, 2, 3, self.highest]) if self.interleave else self.step  # which does not count
         self.words.append(
             dice.packed(LevelField.CONTROL, level, enable=1, induction=induction, lower=bounds.lower,
-                        upper=bounds.upper, interleave=self.interleave)
+                        upper=bounds.upper, interleave=self.interleave, deal=self.deal)
         )  # fmt: skip
         for name, value in (("LOWER", bounds.lower_value), ("UPPER", bounds.upper_value), ("STEP", step)):
             self.words.append(dice.constant(LevelField[name], level, value))

@@ -5,6 +5,7 @@ from tests.mutate.fault import SLOW, Fault, plant
 PROOF = "tests/formal/test_vector_queues_proof.py"
 VECTORS = "tests/unit/queues/test_vector_queues.py::test_vector_queues[odd]"
 ACCESS_DIRECTED = "tests/unit/access_unit/test_access_unit.py -k 'directed and odd'"
+DEALER = "tests/unit/access_unit/test_bundle_dealer.py"
 ACCESS = "tests/unit/access_unit/test_access_unit.py -k 'odd and not directed'"
 ACCESS_DDR3 = "tests/unit/access_unit/test_access_unit.py -k ddr3"
 SERIAL_DIRECTED = "tests/unit/access_unit/test_access_unit.py -k 'directed and serial'"
@@ -58,6 +59,15 @@ FAULTS: list[Fault] = [
     plant("rtl_access/first-warning-inner", "order", "hw/access_unit/events/bounds_warnings.py",
           "for number in reversed(range(len(self.values))):", "for number in range(len(self.values)):",
           "of two replaced values the inner one is kept", ACCESS_DIRECTED, ACCESS, ACCESS_DDR3),
+    plant("rtl_access/deals-past-the-window", "missing check", "hw/access_unit/events/bundle_dealer.py",
+          "(filled & (nothing_waits | busy.all()))", "filled", "contexts are passed over that activations wait for",
+          DEALER),
+    plant("rtl_access/window-opens-late", "missing term", "hw/access_unit/events/bundle_dealer.py",
+          "skips, closed & ~opens)", "skips, closed)",
+          "a context is passed over in the cycle in which the window moves", DEALER),
+    plant("rtl_access/entries-given-back-early", "hazard", "hw/access_unit/events/bundle_dealer.py",
+          "with m.Elif(self.settled & ~self.o.valid & ~held):", "with m.Else():",
+          "registers are overwritten that steps still want", DEALER),
     plant("rtl_access/interleaves-early", "missing check", "hw/access_unit/interleaving/context_scheduler.py",
           "(busy.all() | exhausted)", "busy.any()", "activations begin before all contexts have one",
           ACCESS_DIRECTED, ACCESS, ACCESS_DDR3),

@@ -219,7 +219,7 @@ event 5 control first=2 count=1
             BAGS.replace("level 1 control enable=1", f"level 1 control enable=1{word}"), calls((0, 2), (2, 5), (1, 3)),
             (2, 3, 1, 0), (9, 9, 5), fault=Fault(Cause.BOUNDS_ORDER, 1, 1, registers=(3, 1, 0)),
         )
-        for how, word in (("", ""), (", activations in turn", " interleave=1"))
+        for how, word in (("", ""), (", activations in turn", " interleave=1"), (", dealt", " deal=1"))
     },
     "an offset past the indices": Directed(
         BAGS + "level 0 check enable=1 load=1 kind=offset\nlevel 0 check_limit = 4",

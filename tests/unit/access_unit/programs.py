@@ -133,6 +133,13 @@ class _Nest:
             return Word(field, index, (value - self.arguments[argument]) % (1 << 40), argument)
         return Word(field, index, value % (1 << 40))
 
+    def turns(self, level: int) -> dict[str, int]:
+        """How activations of this level take turns."""
+        if not self.config.contexts[level] or self.chance.random() < 0.3:
+            return {}
+        deals = self.config.dealt_bundles and self.chance.random() < 0.5
+        return {"deal": 1} if deals else {"interleave": 1}
+
     def level(self, level: int) -> list[Word]:
         chance = self.chance
         lower, upper = Source.CONST, Source.CONST
@@ -146,7 +153,7 @@ class _Nest:
         words = [
             Word.packed(
                 LevelField.CONTROL, level, enable=1, induction=self.register(0.2), lower=lower, upper=upper,
-                interleave=int(self.config.contexts[level] > 0 and chance.random() < 0.6),
+                **self.turns(level),
             ),
             self.constant(LevelField.LOWER, level, begin),
             self.constant(LevelField.UPPER, level, begin + count),

@@ -312,6 +312,9 @@ def values(config: Config) -> list[tuple[Word, bool]]:
         (Word.packed(EventField.CONTROL, 1, first=config.steps - 1, count=2), False),
         (Word.packed(EventField.CONTROL, 1, first=31, predicate=7), True),
         *((Word.packed(LevelField.CONTROL, k, interleave=1), bool(count)) for k, count in enumerate(config.contexts)),
+        *((Word.packed(LevelField.CONTROL, k, deal=1), bool(count and config.dealt_bundles))
+          for k, count in enumerate(config.contexts)),
+        *((Word.packed(LevelField.CONTROL, k, interleave=1, deal=1), False) for k in range(config.levels)),
         (Word.packed(StepField.CONTROL, 1, queue=3), False),
     ]  # fmt: skip
     named = {

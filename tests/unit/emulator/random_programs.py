@@ -121,7 +121,8 @@ class Generator:
         upper = self.register(sorted(parent - {1})) if level and self.chance(0.35) else 0
         lower = self.register(sorted(parent)) if self.faults and self.chance(0.1) else 0
         induction = self.register() if self.chance(0.8) else 0
-        interleave = bool(self.config.contexts[level]) and self.chance(0.6)
+        in_turn = bool(self.config.contexts[level]) and self.chance(0.7)
+        deals = in_turn and bool(self.config.dealt_bundles) and self.chance(0.5)
         self.words.append(
             Word.packed(
                 LevelField.CONTROL,
@@ -130,7 +131,8 @@ class Generator:
                 induction=induction,
                 lower=lower,
                 upper=upper,
-                interleave=interleave,
+                interleave=in_turn and not deals,
+                deal=deals,
             )
         )
         first = int(self.rng.integers(0, 2)) if self.faults and self.chance(0.2) else 0

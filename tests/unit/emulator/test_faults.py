@@ -149,6 +149,10 @@ ILLEGAL: dict[str, Callable[[Config], Word]] = {
     "operation": lambda config: Word.packed(LevelField.ALU0, 1, op=15),
     "register": lambda config: Word.packed(LevelField.CONTROL, 1, enable=1, lower=config.registers + 1),
     "activations in turn": lambda config: Word.packed(LevelField.CONTROL, config.contexts.index(0), interleave=1),
+    "activations dealt": lambda config: Word.packed(LevelField.CONTROL, config.contexts.index(0), deal=1),
+    "activations in turn in both ways": lambda config: Word.packed(
+        LevelField.CONTROL, config.context_level or 0, interleave=1, deal=1
+    ),
     "a step of which a register holds nothing": lambda config: Word(
         LevelField.STEP, 0, 0 if config.address_bits == VALUE_BITS else 1 << config.address_bits
     ),
