@@ -80,6 +80,7 @@ ExecuteUnit::ExecuteUnit(Core& core, StoreUnit& store)
       zeros_(core.config.vl_max),
       broadcast_(core.config.vl_max),
       other_broadcast_(core.config.vl_max),
+      quotient_(core.config.vl_max),
       share_(core.config.context_beats * core.config.lanes) {
   for (auto& one : registers_) one.elements.resize(core.config.vl_max);
 }
@@ -291,8 +292,16 @@ void ExecuteUnit::compute(const Code& whole, const Instruction& code, std::uint6
     clear_source(code);
     return;
   }
-  core_.counters[Counter::LANE_BEATS] += beats(n);
   const Operation& operation = OPERATIONS[code.op];
+  if (operation.stores) {
+    Register& dividend = registers_[code.a_number];
+    float* result = dividend.empty[context_] ? quotient_.data() : elements(dividend);
+    operate(code.op, n, result, a, b, nullptr, scalar);
+    store_.offer(result, n * LANE_BYTES);
+    dividend.empty[context_] = true;
+    return;
+  }
+  core_.counters[Counter::LANE_BEATS] += beats(n);
   if (code.mode == Mode::VECTOR) {
     Register& added = registers_[code.c];
     const bool none = added.empty[context_];
@@ -374,7 +383,8 @@ void ExecuteUnit::operate(std::uint64_t op, std::uint64_t n, float* d, const flo
       each(d, n, [=](auto i) { return __builtin_fabsf(a[i]); });
       break;
     case VectorOp::DIVIDE_COUNT:
-      if (count == 0)
+    case VectorOp::STORE_QUOTIENT:
+      if (count <= 1)
         std::memmove(d, a, n * sizeof *d);
       else
         each(d, n, [=](auto i) { return canonical(a[i] / count); });

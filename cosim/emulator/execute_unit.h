@@ -76,7 +76,7 @@ class ExecuteUnit {
   std::uint64_t kept_beats_ = 0;
   std::uint64_t scalar_turns_ = 0;    // the same of the scalar registers
   std::vector<std::uint64_t> turns_;  // of each context: how often its registers have rotated
-  std::vector<float> zeros_, broadcast_, other_broadcast_;
+  std::vector<float> zeros_, broadcast_, other_broadcast_, quotient_;
   std::vector<std::uint8_t> scratch_[FetchQueue::limit];  // rows that do not lie together, by queue
   bool active_ = false;
   std::uint64_t context_ = 0, share_;  // of the token; elements of a register for each context

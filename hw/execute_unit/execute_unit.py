@@ -48,8 +48,8 @@ class ExecuteUnit(wiring.Component):
     callback or the next, whose first instruction may come with every cycle. A register can be accumulated
     into ``schedule.LOOP`` cycles after it was last (from the start of a row to the start of the next), and be
     read as another operand after ``schedule.READ_AFTER_WRITE``; if it was issued in fewer cycles the next row
-    waits. A STORE takes no issue cycle. A division takes the row three times, each time after the result of
-    the one before, and first ``Reciprocal.latency`` cycles for a count other than the last.
+    waits. A STORE takes no issue cycle. A division takes the row once, by a count that is not in the table of
+    ``Reciprocal`` twice; rows behind one whose quotient is stored go on until its dividend is there.
 
     Instructions on scalars go the same way, as rows of one element. Those for the iterative unit leave the way to
     others until their result comes: only what names its register waits, and the next of them. A reduction accumulates
@@ -118,7 +118,7 @@ class ExecuteUnit(wiring.Component):
             stop.eq(self.halt | self.fault.valid | misframed),
             front.side.eq(self.side), front.launch.eq(self.launch), store.clear.eq(self.launch),
             front.halt.eq(stop), issue.halt.eq(stop), store.halt.eq(stop),
-            store.issuing.eq(issue.busy),
+            store.issuing.eq(issue.busy), store.apart.eq(hand_over.apart),
             hand_over.held.eq(store.held), hand_over.held_register.eq(store.register),
             hand_over.stored.eq(store.stored), hand_over.held_context.eq(store.context),
             hand_over.reading.eq(store.reading), store.reduced.eq(hand_over.reduced),
@@ -142,8 +142,8 @@ class ExecuteUnit(wiring.Component):
             issue.combining.eq(self._combining),
             issue.flying.eq(path.flying), issue.element.eq(path.element),
             path.vector0.eq(self.vector0.payload.data), path.vector1.eq(self.vector1.payload.data),
-            path.fix_reciprocal.eq(self._dispatch.fix_reciprocal),
-            path.fix_count.eq(self._dispatch.fix_count),
+            path.begins.eq(issue.begins), path.factor.eq(issue.held_factor),
+            issue.factor.eq(self._hand_over.factor), self._hand_over.issuing.eq(issue.busy),
             path.store_address.eq(store.read_address), store.read_data.eq(path.store_data),
         ]  # fmt: skip
 
@@ -222,6 +222,6 @@ class ExecuteUnit(wiring.Component):
             self.report.stall_scalar_empty.eq(sends & dispatch.no_scalar),
             self.report.stall_store_full.eq(runs & full),
             self.report.stall_hazard.eq(
-                (issue.hazard & ~self._stop) | (runs & hand_over.waits & ~full) | (sends & dispatch.no_reciprocal)
+                (issue.hazard & ~self._stop) | (runs & hand_over.waits & ~full) | (sends & dispatch.no_result)
             ),
         ]

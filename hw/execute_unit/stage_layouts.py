@@ -71,21 +71,14 @@ def partial_area(config: Config) -> range:
     return range(config.register_beats // partial_step(config))
 
 
-class Copies(data.Struct):
-    """Which copies of the vector registers a result is written to: those of ports a and b, and the others."""
-
-    a: 1
-    b: 1
-    rest: 1
-
-
 def issue_layout(config: Config) -> data.StructLayout:
-    """One pass of a row through the lanes.
+    """A row's way through the lanes.
 
     ``c_used``: ``c`` is read; without it the addend is +0.0, or operand ``b`` with ``adds_b``. ``absolute``: operand
-    ``a`` without its sign. ``fix``: the third pass of a division, which takes its addend from operand ``b``, too.
-    ``partial``: a pass that does not count, since another of its instruction does. ``context``: whose share of the
-    registers is meant. ``c_scalar``, ``to_scalar``: ``c``, ``destination`` is a scalar register.
+    ``a`` without its sign. ``divides``: by a count, whose reciprocal is operand ``b``; before ``Quotients`` the count
+    is in ``scalar``. ``partial``: it does not count as beats of the lanes. ``context``: whose share of the
+    registers is meant. ``c_scalar``, ``to_scalar``: ``c``, ``destination`` is a scalar register. ``writes``: it has
+    results.
 
     ``keeps``: the row that operand ``a`` pops is kept as well; ``kept``: operand ``a`` is the oldest that was.
 
@@ -116,11 +109,11 @@ def issue_layout(config: Config) -> data.StructLayout:
             "iterative": IterativeOp,
             "keeps": 1,
             "kept": 1,
-            "fix": 1,
+            "divides": 1,
             "partial": 1,
             "destination": register_number(config),
             "to_scalar": 1,
-            "copies": Copies,
+            "writes": 1,
             "row": row_layout(config),
             "context": context_bits(config),
             "scalar": LANE.bits,
@@ -168,7 +161,7 @@ def fetched_layout() -> data.StructLayout:
 
 
 def sent_layout(config: Config) -> data.StructLayout:
-    """What Dispatch hands on: a row for the lanes, or one that ``stores`` operand ``a``."""
+    """What Dispatch hands on: a row for the lanes, or one that ``stores`` operand ``a``, divided or not."""
     return data.StructLayout({"issue": issue_layout(config), "stores": 1})
 
 
@@ -178,9 +171,8 @@ class Kind(enum.Enum, shape=3):
     NOTHING = 0
     LANES = 1
     STORE = 2
-    DIVIDE = 3
-    REDUCE = 4
-    FAULT = 5
+    REDUCE = 3
+    FAULT = 4
     """It never goes on: the machine does not have it."""
 
 
@@ -188,9 +180,9 @@ def decoded_layout(config: Config) -> data.StructLayout:
     """A decoded instruction. ``issue`` is complete but for empty registers and the scalar; a scalar register to which
     it writes is ``issue.target`` as well. ``scalars`` are all scalar registers that it names, a bit for each.
 
-    ``stores``: it is of kind STORE. ``extreme``: MAX or MIN. ``beyond_kept``: with ``issue.kept`` it does nothing
-    unless more rows than this are kept. ``bad_token``, ``illegal``, ``bad_length`` are the faults; ``position`` as in
-    ``fetched_layout``; ``length`` is the number of the length register.
+    ``stores``: its result, or operand ``a``, goes to the store port. ``extreme``: MAX or MIN. ``beyond_kept``: with
+    ``issue.kept`` it does nothing unless more rows than this are kept. ``bad_token``, ``illegal``, ``bad_length`` are
+    the faults; ``position`` as in ``fetched_layout``; ``length`` is the number of the length register.
     """
     return data.StructLayout(
         {

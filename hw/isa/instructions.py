@@ -40,6 +40,7 @@ class VectorOp(enum.Enum, shape=5):
     TO_FLOAT = 19
     TO_INTEGER = 20
     SCALE = 21
+    STORE_QUOTIENT = 22
 
 
 class OperandKind(enum.Enum, shape=2):

@@ -24,7 +24,7 @@ class OperationUnit(enum.Enum, shape=3):
     LANES = 1
     """The lanes, one pass of each element: ``execute_unit/latencies.py``."""
     DIVIDER = 2
-    """The lanes, three passes of each element, and the reciprocal of a count."""
+    """The lanes, once or twice for each element, and the reciprocal of a count; other instructions go on meanwhile."""
     ITERATIVE = 3
     """The iterative unit, one element at a time, a bit or two of its result a cycle."""
     STORE = 4
@@ -86,6 +86,9 @@ class Operation:
         It pops a scalar, which is given as the pattern of ``b``.
     takes_a
         The result is ``a`` if the register ``c`` is empty.
+    stores
+        The result goes to the store unit. It also takes the place of ``a``, which is a register and empty afterwards,
+        whatever ``clear`` says: only a longer row that has the same beats finds it there.
     """
 
     formula: str
@@ -99,6 +102,12 @@ class Operation:
     register_a: bool = False
     pops_count: bool = False
     takes_a: bool = False
+    stores: bool = False
+
+    @property
+    def has_result(self) -> bool:
+        """Whether something goes to a register, the destination."""
+        return self.compute is not None and not self.stores
 
     def may_have(self, mode: Mode) -> bool:
         """Whether the machine has it in this mode."""
@@ -191,7 +200,8 @@ OPERATIONS: Mapping[VectorOp, Operation] = {
         modes=(Mode.VECTOR,),
         register_a=True,
         pops_count=True,
-        note="The count is popped from the scalar queue (its low 24 bits). Correctly rounded; a count of 0 gives `a`.",
+        note="The count is popped from the scalar queue (its low 24 bits). Correctly rounded; a count of 0 or 1 gives "
+        "`a`.",
     ),
     VectorOp.STORE: Operation("none", OperationUnit.STORE, None, register_a=True, note="`a` goes to the store unit."),
     VectorOp.SELECT: Operation(
@@ -245,6 +255,17 @@ OPERATIONS: Mapping[VectorOp, Operation] = {
         "ab",
         (Mode.SCALAR,),
         note="Rounded once; `b` is a signed integer of 32 bits.",
+    ),
+    VectorOp.STORE_QUOTIENT: Operation(
+        "a / count",
+        OperationUnit.DIVIDER,
+        lambda a, b, c: binary32.divide_count(a, binary32.as_bits(b)),
+        modes=(Mode.VECTOR,),
+        register_a=True,
+        pops_count=True,
+        stores=True,
+        note="What DIVIDE_COUNT gives goes to the store unit by way of `a`, which is empty afterwards. Instructions "
+        "behind it do not wait for it.",
     ),
 }
 """By code. An instruction with a code that has no row is illegal."""

@@ -1,117 +1,98 @@
-"""Division by a count in three passes over a lane.
+"""Division by a count: one multiplication by a long reciprocal, correctly rounded.
 
-Given ``y``, the correctly rounded binary32 reciprocal of an integer count ``L``, and ``L`` itself in
-binary32 (:class:`~daedal.hw.execute_unit.fpu.float_reciprocal.Reciprocal` makes both), the quotient ``x / L``
-correctly rounded takes three passes, whatever ``x`` is:
+``x / L`` is one pass over the lanes, with a factor that has more bits than a binary32 number. Let ``A`` be the
+dividend's significand as an integer, 1 / L = m / 2**j with 1 <= m < 2, and ``Y`` an integer of n bits with ``m *
+2**(n-1) <= Y < m * 2**(n-1) + 2``. The product ``A * Y`` is never below that of the exact reciprocal and exceeds it by
+less than 2**25. Measured in the same units, what a quotient is rounded to lies at multiples of 2**(n-2) or more, and a
+quotient that is not exactly halfway between two numbers is at least ``2**(n-2) / L`` away from it, subnormal or not. So
+if the product's lowest bits are cut off, at a place where a bit weighs no less than that error and no more than that
+distance, what is left lies on the same side of every halfway point, and exactly on it if the quotient does. The lane
+rounds it, ties to even. A cut product of zeros, infinities and NaNs is what it should be anyway, signs included: there
+are no special cases.
 
-====  ====================  =========  =========  =========  ================  ===========
-pass  operation             ``a``      ``b``      ``c``      negate_product    result
-====  ====================  =========  =========  =========  ================  ===========
-1     ``MUL``               x          y                     no                q, quotient
-2     ``FMA``               q          L          x          yes               r, remainder
-3     as DivideFixup says   its ``a``  its ``b``  q          no                x / L
-====  ====================  =========  =========  =========  ================  ===========
+===========  =====================  =====  ==========  ===================================================
+counts       ``Y``                  bits   cut below   beats for each beat of a row
+===========  =====================  =====  ==========  ===================================================
+0, 1                                                   none: the dividend is the quotient
+below 512    from a table           36     2**24       one: 2**24 <= 2**34 / 511
+others       bit by bit             54     2**26       two: 2**26 <= 2**52 / 2**24
+===========  =====================  =====  ==========  ===================================================
 
-Valid for every 1 <= L < 2**24; no count needs a further pass. Why: the first quotient is off by at most 1.5
-units in its last place, so what the third pass rounds differs from x / L by at most 2.25 * 2**-24 units. A
-quotient that is not halfway between two numbers is at least 1 / (2 L') from it, L' being the odd part of L:
-further than that for L' up to 2**24 / 4.5. For every odd L between 2**21 and 2**24, each significand whose
-quotient lies within 4 / (2 L) of a halfway point was computed (1.2 * 10**8 cases), and all came out right.
-A quotient with a normal result is never exactly halfway. A subnormal one can be: then the remainder is
-exactly half the count, which :class:`DivideFixup` looks for. Only a power of two can have a tie right below
-the smallest normal number, where the first quotient is normal; its reciprocal is exact and needs no help.
+A lane multiplies 24 bits by 36. The second kind takes it twice: first by the lowest 36 bits of ``Y``, whose product
+nobody sees, then by the 18 others, and what is left of the first product is added.
 """
 
-from typing import Protocol
+from dataclasses import dataclass
 
-from amaranth import Cat, Module, Mux, Signal, Value
-from amaranth.hdl import Elaboratable
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import data
 
-from daedal.hw.execute_unit.fpu.float_format import FRACTION_BITS, HALF, SMALLEST_SUBNORMAL, Float32
-from daedal.hw.execute_unit.fpu.lane_op import LaneOp
+from daedal.hw.execute_unit.fpu.float_format import EXPONENT_BIAS, FRACTION_BITS, SIGNIFICAND_BITS
 
 COUNT_BITS = 24
-"""Width of a count: all these integers are binary32 numbers."""
+"""Width of a count."""
+
+TABLE_BITS = 9
+"""Counts of so many bits have their reciprocal in a table."""
+
+FACTOR_BITS = 36
+"""Bits of the longer factor of a lane's product."""
+
+LOW_BITS = FACTOR_BITS - SIGNIFICAND_BITS
+"""Those of them that a binary32 number does not have."""
+
+HIGH_BITS = 18
+"""Bits of a long reciprocal that a lane multiplies by in the second beat."""
+
+KEPT_BITS = 2 * SIGNIFICAND_BITS
+"""Bits that a lane keeps of a product, the highest ones."""
 
 
-class LaneFunction(Protocol):
-    """A lane as a function on 32-bit patterns, in Python."""
+class Factor(data.Struct):
+    """A reciprocal as the lanes take it.
 
-    def __call__(self, op: LaneOp, a: int, b: int, c: int, *, negate_product: bool = False) -> int: ...
-
-
-class DivideFixup(wiring.Component):
-    """Operands of the third pass of a division by a count; combinational, about four levels of logic.
-
-    A quotient that is infinite or NaN, or a zero that left no remainder, is the result already (the dividend
-    was infinite, NaN or zero). The remainder is then a NaN or a zero, too, so that MAX keeps ``c``, the quotient, of
-    which every bit is right. A remainder of exactly half the count under a subnormal
-    or zero quotient is a tie: the remainder times a rounded reciprocal would miss it, half the smallest
-    subnormal does not, and the lane rounds it to even. Everything else is ``fma(r, y, q)``.
-
-    Members
-    -------
-    fix : ``In(1)``; given : ``In(LaneOp)``
-        Whether this is a third pass; the operation if it is not. The operands are then those of the next two.
-    remainder, quotient : ``In(32)``
-        Results of the second and the first pass. The quotient is needed here and as the lane's late ``c``.
-    reciprocal : ``In(32)``
-        1 / count, correctly rounded.
-    count : ``In(24)``
-        The divisor, at least 1.
-    op : ``Out(LaneOp)``
-        Operation of the third pass, ``FMA`` or ``MAX``.
-    a, b : ``Out(32)``
-        Its operands.
+    ``low`` and ``high``: its lowest 36 bits, and those above. A ``long`` one has 54 bits, any other 36, of which the
+    highest, 1 like that of every reciprocal, is ``low``'s. ``exponent`` is the field of a binary32 number in that
+    place.
     """
 
-    fix: In(1)
-    given: In(LaneOp)
-    remainder: In(32)
-    quotient: In(32)
-    reciprocal: In(32)
-    count: In(COUNT_BITS)
-    op: Out(LaneOp)
-    a: Out(32)
-    b: Out(32)
-
-    def elaborate(self, platform: object) -> Elaboratable:
-        m = Module()
-        remainder, quotient = Float32(self.remainder), Float32(self.quotient)
-        done, tie = Signal(), Signal()
-        m.d.comb += [
-            done.eq(quotient.exponent.all() | (quotient.is_zero() & remainder.is_zero())),
-            tie.eq(~quotient.hidden() & ~self.count[0] & (self.remainder[:31] == self.count[1:])),
-            Value.cast(self.op).eq(Mux(self.fix, Mux(done, LaneOp.MAX, LaneOp.FMA), Value.cast(self.given))),
-            # Half a count is subnormal: its exponent stays.
-            self.a.eq(Cat(Mux(self.fix & tie, SMALLEST_SUBNORMAL, remainder.fraction), self.remainder[FRACTION_BITS:])),
-            self.b.eq(Mux(self.fix, Mux(tie, HALF, self.reciprocal), self.quotient)),
-        ]
-        return m
+    low: FACTOR_BITS
+    high: HIGH_BITS
+    exponent: 8
+    long: 1
 
 
-def fix_up(remainder: int, quotient: int, reciprocal: int, count: int) -> tuple[LaneOp, int, int]:
-    """What :class:`DivideFixup` answers: operation, ``a``, ``b`` of the third pass."""
-    sign, magnitude = remainder & 1 << 31, remainder & ~(1 << 31)
-    exponent = quotient >> 23 & 0xFF
-    if exponent == 0xFF or (quotient << 1 & 0xFFFFFFFF == 0 and magnitude == 0):
-        return LaneOp.MAX, remainder, reciprocal
-    if exponent == 0 and count % 2 == 0 and magnitude == count // 2:
-        return LaneOp.FMA, sign | SMALLEST_SUBNORMAL, HALF
-    return LaneOp.FMA, remainder, reciprocal
+@dataclass(frozen=True)
+class Constants:
+    """The members of a ``Factor``."""
+
+    low: int
+    high: int
+    exponent: int
+    long: bool
 
 
-def divide_passes(lane: LaneFunction, dividend: int, count: int, *, reciprocal: int, value: int) -> int:
-    """Divide by a count as the sequencer does.
-
-    ``dividend`` is a binary32 pattern, ``count`` an integer, ``reciprocal`` and ``value`` the patterns of
-    its reciprocal and of itself. Raises ValueError unless ``1 <= count < 2**24``.
-    """
+def factor(count: int) -> Constants:
+    """What a count's ``Factor`` is. Raises ValueError unless ``1 <= count < 2**24``."""
     if not 1 <= count < 1 << COUNT_BITS:
-        raise ValueError(f"Count must be at least 1 and below 2**{COUNT_BITS}, not {count!r}")
-    quotient = lane(LaneOp.MUL, dividend, reciprocal, 0)
-    remainder = lane(LaneOp.FMA, quotient, value, dividend, negate_product=True)
-    op, a, b = fix_up(remainder, quotient, reciprocal, count)
-    return lane(op, a, b, quotient)
+        raise ValueError(f"count must be at least 1 and below 2**{COUNT_BITS}, not {count!r}")
+    size, is_power = count.bit_length(), count & (count - 1) == 0
+    exponent = EXPONENT_BIAS - size + is_power
+    if count < 1 << TABLE_BITS:
+        mantissa = 1 << FACTOR_BITS - 1 if is_power else -((-1 << FACTOR_BITS - 1 + size) // count)
+        return Constants(mantissa, 0, exponent, long=False)
+    if is_power:
+        return Constants(0, 1 << HIGH_BITS - 1, exponent, long=True)
+    # Ones behind the dividend round up.
+    mantissa = ((1 << FACTOR_BITS + HIGH_BITS + FRACTION_BITS) + (1 << COUNT_BITS) - 1) // (count << COUNT_BITS - size)
+    return Constants(mantissa % (1 << FACTOR_BITS), mantissa >> FACTOR_BITS, exponent, long=True)
+
+
+def cut_product(significand: int, count: int) -> int:
+    """What the lane keeps of a dividend's significand times a reciprocal: 48 bits, of which it rounds."""
+    y = factor(count)
+    whole = FACTOR_BITS - LOW_BITS  # the product has LOW_BITS more than are kept
+    if not y.long:
+        return (significand * y.low >> 2 * LOW_BITS) << LOW_BITS
+    first = significand * y.low >> LOW_BITS
+    carried, lost = first >> HIGH_BITS, first >> HIGH_BITS - 4 & 0xF
+    return (significand * y.high << whole - HIGH_BITS) + (carried | (lost != 0))

@@ -1,18 +1,20 @@
-"""The first half of a lane: an exact product, rounded in place when it is asked for."""
+"""The first half of a lane: an exact product, rounded in place when it is asked for, or that of a long factor."""
 
 from amaranth import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from daedal.hw.execute_unit.fpu.float_divide import FACTOR_BITS, HIGH_BITS, LOW_BITS
 from daedal.hw.execute_unit.fpu.float_format import SIGNIFICAND_BITS, Float32, register
 from daedal.hw.execute_unit.fpu.float_shift import leading_zeros
+from daedal.hw.lib.replicate import replicate
 
 PRODUCT_BITS = 2 * SIGNIFICAND_BITS
 ADDEND_TOP = 100
 """Sum of the two exponent fields at which the top of the addend's place has exponent field 0."""
 
-FACTOR_BITS = 18
+MULTIPLIER_BITS = 18
 """Bits of a factor that a multiplier takes."""
 
 NO_EXPONENT = -512
@@ -43,10 +45,17 @@ class FloatProduct(wiring.Component):
     One product per cycle, ``latency`` cycles after its operands. Rounding in place keeps the product where
     it is and clears the bits under its last one: no shifter, and subnormal results cost nothing.
 
+    The second factor can have ``LOW_BITS`` more bits than binary32 has; of the product the highest ones are kept.
+
     Members
     -------
     a, b : ``In(32)``
         Factors.
+    low : ``In(LOW_BITS)``
+        What follows the significand of ``b``; 0 if that is a binary32 number.
+    cuts, carries : ``In(1)``
+        With the factors: clear the product's last ``LOW_BITS``; add what is left of the product before it, if that
+        was by the lowest bits of a longer factor (see ``float_divide``). The lower half of this one is then 0.
     a_hidden, b_hidden : ``In(1)``
         Their hidden bits, which come from registers: multipliers start with the cycle.
     negate : ``In(1)``
@@ -61,6 +70,9 @@ class FloatProduct(wiring.Component):
 
     a: In(32)
     b: In(32)
+    low: In(LOW_BITS)
+    cuts: In(1)
+    carries: In(1)
     a_hidden: In(1)
     b_hidden: In(1)
     negate: In(1)
@@ -81,7 +93,7 @@ class FloatProduct(wiring.Component):
         exponents = register(m, a_scale + b_scale, "exponents")
         significands = Cat(a.fraction, self.a_hidden), Cat(b.fraction, self.b_hidden)
         top, least = self._last_bits(m, significands, exponents)
-        exact = register(m, self._multiply(m, *significands), "exact", shape=PRODUCT_BITS)
+        exact = self._multiply(m, significands[0], Cat(self.low, significands[1]))
 
         rounds = register(m, self.rounds, "rounds", cycles=2)
         last = self._last_bit(m, exact, top, least, rounds)
@@ -97,14 +109,24 @@ class FloatProduct(wiring.Component):
         ]
         return m
 
-    def _multiply(self, m: Module, a: Value, b: Value) -> Value:
-        """Their product, a cycle later: the sum of four that fit a multiplier each, which are registered."""
-        parts = [
-            register(m, x * y, f"part{n}")
-            for n, (x, y) in enumerate((x, y) for x in (a[:FACTOR_BITS], a[FACTOR_BITS:])
-                                       for y in (b[:FACTOR_BITS], b[FACTOR_BITS:]))
-        ]  # fmt: skip
-        return Cat(parts[0], parts[3]) + ((parts[1] + parts[2]) << FACTOR_BITS)
+    def _multiply(self, m: Module, a: Value, b: Value) -> Signal:
+        """The highest bits of their product, two cycles later: the sum of four that fit a multiplier each.
+
+        Those are registered. Where another product is carried on, the lower factor is 0, and so are two of the four.
+        """
+        half, exact, gone = MULTIPLIER_BITS, Signal(PRODUCT_BITS, reset_less=True), LOW_BITS
+        pieces = ((x, y) for x in (a[:half], a[half:]) for y in (b[:half], b[half:]))
+        both_low, low_high, high_low, both_high = (register(m, x * y, f"part{n}") for n, (x, y) in enumerate(pieces))
+        cuts, carries = register(m, self.cuts, "cuts"), register(m, self.carries, "carries")
+        left, lost = exact[HIGH_BITS:], exact[HIGH_BITS - 4 : HIGH_BITS].any()
+        carried = Cat(left[0] | lost, left[1:]) & replicate(carries, len(left))
+        at_once = FACTOR_BITS - gone
+        lower = Cat(both_low[gone:] | carried[:at_once], both_high)
+        middle = low_high + (high_low | (carried[at_once:] << half))
+        m.d.sync += exact.eq(lower + (middle << half - gone))
+        with m.If(cuts):
+            m.d.sync += exact[:gone].eq(0)
+        return exact
 
     def _classify(self, m: Module, a: Float32, b: Float32) -> None:
         """Signs, zeros, infinities and NaNs, which pass beside the product."""

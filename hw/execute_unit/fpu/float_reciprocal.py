@@ -1,109 +1,132 @@
-"""A serial unit that turns a count into its binary32 value and reciprocal."""
+"""The unit that turns a count into the reciprocal that rows are multiplied by."""
 
-from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from daedal.hw.execute_unit.fpu.float_divide import COUNT_BITS
+from daedal.hw.execute_unit.fpu.float_divide import (
+    COUNT_BITS,
+    FACTOR_BITS,
+    HIGH_BITS,
+    TABLE_BITS,
+    Factor,
+    factor,
+)
 from daedal.hw.execute_unit.fpu.float_format import EXPONENT_BIAS, FRACTION_BITS
 from daedal.hw.lib.fsm_names import name_states
+from daedal.hw.lib.ram_style import BLOCK_RAM
+
+DIGITS = FACTOR_BITS + HIGH_BITS
+"""Bits of a long reciprocal, of which each takes a cycle."""
 
 
-class CountFloats(data.Struct):
-    """A count in binary32, both exactly as IEEE-754 rounds them."""
-
-    reciprocal: 32
-    value: 32
+def table() -> list[int]:
+    """A word for each count of ``TABLE_BITS``: its ``Factor.low``, in which the top bit, always 1, gives way to whether
+    the count is a power of two.
+    """
+    words = [0]
+    for count in range(1, 1 << TABLE_BITS):
+        top = 1 << FACTOR_BITS - 1
+        words.append(factor(count).low - top + (0 if count & (count - 1) else top))
+    return words
 
 
 class Reciprocal(wiring.Component):
-    """Correctly rounded 1 / count, and the count itself, in binary32.
+    """The ``Factor`` of each count.
 
-    Divides bit by bit: an answer is valid ``latency`` cycles after a count was taken, or 1 cycle after it if
-    the count is the same as the one before. One count at a time; the next is taken once the answer is.
-    A count of 0 is answered, but with nothing of meaning.
+    That of a count of ``TABLE_BITS`` comes out of a table, one every two cycles. Others are divided for, bit by bit: at
+    most ``latency`` cycles, of which such a count's rows take several hundred. A count of 0 has an answer without a
+    meaning.
 
     Members
     -------
     i : ``In(stream.Signature(24))``
         Counts, at least 1.
-    o : ``Out(stream.Signature(CountFloats))``
+    o : ``Out(stream.Signature(Factor))``
         Answers, one for each count, in order.
     """
 
     i: In(stream.Signature(COUNT_BITS))
-    o: Out(stream.Signature(CountFloats))
+    o: Out(stream.Signature(Factor))
 
-    latency = 28
+    latency = 2 + (COUNT_BITS - TABLE_BITS - 1) + DIGITS
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        count, known = Signal(COUNT_BITS), Signal()
+        m.submodules.table = words = memory.Memory(
+            shape=FACTOR_BITS, depth=1 << TABLE_BITS, init=table(), attrs=BLOCK_RAM
+        )
+        self._word = words.read_port()
+        self._divisor, self._places = Signal(COUNT_BITS), Signal(range(COUNT_BITS))
+        m.d.comb += [self._word.addr.eq(self.i.payload), self._word.en.eq(0)]
         with m.FSM() as fsm:
             with m.State("READY"):
-                m.d.comb += self.i.ready.eq(1)
+                m.d.comb += [self.i.ready.eq(1), self._word.en.eq(self.i.valid)]
                 with m.If(self.i.valid):
-                    m.d.sync += count.eq(self.i.payload)
-                    with m.If(known & (self.i.payload == count)):
-                        m.next = "ANSWER"
-                    with m.Else():
-                        m.next = "COARSE"
-            self._normalize(m, count)
-            self._divide(m)
-            with m.State("ANSWER"):
+                    m.d.sync += [self._divisor.eq(self.i.payload), self._places.eq(0)]
+                    m.next = "FOUND"
+                    with m.If(self.i.payload[TABLE_BITS:].any()):
+                        m.next = "NORMALIZE"
+            with m.State("FOUND"):
                 m.d.comb += self.o.valid.eq(1)
-                m.d.sync += known.eq(1)
+                m.d.comb += self.o.payload.eq(self._found(m))
                 with m.If(self.o.ready):
                     m.next = "READY"
+            self._divide(m)
         name_states(fsm, "ReciprocalState")
-        self._answer(m)
         return m
 
-    def _normalize(self, m: Module, count: Signal) -> None:
-        """Two cycles: shift the divisor's leading one to the top, keep the number of places."""
-        self._divisor, self._places = divisor, places = Signal(COUNT_BITS), Signal(5)
-        with m.State("COARSE"):
-            eights = Mux(count[16:].any(), 0, Mux(count[8:].any(), 1, 2))
-            m.d.sync += [places.eq(Cat(Const(0, 3), eights)), divisor.eq(count << Cat(Const(0, 3), eights))]
-            m.next = "FINE"
-        with m.State("FINE"):
-            ones = Signal(3)
-            for n in range(8):
-                with m.If(divisor[16 + n]):
-                    m.d.comb += ones.eq(7 - n)
-            m.d.sync += [places.eq(places | ones), divisor.eq(divisor << ones)]
-            m.next = "DIVIDE"
+    def _found(self, m: Module) -> Value:
+        """The answer of the table."""
+        word, answer, size = self._word.data, Signal(Factor, name="found"), Signal(range(TABLE_BITS + 1))
+        for n in range(TABLE_BITS):
+            with m.If(self._divisor[n]):
+                m.d.comb += size.eq(n + 1)
+        m.d.comb += [
+            answer.low.eq(Cat(word[:-1], Const(1, 1))),
+            answer.exponent.eq(EXPONENT_BIAS - size + word[-1]),
+        ]
+        return answer
 
     def _divide(self, m: Module) -> None:
-        """25 cycles: 24 bits of quotient and one to round by, most significant first.
+        """The divisor to the top, then a bit of the quotient in each cycle, the most significant one first.
 
-        Only for a power of two does the remainder reach the divisor: the bits are then all ones, and rounding
-        carries into the exponent, as it must. No other reciprocal is a tie.
+        Behind the dividend come ones, which round the quotient up. That of a power of two would have a bit more: it is
+        1.
         """
-        self._quotient = quotient = Signal(COUNT_BITS + 1)
-        remainder = Signal(COUNT_BITS, init=1 << FRACTION_BITS)
-        difference = Signal(COUNT_BITS + 2)
-        doubled, fits, step = Signal(COUNT_BITS + 1), Signal(), Signal(range(COUNT_BITS + 1))
-        m.d.comb += [doubled.eq(remainder << 1), difference.eq(doubled - self._divisor), fits.eq(~difference[-1])]
+        divisor, places = self._divisor, self._places
+        quotient, remainder, step = Signal(DIGITS), Signal(COUNT_BITS), Signal(range(DIGITS))
+        doubled, difference, fits = Signal(COUNT_BITS + 1), Signal(COUNT_BITS + 2), Signal()
+        is_power = ~divisor[:FRACTION_BITS].any()
+        m.d.comb += [
+            doubled.eq(Cat(step >= DIGITS - COUNT_BITS, remainder)),
+            difference.eq(doubled - divisor),
+            fits.eq(~difference[-1]),
+        ]
+        with m.State("NORMALIZE"):
+            m.d.sync += [step.eq(0), remainder.eq(1 << FRACTION_BITS), quotient.eq(1 << DIGITS - 1)]
+            with m.If(divisor[-1]):
+                m.next = "DIVIDE"
+                with m.If(is_power):
+                    m.next = "DIVIDED"
+            with m.Else():
+                m.d.sync += [divisor.eq(divisor << 1), places.eq(places + 1)]
         with m.State("DIVIDE"):
             m.d.sync += [
                 remainder.eq(Mux(fits, difference, doubled)),
-                quotient.eq(Cat(fits, quotient[:COUNT_BITS])),
+                quotient.eq(Cat(fits, quotient)),
                 step.eq(step + 1),
             ]
-            with m.If(step == COUNT_BITS):
-                m.d.sync += [step.eq(0), remainder.eq(1 << FRACTION_BITS)]
-                m.next = "ANSWER"
-
-    def _answer(self, m: Module) -> None:
-        """Round and pack; the exponent field below is that of a reciprocal in (1/2, 1) units."""
-        rounded, exponent, value_exponent = Signal(COUNT_BITS + 8), Signal(8), Signal(8)
-        # One adder: the quotient has a bit more than the fraction, to which 1 is added.
-        m.d.comb += [
-            rounded.eq(Cat(Const(1, COUNT_BITS), exponent) + self._quotient),
-            value_exponent.eq(EXPONENT_BIAS + COUNT_BITS - 1 - self._places),
-            exponent.eq(EXPONENT_BIAS - COUNT_BITS - 1 + self._places),
-            self.o.payload.reciprocal.eq(rounded >> 1),
-            self.o.payload.value.eq(Cat(self._divisor[:FRACTION_BITS], value_exponent)),
-        ]
+            with m.If(step == DIGITS - 1):
+                m.next = "DIVIDED"
+        with m.State("DIVIDED"):
+            m.d.comb += [
+                self.o.valid.eq(1),
+                self.o.payload.long.eq(1),
+                self.o.payload.low.eq(quotient[:FACTOR_BITS]),
+                self.o.payload.high.eq(quotient[FACTOR_BITS:]),
+                self.o.payload.exponent.eq(EXPONENT_BIAS - COUNT_BITS + places + is_power),
+            ]
+            with m.If(self.o.ready):
+                m.next = "READY"

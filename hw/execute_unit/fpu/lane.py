@@ -6,6 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect
 
 from daedal.hw.execute_unit.fpu.float_align import FloatAlign
+from daedal.hw.execute_unit.fpu.float_divide import LOW_BITS
 from daedal.hw.execute_unit.fpu.float_format import ONE, Float32, register
 from daedal.hw.execute_unit.fpu.float_normalize import FloatNormalize
 from daedal.hw.execute_unit.fpu.float_product import FloatProduct
@@ -33,6 +34,8 @@ class Lane(wiring.Component):
         Change the sign of ``a * b``, of ``c`` before they are added.
     a, b : ``In(32)``
         Factors, with ``op``.
+    low : ``In(LOW_BITS)``; cuts, carries : ``In(1)``
+        With them; for ``MUL`` as part of a division, else 0: see ``FloatProduct``.
     c : ``In(32)``
         Addend or accumulator, ``join`` cycles after ``op``; +0.0 for MUL.
     chain : ``In(1)``
@@ -46,6 +49,9 @@ class Lane(wiring.Component):
     negate_addend: In(1)
     a: In(32)
     b: In(32)
+    low: In(LOW_BITS)
+    cuts: In(1)
+    carries: In(1)
     c: In(32)
     chain: In(1)
     o: Out(32)
@@ -69,6 +75,9 @@ class Lane(wiring.Component):
         m.d.comb += [
             product.a.eq(register(m, self.a, "factor_a")),
             product.b.eq(register(m, Mux(is_add, ONE, self.b), "factor_b")),
+            Cat(product.low, product.cuts, product.carries).eq(
+                register(m, Cat(self.low, self.cuts, self.carries), "long_factor")
+            ),
             product.a_hidden.eq(register(m, Float32(self.a).hidden(), "hidden_a")),
             product.b_hidden.eq(register(m, is_add | Float32(self.b).hidden(), "hidden_b")),
             product.negate.eq(negate_product),

@@ -23,7 +23,7 @@ _LANE_OPS = {VectorOp.SUBTRACT: LaneOp.ADD, VectorOp.MULTIPLY: LaneOp.MUL}
 _KINDS = {
     OperationUnit.NONE: Kind.NOTHING,
     OperationUnit.LANES: Kind.LANES,
-    OperationUnit.DIVIDER: Kind.DIVIDE,
+    OperationUnit.DIVIDER: Kind.LANES,
     OperationUnit.ITERATIVE: Kind.LANES,
     OperationUnit.STORE: Kind.STORE,
 }
@@ -71,19 +71,23 @@ class Decode(wiring.Component):
         self._may_add_b = self._where(lambda row: row.b_replaces_c) & (self._mode != Mode.REDUCE)
         adds_b, absolute = self._may_add_b & Value.cast(code.b).any(), self._sums_absolutes()
         iterative = self._where(lambda row: row.unit is OperationUnit.ITERATIVE)
+        divides, quotient = self._where(lambda row: row.pops_count), self._where(lambda row: row.stores)
         does_nothing = self._where(lambda row: row.unit is OperationUnit.NONE)
         too_long = (self.i.context != 0) & (self.row.last_beat >= self.config.context_beats)
         m.d.comb += [
             o.position.eq(self.i.position),
             o.length.eq(code.length),
-            o.clear.eq(code.clear & Value.cast(code.a.kind).matches(*REGISTERS)),
+            o.clear.eq((code.clear | quotient) & Value.cast(code.a.kind).matches(*REGISTERS)),
+            o.stores.eq(quotient | self._is(VectorOp.STORE)),
+            issue.divides.eq(divides),
+            issue.partial.eq(quotient),
             o.rotate.eq(code.rotate),
             o.rotate_scalars.eq(code.rotate_scalars),
             o.extreme.eq(self._where(lambda row: row.takes_a)),
             issue.keeps.eq(self._keeps()),
             issue.kept.eq(self._kept()),
             o.beyond_kept.eq(code.a.number),
-            o.needs_scalar.eq((code.a.kind == OperandKind.SCALAR) | (code.b.kind == OperandKind.SCALAR)),
+            o.needs_scalar.eq(divides | (code.a.kind == OperandKind.SCALAR) | (code.b.kind == OperandKind.SCALAR)),
             o.bad_token.eq(self.i.bad),
             o.illegal.eq(self.i.beyond | self._illegal()),
             o.bad_length.eq((self.bad_length | too_long) & ~does_nothing & (self._mode != Mode.SCALAR)),
@@ -94,8 +98,9 @@ class Decode(wiring.Component):
             issue.c_used.eq(self._where(lambda row: "c" in row.operands) & ~adds_b),
             issue.adds_b.eq(adds_b),
             issue.absolute.eq(absolute),
-            issue.destination.eq(code.destination),
-            issue.copies.as_value().eq(~iterative.replicate(len(issue.copies.as_value()))),
+            # A quotient that is stored goes by way of its dividend's register, which is empty afterwards.
+            issue.destination.eq(Mux(quotient, code.a.number, code.destination)),
+            issue.writes.eq(~iterative),
             issue.c_scalar.eq(self._mode == Mode.SCALAR),
             issue.to_scalar.eq(self._mode != Mode.VECTOR),
             issue.indexed.eq(code.indexed),

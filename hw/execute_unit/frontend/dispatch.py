@@ -6,7 +6,6 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config.core import Config
-from daedal.hw.execute_unit.fpu.float_divide import COUNT_BITS
 from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
@@ -19,7 +18,6 @@ from daedal.hw.execute_unit.stage_layouts import (
     register_number,
     sent_layout,
 )
-from daedal.hw.execute_unit.vector.divide_steps import DivideSteps
 from daedal.hw.execute_unit.vector.reduction_tree import PartialAreas
 from daedal.hw.interfaces import scalar_layout
 from daedal.hw.isa.elements import LANE
@@ -49,10 +47,8 @@ class Dispatch(wiring.Component):
         An instruction waited in the cycle before for the scalar of a reduction, or of the iterative unit.
     pending : ``Out(1)``
         A result of the iterative unit is still to come.
-    fix_reciprocal : ``Out(32)``; fix_count : ``Out(24)``
-        Of the division whose last pass was sent last.
-    no_scalar, no_reciprocal : ``Out(1)``
-        An instruction waits in this cycle for a scalar; for the reciprocal of one, or an earlier result.
+    no_scalar, no_result : ``Out(1)``
+        An instruction waits in this cycle for a scalar; for an earlier result.
     """
 
     def __init__(self, config: Config) -> None:
@@ -70,16 +66,13 @@ class Dispatch(wiring.Component):
                 "partial_register": Out(register_number(config)),
                 "awaits": Out(1),
                 "pending": Out(1),
-                "fix_reciprocal": Out(LANE.bits),
-                "fix_count": Out(COUNT_BITS),
                 "no_scalar": Out(1),
-                "no_reciprocal": Out(1),
+                "no_result": Out(1),
             }
         )
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        m.submodules.divide = self._divide = DivideSteps(self.config)
         kinds = {kind: Signal(name=f"is_{kind.name.lower()}") for kind in Kind}
         for kind, here in kinds.items():
             m.d.comb += here.eq(self.i.valid & (self.i.payload.kind == kind))
@@ -94,27 +87,19 @@ class Dispatch(wiring.Component):
         return m
 
     def _send(self, m: Module, kinds: dict[Kind, Signal]) -> None:
-        divide, scalar, divides = self._divide, self.i.payload.needs_scalar, kinds[Kind.DIVIDE]
+        scalar, no_scalar = self.i.payload.needs_scalar, Signal()
         rows = (kinds[Kind.LANES] | kinds[Kind.REDUCE] | kinds[Kind.STORE]) & ~self._blocked
-        here, enough = Signal(), ~scalar | self.scalars.valid
+        here = Signal()
         m.d.comb += [
-            # A division gets its count even if it must wait.
-            divide.active.eq(divides),
-            divide.row.eq(self._row),
-            divide.count.payload.eq(self.scalars.payload.value),
-            divide.count.valid.eq(self.scalars.valid),
-            divide.o.ready.eq(self.o.ready & ~self._injects & ~self._blocked),
-            self.fix_reciprocal.eq(divide.fix_reciprocal),
-            self.fix_count.eq(divide.fix_count),
-            here.eq(rows & enough & self.o.ready & ~self._injects),
-            self.o.valid.eq((rows & enough) | (divide.o.valid & ~self._blocked)),
-            # What is no division, it leaves as it is.
-            self._issue.eq(divide.o.payload),
+            no_scalar.eq(scalar & ~self.scalars.valid),
+            here.eq(rows & ~no_scalar & self.o.ready & ~self._injects),
+            self.o.valid.eq(rows & ~no_scalar),
+            self._issue.eq(self._row),
             self.o.payload.stores.eq(self.i.payload.stores),
-            self.scalars.ready.eq(Mux(divides, divide.count.ready, here & scalar)),
-            self.i.ready.eq(kinds[Kind.NOTHING] | here | divide.done),
-            self.no_scalar.eq((rows & scalar & ~self.scalars.valid) | divide.waits),
-            self.no_reciprocal.eq((divides & ~divide.o.valid & ~divide.waits) | (self._blocked & ~divide.waits)),
+            self.scalars.ready.eq(here & scalar),
+            self.i.ready.eq(kinds[Kind.NOTHING] | here),
+            self.no_scalar.eq(rows & no_scalar),
+            self.no_result.eq(self._blocked),
         ]
 
     def _reduce(self, m: Module, reduces: Signal) -> Value:
@@ -153,7 +138,8 @@ class Dispatch(wiring.Component):
             m.d.sync += reduced.bit_select(row.target, 1).eq(1)
         named = (names & (place | Mux(stores, 0, reduced))).any()
         m.d.sync += self.awaits.eq(self.i.valid & named)
-        waits = named | (self.pending & iterates) | (areas_wait & ~stores)
+        # A quotient that is stored is written as well.
+        waits = named | (self.pending & iterates) | (areas_wait & (~stores | row.divides))
         m.d.comb += self._blocked.eq(self.i.valid & ~kinds[Kind.NOTHING] & ~kinds[Kind.FAULT] & waits)
 
     def _inject(self, m: Module) -> None:
@@ -169,7 +155,7 @@ class Dispatch(wiring.Component):
             m.d.comb += [
                 self.o.valid.eq(1), self.o.payload.stores.eq(0),
                 o.eq(0),
-                o.op.eq(LaneOp.MOVE), o.partial.eq(1), o.copies.as_value().eq(~0),
+                o.op.eq(LaneOp.MOVE), o.partial.eq(1), o.writes.eq(1),
                 o.a.kind.eq(OperandKind.SCALAR), o.scalar.eq(self.result.payload), o.b.zero.eq(1),
                 o.to_scalar.eq(1), o.destination.eq(register), o.target.eq(register),
                 o.row.tail_bytes.eq(LANE.bytes), o.row.wait.eq(READ_AFTER_WRITE - 1),

@@ -1,11 +1,13 @@
 """Hands rows, in order, to the lanes or to the store port."""
 
-from amaranth import Const, Module, Value
+from amaranth import Const, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.fpu.float_divide import Factor
+from daedal.hw.execute_unit.frontend.quotients import Quotients
 from daedal.hw.execute_unit.stage_layouts import (
     is_long,
     issue_layout,
@@ -21,16 +23,20 @@ from daedal.hw.queues.skid_buffer import SkidBuffer
 class DispatchQueue(wiring.Component):
     """Registers between Dispatch and what takes its rows: each side's ``ready`` goes no further than here.
 
-    A row for the lanes waits for the row that must first be stored from the register which it writes.
+    A row for the lanes waits for the row that must first be stored from the register which it writes. Divisions step
+    aside and come back later, before others (``Quotients``); then those have to wait that would change what they read,
+    and stores, which stay in their order.
 
     Members
     -------
     i : ``In(stream.Signature(sent_layout(config)))``
         Rows.
-    issue : ``Out(stream.Signature(issue_layout(config)))``
-        Those for the lanes.
-    store : ``Out(stream.Signature(store_layout(config)))``
-        Those to store.
+    issue : ``Out(stream.Signature(issue_layout(config)))``; factor : ``Out(Factor)``
+        Those for the lanes, and the reciprocal for one that divides.
+    issuing : ``In(1)``
+        The lanes have a row that is not at its end in this cycle.
+    store : ``Out(stream.Signature(store_layout(config)))``; apart : ``Out(1)``
+        Those to store; whether it came before the row that the lanes have now.
     held : ``In(1)``; held_register, held_context
         A row still waits to be stored from that register of that context.
     stored : ``In(scalars)``
@@ -42,7 +48,7 @@ class DispatchQueue(wiring.Component):
     reduced : ``Out(scalars)``
         Those for which the lanes have a reduction that has not ended.
     waits : ``Out(1)``
-        A row waits in this cycle for an earlier store to start.
+        A row waits in this cycle for an earlier store to start, or for a division.
     empty : ``Out(1)``
         Nothing is held.
     """
@@ -53,7 +59,10 @@ class DispatchQueue(wiring.Component):
             {
                 "i": In(stream.Signature(sent_layout(config))),
                 "issue": Out(stream.Signature(issue_layout(config))),
+                "factor": Out(Factor),
+                "issuing": In(1),
                 "store": Out(stream.Signature(store_layout(config))),
+                "apart": Out(1),
                 "held": In(1),
                 "held_register": In(register_number(config)),
                 "held_context": In(context_bits(config)),
@@ -74,22 +83,35 @@ class DispatchQueue(wiring.Component):
         m = Module()
         m.submodules.skid = skid = SkidBuffer(sent_layout(self.config))
         connect(m, flipped(self.i), skid.i)
-        head, valid = skid.o.payload, skid.o.valid
-        row, store, issue = head.issue, self.store, self.issue
+        m.submodules.quotients = quotients = Quotients(self.config)
+        head, valid, returns = skid.o.payload, skid.o.valid, quotients.issue.valid
+        row, others, store, issue = Signal(issue_layout(self.config)), head.issue, self.store, self.issue
         waits = self._waits_for_store(row)
+        rows, divides, stores = Signal(), valid & others.divides, Signal()
         m.d.comb += [
+            quotients.i.payload.eq(head), quotients.i.valid.eq(divides),
+            quotients.other.eq(others), quotients.busy.eq(self.issuing), self.factor.eq(quotients.factor),
+            row.eq(Mux(returns, quotients.issue.payload, others)),
+            rows.eq(valid & ~head.stores & ~others.divides & ~quotients.waits),
+            stores.eq(valid & head.stores & ~others.divides & quotients.empty),
             issue.payload.eq(row),
-            issue.valid.eq(valid & ~head.stores & ~waits),
-            store.valid.eq(valid & head.stores),
-            store.payload.register.eq(row.a.register),
-            store.payload.scalar.eq(row.a.kind == OperandKind.SCALAR_REGISTER),
-            store.payload.context.eq(row.context),
-            store.payload.zero.eq(row.a.zero),
-            store.payload.row.eq(row.row),
-            skid.o.ready.eq((store.valid & store.ready) | (issue.valid & issue.ready)),
-            self.waits.eq((store.valid & ~store.ready) | (valid & ~head.stores & waits)),
-            self.empty.eq(skid.empty),
-        ]
+            issue.valid.eq((returns | rows) & ~waits),
+            quotients.issue.ready.eq(issue.ready & ~waits),
+            store.valid.eq(stores | quotients.store.valid),
+            store.payload.register.eq(others.a.register),
+            store.payload.scalar.eq(others.a.kind == OperandKind.SCALAR_REGISTER),
+            store.payload.context.eq(others.context),
+            store.payload.zero.eq(others.a.zero),
+            store.payload.row.eq(others.row),
+            quotients.store.ready.eq(store.ready), self.apart.eq(quotients.store.valid & quotients.apart),
+            skid.o.ready.eq(
+                (stores & store.ready) | (rows & ~returns & issue.ready & ~waits) | (divides & quotients.i.ready)
+            ),
+            self.waits.eq(valid & ~skid.o.ready & ~(rows & ~waits)),
+            self.empty.eq(skid.empty & quotients.empty),
+        ]  # fmt: skip
+        with m.If(quotients.store.valid):
+            m.d.comb += store.payload.eq(quotients.store.payload)
         if self.config.scalars:
             with m.If(self.finished):
                 m.d.sync += self.reduced.bit_select(self.target, 1).eq(0)

@@ -114,7 +114,7 @@ class Rename(wiring.Component):
         ]  # fmt: skip
         for n in range(self.config.scalars):
             m.d.comb += self.o.scalars[n].eq(Cat((number == n) & scalar for number, scalar in named).any())
-        m.d.comb += [self.o.issue.target.eq(row.destination), self.o.stores.eq(self._kind == Kind.STORE)]
+        m.d.comb += [self.o.issue.target.eq(row.destination)]
 
     def _what(self, m: Module) -> Signal:
         """What to do with the next instruction: nothing, if it is for a row that is kept and too few are."""
@@ -137,7 +137,7 @@ class Rename(wiring.Component):
         """The instruction's row, with what the empty flags say; they change at once."""
         empty, code, row = self._empty, self._code, self.o.issue
         reduces = self._kind == Kind.REDUCE
-        writes = Value.cast(self._kind).matches(Kind.LANES, Kind.DIVIDE, Kind.REDUCE)
+        writes = Value.cast(self._kind).matches(Kind.LANES, Kind.REDUCE) & ~code.stores
         clears = code.clear & (self._kind != Kind.NOTHING)
         taken = self.o_valid
         a, b, c = code.issue.a.register, code.issue.b.register, code.issue.c

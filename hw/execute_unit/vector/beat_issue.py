@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.fpu.float_divide import Factor
 from daedal.hw.execute_unit.frontend.scoreboard import NEAR, Scoreboard
 from daedal.hw.execute_unit.latencies import LOOP, READ_AFTER_WRITE
 from daedal.hw.execute_unit.stage_layouts import is_long, issue_layout, partial_beats
@@ -35,6 +36,8 @@ class BeatIssue(wiring.Component):
     -------
     i : ``In(stream.Signature(issue_layout(config)))``
         Rows.
+    factor : ``In(Factor)``
+        The reciprocal for one that divides; ``held_factor`` is that of ``present``.
     vector0, vector1 : ``In(lane_beat_stream(config))``
         Vector queues; both are popped in lockstep by a row that uses both.
     kept : ``In(lane_beat_stream(config))``; fits : ``In(1)``
@@ -47,6 +50,9 @@ class BeatIssue(wiring.Component):
         That is its last, and goes to this scalar register.
     fire : ``Out(1)``
         A beat is issued in this cycle.
+    begins : ``Out(1)``
+        A beat of a division by a long reciprocal is issued for the first of two times. The second one follows at once,
+        or it begins again.
     present : ``Out(issue_layout(config))``; beat : ``Out(range(register_beats))``
         Its row and its number in that.
     last : ``Out(1)``
@@ -87,7 +93,10 @@ class BeatIssue(wiring.Component):
                 "combining": In(1),
                 "finished": In(1),
                 "target": In(range(config.scalars)),
+                "factor": In(Factor),
+                "held_factor": Out(Factor),
                 "fire": Out(1),
+                "begins": Out(1),
                 "flows": Out(1),
                 "present": Out(issue_layout(config)),
                 "beat": Out(range(config.register_beats)),
@@ -106,6 +115,8 @@ class BeatIssue(wiring.Component):
         m.d.sync += [goes_on.eq(self.fire & ~last), waited.eq(conflicts)]
         unwritten, waits = row.kept & ~self.kept.valid, Signal()
         beyond, looked, unknown, able = Signal(), Signal(), Signal(), Signal()
+        half, begun = Signal(), Signal()
+        m.d.sync += begun.eq(self.begins)
         m.d.sync += [beyond.eq(self._beyond()), looked.eq(self.busy)]
         m.d.comb += [
             conflicts.eq(self._conflicts(m)),
@@ -120,7 +131,9 @@ class BeatIssue(wiring.Component):
             # What comes late comes last: that a tree has a beat, and that a queue has none.
             able.eq(self.active & ~waits & ~self.halt & ~unknown & ~(first & ~self.fits)),
             ready.eq(able & ~self.combining),
-            self.fire.eq(able & ~self.combining & ~missing),
+            self.fire.eq(able & ~self.combining & ~missing & ~half),
+            self.begins.eq(able & ~self.combining & half),
+            half.eq(row.divides & self.held_factor.long & ~begun),
             self.busy.eq(self.active & ~(self.fire & last)),
             self.i.ready.eq(~self.busy & ~conflicts),
         ]
@@ -134,6 +147,7 @@ class BeatIssue(wiring.Component):
         with m.If(~self.busy):
             m.d.sync += [
                 self.active.eq(self.i.valid & ~conflicts), self.present.eq(self.i.payload),
+                self.held_factor.eq(self.factor),
                 self.beat.eq(0), first.eq(1), last.eq(self.i.payload.row.last_beat == 0),
             ]  # fmt: skip
         return m
@@ -143,7 +157,7 @@ class BeatIssue(wiring.Component):
         m.submodules.hazards = hazards = Scoreboard(self.config)
         row, present = self.i.payload, self.present
         conflicts, writes, waits, near, long = (Signal(name=name) for name in ("conflicts", *PRESENT))
-        results = row.copies.as_value().any() & ~row.reduces
+        results = row.writes & ~row.reduces
         with m.If(~self.busy):
             m.d.sync += [
                 writes.eq(results), waits.eq(results & row.row.wait.any()), near.eq(results & (row.row.wait >= NEAR)),
@@ -166,7 +180,8 @@ class BeatIssue(wiring.Component):
             hazards.a.eq(row.a.register), hazards.b.eq(row.b.register), hazards.c.eq(row.c),
             hazards.context.eq(row.context), hazards.long.eq(is_long(self.config, row.row)),
             conflicts.eq(
-                ((a_register | a_scalar) & ~row.a.zero & hazards.a_waits)
+                # A division comes when its dividend is there.
+                ((a_register | a_scalar) & ~row.a.zero & ~row.divides & hazards.a_waits)
                 | ((b_register | b_scalar) & ~row.b.zero & hazards.b_waits)
                 | (row.c_used & ~row.reduces & hazards.c_waits)
                 | (row.indexed & (hazards.index_waits | self.flying | self.active | self.combining))

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_format import register
 from daedal.hw.execute_unit.latencies import ADDEND, LOOP, RESULT, SELECT
-from daedal.hw.execute_unit.stage_layouts import Copies, register_place
+from daedal.hw.execute_unit.stage_layouts import register_place
 from daedal.hw.isa.elements import LANE
 from daedal.hw.lib.fanout import fanout
 
@@ -27,10 +27,10 @@ class Forwarding(wiring.Component):
         The register beat to add, a ``register_place``; +0.0 if not used.
     extreme, negative : ``In(1)``
         With ``c`` not used: an infinity instead of the zero; with a sign.
-    fix : ``In(1)``
+    adds_b : ``In(1)``
         The addend is operand b.
-    address, copies
-        Where its result goes.
+    address, writes
+        Where its result goes, if it is written.
     b : ``In(8 * lane_bytes)``
         Operand b, ``SELECT`` cycles after the issue.
     read_address : ``Out``; read_data : ``In``
@@ -39,8 +39,8 @@ class Forwarding(wiring.Component):
         The addend, ``ADDEND`` cycles after the issue. Under ``chain``, all bits alike, ``result`` is it instead.
     result : ``In(8 * lane_bytes)``
         The result, ``RESULT`` cycles after the issue.
-    write : ``Out(Copies)``; write_address
-        Where to write it, in the same cycle.
+    write : ``Out(1)``; write_address
+        Whether and where to write it, in the same cycle.
     flying : ``Out(1)``
         Some result is still to come.
     """
@@ -55,16 +55,16 @@ class Forwarding(wiring.Component):
                 "c_used": In(1),
                 "extreme": In(1),
                 "negative": In(1),
-                "fix": In(1),
+                "adds_b": In(1),
                 "address": In(address),
-                "copies": In(Copies),
+                "writes": In(1),
                 "b": In(width),
                 "read_address": Out(address),
                 "read_data": In(width),
                 "c": Out(width),
                 "chain": Out(config.lanes),
                 "result": In(width),
-                "write": Out(Copies),
+                "write": Out(1),
                 "write_address": Out(address),
                 "flying": Out(1),
             }
@@ -75,37 +75,37 @@ class Forwarding(wiring.Component):
         fired, addresses = self._results(m)
         reads = _ages(m, self.c_address, "c", ADDEND - 2)
         used = register(m, self.c_used, "used", cycles=ADDEND - 2)
-        fix = register(m, self.fix, "fix", cycles=SELECT)
-        late_fix = register(m, fix, "fix_late", cycles=ADDEND - 2 - SELECT)
+        adds_b = register(m, self.adds_b, "adds_b_late", cycles=SELECT)
+        later = register(m, adds_b, "adds_b_later", cycles=ADDEND - 2 - SELECT)
         at_once, soon = self._forwards(m, fired, addresses, reads[1])
         m.d.comb += self.read_address.eq(reads[ADDEND - 2])
         # One of the two is zero. What is not wanted is known before, and is kept out by the registers' resets.
-        wanted = register(m, used & ~late_fix, "wanted")
+        wanted = register(m, used & ~later, "wanted")
         kept = register(m, Mux(wanted, Mux(register(m, soon, "wants_result"), self.result, self.read_data), 0), "kept")
         m.d.comb += [
-            self.c.eq(kept | self._constant(m, fix)),
+            self.c.eq(kept | self._constant(m, adds_b)),
             self.chain.eq(Cat(fanout(m, at_once, "at_once", self.config.lanes))),
         ]
         return m
 
-    def _constant(self, m: Module, fix: Value) -> Value:
+    def _constant(self, m: Module, adds_b: Value) -> Value:
         """Operand b if that is the addend, else an infinity or a zero; when ``c`` is wanted."""
         extreme, negative = register(m, Cat(self.extreme, self.negative), "constant", cycles=SELECT)
         constant = Cat(Const(0, 23), extreme.replicate(8), negative).replicate(len(self.c) // LANE.bits)
-        chosen = register(m, Mux(fix, self.b, constant), "b_or_constant")
+        chosen = register(m, Mux(adds_b, self.b, constant), "b_or_constant")
         late: Value = register(m, chosen, "b_late", cycles=ADDEND - 1 - SELECT)
         return late
 
     def _results(self, m: Module) -> tuple[list[Value], list[Value]]:
         """Carry the destination beside the beat; return validity and address by age."""
-        written = register(m, self.copies, "copies", cycles=RESULT, shape=Copies)
+        written = register(m, self.writes, "written", cycles=RESULT)
         addresses = _ages(m, self.address, "address", RESULT)
         flying = Signal(RESULT)
         m.d.sync += flying.eq(Cat(self.fire, flying))
         m.d.comb += [
             self.flying.eq(flying.any()),
             self.write_address.eq(addresses[RESULT]),
-            self.write.as_value().eq(Mux(flying[-1], written.as_value(), 0)),
+            self.write.eq(flying[-1] & written),
         ]
         return [self.fire, *flying], addresses
 

@@ -1,12 +1,12 @@
 """All lanes, and the last step of a division in front of them."""
 
-from amaranth import Module, Signal
+from amaranth import Cat, Module
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config.core import Config
-from daedal.hw.execute_unit.fpu.float_divide import COUNT_BITS, DivideFixup
+from daedal.hw.execute_unit.fpu.float_divide import LOW_BITS
 from daedal.hw.execute_unit.fpu.float_format import register
 from daedal.hw.execute_unit.fpu.lane import Lane
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
@@ -19,11 +19,8 @@ class LaneArray(wiring.Component):
 
     Members
     -------
-    op, negate_product, negate_addend, fix
-        What to do with the beat that is issued in this cycle. Under ``fix``, ``a`` and ``b`` are remainder
-        and quotient of a division, and the operands are what ``DivideFixup`` makes of them.
-    reciprocal : ``In(32)``; count : ``In(24)``
-        Those of the division; stable while its beats pass.
+    op, negate_product, negate_addend, low, cuts, carries
+        What to do with the beat that is issued in this cycle: see ``Lane``.
     a, b : ``In(8 * lane_bytes)``
         Operands, ``schedule.SELECT`` cycles after the issue.
     c : ``In(8 * lane_bytes)``
@@ -42,9 +39,9 @@ class LaneArray(wiring.Component):
                 "op": In(LaneOp),
                 "negate_product": In(1),
                 "negate_addend": In(1),
-                "fix": In(1),
-                "reciprocal": In(LANE.bits),
-                "count": In(COUNT_BITS),
+                "low": In(LOW_BITS),
+                "cuts": In(1),
+                "carries": In(1),
                 "a": In(width),
                 "b": In(width),
                 "c": In(width),
@@ -55,34 +52,21 @@ class LaneArray(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        fix = register(m, self.fix, "fix_now", cycles=SELECT)
         op = register(m, self.op, "op_now", cycles=SELECT, shape=LaneOp)
         negate_product = register(m, self.negate_product, "negate_product_now", cycles=SELECT)
         negate_addend = register(m, self.negate_addend, "negate_addend_now", cycles=SELECT)
+        division = register(m, Cat(self.low, self.cuts, self.carries), "division_now", cycles=SELECT)
         for n in range(self.config.lanes):
             m.submodules[f"lane{n}"] = lane = Lane()
             m.d.comb += [
+                lane.op.eq(op),
                 lane.negate_product.eq(negate_product),
                 lane.negate_addend.eq(negate_addend),
+                Cat(lane.low, lane.cuts, lane.carries).eq(division),
+                lane.a.eq(self.a.word_select(n, LANE.bits)),
+                lane.b.eq(self.b.word_select(n, LANE.bits)),
                 lane.c.eq(self.c.word_select(n, LANE.bits)),
                 lane.chain.eq(self.chain[n]),
                 self.o.word_select(n, LANE.bits).eq(lane.o),
             ]
-            self._operands(m, n, lane, fix, op)
         return m
-
-    def _operands(self, m: Module, n: int, lane: Lane, fix: Signal, op: Signal) -> None:
-        """The last choice before a lane: the operands, or the fixed ones."""
-        m.submodules[f"fixup{n}"] = fixup = DivideFixup()
-        a, b = self.a.word_select(n, LANE.bits), self.b.word_select(n, LANE.bits)
-        m.d.comb += [
-            fixup.fix.eq(fix),
-            fixup.given.eq(op),
-            fixup.remainder.eq(a),
-            fixup.quotient.eq(b),
-            fixup.reciprocal.eq(self.reciprocal),
-            fixup.count.eq(self.count),
-            lane.a.eq(fixup.a),
-            lane.b.eq(fixup.b),
-            lane.op.eq(fixup.op),
-        ]

@@ -6,7 +6,6 @@ from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config.core import Config
-from daedal.hw.execute_unit.stage_layouts import Copies
 from daedal.hw.lib.ram_style import BLOCK_RAM
 
 PORTS = ("a", "b", "c", "store")
@@ -25,8 +24,8 @@ class RegisterFile(wiring.Component):
         What to read.
     a_data, b_data, c_data, store_data : ``Out(8 * lane_bytes)``
         The beat at the address of the cycle before.
-    write : ``In(Copies)``; write_address; write_data
-        Copies to write in this cycle, and what.
+    write : ``In(1)``; write_address; write_data
+        What to write in this cycle.
     """
 
     def __init__(self, config: Config) -> None:
@@ -36,7 +35,7 @@ class RegisterFile(wiring.Component):
             {
                 **{f"{port}_address": In(address) for port in PORTS},
                 **{f"{port}_data": Out(width) for port in PORTS},
-                "write": In(Copies),
+                "write": In(1),
                 "write_address": In(address),
                 "write_data": In(width),
             }
@@ -45,7 +44,6 @@ class RegisterFile(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         depth = self.config.vector_registers * self.config.register_beats
-        enables = {"a": self.write.a, "b": self.write.b, "c": self.write.rest, "store": self.write.rest}
         for port in PORTS:
             late = port in ("c", "store")
             attributes = {"ram_style": "block"} if late else BLOCK_RAM
@@ -55,7 +53,7 @@ class RegisterFile(wiring.Component):
             write = copy.write_port()
             read = copy.read_port(transparent_for=(write,) if late else ())
             m.d.comb += [
-                write.en.eq(enables[port]),
+                write.en.eq(self.write),
                 write.addr.eq(self.write_address),
                 write.data.eq(self.write_data),
                 read.addr.eq(getattr(self, f"{port}_address")),

@@ -30,8 +30,8 @@ class StorePort(wiring.Component):
     -------
     i : ``In(stream.Signature(store_layout(config)))``
         Rows, one at a time.
-    issuing : ``In(1)``
-        A row issued before is not at its end in this cycle.
+    issuing : ``In(1)``; apart : ``In(1)``
+        A row is issued that is not at its end in this cycle; it came after the one that is offered.
     halt : ``In(1)``
         Start no more.
     reduced : ``In(scalars)``
@@ -66,6 +66,7 @@ class StorePort(wiring.Component):
             {
                 "i": In(stream.Signature(store_layout(config))),
                 "issuing": In(1),
+                "apart": In(1),
                 "halt": In(1),
                 "reduced": In(config.scalars),
                 "held": Out(1),
@@ -108,7 +109,7 @@ class StorePort(wiring.Component):
         with m.If(start):
             m.d.sync += waiting.eq(0)
         with m.If(i.ready):
-            m.d.sync += [waiting.eq(i.valid), row.eq(i.payload), follows.eq(self.issuing & self._follows)]
+            m.d.sync += [waiting.eq(i.valid), row.eq(i.payload), follows.eq(self.issuing & self._follows & ~self.apart)]
         if self.config.scalars:
             began, place = Signal(), register(m, row.register, "began_register")
             m.d.sync += began.eq(start & row.scalar)

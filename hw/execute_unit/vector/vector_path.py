@@ -7,8 +7,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from daedal.hw.config.core import Config
-from daedal.hw.execute_unit.fpu.float_divide import COUNT_BITS
-from daedal.hw.execute_unit.fpu.float_format import register
+from daedal.hw.execute_unit.fpu.float_divide import LOW_BITS, Factor
+from daedal.hw.execute_unit.fpu.float_format import FRACTION_BITS, register
 from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
 from daedal.hw.execute_unit.fpu.iterative_unit import IterativeRequest
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
@@ -48,8 +48,9 @@ class VectorPath(wiring.Component):
         The beats popped in this cycle.
     kept : ``In(8 * lane_bytes)``; popped : ``Out(8 * lane_bytes)``
         The beat that was kept and is popped in this cycle; the beat that operand ``a`` popped in the cycle before.
-    fix_reciprocal : ``In(32)``; fix_count : ``In(24)``
-        For the third pass of a division.
+    begins : ``In(1)``; factor : ``In(Factor)``
+        Instead of ``fire``: a beat is issued for the product by the lowest bits of ``factor``, of which only the next
+        cycle's product takes something. The reciprocal of a row that divides.
     store_address, store_data
         Read port of the store port, for a ``register_place``: data come one cycle after it.
     flying : ``Out(1)``
@@ -74,8 +75,8 @@ class VectorPath(wiring.Component):
                 "vector1": In(width),
                 "kept": In(width),
                 "popped": Out(width),
-                "fix_reciprocal": In(LANE.bits),
-                "fix_count": In(COUNT_BITS),
+                "begins": In(1),
+                "factor": In(Factor),
                 "store_address": In(register_place(config)),
                 "store_data": Out(width),
                 "flying": Out(1),
@@ -128,18 +129,18 @@ class VectorPath(wiring.Component):
         """What is issued in this cycle: a beat of a row or of a tree."""
         self._row, self._beat = row, beat = Signal(issue_layout(self.config)), Signal.like(self.beat)
         self._fire, combine = Signal(), self.combine
-        m.d.comb += [row.eq(self.row), beat.eq(self.beat), self._fire.eq(self.fire | self.combining)]
+        m.d.comb += [row.eq(self.row), beat.eq(self.beat), self._fire.eq(self.fire | self.begins | self.combining)]
         if not self.config.scalars:
             return
         with m.If(self.combining):
             m.d.comb += [
                 beat.eq(combine.beat),
-                row.op.eq(combine.op), row.negate_product.eq(0), row.negate_addend.eq(0), row.fix.eq(0),
+                row.op.eq(combine.op), row.negate_product.eq(0), row.negate_addend.eq(0), row.divides.eq(0),
                 row.a.kind.eq(OperandKind.REGISTER), row.a.zero.eq(0), row.a.register.eq(combine.register),
                 row.c.eq(combine.register), row.c_used.eq(1), row.c_scalar.eq(0), row.context.eq(0),
                 row.adds_b.eq(0), row.absolute.eq(0),
                 row.destination.eq(Mux(combine.final, combine.target, combine.register)),
-                row.to_scalar.eq(combine.final), row.copies.as_value().eq(~0),
+                row.to_scalar.eq(combine.final), row.writes.eq(1),
                 row.indexed.eq(0), row.reduces.eq(0), row.iterative.eq(IterativeOp.NONE),
             ]  # fmt: skip
 
@@ -175,11 +176,11 @@ class VectorPath(wiring.Component):
             scalars.a_address.eq(row.a.register), scalars.b_address.eq(row.b.register),
             scalars.index_address.eq(row.index), self.element.eq(scalars.index_data),
             scalars.c_address.eq(addend.read_address), scalars.store_address.eq(self.store_address),
-            scalars.write.eq(addend.write.rest & addend.write_address[-1]),
+            scalars.write.eq(addend.write & addend.write_address[-1]),
             scalars.write_address.eq(addend.write_address), scalars.write_data.eq(registers.write_data),
         ]  # fmt: skip
         with m.If(addend.write_address[-1]):
-            m.d.comb += registers.write.as_value().eq(0)
+            m.d.comb += registers.write.eq(0)
         for place, data_in, there in (
             (addend.read_address, scalars.c_data, addend.read_data),
             (self.store_address, scalars.store_data, self.store_data),
@@ -231,21 +232,29 @@ class VectorPath(wiring.Component):
             addend.c_used.eq(row.c_used & ~first),
             addend.extreme.eq(first & op.matches(LaneOp.MAX, LaneOp.MIN)),
             addend.negative.eq(first & (op != LaneOp.MIN)),
-            addend.fix.eq(row.fix | row.adds_b),
+            addend.adds_b.eq(row.adds_b),
             addend.address.eq(self._place(row.destination, row.to_scalar)),
-            addend.copies.eq(row.copies),
+            addend.writes.eq(row.writes & ~self.begins),
             registers.c_address.eq(addend.read_address),
             registers.write.eq(addend.write),
             registers.write_address.eq(addend.write_address),
         ]
 
     def _compute(self, m: Module, lanes: LaneArray) -> None:
-        row = self._row
+        """The operation, and for a division its factor as operand ``b`` and what has no room there."""
+        row, factor, select = self._row, self.factor, m.submodules.b
+        once = ~factor.long | self.begins
+        top, exponent = factor.low[-1], factor.exponent
+        # A number without a hidden bit has exponent 0.
+        low = Cat(factor.low[LOW_BITS:-1], Mux(top, exponent, 0))
+        high = Cat(Const(0, FRACTION_BITS + 1 - len(factor.high)), factor.high[:-1], exponent)
         m.d.comb += [
             lanes.op.eq(row.op),
             lanes.negate_product.eq(row.negate_product),
             lanes.negate_addend.eq(row.negate_addend),
-            lanes.fix.eq(row.fix),
-            lanes.reciprocal.eq(self.fix_reciprocal),
-            lanes.count.eq(self.fix_count),
+            lanes.low.eq(Mux(row.divides & once, factor.low, 0)),
+            lanes.cuts.eq(row.divides & ~factor.long),
+            lanes.carries.eq(row.divides & ~once),
         ]
+        with m.If(row.divides):
+            m.d.comb += select.scalar.eq(Mux(once, low, high))

@@ -105,9 +105,9 @@ def truth(holds: Any) -> Floats:
 
 
 def divide_count(a: Floats, count: Any) -> Floats:
-    """``a`` divided by the low ``COUNT_BITS`` of an unsigned integer; ``a`` itself if they are 0."""
+    """``a`` divided by the low ``COUNT_BITS`` of an unsigned integer; ``a`` itself if they are 0 or 1."""
     low = np.asarray(count, np.uint32) & np.uint32((1 << COUNT_BITS) - 1)
-    return np.where(low == 0, a, divide(a, np.asarray(np.maximum(low, 1), np.float32)))
+    return np.where(low <= 1, a, divide(a, np.asarray(np.maximum(low, 1), np.float32)))
 
 
 def to_integer(a: Floats) -> Integers:

@@ -141,6 +141,13 @@ class ExecuteUnit:
             self.queues.store(a)
             self._clear(code)
             return
+        if decoded.row.stores:
+            result = self._result(decoded, code, a)
+            self.queues.store(result)
+            if (self._context, code["a.number"]) in self._written:
+                self._elements(code["a.number"])[:count] = result
+            self._clear({**code, "clear": 1})
+            return
         self.lane_beats += -(-count // self.config.lanes)
         reduces = decoded.mode is Mode.REDUCE
         result = self._reduced(decoded, code, a) if reduces else self._result(decoded, code, a)

@@ -26,9 +26,13 @@ SCALAR_BINARY, SCALAR_UNARY = (computing(Mode.SCALAR, binary=binary) for binary 
 REDUCE_BINARY, REDUCE_UNARY = (computing(Mode.REDUCE, binary=binary) for binary in (True, False))
 
 
+STORES = ("store", "quotient", "store scalar")
+"""Kinds of instructions that store."""
+
+
 @dataclass(frozen=True)
 class Pop:
-    """What an instruction pops: ``queues`` of rows (two: in lockstep) of ``length`` elements, a scalar, or, for a
+    """What an instruction pops: ``queues`` of rows (two: in lockstep) of ``length`` elements, a scalar, and, for a
     store, the store address.
     """
 
@@ -141,7 +145,7 @@ class Callbacks:
                 listed.append(Shape("kept", self.kept))
             else:
                 shape = self.shape()
-                if shape.kind in ("store", "store scalar") and len(listed) + 2 <= count and self.dice.chance(0.8):
+                if shape.kind in STORES and len(listed) + 2 <= count and self.dice.chance(0.8):
                     listed.append(self.stored(shape))
                 listed.append(shape)
         return listed
@@ -149,13 +153,17 @@ class Callbacks:
     def shape(self) -> Shape:
         """A random instruction that registers of its length exist for."""
         dice = self.dice
-        kind = dice.pick(["rows", "rows", "rows", "two rows", "registers", "store", "store", "divide", "nop"])
+        kind = dice.pick(
+            ["rows", "rows", "rows", "two rows", "registers", "store", "store", "quotient", "divide", "nop"]
+        )
         index = dice.below(len(self.lengths))
         length = self.lengths[index]
         if dice.config.scalars and dice.chance(0.4):
             return self.scalar_shape(length)
         if kind == "store":
             return Shape("store", length) if self.readable(length) else Shape("nop")
+        if kind == "quotient":
+            return Shape(kind, length, scalar=True) if self.readable(length) else Shape("nop")
         if kind == "nop" or not self.writable(length):
             return Shape("nop")
         if kind == "divide":
@@ -170,7 +178,7 @@ class Callbacks:
         """What computes a result for a store behind it, so that what goes to memory is seldom empty."""
         dice = self.dice
         queues: tuple[int, ...] = dice.pick([(), (0,), (0,), (1,), (1,)])
-        if store.kind == "store":
+        if store.kind in ("store", "quotient"):
             return Shape("rows", store.length, queues) if self.writable(store.length) else Shape("nop")
         length = dice.pick(self.lengths)
         return Shape("reduce", length, queues) if self.readable(length) else Shape("scalars", 1, queues)
@@ -196,8 +204,8 @@ class Callbacks:
         return self.beats(length) <= config.vector_beats and 2 * self.beats(length) <= config.reorder_beats
 
     def pop(self, shape: Shape) -> Pop | None:
-        if shape.kind in ("store", "store scalar"):
-            return Pop(length=shape.length, store=True)
+        if shape.kind in STORES:
+            return Pop(length=shape.length, store=True, scalar=shape.scalar)
         if shape.queues or shape.scalar:
             return Pop(shape.queues, shape.length, shape.scalar)
         return None
@@ -244,6 +252,8 @@ class Callbacks:
         register = {"kind": OperandKind.REGISTER, "number": self.source(readable)}
         if shape.kind == "store":
             return members | {"op": VectorOp.STORE, "a": register}
+        if shape.kind == "quotient":
+            return members | {"op": VectorOp.STORE_QUOTIENT, "a": register}
         if shape.kind == "reduce":
             members |= {"mode": Mode.REDUCE, "destination": self.own()["number"]}
             operands = self.operands(shape, REDUCE_BINARY, REDUCE_UNARY, readable)

@@ -15,6 +15,8 @@ EXECUTE_UNIT = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit"
 EXECUTE_DIRECTED = f"{EXECUTE_UNIT}[odd-bench_directed]"
 EXECUTE = f"{EXECUTE_UNIT}[odd-bench_execute_unit]"
 EXECUTE_FAULTS = f"{EXECUTE_UNIT}[odd-bench_faults]"
+QUOTIENTS = f"{EXECUTE_UNIT}[odd-bench_quotients]"
+DIVIDE = "tests/unit/float/test_float_divide.py -k 'counts or halfway'"
 SCALARS_DDR3 = f"{EXECUTE_UNIT}[ddr3-bench_scalars]"
 STORE_PORT = "tests/unit/execute_unit/test_store_port.py"
 STORE = "tests/unit/memory/test_store_unit.py::test_store_unit[odd]"
@@ -132,9 +134,22 @@ FAULTS: list[Fault] = [
     plant("rtl_execute/follows-whatever-is-issued", "missing term", "hw/execute_unit/vector/store_port.py",
           "self._follows.eq(none | first_is_behind)", "self._follows.eq(1)",
           "scalars wait for a row that came after them, and that for them", STORE_PORT),
-    plant("rtl_execute/constants-too-soon", "timing", "hw/execute_unit/vector/divide_steps.py", "with m.If(ended):",
-          "with m.If(self._ends):", "the last beat of a division is fixed up with the next one's count",
-          "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit[ddr3-bench_directed]"),
+    plant("rtl_execute/factor-of-the-next-count", "timing", "hw/execute_unit/execute_unit.py",
+          "path.factor.eq(issue.held_factor)", "path.factor.eq(self._hand_over.factor)",
+          "a bag is divided by the count of the next one", QUOTIENTS),
+    plant("rtl_execute/quotient-is-overwritten", "hazard", "hw/execute_unit/frontend/quotients.py",
+          "(held.bit_select(other.context, 1) & writes)", "Const(0)",
+          "the next bag's first row is added before the division has read its register", QUOTIENTS),
+    plant("rtl_execute/dividend-is-not-ripe", "timing", "hw/execute_unit/frontend/quotients.py",
+          "Signal(READ_AFTER_WRITE - 3)", "Signal(READ_AFTER_WRITE - 4)",
+          "a division reads its register a cycle before the sum is there", QUOTIENTS),
+    plant("rtl_execute/product-is-not-cut", "missing term", "hw/execute_unit/fpu/float_product.py",
+          "with m.If(cuts):", "with m.If(0):", "a subnormal quotient that is a tie is rounded away from zero", DIVIDE),
+    plant("rtl_execute/low-bits-dropped", "missing term", "hw/execute_unit/fpu/float_product.py",
+          "& replicate(carries, len(left))", "& replicate(Const(0, 1), len(left))",
+          "a long reciprocal counts by its highest bits alone", DIVIDE),
+    plant("rtl_execute/nothing-sticks", "missing term", "hw/execute_unit/fpu/float_product.py",
+          "Cat(left[0] | lost, left[1:])", "left", "a quotient next to a tie is taken for one", DIVIDE),
     plant("rtl_execute/tree-waits-at-the-end", "dropped valid", "hw/execute_unit/vector/beat_issue.py",
           "& ~crowded & ~(last & row.reduces)", "& ~crowded",
           "a tree that begins while another's beat waits is lost", SCALARS_DDR3),

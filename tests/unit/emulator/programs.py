@@ -240,8 +240,7 @@ class Bag:
             return [*words, instruction(code + 1, VectorOp.STORE, a={"number": 0}, clear=1, last=1, **common)]
         return [
             *words,
-            instruction(code + 1, VectorOp.DIVIDE_COUNT, a={"number": 0}, destination=1, clear=1, **common),
-            instruction(code + 2, VectorOp.STORE, a={"number": 1}, last=1, **common),
+            instruction(code + 1, VectorOp.STORE_QUOTIENT, a={"number": 0}, last=1, **common),
         ]
 
     def _levels(self) -> list[Word]:

@@ -132,16 +132,19 @@ def test_scalar_factor(bench: Bench, abc: tuple[Array, Array, Array], factor: fl
         assert found.tolist() == result.tolist()
 
 
-@pytest.mark.parametrize("count", [0, 1, 3, 7, 49, (1 << 24) - 1, (1 << 24) + 5])
-def test_divide_count(bench: Bench, abc: tuple[Array, Array, Array], count: int) -> None:
+@pytest.mark.parametrize("count", [0, 1, 3, 7, 49, (1 << 24) - 1, (1 << 24) + 1, (1 << 24) + 5])
+@pytest.mark.parametrize("stores", [False, True])
+def test_divide_count(bench: Bench, abc: tuple[Array, Array, Array], count: int, stores: bool) -> None:
     a = abc[0]
     code = [
         instruction(0, VectorOp.MOVE, a=QUEUE0, destination=1),
         instruction(1, VectorOp.DIVIDE_COUNT, a={"number": 1}, destination=0),
         instruction(2, VectorOp.STORE, a={"number": 0}, last=1),
     ]
+    if stores:
+        code[1:] = [instruction(1, VectorOp.STORE_QUOTIENT, a={"number": 1}, last=1)]
     low = count % (1 << 24)
-    expected = canonical(a / np.float32(low)) if low else bits(a)
+    expected = canonical(a / np.float32(low)) if low > 1 else bits(a)
     assert run(bench, code, [(FetchQueue.VECTOR0, a)], [count]).tolist() == expected.tolist()
 
 

@@ -7,6 +7,7 @@ from cocotb.triggers import RisingEdge
 
 from daedal.hw.execute_unit.latencies import LOOP
 from daedal.hw.isa.instructions import VectorOp
+from daedal.hw.isa.operations import OPERATIONS
 from tests.unit.execute_unit.driver import Driver, run
 from tests.unit.execute_unit.programs import ON_ROWS, QUEUE, REGISTER, SCALAR, WITH_B, Code, run_model, words
 from tests.unit.harness import bench_config
@@ -195,7 +196,7 @@ async def divides(dut, in_place, beats):
 
 
 @cocotb.test()
-@cocotb.parametrize(name=[op.name for op in ON_ROWS if op.name not in ("NOP", "STORE", "DIVIDE_COUNT")])
+@cocotb.parametrize(name=[op.name for op in ON_ROWS if op is not VectorOp.NOP and not OPERATIONS[op].register_a])
 async def every_operation_on_rows(dut, name):
     """Into an empty register, and with the row that is in it."""
     op = VectorOp[name]

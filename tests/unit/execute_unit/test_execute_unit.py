@@ -10,7 +10,7 @@ from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.execute_unit import ExecuteUnit
 from tests.unit.harness import ODD, run_cocotb
 
-BENCHES = ("bench_directed", "bench_execute_unit", "bench_faults", "bench_scalars")
+BENCHES = ("bench_directed", "bench_execute_unit", "bench_faults", "bench_quotients", "bench_scalars")
 
 ONE_LANE = replace(ODD, name="one-lane", lanes=1, register_beats=16, store_beats=33, vector_registers=4, scalars=4)
 """All partial results of a reduction lie in beats of their own."""
@@ -30,7 +30,7 @@ EDGE = Config.preset("edge")
 
 UNITS = [
     *((config, bench) for config in (Config.preset("ddr3"), ODD) for bench in BENCHES),
-    (EDGE, "bench_directed"), (EDGE, "bench_faults"),
+    (EDGE, "bench_directed"), (EDGE, "bench_faults"), (EDGE, "bench_quotients"),
     pytest.param(EDGE, "bench_execute_unit", marks=pytest.mark.full),
     pytest.param(EDGE, "bench_scalars", marks=pytest.mark.full),
 ]  # fmt: skip

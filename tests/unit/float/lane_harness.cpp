@@ -9,6 +9,7 @@
 
 #include "Vmodel.h"
 #include "binary32.h"
+#include "division.h"
 #include "coverage.h"
 #include "verilated.h"
 
@@ -62,7 +63,7 @@ class Bench {
     Bench() : top(new Vmodel(&context)), coverage(context) {
         top->rst = 0;
         top->clk = 0;
-        top->divide = 0;
+        top->low = top->cuts = top->carries = 0;
     }
 
     Vmodel *operator->() { return top.get(); }
@@ -285,33 +286,25 @@ bool is_tie(uint32_t dividend, uint32_t count) {
     return units < std::ldexp((double)count, 23) && std::fmod(units, count) * 2 == count;
 }
 
-// Three passes over the lane for each of `dividends`, all by one count.
+// Divides each of `dividends` by one count, in one beat or two.
 void divide(Bench &bench, Report &report, uint32_t count, const std::vector<uint32_t> &dividends) {
-    uint32_t y = pattern(1.0f / (float)count), value = pattern((float)count);
-    size_t size = dividends.size(), at = 0;
-    std::vector<uint32_t> quotients(size), results(size);
-    auto pass = [&](const std::function<Operation(size_t)> &operation) {
-        at = 0;
-        auto take = [&](const Operation &, uint32_t o) { results[at++] = o; };
-        for (size_t n = 0; n < size; n++) {
-            Operation next = operation(n);
-            bench.cycle(&next, take);
-        }
-        bench.drain(take);
+    const Factor y = factor(count);
+    const uint32_t top = (uint32_t)(y.low >> 12), exponent = top >> 23 ? y.exponent : 0;
+    const uint32_t first = exponent << 23 | (top & 0x7fffff), second = y.exponent << 23 | (uint32_t)(y.high & 0x1ffff) << 6;
+    auto take = [&](const Operation &x, uint32_t o) {
+        uint32_t want = canonical(number(x.a) / (float)count);
+        report.noted += is_tie(x.a, count);
+        judge(report, Operation{OP_MUL, 0, 0, x.a, count, 0}, o, want);
     };
-    pass([&](size_t n) { return Operation{OP_MUL, 0, 0, dividends[n], y, 0}; });
-    quotients = results;
-    pass([&](size_t n) { return Operation{OP_FMA, 1, 0, quotients[n], value, dividends[n]}; });
-    std::vector<uint32_t> remainders = results;
-    bench->divide = 1, bench->count = count, bench->reciprocal = y;
-    pass([&](size_t n) { return Operation{OP_MOVE, 0, 0, remainders[n], quotients[n], quotients[n]}; });
-    bench->divide = 0;
-    for (size_t n = 0; n < size; n++) {
-        uint32_t want = canonical(number(dividends[n]) / (float)count);
-        report.noted += is_tie(dividends[n], count);
-        judge(report, Operation{OP_MOVE, 0, 0, dividends[n], count, quotients[n]}, is_nan(results[n]) ? CANONICAL_NAN : results[n],
-              want);
+    for (uint32_t dividend : dividends) {
+        const Operation low{OP_MUL, 0, 0, dividend, first, 0}, high{OP_MUL, 0, 0, dividend, second, 0};
+        bench->low = y.low & 0xfff, bench->cuts = !y.is_long, bench->carries = 0;
+        bench.cycle(&low, take, y.is_long ? FEEDS : PLAIN);
+        bench->low = bench->cuts = 0, bench->carries = 1;
+        if (y.is_long) bench.cycle(&high, take);
     }
+    bench->low = bench->cuts = bench->carries = 0;
+    bench.drain(take);
 }
 
 } // namespace

@@ -6,16 +6,12 @@ from enum import IntEnum
 from functools import cache
 from pathlib import Path
 
-from amaranth import Module, Shape
+from amaranth import Shape
 from amaranth.back import verilog
-from amaranth.hdl import Elaboratable
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from daedal.base import coverage
 from daedal.cosim.builder.library import build_library, read_sources
 from daedal.cosim.builder.rtl_library import build_verilated
-from daedal.hw.execute_unit.fpu.float_divide import COUNT_BITS, DivideFixup
 from daedal.hw.execute_unit.fpu.float_format import CANONICAL_NAN
 from daedal.hw.execute_unit.fpu.float_reciprocal import Reciprocal
 from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
@@ -24,38 +20,6 @@ from daedal.hw.execute_unit.fpu.lane import Lane
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 
 HERE = Path(__file__).parent
-
-
-class DividingLane(wiring.Component):
-    """A lane whose operands go through the fix-up of the third pass under ``divide``.
-
-    ``a`` is then the remainder and ``b`` the quotient; in the other passes the sequencer selects.
-    """
-
-    op: In(LaneOp)
-    negate_product: In(1)
-    negate_addend: In(1)
-    a: In(32)
-    b: In(32)
-    c: In(32)
-    chain: In(1)
-    divide: In(1)
-    count: In(COUNT_BITS)
-    reciprocal: In(32)
-    o: Out(32)
-
-    def elaborate(self, platform: object) -> Elaboratable:
-        m = Module()
-        m.submodules.lane = lane = Lane()
-        m.submodules.fixup = fixup = DivideFixup()
-        m.d.comb += [
-            fixup.remainder.eq(self.a), fixup.quotient.eq(self.b), fixup.count.eq(self.count),
-            fixup.fix.eq(self.divide), fixup.given.eq(self.op),
-            fixup.reciprocal.eq(self.reciprocal), lane.op.eq(fixup.op), lane.a.eq(fixup.a), lane.b.eq(fixup.b),
-            lane.negate_product.eq(self.negate_product), lane.negate_addend.eq(self.negate_addend),
-            lane.c.eq(self.c), lane.chain.eq(self.chain), self.o.eq(lane.o),
-        ]  # fmt: skip
-        return m
 
 
 class Kind(IntEnum):
@@ -138,8 +102,11 @@ def lane_parameters() -> str:
 @cache
 def lane_model() -> ctypes.CDLL:
     """The verilated lane with its harness."""
-    files = {**read_sources(HERE, "binary32.h", "lane_harness.cpp"), "lane_parameters.h": lane_parameters()}
-    text = verilog.convert(DividingLane(), name="lane", emit_src=coverage.is_wanted())
+    files = {
+        **read_sources(HERE, "binary32.h", "division.h", "lane_harness.cpp"),
+        "lane_parameters.h": lane_parameters(),
+    }
+    text = verilog.convert(Lane(), name="lane", emit_src=coverage.is_wanted())
     return ctypes.CDLL(str(build_verilated("lane", text, files, top="lane")))
 
 
@@ -147,7 +114,7 @@ def lane_model() -> ctypes.CDLL:
 def reciprocal_model() -> ctypes.CDLL:
     """The verilated reciprocal unit with its harness."""
     text = verilog.convert(Reciprocal(), name="reciprocal", emit_src=coverage.is_wanted())
-    files = read_sources(HERE, "binary32.h", "reciprocal_harness.cpp")
+    files = read_sources(HERE, "binary32.h", "division.h", "reciprocal_harness.cpp")
     return ctypes.CDLL(str(build_verilated("reciprocal", text, files, top="reciprocal")))
 
 
@@ -163,8 +130,10 @@ def iterative_model() -> ctypes.CDLL:
 
 
 def all_dividends_library() -> ctypes.CDLL:
-    """The three passes on the host's arithmetic."""
-    return ctypes.CDLL(str(build_library("all_dividends", read_sources(HERE, "binary32.h", "all_dividends.cpp"))))
+    """Divisions by counts on the host."""
+    return ctypes.CDLL(
+        str(build_library("all_dividends", read_sources(HERE, "binary32.h", "division.h", "all_dividends.cpp")))
+    )
 
 
 def words(values: Sequence[int]) -> ctypes.Array[ctypes.c_uint32]:
@@ -222,8 +191,15 @@ def run_iterative_hard(op: IterativeOp, seed: int, count: int) -> IterativeRepor
     return report
 
 
+def run_near_halfway_on_host(begin: int, end: int, step: int) -> Division:
+    """Every ``step``-th number from ``begin`` (made odd) to ``end``, as ``run_near_halfway``, on the host."""
+    found = Division()
+    all_dividends_library().divide_near_halfway(begin, end, step, ctypes.byref(found))
+    return found
+
+
 def run_all_dividends(begin: int, end: int, *, subnormal: bool = False, skew: int = 0) -> Division:
-    """Divide by each count from ``begin`` up to, not including, ``end``, on the host's arithmetic.
+    """Divide by each count from ``begin`` up to, not including, ``end``, on the host.
 
     Every dividend of a binade, or with ``subnormal`` every positive one with a quotient below twice the smallest normal
     number. ``skew`` spoils the reciprocal by so many units.
