@@ -40,7 +40,7 @@ class _Writer:
             self._register(_register(number(members, "c"), is_scalar=single)) if has_c else None,
         ]
         result = None
-        if row.compute is not None:
+        if row.has_result:
             result = _register(number(members, "destination"), is_scalar=kind is not Mode.VECTOR)
         length = None if single or not row.operands else number(members, "length")
         flags = [flag for flag in ("clear", "rotate", "rotate_scalars") if members.get(flag)]

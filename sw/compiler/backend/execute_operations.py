@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from daedal.compiler.analysis.row_loops import loop_name
 from daedal.compiler.backend.callback_operations import callback_of
 from daedal.compiler.backend.operands import Code
+from daedal.compiler.backend.rotate_quotients import rotated
 from daedal.compiler.backend.row_pipelining import KeptRows
 from daedal.compiler.backend.select_instructions import CallbackSelection
 from daedal.compiler.backend.software_pipelining import Overlap
@@ -67,7 +68,7 @@ class ExecuteCode:
         selected = {op.token.value.data: self._select(op, accumulators, constants) for op in self._callbacks()}
         if self.overlaps:
             selected = self._overlapped(selected, len({*accumulators.values()}), constants)
-        for token, code in selected.items():
+        for token, code in rotated(selected, self.config).items():
             if code not in codes:
                 codes.append(code)
             self.tokens[token] = codes.index(code)

@@ -11,6 +11,9 @@ Code = list[Instruction]
 Register = tuple[OperandKind, int]
 """A vector or scalar register; as an operand also what is popped."""
 
+STORES = (VectorOp.STORE, VectorOp.STORE_QUOTIENT)
+"""Operations without a destination, which store operand ``a`` or what they make of it."""
+
 VECTOR, SCALAR = OperandKind.REGISTER, OperandKind.SCALAR_REGISTER
 
 
@@ -41,7 +44,7 @@ def operands(code: Instruction) -> list[Register]:
 def written(code: Instruction) -> set[Register]:
     """The destination; for a reduction also the register of its partial results."""
     destination = number(code, "destination")
-    if code["op"] is VectorOp.STORE:
+    if code["op"] in STORES:
         return set()
     if mode(code) is Mode.REDUCE:
         return {(SCALAR, destination), (VECTOR, number(code, "c"))}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from daedal.compiler.backend.operands import (
     SCALAR,
+    STORES,
     VECTOR,
     Code,
     Instruction,
@@ -161,7 +162,7 @@ class KeptRows:
             if is_last:
                 renamed.append(new if operand(code, "a") == (VECTOR, row) else {**new, "b": new["a"]})
                 break
-            if code["op"] is VectorOp.STORE or (reads_addend(code) and place(number(code, "c")) is None):
+            if code["op"] in STORES or (reads_addend(code) and place(number(code, "c")) is None):
                 return None
             if "c" in code:
                 new["c"] = place(number(code, "c"))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import VectorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from daedal.compiler.backend.value_locations import Place, Places
 from daedal.compiler.dialects import dlc, slcv, slcv_scalars
@@ -239,6 +239,8 @@ class CallbackSelection:
         self._emit_single(VectorOp.MOVE, self.constants[op.scalar], a=operand)
 
     def _push(self, op: dlc.PushOp) -> None:
+        if self._is_stored(op.row.owner):
+            return
         if not isinstance(op.row.type, VectorType):
             register = self._as_scalar(op.row)
             self._places.use(op.row)
@@ -260,6 +262,13 @@ class CallbackSelection:
         self._places.release()
         self._emit(VectorOp.STORE, 0, self._width(op.row), a=place.operand, clear=int(place.clear))
 
+    def _is_stored(self, op: Operation | Block) -> bool:
+        """Whether it is a division whose quotient is stored at once, and nothing else is done with it."""
+        if not isinstance(op, dlc.DivideCountOp) or op.result in self._places:
+            return False
+        push = op.next_op
+        return isinstance(push, dlc.PushOp) and push.row is op.result and len(list(op.result.uses)) == 1
+
     def _divide(self, op: dlc.DivideCountOp) -> None:
         place = self._places[op.row]
         if place.kind is OperandKind.SCALAR_REGISTER:
@@ -269,7 +278,18 @@ class CallbackSelection:
             place = self._places[op.row]
         self._claim(op.count)
         self._places.popped(op.count)
+        if self._is_stored(op) and self._is_last_use(op.row, place):
+            self._places.use(*op.operands)
+            self._places.release()
+            self._emit(VectorOp.STORE_QUOTIENT, 0, self._width(op.row), a=place.operand, clear=1)
+            return
         self._finish(op, VectorOp.DIVIDE_COUNT, a=place.operand, clear=int(place.clear))
+
+    def _is_last_use(self, row: SSAValue, place: Place) -> bool:
+        """Whether nobody needs what is in a row's register after one more use of the row."""
+        if self._places.remaining(row) > 1 or not place.is_accumulator:
+            return self._places.remaining(row) == 1
+        return place.clear and len(self._places.readers_of(place.number)) == 1
 
     # ------------------------------------------------------------------ arithmetic
 

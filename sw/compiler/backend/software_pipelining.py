@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from daedal.compiler.backend.operands import (
     SCALAR,
+    STORES,
     VECTOR,
     Code,
     Instruction,
@@ -189,7 +190,7 @@ class Overlap:
                 new[name] = {"kind": kind, "number": maps[kind](own)}
         if code["op"] is VectorOp.NOP:
             return code
-        if code["op"] is not VectorOp.STORE:
+        if code["op"] not in STORES:
             to_scalar = mode(code) is not Mode.VECTOR
             new["destination"] = (scalar if to_scalar else vector)(number(code, "destination"))
             new["c"] = (scalar if mode(code) is Mode.SCALAR else vector)(number(code, "c")) if "c" in code else 0

@@ -164,8 +164,8 @@ class InstructionOp(IRDLOperation, ABC):
         row = OPERATIONS[self.code]
         self._verify_operands(row)
         wanted = VectorRegister if self.mode is Mode.VECTOR else ScalarRegister
-        if (self.result is None) != (row.compute is None):
-            raise VerifyException(f"{self.operation.data} must have {'no' if row.compute is None else 'a'} result")
+        if (self.result is not None) != row.has_result:
+            raise VerifyException(f"{self.operation.data} must have {'a' if row.has_result else 'no'} result")
         if self.result is not None and not isinstance(self.result.type, wanted):
             raise VerifyException(f"the result must be a {wanted.name}, not {self.result.type}")
         if self.c is not None and not isinstance(self.c.type, self._addend()):
@@ -241,7 +241,7 @@ class RegisterFile:
 
     def run(self, op: InstructionOp) -> None:
         """Do to the registers what an instruction does."""
-        if op.clear is not None and op.a is not None:
+        if (op.clear is not None or OPERATIONS[op.code].stores) and op.a is not None:
             self._values.pop(op.a.type, None)
         if op.mode is Mode.REDUCE and op.c is not None:
             self._values.pop(op.c.type, None)
