@@ -102,7 +102,7 @@ class Cause(enum.Enum, shape=8):
     """Memory refused a burst. ADDRESS is where the burst begins: of a row, an array or a program that is not all in
     memory, the first line that is not there, if memory ends where a page does (bursts do not go on into another page or
     granule). Of several refused ones it is that which was answered first; and what a sequential slot reads ahead, from
-    its base up to its limit, at least the line of its base, may be refused before the element is wanted.
+    its base up to its limit, may be refused before the element is wanted.
     """
     MEMORY_SILENT = 8
     """Memory did not answer in time."""

@@ -117,12 +117,15 @@ class SequentialLoads(wiring.Component):
 
     def _attach(self, m: Module, slot: int, bus: Any, reader: LineBuffer, fetcher: LinePrefetcher) -> None:
         """What does not depend on the other slots; iterations come on ``bus``."""
-        load = getattr(self.words, f"load{slot}")
+        load, begins = getattr(self.words, f"load{slot}"), Signal(name=f"begins{slot}")
+        base, limit = (getattr(self.words, f"load{slot}_{name}") for name in ("base", "limit"))
+        # A program whose lower bound is not 0 may have a base that is not in memory.
+        m.d.sync += begins.eq((load.base == Source.CONST) & (base < limit))
         connect(m, fetcher.request, flipped(self.requests[slot]))
         connect(m, flipped(self.returns), fetcher.returns)
         m.d.comb += [
             reader.running.eq(self.running),
-            reader.entering.eq(bus.valid & load.enable & (bus.work | (bus.hint & (load.base == Source.CONST)))),
+            reader.entering.eq(bus.valid & load.enable & (bus.work | (bus.hint & begins))),
             reader.target.eq(bus.addresses[slot][exact_log2(self._config.bus_bytes) :]),
             reader.data.eq(self.returns.data),
             fetcher.running.eq(self.running),
