@@ -64,7 +64,7 @@ class Bench:
         self.targets = [SteeredTarget(self.config, port) for port in range(self.config.ports)]
         self.source = Source(dut, "requests", read_request_layout(self.config), idle=idle)
         self.expected: list[list[deque[dict[str, int]]]] = [[] for _ in self.targets]  # the beats of each request
-        self.beats = 0
+        self.beats = self.latency = 0
         self.turn = 0  # the port to which the next row goes if it has a copy at each
         cocotb.start_soon(self._check())
 
@@ -72,6 +72,7 @@ class Bench:
         return [read_slave(self.dut, f"read{n}", target, pause=pause, seed=n) for n, target in enumerate(self.targets)]
 
     def fast(self, *, latency: int = 20) -> None:
+        self.latency = latency
         for number, target in enumerate(self.targets):
             FastReadPort(self.dut, f"read{number}", target, bus_bytes=self.config.bus_bytes, latency=latency)
 
@@ -197,7 +198,7 @@ async def reads_are_held_back(dut):
 
 async def rate(dut, requests: list[dict[str, Any]], bench: Bench) -> float:
     """Beats per cycle over all requests, without the latency."""
-    latency = 30
+    latency = bench.latency + 10
     beats = sum(request["beats"] for request in requests)
     cycles = await count_cycles(dut, cocotb.start_soon(_all(bench, requests)))
     return beats / (cycles - latency)
