@@ -31,6 +31,7 @@ from daedal.hw.queues.fifo import Fifo
 from daedal.hw.queues.line_to_beats import LineToBeats
 from daedal.hw.queues.reorder_buffer import ReorderBuffers
 from daedal.hw.queues.skid_buffer import optional_skid
+from daedal.hw.queues.up_down_counter import up_down
 
 resettable = DomainRenamer("units")
 """Puts a component among those that a soft reset resets: one register is the reset of all of them."""
@@ -157,6 +158,8 @@ class Core(wiring.Component):
             left.append(source.valid & (vectors.sides[n] == launch.side))
             rows.append(row)
         connect(m, rows[2], self._store.stream_data)
+        if self._config.executes:
+            self._count_streams(m, rows[2])
         to_store = beat_stream(self._config).create(path=("to_store",))
         execute_idle = self._tracker.execute_idle
         if self._config.executes:
@@ -168,6 +171,20 @@ class Core(wiring.Component):
         for end, seen in zip((ends.row0, ends.row1, ends.row2, ends.to_store), (*rows, to_store), strict=True):
             m.d.comb += [end.valid.eq(seen.valid), end.ready.eq(seen.ready)]
         return left
+
+    def _count_streams(self, m: Module, row: stream.Interface) -> None:
+        """Tell the execute unit of rows of the store stream whose address is known, and that are not stored yet."""
+        address = self._access.store_addresses
+        # Those in the queue, in the store unit and in the skid buffers between.
+        streams = Signal(range(self._config.store_address_depth + 8))
+        m.submodules.streams = DomainRenamer("units")(counting := Module())
+        up_down(
+            counting,
+            streams,
+            up=address.valid & address.ready & address.payload.stream,
+            down=row.valid & row.ready & row.payload.last,
+        )
+        m.d.comb += self._execute.streaming.eq(streams.any())
 
     def _join_beats(
         self, m: Module, rows: list[wiring.PureInterface], to_store: wiring.PureInterface, idle: Value

@@ -33,6 +33,7 @@ def execute_ports(config: Config) -> dict[str, Member]:
         "vector0": In(lane_beat_stream(config)),
         "vector1": In(lane_beat_stream(config)),
         "stores": Out(lane_beat_stream(config)),
+        "streaming": In(1),
         "idle": Out(1),
         "halt": In(1),
         "fault": Out(FaultPort(config)),
@@ -71,6 +72,9 @@ class ExecuteUnit(wiring.Component):
         Rows.
     stores : ``Out(lane_beat_stream(config))``
         Rows to store, from the store data queue.
+    streaming : ``In(1)``
+        A row of the store stream is still to be stored, maybe behind one from here: nothing that pops a row may go
+        before a row to store, since its own row may be fetched behind that of the store stream.
     idle : ``Out(1)``
         Every token taken has had its effect, all stores have left.
     halt : ``In(1)``
@@ -123,7 +127,7 @@ class ExecuteUnit(wiring.Component):
             hand_over.stored.eq(store.stored), hand_over.held_context.eq(store.context),
             hand_over.reading.eq(store.reading), store.reduced.eq(hand_over.reduced),
             hand_over.long.eq(store.long), hand_over.read_long.eq(store.read_long),
-            hand_over.read_register.eq(store.read_register),
+            hand_over.read_register.eq(store.read_register), hand_over.streaming.eq(self.streaming),
             self.report.mark_store_data.eq(store.mark),
             self.idle.eq(
                 front.empty & hand_over.empty & ~issue.active & ~path.flying & store.idle & ~dispatch.pending

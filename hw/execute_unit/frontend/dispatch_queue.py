@@ -43,6 +43,8 @@ class DispatchQueue(wiring.Component):
         Scalar registers that still wait to be stored.
     reading, long, read_long : ``In(1)``; read_register
         As in ``StorePort``.
+    streaming : ``In(1)``
+        As in ``ExecuteUnit``.
     finished : ``In(1)``; target
         A reduction ends, whose result is for this scalar register.
     reduced : ``Out(scalars)``
@@ -71,6 +73,7 @@ class DispatchQueue(wiring.Component):
                 "long": In(1),
                 "read_long": In(1),
                 "read_register": In(register_number(config)),
+                "streaming": In(1),
                 "finished": In(1),
                 "target": In(range(config.scalars)),
                 "reduced": Out(config.scalars),
@@ -90,7 +93,8 @@ class DispatchQueue(wiring.Component):
         rows, divides, stores = Signal(), valid & others.divides, Signal()
         m.d.comb += [
             quotients.i.payload.eq(head), quotients.i.valid.eq(divides),
-            quotients.other.eq(others), quotients.busy.eq(self.issuing), self.factor.eq(quotients.factor),
+            quotients.other.eq(others), quotients.streaming.eq(self.streaming),
+            quotients.busy.eq(self.issuing), self.factor.eq(quotients.factor),
             row.eq(Mux(returns, quotients.issue.payload, others)),
             rows.eq(valid & ~head.stores & ~others.divides & ~quotients.waits),
             stores.eq(valid & head.stores & ~others.divides & quotients.empty),

@@ -1,6 +1,6 @@
 """Divisions by counts, which wait beside the other rows until the lanes can do them."""
 
-from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -44,6 +44,8 @@ class Quotients(wiring.Component):
         Rows to store; whether what is issued now need not be waited for.
     other : ``In(issue_layout(config))``; waits : ``Out(1)``
         A row that came behind all that are held; whether it must not be issued yet.
+    streaming : ``In(1)``
+        As in ``ExecuteUnit``: what pops a row must not be issued before what is held.
     empty : ``Out(1)``
         Nothing is held.
     """
@@ -60,6 +62,7 @@ class Quotients(wiring.Component):
                 "apart": Out(1),
                 "other": In(issue_layout(config)),
                 "waits": Out(1),
+                "streaming": In(1),
                 "empty": Out(1),
             }
         )
@@ -151,10 +154,11 @@ class Quotients(wiring.Component):
         with m.If(pop & ~one.stores):
             m.d.sync += blocks.eq(0)
         writes = ~other.to_scalar & (Array(registers)[other.context] == other.destination)
-        others: Value = Const(0)
+        pops = (other.a.kind == OperandKind.QUEUE) | (other.b.kind == OperandKind.QUEUE)
+        others: Value = pops & self.streaming & held.any()
         if contexts > 1:
             # A long row has beats of all contexts.
-            others = (is_long(self.config, other.row) & held[1:].any()) | ((other.context != 0) & held[0] & long)
+            others |= (is_long(self.config, other.row) & held[1:].any()) | ((other.context != 0) & held[0] & long)
         m.d.comb += [
             self.empty.eq(~held.any()),
             self.waits.eq(

@@ -15,6 +15,7 @@ EXECUTE_UNIT = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit"
 EXECUTE_DIRECTED = f"{EXECUTE_UNIT}[odd-bench_directed]"
 EXECUTE = f"{EXECUTE_UNIT}[odd-bench_execute_unit]"
 EXECUTE_FAULTS = f"{EXECUTE_UNIT}[odd-bench_faults]"
+KEPT_EDGE = "tests/fuzz/test_fuzz.py::test_kept_on_the_rtl[edge]"
 QUOTIENTS = f"{EXECUTE_UNIT}[odd-bench_quotients]"
 DIVIDE = "tests/unit/float/test_float_divide.py -k 'counts or halfway'"
 SCALARS_DDR3 = f"{EXECUTE_UNIT}[ddr3-bench_scalars]"
@@ -138,8 +139,11 @@ FAULTS: list[Fault] = [
           "path.factor.eq(issue.held_factor)", "path.factor.eq(self._hand_over.factor)",
           "a bag is divided by the count of the next one", QUOTIENTS),
     plant("rtl_execute/quotient-is-overwritten", "hazard", "hw/execute_unit/frontend/quotients.py",
-          "(held.bit_select(other.context, 1) & writes)", "Const(0)",
+          "(held.bit_select(other.context, 1) & writes)", "(held.bit_select(other.context, 1) & writes & 0)",
           "the next bag's first row is added before the division has read its register", QUOTIENTS),
+    plant("rtl_execute/rows-pass-a-quotient", "deadlock", "hw/execute_unit/frontend/quotients.py",
+          "pops & self.streaming & held.any()", "pops & held.any() & 0",
+          "a row that is fetched behind the store stream's waits in the lanes, and a quotient behind it", KEPT_EDGE),
     plant("rtl_execute/dividend-is-not-ripe", "timing", "hw/execute_unit/frontend/quotients.py",
           "Signal(READ_AFTER_WRITE - 3)", "Signal(READ_AFTER_WRITE - 4)",
           "a division reads its register a cycle before the sum is there", QUOTIENTS),
