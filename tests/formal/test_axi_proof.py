@@ -104,7 +104,7 @@ class Asks(Elaboratable):
     """A read port: each burst on it is one that it was asked for, and legal. ``fault`` plants a mistake."""
 
     def __init__(self, config: Config, *, fault: bool = False) -> None:
-        self.unit, self._fault = ReadPort(config), fault
+        self.unit, self._fault = ReadPort(config, 0), fault
         self.asked = Signal(name="asked")
         self.ports = [*inputs(self.unit), self.asked]
 

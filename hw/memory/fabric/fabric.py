@@ -8,7 +8,7 @@ from amaranth.utils import ceil_log2, exact_log2
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import Client, ReturnBus, read_request_layout
 from daedal.hw.isa.elements import ROW_GRANULE
-from daedal.hw.memory.address_map import at_port, is_copied, memory_value, port_of, program_value
+from daedal.hw.memory.address_map import is_copied, memory_value, port_of, program_value
 from daedal.hw.memory.axi import ReadMaster
 from daedal.hw.memory.fabric.port_layouts import (
     burst_layout,
@@ -66,7 +66,7 @@ class ReadFabric(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         config = self._config
-        ports = [ReadPort(config) for _ in range(config.ports)]
+        ports = [ReadPort(config, n) for n in range(config.ports)]
         m.submodules.steer = steer = _Steer(config)
         m.submodules.collect = collect = _Collect(config)
         m.submodules.align = align = _Align(config)
@@ -143,7 +143,7 @@ class _Steer(wiring.Component):
         config, new = self._config, self.i.payload
         outputs = [getattr(self, f"o{n}") for n in range(config.ports)]
         port, turn = (Signal(exact_log2(config.ports), name=name) for name in ("port", "turn"))
-        steered = {"burst": burst_layout(config), "beats": new.beats.shape(), "load": 1, "port": len(port),
+        steered = {"burst": burst_layout(config), "beats": new.beats.shape(), "load": 1,
                    "chosen": len(outputs)}  # fmt: skip
         m.submodules.skid = skid = SkidBuffer(data.StructLayout(steered))
         ahead, held, ready = skid.i.payload, skid.o.payload, Signal(len(outputs))
@@ -158,12 +158,11 @@ class _Steer(wiring.Component):
             ahead.load.eq((new.tag.client == Client.LOAD) | (new.tag.client == Client.LOADER)),
             # One-hot, and 0 with nothing: then none is chosen, whatever else the register has.
             port.eq(Mux(is_copied(address, config) & ~ahead.load, turn, port_of(address, config))),
-            ahead.port.eq(port),
             ahead.chosen.eq(Cat(self.i.valid & (port == n) for n in range(len(outputs)))),
             self.burst.eq(held.burst),
             self.gone.eq((held.chosen & ready).any()),
             skid.o.ready.eq(self.gone),
-            request.line.eq(at_port(held.burst.line, held.port, config)),
+            request.line.eq(held.burst.line),
             request.beats.eq(held.beats),
         ]
         m.d.sync += turn.eq(turn + (self.i.valid & self.i.ready))

@@ -34,7 +34,10 @@ def most_open(config: Config) -> int:
 
 
 def burst_layout(config: Config) -> data.StructLayout:
-    """What the beats of a burst are for: the burst's line, with the mapping class above, and its tag."""
+    """What the beats of a burst are for: the burst's line in memory, with the mapping class above, and its tag.
+
+    Of what each port has a copy of it is the line that the program named, whichever port the burst goes to.
+    """
     return data.StructLayout({"line": line_bits(config), "tag": tag_layout(config)})
 
 
@@ -46,7 +49,7 @@ def memo_layout(config: Config) -> data.StructLayout:
 
 
 def port_request_layout(config: Config) -> data.StructLayout:
-    """A burst to read: ``beats`` lines from memory's ``line``, below the mapping class. ``load``: it is no row."""
+    """A burst to read: ``beats`` lines from ``line``, as of ``burst_layout``. ``load``: it is no row."""
     kept = {"load": 1, "number": ceil_log2(most_open(config))} if is_numbered(config) else {"tag": tag_layout(config)}
     return data.StructLayout({"line": line_bits(config), "beats": range(MAX_BURST + 1), **kept})
 

@@ -1,11 +1,12 @@
 """One memory port of the read fabric."""
 
-from amaranth.hdl import Elaboratable, Module, Signal
+from amaranth.hdl import Const, Elaboratable, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
 from daedal.hw.config.core import MAX_BURST, Config
+from daedal.hw.memory.address_map import at_port
 from daedal.hw.memory.axi import Burst, ReadMaster, beat_size, is_error
 from daedal.hw.memory.fabric.port_layouts import memo_layout, port_beat_layout, port_request_layout
 from daedal.hw.memory.fabric.request_queue import RequestQueue
@@ -17,8 +18,13 @@ class ReadPort(wiring.Component):
 
     One request and one beat per cycle; requests wait in a ``RequestQueue``, up to ``port_outstanding`` bursts are in
     flight. In a cycle with ``hold`` no burst is begun; one that waits for its handshake goes on waiting. A request
-    is on the bus two cycles after it was taken if nothing is before it; beats are passed on
-    in the same cycle.
+    is on the bus two cycles after it was taken if nothing is before it; beats are passed on in the same cycle. Bursts
+    go to the banks of this port, whichever port's copy of a line was named.
+
+    Parameters
+    ----------
+    number
+        Which port it is, from 0.
 
     Members
     -------
@@ -34,7 +40,7 @@ class ReadPort(wiring.Component):
         With it, which request it is of.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, number: int) -> None:
         super().__init__(
             {
                 "requests": In(stream.Signature(port_request_layout(config))),
@@ -44,7 +50,7 @@ class ReadPort(wiring.Component):
                 "memo": Out(memo_layout(config)),
             }
         )
-        self._config = config
+        self._config, self._number = config, number
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
@@ -53,10 +59,11 @@ class ReadPort(wiring.Component):
         m.submodules.flying = flying = Fifo(memo_layout(config), depth=config.port_outstanding)
         connect(m, flipped(self.requests), waiting.i)
         request, go, asked = waiting.o.payload, Signal(), Signal()
+        line = at_port(request.line, Const(self._number, exact_log2(config.ports)), config)
         m.d.sync += asked.eq(bus.arvalid & ~bus.arready)
         m.d.comb += [
             go.eq(flying.i.ready & (~self.hold | asked)),
-            bus.araddr.eq((request.line << exact_log2(config.bus_bytes))[: config.place_bits]),
+            bus.araddr.eq((line << exact_log2(config.bus_bytes))[: config.place_bits]),
             bus.arlen.eq(request.beats - 1),
             bus.arsize.eq(beat_size(config)),
             bus.arburst.eq(Burst.INCR),

@@ -325,10 +325,10 @@ async def requests_to_a_dram_row_go_together(dut):
 
 
 @cocotb.test()
-@cocotb.parametrize(mapping=[PLAIN, 1, HASHED[-1], COPIED])
-async def errors_stick(dut, mapping):
-    """The first error's burst is named as the program does, the beats come all the same, others go on; the older
-    launch's comes first.
+@cocotb.parametrize(mapping=[PLAIN, 1, HASHED[-1], COPIED], before=[1, 2])
+async def errors_stick(dut, mapping, before):
+    """The first error's burst is named as the program does, whichever port's copy it was and however many requests were
+    ``before``; the beats come all the same, others go on; the older launch's comes first.
     """
     bench = Bench(dut)
     dut.older.value = 0
@@ -344,7 +344,7 @@ async def errors_stick(dut, mapping):
         for copy in copies:
             target.bytes[copy : copy + bus] = bytes(bus)  # what the slave returns with an error
         target.bad = copies
-    await bench.source.send([bench.request(address=good, beats=2)])
+    await bench.source.send([bench.request(address=good, beats=2) for _ in range(before)])
     await bench.finish()
     assert not dut.report__error.value
     second = first + bus
