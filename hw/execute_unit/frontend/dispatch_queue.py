@@ -90,10 +90,12 @@ class DispatchQueue(wiring.Component):
         head, valid, returns = skid.o.payload, skid.o.valid, quotients.issue.valid
         row, others, store, issue = Signal(issue_layout(self.config)), head.issue, self.store, self.issue
         waits = self._waits_for_store(row)
-        rows, divides, stores = Signal(), valid & others.divides, Signal()
+        rows, divides, stores, offered = Signal(), valid & others.divides, Signal(), Signal()
+        # A row that is offered came before any that the store stream has only now.
+        m.d.sync += offered.eq(rows & ~returns & ~waits & ~issue.ready)
         m.d.comb += [
             quotients.i.payload.eq(head), quotients.i.valid.eq(divides),
-            quotients.other.eq(others), quotients.streaming.eq(self.streaming),
+            quotients.other.eq(others), quotients.streaming.eq(self.streaming & ~offered),
             quotients.busy.eq(self.issuing), self.factor.eq(quotients.factor),
             row.eq(Mux(returns, quotients.issue.payload, others)),
             rows.eq(valid & ~head.stores & ~others.divides & ~quotients.waits),
