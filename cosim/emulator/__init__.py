@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent
 """Where its sources are."""
 
 _SOURCES = (
-    "address_map.h", "device_memory.h", "core.h", "store_unit.h", "legality.h", "execute_unit.h",
+    "address_map.h", "device_memory.h", "core.h", "store_unit.h", "legality.h", "narrow_rows.h", "execute_unit.h",
     "bundle_dealer.h", "access_unit.h", "machine.h",
     "execute_unit.cpp", "access_config.cpp", "access_unit.cpp", "machine.cpp", "api.cpp",
 )  # fmt: skip

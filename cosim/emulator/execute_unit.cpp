@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "legality.h"
+#include "narrow_rows.h"
 
 namespace daedal {
 
@@ -73,6 +74,7 @@ ExecuteUnit::ExecuteUnit(Core& core, StoreUnit& store)
       store_(store),
       lengths_(core.config.lengths),
       callbacks_(core.config.callbacks),
+      kinds_(core.config.lengths),
       code_(core.config.instructions),
       registers_(core.config.vector_registers),
       scalars_(core.config.scalars),
@@ -99,7 +101,10 @@ void ExecuteUnit::clear() {
 }
 
 void ExecuteUnit::configure(const ProgramWord& word) {
-  if (word.unit == Unit::LENGTH) lengths_[word.index] = word.value;
+  if (word.unit == Unit::LENGTH) {
+    lengths_[word.index] = word.value;
+    kinds_[word.index] = word.field;
+  }
   if (word.unit == Unit::CALLBACK) callbacks_[word.index] = word.value;
   if (word.unit == Unit::INSTRUCTION) {
     const Instruction bits = Instruction::decode(word.value);
@@ -163,8 +168,10 @@ bool ExecuteUnit::step() {
   const Code& code = code_[position_];
   const Instruction bits = renamed(code.bits);
   if (OPERATIONS[bits.op].unit != OperationUnit::NONE) {
-    const std::uint64_t elements = bits.mode == Mode::SCALAR ? 1 : lengths_[bits.length];
-    if (elements == 0 || elements > static_cast<std::uint64_t>(core_.config.vl_max) || (context_ && elements > share_))
+    const bool single = bits.mode == Mode::SCALAR;
+    const std::uint64_t elements = single ? 1 : lengths_[bits.length];
+    kind_ = single ? LengthField::ELEMENTS : kinds_[bits.length];
+    if (elements == 0 || (kind_ != LengthField::ELEMENTS && elements % 2) || elements > static_cast<std::uint64_t>(core_.config.vl_max) || (context_ && elements > share_))
       return core_.raise(Cause::PROGRAM, Queue::NONE, elements);
     const bool nothing = code.kept && kept_.size() <= bits.a_number - KEPT;
     if (!nothing && !execute(code, bits, elements)) return false;
@@ -254,9 +261,13 @@ bool ExecuteUnit::operand(const Operand& operand, std::uint64_t elements, float 
 bool ExecuteUnit::pop_row(const Operand& operand, std::uint64_t elements, const float** data) {
   const Row row = core_.rows[operand.number].front();
   core_.rows[operand.number].pop();
-  if (row.size != elements * LANE_BYTES)
+  if (row.size != elements * element_bytes(kind_))
     return core_.raise(Cause::FRAMING, queue_of(operand.number), elements);
-  *data = static_cast<const float*>(core_.bytes(row, scratch_[operand.number]));
+  const void* bytes = core_.bytes(row, scratch_[operand.number]);
+  *data = static_cast<const float*>(bytes);
+  if (kind_ == LengthField::ELEMENTS) return true;
+  widen_row(bytes, elements, kind_, widened_[operand.number]);
+  *data = widened_[operand.number].data();
   return true;
 }
 
@@ -285,10 +296,19 @@ void ExecuteUnit::clear_source(const Instruction& code) {
   if (code.a_kind == OperandKind::SCALAR_REGISTER) scalars_[code.a_number].empty = true;
 }
 
+void ExecuteUnit::store(const float* row, std::uint64_t elements) {
+  if (kind_ == LengthField::ELEMENTS) {
+    store_.offer(row, elements * LANE_BYTES);
+    return;
+  }
+  narrow_row(row, elements, kind_, narrowed_);
+  store_.offer(narrowed_.data(), elements * sizeof narrowed_[0]);
+}
+
 void ExecuteUnit::compute(const Code& whole, const Instruction& code, std::uint64_t n, const float* a, const float* b,
                           std::uint64_t scalar) {
   if (code.op == VectorOp::STORE) {
-    store_.offer(a, n * LANE_BYTES);
+    store(a, n);
     clear_source(code);
     return;
   }
@@ -297,7 +317,7 @@ void ExecuteUnit::compute(const Code& whole, const Instruction& code, std::uint6
     Register& dividend = registers_[code.a_number];
     float* result = dividend.empty[context_] ? quotient_.data() : elements(dividend);
     operate(code.op, n, result, a, b, nullptr, scalar);
-    store_.offer(result, n * LANE_BYTES);
+    store(result, n);
     dividend.empty[context_] = true;
     return;
   }

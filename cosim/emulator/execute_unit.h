@@ -56,6 +56,8 @@ class ExecuteUnit {
                const float** data);
   // Element of vector register a that the index names; false, with a fault, if there is none.
   bool element(const Instruction& code, const float** data);
+  // Offers a row to the store unit, rounded to the length's type.
+  void store(const float* row, std::uint64_t elements);
   void compute(const Code& whole, const Instruction& code, std::uint64_t elements, const float* a, const float* b,
                std::uint64_t scalar);
   // One of the operations that rows have, from MOVE to EQUAL, element by element; d may be one of the sources.
@@ -68,6 +70,10 @@ class ExecuteUnit {
   Core& core_;
   StoreUnit& store_;
   std::vector<std::uint64_t> lengths_, callbacks_;  // 0 and ~0: not there
+  std::vector<std::uint64_t> kinds_;                 // of the elements of rows with these lengths
+  std::uint64_t kind_ = LengthField::ELEMENTS;       // of those that the instruction pops or stores
+  std::vector<float> widened_[FetchQueue::limit];    // by queue
+  std::vector<std::uint16_t> narrowed_;
   std::vector<Code> code_;
   std::vector<Register> registers_;
   std::vector<Scalar> scalars_;

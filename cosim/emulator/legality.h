@@ -4,6 +4,12 @@
 
 namespace daedal {
 
+// Whether rows can have elements of this type.
+inline bool has_kind(const Config& config, std::uint64_t kind) {
+  if (kind == LengthField::ELEMENTS) return true;
+  return kind == LengthField::BINARY16 ? config.binary16 : config.bfloat16;
+}
+
 // Whether the operation has this mode, with these registers and operands.
 inline bool has_mode(const Config& config, const Instruction& code) {
   const Operation& operation = OPERATIONS[code.op];

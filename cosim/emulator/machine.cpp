@@ -1,5 +1,7 @@
 #include "machine.h"
 
+#include "legality.h"
+
 #include <algorithm>
 
 namespace daedal {
@@ -215,7 +217,7 @@ bool Machine::field_exists(const ProgramWord& word) const {
     case Unit::CONTROL: return word.index == 0;
     case Unit::EVENT: return below(4 * config.levels) && EventKind::known(word.index % 4);
     case Unit::STEP: return below(config.steps);
-    case Unit::LENGTH: return below(config.lengths) && !started_;
+    case Unit::LENGTH: return below(config.lengths) && !started_ && has_kind(config, word.field);
     case Unit::CALLBACK: return below(config.callbacks) && !started_;
     case Unit::INSTRUCTION: return below(config.instructions) && !started_;
     default: break;

@@ -7,6 +7,7 @@ from typing import SupportsIndex
 
 from daedal.base.messages import shown
 from daedal.hw.isa.elements import LANE, ROW_GRANULE
+from daedal.hw.isa.words import LengthField
 
 MOST_ADDRESS_BITS = 40
 """Most bits of a byte address and of a stream register."""
@@ -105,6 +106,8 @@ class Config:
     vector_registers, register_beats
         Vector registers (at most 16) and the beats of ``lane_bytes`` of each: the longest ``vl`` is
         ``register_beats * lanes`` elements.
+    binary16, bfloat16
+        1: the execute unit also pops and stores rows of these elements, which takes two lanes or more.
     scalars
         Scalar registers, at most 16. With 0 there are no scalar operations and no reductions.
     kept_beats
@@ -166,6 +169,8 @@ class Config:
     lengths: int = 8
     vector_registers: int = 8
     register_beats: int = 64
+    binary16: int = 0
+    bfloat16: int = 0
     scalars: int = 0
     kept_beats: int = 0
     vector_beats: int = 512
@@ -245,7 +250,9 @@ class Config:
             value = getattr(self, name)
             if self.executes and value < least:
                 raise ValueError(f"{name} must be at least {least} where instructions are not 0, not {value!r}")
-        for name in ("callbacks", "lengths", "scalars", "kept_beats"):
+        if self.length_fields[1:] and self.lanes < 2:
+            raise ValueError(f"lanes must be at least 2 with binary16 or bfloat16, not {self.lanes!r}")
+        for name in ("callbacks", "lengths", "scalars", "kept_beats", "binary16", "bfloat16"):
             value = getattr(self, name)
             if value and not self.executes:
                 raise ValueError(f"{name} must be 0 without an execute unit (instructions is 0), not {value!r}")
@@ -282,6 +289,13 @@ class Config:
     def executes(self) -> bool:
         """There is an execute unit; without one a machine gathers rows and does nothing else with them."""
         return self.instructions > 0
+
+    @property
+    def length_fields(self) -> tuple[LengthField, ...]:
+        """The types of rows that length registers can have, ELEMENTS first."""
+        kinds = (LengthField.ELEMENTS, LengthField.BINARY16, LengthField.BFLOAT16, LengthField.BFLOAT16_AWAY)
+        has = (1, self.binary16, self.bfloat16, self.bfloat16)
+        return tuple(kind for kind, there in zip(kinds, has, strict=True) if there)
 
     @property
     def place_bits(self) -> int:
@@ -335,8 +349,12 @@ class Config:
 
     @property
     def hash(self) -> int:
-        """32 bits that tell this machine from any other."""
-        text = repr(sorted((k, v) for k, v in asdict(self).items() if k != "name"))
+        """32 bits that tell this machine from any other.
+
+        Of ``binary16`` and ``bfloat16`` only those that are 1 count, so that machines without have the hash of old.
+        """
+        optional = ("binary16", "bfloat16")
+        text = repr(sorted((k, v) for k, v in asdict(self).items() if k != "name" and (v or k not in optional)))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
 
     @property
@@ -376,7 +394,7 @@ _RANGES = (
     ("address_bits", 32, MOST_ADDRESS_BITS), ("registers", 3, MAX_REGISTERS), ("arguments", 16, 32),
     ("steps", 2, 32), ("callbacks", 0, 64), ("instructions", 0, 64),
     ("lengths", 0, 8), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("scalars", 0, 16),
-    ("kept_beats", 0, 4096), ("vector_beats", 2, 4096),
+    ("binary16", 0, 1), ("bfloat16", 0, 1), ("kept_beats", 0, 4096), ("vector_beats", 2, 4096),
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
     2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
     ("random_outstanding", 2, 64), ("port_requests", 2, 256), ("port_outstanding", 2, 64), ("row_groups", 1, 256),

@@ -119,12 +119,18 @@ class WordCheck(wiring.Component):
             with m.Case(Unit.STEP):
                 allow((word.index < config.steps) & (word.field <= StepField.FETCH_SIZE.value))
             with m.Case(Unit.LENGTH):
-                allow((word.index < config.lengths) & (word.field == LengthField.ELEMENTS.value))
+                allow((word.index < config.lengths) & self._has_type(word.field))
             with m.Case(Unit.CALLBACK):
                 allow((word.index < config.callbacks) & (word.field == CallbackField.START.value))
             with m.Case(Unit.INSTRUCTION):
                 allow((word.index < config.instructions) & (word.field == InstructionField.CODE.value))
         return m
+
+    def _has_type(self, field: Value) -> Value:
+        """Whether rows of a length register can be of this type."""
+        others = [kind.value for kind in self._config.length_fields[1:]]
+        plain = field == LengthField.ELEMENTS.value
+        return plain | field.matches(*others) if others else plain
 
     def _control(self, m: Module, bad_value: Signal) -> None:
         """Which control word it is, and whether its value cannot be."""

@@ -13,6 +13,7 @@ from daedal.hw.execute_unit.frontend.dispatch_queue import DispatchQueue
 from daedal.hw.execute_unit.frontend.frontend import Frontend
 from daedal.hw.execute_unit.stage_layouts import elements
 from daedal.hw.execute_unit.vector.beat_issue import BeatIssue
+from daedal.hw.execute_unit.vector.narrow_rows import NarrowRows, WidenRows
 from daedal.hw.execute_unit.vector.reduction_tree import ReductionTree
 from daedal.hw.execute_unit.vector.row_store import RowStore
 from daedal.hw.execute_unit.vector.store_port import StorePort
@@ -106,9 +107,7 @@ class ExecuteUnit(wiring.Component):
         connect(m, dispatch.o, hand_over.i)
         connect(m, hand_over.issue, issue.i)
         connect(m, hand_over.store, store.i)
-        connect(m, flipped(self.vector0), issue.vector0)
-        connect(m, flipped(self.vector1), issue.vector1)
-        connect(m, store.o, flipped(self.stores))
+        self._join_rows(m)
         self._combining = Signal()
         if self.config.scalars:
             self._reduce(m)
@@ -139,13 +138,32 @@ class ExecuteUnit(wiring.Component):
         self._count(m)
         return m
 
+    def _join_rows(self, m: Module) -> None:
+        """Rows from the vector queues and to the store unit: as they are, or through what converts them."""
+        issue, store = self._issue, self._store
+        self._rows: list[wiring.PureInterface] = [self.vector0, self.vector1]
+        if not self.config.length_fields[1:]:
+            connect(m, flipped(self.vector0), issue.vector0)
+            connect(m, flipped(self.vector1), issue.vector1)
+            connect(m, store.o, flipped(self.stores))
+            return
+        for queue, to, name in ((self.vector0, issue.vector0, "widen0"), (self.vector1, issue.vector1, "widen1")):
+            m.submodules[name] = widen = WidenRows(self.config)
+            connect(m, flipped(queue), widen.i)
+            connect(m, widen.o, to)
+            m.d.comb += widen.kind.eq(issue.present.row.kind)
+        self._rows = [m.submodules.widen0.o, m.submodules.widen1.o]
+        m.submodules.narrow = narrow = NarrowRows(self.config)
+        connect(m, store.o, narrow.i)
+        connect(m, narrow.o, flipped(self.stores))
+
     def _join_path(self, m: Module) -> None:
         issue, path, store = self._issue, self._path, self._store
         m.d.comb += [
             path.fire.eq(issue.fire), path.row.eq(issue.present), path.beat.eq(issue.beat), path.last.eq(issue.last),
             issue.combining.eq(self._combining),
             issue.flying.eq(path.flying), issue.element.eq(path.element),
-            path.vector0.eq(self.vector0.payload.data), path.vector1.eq(self.vector1.payload.data),
+            path.vector0.eq(self._rows[0].payload.data), path.vector1.eq(self._rows[1].payload.data),
             path.begins.eq(issue.begins), path.factor.eq(issue.held_factor),
             issue.factor.eq(self._hand_over.factor), self._hand_over.issuing.eq(issue.busy),
             path.store_address.eq(store.read_address), store.read_data.eq(path.store_data),

@@ -1,6 +1,7 @@
 """What the stages of the execute unit hand to each other."""
 
 from amaranth import Cat, Shape, Value, unsigned
+from amaranth.hdl import ShapeLike
 from amaranth.lib import data, enum
 from amaranth.utils import exact_log2
 
@@ -8,7 +9,7 @@ from daedal.hw.config.core import CONTEXT_BITS, Config
 from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
-from daedal.hw.interfaces import context_bits
+from daedal.hw.interfaces import context_bits, lane_beat_layout
 from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.instructions import INSTRUCTION_BITS, LENGTH_BITS, PARTIAL_SUMS, OperandKind
 
@@ -20,15 +21,26 @@ def row_layout(config: Config) -> data.StructLayout:
     """The size of a row: the number of its last beat, and the bytes of that.
 
     ``wait`` is READ_AFTER_WRITE minus its beats, at least 0: how long after its last beat was issued a row
-    that starts then can read it from its register, beat by beat.
+    that starts then can read it from its register, beat by beat. ``kind``, if there are several: the type of its
+    elements where it is popped or stored, a ``LengthField``.
     """
     return data.StructLayout(
         {
             "last_beat": range(config.register_beats),
             "tail_bytes": range(config.lane_bytes + 1),
             "wait": range(READ_AFTER_WRITE),
+            **_kind(config),
         }
     )
+
+
+def _kind(config: Config) -> dict[str, ShapeLike]:
+    return {"kind": 2} if config.length_fields[1:] else {}
+
+
+def store_beat_layout(config: Config) -> data.StructLayout:
+    """A beat of a row to store, and the ``kind`` of that."""
+    return data.StructLayout({**lane_beat_layout(config).members, **_kind(config)})
 
 
 def elements(config: Config, row: data.View) -> Value:

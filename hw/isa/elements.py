@@ -4,7 +4,10 @@ What else is 32 bits wide has another name: ``LANE`` is what the execute unit co
 ``ROW_GRANULE`` what rows are made of, ``hw.isa.program.WORD_BYTES`` a word of a program; indices are integers.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from daedal.hw.isa.words import LengthField
 
 
 @dataclass(frozen=True)
@@ -20,13 +23,16 @@ class Element:
     mlir
         Its type in MLIR, which is its name in a kernel's source as well.
     dtype
-        What NumPy and PyTorch call it.
+        What PyTorch calls it.
+    array
+        What NumPy calls it, or the integers of its size if NumPy does not have it.
     """
 
     name: str
     bits: int
     mlir: str
     dtype: str
+    array: str
 
     @property
     def bytes(self) -> int:
@@ -34,13 +40,23 @@ class Element:
         return self.bits // 8
 
 
-BINARY32 = Element("binary32", 32, mlir="f32", dtype="float32")
+BINARY32 = Element("binary32", 32, mlir="f32", dtype="float32", array="float32")
+BINARY16 = Element("binary16", 16, mlir="f16", dtype="float16", array="float16")
+BFLOAT16 = Element("bfloat16", 16, mlir="bf16", dtype="bfloat16", array="uint16")
 
-ELEMENTS = (BINARY32,)
-"""All that rows can be made of."""
+ELEMENTS = (BINARY32, BINARY16, BFLOAT16)
+"""All that rows can be made of; a machine may have converters for fewer (``Config.binary16``, ``Config.bfloat16``)."""
 
 LANE = BINARY32
 """What a lane computes with: an element of a register's row, or a scalar."""
+
+LENGTH_ELEMENTS: Mapping[LengthField, Element] = {
+    LengthField.ELEMENTS: BINARY32,
+    LengthField.BINARY16: BINARY16,
+    LengthField.BFLOAT16: BFLOAT16,
+    LengthField.BFLOAT16_AWAY: BFLOAT16,
+}
+"""What rows of a length register of this type are made of where they are popped or stored."""
 
 ROW_GRANULE = 4
 """Bytes: the size of a row and the address of a store are multiples of it, and the store unit writes no less."""

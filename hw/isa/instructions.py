@@ -104,9 +104,10 @@ class Instruction(data.Struct):
     of which there are ``Config.scalars``, are the same for all contexts.
 
     ``length`` names the length register with the number of elements; ``last`` ends the callback. A row popped
-    from a vector queue must have exactly ``length`` elements (one, in mode SCALAR), else the machine raises a framing
-    fault. The ``b`` of an operation without one is 0. At most one operand is the scalar queue; ``a`` and ``b`` pop
-    different queues.
+    from a vector queue must have exactly the bytes of ``length`` elements of that register's type (of one binary32, in
+    mode SCALAR), else the machine raises a framing fault. What it stores has them as well; see ``LengthField``. The
+    ``b`` of an operation without one is 0. At most one operand is the scalar queue; ``a`` and ``b`` pop different
+    queues.
 
     A vector register as an operand in mode SCALAR is its element 0. With ``indexed``, ``a`` is a vector register and
     means the element whose number, an unsigned integer, is in scalar register ``element``; the machine raises a fault

@@ -363,9 +363,21 @@ PITCH_BITS = 24
 
 
 class LengthField(enum.Enum, shape=8):
-    """Words of unit LENGTH; the index is the length register."""
+    """Words of unit LENGTH; the index is the length register, the value its number of elements.
+
+    The field is the type that these have in memory. Lanes and registers have binary32: a row of another type is widened
+    when it is popped, exactly, and rounded when it is stored, to nearest. Rows of 16-bit elements have an even number
+    of them. A type that the machine does not have (``Config.binary16``, ``Config.bfloat16``) is an illegal word.
+    """
 
     ELEMENTS = 0
+    """Binary32, as it is."""
+    BINARY16 = 1
+    """Ties are rounded to even."""
+    BFLOAT16 = 2
+    """Ties are rounded to even."""
+    BFLOAT16_AWAY = 3
+    """As BFLOAT16, but ties are rounded away from zero."""
 
 
 class CallbackField(enum.Enum, shape=8):

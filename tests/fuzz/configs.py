@@ -82,4 +82,5 @@ def random_config(rng: np.random.Generator) -> Config:
         token_depth=below(2, 64), scalar_depth=below(2, 64), store_address_depth=below(2, 64),
         ports=1, banks=1 << below(0, 3), page_bytes=1 << below(6, 11),
         scalars=below(0, 16) if shared > 1 else 0, kept_beats=int(rng.choice([0, below(2, 8), below(2, 128)])),
+        binary16=below(0, 1) if lanes > 1 else 0, bfloat16=below(0, 1) if lanes > 1 else 0,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from daedal.hw.execute_unit.stage_layouts import Kind, decoded_layout, fetched_l
 from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.instructions import KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
 from daedal.hw.isa.operations import OPERATIONS, Operation, OperationUnit
-from daedal.hw.isa.words import FetchQueue
+from daedal.hw.isa.words import FetchQueue, LengthField
 
 _LANE_OPS = {VectorOp.SUBTRACT: LaneOp.ADD, VectorOp.MULTIPLY: LaneOp.MUL}
 """What the lanes do for operations that have another name there; SUBTRACT also negates the addend."""
@@ -118,6 +118,8 @@ class Decode(wiring.Component):
         m.d.comb += row.eq(self.row)
         with m.If(self._mode == Mode.SCALAR):
             m.d.comb += [row.last_beat.eq(0), row.tail_bytes.eq(LANE.bytes), row.wait.eq(READ_AFTER_WRITE - 1)]
+            if self.config.length_fields[1:]:
+                m.d.comb += row.kind.eq(LengthField.ELEMENTS.value)
         return row
 
     def _is(self, *ops: VectorOp) -> Value:

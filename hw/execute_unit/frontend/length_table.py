@@ -1,6 +1,6 @@
 """The vector length registers."""
 
-from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.hdl import Elaboratable
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -29,7 +29,8 @@ class LengthTable(wiring.Component):
     index : ``In(LENGTH_BITS)``
         Length register to look up.
     row : ``Out(row_layout(config))``; bad : ``Out(1)``
-        Its row; it is ``bad`` if there is no such register or its value is 0 or over ``vl_max``.
+        Its row; it is ``bad`` if there is no such register or its value is 0 or over ``vl_max``, or odd for 16-bit
+        elements.
     fault_index : ``In(LENGTH_BITS)``; fault_value : ``Out(40)``
         A second look-up, of the value as it was written (0 before).
     """
@@ -65,7 +66,7 @@ class LengthTable(wiring.Component):
             read.addr.eq(Cat(self.fault_index[:size], self.side)),
             self.fault_value.eq(Mux(Array(written)[self.side].bit_select(self.fault_index, 1), read.data, 0)),
             before.eq(word.value - 1),
-            fits.eq(~before[exact_log2(self.config.vl_max) :].any()),
+            fits.eq(self._fits(before)),
             write_row.en.eq(write.en),
             write_row.addr.eq(write.addr),
             *self._row(write_row.data, before),
@@ -87,4 +88,12 @@ class LengthTable(wiring.Component):
             row.last_beat.eq(last_beat),
             row.tail_bytes.eq((before[:lanes] + 1) * LANE.bytes),
             row.wait.eq(Mux(last_beat < READ_AFTER_WRITE - 1, READ_AFTER_WRITE - 1 - last_beat, 0)),
+            *([row.kind.eq(self.config_bus.word.field)] if self.config.length_fields[1:] else []),
         ]
+
+    def _fits(self, before: Signal) -> Value:
+        """Whether there are rows of ``before + 1`` elements: of 16 bits, of an even number."""
+        fits = ~before[exact_log2(self.config.vl_max) :].any()
+        if not self.config.length_fields[1:]:
+            return fits
+        return fits & ~(self.config_bus.word.field[:2].any() & ~before[0])

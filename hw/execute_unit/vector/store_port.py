@@ -8,9 +8,17 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_format import register
 from daedal.hw.execute_unit.latencies import RESULT
-from daedal.hw.execute_unit.stage_layouts import is_long, register_beat, register_number, register_place, store_layout
-from daedal.hw.interfaces import context_bits, lane_beat_layout, lane_beat_stream
+from daedal.hw.execute_unit.stage_layouts import (
+    is_long,
+    register_beat,
+    register_number,
+    register_place,
+    store_beat_layout,
+    store_layout,
+)
+from daedal.hw.interfaces import context_bits
 from daedal.hw.isa.elements import LANE
+from daedal.hw.isa.words import LengthField
 from daedal.hw.queues.fifo import Fifo
 
 SCALARS_AHEAD = 8
@@ -52,7 +60,7 @@ class StorePort(wiring.Component):
         It waits for room in the queue.
     read_address : ``Out``; read_data : ``In(8 * lane_bytes)``
         Port of the registers, a ``register_place``; the data come one cycle after the address.
-    o : ``Out(lane_beat_stream(config))``
+    o : ``Out(stream.Signature(store_beat_layout(config)))``
         The queue's output.
     idle : ``Out(1)``
         Nothing waits, is being read, or is in the queue.
@@ -80,7 +88,7 @@ class StorePort(wiring.Component):
                 "full": Out(1),
                 "read_address": Out(register_place(config)),
                 "read_data": In(8 * config.lane_bytes),
-                "o": Out(lane_beat_stream(config)),
+                "o": Out(stream.Signature(store_beat_layout(config))),
                 "idle": Out(1),
                 "mark": Out(range(config.store_beats + 1)),
                 "clear": In(1),
@@ -165,6 +173,8 @@ class StorePort(wiring.Component):
                 i.payload.scalar.eq(1),
                 i.payload.row.last_beat.eq(0), i.payload.row.tail_bytes.eq(LANE.bytes),
             ]  # fmt: skip
+            if self.config.length_fields[1:]:
+                m.d.comb += i.payload.row.kind.eq(LengthField.ELEMENTS.value)
         return i
 
     def _reserve(self, m: Module, start: Signal, waiting: Signal, row: data.View, i: stream.Interface) -> None:
@@ -202,6 +212,7 @@ class StorePort(wiring.Component):
             order.zero.eq(present.zero),
             order.last.eq(last),
             order.bytes.eq(Mux(last, present.row.tail_bytes, self.config.lane_bytes)),
+            *([order.kind.eq(present.row.kind)] if "kind" in order.shape().members else []),
         ]
         m.d.sync += [beat.eq(beat + 1), last.eq(beat + 1 == present.row.last_beat)]
         with m.If(row_ends):
@@ -215,14 +226,14 @@ class StorePort(wiring.Component):
         return Cat(Mux(row.scalar, row.register, vector)[: len(self.read_address) - 1], row.scalar)
 
     def _order_layout(self) -> data.StructLayout:
-        beat = lane_beat_layout(self.config).members
+        beat = store_beat_layout(self.config).members
         return data.StructLayout(
-            {"address": self.read_address.shape(), "zero": 1, "bytes": beat["bytes"], "last": beat["last"]}
+            {"address": self.read_address.shape(), "zero": 1, **{name: beat[name] for name in beat if name != "data"}}
         )
 
     def _deliver(self, m: Module, active: Signal, order: Signal) -> None:
         """Read each beat in its turn, and queue it a cycle later."""
-        m.submodules.queue = queue = Fifo(lane_beat_layout(self.config), depth=self.config.store_beats)
+        m.submodules.queue = queue = Fifo(store_beat_layout(self.config), depth=self.config.store_beats)
         due = Signal(RESULT)
         m.d.sync += due.eq(Cat(active, due))
         order = register(m, order, "order", cycles=RESULT - 1, shape=self._order_layout())
@@ -233,6 +244,7 @@ class StorePort(wiring.Component):
             queue.i.payload.data.eq(Mux(arriving.zero, 0, self.read_data)),
             queue.i.payload.bytes.eq(arriving.bytes),
             queue.i.payload.last.eq(arriving.last),
+            *([queue.i.payload.kind.eq(arriving.kind)] if "kind" in arriving.shape().members else []),
             queue.clear.eq(self.clear),
             self.mark.eq(queue.mark),
         ]

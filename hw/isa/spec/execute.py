@@ -4,7 +4,7 @@ It says what must come out, not when. RTL and emulator share the table of operat
 legality go; what they compute is their own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -16,8 +16,9 @@ from daedal.hw.isa.instructions import KEEP, KEPT, Instruction, Mode, OperandKin
 from daedal.hw.isa.operations import OPERATIONS, Operation, OperationUnit
 from daedal.hw.isa.program import unpack
 from daedal.hw.isa.spec.binary32 import Floats, as_bits, from_bits
+from daedal.hw.isa.spec.narrow import Patterns, narrow, widen
 from daedal.hw.isa.spec.reduction import reduce
-from daedal.hw.isa.words import FetchQueue
+from daedal.hw.isa.words import FetchQueue, LengthField
 
 _VECTOR, _QUEUE, _SCALAR, _OWN = (kind.value for kind in OperandKind)
 
@@ -28,15 +29,15 @@ Members = Mapping[str, int]
 class Queues(Protocol):
     """What an execute unit pops from and stores to."""
 
-    def row(self, queue: int, elements: int) -> Floats:
-        """The next row of vector queue 0 or 1, which is to have so many elements."""
+    def row(self, queue: int, elements: int, kind: LengthField) -> Patterns:
+        """The next row of vector queue 0 or 1, which is to have so many elements of this type."""
         ...
 
     def scalar(self, *, is_count: bool) -> int:
         """The next scalar; only its low bits count."""
         ...
 
-    def store(self, row: Floats) -> None:
+    def store(self, row: Patterns) -> None:
         """A row for the store unit."""
         ...
 
@@ -82,10 +83,15 @@ class ExecuteUnit:
         The length registers, in elements.
     queues
         What rows and scalars are popped from, and rows are stored to.
+    kinds
+        The types of the length registers; left out, all are ELEMENTS.
     """
 
-    def __init__(self, config: Config, lengths: list[int], queues: Queues) -> None:
+    def __init__(
+        self, config: Config, lengths: list[int], queues: Queues, kinds: Sequence[LengthField] | None = None
+    ) -> None:
         self.config, self.lengths, self.queues = config, lengths, queues
+        self.kinds = [LengthField.ELEMENTS] * len(lengths) if kinds is None else list(kinds)
         self.lane_beats = 0
         """Beats of rows that were read for something else than a store."""
         self.kept: list[Floats] = []
@@ -94,6 +100,8 @@ class ExecuteUnit:
         """One element each; None if it is empty."""
         self._share = config.context_beats * config.lanes
         self._context = 0
+        self._kind = LengthField.ELEMENTS
+        """The type of rows that the instruction pops or stores."""
         self._vector_turns = [0] * config.context_count
         self._scalar_turns = 0
         self._memory = np.zeros((config.vector_registers, config.vl_max), np.float32)
@@ -135,15 +143,17 @@ class ExecuteUnit:
         return new
 
     def _do(self, decoded: _Decoded, code: Members) -> None:
-        count = 1 if decoded.mode is Mode.SCALAR else self.lengths[code["length"]]
+        single = decoded.mode is Mode.SCALAR
+        count = 1 if single else self.lengths[code["length"]]
+        self._kind = LengthField.ELEMENTS if single else self.kinds[code["length"]]
         a = self._element(code) if code["indexed"] else self._operand(code, "a", count)
         if decoded.row.unit is OperationUnit.STORE:
-            self.queues.store(a)
+            self.queues.store(narrow(a, self._kind))
             self._clear(code)
             return
         if decoded.row.stores:
             result = self._result(decoded, code, a)
-            self.queues.store(result)
+            self.queues.store(narrow(result, self._kind))
             if (self._context, code["a.number"]) in self._written:
                 self._elements(code["a.number"])[:count] = result
             self._clear({**code, "clear": 1})
@@ -223,7 +233,7 @@ class ExecuteUnit:
         """A row that is popped, and maybe kept, or the oldest that is kept."""
         if number >= KEPT:
             return self.kept.pop(0)
-        row = self.queues.row(number % KEEP, count)
+        row = widen(self.queues.row(number % KEEP, count, self._kind), self._kind)
         if number >= KEEP:
             self.kept.append(row)
         return row

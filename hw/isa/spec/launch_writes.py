@@ -12,8 +12,8 @@ import numpy as np
 from daedal.hw.config.core import Config
 from daedal.hw.isa.program import Program
 from daedal.hw.isa.spec.access import Fetch, NestTrace, Read, Scalar, StoreAddress, Token
-from daedal.hw.isa.spec.binary32 import Floats
 from daedal.hw.isa.spec.execute import ExecuteUnit
+from daedal.hw.isa.spec.narrow import Patterns, pattern_type
 from daedal.hw.isa.words import CallbackField, FetchQueue, InstructionField, LengthField
 
 
@@ -55,9 +55,9 @@ class _Queues:
         fetch = self.rows[queue].popleft()
         return self.read(fetch.address, fetch.size)
 
-    def row(self, queue: int, elements: int) -> Floats:
+    def row(self, queue: int, elements: int, kind: LengthField) -> Patterns:
         """The next row of a vector queue; ValueError if it has not so many elements."""
-        row = np.frombuffer(self.bytes_of(FetchQueue(queue)), "<f4")
+        row = np.frombuffer(self.bytes_of(FetchQueue(queue)), pattern_type(kind))
         if len(row) != elements:
             raise ValueError(f"a row of vector queue {queue} must have {elements} elements, not {len(row)}")
         return row
@@ -66,9 +66,9 @@ class _Queues:
         """The next scalar."""
         return self.scalars.popleft()
 
-    def store(self, row: Floats) -> None:
+    def store(self, row: Patterns) -> None:
         """A row for the store unit."""
-        self.stored.append(np.asarray(row, "<f4").tobytes())
+        self.stored.append(row.tobytes())
 
 
 def run_launch(
@@ -78,15 +78,18 @@ def run_launch(
 
     Raises ValueError if rows do not fit, and IndexError if something is popped that was not pushed.
     """
-    held: dict[object, dict[int, int]] = {InstructionField.CODE: {}, CallbackField.START: {}, LengthField.ELEMENTS: {}}
+    held: dict[object, dict[int, int]] = {InstructionField.CODE: {}, CallbackField.START: {}}
+    lengths, kinds = [0] * config.lengths, [LengthField.ELEMENTS] * config.lengths
     for word in Program.from_bytes(raw).body:
-        if word.field in held:
-            added = 0 if word.argument is None else arguments[word.argument]
-            held[word.field][word.index] = (word.value + added) % (1 << 40)
-    lengths = [held[LengthField.ELEMENTS].get(number, 0) for number in range(config.lengths)]
+        added = 0 if word.argument is None else arguments[word.argument]
+        value = (word.value + added) % (1 << 40)
+        if isinstance(word.field, LengthField):
+            lengths[word.index], kinds[word.index] = value, word.field
+        elif word.field in held:
+            held[word.field][word.index] = value
     queues = _Queues(read)
     queues.fill(traces)
-    unit = ExecuteUnit(config, lengths, queues)
+    unit = ExecuteUnit(config, lengths, queues, kinds)
     for token in queues.tokens:
         position = held[CallbackField.START][token.callback]
         while not unit.execute(held[InstructionField.CODE][position], token.context):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import BINARY32
+from daedal.hw.isa.elements import BINARY32, LENGTH_ELEMENTS
 from daedal.hw.isa.instructions import KEEP, KEPT, Mode, OperandKind, VectorOp
 from daedal.hw.isa.operations import OPERATIONS, operations_in
 from daedal.hw.isa.program import Word
@@ -40,6 +40,8 @@ class Pop:
     length: int = 0
     scalar: bool = False
     store: bool = False
+    bytes: int = 0
+    """Of a row, popped or stored."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +92,9 @@ class Callbacks:
             dice.sizes = [row_bytes(dice.between(1, 8 * config.lanes))]
             return
         self.lengths = [self.length() for _ in range(config.lengths)]
-        dice.sizes = [row_bytes(length) for length in self.lengths]
-        self.words = [dice.constant(LengthField.ELEMENTS, k, length) for k, length in enumerate(self.lengths)]
+        self.types = {length: self.type_of(length) for length in self.lengths}
+        dice.sizes = [self.row_bytes(length) for length in self.lengths]
+        self.words = [dice.constant(self.types[length], k, length) for k, length in enumerate(self.lengths)]
         self.owner = [dice.below(config.lengths) for _ in range(config.vector_registers)]
         around = config.rotating_registers
         self.rotates = around > 1 and dice.chance(0.5)
@@ -121,6 +124,15 @@ class Callbacks:
         most = config.context_beats * lanes if dice.interleave else config.vl_max
         few = dice.pick([1, 2, 3, lanes, lanes + 1, 2 * lanes, 3 * lanes - 1, dice.between(1, 8 * lanes)])
         return min(most, dice.pick([few, few, few, dice.between(1, most), most, max(1, most - 1)]))
+
+    def type_of(self, length: int) -> LengthField:
+        """The type of all rows of this length that are popped or stored; odd ones are of binary32."""
+        fields = self.dice.config.length_fields
+        return fields[0] if length % 2 or len(fields) == 1 else self.dice.pick(list(fields))
+
+    def row_bytes(self, length: int) -> int:
+        """Bytes of a row of this length in memory; of a single scalar too."""
+        return length * LENGTH_ELEMENTS[self.types.get(length, LengthField.ELEMENTS)].bytes
 
     def room_to_keep(self) -> tuple[int, int]:
         """The length of rows that are kept, and how many of them at most; 0 if none are."""
@@ -205,9 +217,9 @@ class Callbacks:
 
     def pop(self, shape: Shape) -> Pop | None:
         if shape.kind in STORES:
-            return Pop(length=shape.length, store=True, scalar=shape.scalar)
+            return Pop(length=shape.length, store=True, scalar=shape.scalar, bytes=self.row_bytes(shape.length))
         if shape.queues or shape.scalar:
-            return Pop(shape.queues, shape.length, shape.scalar)
+            return Pop(shape.queues, shape.length, shape.scalar, bytes=self.row_bytes(shape.length))
         return None
 
     def readable(self, length: int) -> list[int]:

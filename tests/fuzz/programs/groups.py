@@ -13,7 +13,7 @@ from daedal.hw.isa.address_mapping import CLASSES, COPIED, PLAIN, in_class
 from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.words import INDEX_BITS, PITCH_BITS, VALUE_BITS, FetchQueue, StepField
-from tests.fuzz.programs.callbacks import Callback, row_beats, row_bytes
+from tests.fuzz.programs.callbacks import Callback, row_beats
 from tests.fuzz.programs.dice import Dice
 from tests.fuzz.programs.image import OUT, OUT_END, TABLE, TABLE_END
 from tests.fuzz.programs.levels import Known
@@ -69,7 +69,7 @@ class GroupMaker:
         """What a callback pops, in that order."""
         pushes = []
         for pop in callback.pops:
-            size = row_bytes(pop.length)
+            size = pop.bytes
             pushes += [Push(SCALAR)] if pop.scalar else []
             pushes += [Push(ROW, size, FetchQueue(queue)) for queue in self.dice.shuffle(list(pop.queues))]
             pushes += [Push(STORE, size)] if pop.store else []

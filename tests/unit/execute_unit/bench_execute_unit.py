@@ -30,9 +30,9 @@ async def random_programs(dut, idle, pause, seed):
     generator = Generator(config, rng, longest=min(config.vl_max, 40))
     callbacks = some_callbacks(generator, 4)
     tokens = [rng.randrange(len(callbacks)) for _ in range(60)]
-    model = run_model(config, generator.lengths, callbacks, tokens, rng)
+    model = run_model(config, generator.lengths, callbacks, tokens, rng, generator.kinds)
     driver = Driver(dut, config, idle=idle, pause=pause, seed=seed)
-    await driver.begin(words(generator.lengths, callbacks))
+    await driver.begin(words(generator.lengths, callbacks, generator.kinds))
     driver.feed(tokens, model)
     await driver.check(model)
 
@@ -47,8 +47,8 @@ async def random_contexts(dut, idle, pause, seed):
     generator.lengths = [min(n, config.context_beats * config.lanes) for n in generator.lengths]
     callbacks = some_callbacks(generator, 3)
     tokens = [(rng.randrange(len(callbacks)), rng.randrange(config.context_count)) for _ in range(80)]
-    model = run_model(config, generator.lengths, callbacks, tokens, rng)
+    model = run_model(config, generator.lengths, callbacks, tokens, rng, generator.kinds)
     driver = Driver(dut, config, idle=idle, pause=pause, seed=seed)
-    await driver.begin(words(generator.lengths, callbacks))
+    await driver.begin(words(generator.lengths, callbacks, generator.kinds))
     driver.feed(tokens, model)
     await driver.check(model)

@@ -1,11 +1,13 @@
 """cocotb bench of ExecuteUnit: divisions by counts whose quotients are stored."""
 
 import random
+from collections.abc import Sequence
 
 import cocotb
 
 from daedal.hw.config.core import Config
 from daedal.hw.isa.instructions import VectorOp
+from daedal.hw.isa.words import LengthField
 from tests.unit.execute_unit.bench_directed import accumulate, beat_cycles, store
 from tests.unit.execute_unit.driver import Driver, run
 from tests.unit.execute_unit.model import Model
@@ -40,10 +42,10 @@ def means(config: Config, rows: list[int], bags: int) -> list[Token]:
 
 
 async def run_with(dut, lengths: list[int], callbacks: list[list[Code]], tokens: list[Token], counts: list[int],
-                   **options: float) -> Driver:  # fmt: skip
+                   kinds: Sequence[LengthField] | None = None, **options: float) -> Driver:  # fmt: skip
     """Run the tokens with these counts, over and over; the bits above a count are any."""
     config, rng = bench_config(), random.Random(11)
-    model, drawn = Model(config, lengths), 0
+    model, drawn = Model(config, lengths, kinds), 0
 
     def count(is_count: bool, below: int) -> int:
         nonlocal drawn
@@ -55,7 +57,7 @@ async def run_with(dut, lengths: list[int], callbacks: list[list[Code]], tokens:
         for code in callbacks[callback]:
             model.execute(code, lambda elements: row(rng, elements), count, context)
     driver = Driver(dut, config, **options)
-    await driver.begin(words(lengths, callbacks))
+    await driver.begin(words(lengths, callbacks, kinds))
     driver.feed(tokens, model)
     await driver.check(model)
     return driver

@@ -123,12 +123,12 @@ class Driver:
                 self.last_beat = self.cycle
 
 
-async def run(dut, lengths, callbacks, tokens, **options) -> Driver:
+async def run(dut, lengths, callbacks, tokens, kinds=None, **options) -> Driver:
     """Run the tokens and compare with the model."""
     config, rng = bench_config(), random.Random(5)
-    model = run_model(config, lengths, callbacks, tokens, rng)
+    model = run_model(config, lengths, callbacks, tokens, rng, kinds)
     driver = Driver(dut, config, **options)
-    await driver.begin(words(lengths, callbacks))
+    await driver.begin(words(lengths, callbacks, kinds))
     driver.feed(tokens, model)
     await driver.check(model)
     return driver

@@ -1,6 +1,6 @@
 """The specification of the execute unit, with a record of what it was given and gave."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +9,10 @@ import numpy as np
 from daedal.hw.config.core import Config
 from daedal.hw.isa.instructions import Instruction
 from daedal.hw.isa.program import pack
-from daedal.hw.isa.spec.binary32 import Floats, as_bits, from_bits
+from daedal.hw.isa.spec.binary32 import from_bits
 from daedal.hw.isa.spec.execute import ExecuteUnit
+from daedal.hw.isa.spec.narrow import Patterns, narrow
+from daedal.hw.isa.words import LengthField
 
 MakeRow = Callable[[int], np.ndarray]
 MakeScalar = Callable[[bool, int], int]
@@ -18,16 +20,17 @@ MakeScalar = Callable[[bool, int], int]
 
 @dataclass
 class Row:
-    """Elements of a row that an instruction stores or pops."""
+    """Elements of a row that an instruction stores or pops: uint32, or uint16 if it is of such."""
 
     bits: np.ndarray
 
     def beats(self, config: Config) -> list[dict[str, int]]:
         """The beats that carry it."""
         beats = []
-        for at in range(0, len(self.bits), config.lanes):
-            part = self.bits[at : at + config.lanes].astype("<u4").tobytes()
-            last = at + config.lanes >= len(self.bits)
+        raw = self.bits.tobytes()
+        for at in range(0, len(raw), config.lane_bytes):
+            part = raw[at : at + config.lane_bytes]
+            last = at + config.lane_bytes >= len(raw)
             beats.append({"data": int.from_bytes(part, "little"), "bytes": len(part), "last": int(last)})
         return beats
 
@@ -35,11 +38,11 @@ class Row:
 class Model:
     """An execute unit whose rows and scalars are made when they are popped."""
 
-    def __init__(self, config: Config, lengths: list[int]) -> None:
+    def __init__(self, config: Config, lengths: list[int], kinds: Sequence[LengthField] | None = None) -> None:
         self.rows: tuple[list[Row], list[Row]] = ([], [])
         self.scalars: list[int] = []
         self.stores: list[Row] = []
-        self._unit = ExecuteUnit(config, lengths, self)
+        self._unit = ExecuteUnit(config, lengths, self, kinds)
         self._below = 0
 
     @property
@@ -55,16 +58,16 @@ class Model:
         members = {name: value for name, value in code.items() if name != "below"}
         self._unit.execute(pack(Instruction, members), context)
 
-    def row(self, queue: int, elements: int) -> Floats:
+    def row(self, queue: int, elements: int, kind: LengthField) -> Patterns:
         """A row of the vector queue, which is recorded."""
-        self.rows[queue].append(Row(self._make_row(elements)))
-        return from_bits(self.rows[queue][-1].bits.copy())
+        self.rows[queue].append(Row(narrow(from_bits(self._make_row(elements)), kind)))
+        return self.rows[queue][-1].bits.copy()
 
     def scalar(self, *, is_count: bool) -> int:
         """A scalar, which is recorded."""
         self.scalars.append(self._make_scalar(is_count, 0 if is_count else self._below))
         return self.scalars[-1]
 
-    def store(self, row: Floats) -> None:
+    def store(self, row: Patterns) -> None:
         """Record what is stored."""
-        self.stores.append(Row(as_bits(row).copy()))
+        self.stores.append(Row(row.copy()))

@@ -1,6 +1,7 @@
 """Random and hand-written programs for the execute unit."""
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,9 +55,10 @@ def scalar(rng: random.Random, is_count: bool, below: int) -> int:
     return count | rng.getrandbits(16) << 24
 
 
-def words(lengths: list[int], callbacks: list[list[Code]]) -> list[Word]:
+def words(lengths: list[int], callbacks: list[list[Code]], kinds: Sequence[LengthField] | None = None) -> list[Word]:
     """The configuration words of callbacks laid out one after the other, the last instruction marked."""
-    result = [Word(LengthField.ELEMENTS, n, value) for n, value in enumerate(lengths)]
+    kinds = [LengthField.ELEMENTS] * len(lengths) if kinds is None else kinds
+    result = [Word(kind, n, value) for n, (kind, value) in enumerate(zip(kinds, lengths, strict=True))]
     position = 0
     for token, codes in enumerate(callbacks):
         result.append(Word(CallbackField.START, token, position))
@@ -79,6 +81,13 @@ class Generator:
         self.config, self.rng = config, rng
         sizes = [1, config.lanes, rng.randint(1, config.lanes * 3), rng.randint(1, longest), longest]
         self.lengths = [min(rng.choice(sizes), config.vl_max) for _ in range(config.lengths)]
+        self.kinds = [LengthField.ELEMENTS] * config.lengths
+        if len(config.length_fields) > 1:
+            self.kinds = [rng.choice(config.length_fields) for _ in self.lengths]
+            self.lengths = [
+                n if kind is LengthField.ELEMENTS else n + n % 2
+                for n, kind in zip(self.lengths, self.kinds, strict=True)
+            ]
         used = min(config.lengths, max(1, config.vector_registers // 2))
         numbers = rng.sample(range(config.lengths), used)
         self.groups = {number: list(range(n, config.vector_registers, used)) for n, number in enumerate(numbers)}
@@ -206,9 +215,9 @@ class Generator:
 
 
 def run_model(config: Config, lengths: list[int], callbacks: list[list[Code]], tokens: list[Token],
-              rng: random.Random) -> Model:  # fmt: skip
+              rng: random.Random, kinds: Sequence[LengthField] | None = None) -> Model:  # fmt: skip
     """Run the tokens on the model; rows and scalars are drawn as they are popped."""
-    model = Model(config, lengths)
+    model = Model(config, lengths, kinds)
     for token, context in map(placed, tokens):
         for code in callbacks[token]:
             model.execute(code, lambda n: row(rng, n), lambda *kind: scalar(rng, *kind), context)

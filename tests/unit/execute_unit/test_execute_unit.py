@@ -25,12 +25,19 @@ OTHERS = [
 ]  # fmt: skip
 
 
+NARROW = replace(ODD, name="narrow", binary16=1, bfloat16=1)
+"""Rows may be of all types that there are."""
+
+HALVES = replace(NARROW, name="halves", bus_bytes=16, lanes=4, binary16=0)
+
 EDGE = Config.preset("edge")
 """Its random programs are left to `make test-full`."""
 
 UNITS = [
     *((config, bench) for config in (Config.preset("ddr3"), ODD) for bench in BENCHES),
     (EDGE, "bench_directed"), (EDGE, "bench_faults"), (EDGE, "bench_quotients"),
+    *((NARROW, bench) for bench in ("bench_narrow", "bench_execute_unit", "bench_scalars")),
+    *(pytest.param(HALVES, bench, marks=pytest.mark.full) for bench in ("bench_narrow", "bench_execute_unit")),
     pytest.param(EDGE, "bench_execute_unit", marks=pytest.mark.full),
     pytest.param(EDGE, "bench_scalars", marks=pytest.mark.full),
 ]  # fmt: skip

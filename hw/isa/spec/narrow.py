@@ -1,0 +1,46 @@
+"""Elements of 16 bits, in NumPy: what they are widened to, and what binary32 is rounded to."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daedal.hw.isa.spec.binary32 import Floats, as_bits, from_bits
+from daedal.hw.isa.words import LengthField
+
+Patterns = NDArray[Any]
+"""Elements of rows in memory: uint32, or uint16 where they have 16 bits."""
+
+_SIGN, _EXPONENT, _QUIET = 0x8000, 0x7C00, 0x0200
+
+
+def pattern_type(kind: LengthField) -> type[np.uint32] | type[np.uint16]:
+    """What has the pattern of one element of a row."""
+    return np.uint32 if kind is LengthField.ELEMENTS else np.uint16
+
+
+def widen(patterns: Patterns, kind: LengthField) -> Floats:
+    """The binary32 that elements of a row are. A NaN keeps its sign, and its payload as the upper bits."""
+    if kind is LengthField.ELEMENTS:
+        return from_bits(patterns)
+    wide = patterns.astype(np.uint32)
+    if kind is not LengthField.BINARY16:
+        return from_bits(wide << 16)
+    special = (wide & _EXPONENT) == _EXPONENT
+    finite = as_bits(np.where(special, 0, patterns).astype(np.uint16).view(np.float16).astype(np.float32))
+    bits = (wide & _SIGN) << 16 | 0x7F800000 | (wide & 0x3FF) << 13
+    return from_bits(np.where(special, bits, finite))
+
+
+def narrow(values: Floats, kind: LengthField) -> Patterns:
+    """The elements of a row that binary32 is rounded to: a NaN to the quiet one without payload, of its sign."""
+    bits = as_bits(values)
+    if kind is LengthField.ELEMENTS:
+        return bits
+    sign, is_nan = (bits >> 16) & _SIGN, np.isnan(values)
+    if kind is LengthField.BINARY16:
+        with np.errstate(all="ignore"):
+            rounded = np.where(is_nan, 0, values).astype(np.float16).view(np.uint16).astype(np.uint32)
+        return np.where(is_nan, sign | _EXPONENT | _QUIET, rounded).astype(np.uint16)
+    half = 0x8000 if kind is LengthField.BFLOAT16_AWAY else 0x7FFF + ((bits >> 16) & 1)
+    return np.where(is_nan, sign | 0x7FC0, (bits.astype(np.uint64) + half) >> 16).astype(np.uint16)
