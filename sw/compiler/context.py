@@ -28,7 +28,9 @@ def _builtin(module: str, attribute: str) -> Callable[[], Dialect]:
     return load
 
 
-OWN_DIALECTS = {name: _own(name, name.upper()) for name in ("check", "emb", "place", "slc", "slcv", "dlc", "mach")}
+OWN_DIALECTS = {
+    name: _own(name, name.upper()) for name in ("check", "emb", "narrow", "place", "slc", "slcv", "dlc", "mach")
+}
 """The compiler's dialects by name, loaded when called."""
 
 _USED_DIALECTS = {

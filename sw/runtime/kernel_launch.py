@@ -14,12 +14,14 @@ from daedal.driver.launch.record import Record, Stats
 from daedal.driver.memory.arena import Arena
 from daedal.driver.memory.layout import row_mapping, row_pitch, table_mapping
 from daedal.driver.memory.regions import Region
+from daedal.driver.tables.table_sources import array_type
 from daedal.driver.tables.table_store import Table
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.address_mapping import PLAIN
 from daedal.hw.isa.elements import ROW_GRANULE
 from daedal.runtime.kernel import BufferSpec, Kernel
 from daedal.runtime.launch_arguments import Buffer
+from daedal.runtime.tensors import array_of
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def submit_kernel(
     arena = device.arena()  # an interrupt leaves it to the launch, or to nobody
     placed = _place_all(device, arena, kernel, buffers)
     outputs = {
-        spec.name: (placed[spec.name], np.empty(placed[spec.name].shape, np.dtype(spec.dtype)))
+        spec.name: (placed[spec.name], np.empty(placed[spec.name].shape, array_type(spec.dtype)))
         for spec in kernel.buffers
         if spec.is_output
     }
@@ -154,7 +156,7 @@ def _place_all(device: Device, arena: Arena, kernel: Kernel, sources: Mapping[st
         name, source = spec.name, sources[spec.name]
         if isinstance(source, Table):
             check_buffer(spec, (source.rows, source.dim), source.dtype)
-            strides = (source.pitch, np.dtype(source.dtype).itemsize)
+            strides = (source.pitch, array_type(source.dtype).itemsize)
             placed[name] = Buffer(source.address, (source.rows, source.dim), strides)
             continue
         content = contents[name]
@@ -173,10 +175,10 @@ def _place_all(device: Device, arena: Arena, kernel: Kernel, sources: Mapping[st
 def _content(device: Device, spec: BufferSpec, source: Any) -> _Content:
     if isinstance(source, tuple):
         check_buffer(spec, source, spec.dtype)
-        strides = _contiguous(source, np.dtype(spec.dtype).itemsize)
+        strides = _contiguous(source, array_type(spec.dtype).itemsize)
         size = source[0] * strides[0] if source else ROW_GRANULE
         return _Content(tuple(source), strides, max(size, 1), PLAIN)
-    array = np.ascontiguousarray(source.detach().numpy() if hasattr(source, "detach") else source)
+    array = np.ascontiguousarray(array_of(source))
     check_buffer(spec, array.shape, str(array.dtype))
     strides = _contiguous(array.shape, array.itemsize)
     if spec.has_free_pitch and array.ndim > 1 and array.shape[-1]:
@@ -203,7 +205,7 @@ def check_buffer(spec: BufferSpec, shape: Sequence[int], dtype: str) -> None:
     fits = len(shape) == len(spec.shape) and all(
         wanted is None or wanted == given for wanted, given in zip(spec.shape, shape, strict=True)
     )
-    if not fits or dtype != spec.dtype:
+    if not fits or dtype not in (spec.dtype, str(array_type(spec.dtype))):
         wanted = ", ".join("?" if size is None else str(size) for size in spec.shape)
         raise UnsupportedOperation(
             f"buffer {spec.name!r} must be of {spec.dtype} with shape ({wanted}), not of {dtype} with {tuple(shape)}"

@@ -10,7 +10,9 @@ from daedal.hw.isa.elements import BINARY32, Element
 
 @dataclass(frozen=True)
 class Bag:
-    """A pooling of bags; bits of the integer types, ``offset_bits`` None for 2-D indices, ``element`` of the table."""
+    """A pooling of bags; bits of the integer types, ``offset_bits`` None for 2-D indices, ``element`` of the table,
+    ``is_away`` if sums are rounded to that with ties away from zero.
+    """
 
     mode: str
     width: int
@@ -21,6 +23,7 @@ class Bag:
     padding: int | None = None
     block: int | None = None
     element: Element = BINARY32
+    is_away: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class Kind:
     is_fused: bool
     padding: int | None
     element: Element = BINARY32
+    is_away: bool = False
 
 
 @dataclass(frozen=True)

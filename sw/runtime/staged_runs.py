@@ -11,6 +11,7 @@ from daedal.driver.device import Device
 from daedal.driver.launch.launch import Launch
 from daedal.driver.launch.record import Record
 from daedal.driver.memory.regions import Region
+from daedal.driver.tables.table_sources import array_type
 from daedal.driver.tables.table_store import Table
 from daedal.runtime.batch.staging import Layout, Outputs, Part, Staging
 from daedal.runtime.kernel import Kernel
@@ -35,11 +36,11 @@ class _Form:
             source = buffers[spec.name]
             if isinstance(source, Table):
                 check_buffer(spec, (source.rows, source.dim), source.dtype)
-                item = np.dtype(source.dtype).itemsize
+                item = array_type(source.dtype).itemsize
                 self._fixed[spec.name] = Buffer(source.address, (source.rows, source.dim), (source.pitch, item))
             elif isinstance(source, tuple):
                 check_buffer(spec, source, spec.dtype)
-                outputs[spec.name] = Part(source, np.dtype(spec.dtype))
+                outputs[spec.name] = Part(source, array_type(spec.dtype))
             else:
                 check_buffer(spec, source.shape, str(source.dtype))
                 inputs[spec.name] = Part(source.shape, source.dtype)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from daedal.driver.tables.table_sources import is_tensor, name_of
+from daedal.driver.tables.table_sources import is_tensor, name_of, with_bits
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,7 +20,7 @@ def is_parameter(value: object) -> bool:
 
 def array_of(value: Any) -> NDArray[Any]:
     """The array over a tensor's memory, with its signs as they count; an array is that itself."""
-    array: NDArray[Any] = value.detach().resolve_neg().numpy() if is_tensor(value) else value
+    array: NDArray[Any] = with_bits(value.detach().resolve_neg()).numpy() if is_tensor(value) else value
     return array
 
 

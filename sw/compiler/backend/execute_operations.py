@@ -19,7 +19,9 @@ from daedal.compiler.dialects import dlc, slc, slcv
 from daedal.compiler.dialects.mach_execute import LengthOp
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import LENGTH_ELEMENTS
 from daedal.hw.isa.instructions import Mode
+from daedal.hw.isa.words import LengthField
 
 
 @dataclass
@@ -53,7 +55,7 @@ class ExecuteCode:
     tokens: dict[int, int] = field(default_factory=dict)
     choices: list[str] = field(default_factory=list)
     overlapped: list[slc.ForOp] = field(default_factory=list)
-    _lengths: list[int] = field(default_factory=list)
+    _lengths: list[tuple[int, LengthField]] = field(default_factory=list)
 
     def run(self) -> list[Operation]:
         """Lengths and callbacks; UnsupportedOperation says what there is too little of."""
@@ -74,7 +76,7 @@ class ExecuteCode:
             self.tokens[token] = codes.index(code)
         self._limit("callbacks", len(codes), self.config.callbacks)
         self._limit("instructions", sum(map(len, codes)), self.config.instructions)
-        lengths = [LengthOp(n, width) for n, width in enumerate(self._lengths)]
+        lengths = [LengthOp(n, *each) for n, each in enumerate(self._lengths)]
         return [*lengths, *(callback_of(token, code) for token, code in enumerate(codes))]
 
     def _select(
@@ -99,8 +101,10 @@ class ExecuteCode:
     ) -> dict[int, Code]:
         """The callbacks, those of one loop taken apart if they can be (see ``overlap``)."""
         finite = self._finite(constants)
-        kept = KeptRows(self.config, len(constants), lambda n: self._lengths[n])
-        overlap = Overlap(self.config, accumulators, len(constants), lambda n: self._lengths[n], lambda n: n in finite)
+        kept = KeptRows(self.config, len(constants), lambda n: self._lengths[n][0])
+        overlap = Overlap(
+            self.config, accumulators, len(constants), lambda n: self._lengths[n][0], lambda n: n in finite
+        )
         for token, code in codes.items():
             loop = self._loop(token)
             ends = [other for other, event in self.events.items()
@@ -199,16 +203,23 @@ class ExecuteCode:
         self._limit("vector registers", first + max(taken.values(), default=0), self.config.vector_registers)
         return registers
 
-    def _length(self, width: int) -> int:
-        """The length register for rows of ``width`` elements."""
+    def _length(self, width: int, kind: LengthField) -> int:
+        """The length register for rows of ``width`` elements of this type."""
+        if kind not in self.config.length_fields:
+            raise UnsupportedOperation(
+                f"rows of {LENGTH_ELEMENTS[kind].name} need a converter, which the machine does not have: choose a "
+                "configuration that has one"
+            )
+        if kind is not LengthField.ELEMENTS and width % 2:
+            raise UnsupportedOperation(f"rows of 16-bit elements must have an even number of them, not {width}")
         if width > self.config.vl_max:
             raise UnsupportedOperation(
                 f"a row of {width} elements must fit a vector register of {self.config.vl_max}: run tile-columns first"
             )
-        if width not in self._lengths:
+        if (width, kind) not in self._lengths:
             self._limit("lengths of rows", len(self._lengths) + 1, self.config.lengths)
-            self._lengths.append(width)
-        return self._lengths.index(width)
+            self._lengths.append((width, kind))
+        return self._lengths.index((width, kind))
 
     def _limit(self, what: str, needed: int, there: int) -> None:
         if needed > there:

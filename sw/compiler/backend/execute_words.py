@@ -9,14 +9,14 @@ from daedal.compiler.dialects.mach_execute import QUEUES, CallbackOp, Instructio
 from daedal.compiler.dialects.mach_types import ScalarRegister
 from daedal.hw.isa.instructions import KEEP, KEPT, OperandKind
 from daedal.hw.isa.program import Word
-from daedal.hw.isa.words import CallbackField, InstructionField, LengthField
+from daedal.hw.isa.words import CallbackField, InstructionField
 
 
 def execute_words(operations: Sequence[Operation]) -> list[Word]:
     """The words of lengths and callbacks, in this order; instructions follow one another from address 0 on."""
     lengths = [op for op in operations if isinstance(op, LengthOp)]
     callbacks = [op for op in operations if isinstance(op, CallbackOp)]
-    words = [Word(LengthField.ELEMENTS, op.register.value.data, op.elements.value.data) for op in lengths]
+    words = [Word(op.field, op.register.value.data, op.elements.value.data) for op in lengths]
     code: list[Word] = []
     for callback in callbacks:
         words.append(Word(CallbackField.START, callback.token.value.data, len(code)))

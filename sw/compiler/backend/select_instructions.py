@@ -12,10 +12,21 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from daedal.compiler.backend.value_locations import Place, Places
-from daedal.compiler.dialects import dlc, slcv, slcv_scalars
+from daedal.compiler.dialects import dlc, narrow, slcv, slcv_scalars
+from daedal.compiler.dialects.elements import row_element
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import LENGTH_ELEMENTS
 from daedal.hw.isa.instructions import Mode, OperandKind, VectorOp
+from daedal.hw.isa.words import LengthField
+
+
+def field_of(row: SSAValue) -> LengthField:
+    """The type of a row in memory, as a length register says it."""
+    element = row_element(slcv.element_type(row))
+    fields = [field for field, each in LENGTH_ELEMENTS.items() if each is element]
+    is_away = isinstance(row.owner, narrow.RoundOp) and row.owner.away is not None
+    return fields[-1] if is_away else fields[0]
 
 
 @dataclass
@@ -31,15 +42,17 @@ class CallbackSelection:
     config
         The machine.
     length
-        Gives the length register for a row's number of elements.
+        Gives the length register for a row's number of elements, and their type where it is popped or stored.
     """
 
     callback: dlc.CallbackOp
     accumulators: Mapping[SSAValue, int]
     constants: Mapping[SSAValue, int]
     config: Config
-    length: Callable[[int], int]
+    length: Callable[[int, LengthField], int]
     _code: list[dict[str, object]] = field(default_factory=list)
+    _popped: dict[int, LengthField] = field(default_factory=dict)
+    """Vector queue -> the type of the rows that come from it."""
 
     def run(self) -> list[dict[str, object]]:
         """The members of each instruction."""
@@ -50,6 +63,8 @@ class CallbackSelection:
         handlers: dict[type[Operation], Callable[..., None]] = {
             dlc.PopOp: self._pop,
             dlc.PopScalarOp: self._pop,
+            narrow.WidenOp: self._widen,
+            narrow.RoundOp: self._round,
             vector.BroadcastOp: self._spread,
             slcv.GetOp: self._get,
             slcv.SetOp: self._set,
@@ -80,7 +95,7 @@ class CallbackSelection:
         for value in self._places.pending():
             self._materialize(value)
         if not self._code:
-            self._emit(VectorOp.NOP, 0, 0)
+            self._code.append({"op": VectorOp.NOP, "destination": 0, "length": 0})
         self._code[-1]["last"] = 1
         return self._code
 
@@ -89,6 +104,10 @@ class CallbackSelection:
     def _pop(self, op: dlc.PopOp | dlc.PopScalarOp) -> None:
         kind = OperandKind.QUEUE if isinstance(op, dlc.PopOp) else OperandKind.SCALAR
         number = dlc.QUEUES.index(op.queue.data) if isinstance(op, dlc.PopOp) else 0
+        if isinstance(op, dlc.PopOp):
+            found = field_of(op.result)
+            if self._popped.setdefault(number, found) is not found:
+                raise UnsupportedOperation("rows that a callback takes from one queue must be of one type")
         self._places.define(op.result, Place(kind, number))
 
     def _spread(self, op: vector.BroadcastOp) -> None:
@@ -102,11 +121,33 @@ class CallbackSelection:
         place = Place(OperandKind.REGISTER, register, is_accumulator=True, clear=op.clear is not None)
         self._places.define(op.result, place)
 
-    def _width(self, value: SSAValue) -> int:
-        return self.length(slcv.width_of(value))
+    def _widen(self, op: narrow.WidenOp) -> None:
+        if not isinstance(op.narrow.owner, dlc.PopOp):
+            raise UnsupportedOperation("rows must be widened as they come from memory")
+        self._places.alias(op.result, op.narrow)
 
-    def _emit(self, op: VectorOp, destination: int, length: int, **members: object) -> None:
+    def _round(self, op: narrow.RoundOp) -> None:
+        if not all(isinstance(use.operation, dlc.PushOp) for use in op.result.uses):
+            raise UnsupportedOperation("rows must be rounded where they are stored, and for nothing else")
+        self._places.alias(op.result, op.wide)
+
+    def _width(self, value: SSAValue) -> int:
+        return slcv.width_of(value)
+
+    def _emit(
+        self, op: VectorOp, destination: int, width: int, field: LengthField | None = None, /, **members: object
+    ) -> None:
+        """An instruction on rows of so many elements; of type ``field``, or of that of the queues that it pops."""
+        length = self.length(width, self._type_of(members) if field is None else field)
         self._code.append({"op": op, "destination": destination, "length": length, **members})
+
+    def _type_of(self, members: Mapping[str, object]) -> LengthField:
+        operands = [each for each in members.values() if isinstance(each, dict)]
+        queues = {each["number"] for each in operands if each.get("kind") is OperandKind.QUEUE}
+        fields = {self._popped.get(number, LengthField.ELEMENTS) for number in queues}
+        if len(fields) > 1:
+            raise UnsupportedOperation("rows that one instruction takes must be of one type")
+        return next(iter(fields), LengthField.ELEMENTS)
 
     def _emit_single(self, op: VectorOp, destination: int, **members: object) -> None:
         self._code.append({"op": op, "destination": destination, "mode": Mode.SCALAR, **members})
@@ -260,7 +301,8 @@ class CallbackSelection:
             place = self._places[op.row]
         self._places.use(op.row)
         self._places.release()
-        self._emit(VectorOp.STORE, 0, self._width(op.row), a=place.operand, clear=int(place.clear))
+        field = field_of(op.row)
+        self._emit(VectorOp.STORE, 0, self._width(op.row), field, a=place.operand, clear=int(place.clear))
 
     def _is_stored(self, op: Operation | Block) -> bool:
         """Whether it is a division whose quotient is stored at once, and nothing else is done with it."""
@@ -400,7 +442,7 @@ class CallbackSelection:
             members = self._factors(a, b)
         else:
             members = {"a": self._as_operand(a)}
-        length = self._width(a)
+        length = self.length(self._width(a), self._type_of(members))
         self._finish(op, kind, c=self._places.spare_register(), length=length, **members)
         self._code[-1]["mode"] = Mode.REDUCE
 

@@ -6,13 +6,13 @@ from xdsl.dialects import vector
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
-from daedal.compiler.dialects import dlc
+from daedal.compiler.dialects import dlc, narrow
 from daedal.compiler.dialects.slcv import width_of
 from daedal.compiler.dialects.slcv_scalars import ElementOp
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.instructions import OperandKind
 
-ALIASES = (vector.BroadcastOp, ElementOp)
+ALIASES = (vector.BroadcastOp, ElementOp, narrow.WidenOp, narrow.RoundOp)
 """Operations whose result is in the same place as their operand."""
 
 

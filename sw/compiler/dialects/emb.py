@@ -29,6 +29,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
+from daedal.hw.isa.elements import BFLOAT16
 
 MODES = ("sum", "mean", "max")
 """How the rows of a bag are pooled."""
@@ -62,6 +63,11 @@ def _verify_integers(name: str, value: SSAValue, ranks: Sequence[int]) -> Tensor
     return kind
 
 
+def _verify_away(away: UnitAttr | None, element: Attribute) -> None:
+    if away is not None and row_element(element) is not BFLOAT16:
+        raise VerifyException(f"away must go with rows of bf16, not of {element}")
+
+
 def _rows_like(table: SSAValue) -> TensorType:
     kind = table.type
     assert isinstance(kind, TensorType)
@@ -76,7 +82,8 @@ class BagOp(IRDLOperation):
     with 2-D ``indices`` and no offsets, over row b of the indices. ``weights`` scale the rows of a sum or mean: with
     ``fused`` by a fused multiply-add, else by a product and a sum. Rows whose index is ``padding`` do not
     count. A maximum is the first element, replaced by each later one that is greater. A bag without rows
-    gives +0.0. With ``block`` the rows of 2-D indices are added up in blocks of so many, and their sums then.
+    gives +0.0. Sums are of f32 and then rounded to the table's elements; with ``away``, for bf16, ties away from zero.
+    With ``block`` the rows of 2-D indices are added up in blocks of so many, and their sums then.
     """
 
     name = "emb.bag"
@@ -89,13 +96,14 @@ class BagOp(IRDLOperation):
     mode = prop_def(StringAttr)
     padding = opt_prop_def(IntegerAttr[I64])
     fused = opt_prop_def(UnitAttr)
+    away = opt_prop_def(UnitAttr)
     block = opt_prop_def(IntegerAttr[I64])
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
     assembly_format = (
         "$mode $table `[` $indices `]` (`offsets` $offsets^)? (`weights` $weights^)? (`padding` $padding^)? "
-        "(`fused` $fused^)? (`block` $block^)? attr-dict `:` type($table) `,` type($indices) "
+        "(`fused` $fused^)? (`away` $away^)? (`block` $block^)? attr-dict `:` type($table) `,` type($indices) "
         "(`offsets` type($offsets)^)? (`weights` type($weights)^)? `->` type($result)"
     )
 
@@ -109,6 +117,7 @@ class BagOp(IRDLOperation):
         *,
         padding: int | None = None,
         fused: bool = False,
+        away: bool = False,
         block: int | None = None,
     ) -> None:
         super().__init__(
@@ -117,6 +126,7 @@ class BagOp(IRDLOperation):
                 "mode": StringAttr(mode),
                 "padding": None if padding is None else IntegerAttr(padding, i64),
                 "fused": UnitAttr() if fused else None,
+                "away": UnitAttr() if away else None,
                 "block": None if block is None else IntegerAttr(block, i64),
             },
             result_types=[_rows_like(table)],
@@ -125,7 +135,7 @@ class BagOp(IRDLOperation):
     def verify_(self) -> None:
         if self.mode.data not in MODES:
             raise VerifyException(f"mode must be one of {', '.join(MODES)}, not {self.mode.data!r}")
-        _verify_table(self.table)
+        _verify_away(self.away, _verify_table(self.table).element_type)
         _verify_integers("indices", self.indices, [2] if self.offsets is None else [1])
         if self.offsets is not None:
             _verify_integers("offsets", self.offsets, [1])
@@ -193,12 +203,14 @@ class BagListOp(IRDLOperation):
     out_pitch = prop_def(IntegerAttr[I64])
     padding = opt_prop_def(IntegerAttr[I64])
     fused = opt_prop_def(UnitAttr)
+    away = opt_prop_def(UnitAttr)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
         "$mode $list `[` $first `for` $count `]` `width` $width (`of` $element^)? `pitch` $pitch `to` $out_pitch "
         "$indices `offsets` $offsets `bags` $bags (`weights` $weights^)? (`padding` $padding^)? (`fused` $fused^)? "
-        "attr-dict `:` type($list) `,` type($indices) `offsets` type($offsets) (`weights` type($weights)^)?"
+        "(`away` $away^)? attr-dict `:` type($list) `,` type($indices) `offsets` type($offsets) "
+        "(`weights` type($weights)^)?"
     )
 
     def __init__(
@@ -215,6 +227,7 @@ class BagListOp(IRDLOperation):
         out_pitch: int,
         padding: int | None,
         fused: bool,
+        away: bool = False,
         element: Attribute = LANE,
     ) -> None:
         source, first, count = entries
@@ -230,6 +243,7 @@ class BagListOp(IRDLOperation):
                 "out_pitch": IntegerAttr(out_pitch, i64),
                 "padding": None if padding is None else IntegerAttr(padding, i64),
                 "fused": UnitAttr() if fused else None,
+                "away": UnitAttr() if away else None,
             },
         )
 
@@ -243,6 +257,7 @@ class BagListOp(IRDLOperation):
             raise VerifyException(f"mode must be one of {', '.join(MODES)}, not {self.mode.data!r}")
         if row_element(self.row_element) is None:
             raise VerifyException(f"rows must be of {ELEMENT_NAMES}, not of {self.row_element}")
+        _verify_away(self.away, self.row_element)
         _verify_integers("indices", self.indices, [1])
         _verify_integers("offsets", self.offsets, [1])
         if self.weights is not None and self.mode.data == "max":

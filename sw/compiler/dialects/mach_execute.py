@@ -32,6 +32,7 @@ from daedal.compiler.dialects.mach_types import POP, PopType, ScalarRegister, Ve
 from daedal.hw.isa.instructions import Mode, VectorOp
 from daedal.hw.isa.operations import OPERATIONS
 from daedal.hw.isa.operations import Operation as Row
+from daedal.hw.isa.words import LengthField
 
 QUEUES = ("vector0", "vector1", "scalar")
 """What an instruction can pop."""
@@ -45,15 +46,27 @@ MOST_KEPT = 8
 
 @irdl_op_definition
 class LengthOp(IRDLOperation):
-    """A length register and the elements that it says."""
+    """A length register, the elements that it says, and the name of their type in memory if that is not binary32."""
 
     name = "mach.length"
     register = prop_def(IntegerAttr[I64])
     elements = prop_def(IntegerAttr[I64])
-    assembly_format = "$register `elements` $elements attr-dict"
+    kind = opt_prop_def(StringAttr)
+    assembly_format = "$register `elements` $elements (`of` $kind^)? attr-dict"
 
-    def __init__(self, register: int, elements: int) -> None:
-        super().__init__(properties={"register": number(register), "elements": number(elements)})
+    def __init__(self, register: int, elements: int, kind: LengthField = LengthField.ELEMENTS) -> None:
+        named = None if kind is LengthField.ELEMENTS else StringAttr(kind.name)
+        super().__init__(properties={"register": number(register), "elements": number(elements), "kind": named})
+
+    @property
+    def field(self) -> LengthField:
+        """The word that sets it."""
+        return LengthField.ELEMENTS if self.kind is None else LengthField[self.kind.data]
+
+    def verify_(self) -> None:
+        if self.kind is not None and self.kind.data not in LengthField.__members__:
+            names = ", ".join(LengthField.__members__)
+            raise VerifyException(f"a length must be of {names}, not of {self.kind.data!r}")
 
 
 @irdl_op_definition

@@ -9,7 +9,9 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType, StringAttr, VectorType
 from xdsl.ir import Operation
 
+from daedal.compiler.dialects.slcv import element_type
 from daedal.compiler.functions import Reference, numpy_exponential, numpy_sigmoid
+from daedal.compiler.interpreters.elements import rounded, widened
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.instructions import VectorOp
 from daedal.hw.isa.operations import Reduction
@@ -95,6 +97,14 @@ def _broadcast(op: Operation, value: Any) -> Any:
     return np.full(kind.get_shape(), value, np.float32)
 
 
+def _widen(op: Operation, value: Any) -> Any:
+    return as_f32(widened(value, element_type(op.operands[0])))
+
+
+def _round(op: Operation, value: Any) -> Any:
+    return rounded(value, element_type(op.results[0]), away="away" in op.properties)[()]
+
+
 def _dim(op: Operation, array: Any, dimension: int) -> int:
     return int(array.shape[dimension])
 
@@ -144,6 +154,8 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "math.sqrt": on_floats(np.sqrt),
     "math.fma": on_floats(REFERENCE.fma),
     "math.exp": on_floats(numpy_exponential),
+    "narrow.widen": _widen,
+    "narrow.round": _round,
     "memref.dim": _dim,
     "memref.alloca": _alloca,
     "vector.broadcast": _broadcast,

@@ -241,7 +241,7 @@ class Loops(Level):
             return
         self._within(array, place)
         loaded = array[place]
-        self.values[op.results[0]] = loaded if array.dtype == np.float32 else int(loaded)
+        self.values[op.results[0]] = loaded if array.dtype.kind == "f" else int(loaded)
 
     def _store(self, op: memref.StoreOp) -> None:
         array, place = self._place(op.memref, op.indices)

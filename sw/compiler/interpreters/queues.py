@@ -175,7 +175,7 @@ def _dtype(row: SSAValue) -> str:
     """The type of a row's elements, or of a single one, as they are in memory."""
     element = row_element(slcv.element_type(row))
     assert element is not None
-    return element.dtype
+    return element.array
 
 
 def _placed(arrays: Mapping[str, NDArray[Any]]) -> tuple[NDArray[np.uint8], dict[str, int]]:

@@ -34,7 +34,7 @@ class Rows:
     @property
     def elements(self) -> NDArray[Any]:
         """The whole memory, as elements; changes count."""
-        return self.memory.view(self.element.dtype)
+        return self.memory.view(self.element.array)
 
     def __getitem__(self, row: int) -> NDArray[Any]:
         at = self.place(row)

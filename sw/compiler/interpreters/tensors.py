@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import func
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from daedal.compiler.dialects import emb
 from daedal.compiler.dialects.elements import row_element
+from daedal.compiler.interpreters.elements import rounded, widened
 from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.spec import binary32
@@ -77,6 +78,18 @@ class Bags:
         return binary32.fused(row, weight, total) if self.is_fused else total + row * weight
 
 
+@dataclass(frozen=True)
+class _Widened:
+    """Rows of elements of this type, as f32."""
+
+    rows: Rows
+    kind: Attribute
+
+    def __getitem__(self, row: int) -> Array:
+        values: Array = widened(self.rows[row], self.kind)
+        return values
+
+
 class Tensors:
     """Text of ``emb``: the result of its one operation is left in ``out``; lists of tables are in ``memory``.
 
@@ -122,8 +135,11 @@ class Tensors:
         if op.block is not None:
             self._arrays["out"] = bags.pool_blocks(table, indices.shape, op.block.value.data)
             return
+        assert isinstance(op.table.type, TensorType)
+        kind = op.table.type.element_type
+        table = widened(table, kind)
         rows = [bags.pool(table, len(table), int(a), int(b)) for a, b in pairwise(offsets)]
-        self._arrays["out"] = np.array(rows, np.float32).reshape(-1, width)
+        self._arrays["out"] = rounded(np.array(rows, np.float32).reshape(-1, width), kind, away=op.away is not None)
 
     def _bags_of(self, op: emb.BagOp | emb.BagListOp, width: int, indices: Array) -> Bags:
         return Bags(
@@ -145,11 +161,12 @@ class Tensors:
         assert element is not None
         for entry in range(op.first.value.data, op.first.value.data + op.count.value.data):
             rows, address, out_address = (int(number) for number in entries[:, entry])
-            table = Rows(memory, address, width, pitch, element)
+            table = _Widened(Rows(memory, address, width, pitch, element), op.row_element)
             out = Rows(memory, out_address, width, out_pitch, element)
             begin = entry * (count + 1)
             for bag in range(begin, begin + count):
-                out[bag] = bags.pool(table, rows, int(offsets[bag]), int(offsets[bag + 1]))
+                row = bags.pool(table, rows, int(offsets[bag]), int(offsets[bag + 1]))
+                out[bag] = rounded(row, op.row_element, away=op.away is not None)
 
     def _lookup(self, op: emb.LookupOp) -> None:
         table, indices = self._value(op.table), self._value(op.indices)

@@ -142,7 +142,7 @@ def array_of(source: Source) -> NDArray[Any]:
     if is_tensor(source):
         plain = source.detach().resolve_conj().resolve_neg()
         try:
-            array: NDArray[Any] = _with_bits(plain).numpy()
+            array: NDArray[Any] = with_bits(plain).numpy()
         except TypeError:
             raise ValueError(
                 f"a table must be of a type whose elements are whole bytes of their own, not {source.dtype}: convert it"
@@ -154,7 +154,7 @@ def array_of(source: Source) -> NDArray[Any]:
     return array
 
 
-def _with_bits(tensor: "Tensor") -> "Tensor":
+def with_bits(tensor: "Tensor") -> "Tensor":
     """The same memory with elements of a type that NumPy has."""
     name = dtype_name(tensor)
     if name not in STAND_INS:

@@ -187,6 +187,7 @@ def entries_of(result: Result, config: Config) -> list[Entry]:
                 operation.is_fused,
                 operation.padding,
                 operation.element,
+                operation.is_away,
             )
             found.append(Entry(kind, member, result, column, tile))
     return found

@@ -98,7 +98,7 @@ class Plan:
         """Submit a launch of ``kernel``; the results, by node, whose content is there when it has ended well."""
         program = device.load_program(kernel.program)
         arena = device.arena()  # an interrupt leaves it to the launch, or to nobody
-        arrays = {result.node: np.empty(result.shape, result.element.dtype) for result in self.results}
+        arrays = {result.node: np.empty(result.shape, result.element.array) for result in self.results}
 
         def ended(record: Record | None) -> None:
             try:
@@ -112,7 +112,8 @@ class Plan:
         writes = [Region(placed.addresses[result.node], self.bytes_of(result)) for result in self.results]
         # What it reads is its own, or tables that no launch writes.
         launch = device.submit(program, arguments, reads=[], writes=writes, ended=ended)
-        return {node: tensor_of(array, array.shape, str(array.dtype)) for node, array in arrays.items()}, launch
+        dtypes = {result.node: result.element.dtype for result in self.results}
+        return {node: tensor_of(array, array.shape, dtypes[node]) for node, array in arrays.items()}, launch
 
     def fast_path(
         self, device: Device, kernel: Kernel, request_of: Callable[[PoolingCall, Sequence[Any]], Request]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.elements import ELEMENTS
+from daedal.hw.isa.elements import LANE
 from daedal.runtime.loops.integers import Given, Integer, evaluate, parts
 
-FLOATS = {element.mlir: element for element in ELEMENTS}
+FLOATS = {LANE.mlir: LANE}
 """Type -> the element of rows that it is."""
 
 DTYPES = {**{name: element.dtype for name, element in FLOATS.items()}, "i32": "int32", "i64": "int64"}

@@ -6,11 +6,17 @@ func.func @f(%t: tensor<?x4xf32>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
 }
 // CHECK: mode must be one of sum, mean, max, not 'median'
 // -----
-func.func @f(%t: tensor<?x4xf16>, %i: tensor<?xi64>) -> tensor<?x4xf32> {
-  %a = emb.lookup %t[%i] : tensor<?x4xf16>, tensor<?xi64> -> tensor<?x4xf32>
+func.func @f(%t: tensor<?x4xf64>, %i: tensor<?xi64>) -> tensor<?x4xf32> {
+  %a = emb.lookup %t[%i] : tensor<?x4xf64>, tensor<?xi64> -> tensor<?x4xf32>
   func.return %a : tensor<?x4xf32>
 }
-// CHECK: table must be rows of f32 of a fixed width of at least 1, not tensor<?x4xf16>
+// CHECK: table must be rows of f32 or f16 or bf16 of a fixed width of at least 1, not tensor<?x4xf64>
+// -----
+func.func @f(%t: tensor<?x4xf16>, %i: tensor<?x?xi64>) -> tensor<?x4xf16> {
+  %a = emb.bag "sum" %t[%i] away : tensor<?x4xf16>, tensor<?x?xi64> -> tensor<?x4xf16>
+  func.return %a : tensor<?x4xf16>
+}
+// CHECK: away must go with rows of bf16, not of f16
 // -----
 func.func @f(%t: tensor<?x4xf32>, %i: tensor<?xi16>) -> tensor<?x4xf32> {
   %a = emb.lookup %t[%i] : tensor<?x4xf32>, tensor<?xi16> -> tensor<?x4xf32>
@@ -76,7 +82,7 @@ func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: inde
   emb.bag_list "sum" %l[0 for 2] width 8 of f64 pitch 8 to 8 %i offsets %o bags %n : tensor<3x2xi64>, tensor<?xi32> offsets tensor<?xi64>
   func.return
 }
-// CHECK: rows must be of f32, not of f64
+// CHECK: rows must be of f32 or f16 or bf16, not of f64
 // -----
 func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: index, %w: tensor<?xf32>) {
   emb.bag_list "max" %l[0 for 2] width 8 pitch 8 to 8 %i offsets %o bags %n weights %w : tensor<3x2xi64>, tensor<?xi32> offsets tensor<?xi64> weights tensor<?xf32>

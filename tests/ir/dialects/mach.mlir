@@ -2,6 +2,7 @@
 
 mach.program config 7 arguments ["size(out, 0)", "base(x)"] {
   mach.length 0 elements 20
+  mach.length 1 elements 20 of "BFLOAT16_AWAY"
   mach.callback 0 {
     %x = mach.pop "vector0" : !mach.pop
     %y = mach.pop "vector1" keep : !mach.pop
@@ -49,6 +50,7 @@ mach.program config 7 arguments ["size(out, 0)", "base(x)"] {
 
 // CHECK:      mach.program config 7 arguments ["size(out, 0)", "base(x)"] {
 // CHECK-NEXT:   mach.length 0 elements 20
+// CHECK-NEXT:   mach.length 1 elements 20 of "BFLOAT16_AWAY"
 // CHECK-NEXT:   mach.callback 0 {
 // CHECK-NEXT:     %x = mach.pop "vector0" : !mach.pop
 // CHECK-NEXT:     %y = mach.pop "vector1" keep : !mach.pop

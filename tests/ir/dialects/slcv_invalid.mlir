@@ -17,7 +17,7 @@ func.func @f(%t: memref<?x64xi32>, %i: index) {
   %x = slcv.fetch %t[%i, %i] : memref<?x64xi32>, vector<64xf32>
   func.return
 }
-// CHECK: rows must be of f32, not of i32
+// CHECK: rows must be of f32 or f16 or bf16, not of i32
 // -----
 func.func @f(%t: memref<?x64xf32>, %i: index) {
   %x = slcv.fetch %t[%i] : memref<?x64xf32>, vector<64xf32>

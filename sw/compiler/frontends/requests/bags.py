@@ -5,6 +5,7 @@ import numpy as np
 from daedal.compiler.frontends.requests.checks import bits_of, check_lengths, element_of, width_of
 from daedal.driver.tables.table_sources import Source
 from daedal.errors import InvalidOffsets, UnsupportedOperation
+from daedal.hw.isa.elements import BINARY32
 from daedal.runtime.operations import Bag
 from daedal.runtime.request import Array, Request
 
@@ -20,6 +21,7 @@ def bag_request(
     padding: int | None = None,
     include_last_offset: bool = False,
     is_fused: bool = False,
+    is_away: bool = False,
 ) -> Request:
     """The request for a pooling of bags.
 
@@ -35,7 +37,7 @@ def bag_request(
         Where bags begin, and whether the end of the last one is among these; otherwise that is the last index.
     weights
         Of the indices' shape: what each row is multiplied with, for mode ``sum``.
-    mode, is_fused
+    mode, is_fused, is_away
         As of :class:`Bag`.
     padding
         The row that is left out, from the end if it is negative.
@@ -43,7 +45,9 @@ def bag_request(
     Raises UnsupportedOperation for shapes that it cannot take, InvalidOffsets for offsets that do not go with the
     indices. The order of offsets and the values of indices are checked by the machine.
     """
-    width = width_of(name, table)
+    width, element = width_of(name, table), element_of(name, table)
+    if element is not BINARY32:
+        _check_narrow(name, mode, width)
     buffers = {"indices": indices.reshape(-1)}
     values: dict[str, int] = {}
     ends: Array | int
@@ -69,9 +73,22 @@ def bag_request(
         is_weighted=weights is not None,
         is_fused=weights is not None and padding is None and is_fused,
         padding=_from_start(name, padding, len(table)),
-        element=element_of(name, table),
+        element=element,
+        is_away=is_away,
     )
     return Request(operation, table, buffers, values, bags, (bags, width))
+
+
+def _check_narrow(name: str, mode: str, width: int) -> None:
+    """Raise UnsupportedOperation for what is not done with rows of 16-bit elements."""
+    if mode == "mean":
+        raise UnsupportedOperation(
+            f"{name}: mode must be sum or max for a table of 16-bit elements, whose means are rounded twice, not 'mean'"
+        )
+    if width % 2:
+        raise UnsupportedOperation(
+            f"{name}: rows of a table of 16-bit elements must have an even number of them, not {width}"
+        )
 
 
 def _ends(name: str, indices: Array, offsets: Array | None, include_last_offset: bool) -> Array:

@@ -42,6 +42,7 @@ def _(bag: Bag) -> ModuleOp:
         values.get("weights"),
         padding=bag.padding,
         fused=bag.is_fused,
+        away=bag.is_away,
         block=bag.block,
     )
     return _with_result(block, op)
@@ -87,6 +88,7 @@ def _entries(kind: Kind, entries: tuple[SSAValue, int, int], values: Mapping[str
         out_pitch=kind.out_pitch,
         padding=kind.padding,
         fused=kind.is_fused,
+        away=kind.is_away,
         element=type_of(kind.element),
     )
 

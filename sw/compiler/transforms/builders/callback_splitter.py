@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from daedal.compiler.analysis.event_steps import EventSteps
 from daedal.compiler.analysis.row_loops import constant_of
 from daedal.compiler.analysis.scalars import counted, without_casts
-from daedal.compiler.dialects import dlc, slc, slcv, slcv_scalars
+from daedal.compiler.dialects import dlc, narrow, slc, slcv, slcv_scalars
 from daedal.compiler.transforms.tile_columns import is_copy
 from daedal.errors import UnsupportedOperation
 
@@ -24,6 +24,8 @@ ARITHMETIC = (
     slcv.KeepLessOp,
     slcv_scalars.CompareOp,
     slcv_scalars.SelectOp,
+    narrow.WidenOp,
+    narrow.RoundOp,
 )
 """Operations on rows, and on single f32 as well."""
 

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, StringAttr, f32, i64
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, MemRefType, StringAttr, f32, i64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from daedal.compiler.dialects import check
-from daedal.compiler.dialects.elements import row_element
+from daedal.compiler.dialects import check, narrow
+from daedal.compiler.dialects.elements import LANE, row_element
 
 NO_CHECKS = "none"
 
@@ -62,6 +62,18 @@ class Emitter:
     def store(self, value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue]) -> None:
         """Set an element of a memref."""
         self.append(memref.StoreOp.get(value, buffer, indices))
+
+    def load_f32(self, buffer: SSAValue, indices: Sequence[SSAValue], name: str) -> SSAValue:
+        """An element of a memref of rows, widened if it is no f32."""
+        value = self.load(buffer, indices, name)
+        return value if value.type == LANE else self.insert(narrow.WidenOp(value), f"{name}_wide")
+
+    def store_f32(self, value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue], *, away: bool = False) -> None:
+        """Set an element of a memref of rows, rounded if it is no f32; ``away`` as of ``narrow.round``."""
+        assert isinstance(buffer.type, MemRefType)
+        element = buffer.type.element_type
+        rounded = value if element == LANE else self.insert(narrow.RoundOp(value, element, away=away), "rounded")
+        self.store(rounded, buffer, indices)
 
     def check(self, kind: str, value: SSAValue, limit: SSAValue) -> None:
         """What is to happen unless ``0 <= value < limit``: bad offsets stop the launch, whatever indices do."""

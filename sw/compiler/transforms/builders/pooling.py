@@ -33,6 +33,8 @@ class Pooling:
         The index that does not count, or None.
     pooled
         The local row.
+    is_away
+        What is stored is rounded with ties away from zero, if it is rounded.
     """
 
     emit: Emitter
@@ -43,6 +45,7 @@ class Pooling:
     weights: SSAValue | None
     padding: SSAValue | None
     pooled: SSAValue
+    is_away: bool = False
 
     def bag(self, start: SSAValue, end: SSAValue, table: SSAValue, rows: SSAValue, out: SSAValue, b: SSAValue) -> None:
         """Pool entries ``start`` to ``end`` over a table with that many rows and store row ``b`` of ``out``."""
@@ -60,7 +63,7 @@ class Pooling:
             result = emit.load(self.pooled, [d], "s")
             if divisor is not None:
                 result = emit.insert(arith.DivfOp(result, divisor), "mean")
-            emit.store(result, out, [b, d])
+            emit.store_f32(result, out, [b, d], away=self.is_away)
 
         self._along_row(finish)
 
@@ -105,7 +108,7 @@ class Pooling:
             first = emit.insert(arith.CmpiOp(counts[0], self.constants.c0, "eq"), "first")
 
         def pool(d: SSAValue) -> None:
-            x = emit.load(table, [index, d], "x")
+            x = emit.load_f32(table, [index, d], "x")
             s = emit.load(self.pooled, [d], "s")
             emit.store(self._pooled(x, s, weight, first), self.pooled, [d])
 

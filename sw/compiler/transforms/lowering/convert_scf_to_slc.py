@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 from daedal.compiler.analysis.counters import count_condition, first_of
 from daedal.compiler.analysis.row_loops import constant_of, is_float_access, is_row_loop, loop_name
 from daedal.compiler.analysis.scalars import is_float, is_local
-from daedal.compiler.dialects import check, place, slc
+from daedal.compiler.dialects import check, narrow, place, slc
 from daedal.compiler.transforms.builders.callback_builder import CallbackBuilder
 from daedal.errors import UnsupportedOperation
 
@@ -292,7 +292,7 @@ class _Decoupler:
             return False
         if isinstance(op, memref.LoadOp):
             return is_local(op.memref)
-        if is_float(op.results[0]) or isinstance(op, arith.CmpfOp):
+        if is_float(op.results[0]) or isinstance(op, arith.CmpfOp | narrow.RoundOp):
             return True
         if any(value in self._execute for value in op.operands):
             return True

@@ -20,7 +20,7 @@ from daedal.compiler.analysis.aliases import check_aliases
 from daedal.compiler.analysis.reductions import Reduction, reductions_of
 from daedal.compiler.analysis.row_loops import column_offset, constant_of, is_row_loop, naming
 from daedal.compiler.analysis.scalars import is_computed
-from daedal.compiler.dialects import slc, slcv, slcv_scalars
+from daedal.compiler.dialects import narrow, slc, slcv, slcv_scalars
 from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
 from daedal.compiler.transforms.builders.selections import kept, selected
 from daedal.errors import UnsupportedOperation
@@ -33,8 +33,10 @@ VECTOR_OPERATIONS = (
     arith.NegfOp,
     math.FmaOp,
     math.AbsFOp,
+    narrow.WidenOp,
+    narrow.RoundOp,
 )
-"""f32 operations that work on rows as they do on elements."""
+"""Operations that work on rows as they do on elements."""
 
 Fetches = dict[tuple[SSAValue, ...], slcv.FetchOp]
 """The rows that a callback has fetched, by buffer and indices."""

@@ -141,8 +141,9 @@ def _lower_bag(name: str, op: emb.BagOp, bounds: str) -> func.FuncOp:
     else:
         pooled = emit.row_buffer(width, "pooled")
         pooling = Pooling(
-            emit, constants, op.mode.data, op.fused is not None, f["indices"], f.get("weights"), padding, pooled
-        )
+            emit, constants, op.mode.data, op.fused is not None, f["indices"], f.get("weights"), padding, pooled,
+            is_away=op.away is not None,
+        )  # fmt: skip
     bags = emit.size(f["out"], f.c0, "bags")
     limit = f.limit(f["indices"]) if "offsets" in f else None
     with emit.loop(f.c0, bags, f.c1, "b") as over_bags:
@@ -193,7 +194,10 @@ class _ListLowering:
         padding = None if op.padding is None else emit.index(op.padding.value.data, "padding")
         weights = None if op.weights is None else self._values[op.weights]
         pooled = emit.row_buffer(width, "pooled")
-        pooling = Pooling(emit, constants, op.mode.data, op.fused is not None, indices, weights, padding, pooled)
+        pooling = Pooling(
+            emit, constants, op.mode.data, op.fused is not None, indices, weights, padding, pooled,
+            is_away=op.away is not None,
+        )  # fmt: skip
         numbers = [emit.index(n, f"number{n}") for n in range(emb.LIST_NUMBERS)]
         limit, apart = f.limit(indices), emit.insert(arith.AddiOp(bags, f.c1), "apart")
         with emit.loop(emit.index(first, "first"), emit.index(first + count, "last"), f.c1, "t") as over_tables:

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from daedal.compiler.frontends.requests.bags import bag_request
+from daedal.compiler.frontends.requests.checks import ROW_TYPES
 from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.ops.tensors import integers_of, table_of, weights_of
 from daedal.runtime.request import Request
@@ -33,14 +35,15 @@ class Bags(Operation):
         """See ``bag_request``, which raises what is wrong."""
         return bag_request(
             self.name,
-            table_of(self.name, table),
+            table_of(self.name, table, ROW_TYPES),
             integers_of(self.name, "indices", indices),
             None if offsets is None else integers_of(self.name, "offsets", offsets),
-            None if weights is None else weights_of(self.name, weights),
+            None if weights is None else weights_of(self.name, weights, table.dtype),
             mode=self.mode,
             padding=self.padding,
             include_last_offset=self.include_last_offset,
             is_fused=weights is not None and _is_fused(table.resolve_neg(), weights.resolve_neg()),
+            is_away=table.dtype is torch.bfloat16 and self.padding is None and table.stride(1) == 1,
         )
 
 

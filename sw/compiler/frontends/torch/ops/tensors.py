@@ -5,9 +5,10 @@ from collections.abc import Collection
 import torch
 from torch import Tensor
 
-from daedal.compiler.frontends.requests.checks import COPIED_TYPES, ROW_TYPES
+from daedal.compiler.frontends.requests.checks import COPIED_TYPES
 from daedal.driver.tables.table_sources import dtype_name
 from daedal.errors import UnsupportedOperation
+from daedal.hw.isa.elements import LANE
 from daedal.runtime.request import Array
 
 
@@ -17,9 +18,9 @@ def array_of(values: Tensor) -> Array:
     return array
 
 
-def table_of(name: str, table: object) -> Tensor:
-    """The table, if its rows are of what the machine computes with; UnsupportedOperation if not."""
-    return _table(name, table, list(ROW_TYPES), "of " + " or ".join(f"torch.{dtype}" for dtype in ROW_TYPES))
+def table_of(name: str, table: object, dtypes: Collection[str] = (LANE.dtype,)) -> Tensor:
+    """The table, if its rows are of a type that the operation is done for; UnsupportedOperation if not."""
+    return _table(name, table, dtypes, "of " + " or ".join(f"torch.{dtype}" for dtype in dtypes))
 
 
 def rows_of(name: str, table: object) -> Tensor:
@@ -51,15 +52,15 @@ def integers_of(name: str, what: str, value: object) -> Array:
     return array_of(value)
 
 
-def weights_of(name: str, weights: object) -> Array:
-    """What rows are multiplied with; UnsupportedOperation for what is no tensor of binary32."""
-    if not isinstance(weights, Tensor) or weights.dtype is not torch.float32:
+def weights_of(name: str, weights: object, dtype: torch.dtype) -> Array:
+    """What rows of this type are multiplied with, as binary32; UnsupportedOperation for no tensor of that type."""
+    if not isinstance(weights, Tensor) or weights.dtype is not dtype:
         kind = weights.dtype if isinstance(weights, Tensor) else type(weights).__name__
-        raise UnsupportedOperation(f"{name}: per_sample_weights must be of torch.float32, as the table, not {kind}")
+        raise UnsupportedOperation(f"{name}: per_sample_weights must be of {dtype}, as the table, not {kind}")
     _check_layout(name, "per_sample_weights", weights)
     if weights.device.type != "cpu":
         raise UnsupportedOperation(f"{name}: per_sample_weights must be on the CPU, not on {weights.device}")
-    return array_of(weights)
+    return array_of(weights.detach().to(torch.float32))
 
 
 def column_of(name: str, keys: Tensor, width: int) -> Tensor:

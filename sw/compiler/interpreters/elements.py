@@ -1,0 +1,34 @@
+"""Elements of rows in memory and the f32 that they are, as the operations of dialect ``narrow`` have it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Attribute
+
+from daedal.compiler.dialects.elements import LANE, row_element
+from daedal.hw.isa.elements import LENGTH_ELEMENTS
+from daedal.hw.isa.spec.narrow import narrow, widen
+from daedal.hw.isa.words import LengthField
+
+
+def field_of(kind: Attribute, *, away: bool = False) -> LengthField:
+    """The type of elements of memory, as a length register says it."""
+    element = row_element(kind)
+    fields = [field for field, each in LENGTH_ELEMENTS.items() if each is element]
+    return fields[-1] if away else fields[0]
+
+
+def widened(values: Any, kind: Attribute) -> Any:
+    """f32, of elements of this type: an array of them, one, or the integer that is the pattern of one."""
+    if kind == LANE:
+        return values
+    patterns = np.asarray(values, np.uint16) if isinstance(values, int) else np.asarray(values).view(np.uint16)
+    return widen(patterns, field_of(kind))
+
+
+def rounded(values: Any, kind: Attribute, *, away: bool = False) -> NDArray[Any]:
+    """Elements of this type, of f32; ``away`` as of ``narrow.round``."""
+    element = row_element(kind)
+    assert element is not None
+    return narrow(np.asarray(values, np.float32), field_of(kind, away=away)).view(element.array)
