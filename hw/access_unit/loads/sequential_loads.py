@@ -119,8 +119,12 @@ class SequentialLoads(wiring.Component):
         """What does not depend on the other slots; iterations come on ``bus``."""
         load, begins = getattr(self.words, f"load{slot}"), Signal(name=f"begins{slot}")
         base, limit = (getattr(self.words, f"load{slot}_{name}") for name in ("base", "limit"))
-        # A program whose lower bound is not 0 may have a base that is not in memory.
-        m.d.sync += begins.eq((load.base == Source.CONST) & (base < limit))
+        # A program whose lower bound is not 0 may have a base that is before its array, and not in memory: then it is
+        # behind the limit, or in the mapping class before.
+        place = self._config.place_bits
+        m.d.sync += begins.eq(
+            (load.base == Source.CONST) & (base[:place] < limit[:place]) & (base[place:] == limit[place:])
+        )
         connect(m, fetcher.request, flipped(self.requests[slot]))
         connect(m, flipped(self.returns), fetcher.returns)
         m.d.comb += [
