@@ -24,7 +24,7 @@ FAULTS: list[Fault] = [
           "    (void)0;", "it computes in the floating-point mode of its caller",
           "tests/unit/emulator/test_float_mode.py"),
     plant("emulator/clear-forgotten", "sticky bit", "cosim/emulator/execute_unit.cpp",
-          "store_.offer(a, n * LANE_BYTES);\n    clear_source(code);", "store_.offer(a, n * LANE_BYTES);",
+          "    store(a, n);\n    clear_source(code);", "    store(a, n);",
           "STORE does not empty its register",
           OPERATIONS),
     plant("harness/inputs-missed-by-an-access", "lost strobe", "cosim/harness/simulation.cpp",
