@@ -120,10 +120,13 @@ class SequentialLoads(wiring.Component):
         load, begins = getattr(self.words, f"load{slot}"), Signal(name=f"begins{slot}")
         base, limit = (getattr(self.words, f"load{slot}_{name}") for name in ("base", "limit"))
         # A program whose lower bound is not 0 may have a base that is before its array, and not in memory: then it is
-        # behind the limit, or in the mapping class before.
-        place = self._config.place_bits
+        # behind the limit, or in the mapping class before. What begins elsewhere than at its base may be no array.
+        place, lower = self._config.place_bits, self.words.control.lower
         m.d.sync += begins.eq(
-            (load.base == Source.CONST) & (base[:place] < limit[:place]) & (base[place:] == limit[place:])
+            (load.base == Source.CONST)
+            & ((lower != Source.CONST) | (self.words.lower == 0))
+            & (base[:place] < limit[:place])
+            & (base[place:] == limit[place:])
         )
         connect(m, fetcher.request, flipped(self.requests[slot]))
         connect(m, flipped(self.returns), fetcher.returns)

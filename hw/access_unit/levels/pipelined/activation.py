@@ -53,8 +53,9 @@ class Activation(wiring.Component):
     Operands that are registers are read one per cycle, through one multiplexer for all of them; constants cost nothing.
     So an activation takes as many cycles as it has such operands, at least one; a bundle that only passes takes one.
 
-    As soon as a nest runs it makes a *hint*: an activation whose lower bound is 0 unless it is another constant. So the
-    lines at the start of each array whose base is constant are on their way before the parent's first bundle comes.
+    As soon as a nest runs it makes a *hint*: an activation whose lower bound is 0 unless it is another constant, of
+    which no load makes use. So the lines at the start of each array whose base is constant are on their way before the
+    parent's first bundle comes.
 
     Members: ``words``; ``running``, as in ``Level``; ``i``, the parent's bundles, a cycle after ``running`` or later;
     ``o``, taken by ``open``.
