@@ -2,6 +2,7 @@
 
 import gc
 import hashlib
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -30,8 +31,18 @@ _LINT = """\
 """
 
 
+_IMPORTED = time.time_ns()
+"""When this process took the sources as they were."""
+
+
 def core_verilog(config: Config) -> str:
-    """The Verilog text of ``Tile(config)``; kept in the cache, since generating it takes several seconds."""
+    """The Verilog text of ``Tile(config)``; kept in the cache, since generating it takes several seconds.
+
+    It is not kept, nor taken from there, if sources changed since this process imported them: it is made from what was
+    imported, and would be taken for what the changed sources make.
+    """
+    if any(source.stat().st_mtime_ns > _IMPORTED for source in _sources()):
+        return generate_verilog(config)
     return keep_text(cache_directory() / f"core-{_key(config)}.v", lambda: generate_verilog(config))
 
 
@@ -79,11 +90,15 @@ def documented_verilog(config: Config) -> str:
     return comment + ports_comment(config) + "\n" + _LINT + core_verilog(config)
 
 
+def _sources() -> list[Path]:
+    """The files that make the Verilog."""
+    return sorted(Path(__file__).resolve().parent.rglob("*.py"))
+
+
 def _key(config: Config) -> str:
     """Of all that a core's Verilog depends on; what the configuration is called is no part of it."""
-    hardware = Path(__file__).resolve().parent
     digest = hashlib.sha256(f"{replace(config, name=TOP)!r} amaranth {metadata.version('amaranth')}".encode())
     digest.update(bytes([coverage.is_wanted()]))
-    for source in sorted(hardware.rglob("*.py")):
+    for source in _sources():
         digest.update(source.name.encode() + b"\0" + source.read_bytes())
     return digest.hexdigest()[:20]
