@@ -115,11 +115,16 @@ def _parse_toml(text: str) -> object:
 
 
 def _fit_levels(values: dict[str, Any], *, given: Collection[str]) -> None:
-    """Cut the base's per-level fields to ``levels`` entries, or repeat their last one, where the file has none."""
+    """Cut the base's per-level fields to ``levels`` entries, or repeat their last one, where the file has none.
+
+    Where no level has contexts, no bundles are dealt, unless the file says how many.
+    """
     levels = values["levels"]
     for name in _PER_LEVEL - set(given):
         if isinstance(levels, int) and 0 < levels <= MAX_LEVELS:
             values[name] = (values[name] + values[name][-1:] * levels)[:levels]
+    if "dealt_bundles" not in given and isinstance(values["contexts"], tuple) and not any(values["contexts"]):
+        values["dealt_bundles"] = 0
 
 
 def _typed(path: Path, name: str, value: Any) -> Any:

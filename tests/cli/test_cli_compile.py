@@ -215,7 +215,7 @@ def test_text_of_embedding_operations(run) -> None:
 
     layer = torch.nn.EmbeddingBag(9, 8, mode="sum", include_last_offset=True)
     with daedal.Device.open("emulator", config="ddr3") as device:
-        executable = daedal.compile(layer, (torch.zeros(3).long(), torch.tensor([0, 3])), device=device)
+        executable = daedal.compile(layer, (torch.zeros(20).long(), torch.tensor([0, 20])), device=device)
         emb, program = executable.ir("emb"), executable.program
     assert run("-", "--emit", "bin", stdin=emb).stdout_bytes == program
     assert "emb.bag" in run("-", "--emit", "emb", stdin=emb).stdout

@@ -242,7 +242,7 @@ def test_accumulation_into_the_output(device: daedal.Device, rng: np.random.Gene
         for p in range(row[r], row[r + 1]):
             wanted[r] = wanted[r] + val[p] * t[col[p]]
     with pytest.raises(daedal.UnsupportedOperation):
-        compile_loops(device.config, "%x: memref<?xf16>", "")
+        compile_loops(device.config, "%x: memref<?xf64>", "")
     assert np.array_equal(run(device, kernel, t=t, row=row, col=col, val=val, out=out), wanted)
 
 

@@ -12,6 +12,7 @@ from torch import nn
 import daedal
 from daedal.compiler.pipeline import compile_scf
 from daedal.hw.config.core import Config
+from daedal.runtime.request import LONG_FROM
 from tests.compiler.layers.compiler_support import ddr3, device, random_bags, same_bits, wild_table
 
 __all__ = ["ddr3", "device"]
@@ -203,5 +204,5 @@ def test_the_rtl_interleaves(rtl: daedal.Device, rng: np.random.Generator) -> No
     for width, mode, longest in ((4, "sum", 40), (1, "mean", 9), (16, "max", 100), (3, "sum", 6), (1, "max", 2)):
         module, inputs = bags(500, width, rng, mode, count=120, longest=longest)
         executable = daedal.compile(module, inputs, device=rtl)
-        assert (INTERLEAVES if longest > 32 else DEALS) in executable.asm()
+        assert (INTERLEAVES if len(inputs[0]) > LONG_FROM * 120 else DEALS) in executable.asm()
         assert same_bits(executable(*inputs), module(*inputs))
