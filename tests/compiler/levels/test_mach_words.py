@@ -13,6 +13,7 @@ TEXT = Path(__file__).parents[2] / "ir" / "dialects" / "mach.mlir"
 WORDS = """
 config 0x00000007
 length 0 elements = 0x14
+length 1 bfloat16_away = 0x14
 callback 0 start = 0
 callback 1 start = 4
 instruction 0 code op=mul_add a.kind=queue b.number=3 b.kind=queue c=7 mode=reduce
