@@ -20,8 +20,7 @@ TOP = "daedal_core"
 
 _LINT = """\
 // Generated text: operands have the widths of Amaranth's expressions, cases that cannot happen are left out, an output
-// is called interrupt, parts of one bus depend on each other without a loop or never change, and a signal can have no
-// bits.
+// is called interrupt, parts of one bus depend on each other without a loop, and a signal can have no bits.
 /* verilator lint_off WIDTHEXPAND */
 /* verilator lint_off WIDTHTRUNC */
 /* verilator lint_off CASEINCOMPLETE */
@@ -29,7 +28,6 @@ _LINT = """\
 /* verilator lint_off SYMRSVDWORD */
 /* verilator lint_off UNOPTFLAT */
 /* verilator lint_off ASCRANGE */
-/* verilator lint_off ALWNEVER */
 """
 
 

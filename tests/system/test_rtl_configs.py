@@ -70,11 +70,15 @@ def test_every_way_to_end_a_line(pair: Pair, width: int, rng: np.random.Generato
 
 
 def test_narrow_rows_come_from_bags_in_turn(pair: Pair, rng: np.random.Generator) -> None:
+    """Long bags have streams of their own, where a level has contexts; short ones are dealt, where bundles can be."""
     module = nn.EmbeddingBag.from_pretrained(wild_table(40, 3, rng), mode="sum", include_last_offset=True)
-    inputs = random_bags(40, 30, rng, longest=20, types=(torch.int32, torch.int32))
-    pair.check(module, *inputs)
-    asm = daedal.compile(module, inputs, device=pair.emulator).asm()
-    assert ("interleave=1" in asm) == (pair.emulator.config.context_level is not None)
+    config = pair.emulator.config
+    interleaves, deals = config.context_level is not None, config.dealt_bundles > 0
+    for longest, turns in ((20, (False, deals)), (60, (interleaves, False))):
+        inputs = random_bags(40, 30, rng, longest=longest, types=(torch.int32, torch.int32))
+        pair.check(module, *inputs)
+        asm = daedal.compile(module, inputs, device=pair.emulator).asm()
+        assert ("interleave=1" in asm, "deal=1" in asm) == turns
 
 
 def test_tables_of_different_shape_in_one_launch(pair: Pair, rng: np.random.Generator) -> None:

@@ -1,6 +1,6 @@
 """The unit that turns a count into the reciprocal that rows are multiplied by."""
 
-from amaranth import Cat, Const, Module, Mux, Signal, Value
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.hdl import Elaboratable
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -70,16 +70,16 @@ class Reciprocal(wiring.Component):
                         m.next = "NORMALIZE"
             with m.State("FOUND"):
                 m.d.comb += self.o.valid.eq(1)
-                m.d.comb += self.o.payload.eq(self._found(m))
+                self._find(m)
                 with m.If(self.o.ready):
                     m.next = "READY"
             self._divide(m)
         name_states(fsm, "ReciprocalState")
         return m
 
-    def _found(self, m: Module) -> Value:
-        """The answer of the table."""
-        word, answer, size = self._word.data, Signal(Factor, name="found"), Signal(range(TABLE_BITS + 1))
+    def _find(self, m: Module) -> None:
+        """Give the answer of the table."""
+        word, answer, size = self._word.data, self.o.payload, Signal(range(TABLE_BITS + 1))
         for n in range(TABLE_BITS):
             with m.If(self._divisor[n]):
                 m.d.comb += size.eq(n + 1)
@@ -87,7 +87,6 @@ class Reciprocal(wiring.Component):
             answer.low.eq(Cat(word[:-1], Const(1, 1))),
             answer.exponent.eq(EXPONENT_BIAS - size + word[-1]),
         ]
-        return answer
 
     def _divide(self, m: Module) -> None:
         """The divisor to the top, then a bit of the quotient in each cycle, the most significant one first.

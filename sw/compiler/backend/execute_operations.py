@@ -206,9 +206,10 @@ class ExecuteCode:
     def _length(self, width: int, kind: LengthField) -> int:
         """The length register for rows of ``width`` elements of this type."""
         if kind not in self.config.length_fields:
+            element = LENGTH_ELEMENTS[kind].name  # the field of ``Config`` is called so too
             raise UnsupportedOperation(
-                f"rows of {LENGTH_ELEMENTS[kind].name} need a converter, which the machine does not have: choose a "
-                "configuration that has one"
+                f"rows of {element} need a converter, which the machine does not have: "
+                f"set {element} = 1 in its configuration"
             )
         if kind is not LengthField.ELEMENTS and width % 2:
             raise UnsupportedOperation(f"rows of 16-bit elements must have an even number of them, not {width}")

@@ -194,7 +194,9 @@ def test_what_is_refused(case: str, dtype: str, halves: daedal.Device) -> None:
 def test_a_machine_without_converters(ddr3: daedal.Device) -> None:
     module = nn.EmbeddingBag(9, 4, mode="sum").half()
     inputs = torch.tensor([1, 2, 3]), torch.tensor([0, 2])
-    message = "rows of binary16 need a converter, which the machine does not have"
+    message = (
+        "rows of binary16 need a converter, which the machine does not have: set binary16 = 1 in its configuration"
+    )
     with pytest.raises(daedal.UnsupportedOperation, match=f"embedding_bag: .*configuration ddr3: {message}"):
         daedal.compile(module, inputs, device=ddr3)
     only = replace(EDGE, name="one", binary16=0)
