@@ -121,15 +121,20 @@ def slot_bits(config: Config) -> int:
     return max(ceil_log2(config.vector_beats), load_slot_layout(config).size)
 
 
+def row_granules(config: Config) -> int:
+    """Granules of rows in a line, of which a row may begin at any."""
+    return max(1, config.line_granules)
+
+
 @cache
 def tag_layout(config: Config) -> data.StructLayout:
     """Where the beats of a read go.
 
     ``slot`` is the vector-queue slot of the first beat (it counts up, modulo ``vector_beats``, from beat to
     beat), or a number of the client's choice that comes back unchanged for LOAD and LOADER. ``shift``:
-    bytes by which a beat is rotated down so that element 0 is at byte 0 (not 0 only for a row inside one
-    line). ``last_bytes``: valid bytes of the last beat, 1 to bus_bytes. ``row_last``: the last beat ends a
-    row. ``side`` of the launch that reads.
+    bytes by which a beat is rotated down so that the row's first element is at byte 0. ``last_bytes``: valid bytes of
+    the last beat, whole granules of rows. ``row_first``, ``row_last``: the first beat begins, the last one ends a row.
+    ``side`` of the launch that reads.
     """
     return data.StructLayout(
         {
@@ -138,6 +143,7 @@ def tag_layout(config: Config) -> data.StructLayout:
             "slot": slot_bits(config),
             "shift": exact_log2(config.bus_bytes),
             "last_bytes": range(config.bus_bytes + 1),
+            "row_first": 1,
             "row_last": 1,
         }
     )
@@ -154,8 +160,11 @@ def read_request_layout(config: Config) -> data.StructLayout:
 
 @cache
 def return_layout(config: Config) -> data.StructLayout:
-    """A beat on the shared return bus, already rotated; ``bytes`` of it are valid; ``last`` ends a row; ``side`` of
-    the launch that it is for.
+    """A beat on the shared return bus, already rotated; ``side`` of the launch that it is for.
+
+    ``bytes``, whole granules, of the row's beat of this slot are valid; ``last`` ends a row. A row may begin inside of
+    a line: then only the granules ``own`` of what comes are of this slot's beat. The others are the end of the beat
+    before, if it ``follows`` one of the row.
     """
     return data.StructLayout(
         {
@@ -163,6 +172,8 @@ def return_layout(config: Config) -> data.StructLayout:
             "client": Client,
             "slot": slot_bits(config),
             "data": 8 * config.bus_bytes,
+            "own": row_granules(config),
+            "follows": 1,
             "bytes": range(config.bus_bytes + 1),
             "last": 1,
         }

@@ -358,8 +358,8 @@ bool AccessUnit::fetch(unsigned level, const Step& step, const Bundle& bundle) {
                                       step.value(control.fetch_pitch, StepField::FETCH_PITCH, registers));
   const std::uint64_t size = low_bits(step.value(control.fetch_size, StepField::FETCH_SIZE, registers), SIZE_BITS);
   const std::uint64_t name = queue_of(control.queue);
-  const bool inside = address % ROW_GRANULE == 0 && address % line + size <= line;
-  if (size == 0 || size % ROW_GRANULE || (address % line && !inside))
+  const bool across = size && core_.lines(address, size) > (size + line - 1) / line;
+  if (size == 0 || size % ROW_GRANULE || address % ROW_GRANULE || across)
     return fail(bundle, level, Cause::ALIGNMENT, name, size, address);
   core_.record(name, address, size);
   const bool together = size <= core_.space.map.together(address);

@@ -89,9 +89,7 @@ class Cause(enum.Enum, shape=8):
     BOUNDS_ORDER = 3
     """An upper bound below the lower one."""
     ALIGNMENT = 4
-    """A row that neither starts at a line nor lies within one, or a size or address that is not whole
-    elements.
-    """
+    """A row that touches more lines than its bytes fill, or a size or address that is not whole elements."""
     FRAMING = 5
     """A callback popped another number of elements than was fetched."""
     PROGRAM = 6

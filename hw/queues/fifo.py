@@ -76,7 +76,8 @@ class Fifo(wiring.Component):
         m.submodules.storage = storage
         push, pop = self.i.valid & self.i.ready, self.o.valid & self.o.ready
         m.d.comb += [
-            self.i.ready.eq(self.level != self._depth),
+            # Of a power of two only the full level has the highest bit.
+            self.i.ready.eq(self.level != self._depth if self._depth & (self._depth - 1) else ~self.level[-1]),
             storage.write.eq(push),
             storage.payload.eq(Value.cast(self.i.payload)),
             Value.cast(self.o.payload).eq(storage.o.payload),

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import exact_log2
 
 from daedal.hw.config.core import MAX_BURST, Config
-from daedal.hw.interfaces import Client, ReturnBus, beat_layout, beat_stream, slot_bits
+from daedal.hw.interfaces import Client, ReturnBus, beat_layout, beat_stream, row_granules, slot_bits
 from daedal.hw.isa.words import FetchQueue
 from daedal.hw.lib.ram_style import BLOCK_RAM
 from daedal.hw.queues.skid_buffer import Single, SkidBuffer
@@ -24,7 +24,8 @@ class ReorderBuffers(wiring.Component):
     """Two vector queues and the store stream's queue, filled over one return bus.
 
     Takes a reservation and a beat per cycle, and delivers a beat per cycle from every queue. A beat can be read
-    three cycles after it was on the return bus. A reservation waits until the queue has so many free slots and
+    three cycles after it was on the return bus; one of a row that begins inside of a line, and goes on, when the next
+    one was there, with which its end comes. A reservation waits until the queue has so many free slots and
     the budget of ``config.reorder_beats`` over all queues allows it. A beat is stored in any case: whoever reads
     must have reserved. No reservation is taken in the first ``config.vector_beats`` cycles after a reset, while
     the marks of slots are swept.
@@ -121,6 +122,9 @@ class ReorderBuffer(wiring.Component):
 
     Whether the next slot to drain is full is a register, as it is for the one behind: they are told of beats that
     return, and the bit of the slot behind these two is read from memory in every cycle, early enough to take part.
+    Beside it there is a bit that says if the slot's beat ends with the next slot's: then both must be there.
+
+    Each granule of the beats has a memory of its own, for what returns may belong to two slots.
 
     Members: with ``reserve``, ``beats`` slots from ``slot`` on are reserved; allowed only if ``fits``, and ``swept``.
     ``drained``: a slot has become free. The others as in ``ReorderBuffers``.
@@ -155,7 +159,7 @@ class ReorderBuffer(wiring.Component):
         """The next slot to drain; it is read in this cycle; a beat is at the block RAM's output."""
         moves = ~fetched | out.i.ready
         m.d.comb += [
-            fetch.eq(self._is_full(m, drain, fetch) & moves),
+            fetch.eq(self._is_ready(m, drain, fetch) & moves),
             out.i.payload.eq(self._beat(m, drain[:-1], moves)),
             out.i.valid.eq(fetched),
             self.o.valid.eq(out.o.valid),
@@ -186,22 +190,38 @@ class ReorderBuffer(wiring.Component):
 
     def _beat(self, m: Module, place: Value, moves: Value) -> Value:
         """The beat of slot ``place``, in the cycle after ``moves`` and until there is one again."""
-        beat = self.returns.beat
-        m.submodules.store = store = memory.Memory(
-            shape=beat_layout(self._config).size + 1, depth=self._config.vector_beats, init=[], attrs=BLOCK_RAM
+        beat, granules = self.returns.beat, row_granules(self._config)
+        size, before = len(beat.data) // granules, Signal(range(self._config.vector_beats))
+        end = (beat.bytes - 1)[exact_log2(size // 8) : exact_log2(self._config.bus_bytes)]  # the last granule
+        m.d.comb += before.eq(beat.slot - 1)
+        parts = []
+        for n in range(granules):
+            data, comes = beat.data.word_select(n, size), self._comes() & (beat.own[n] | beat.follows)
+            word = Cat(data, end, beat.last, beat.side) if n == 0 else data  # the first one is always the slot's own
+            slot = beat.slot if n == 0 else Mux(beat.own[n], beat.slot, before)
+            parts.append(self._part(m, f"part{n}", word, slot, comes, place, moves))
+        found = parts[0][size:]
+        count = Cat(Const(0, exact_log2(size // 8)), found[: len(end)] + 1)[: len(beat.bytes)]
+        return Cat(parts[0][:size], *parts[1:], count, found[len(end) :])
+
+    def _part(self, m: Module, name: str, word: Value, slot: Value, comes: Value, place: Value,
+              moves: Value) -> Value:  # fmt: skip
+        """What was stored of ``word`` for slot ``place``."""
+        m.submodules[name] = store = memory.Memory(
+            shape=len(word), depth=self._config.vector_beats, init=[], attrs=BLOCK_RAM
         )
         write, read = store.write_port(), store.read_port()
         m.d.comb += [
-            write.en.eq(self._comes()),
-            write.addr.eq(beat.slot),
-            write.data.eq(Cat(beat.data, beat.bytes, beat.last, beat.side)),
+            write.en.eq(comes),
+            write.addr.eq(slot),
+            write.data.eq(word),
             read.addr.eq(place),
             read.en.eq(moves),
         ]
         return read.data
 
-    def _is_full(self, m: Module, drain: Signal, fetch: Signal) -> Value:
-        """Whether slot ``drain`` is full. After ``fetch`` it is the next slot."""
+    def _is_ready(self, m: Module, drain: Signal, fetch: Signal) -> Value:
+        """Whether all of slot ``drain`` is there. After ``fetch`` it is the next slot."""
         slots = self._config.vector_beats
         distance, before = Signal(range(slots)), Signal()
         """How far behind ``drain`` the returning beat's slot is; whether its number is smaller: a round later."""
@@ -210,30 +230,42 @@ class ReorderBuffer(wiring.Component):
         third = Signal(range(2 * slots), init=2)
         """The slot behind the two that are known, with its round."""
         clash, following, full = Signal(), Signal(), Signal()
-        bit = self._bit(m, (third + fetch)[: len(distance)], drain[-1] ^ before)
+        # Of the same slots: whether their ends come with the next one.
+        clash_parted, following_parted, parted, new = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += new.eq(~self.returns.beat.own[-1] & ~self.returns.beat.last)
+        bit, bit_parted = self._bits(m, (third + fetch)[: len(distance)], drain[-1] ^ before, new)
         is_third = (bit != third[-1]) | clash
+        third_parted = Mux(clash, clash_parted, bit_parted)
         with m.If(fetch):
             m.d.sync += [third.eq(third + 1), full.eq(following | coming[1]), following.eq(is_third | coming[2])]
+            m.d.sync += [
+                parted.eq(Mux(coming[1], new, following_parted)),
+                following_parted.eq(Mux(coming[2], new, third_parted)),
+            ]
         with m.Else():
             m.d.sync += [full.eq(full | coming[0]), following.eq(following | coming[1])]
+            m.d.sync += [
+                parted.eq(Mux(coming[0], new, parted)),
+                following_parted.eq(Mux(coming[1], new, following_parted)),
+            ]
         # What is read while it is written is anything.
-        m.d.sync += clash.eq(Mux(fetch, coming[3], coming[2]))
-        return full
+        m.d.sync += [clash.eq(Mux(fetch, coming[3], coming[2])), clash_parted.eq(new)]
+        return full & (~parted | following)
 
-    def _bit(self, m: Module, place: Value, round_: Value) -> Value:
-        """The bit of slot ``place``, a cycle later; the returning beat is drained in ``round_``."""
+    def _bits(self, m: Module, place: Value, round_: Value, parted: Value) -> tuple[Value, Value]:
+        """The bit of slot ``place``, and if its beat is ``parted``, a cycle later; what comes drains in ``round_``."""
         slots = self._config.vector_beats
-        m.submodules.bits = bits = memory.Memory(shape=1, depth=slots, init=[], attrs={"no_rw_check": 1})
+        m.submodules.bits = bits = memory.Memory(shape=2, depth=slots, init=[], attrs={"no_rw_check": 1})
         write, read, sweep = bits.write_port(), bits.read_port(), Signal(range(2 * slots))
         m.d.comb += [
             self.swept.eq(sweep[-1]),
             write.en.eq(self._comes() | ~self.swept),
             write.addr.eq(Mux(self.swept, self.returns.beat.slot, sweep)),
-            write.data.eq(self.swept & ~round_),
+            write.data.eq(Cat(self.swept & ~round_, parted)),
             read.addr.eq(place),
         ]
         m.d.sync += sweep.eq(sweep + ~self.swept)
-        return read.data
+        return read.data[0], read.data[1]
 
 
 class _Account(wiring.Component):

@@ -12,7 +12,7 @@ from daedal.driver.device import Device
 from daedal.driver.launch.launch import Launch
 from daedal.driver.launch.record import Record, Stats
 from daedal.driver.memory.arena import Arena
-from daedal.driver.memory.layout import row_mapping, row_pitch, table_mapping
+from daedal.driver.memory.layout import line_pitch, row_mapping, table_mapping
 from daedal.driver.memory.regions import Region
 from daedal.driver.tables.table_sources import array_type
 from daedal.driver.tables.table_store import Table
@@ -182,7 +182,7 @@ def _content(device: Device, spec: BufferSpec, source: Any) -> _Content:
     check_buffer(spec, array.shape, str(array.dtype))
     strides = _contiguous(array.shape, array.itemsize)
     if spec.has_free_pitch and array.ndim > 1 and array.shape[-1]:
-        pitch = row_pitch(array.shape[-1] * array.itemsize, device.config)
+        pitch = line_pitch(array.shape[-1] * array.itemsize, device.config)  # parts of rows may be read
         padded = np.zeros((*array.shape[:-1], pitch // array.itemsize), array.dtype)
         padded[..., : array.shape[-1]] = array
         strides = (*_contiguous(padded.shape, array.itemsize)[:-1], array.itemsize)

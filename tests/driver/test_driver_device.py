@@ -53,10 +53,38 @@ def test_the_machine_is_told_whether_memory_loses_time_between_reads_and_writes(
 
 @pytest.mark.parametrize(
     ("row_bytes", "pitch"),
-    [(1, 4), (4, 4), (8, 8), (12, 16), (16, 16), (20, 32), (52, 64), (64, 64), (1028, 1040)],
+    [
+        (1, 4),
+        (4, 4),
+        (8, 8),
+        (12, 16),
+        (16, 16),
+        (20, 20),
+        (24, 24),
+        (28, 32),
+        (30, 32),
+        (52, 52),
+        (64, 64),
+        (260, 272),
+    ],
 )
 def test_pitch_on_a_16_byte_bus(row_bytes, pitch):
     assert row_pitch(row_bytes, CONFIG) == pitch
+
+
+@pytest.mark.parametrize("config", ["minimum", "edge", "ddr3", "wide"])
+def test_the_pitch_is_the_least_at_which_no_row_takes_a_line_more(config):
+    machine = PRESETS[config]
+    line = machine.bus_bytes
+
+    def grows(pitch, size):
+        """Whether some row takes more lines than its bytes fill; places in a line repeat after a line of rows."""
+        return any(n * pitch % line + size > -(-size // line) * line for n in range(line))
+
+    for size in range(4, 4 * machine.vl_max + 4, 4):
+        pitch = row_pitch(size, machine)
+        assert pitch >= size and not grows(pitch, size), size
+        assert all(grows(less, size) for less in range(size, pitch, 4)), f"{size} bytes have padding at {pitch}"
 
 
 @pytest.mark.parametrize("row_bytes", [0, -4, 1 << 24])

@@ -63,6 +63,7 @@ class Spec(wiring.Component):
         m.d.comb += [
             clear.eq(Cat(mine & (beat.slot == n) for n in range(SLOTS))),
             Assume(~mine | (clear & owed).any()),
+            Assume(~mine | (beat.own.all() & (beat.bytes == 1))),  # rows that begin at a line
             Assume(reserved < (1 << COUNT) - SLOTS),
             Assert((newly & owed) == 0, "a slot reserved twice"),
             Assert(dut.slot == reserved[:PLACE_BITS]),

@@ -28,6 +28,7 @@ def chunk_layout(config: Config) -> data.StructLayout:
             "beats": range(MAX_BURST + 1),
             "shift": exact_log2(config.bus_bytes),
             "last_bytes": range(config.bus_bytes + 1),
+            "row_first": 1,
             "row_last": 1,
         }
     )
@@ -77,6 +78,7 @@ class RowSplit(wiring.Component):
                 self.o.payload.row_last.eq(last),
                 self.o.payload.last_bytes.eq(Mux(last, row.last_bytes, self._config.bus_bytes)),
                 # If that is not the row's last one.
+                row.row_first.eq(0),
                 row.line.eq(row.line + room),
                 left.eq(left - room),
                 room.eq(mask + 1),
@@ -94,6 +96,7 @@ class RowSplit(wiring.Component):
             row.line.eq(line),
             row.shift.eq(new.address[: self._bus_bits]),
             row.last_bytes.eq(below + 1),
+            row.row_first.eq(1),
             left.eq((new.size + self._config.bus_bytes - 1) >> self._bus_bits),
             mask.eq(block),
             room.eq((~line[: len(mask)] & block) + 1),
@@ -155,6 +158,7 @@ class RowFetch(wiring.Component):
             request.tag.slot.eq(self.slot),
             request.tag.shift.eq(chunk.shift),
             request.tag.last_bytes.eq(chunk.last_bytes),
+            request.tag.row_first.eq(chunk.row_first),
             request.tag.row_last.eq(chunk.row_last),
             self.no_port.eq(chunks.o.valid & ~out.i.ready),
             self.no_slot.eq(chunks.o.valid & out.i.ready & ~self.reserve.ready),

@@ -193,6 +193,6 @@ def is_misaligned(row: str, address: Value, size: Value, config: Config) -> Valu
     """Whether nothing can be stored, or fetched, at this address."""
     granule_bits, bus_bits = exact_log2(ROW_GRANULE), exact_log2(config.bus_bytes)
     odd = (size == 0) | size[:granule_bits].any() | address[:granule_bits].any()
-    offset = address[:bus_bits]
-    across = offset.any() & (offset + size > config.bus_bytes)
+    # The bytes of the row's last line, less one, and those in front of its first: more than a line takes one line more.
+    across = ((size - 1)[:bus_bits] + address[:bus_bits])[bus_bits]
     return odd | across if row == "fetch" else odd

@@ -411,9 +411,8 @@ def _do_step(step: Constants, config: Config, bundle: Bundle, level: int, pushes
     if control["fetch_enable"]:
         address, size = row("fetch")
         queue = FetchQueue(control["queue"])
-        offset = address % config.bus_bytes
-        inside = address % 4 == 0 and offset + size <= config.bus_bytes
-        if size % 4 or not size or not (offset == 0 or inside):
+        lines = -(-(address % config.bus_bytes + size) // config.bus_bytes)
+        if address % 4 or size % 4 or not size or lines > -(-size // config.bus_bytes):
             return Fault(Cause.ALIGNMENT, level, size, address, _FETCH_QUEUES[queue], registers)
         pushes.append(Fetch(queue, address, size))
     return None

@@ -236,6 +236,7 @@ class _Align(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         tag, beat, row_end = self.burst.tag, self.returns.beat, Signal()
+        begins = Value.cast(tag.shift)[exact_log2(ROW_GRANULE) :]  # the granule of a line at which the row begins
         slot = Signal(ceil_log2(self._config.vector_beats))
         m.d.comb += [row_end.eq(self.i.last & tag.row_last), slot.eq(tag.slot + self.i.place)]
         is_load = (tag.client == Client.LOAD) | (tag.client == Client.LOADER)
@@ -246,6 +247,8 @@ class _Align(wiring.Component):
             beat.client.eq(tag.client),
             beat.slot.eq(Mux(is_load, tag.slot, slot)),
             beat.data.eq(self._rotated()),
+            beat.own.eq(Cat(begins < len(beat.own) - n for n in range(len(beat.own)))),
+            beat.follows.eq(~(tag.row_first & (self.i.place == 0))),
             beat.bytes.eq(Mux(row_end, tag.last_bytes, self._config.bus_bytes)),
             beat.last.eq(row_end),
         ]

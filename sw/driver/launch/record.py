@@ -247,8 +247,8 @@ def _program(record: Record) -> DaedalError:
         Cause.PROGRAM: f"word, token or instruction {record.value} does not exist on this machine, or is an END "
         "whose checksum is not that of the program",
         Cause.FRAMING: f"a callback expected a row of {record.value} elements and got another number",
-        Cause.ALIGNMENT: f"the row at {record.address:#x} neither starts at a line nor lies within one, "
-        f"or its size ({record.value} bytes) is not whole elements",
+        Cause.ALIGNMENT: f"the row at {record.address:#x} touches more lines than its {record.value} bytes "
+        "fill, or is not whole elements",
         Cause.STORE_WINDOW: f"a store at {record.address:#x} is outside of the memory that launch {record.launch} may "
         "write, as was said when it was submitted",
     }[record.cause]

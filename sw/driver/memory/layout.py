@@ -2,6 +2,7 @@
 
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import COPIED, HASHED, granule_bytes
+from daedal.hw.isa.elements import LENGTH_ELEMENTS, ROW_GRANULE
 from daedal.hw.isa.words import PITCH_BITS
 
 SMALLEST_PITCH = 4
@@ -11,18 +12,38 @@ ARRAY_GRANULE = 256
 """Bytes of an array's granule, if a burst of a load is no longer: bags whose indices are read side by side, or several
 loads, so take several ports. A port has only so many bursts in flight."""
 
+ODD_GRANULE = 256
+"""Bytes of the smallest granule of rows whose pitch is no power of two."""
+
 
 def row_pitch(row_bytes: int, config: Config) -> int:
-    """Bytes from one row to the next: a row then starts at a line or lies inside one.
+    """Bytes from one row to the next, of rows that are fetched whole: the least at which none takes a line more.
+
+    What a row has in its last line must fit behind any place at which a row may begin in a line: these are the
+    multiples of the next power of two. So rows of 20 bytes follow each other without padding. Rows that are longer than
+    a vector register, whatever the machine's elements of them are, are fetched in tiles, which begin at lines.
+    """
+    size = -(-row_bytes // ROW_GRANULE) * ROW_GRANULE
+    rest, shortest = size % config.bus_bytes, min(LENGTH_ELEMENTS[kind].bytes for kind in config.length_fields)
+    if not rest or size > config.vl_max * shortest:
+        return line_pitch(row_bytes, config)
+    step = 1 << (rest - 1).bit_length()
+    return _checked(-(-size // step) * step, row_bytes)
+
+
+def line_pitch(row_bytes: int, config: Config) -> int:
+    """Bytes from one row to the next, of rows of which parts are fetched: a row starts at a line or lies inside one.
 
     Under a line: the next power of two, at least 4. From a line on: the next multiple of the line.
     """
+    if row_bytes < config.bus_bytes:
+        return _checked(max(SMALLEST_PITCH, 1 << (row_bytes - 1).bit_length()), row_bytes)
+    return _checked(-(-row_bytes // config.bus_bytes) * config.bus_bytes, row_bytes)
+
+
+def _checked(pitch: int, row_bytes: int) -> int:
     if row_bytes < 1:
         raise ValueError(f"a row must have at least one byte, not {row_bytes!r}")
-    if row_bytes < config.bus_bytes:
-        pitch = max(SMALLEST_PITCH, 1 << (row_bytes - 1).bit_length())
-    else:
-        pitch = -(-row_bytes // config.bus_bytes) * config.bus_bytes
     if pitch >= 1 << PITCH_BITS:
         raise ValueError(
             f"a row must be shorter than {1 << PITCH_BITS} bytes, not {row_bytes!r}: take some columns at a time"
@@ -44,9 +65,10 @@ def row_mapping(pitch: int, config: Config) -> int:
 
     Rows at a power of two lie in a granule each, shorter ones than the smallest granule several in one. Of others some
     go on into the next granule, in another bank, and are two requests; four or more of them to a granule keep that to a
-    quarter of the rows. No granule is longer than a page.
+    quarter of the rows, and 256 bytes or more to a tenth of the rows of few lines, of which a DRAM opens one in two
+    cycles at most. No granule is longer than a page.
     """
-    return _mapping(pitch if pitch & (pitch - 1) == 0 else 4 * pitch, config)
+    return _mapping(pitch if pitch & (pitch - 1) == 0 else max(4 * pitch, ODD_GRANULE), config)
 
 
 def array_mapping(config: Config) -> int:

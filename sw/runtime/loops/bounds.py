@@ -178,6 +178,11 @@ class Bounds:
             return None
         return element, b if isinstance(b, Number) else combine("max", b, Number(1)), most
 
+    def reads_parts(self, array: str, width: int, given: Mapping[str, int]) -> bool:
+        """Whether rows are read that are not all ``width`` elements of the array's last dimension."""
+        rows = [row for row in self.rows if row.array == array]
+        return any(row.width != width or evaluate(row.first, given) != 0 for row in rows)
+
     def first_crooked(self, given: Mapping[str, int], line_bytes: int) -> tuple[RowRead, int] | None:
         """The first row that does not start at a line of memory nor lie within one, and where it starts."""
         for row in self.rows:

@@ -12,6 +12,7 @@ from daedal.base.handle import Handle
 from daedal.driver.device import Device
 from daedal.driver.launch.launch import Launch
 from daedal.driver.launch.record import Record, Stats
+from daedal.driver.memory.layout import line_pitch, row_pitch
 from daedal.driver.tables.table_store import Use
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.launch import Counter
@@ -129,7 +130,7 @@ class KernelExecutable(Handle):
 
         try:
             with self._device.preparing():
-                run = submit_kernel(self._device, made.kernel, self._buffers(made.kernel, arrays), values, filled)
+                run = submit_kernel(self._device, made.kernel, self._buffers(made, arrays, sizes), values, filled)
         except UnsupportedOperation as error:
             raise self._function.source.refusal(self._function.source.tree, str(error)) from error
         submitted = Submitted(wait)
@@ -174,16 +175,23 @@ class KernelExecutable(Handle):
                         "reads run ahead of writes; give a copy of one of them"
                     )
 
-    def _buffers(self, kernel: Kernel, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    def _buffers(self, made: _Made, arrays: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
         """What the launch works on: tables stay on the device."""
         buffers: dict[str, Any] = {}
-        given = {ir_name(name): array for name, array in arrays.items()}
-        for spec in kernel.buffers:
-            array = given[spec.name]
+        given = {ir_name(name): (name, array) for name, array in arrays.items()}
+        for spec in made.kernel.buffers:
+            name, array = given[spec.name]
             is_resident = spec.is_table and not spec.is_output and spec.has_free_pitch and len(spec.shape) == 2
+            if is_resident and made.written.bounds.reads_parts(name, array.shape[1], sizes):
+                is_resident = self._lies_in_lines(array_of(array))
             use = Use.PARAMETER if is_parameter(array) else Use.INPUT
             buffers[spec.name] = self._device.bind_table(spec.name, array, use=use) if is_resident else array_of(array)
         return buffers
+
+    def _lies_in_lines(self, array: NDArray[Any]) -> bool:
+        """Whether parts of its rows can be fetched as well where it is resident."""
+        row_bytes, config = array.shape[1] * array.itemsize, self._device.config
+        return row_bytes > 0 and row_pitch(row_bytes, config) == line_pitch(row_bytes, config)
 
     # ------------------------------------------------------------------ indices
 

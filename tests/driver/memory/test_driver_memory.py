@@ -175,7 +175,7 @@ def test_buffers_of_a_class_share_superblocks(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize(
     ("pitch", "granule"),
     [(4, 64), (16, 64), (64, 64), (128, 128), (256, 256), (1024, 1024), (2048, 2048), (4096, 2048), (1 << 20, 2048),
-     (80, 512), (96, 512), (208, 1024), (304, 2048), (2064, 2048)],
+     (20, 256), (36, 256), (68, 512), (80, 512), (96, 512), (208, 1024), (304, 2048), (2064, 2048)],
 )  # fmt: skip
 def test_rows_choose_their_class(pitch: int, granule: int) -> None:
     config = Config()

@@ -111,11 +111,11 @@ class GroupMaker:
             step.members |= {"store_enable": 1, "stream": int(push.stream)}
         else:
             bus = self.config.bus_bytes
-            align, offset = bus, 0
-            if push.size < bus and dice.chance(0.5):
-                align = 1 << (push.size - 1).bit_length()
-            elif push.size < bus:
-                offset = 4 * dice.between(0, (bus - push.size) // 4)
+            align, offset, last = bus, 0, (push.size - 1) % bus + 1
+            if dice.chance(0.5):
+                align = 1 << (last - 1).bit_length()
+            elif dice.chance(0.7):
+                offset = 4 * dice.between(0, (bus - last) // 4)
             self.place(step, "fetch", TABLE, TABLE_END, push.size, align, offset)
             step.members |= {"fetch_enable": 1, "queue": push.queue}
 

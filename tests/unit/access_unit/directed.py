@@ -309,6 +309,14 @@ event 5 control first=1 count=2
         rows(2000, 0x1000 - 64),
         (StoreAddress(64, 2000, True), Token(0), Fetch(FetchQueue.VECTOR1, 0x1000 - 64, 2000), Token(5)),
     ),
+    "rows that begin inside of a line": Directed(
+        rows(36, 0x1004),
+        (StoreAddress(64, 36, True), Token(0), Fetch(FetchQueue.VECTOR1, 0x1004, 36), Token(5)),
+    ),
+    "a row of many chunks that begins inside of a line": Directed(
+        rows(2004, 0x1000 - 60),
+        (StoreAddress(64, 2004, True), Token(0), Fetch(FetchQueue.VECTOR1, 0x1000 - 60, 2004), Token(5)),
+    ),
     "a row across two lines": Directed(
         rows(64, 0x1004), (StoreAddress(64, 64, True), Token(0)),
         fault=Fault(Cause.ALIGNMENT, 0, 64, 0x1004, Queue.VECTOR1, (0, 0, 0)),

@@ -260,9 +260,10 @@ class Machine:
         tag, bus = request.tag, self.config.bus_bytes
         address, size = request.address + tag.shift, (request.beats - 1) * bus + tag.last_bytes
         assert tag.row_last or tag.last_bytes == bus
+        assert tag.row_first == (self.row is None)
         if self.row is not None:
             of, start, before = self.row
-            assert (of, start + before, tag.shift) == (queue, address, 0), "the row goes on elsewhere"
+            assert (of, start + before, tag.shift) == (queue, address, start % bus), "the row goes on elsewhere"
             address, size = start, before + size
         self.row = (queue, address, size)
         if tag.row_last:

@@ -251,7 +251,9 @@ class _Nest:
         line = self.config.bus_bytes
         inside = chance.random() < 0.3
         size = chance.randrange(4, line + 1, 4) if inside else 4 * chance.choice([1, 2, 5, 16, 30, 64, 150])
-        base = NOISE + line * chance.randrange(64) + (chance.randrange(0, line - size + 1, 4) if inside else 0)
+        behind = line - ((size - 1) % line + 1)  # a row that begins at a line, in its last one
+        base = NOISE + line * chance.randrange(64)
+        base += chance.randrange(0, behind + 1, 4) if inside or chance.random() < 0.5 else 0
         if chance.random() < self.wild:
             base, size = base + chance.choice([0, 2, 4]), size + chance.choice([0, 1, 4])
         enables = {f"{name}_enable": chance.random() < 0.5 for name in ("scalar", "store", "token", "fetch")}

@@ -8,7 +8,7 @@ import cocotb
 from cocotb.triggers import RisingEdge
 
 from daedal.hw.config.core import Config
-from daedal.hw.interfaces import Client, read_request_layout, return_layout, slot_bits
+from daedal.hw.interfaces import Client, read_request_layout, return_layout, row_granules, slot_bits
 from daedal.hw.isa.address_mapping import (
     CLASSES,
     COPIED,
@@ -26,7 +26,7 @@ from tests.unit.streams import Source, count_cycles, decode
 from tests.unit.streams import start as reset
 
 SIZE = 1 << 16
-BEAT = ("side", "client", "slot", "data", "bytes", "last")
+BEAT = ("side", "client", "slot", "data", "own", "follows", "bytes", "last")
 
 
 async def start(dut: Any) -> None:
@@ -89,11 +89,12 @@ class Bench:
         most = min(16, (granule - address % granule) // bus)
         beats = rng.randint(1, most) if beats is None else beats
         assert beats <= most
-        shift = 4 * rng.randrange(config.lanes) if beats == 1 else 0
+        shift = 4 * rng.randrange(row_granules(config))
         tag = {
             "client": rng.choice(list(Client)) if client is None else client,
             "slot": rng.randrange(1 << slot_bits(config)), "shift": shift,
             "last_bytes": 4 * rng.randint(1, (bus - shift) // 4), "row_last": rng.randint(0, 1),
+            "row_first": rng.randint(0, 1),
             "side": rng.randint(0, 1) if side is None else side,
         }  # fmt: skip
         if tag["client"].value < 3:
@@ -116,6 +117,8 @@ class Bench:
                 "client": tag["client"].value,
                 "slot": (tag["slot"] + n) % config.vector_beats if vector else tag["slot"],
                 "data": int.from_bytes(line, "little"),
+                "own": (1 << row_granules(config) - tag["shift"] // 4) - 1,
+                "follows": int(n > 0 or not tag["row_first"]),
                 "bytes": tag["last_bytes"] if end else bus,
                 "last": int(end),
             })  # fmt: skip

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import cocotb
 from cocotb.triggers import RisingEdge
 
-from daedal.hw.interfaces import Client, beat_layout, return_layout
+from daedal.hw.interfaces import Client, beat_layout, return_layout, row_granules
+from daedal.hw.isa.elements import ROW_GRANULE
 from daedal.hw.isa.words import FetchQueue
 from daedal.hw.queues.reorder_buffer import reserve_layout
 from tests.unit.harness import bench_config
@@ -40,13 +41,23 @@ class Bench:
         dut.returns__valid.value = 0
         dut.clear.value = 0
 
-    def make_beats(self, count: int) -> list[dict[str, int]]:
-        bus = self.config.bus_bytes
-        return [
-            {"data": self.random.getrandbits(8 * bus), "bytes": bus if n < count - 1 else self.random.randint(1, bus),
-             "last": int(n == count - 1)}
-            for n in range(count)
-        ]  # fmt: skip
+    def make_beats(self, count: int) -> tuple[list[dict[str, int]], list[dict[str, int]]]:
+        """Beats of a row that begins somewhere in its first line: what must come out, and what its lines return."""
+        bus, granules = self.config.bus_bytes, row_granules(self.config)
+        begins = self.random.choice((0, self.random.randrange(granules)))
+        size = (count - 1) * bus + ROW_GRANULE * self.random.randint(1, granules - begins)
+        lines = self.random.randbytes(count * bus)
+        row = lines[begins * ROW_GRANULE :][:size]
+        out, returned = [], []
+        for n in range(count):
+            last, line = n == count - 1, lines[n * bus : (n + 1) * bus]
+            part = row[n * bus : (n + 1) * bus]
+            what = {"bytes": len(part), "last": int(last)}
+            out.append({"data": int.from_bytes(part, "little"), **what})
+            rotated = line[begins * ROW_GRANULE :] + line[: begins * ROW_GRANULE]
+            own = (1 << granules - begins) - 1
+            returned.append({"data": int.from_bytes(rotated, "little"), "own": own, "follows": int(n > 0), **what})
+        return out, returned
 
     async def reserve(self, queue: int, count: int, *, patience: int = 5000) -> bool:
         """Reserve ``count`` slots; False if that was refused for ``patience`` cycles."""
@@ -56,9 +67,9 @@ class Bench:
         for _ in range(patience):
             await RisingEdge(dut.clk)
             if dut.reserve__ready.value:
-                beats = self.make_beats(count)
-                self.expected[queue] += beats
-                self.chunks.append(Chunk(queue, int(dut.slot.value), list(beats)))
+                out, returned = self.make_beats(count)
+                self.expected[queue] += out
+                self.chunks.append(Chunk(queue, int(dut.slot.value), returned))
                 dut.reserve__valid.value = 0
                 return True
         dut.reserve__valid.value = 0
@@ -84,7 +95,7 @@ class Bench:
 
     def put_other(self) -> None:
         client = self.random.choice((Client.LOAD, Client.LOADER))
-        self.put_beat(client, self.random.randrange(self.config.vector_beats), self.make_beats(1)[0])
+        self.put_beat(client, self.random.randrange(self.config.vector_beats), self.make_beats(1)[1][0])
 
     def put_beat(self, client: Client, slot: int, beat: dict[str, int]) -> None:
         value = {"client": client, "slot": slot, **beat}
@@ -96,6 +107,8 @@ class Bench:
         for queue, (sink, expected) in enumerate(zip(self.sinks, self.expected, strict=True)):
             await sink.wait(len(expected))
             got = [{name: int(beat[name]) for name in ("data", "bytes", "last")} for beat in sink.got]
+            for beat in got:
+                beat["data"] %= 1 << 8 * beat["bytes"]  # what is behind a row's end is anything
             assert got == expected, f"queue {queue}: order or contents"
         for _ in range(5):
             await RisingEdge(self.dut.clk)
