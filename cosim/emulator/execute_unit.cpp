@@ -378,6 +378,9 @@ void ExecuteUnit::operate(std::uint64_t op, std::uint64_t n, float* d, const flo
     case VectorOp::MOVE:
       std::memmove(d, a, n * sizeof *d);
       break;
+    case VectorOp::ROUND:
+      each(d, n, [=](auto i) { return float_of(rounded(bits_of(a[i]), kind_)); });
+      break;
     case VectorOp::ADD:
       each(d, n, [=](auto i) { return canonical(a[i] + c[i]); });
       break;

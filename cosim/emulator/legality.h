@@ -10,6 +10,8 @@ inline bool has_kind(const Config& config, std::uint64_t kind) {
   return kind == LengthField::BINARY16 ? config.binary16 : config.bfloat16;
 }
 
+inline bool converts(const Config& config) { return config.binary16 || config.bfloat16; }
+
 // Whether the operation has this mode, with these registers and operands.
 inline bool has_mode(const Config& config, const Instruction& code) {
   const Operation& operation = OPERATIONS[code.op];
@@ -49,7 +51,7 @@ inline bool is_legal(const Config& config, const Instruction& code) {
                                                         code.a_number % KEEP == code.b_number % KEEP));
   const Operation& operation = OPERATIONS[code.op];
   const bool takes_b = operation.uses_b || (operation.b_replaces_c && code.mode != Mode::REDUCE);
-  return operation.known && code.reserved == 0 &&
+  return operation.known && (!operation.rounds || converts(config)) && code.reserved == 0 &&
          (kept || keeps || operand(code.a_kind, code.a_number)) &&
          operand(code.b_kind, code.b_number) && !same_pop && (takes_b || b_absent) &&
          code.length < static_cast<std::uint64_t>(config.lengths) &&

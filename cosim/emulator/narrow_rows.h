@@ -53,6 +53,11 @@ inline std::uint16_t narrowed(std::uint32_t bits, std::uint64_t kind) {
   return static_cast<std::uint16_t>(sign | result);
 }
 
+// The bits of what a binary32 is rounded to.
+inline std::uint32_t rounded(std::uint32_t bits, std::uint64_t kind) {
+  return kind == LengthField::ELEMENTS ? bits : widened(narrowed(bits, kind), kind);
+}
+
 inline void widen_row(const void* row, std::uint64_t elements, std::uint64_t kind, std::vector<float>& to) {
   const auto* from = static_cast<const std::uint8_t*>(row);
   to.resize(elements);

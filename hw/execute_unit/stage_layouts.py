@@ -92,6 +92,8 @@ def issue_layout(config: Config) -> data.StructLayout:
     registers is meant. ``c_scalar``, ``to_scalar``: ``c``, ``destination`` is a scalar register. ``writes``: it has
     results.
 
+    ``rounds``, if there are several types: operand ``a`` is rounded to that of the row.
+
     ``keeps``: the row that operand ``a`` pops is kept as well; ``kept``: operand ``a`` is the oldest that was.
 
     With ``indexed`` the scalar register ``index`` has the number of operand ``a``'s element, and the row waits for all
@@ -119,6 +121,7 @@ def issue_layout(config: Config) -> data.StructLayout:
             "area": partial_area(config),
             "target": range(config.scalars),
             "iterative": IterativeOp,
+            **({"rounds": 1} if config.length_fields[1:] else {}),
             "keeps": 1,
             "kept": 1,
             "divides": 1,

@@ -41,6 +41,7 @@ class VectorOp(enum.Enum, shape=5):
     TO_INTEGER = 20
     SCALE = 21
     STORE_QUOTIENT = 22
+    ROUND = 23
 
 
 class OperandKind(enum.Enum, shape=2):

@@ -89,6 +89,9 @@ class Operation:
     stores
         The result goes to the store unit. It also takes the place of ``a``, which is a register and empty afterwards,
         whatever ``clear`` says: only a longer row that has the same beats finds it there.
+    rounds
+        ``a`` is first rounded to the type of ``length``, as it is where it is stored, and widened again. Only machines
+        that convert have it.
     """
 
     formula: str
@@ -103,6 +106,7 @@ class Operation:
     pops_count: bool = False
     takes_a: bool = False
     stores: bool = False
+    rounds: bool = False
 
     @property
     def has_result(self) -> bool:
@@ -266,6 +270,15 @@ OPERATIONS: Mapping[VectorOp, Operation] = {
         stores=True,
         note="What DIVIDE_COUNT gives goes to the store unit by way of `a`, which is empty afterwards. Instructions "
         "behind it do not wait for it.",
+    ),
+    VectorOp.ROUND: Operation(
+        "a",
+        LANES,
+        lambda a, b, c: a,
+        modes=(Mode.VECTOR,),
+        rounds=True,
+        note="`a` rounded to the type of `length`, and widened again: a NaN to the quiet one without payload, of its "
+        "sign. Only machines that convert elements have it.",
     ),
 }
 """By code. An instruction with a code that has no row is illegal."""

@@ -11,7 +11,7 @@ from daedal.hw.isa.elements import BINARY32, Element
 @dataclass(frozen=True)
 class Bag:
     """A pooling of bags; bits of the integer types, ``offset_bits`` None for 2-D indices, ``element`` of the table,
-    ``is_away`` if sums are rounded to that with ties away from zero.
+    ``is_away`` if sums are rounded to that with ties away from zero, ``rounds`` what else is (see ``emb.bag``).
     """
 
     mode: str
@@ -24,6 +24,7 @@ class Bag:
     block: int | None = None
     element: Element = BINARY32
     is_away: bool = False
+    rounds: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Kind:
     padding: int | None
     element: Element = BINARY32
     is_away: bool = False
+    rounds: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from numpy.typing import NDArray
 
 from daedal.driver.tables.table_sources import Source, dtype_name
+from daedal.hw.isa.elements import BFLOAT16, BINARY16, BINARY32, Element
 from daedal.runtime.operations import Bag, Lookup
 
 Array: TypeAlias = NDArray[Any]
@@ -21,6 +22,15 @@ LONG_FROM = 16
 Shorter ones lie one behind the other in one stream, and are dealt out to contexts: see
 docs/decisions/001-bags-in-turn.md.
 """
+
+
+_SIGNIFICANDS = {BINARY32: 24, BINARY16: 11, BFLOAT16: 8}
+"""Bits of the significands of elements."""
+
+
+def exact_counts(element: Element) -> int:
+    """A number up to which every integer is one that an element of this type can be."""
+    return 1 << _SIGNIFICANDS[element]
 
 
 def has_long_bags(lookups: int, bags: int) -> bool:

@@ -1,5 +1,7 @@
 """The configurations that random programs are made for."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from daedal.hw.config.core import Config
@@ -46,7 +48,10 @@ LEAST = Config(
     address_bits=35,
 )  # fmt: skip
 
-BUILT = RTL | {"wide": Config.preset("wide")}
+HALVES = replace(Config.preset("edge"), name="halves", binary16=1, bfloat16=1)
+"""All types of elements."""
+
+BUILT = RTL | {"wide": Config.preset("wide"), "halves": HALVES}
 """Configurations whose RTL is simulated when it is asked for."""
 
 KNOWN = BUILT | {config.name: config for config in (WIDE, LEAST)}

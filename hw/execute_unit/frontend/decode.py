@@ -17,8 +17,8 @@ from daedal.hw.isa.instructions import KEEP, KEPT, Instruction, Mode, OperandKin
 from daedal.hw.isa.operations import OPERATIONS, Operation, OperationUnit
 from daedal.hw.isa.words import FetchQueue, LengthField
 
-_LANE_OPS = {VectorOp.SUBTRACT: LaneOp.ADD, VectorOp.MULTIPLY: LaneOp.MUL}
-"""What the lanes do for operations that have another name there; SUBTRACT also negates the addend."""
+_LANE_OPS = {VectorOp.SUBTRACT: LaneOp.ADD, VectorOp.MULTIPLY: LaneOp.MUL, VectorOp.ROUND: LaneOp.MOVE}
+"""What the lanes do for operations that have another name there; SUBTRACT also negates ``c``, ROUND rounds ``a``."""
 
 _KINDS = {
     OperationUnit.NONE: Kind.NOTHING,
@@ -52,7 +52,8 @@ class Decode(wiring.Component):
 
     def __init__(self, config: Config, operations: Mapping[VectorOp, Operation] = OPERATIONS) -> None:
         self.config = config
-        self._operations = operations
+        has_types = bool(config.length_fields[1:])
+        self._operations = {op: row for op, row in operations.items() if has_types or not row.rounds}
         super().__init__(
             {
                 "i": In(fetched_layout()),
@@ -109,6 +110,8 @@ class Decode(wiring.Component):
             *self._operand(issue.b, code.b),
             issue.b.zero.eq(~self._uses_b & ~adds_b),
         ]
+        if self.config.length_fields[1:]:
+            m.d.comb += issue.rounds.eq(self._where(lambda row: row.rounds))
         self._operation(m)
         return m
 

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_divide import LOW_BITS
 from daedal.hw.execute_unit.fpu.float_format import register
+from daedal.hw.execute_unit.fpu.float_shorten import FloatShorten
 from daedal.hw.execute_unit.fpu.lane import Lane
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 from daedal.hw.execute_unit.latencies import SELECT
@@ -21,6 +22,8 @@ class LaneArray(wiring.Component):
     -------
     op, negate_product, negate_addend, low, cuts, carries
         What to do with the beat that is issued in this cycle: see ``Lane``.
+    kind : ``In(2)``, if rows have several types
+        With ``op``: the type that ``a`` is rounded to before all else, a ``LengthField``.
     a, b : ``In(8 * lane_bytes)``
         Operands, ``schedule.SELECT`` cycles after the issue.
     c : ``In(8 * lane_bytes)``
@@ -42,6 +45,7 @@ class LaneArray(wiring.Component):
                 "low": In(LOW_BITS),
                 "cuts": In(1),
                 "carries": In(1),
+                **({"kind": In(2)} if config.length_fields[1:] else {}),
                 "a": In(width),
                 "b": In(width),
                 "c": In(width),
@@ -56,6 +60,13 @@ class LaneArray(wiring.Component):
         negate_product = register(m, self.negate_product, "negate_product_now", cycles=SELECT)
         negate_addend = register(m, self.negate_addend, "negate_addend_now", cycles=SELECT)
         division = register(m, Cat(self.low, self.cuts, self.carries), "division_now", cycles=SELECT)
+        operands = [self.a.word_select(n, LANE.bits) for n in range(self.config.lanes)]
+        if self.config.length_fields[1:]:
+            kind = register(m, self.kind, "kind_now", cycles=SELECT)
+            for n, a in enumerate(operands):
+                m.submodules[f"shorten{n}"] = shorten = FloatShorten(self.config)
+                m.d.comb += [shorten.i.eq(a), shorten.kind.eq(kind)]
+                operands[n] = shorten.o
         for n in range(self.config.lanes):
             m.submodules[f"lane{n}"] = lane = Lane()
             m.d.comb += [
@@ -63,7 +74,7 @@ class LaneArray(wiring.Component):
                 lane.negate_product.eq(negate_product),
                 lane.negate_addend.eq(negate_addend),
                 Cat(lane.low, lane.cuts, lane.carries).eq(division),
-                lane.a.eq(self.a.word_select(n, LANE.bits)),
+                lane.a.eq(operands[n]),
                 lane.b.eq(self.b.word_select(n, LANE.bits)),
                 lane.c.eq(self.c.word_select(n, LANE.bits)),
                 lane.chain.eq(self.chain[n]),

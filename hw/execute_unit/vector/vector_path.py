@@ -28,6 +28,7 @@ from daedal.hw.execute_unit.vector.reduction_tree import combine_layout, neutral
 from daedal.hw.execute_unit.vector.register_file import RegisterFile
 from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.instructions import OperandKind
+from daedal.hw.isa.words import LengthField
 
 
 class VectorPath(wiring.Component):
@@ -114,6 +115,8 @@ class VectorPath(wiring.Component):
             self._join_scalars(m, registers)
             self._request(m)
         self._compute(m, lanes)
+        if self.config.length_fields[1:]:
+            m.d.comb += lanes.kind.eq(Mux(row.rounds, row.row.kind, LengthField.ELEMENTS.value))
         m.d.comb += [
             lanes.a.eq(a.o),
             lanes.b.eq(b.o),
@@ -143,6 +146,8 @@ class VectorPath(wiring.Component):
                 row.to_scalar.eq(combine.final), row.writes.eq(1),
                 row.indexed.eq(0), row.reduces.eq(0), row.iterative.eq(IterativeOp.NONE),
             ]  # fmt: skip
+            if self.config.length_fields[1:]:
+                m.d.comb += row.rounds.eq(0)
 
     def _at(self, register: Value, beat: Value) -> Value:
         return register_beat(self.config, register, self._row.context, beat)

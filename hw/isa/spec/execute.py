@@ -16,7 +16,7 @@ from daedal.hw.isa.instructions import KEEP, KEPT, Instruction, Mode, OperandKin
 from daedal.hw.isa.operations import OPERATIONS, Operation, OperationUnit
 from daedal.hw.isa.program import unpack
 from daedal.hw.isa.spec.binary32 import Floats, as_bits, from_bits
-from daedal.hw.isa.spec.narrow import Patterns, narrow, widen
+from daedal.hw.isa.spec.narrow import Patterns, narrow, rounded, widen
 from daedal.hw.isa.spec.reduction import reduce
 from daedal.hw.isa.words import FetchQueue, LengthField
 
@@ -170,6 +170,8 @@ class ExecuteUnit:
 
     def _result(self, decoded: _Decoded, code: Members, a: Floats) -> Floats:
         row = decoded.row
+        if row.rounds:
+            a = rounded(a, self._kind)
         c = self._addend(decoded.mode, code, len(a)) if "c" in row.operands else None
         if row.takes_a and c is None:
             return a
@@ -243,7 +245,9 @@ def is_legal(word: int, config: Config, operations: Mapping[VectorOp, Operation]
     """Whether the machine has this instruction: its operation, mode, registers, queues and length register."""
     code = unpack(Instruction, word)
     row = next((row for op, row in operations.items() if op.value == code["op"]), None)
-    if row is None or code["reserved"] or code["mode"] >= len(Mode) or not row.may_have(Mode(code["mode"])):
+    if row is None or (row.rounds and not config.length_fields[1:]):
+        return False
+    if code["reserved"] or code["mode"] >= len(Mode) or not row.may_have(Mode(code["mode"])):
         return False
     mode, vectors, scalars = Mode(code["mode"]), config.vector_registers, config.scalars
     a, b = ((code[f"{name}.kind"], code[f"{name}.number"]) for name in "ab")

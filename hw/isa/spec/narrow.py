@@ -44,3 +44,8 @@ def narrow(values: Floats, kind: LengthField) -> Patterns:
         return np.where(is_nan, sign | _EXPONENT | _QUIET, rounded).astype(np.uint16)
     half = 0x8000 if kind is LengthField.BFLOAT16_AWAY else 0x7FFF + ((bits >> 16) & 1)
     return np.where(is_nan, sign | 0x7FC0, (bits.astype(np.uint64) + half) >> 16).astype(np.uint16)
+
+
+def rounded(values: Floats, kind: LengthField) -> Floats:
+    """What elements of a row are that binary32 is rounded to."""
+    return widen(narrow(values, kind), kind)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import VectorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from daedal.compiler.backend.value_locations import Place, Places
+from daedal.compiler.backend.value_locations import Place, Places, is_shortened
 from daedal.compiler.dialects import dlc, narrow, slcv, slcv_scalars
 from daedal.compiler.dialects.elements import row_element
 from daedal.errors import UnsupportedOperation
@@ -122,13 +122,29 @@ class CallbackSelection:
         self._places.define(op.result, place)
 
     def _widen(self, op: narrow.WidenOp) -> None:
-        if not isinstance(op.narrow.owner, dlc.PopOp):
-            raise UnsupportedOperation("rows must be widened as they come from memory")
-        self._places.alias(op.result, op.narrow)
+        if is_shortened(op):
+            self._shorten(op)
+        elif isinstance(op.narrow.owner, dlc.PopOp):
+            self._places.alias(op.result, op.narrow)
+        else:
+            raise UnsupportedOperation("rows must be widened as they come from memory, or as they are rounded")
+
+    def _shorten(self, op: narrow.WidenOp) -> None:
+        """What a row is rounded to, as f32."""
+        if not isinstance(op.result.type, VectorType):
+            raise UnsupportedOperation("single numbers are not rounded but where they are stored")
+        row, field = op.narrow, field_of(op.narrow)
+        place = self._places[row]
+        of_other = place.kind is OperandKind.QUEUE and self._popped[place.number] is not field
+        if of_other or (place.clear and self._places.remaining(row) > 1):
+            self._materialize(row)
+        clear = self._places[row].clear
+        operand = self._places[row].operand if clear else self._as_operand(row)
+        self._finish(op, VectorOp.ROUND, field, a=operand, clear=int(clear))
 
     def _round(self, op: narrow.RoundOp) -> None:
-        if not all(isinstance(use.operation, dlc.PushOp) for use in op.result.uses):
-            raise UnsupportedOperation("rows must be rounded where they are stored, and for nothing else")
+        if not all(isinstance(use.operation, dlc.PushOp | narrow.WidenOp) for use in op.result.uses):
+            raise UnsupportedOperation("rows must be rounded where they are stored, or to be widened again")
         self._places.alias(op.result, op.wide)
 
     def _width(self, value: SSAValue) -> int:
@@ -219,7 +235,7 @@ class CallbackSelection:
 
     # ------------------------------------------------------------------ results
 
-    def _finish(self, op: Operation, kind: VectorOp, **members: object) -> None:
+    def _finish(self, op: Operation, kind: VectorOp, field: LengthField | None = None, /, **members: object) -> None:
         """Emit an instruction for the result of ``op``; its operands are used up."""
         result = op.results[0]
         self._places.use(*op.operands)
@@ -236,7 +252,7 @@ class CallbackSelection:
         destination = self._places.new_register() if accumulator is None else accumulator
         place = Place(OperandKind.REGISTER, destination, is_accumulator=accumulator is not None)
         self._places.define(result, place)
-        self._emit(kind, destination, self._width(result), **members)
+        self._emit(kind, destination, self._width(result), field, **members)
 
     def _only_set(self, result: SSAValue) -> int | None:
         """The accumulator that takes ``result``, if that is all it is for and happens before anything
@@ -280,7 +296,7 @@ class CallbackSelection:
         self._emit_single(VectorOp.MOVE, self.constants[op.scalar], a=operand)
 
     def _push(self, op: dlc.PushOp) -> None:
-        if self._is_stored(op.row.owner):
+        if self._is_stored(op.row):
             return
         if not isinstance(op.row.type, VectorType):
             register = self._as_scalar(op.row)
@@ -304,12 +320,10 @@ class CallbackSelection:
         field = field_of(op.row)
         self._emit(VectorOp.STORE, 0, self._width(op.row), field, a=place.operand, clear=int(place.clear))
 
-    def _is_stored(self, op: Operation | Block) -> bool:
-        """Whether it is a division whose quotient is stored at once, and nothing else is done with it."""
-        if not isinstance(op, dlc.DivideCountOp) or op.result in self._places:
-            return False
-        push = op.next_op
-        return isinstance(push, dlc.PushOp) and push.row is op.result and len(list(op.result.uses)) == 1
+    def _is_stored(self, row: SSAValue) -> bool:
+        """Whether it is a quotient, maybe rounded, that the division has stored."""
+        op = row.owner.wide.owner if isinstance(row.owner, narrow.RoundOp) else row.owner
+        return isinstance(op, dlc.DivideCountOp) and row not in self._places
 
     def _divide(self, op: dlc.DivideCountOp) -> None:
         place = self._places[op.row]
@@ -320,10 +334,11 @@ class CallbackSelection:
             place = self._places[op.row]
         self._claim(op.count)
         self._places.popped(op.count)
-        if self._is_stored(op) and self._is_last_use(op.row, place):
+        row = _stored(op)
+        if row is not None and self._is_last_use(op.row, place):
             self._places.use(*op.operands)
             self._places.release()
-            self._emit(VectorOp.STORE_QUOTIENT, 0, self._width(op.row), a=place.operand, clear=1)
+            self._emit(VectorOp.STORE_QUOTIENT, 0, self._width(op.row), field_of(row), a=place.operand, clear=1)
             return
         self._finish(op, VectorOp.DIVIDE_COUNT, a=place.operand, clear=int(place.clear))
 
@@ -469,6 +484,18 @@ class CallbackSelection:
 
     def _quotient(self, op: arith.DivfOp) -> None:
         self._finish(op, VectorOp.DIVIDE, **self._factors(op.lhs, op.rhs))
+
+
+def _stored(op: dlc.DivideCountOp) -> SSAValue | None:
+    """The quotient, maybe rounded, if it is stored at once and for nothing else."""
+    row: SSAValue = op.result
+    after = op.next_op
+    if isinstance(after, narrow.RoundOp) and after.wide is row:
+        if len(list(row.uses)) > 1:
+            return None
+        row, after = after.result, after.next_op
+    is_stored = isinstance(after, dlc.PushOp) and after.row is row and len(list(row.uses)) == 1
+    return row if is_stored else None
 
 
 def _is_without_sign(op: arith.SubfOp) -> bool:

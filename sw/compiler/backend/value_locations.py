@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects import vector
 from xdsl.dialects.builtin import VectorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from daedal.compiler.dialects import dlc, narrow
 from daedal.compiler.dialects.slcv import width_of
@@ -13,7 +13,17 @@ from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.instructions import OperandKind
 
 ALIASES = (vector.BroadcastOp, ElementOp, narrow.WidenOp, narrow.RoundOp)
-"""Operations whose result is in the same place as their operand."""
+"""Operations whose result is in the same place as their operand, but for what is rounded and then widened."""
+
+
+def is_alias(op: Operation) -> bool:
+    """Whether the result of an operation is in the same place as its operand."""
+    return isinstance(op, ALIASES) and not is_shortened(op)
+
+
+def is_shortened(op: Operation) -> bool:
+    """Whether it widens what is rounded: both are one instruction."""
+    return isinstance(op, narrow.WidenOp) and isinstance(op.narrow.owner, narrow.RoundOp)
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,7 @@ class Places:
         self._released: set[tuple[OperandKind, int]] = set()
         self._uses: dict[SSAValue, int] = {}
         for op in callback.body.block.ops:
-            if not isinstance(op, ALIASES):
+            if not is_alias(op):
                 for result in op.results:
                     self._uses[result] = _count(result)
 
@@ -204,5 +214,5 @@ def _count(value: SSAValue) -> int:
     total = 0
     for use in value.uses:
         op = use.operation
-        total += _count(op.results[0]) if isinstance(op, ALIASES) else 1
+        total += _count(op.results[0]) if is_alias(op) else 1
     return total

@@ -34,6 +34,10 @@ from daedal.hw.isa.elements import BFLOAT16
 MODES = ("sum", "mean", "max")
 """How the rows of a bag are pooled."""
 
+ROUNDS_SUMS = ("sums", "products and sums")
+ROUNDS_PRODUCTS = ("products", "products and sums")
+"""What ``rounds`` can say, by what is rounded then."""
+
 LIST_NUMBERS = 3
 """Numbers in an entry of a list of tables: rows, address, address of the result."""
 
@@ -68,6 +72,22 @@ def _verify_away(away: UnitAttr | None, element: Attribute) -> None:
         raise VerifyException(f"away must go with rows of bf16, not of {element}")
 
 
+def _text(value: StringAttr | None) -> str:
+    return "" if value is None else value.data
+
+
+def _verify_rounds(op: "BagOp | BagListOp") -> None:
+    what, kinds = op.rounds_what, [*ROUNDS_SUMS, "products"]
+    if op.rounds is None:
+        return
+    if what not in kinds:
+        raise VerifyException(f"rounds must be one of {', '.join(kinds)}, not {what!r}")
+    if op.mode.data == "max" or op.row_element == LANE or op.fused is not None or op.away is not None:
+        raise VerifyException("rounds must go with a sum or mean of f16 or bf16, without fused and away")
+    if what in ROUNDS_PRODUCTS and op.weights is None:
+        raise VerifyException(f"rounds {what} must go with weights")
+
+
 def _rows_like(table: SSAValue) -> TensorType:
     kind = table.type
     assert isinstance(kind, TensorType)
@@ -83,6 +103,8 @@ class BagOp(IRDLOperation):
     ``fused`` by a fused multiply-add, else by a product and a sum. Rows whose index is ``padding`` do not
     count. A maximum is the first element, replaced by each later one that is greater. A bag without rows
     gives +0.0. Sums are of f32 and then rounded to the table's elements; with ``away``, for bf16, ties away from zero.
+    The quotient of a mean is rounded as well, ties to even. With ``rounds`` each product is rounded ("products"), the
+    sum behind each addition ("sums"), or both ("products and sums"), ties to even.
     With ``block`` the rows of 2-D indices are added up in blocks of so many, and their sums then.
     """
 
@@ -97,14 +119,15 @@ class BagOp(IRDLOperation):
     padding = opt_prop_def(IntegerAttr[I64])
     fused = opt_prop_def(UnitAttr)
     away = opt_prop_def(UnitAttr)
+    rounds = opt_prop_def(StringAttr)
     block = opt_prop_def(IntegerAttr[I64])
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
     assembly_format = (
         "$mode $table `[` $indices `]` (`offsets` $offsets^)? (`weights` $weights^)? (`padding` $padding^)? "
-        "(`fused` $fused^)? (`away` $away^)? (`block` $block^)? attr-dict `:` type($table) `,` type($indices) "
-        "(`offsets` type($offsets)^)? (`weights` type($weights)^)? `->` type($result)"
+        "(`fused` $fused^)? (`away` $away^)? (`rounds` $rounds^)? (`block` $block^)? attr-dict `:` "
+        "type($table) `,` type($indices) (`offsets` type($offsets)^)? (`weights` type($weights)^)? `->` type($result)"
     )
 
     def __init__(
@@ -118,6 +141,7 @@ class BagOp(IRDLOperation):
         padding: int | None = None,
         fused: bool = False,
         away: bool = False,
+        rounds: str = "",
         block: int | None = None,
     ) -> None:
         super().__init__(
@@ -127,15 +151,27 @@ class BagOp(IRDLOperation):
                 "padding": None if padding is None else IntegerAttr(padding, i64),
                 "fused": UnitAttr() if fused else None,
                 "away": UnitAttr() if away else None,
+                "rounds": StringAttr(rounds) if rounds else None,
                 "block": None if block is None else IntegerAttr(block, i64),
             },
             result_types=[_rows_like(table)],
         )
 
+    @property
+    def row_element(self) -> Attribute:
+        """What rows of the table and of the result are made of."""
+        return _verify_table(self.table).get_element_type()
+
+    @property
+    def rounds_what(self) -> str:
+        """What is rounded besides results; empty if nothing is."""
+        return _text(self.rounds)
+
     def verify_(self) -> None:
         if self.mode.data not in MODES:
             raise VerifyException(f"mode must be one of {', '.join(MODES)}, not {self.mode.data!r}")
         _verify_away(self.away, _verify_table(self.table).element_type)
+        _verify_rounds(self)
         _verify_integers("indices", self.indices, [2] if self.offsets is None else [1])
         if self.offsets is not None:
             _verify_integers("offsets", self.offsets, [1])
@@ -204,12 +240,13 @@ class BagListOp(IRDLOperation):
     padding = opt_prop_def(IntegerAttr[I64])
     fused = opt_prop_def(UnitAttr)
     away = opt_prop_def(UnitAttr)
+    rounds = opt_prop_def(StringAttr)
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     assembly_format = (
         "$mode $list `[` $first `for` $count `]` `width` $width (`of` $element^)? `pitch` $pitch `to` $out_pitch "
         "$indices `offsets` $offsets `bags` $bags (`weights` $weights^)? (`padding` $padding^)? (`fused` $fused^)? "
-        "(`away` $away^)? attr-dict `:` type($list) `,` type($indices) `offsets` type($offsets) "
+        "(`away` $away^)? (`rounds` $rounds^)? attr-dict `:` type($list) `,` type($indices) `offsets` type($offsets) "
         "(`weights` type($weights)^)?"
     )
 
@@ -228,6 +265,7 @@ class BagListOp(IRDLOperation):
         padding: int | None,
         fused: bool,
         away: bool = False,
+        rounds: str = "",
         element: Attribute = LANE,
     ) -> None:
         source, first, count = entries
@@ -244,8 +282,14 @@ class BagListOp(IRDLOperation):
                 "padding": None if padding is None else IntegerAttr(padding, i64),
                 "fused": UnitAttr() if fused else None,
                 "away": UnitAttr() if away else None,
+                "rounds": StringAttr(rounds) if rounds else None,
             },
         )
+
+    @property
+    def rounds_what(self) -> str:
+        """What is rounded besides results; empty if nothing is."""
+        return _text(self.rounds)
 
     @property
     def row_element(self) -> Attribute:
@@ -258,6 +302,7 @@ class BagListOp(IRDLOperation):
         if row_element(self.row_element) is None:
             raise VerifyException(f"rows must be of {ELEMENT_NAMES}, not of {self.row_element}")
         _verify_away(self.away, self.row_element)
+        _verify_rounds(self)
         _verify_integers("indices", self.indices, [1])
         _verify_integers("offsets", self.offsets, [1])
         if self.weights is not None and self.mode.data == "max":

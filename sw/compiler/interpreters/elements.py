@@ -32,3 +32,8 @@ def rounded(values: Any, kind: Attribute, *, away: bool = False) -> NDArray[Any]
     element = row_element(kind)
     assert element is not None
     return narrow(np.asarray(values, np.float32), field_of(kind, away=away)).view(element.array)
+
+
+def shortened(values: Any, kind: Attribute, *, away: bool = False) -> Any:
+    """What f32 are rounded to, as f32; themselves if elements are f32."""
+    return values if kind == LANE else widened(rounded(values, kind, away=away), kind)

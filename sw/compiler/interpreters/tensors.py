@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from daedal.compiler.dialects import emb
 from daedal.compiler.dialects.elements import row_element
-from daedal.compiler.interpreters.elements import rounded, widened
+from daedal.compiler.interpreters.elements import rounded, shortened, widened
 from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.spec import binary32
@@ -33,6 +33,8 @@ class Bags:
         Elements of a row.
     indices, weights
         Flat; weights may be None.
+    kind, is_away, rounds
+        What rows are made of, and how they are rounded to it: as in ``emb.bag``.
     """
 
     mode: str
@@ -41,6 +43,9 @@ class Bags:
     width: int
     indices: Array
     weights: Array | None
+    kind: Attribute
+    is_away: bool
+    rounds: str
 
     def pool(self, table: Any, rows: int, start: int, end: int) -> Array:
         """The pooled row of the entries ``start`` … ``end - 1``; ``table`` gives row i for ``[i]``."""
@@ -57,7 +62,10 @@ class Bags:
             weight = None if self.weights is None else self.weights[entry]
             total = self._added(total, table[index], weight, is_first=count == 0)
             count += 1
-        return total / np.float32(count) if self.mode == "mean" and count else total
+        if self.mode != "mean" or not count:
+            return total
+        rounded_sum: Array = shortened(total, self.kind, away=self.is_away)
+        return rounded_sum / np.float32(count)
 
     def pool_blocks(self, table: Any, shape: tuple[int, ...], block: int) -> Array:
         """Bags of ``shape[1]`` entries each: sums of ``block`` rows, and then their sum."""
@@ -73,9 +81,13 @@ class Bags:
     def _added(self, total: Array, row: Array, weight: Any, *, is_first: bool) -> Array:
         if self.mode == "max":
             return row if is_first else np.where(row > total, row, total)
-        if weight is None:
-            return total + row
-        return binary32.fused(row, weight, total) if self.is_fused else total + row * weight
+        if self.is_fused:
+            return binary32.fused(row, weight, total)
+        if weight is not None:
+            row = row * weight
+            row = shortened(row, self.kind) if self.rounds in emb.ROUNDS_PRODUCTS else row
+        total = total + row
+        return shortened(total, self.kind) if self.rounds in emb.ROUNDS_SUMS else total
 
 
 @dataclass(frozen=True)
@@ -139,7 +151,8 @@ class Tensors:
         kind = op.table.type.element_type
         table = widened(table, kind)
         rows = [bags.pool(table, len(table), int(a), int(b)) for a, b in pairwise(offsets)]
-        self._arrays["out"] = rounded(np.array(rows, np.float32).reshape(-1, width), kind, away=op.away is not None)
+        away = op.away is not None and bags.mode != "mean"
+        self._arrays["out"] = rounded(np.array(rows, np.float32).reshape(-1, width), kind, away=away)
 
     def _bags_of(self, op: emb.BagOp | emb.BagListOp, width: int, indices: Array) -> Bags:
         return Bags(
@@ -149,6 +162,9 @@ class Tensors:
             width,
             indices.reshape(-1),
             None if op.weights is None else self._value(op.weights).reshape(-1),
+            op.row_element,
+            op.away is not None,
+            op.rounds_what,
         )
 
     def _bag_list(self, op: emb.BagListOp) -> None:
@@ -166,7 +182,7 @@ class Tensors:
             begin = entry * (count + 1)
             for bag in range(begin, begin + count):
                 row = bags.pool(table, rows, int(offsets[bag]), int(offsets[bag + 1]))
-                out[bag] = rounded(row, op.row_element, away=op.away is not None)
+                out[bag] = rounded(row, op.row_element, away=op.away is not None and bags.mode != "mean")
 
     def _lookup(self, op: emb.LookupOp) -> None:
         table, indices = self._value(op.table), self._value(op.indices)

@@ -113,6 +113,10 @@ class BatchInputs:
         np.add(starts, self._firsts, out=self._offsets[:, : self.sizes.offsets])
         return True
 
+    def longest(self) -> int:
+        """Indices of the longest bag."""
+        return int(np.diff(self._offsets).max())
+
     def take_values(self, indices: list["Tensor"], weights: list["Tensor"]) -> None:
         """Indices and weights, in the order in which they lie behind each other."""
         import torch

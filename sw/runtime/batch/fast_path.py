@@ -19,7 +19,7 @@ from daedal.runtime.batch.known_inputs import KnownInputs
 from daedal.runtime.batch.members import EntryNumbers, Member, PoolingCall, Result, with_parts
 from daedal.runtime.batch.staging import Outputs
 from daedal.runtime.kernel import Kernel
-from daedal.runtime.request import LONGEST_BAG, Request, has_long_bags
+from daedal.runtime.request import LONGEST_BAG, Request, exact_counts, has_long_bags
 from daedal.runtime.tensors import tensor_of
 
 if TYPE_CHECKING:
@@ -67,6 +67,9 @@ class FastPath:
         self.kernels = {member.call.name: kernel for member in members}
         self._bits = members[0].operation.index_bits
         self._has_long_bags = has_long_bags
+        means = [member.operation.element for member in members if member.operation.mode == "mean"]
+        self._most = min((exact_counts(element) for element in means), default=LONGEST_BAG)
+        """Rows of a bag of which the general way knows what to do."""
         self._watch: Watch | None = None
         self._inputs: BatchInputs | None = None
         """As the last launch needed them; None while one is made ready."""
@@ -107,6 +110,8 @@ class FastPath:
             inputs = BatchInputs(self._device, sizes, self._entries, self._results, len(lengths), *bits)
         inputs.take_lengths(lengths, self._order)
         if not inputs.take_offsets(offsets, is_closed=self._closed):
+            return None
+        if total > self._most and inputs.longest() > self._most:
             return None
         inputs.take_values([indices[n] for n in self._order], [weights[n] for n in self._weighted])
         with self._device.preparing():

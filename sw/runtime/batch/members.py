@@ -188,6 +188,7 @@ def entries_of(result: Result, config: Config) -> list[Entry]:
                 operation.padding,
                 operation.element,
                 operation.is_away,
+                operation.rounds,
             )
             found.append(Entry(kind, member, result, column, tile))
     return found

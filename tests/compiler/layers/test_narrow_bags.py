@@ -14,16 +14,15 @@ import daedal
 from daedal.compiler.frontends.requests.emb_builder import build
 from daedal.compiler.interpreters import interpret
 from daedal.compiler.pipeline import compile_emb
-from daedal.hw.config.core import Config
 from daedal.hw.isa.elements import BFLOAT16, BINARY16
 from daedal.runtime.operations import Bag
 from tests.compiler.layers.compiler_support import ddr3, random_bags, wild_table
 from tests.compiler.torch.dynamo_support import Layer, fresh
-from tests.fuzz.configs import SMALL
+from tests.fuzz.configs import HALVES, SMALL
 
 __all__ = ["ddr3", "fresh"]
 
-EDGE = replace(Config.preset("edge"), name="edge-halves", binary16=1, bfloat16=1)
+EDGE = HALVES
 TINY = replace(SMALL, name="small-halves", lanes=2, binary16=1, bfloat16=1)
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 ELEMENTS = {"float16": BINARY16, "bfloat16": BFLOAT16}
@@ -60,7 +59,7 @@ def laid_out(table: Tensor, layout: str) -> Tensor:
 def random_layer(dtype: torch.dtype, rng: np.random.Generator) -> tuple[Callable[..., Tensor], tuple[Any, ...]]:
     """A pooling of any kind that the machine does, and its inputs."""
     rows, width = int(rng.integers(1, 40)), int(rng.choice([2, 4, 8, 16, 34, 64, 130]))
-    weighted, mode = bool(rng.integers(2)), str(rng.choice(["sum", "max"]))
+    weighted, mode = bool(rng.integers(2)), str(rng.choice(["sum", "mean", "mean", "max"]))
     padding = None if rng.integers(2) else int(rng.integers(-rows, rows))
     table = laid_out(
         table_of(dtype, rows, width, rng, any_bits=bool(rng.integers(4) == 0)),
@@ -172,7 +171,6 @@ def test_lines_are_those_of_the_bytes(dtype: str, halves: daedal.Device, rng: np
 
 
 REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
-    "mean": (lambda: nn.EmbeddingBag(9, 4, mode="mean"), "mode must be sum or max for a table of 16-bit elements"),
     "odd": (lambda: nn.EmbeddingBag(9, 5, mode="sum"), "must have an even number of them, not 5"),
 }
 
@@ -216,7 +214,7 @@ def test_weights_of_another_type(halves: daedal.Device) -> None:
 
 @pytest.mark.parametrize("opt", [0, 1, 2, 3])
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("mode", ["sum", "max"])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 def test_every_level(mode: str, dtype: str, opt: int, rng: np.random.Generator) -> None:
     """Interpreted levels give what the machine does."""
     element, is_away = ELEMENTS[dtype], dtype == "bfloat16"
@@ -231,3 +229,39 @@ def test_every_level(mode: str, dtype: str, opt: int, rng: np.random.Generator) 
         if level != "mach":
             out = interpret(kernel.ir(level), dict(arrays))["out"]
             assert same(torch.from_numpy(out).view(DTYPES[dtype]), expected), level
+
+
+COUNTS = {"float16": (2048, 4100, 2049), "bfloat16": (256, 258, 257)}
+"""Numbers of rows: the greatest up to which all are of the type, one beyond it that is, and one that is not."""
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_means_of_many_rows(dtype: str, halves: daedal.Device, rng: np.random.Generator) -> None:
+    """PyTorch divides by a number of the elements' type."""
+    module = nn.EmbeddingBag.from_pretrained(table_of(DTYPES[dtype], 50, 8, rng), mode="mean")
+    *exact, other = COUNTS[dtype]
+    indices = torch.from_numpy(rng.integers(0, 50, 5 + max(*exact, other)))
+    executable = daedal.compile(module, (indices[:8], torch.tensor([0, 3])), device=halves)
+    for count in exact:
+        inputs = indices[: 5 + count], torch.tensor([0, 5])
+        assert same(executable(*inputs), module(*inputs))
+    for offsets in (torch.tensor([0, 5]), torch.tensor([0, other])):  # the second one is the second of the fast path
+        message = f"at most {COUNTS[dtype][0]} rows of torch.{dtype}, or of a number that is one, not of {other}"
+        with pytest.raises(daedal.UnsupportedOperation, match=message):
+            executable(indices[: 5 + other] if offsets[1] == 5 else indices[:other], offsets)
+    fast = torch.compile(module, backend="daedal", options={"device": halves})
+    inputs = indices[: 5 + other], torch.tensor([0, 5])
+    with torch.no_grad():
+        assert same(fast(*inputs), module(*inputs))
+
+
+@pytest.mark.parametrize("padding", [None, 0])
+def test_a_mean_rounds_twice(padding: int | None, halves: daedal.Device) -> None:
+    """The sum 1 + 2**-8 is a tie of bfloat16; of its thirds no other rounding gives both."""
+    table = torch.tensor([[9.0, 9.0], [ONE, -ONE], [HALF_ULP, -HALF_ULP], [0.0, 0.0]], dtype=torch.bfloat16)
+    module = nn.EmbeddingBag.from_pretrained(table, mode="mean", padding_idx=padding)
+    inputs = torch.tensor([1, 2, 3]), torch.tensor([0])
+    found = daedal.compile(module, inputs, device=halves)(*inputs)
+    total = 1.0 + 2.0**-7 if padding is None else 1.0
+    expected = torch.tensor([[total / 3, -total / 3]]).to(torch.bfloat16)
+    assert same(found, expected) and same(module(*inputs), expected)

@@ -17,7 +17,7 @@ OWN = OperandKind.SCALAR_REGISTER
 
 def computing(mode: Mode, *, binary: bool) -> tuple[VectorOp, ...]:
     """The operations that compute something of any operands, with or without an operand ``b``."""
-    rows = ((op, OPERATIONS[op]) for op in operations_in(mode))
+    rows = ((op, OPERATIONS[op]) for op in operations_in(mode) if not OPERATIONS[op].rounds)
     return tuple(op for op, row in rows if row.compute and not row.register_a and ("b" in row.operands) is binary)
 
 
@@ -25,6 +25,9 @@ BINARY, UNARY = (computing(Mode.VECTOR, binary=binary) for binary in (True, Fals
 SCALAR_BINARY, SCALAR_UNARY = (computing(Mode.SCALAR, binary=binary) for binary in (True, False))
 REDUCE_BINARY, REDUCE_UNARY = (computing(Mode.REDUCE, binary=binary) for binary in (True, False))
 
+
+ROUNDS = tuple(op for op in operations_in(Mode.VECTOR) if OPERATIONS[op].rounds)
+"""What only machines that convert have."""
 
 STORES = ("store", "quotient", "store scalar")
 """Kinds of instructions that store."""
@@ -336,6 +339,8 @@ class Callbacks:
         operands = operands if dice.chance(0.6) else operands[::-1]
         if two:
             return {"op": dice.pick(binary), "a": operands[0], "b": operands[1]}
+        if unary is UNARY and dice.config.length_fields[1:] and dice.chance(0.3):
+            unary = ROUNDS
         return {"op": dice.pick(unary), "a": operands[0]}
 
 

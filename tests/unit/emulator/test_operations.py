@@ -83,6 +83,7 @@ def fma(a: Array, b: float, c: Array) -> Array:
 
 
 ON_LANES = [op for op in operations_in(Mode.VECTOR) if OPERATIONS[op].unit is OperationUnit.LANES]
+ON_LANES.remove(VectorOp.ROUND)  # of machines that convert: test_narrow_faults
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import random
 import cocotb
 import numpy as np
 
-from daedal.hw.isa.instructions import KEEP, KEPT, VectorOp
+from daedal.hw.isa.instructions import KEEP, KEPT, OperandKind, VectorOp
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.words import LengthField
 from tests.unit.execute_unit.bench_faults import MOVE, Q0, Q1, STORE, check, faulted
@@ -15,6 +15,7 @@ from tests.unit.execute_unit.model import Row
 from tests.unit.execute_unit.programs import QUEUE, words
 from tests.unit.harness import bench_config
 
+REGISTER1 = {"kind": OperandKind.REGISTER, "number": 1}
 ADD = {"op": VectorOp.ADD, "a": Q0, "c": 1, "destination": 1}
 
 
@@ -62,6 +63,25 @@ async def quotients_that_are_stored(dut, counts):
         tokens = [n % len(callbacks) for n in range(3 * len(callbacks))]
         random.Random(elements).shuffle(tokens)
         await run_with(dut, [elements] * len(kinds), callbacks, tokens, counts, kinds, pause=0.3)
+
+
+@cocotb.test()
+@cocotb.parametrize(beats=[1, 3])
+async def sums_that_are_rounded(dut, beats):
+    """Behind each addition: of what was just written, into the same register or another one; then stored as it is."""
+    config = bench_config()
+    kinds = (LengthField.ELEMENTS, *narrow_kinds())
+    for n in range(len(kinds)):
+        lengths = [beats * config.lanes] * len(kinds)
+        half = ADD | {"length": n}
+        whole = {"op": VectorOp.ROUND, "a": REGISTER1, "destination": 1, "length": n}
+        callbacks = [[half, whole], [half, whole | {"destination": 0, "clear": 1}, STORE | {"length": 0}]]
+        driver = await run(dut, lengths, callbacks, [0] * 5 + [1, 0, 0, 1], kinds, pause=0.2)
+        assert driver.counts["lane_beat"] == 18 * beats
+        # Of a row that is popped, of a scalar, and of an empty register.
+        others = [{"op": VectorOp.ROUND, "a": a, "destination": 0, "length": n}
+                  for a in (Q1, {"kind": OperandKind.SCALAR}, REGISTER1)]  # fmt: skip
+        await run(dut, lengths, [[other, STORE | {"length": 0}] for other in others], [0, 1, 2, 0, 1], kinds)
 
 
 @cocotb.test()

@@ -22,7 +22,9 @@ LIKE_TWO_THIRDS = (2**25 + 1) // 3
 """The one count whose reciprocal has nothing but the highest bit in its fraction."""
 REGISTER, QUEUE, SCALAR = OperandKind.REGISTER, OperandKind.QUEUE, OperandKind.SCALAR
 OWN = OperandKind.SCALAR_REGISTER
-ON_ROWS = operations_in(Mode.VECTOR)
+ON_ROWS = tuple(op for op in operations_in(Mode.VECTOR) if not OPERATIONS[op].rounds)
+ROUNDS = tuple(op for op in operations_in(Mode.VECTOR) if OPERATIONS[op].rounds)
+"""What only machines that convert have."""
 ON_SCALARS = tuple(op for op in operations_in(Mode.SCALAR) if op is not VectorOp.NOP)
 REDUCES = operations_in(Mode.REDUCE)
 WITH_B = {op for op, row in OPERATIONS.items() if "b" in row.operands}
@@ -151,7 +153,8 @@ class Generator:
 
     def instruction(self) -> Code:
         rng = self.rng
-        op = rng.choice((*ON_ROWS, VectorOp.ADD, VectorOp.FMA, VectorOp.STORE))
+        rounds = ROUNDS if self.config.length_fields[1:] else ()
+        op = rng.choice((*ON_ROWS, *rounds, VectorOp.ADD, VectorOp.FMA, VectorOp.STORE))
         if op is VectorOp.NOP:
             register = {"kind": REGISTER, "number": rng.randrange(self.config.vector_registers)}
             return {"op": op, "a": register, "clear": rng.getrandbits(1)}

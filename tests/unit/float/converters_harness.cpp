@@ -39,11 +39,25 @@ void rtl_narrow(std::uint32_t kind, const std::uint32_t *in, std::uint64_t count
   }
 }
 
+void rtl_shorten(std::uint32_t kind, const std::uint32_t *in, std::uint64_t count, std::uint32_t *out) {
+  Bench bench;
+  bench.model.kind = kind;
+  for (std::uint64_t n = 0; n < count; ++n) {
+    bench.model.number = in[n];
+    bench.model.eval();
+    out[n] = bench.model.shortened;
+  }
+}
+
 void emulator_widen(std::uint32_t kind, const std::uint32_t *in, std::uint64_t count, std::uint32_t *out) {
   for (std::uint64_t n = 0; n < count; ++n) out[n] = daedal::widened(in[n], kind);
 }
 
 void emulator_narrow(std::uint32_t kind, const std::uint32_t *in, std::uint64_t count, std::uint32_t *out) {
   for (std::uint64_t n = 0; n < count; ++n) out[n] = daedal::narrowed(in[n], kind);
+}
+
+void emulator_shorten(std::uint32_t kind, const std::uint32_t *in, std::uint64_t count, std::uint32_t *out) {
+  for (std::uint64_t n = 0; n < count; ++n) out[n] = daedal::rounded(in[n], kind);
 }
 }

@@ -19,9 +19,10 @@ from daedal.cosim.builder.library import read_sources
 from daedal.cosim.builder.rtl_library import build_verilated
 from daedal.hw.config.core import Config
 from daedal.hw.execute_unit.fpu.float_narrow import FloatNarrow
+from daedal.hw.execute_unit.fpu.float_shorten import FloatShorten
 from daedal.hw.execute_unit.fpu.float_widen import FloatWiden
 from daedal.hw.isa.spec.binary32 import as_bits, from_bits
-from daedal.hw.isa.spec.narrow import narrow, widen
+from daedal.hw.isa.spec.narrow import narrow, rounded, widen
 from daedal.hw.isa.tools import c_header
 from daedal.hw.isa.words import LengthField
 
@@ -38,19 +39,21 @@ MACHINES = {
 
 
 class Converters(wiring.Component):
-    """Both converters of a machine."""
+    """The converters of a machine."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        ports = {"element": In(16), "number": In(32), "kind": In(2), "widened": Out(32), "narrowed": Out(16)}
-        super().__init__(ports)
+        ports = {"element": In(16), "number": In(32), "kind": In(2)}
+        super().__init__(ports | {"widened": Out(32), "narrowed": Out(16), "shortened": Out(32)})
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         m.submodules.widen, m.submodules.narrow = widen, narrow = FloatWiden(self.config), FloatNarrow(self.config)
+        m.submodules.shorten = shorten = FloatShorten(self.config)
         m.d.comb += [
             widen.i.eq(self.element), widen.kind.eq(self.kind), self.widened.eq(widen.o),
             narrow.i.eq(self.number), narrow.kind.eq(self.kind), self.narrowed.eq(narrow.o),
+            shorten.i.eq(self.number), shorten.kind.eq(self.kind), self.shortened.eq(shorten.o),
         ]  # fmt: skip
         return m
 
@@ -148,3 +151,9 @@ def test_every_tie_and_biased_patterns(machine: str, count: int, rng: np.random.
             found = through(machine, function, kind, patterns)
             wrong = np.flatnonzero(found != expected)
             assert not len(wrong), f"{kind} {function}: {patterns[wrong[0]]:#x} to {found[wrong[0]]:#x}"
+        expected = as_bits(rounded(from_bits(patterns), kind))
+        for function in ("rtl_shorten", "emulator_shorten"):
+            found = through(machine, function, kind, patterns)
+            wrong = np.flatnonzero(found != expected)
+            assert not len(wrong), f"{kind} {function}: {patterns[wrong[0]]:#x} to {found[wrong[0]]:#x}"
+            assert np.array_equal(through(machine, function, LengthField.ELEMENTS, patterns), patterns)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from daedal.compiler.frontends.requests.checks import bits_of, check_lengths, element_of, width_of
+from daedal.compiler.frontends.requests.checks import bits_of, check_counts, check_lengths, element_of, width_of
 from daedal.driver.tables.table_sources import Source
 from daedal.errors import InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.elements import BINARY32
@@ -47,7 +47,7 @@ def bag_request(
     """
     width, element = width_of(name, table), element_of(name, table)
     if element is not BINARY32:
-        _check_narrow(name, mode, width)
+        check_even(name, width)
     buffers = {"indices": indices.reshape(-1)}
     values: dict[str, int] = {}
     ends: Array | int
@@ -65,6 +65,8 @@ def bag_request(
         _check_weights(name, indices, weights, mode)
         buffers["weights"] = weights.reshape(-1)
     check_lengths(name, indices.size, ends)
+    if mode == "mean":
+        check_counts(name, element, indices.size, ends, padded=padding is not None)
     operation = Bag(
         mode,
         width,
@@ -79,12 +81,8 @@ def bag_request(
     return Request(operation, table, buffers, values, bags, (bags, width))
 
 
-def _check_narrow(name: str, mode: str, width: int) -> None:
-    """Raise UnsupportedOperation for what is not done with rows of 16-bit elements."""
-    if mode == "mean":
-        raise UnsupportedOperation(
-            f"{name}: mode must be sum or max for a table of 16-bit elements, whose means are rounded twice, not 'mean'"
-        )
+def check_even(name: str, width: int) -> None:
+    """Raise UnsupportedOperation for rows of 16-bit elements that are of an odd number."""
     if width % 2:
         raise UnsupportedOperation(
             f"{name}: rows of a table of 16-bit elements must have an even number of them, not {width}"

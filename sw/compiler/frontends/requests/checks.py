@@ -6,7 +6,7 @@ from daedal.driver.tables.table_sources import STAND_INS, Source, array_type, dt
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.elements import ELEMENTS, ROW_GRANULE, Element
 from daedal.hw.isa.words import PITCH_BITS
-from daedal.runtime.request import LONGEST_BAG, Array
+from daedal.runtime.request import LONGEST_BAG, Array, exact_counts
 
 LONGEST_ROW = (1 << PITCH_BITS) - 64
 """Bytes of the longest row of a table, which takes whole lines of memory, of up to 64 bytes."""
@@ -80,3 +80,21 @@ def check_lengths(name: str, count: int, ends: Array | int) -> None:
     longest = ends if isinstance(ends, int) else int(np.diff(ends).max()) if len(ends) > 1 else 0
     if longest >= LONGEST_BAG:
         raise UnsupportedOperation(f"{name}: a bag must have fewer than {LONGEST_BAG} rows, not {longest}")
+
+
+def check_counts(name: str, element: Element, count: int, ends: Array | int, *, padded: bool = False) -> None:
+    """Raise UnsupportedOperation for means, of ``count`` rows in all, that PyTorch divides by another number than that
+    of their rows: one that has the type of their elements. ``padded``: some may have fewer.
+    """
+    most = exact_counts(element)
+    if count <= most:
+        return
+    lengths = np.array([ends]) if isinstance(ends, int) else np.diff(ends)
+    lengths = lengths[lengths > most]
+    # What is left without the zeros at the end is the significand.
+    others = lengths if padded else lengths[lengths // (lengths & -lengths) >= most]
+    if others.size:
+        raise UnsupportedOperation(
+            f"{name}: a mean must be of at most {most} rows of torch.{element.dtype}, or of a number that is one, not "
+            f"of {others[0]}: PyTorch rounds the number"
+        )

@@ -43,6 +43,7 @@ def _(bag: Bag) -> ModuleOp:
         padding=bag.padding,
         fused=bag.is_fused,
         away=bag.is_away,
+        rounds=bag.rounds,
         block=bag.block,
     )
     return _with_result(block, op)
@@ -89,6 +90,7 @@ def _entries(kind: Kind, entries: tuple[SSAValue, int, int], values: Mapping[str
         padding=kind.padding,
         fused=kind.is_fused,
         away=kind.is_away,
+        rounds=kind.rounds,
         element=type_of(kind.element),
     )
 

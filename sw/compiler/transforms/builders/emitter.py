@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from xdsl.builder import Builder
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, MemRefType, StringAttr, f32, i64
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from daedal.compiler.dialects import check, narrow
@@ -74,6 +74,13 @@ class Emitter:
         element = buffer.type.element_type
         rounded = value if element == LANE else self.insert(narrow.RoundOp(value, element, away=away), "rounded")
         self.store(rounded, buffer, indices)
+
+    def shorten(self, value: SSAValue, element: Attribute, name: str, *, away: bool = False) -> SSAValue:
+        """What an f32 is rounded to, as f32; itself if ``element`` is f32."""
+        if element == LANE:
+            return value
+        rounded = self.insert(narrow.RoundOp(value, element, away=away), f"{name}_rounded")
+        return self.insert(narrow.WidenOp(rounded), name)
 
     def check(self, kind: str, value: SSAValue, limit: SSAValue) -> None:
         """What is to happen unless ``0 <= value < limit``: bad offsets stop the launch, whatever indices do."""

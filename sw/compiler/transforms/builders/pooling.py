@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math, scf
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
+from daedal.compiler.dialects import emb
+from daedal.compiler.dialects.elements import LANE
 from daedal.compiler.transforms.builders.emitter import Emitter
 
 
@@ -33,8 +35,12 @@ class Pooling:
         The index that does not count, or None.
     pooled
         The local row.
+    element
+        What tables and results are made of. Sums are rounded to it: where they are stored, or before they are divided.
     is_away
-        What is stored is rounded with ties away from zero, if it is rounded.
+        Sums are rounded with ties away from zero.
+    rounds
+        As in ``emb.bag``: what else is rounded.
     """
 
     emit: Emitter
@@ -45,7 +51,9 @@ class Pooling:
     weights: SSAValue | None
     padding: SSAValue | None
     pooled: SSAValue
+    element: Attribute = LANE
     is_away: bool = False
+    rounds: str = ""
 
     def bag(self, start: SSAValue, end: SSAValue, table: SSAValue, rows: SSAValue, out: SSAValue, b: SSAValue) -> None:
         """Pool entries ``start`` to ``end`` over a table with that many rows and store row ``b`` of ``out``."""
@@ -62,8 +70,10 @@ class Pooling:
         def finish(d: SSAValue) -> None:
             result = emit.load(self.pooled, [d], "s")
             if divisor is not None:
+                if self.rounds not in emb.ROUNDS_SUMS:
+                    result = emit.shorten(result, self.element, "sum", away=self.is_away)
                 result = emit.insert(arith.DivfOp(result, divisor), "mean")
-            emit.store_f32(result, out, [b, d], away=self.is_away)
+            emit.store_f32(result, out, [b, d], away=self.is_away and divisor is None)
 
         self._along_row(finish)
 
@@ -125,4 +135,7 @@ class Pooling:
             return emit.insert(math.FmaOp(x, weight, s), "added")
         if weight is not None:
             x = emit.insert(arith.MulfOp(x, weight), "scaled")
-        return emit.insert(arith.AddfOp(s, x), "added")
+            if self.rounds in emb.ROUNDS_PRODUCTS:
+                x = emit.shorten(x, self.element, "product")
+        added = emit.insert(arith.AddfOp(s, x), "added")
+        return emit.shorten(added, self.element, "sum") if self.rounds in emb.ROUNDS_SUMS else added

@@ -142,7 +142,7 @@ def _lower_bag(name: str, op: emb.BagOp, bounds: str) -> func.FuncOp:
         pooled = emit.row_buffer(width, "pooled")
         pooling = Pooling(
             emit, constants, op.mode.data, op.fused is not None, f["indices"], f.get("weights"), padding, pooled,
-            is_away=op.away is not None,
+            op.row_element, op.away is not None, op.rounds_what,
         )  # fmt: skip
     bags = emit.size(f["out"], f.c0, "bags")
     limit = f.limit(f["indices"]) if "offsets" in f else None
@@ -196,7 +196,7 @@ class _ListLowering:
         pooled = emit.row_buffer(width, "pooled")
         pooling = Pooling(
             emit, constants, op.mode.data, op.fused is not None, indices, weights, padding, pooled,
-            is_away=op.away is not None,
+            op.row_element, op.away is not None, op.rounds_what,
         )  # fmt: skip
         numbers = [emit.index(n, f"number{n}") for n in range(emb.LIST_NUMBERS)]
         limit, apart = f.limit(indices), emit.insert(arith.AddiOp(bags, f.c1), "apart")
