@@ -3,6 +3,7 @@
 import hashlib
 import re
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import SupportsIndex
 
 from daedal.base.messages import shown
@@ -297,7 +298,7 @@ class Config:
         has = (1, self.binary16, self.bfloat16, self.bfloat16)
         return tuple(kind for kind, there in zip(kinds, has, strict=True) if there)
 
-    @property
+    @cached_property
     def place_bits(self) -> int:
         """The bits of an address below its mapping class: memory has at most ``1 << place_bits`` bytes."""
         return self.address_bits - MAPPING_BITS
@@ -367,7 +368,7 @@ class Config:
         """Lines of the longest burst of a sequential load: ``lookahead_burst``, but no more than a page has."""
         return min(self.lookahead_burst, self.page_bytes // self.bus_bytes)
 
-    @property
+    @cached_property
     def superblock_bytes(self) -> int:
         """Bytes of a page in each bank; addresses are mapped inside of multiples of this."""
         return self.banks * self.page_bytes

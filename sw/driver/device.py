@@ -201,6 +201,11 @@ class Device:
         return self._memory
 
     @property
+    def allocator(self) -> Allocator:
+        """What hands out device memory."""
+        return self._allocator
+
+    @property
     def tables(self) -> Mapping[str, Table]:
         """The resident tables by name."""
         _ = self.target

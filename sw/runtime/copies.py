@@ -44,6 +44,11 @@ class CopiedRows:
         stripped = empty(request.shape, request.dtype)
         self._stripped = stripped if stripped.nbytes != self.rows[0] * self.rows[1] * ROW_GRANULE else None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the machine writes nothing but the rows."""
+        return self._stripped is None
+
     def filled(self, outputs: Mapping[str, NDArray[Any]]) -> None:
         """The launch has ended well."""
         if self._stripped is not None:

@@ -25,11 +25,17 @@ from daedal.runtime.host_program import HostProgram, Work
 from daedal.runtime.kernel import Kernel
 from daedal.runtime.operations import Lookup, Operation
 from daedal.runtime.request import Request
+from daedal.runtime.single_path import SinglePath
 from daedal.runtime.staged_runs import StagedRuns
 from daedal.runtime.tensors import needs_gradients, tensor_of, zeros
 
 if TYPE_CHECKING:
     from torch import Tensor, fx
+
+
+def _no_warning(record: Record) -> None:
+    """There is nothing to warn of."""
+
 
 Compile = Callable[[Operation, bool], Kernel]
 """The kernel of an operation; the second says whether bags are long. UnsupportedOperation if there is none."""
@@ -140,13 +146,27 @@ class Executable(Handle):
             if started is None:
                 return None
             results, launch = started
-            submitted.add(Pending(launch, lambda error: named(error, prepared.members(sources)), lambda record: None))
+            submitted.add(Pending(launch, lambda error: named(error, prepared.members(sources)), _no_warning))
             if at_once:
                 submitted.settle()
             self._current |= prepared.kernels
             return prepared.with_parts(results, submitted.settle)
 
-        return Work(call, group, submitted.settle, self._refuse, self._prepare, again, self._attempt, self._leave_all)
+        def once_more(prepared: SinglePath, sources: Sequence[Any]) -> "Tensor | None":
+            started = None if needs_gradients() else prepared.start(sources)
+            if started is None:
+                return None
+            result, launch = started
+            submitted.add(Pending(launch, lambda error: self._explained(error, prepared, sources), _no_warning))
+            if at_once:
+                submitted.settle()
+            self._current[prepared.call.name] = prepared.kernel
+            return result
+
+        return Work(
+            call, group, submitted.settle, self._refuse, self._prepare, again, self._attempt, self._leave_all,
+            False, self._prepare_one, once_more,
+        )  # fmt: skip
 
     def prepare(self, inputs: Sequence[Any]) -> None:
         """Compile what a call with inputs like these needs, without running it on the device.
@@ -266,6 +286,25 @@ class Executable(Handle):
             return None
         return plan.fast_path(self.device, kernel, self._program.request_of)
 
+    def _prepare_one(self, call: Call, request: Request, sources: Sequence[Any]) -> SinglePath | None:
+        """An operation, which was just started, made ready for others like it."""
+        watched, runs = self._watched.get(call.name), self._runs.get(call.name)
+        if watched is None or runs is None or runs.form is None or not runs.form.is_repeated:
+            return None
+        if request.empty or needs_gradients():
+            return None
+        is_copied = not isinstance(request.operation, Lookup) or CopiedRows(request).is_whole
+        if self.bounds in ("warn", "ignore") or not is_copied or not SinglePath.can_be_of(sources):
+            return None
+        return SinglePath(self.device, call, request, sources, watched[0], runs, runs.form)
+
+    def _explained(
+        self, error: IndexOutOfRange | InvalidOffsets, prepared: SinglePath, sources: Sequence[Any]
+    ) -> DaedalError:
+        """The error of a launch with these sources, in words of theirs."""
+        say_where(error, prepared.call.name, self._program.request_of(prepared.call, sources), prepared.rows)
+        return error
+
     def _dry_run_group(self, members: Sequence[Member], joins: Sequence[Join]) -> "dict[fx.Node, Tensor]":
         values: dict[fx.Node, Tensor] = {}
         for plan, kernel in self._plans(members, joins):
@@ -293,7 +332,7 @@ class Executable(Handle):
 
     def _warns(self, of: Callable[[Record], BoundsWarning | None]) -> Callable[[Record], BoundsWarning | None]:
         """What there is to warn of, if that is wanted."""
-        return of if self.bounds == "warn" else lambda record: None
+        return of if self.bounds == "warn" else _no_warning
 
     # ------------------------------------------------------------------ looking at it
 

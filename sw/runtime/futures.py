@@ -5,10 +5,9 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from threading import TIMEOUT_MAX
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,8 +21,7 @@ from daedal.driver.launch.record import Record, Stats
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets
 
 
-@dataclass(frozen=True)
-class Pending:
+class Pending(NamedTuple):
     """A launch of a module, how to say what it failed of, and what there is to warn of."""
 
     launch: Launch

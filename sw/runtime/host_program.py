@@ -1,24 +1,24 @@
 """A model on the host, with places for launches: what an executable asks of a front end, and what it offers to it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.batch.fast_path import FastPath
 from daedal.runtime.batch.members import Call, Join, Member
 from daedal.runtime.request import Request
+from daedal.runtime.single_path import SinglePath
 
 if TYPE_CHECKING:
     from torch import Tensor, fx
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(NamedTuple):
     """Who does what a program on the host hands over: single operations, and groups of them, whose results it gives by
     node. What they give may be filled only later: ``settle`` waits for that. ``refuse`` says what becomes of an
     operation that the machine cannot do. ``prepare`` makes a group ready to be run ``again`` with little ado, if that
-    is possible; that is also told whether the kinds of its sources are known to be as before. ``attempt`` does one run
+    is possible; that is also told whether the kinds of its sources are known to be as before. ``prepare_one`` and
+    ``once_more`` do the same for a single operation. ``attempt`` does one run
     of a trace of the model, and ``leave_all`` says that the framework does all. ``rehearses``: nothing is done in
     earnest, and what the framework changes is changed back.
     """
@@ -32,6 +32,8 @@ class Work:
     attempt: Callable[[Callable[[], Any]], Any] = lambda run: run()
     leave_all: Callable[[Iterable[Call], str], None] = lambda calls, reason: None
     rehearses: bool = False
+    prepare_one: "Callable[[Call, Request, Sequence[Any]], SinglePath | None]" = lambda *given: None
+    once_more: "Callable[[SinglePath, Sequence[Any]], Tensor | None]" = lambda *given: None
 
 
 class HostProgram(Protocol):

@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 from daedal.base.handle import Handle
 from daedal.driver.device import Device
 from daedal.driver.launch.launch import Launch
-from daedal.driver.launch.record import Record
-from daedal.driver.memory.regions import Region
 from daedal.driver.tables.table_sources import array_type
 from daedal.driver.tables.table_store import Table
-from daedal.runtime.batch.staging import Layout, Outputs, Part, Staging
+from daedal.runtime.batch.staging import Layout, Part, Placed, StagedProgram, Staging
 from daedal.runtime.kernel import Kernel
 from daedal.runtime.kernel_launch import check_buffer, region_of, submit_kernel
 from daedal.runtime.launch_arguments import Buffer
@@ -24,7 +22,7 @@ MOST_STAGED = 1 << 20
 """Bytes of inputs from which on a copy of them on the host costs more than it saves."""
 
 
-class _Form:
+class Form:
     """What is the same in all runs: which tables, shapes and types of arrays, numbers; and what follows from that."""
 
     def __init__(self, device: Device, kernel: Kernel, buffers: Mapping[str, Any], values: Mapping[str, int]) -> None:
@@ -44,13 +42,12 @@ class _Form:
             else:
                 check_buffer(spec, source.shape, str(source.dtype))
                 inputs[spec.name] = Part(source.shape, source.dtype)
-        self.staging, self.layout = Staging(device, inputs), Layout(list(outputs.values()))
-        self.outputs = tuple(outputs)
-        self.program = device.load_program(kernel.program)
-        self._kernel = kernel
-        self.address = -1
-        self.arguments: list[int] = []
-        self.reads: list[Region] = []
+        self.inputs = Staging(device, inputs)
+        self.outputs, self._layout = tuple(outputs), Layout(list(outputs.values()))
+        self._kernel, program = kernel, device.load_program(kernel.program)
+        self.is_repeated = False
+        """Whether there was more than one run of it."""
+        self.program = StagedProgram(device, program, self.inputs, self._layout, self._placed)
 
     @staticmethod
     def can_be_of(kernel: Kernel, buffers: Mapping[str, Any]) -> bool:
@@ -69,17 +66,13 @@ class _Form:
         sources = self.sources
         return values == self.values and all(_form_of(given) == sources[name] for name, given in buffers.items())
 
-    def place(self, address: int, first: int) -> None:
-        """The inputs are at ``address``, and what is written at ``first``."""
-        if self.address == address:
-            return
-        self.address = -1
-        buffers = self._fixed | self.staging.buffers(address)
-        self.reads = [region_of(buffer) for buffer in buffers.values()]
-        for name, place, part in zip(self.outputs, self.layout.places, self.layout.parts, strict=True):
+    def _placed(self, address: int, first: int) -> Placed:
+        """What the launch is told if its inputs are at ``address``, and what it writes at ``first``."""
+        buffers = self._fixed | self.inputs.buffers(address)
+        reads = [region_of(buffer) for buffer in buffers.values()]
+        for name, place, part in zip(self.outputs, self._layout.places, self._layout.parts, strict=True):
             buffers[name] = Buffer(first + place, part.shape, part.strides)
-        self.arguments = self._kernel.launch_arguments(buffers, self.values)
-        self.address = address
+        return Placed(tuple(self._kernel.launch_arguments(buffers, self.values)), reads)
 
 
 def _form_of(source: Any) -> object:
@@ -91,7 +84,7 @@ class StagedRuns(Handle):
 
     def __init__(self, device: Device, kernel: Kernel) -> None:
         self.kernel, self._device = kernel, device
-        self._form: _Form | None = None
+        self.form: Form | None = None
         """Of the last run; None while one is made ready."""
 
     def submit(
@@ -102,28 +95,16 @@ class StagedRuns(Handle):
     ) -> tuple[Launch, Mapping[str, Array]]:
         """Submit a run, as ``submit_kernel`` does; the launch, and the arrays that it will have filled."""
         device = self._device
-        form, self._form = self._form, None
+        form, self.form = self.form, None
         if form is None or not form.fits(buffers, values):
-            if not _Form.can_be_of(self.kernel, buffers):
+            if not Form.can_be_of(self.kernel, buffers):
                 run = submit_kernel(device, self.kernel, buffers, values, filled)
                 return run.launch, run.outputs
-            form = _Form(device, self.kernel, buffers, values)
-        for name, array in form.staging.arrays.items():
+            form = Form(device, self.kernel, buffers, values)
+        else:
+            form.is_repeated = True
+        for name, array in form.inputs.arrays.items():
             array[...] = buffers[name]
-        arena, outputs = device.arena(), Outputs(form.layout)
-        address, first = form.staging.reserve(arena, form.layout.bytes)
-        arrays = dict(zip(form.outputs, outputs.arrays, strict=True))
-
-        def ended(record: Record | None) -> None:
-            try:
-                if record is not None:
-                    outputs.fetch(arena, first)
-                    filled(arrays)
-            finally:
-                arena.release()
-
-        form.place(address, first)
-        form.staging.upload(arena, address)
-        self._form = form
-        writes = [Region(first, max(form.layout.bytes, 1))]
-        return device.submit(form.program, form.arguments, reads=form.reads, writes=writes, ended=ended), arrays
+        outputs, launch = form.program.submit(lambda arrays: filled(dict(zip(form.outputs, arrays, strict=True))))
+        self.form = form
+        return launch, dict(zip(form.outputs, outputs, strict=True))

@@ -48,11 +48,12 @@ class Launch(Handle):
         self._error: BaseException | None = None
 
     def __repr__(self) -> str:
-        state = "in work" if not self._over else "done" if self._error is None else type(self._error).__name__
+        state = "in work" if not self.over else "done" if self._error is None else type(self._error).__name__
         return f"<Launch {self.number}, {state}>"
 
     @property
-    def _over(self) -> bool:
+    def over(self) -> bool:
+        """Whether it has ended, as far as is known."""
         return self._result is not None or self._error is not None
 
     @property
@@ -67,13 +68,13 @@ class Launch(Handle):
 
     def done(self) -> bool:
         """Whether it has ended, in whatever way; does not wait."""
-        if not self._over:
+        if not self.over:
             self.launcher.collect()
-        return self._over
+        return self.over
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Wait for its end; what :meth:`result` would raise, or None."""
-        if not self._over:
+        if not self.over:
             self.launcher.wait_for(self, timeout)
         return self._error
 
@@ -92,7 +93,7 @@ class Launch(Handle):
         return self._result
 
     def __await__(self) -> Generator[Any, None, Record]:
-        while not self._over:
+        while not self.over:
             try:
                 self.launcher.wait_for(self, POLL_SECONDS)
             except TimeoutError:
@@ -101,7 +102,7 @@ class Launch(Handle):
 
     def settle(self, record: Record | None, error: BaseException | None) -> None:
         """It has ended: so. For the launcher; only the first time counts."""
-        if self._over:
+        if self.over:
             return
         try:
             if self._ended is not None:

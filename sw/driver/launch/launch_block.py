@@ -13,6 +13,7 @@ from daedal.hw.isa.program import WORD_BYTES, pack
 from daedal.hw.isa.words import VALUE_BITS
 
 _PROGRAM, _RECORD, _LAUNCH, _FLAGS, _WINDOW, _ARGUMENTS = (int(word.value) for word in LaunchWord)
+_BEHIND_LAUNCH = WORD_BYTES * (_LAUNCH + 1)
 _LEAST, _MOST = -(1 << (VALUE_BITS - 1)), (1 << VALUE_BITS) - 1
 """Looked up once, for a block is written in every launch."""
 
@@ -22,6 +23,17 @@ def needs(reads: Sequence[Region] | None, task: "Task") -> bool:
     if reads is None or task.writes is None:
         return True
     return any(read.overlaps(written) for read in reads for written in task.writes)
+
+
+class Block(NamedTuple):
+    """The bytes of a launch block, and what they were made of but for the number of the launch."""
+
+    key: tuple[object, ...]
+    raw: bytes
+
+    def of(self, launch: int) -> bytes:
+        """The bytes for a launch of this number."""
+        return self.raw[: WORD_BYTES * _LAUNCH] + launch.to_bytes(WORD_BYTES, "little") + self.raw[_BEHIND_LAUNCH:]
 
 
 class Task(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 from daedal.base.handle import Handle
 from daedal.base.process_resource import Owned
 from daedal.driver.launch.launch import Launch, LaunchTimeout
-from daedal.driver.launch.launch_block import Task, launch_block, needs
+from daedal.driver.launch.launch_block import Block, Task, launch_block, needs
 from daedal.driver.launch.record import RECORD_BYTES, Record, fault_exception
 from daedal.driver.memory.allocator import Allocator
 from daedal.driver.memory.regions import Region, store_window
@@ -45,6 +45,14 @@ _NO_RECORD = bytes(RECORD_BYTES)
 
 LAUNCH_MODULUS = 1 << 32
 """Launch numbers and COMPLETED are 32 bits."""
+
+_LOW, _HIGH, _DOORBELL, _COMPLETED, _INTERRUPT = (
+    int(register.value)
+    for register in (
+        Register.LAUNCH_LOW, Register.LAUNCH_HIGH, Register.DOORBELL, Register.COMPLETED, Register.INTERRUPT,
+    )
+)  # fmt: skip
+"""Looked up once, for they are written or read in every launch."""
 
 
 class Resident(NamedTuple):
@@ -98,6 +106,8 @@ class Launcher(Handle):
         self._programs: dict[int, Resident] = {}
         self._behind: list[tuple[int, int] | None] = [None] * len(self._slots)
         """What follows the block in each slot, if that is known: the program's address, and the block's bytes."""
+        self._blocks: list[Block | None] = [None] * len(self._slots)
+        """The block last made for each slot: the next one is often of the same arguments."""
         self._window: tuple[list[Region] | None, int] = None, store_window(None, config)
         """What the last launch writes, and the store window for it: the next one often writes the same."""
         self._slot = 0
@@ -156,15 +166,11 @@ class Launcher(Handle):
         if self._stopping:
             self._stop(self._stopping)
         number = (self._launch + 1) % LAUNCH_MODULUS
-        resident = self._following(program, arguments)
         needed = [launch for launch in self._flying if needs(reads, launch.task)]
         if writes is None or writes != self._window[0]:
             self._window = writes, store_window(writes, self._config)
-        block = launch_block(
-            self._config, program, self._slots[self._slot][1], number, arguments, fence=bool(needed),
-            follows=resident.raw, least=resident.arguments, window=self._window[1],
-        )  # fmt: skip
-        launch = Launch(self, number, Task(program, self._slot, block, resident.raw, reads, writes), ended)
+        block, follows = self._block(program, number, arguments, fence=bool(needed))
+        launch = Launch(self, number, Task(program, self._slot, block, follows, reads, writes), ended)
         while any(each.task.slot == self._slot for each in self._flying):  # the first one: slots are taken in turn
             self.wait_for(self._flying[0], None)
         failed = next((each for each in needed if each.failed), None)
@@ -182,6 +188,21 @@ class Launcher(Handle):
         self._stopping = ""
         return launch
 
+    def _block(self, program: int, number: int, arguments: Sequence[int], *, fence: bool) -> tuple[bytes, bytes]:
+        """The launch block for the next slot, and what is to follow it."""
+        resident, slot, window = self._following(program, arguments), self._slot, self._window[1]
+        key = program, arguments, resident.raw, fence, window
+        known = self._blocks[slot]
+        # Arguments that cannot change are as they were then, if they are the same object.
+        if known is not None and type(arguments) is tuple and known.key[1] is arguments and known.key == key:
+            return known.of(number), resident.raw
+        raw = launch_block(
+            self._config, program, self._slots[slot][1], number, arguments, fence=fence,
+            follows=resident.raw, least=resident.arguments, window=window,
+        )  # fmt: skip
+        self._blocks[slot] = Block(key, raw)
+        return raw, resident.raw
+
     def know(self, address: int, program: Program, raw: bytes) -> None:
         """A program that is at this address, and stays there as it is: so copies may follow launch blocks."""
         used = [word.argument for word in program.body if word.argument is not None]
@@ -198,12 +219,13 @@ class Launcher(Handle):
 
     def _start(self, launch: Launch) -> None:
         """Give it to the machine."""
-        self._write_block(launch.task)
-        self._target.mem_write(launch.record_address, _NO_RECORD)
-        block, registers = self._slots[launch.task.slot][0], self._registers
-        registers.write(Register.LAUNCH_LOW, block & 0xFFFF_FFFF)
-        registers.write(Register.LAUNCH_HIGH, block >> 32)
-        registers.write(Register.DOORBELL, 1)
+        task, target = launch.task, self._target
+        self._write_block(task)
+        block, record = self._slots[task.slot]
+        target.mem_write(record, _NO_RECORD)
+        target.csr_write(_LOW, block & 0xFFFF_FFFF)
+        target.csr_write(_HIGH, block >> 32)
+        target.csr_write(_DOORBELL, 1)
 
     def _write_block(self, task: Task) -> None:
         """Write the launch block, with the program behind it, unless that is there already."""
@@ -222,7 +244,7 @@ class Launcher(Handle):
         """
         self._check(launch)
         try:
-            self.wait_for(launch, timeout)
+            self._wait_for(launch, timeout)
         except LaunchTimeout:
             raise self._give_up(launch, timeout) from None
         except DeviceClosed:
@@ -235,12 +257,18 @@ class Launcher(Handle):
     @_in_turn
     def wait_for(self, launch: Launch, timeout: float | None) -> None:
         """Let the machine work until the launch has ended; TimeoutError after so many seconds."""
+        self._wait_for(launch, timeout)
+
+    def _wait_for(self, launch: Launch, timeout: float | None) -> None:
         end = None if timeout is None else time.monotonic() + timeout
-        while not launch.done():
+        if not launch.over:
+            self._settle_ended()
+        while not launch.over:
             rest = None if end is None else end - time.monotonic()
             if (rest is not None and rest <= 0) or not self._target.wait(rest):
                 raise LaunchTimeout(f"launch {launch.number} did not end within {timeout} s")
-            self._registers.clear_interrupt()
+            self._target.csr_write(_INTERRUPT, 1)
+            self._settle_ended()
 
     def _check(self, launch: object) -> None:
         """Raise TypeError or ValueError for what is no launch of this device."""
@@ -270,6 +298,9 @@ class Launcher(Handle):
 
         An interrupt from the keyboard in here stops the machine, so that it and what is known of it agree.
         """
+        self._settle_ended()
+
+    def _settle_ended(self) -> None:
         try:
             self._collect()
         except DaedalError:
@@ -284,7 +315,7 @@ class Launcher(Handle):
         if self._stopping:
             self._stop(self._stopping)
             return
-        completed = self._registers.read(Register.COMPLETED)
+        completed = self._target.csr_read(_COMPLETED)
         while completed != self._completed and self._flying:
             self._completed = (self._completed + 1) % LAUNCH_MODULUS
             launch = self._flying[0]

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from amaranth.lib import data
 
@@ -157,8 +157,7 @@ class Stats:
         return max(others, key=others.__getitem__, default="")
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """A completion record; for a fault, what went wrong and where (fields as in RecordWord)."""
 
     launch: int

@@ -86,9 +86,7 @@ class Arena(Handle):
 
     def fetch(self, address: int, target: NDArray[Any]) -> None:
         """Fill ``target``, a contiguous array, with what is at ``address``."""
-        if target.nbytes:
-            raw = self._memory.read(address, target.nbytes)
-            target.reshape(-1).view(np.uint8)[:] = np.frombuffer(raw, np.uint8)
+        self._memory.read_into(address, target)
 
     def release(self) -> None:
         """Give back all buffers."""

@@ -1,6 +1,7 @@
 """Device memory at a program's addresses: what the host writes and reads is mapped here."""
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,16 @@ MOST_ORDERS, SMALL_BYTES = 256, 1 << 18
 """How many orders of granules are kept, of ranges of at most so many bytes."""
 
 
+class _Order(NamedTuple):
+    """Granules from a ``place`` on: of each one in the program's order, which one it is in memory (``given``), and the
+    other way round (``taken``).
+    """
+
+    place: int
+    given: NDArray[np.intp]
+    taken: NDArray[np.intp]
+
+
 class DeviceMemory(Handle):
     """Reads and writes ranges of one mapping class each; a target's own primitives know memory addresses only.
 
@@ -38,7 +49,7 @@ class DeviceMemory(Handle):
     def __init__(self, target: Target, config: Config) -> None:
         self._target, self._config = target, config
         self.array_mapping = array_mapping(config)
-        self._orders: dict[tuple[int, int], NDArray[np.uint64]] = {}
+        self._orders: dict[tuple[int, int], _Order] = {}
         """Of whole superblocks, by address and size."""
         self._granule_types = [np.dtype((np.void, size)) for size in granules(config)]
 
@@ -52,15 +63,14 @@ class DeviceMemory(Handle):
         raw = np.frombuffer(data, np.uint8)
         order = self._orders.get((address, len(raw)))
         if order is not None:  # as launches have it: nothing but whole superblocks, where some were before
-            moved, granule = np.empty_like(raw), self._granule_types[mapping]
-            moved.view(granule)[order] = raw.view(granule)
-            self._target.mem_write(place_of(address, self._config), moved.data)
+            taken = raw.view(np.uint64).reshape(len(order.taken), -1).take(order.taken, 0)
+            self._target.mem_write(order.place, taken.reshape(-1).view(np.uint8).data)
             return
         for first, offset, size in self._parts(address, len(raw)):
             part = raw[offset : offset + size]
             if size % self._config.superblock_bytes == 0:
                 moved = np.empty(size, np.uint8)
-                self._granules(moved, address)[self._order(first, size)] = self._granules(part, address)
+                self._granules(moved, address)[self._order(first, size).given] = self._granules(part, address)
                 self._target.mem_write(place_of(first, self._config), moved.data)
             else:
                 self._target.mem_write(memory_address(first, self._config), part.tobytes())
@@ -74,12 +84,17 @@ class DeviceMemory(Handle):
             if part % self._config.superblock_bytes == 0:
                 raw = np.frombuffer(self._target.mem_read(place_of(first, self._config), part), np.uint8)
                 self._granules(result[offset : offset + part], address)[:] = self._granules(raw, address)[
-                    self._order(first, part)
+                    self._order(first, part).given
                 ]
             else:
                 raw = np.frombuffer(self._target.mem_read(memory_address(first, self._config), part), np.uint8)
                 result[offset : offset + part] = raw
         return result.tobytes()
+
+    def read_into(self, address: int, target: NDArray[Any]) -> None:
+        """Fill a contiguous array with what is at this address."""
+        if target.nbytes:
+            target.reshape(-1).view(np.uint8)[:] = np.frombuffer(self.read(address, target.nbytes), np.uint8)
 
     def even_out(self, address: int, size: int) -> None:
         """Make the copies of what is of class COPIED equal again to the first one, which a program may have written."""
@@ -111,14 +126,15 @@ class DeviceMemory(Handle):
             yield at, offset, part
             offset += part
 
-    def _order(self, address: int, size: int) -> NDArray[np.uint64]:
-        """For each granule of whole superblocks, in the program's order: which one it is in memory."""
+    def _order(self, address: int, size: int) -> "_Order":
+        """The order of the granules of whole superblocks."""
         if (address, size) in self._orders:
             return self._orders[address, size]
         mapping, first = class_of(address, self._config), place_of(address, self._config)
         granule = granule_bytes(mapping, self._config)
         places = np.arange(first, first + size, granule, dtype=np.uint64)
-        order = (memory_addresses(places, mapping, self._config) - np.uint64(first)) // np.uint64(granule)
+        given = (memory_addresses(places, mapping, self._config) - np.uint64(first)) // np.uint64(granule)
+        order = _Order(first, given.astype(np.intp), np.argsort(given))
         if size <= SMALL_BYTES:  # the buffers of launches, which are in the same places again and again
             if len(self._orders) == MOST_ORDERS:
                 self._orders.clear()

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from daedal.driver.tables.digests import address_of, digest_of
+
 if TYPE_CHECKING:  # the driver does without PyTorch where there are no tensors
     from torch import Tensor
     from torch.optim import Optimizer
@@ -46,10 +48,11 @@ same_memory.argtypes, same_memory.restype = (ctypes.c_void_p, ctypes.c_void_p, c
 class Origin:
     """A source as it was when its table was uploaded.
 
-    ``content`` is a copy of its elements if these are compared, which finds every change, in the time in which two
-    streams come out of the host's memory: a digest would read one of them, but could be equal for two contents, and
-    no quicker one comes with Python. The copies take as much of the host's memory as the tables do of the device's.
-    NumPy arrays and inference tensors, of which nothing counts the changes, are compared whatever ``check`` is.
+    If its contents are looked at, which finds every change, that is by a digest (``digests.py``) of elements that
+    follow each other in memory, in the time in which they come out of it. Of others, or where there are no digests,
+    ``content`` is a copy that they are compared with: another stream out of memory, and as much memory as the table
+    takes on the device. NumPy arrays and inference tensors, of which nothing counts the changes, are looked at whatever
+    ``check`` is.
     """
 
     def __init__(self, source: Source, check: TableCheck) -> None:
@@ -61,22 +64,27 @@ class Origin:
         self._own(source)
         self._state = _counted(source) if check == "versions" else None
         array = array_of(source)
-        self.content = np.array(array, order="C", copy=True) if self._state is None else None
-        self.is_in_order = array.flags.c_contiguous and _address(array) == self.place[0]
-        """Its bytes can be compared where they are."""
-        self.both = (0, 0, 0) if self.content is None else (_address(self.content), _address(array), array.nbytes)
-        """Where the copy is, where the source is if it is in order, and their bytes."""
+        self.is_in_order = array.flags.c_contiguous and address_of(array) == self.place[0]
+        """Its elements follow each other in memory, where they are."""
+        self.is_looked_at = self._state is None
+        """Its contents are, in each launch."""
+        self.region = address_of(array), array.nbytes
+        """Where it is if it is in order."""
+        is_digested = self.is_looked_at and self.is_in_order
+        self.digest = digest_of(self.region) if is_digested else None  # before it is uploaded: what changes is noticed
+        is_copied = self.is_looked_at and self.digest is None
+        self.content = np.array(array, order="C", copy=True) if is_copied else None
 
     def is_current(self, source: Source) -> bool:
         """Whether ``source``, which lies where this one did, has the content that was uploaded."""
         if self.is_stale:
             return False
-        if self.content is None:
+        if not self.is_looked_at:
             return self._state == _counted(source)
         if _number(source) != self._owner or not self.alive():
             self._own(source)
-        if self.is_in_order:
-            return not same_memory(*self.both)
+        if self.content is None:
+            return digest_of(self.region) == self.digest
         return have_same_bytes(self.content, array_of(source))
 
     def _own(self, source: Source) -> None:
@@ -120,7 +128,7 @@ def place_of(source: Source) -> Place:
         return source.data_ptr(), source.shape, source.stride(), source.dtype, signs
     if not isinstance(source, np.ndarray):
         raise TypeError(f"a table must be a torch tensor or a NumPy array, not {type(source).__name__}")
-    return _address(source), source.shape, source.strides, source.dtype
+    return address_of(source), source.shape, source.strides, source.dtype
 
 
 def memory_of(source: Source) -> tuple[int, int]:
@@ -167,17 +175,12 @@ def with_bits(tensor: "Tensor") -> "Tensor":
 def have_same_bytes(kept: NDArray[Any], now: NDArray[Any]) -> bool:
     """Whether two arrays of one shape and type have the same bytes; ``kept`` is contiguous."""
     if now.flags.c_contiguous:
-        return not same_memory(_address(kept), _address(now), kept.nbytes)
+        return not same_memory(address_of(kept), address_of(now), kept.nbytes)
     step = max(1, COMPARED_BYTES // (kept.shape[1] * kept.itemsize))
     return all(
         have_same_bytes(kept[first : first + step], np.ascontiguousarray(now[first : first + step]))
         for first in range(0, len(kept), step)
     )
-
-
-def _address(array: NDArray[Any]) -> int:
-    address: int = array.__array_interface__["data"][0]  # a tenth of the time of array.ctypes.data
-    return address
 
 
 def _has_memory(tensor: "Tensor") -> bool:

@@ -5,9 +5,11 @@ from operator import attrgetter
 from typing import Any
 
 from daedal.base.handle import Handle
+from daedal.driver.tables.digests import SameContents, address_of
 from daedal.driver.tables.table_sources import Origin, Source, is_tensor, optimizer_steps, same_memory
+from daedal.driver.tables.tensor_forms import TensorForms
 
-_FORM, _VERSION, _NUMBER = attrgetter("shape", "dtype"), attrgetter("_version"), attrgetter("_cdata")
+_VERSION, _NUMBER = attrgetter("_version"), attrgetter("_cdata")
 
 
 class Watch(Handle):
@@ -21,12 +23,15 @@ class Watch(Handle):
         self._sources = list(sources)
         """The tensors themselves, so that their memory stays theirs."""
         self._pointers = [origin.place[0] for origin in origins]
-        self._strides = [origin.place[2] for origin in origins]
-        self._forms = list(map(_FORM, self._sources))
-        looked_at = [number for number, origin in enumerate(origins) if origin.content is not None]
-        both = [origins[number].both for number in looked_at]
+        self._each = list({id(source): source for source in self._sources}.values())
+        self._forms = TensorForms(self._each, has_sizes=True)
+        looked_at = [origin for origin in origins if origin.is_looked_at]
+        digested = {origin.region: origin.digest for origin in looked_at if origin.digest is not None}
+        self._digested = SameContents(list(digested), digested.values()) if digested else None
+        copied = [(origin.content, *origin.region) for origin in looked_at if origin.content is not None]
+        both = [(address_of(content), address, size) for content, address, size in copied]
         self._compared: tuple[Sequence[int], ...] = tuple(zip(*both, strict=True)) if both else ((), (), ())
-        self._counted = [self._sources[n] for n in range(len(origins)) if n not in set(looked_at)]
+        self._counted = [source for source, origin in zip(sources, origins, strict=True) if not origin.is_looked_at]
         self._counts = self._count()
 
     @staticmethod
@@ -51,9 +56,8 @@ class Watch(Handle):
             return False
         return (
             pointers == self._pointers
-            and list(map(_FORM, self._sources)) == self._forms
-            and list(map(Tensor.stride, self._sources)) == self._strides
-            and not any(map(Tensor.is_neg, self._sources))
+            and self._forms.are_of(self._each)
+            and (self._digested is None or self._digested.are_as_before())
             and not any(map(same_memory, *self._compared))
             and (not self._counted or self._count() == self._counts)
         )

@@ -34,6 +34,9 @@ LINE = "daedal.cosim.targets:open_line"
 DESIGN = "daedal.fpga.soc.generator:generate"
 """The design of a board that is known by its name, a ``DesignGenerator``."""
 
+HOST_DIGESTS = "daedal.cosim.host_digests:open_digests"
+"""Digests of the host's memory: a function that gives a ``driver.tables.digests.Digests``."""
+
 Opener = Callable[[Config, str, int, str | None], Target]
 """A machine of a configuration, from a memory model, bytes of memory, and the file for a waveform."""
 

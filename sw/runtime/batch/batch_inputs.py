@@ -8,7 +8,8 @@ import numpy as np
 from daedal.driver.device import Device
 from daedal.driver.tables.table_sources import array_type
 from daedal.runtime.batch.members import EntryNumbers, Result
-from daedal.runtime.batch.staging import Layout, Part, Staging
+from daedal.runtime.batch.staging import Layout, Part, Placed, StagedProgram, Staging
+from daedal.runtime.kernel import Kernel
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -76,9 +77,6 @@ class BatchInputs:
         with torch.inference_mode(mode=False):  # what is made in that mode cannot be written outside of it
             self._given_tensor = torch.from_numpy(self._given.reshape(-1))
             self._tensors = [torch.from_numpy(array) for array in values]
-        self.address = -1
-        """Where it was last, and what the launch was told then."""
-        self.arguments: list[int] = []
 
     def take_lengths(self, lengths: list[int], order: Sequence[int]) -> None:
         """Indices of each operation; they come behind each other in this order."""
@@ -128,3 +126,13 @@ class BatchInputs:
     def place(self, results: int) -> None:
         """What the launch writes begins at this address."""
         np.add(self._places, results, out=self._list[2])
+
+    def program(self, device: Device, kernel: Kernel, program: int) -> StagedProgram:
+        """The kernel, whose program is at this address, with these arrays."""
+
+        def placed(address: int, results: int) -> Placed:
+            self.place(results)
+            arguments = kernel.launch_arguments(self.staging.buffers(address), {"bags": self.sizes.bags})
+            return Placed(tuple(arguments), ())  # what it reads is its own, or tables that no launch writes
+
+        return StagedProgram(device, program, self.staging, self.results, placed)

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from daedal.driver.device import Device
 from daedal.driver.launch.launch import Launch
-from daedal.driver.launch.record import Record
 from daedal.driver.tables.table_store import Table
 from daedal.driver.tables.table_watch import Watch
 from daedal.hw.isa.words import INDEX_BITS
 from daedal.runtime.batch.batch_inputs import BatchInputs, BatchSizes
 from daedal.runtime.batch.known_inputs import KnownInputs
 from daedal.runtime.batch.members import EntryNumbers, Member, PoolingCall, Result, with_parts
-from daedal.runtime.batch.staging import Outputs
+from daedal.runtime.batch.staging import StagedProgram
 from daedal.runtime.kernel import Kernel
 from daedal.runtime.request import LONGEST_BAG, Request, exact_counts, has_long_bags
 from daedal.runtime.tensors import tensor_of
@@ -71,7 +70,7 @@ class FastPath:
         self._most = min((exact_counts(element) for element in means), default=LONGEST_BAG)
         """Rows of a bag of which the general way knows what to do."""
         self._watch: Watch | None = None
-        self._inputs: BatchInputs | None = None
+        self._inputs: tuple[BatchInputs, StagedProgram] | None = None
         """As the last launch needed them; None while one is made ready."""
 
     def members(self, sources: Sequence[Any]) -> list[Member]:
@@ -90,34 +89,43 @@ class FastPath:
         """
         import torch
 
-        first = sources[0][2]
+        first, known = sources[0][2], self._known
         if not isinstance(first, torch.Tensor) or first.dim() != 1:
             return None
-        count, known = first.numel(), self._known
+        count = first.numel()
         if not count or not (known.have_shapes(sources, count) if are_known else known.are_same(sources, first.shape)):
             return None
         tables, indices, offsets, weights = zip(*sources, strict=True)
         lengths = list(map(torch.Tensor.numel, indices))
         total, bags = sum(lengths), count - self._closed
-        if has_long_bags(total, bags * len(lengths)) != self._has_long_bags:
-            return None
-        if max(total, bags + 1) >= LONGEST_BAG or (bags + 1) * len(self._entries) >= 1 << INDEX_BITS:
-            return None
-        sizes = BatchSizes(count, bags, total, sum(lengths[n] for n in self._weighted) if self._weighted else None)
         inputs, self._inputs = self._inputs, None  # nobody else has them meanwhile
-        if inputs is None or inputs.sizes != sizes:
-            bits = self._bits, 8 * first.element_size()
-            inputs = BatchInputs(self._device, sizes, self._entries, self._results, len(lengths), *bits)
-        inputs.take_lengths(lengths, self._order)
-        if not inputs.take_offsets(offsets, is_closed=self._closed):
+        weighted = sum(lengths[n] for n in self._weighted) if self._weighted else None
+        if inputs is None or inputs[0].sizes != (count, bags, total, weighted):
+            if not self._fits(total, bags, len(lengths)):
+                return None
+            sizes, bits = BatchSizes(count, bags, total, weighted), (self._bits, 8 * first.element_size())
+            made = BatchInputs(self._device, sizes, self._entries, self._results, len(lengths), *bits)
+            inputs = made, made.program(self._device, self.kernel, self._program)
+        staged, program = inputs
+        staged.take_lengths(lengths, self._order)
+        if not staged.take_offsets(offsets, is_closed=self._closed):
             return None
-        if total > self._most and inputs.longest() > self._most:
+        if total > self._most and staged.longest() > self._most:
             return None
-        inputs.take_values([indices[n] for n in self._order], [weights[n] for n in self._weighted])
+        staged.take_values([indices[n] for n in self._order], [weights[n] for n in self._weighted])
         with self._device.preparing():
             if not self._have_tables(tables):
                 return None  # they are elsewhere now, or were dropped
-            return self._submit(inputs, bags)
+            arrays, launch = program.submit()
+        self._inputs = inputs
+        results = zip(self._results, arrays, strict=True)
+        return {each.node: tensor_of(array, array.shape, each.element.dtype) for each, array in results}, launch
+
+    def _fits(self, total: int, bags: int, members: int) -> bool:
+        """Whether the kernel is for so many indices and bags of each operation."""
+        if has_long_bags(total, bags * members) != self._has_long_bags:
+            return False
+        return max(total, bags + 1) < LONGEST_BAG and (bags + 1) * len(self._entries) < 1 << INDEX_BITS
 
     def _have_tables(self, sources: Sequence[Any]) -> bool:
         """Whether the tables are where they were; those that have changed on the host are uploaded."""
@@ -133,27 +141,3 @@ class FastPath:
     def with_parts(self, results: "Mapping[fx.Node, Tensor]", settle: Callable[[], None]) -> "dict[fx.Node, Tensor]":
         """The results by node, and copies, once they are there, of parts of concatenations that others use as well."""
         return with_parts(self._results, results, settle)
-
-    def _submit(self, inputs: BatchInputs, bags: int) -> "tuple[dict[fx.Node, Tensor], Launch]":
-        device, arena = self._device, self._device.arena()
-        outputs = Outputs(inputs.results)
-        address, first = inputs.staging.reserve(arena, inputs.results.bytes)
-
-        def ended(record: Record | None) -> None:
-            try:
-                if record is not None:
-                    outputs.fetch(arena, first)
-            finally:
-                arena.release()
-
-        if inputs.address != address:
-            inputs.address = -1
-            inputs.place(first)
-            inputs.arguments = self.kernel.launch_arguments(inputs.staging.buffers(address), {"bags": bags})
-            inputs.address = address
-        inputs.staging.upload(arena, address)
-        self._inputs = inputs
-        writes = [outputs.region(first)]
-        launch = device.submit(self._program, inputs.arguments, reads=[], writes=writes, ended=ended)
-        results = zip(self._results, outputs.arrays, strict=True)
-        return {result.node: tensor_of(array, array.shape, result.element.dtype) for result, array in results}, launch

@@ -38,6 +38,13 @@ class Call(Protocol):
         """What its table is: a node of the model's graph, with ``op`` and ``target``, or a constant."""
         ...
 
+    @property
+    def is_direct(self) -> bool:
+        """Whether its sources are the table, indices and, if it takes them, offsets and weights, and the buffers of its
+        requests are these as they are, offsets with an end.
+        """
+        ...
+
     def in_torch(self, *sources: Any) -> "Tensor":
         """What the framework makes of these values of its sources."""
         ...

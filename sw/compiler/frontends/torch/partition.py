@@ -1,7 +1,6 @@
 """A module's graph with its embedding operations replaced by calls of whoever does them; the rest is PyTorch's code."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from itertools import chain
 from operator import attrgetter, getitem
 from typing import Any
@@ -27,12 +26,11 @@ from daedal.runtime.batch.fast_path import FastPath
 from daedal.runtime.batch.members import Join, Member
 from daedal.runtime.host_program import Work
 from daedal.runtime.request import Request
+from daedal.runtime.single_path import SinglePath
 
 Function = Callable[..., Any]
 
 _aten = torch.ops.aten
-
-_NOTHING = nullcontext()
 
 _DROPPED = (
     _aten.index.Tensor,
@@ -116,8 +114,15 @@ class Schedule:
         before = self.__dict__.get("_work", work), self._are_known
         self._work, self._are_known = work, are_known
         try:
-            with rehearsal(self._tensors(inputs)) if work.rehearses else _NOTHING, self._modes.restored():
+            if work.rehearses:
+                with rehearsal(self._tensors(inputs)), self._modes.restored():
+                    return self._module.forward(*inputs)
+            state = self._modes.state()
+            try:
                 return self._module.forward(*inputs)
+            except BaseException:
+                self._modes.restore(state)
+                raise
         finally:
             self._work, self._are_known = before
 
@@ -132,11 +137,22 @@ class Schedule:
     # ------------------------------------------------------------------ rewriting
 
     def _replace_one(self, node: fx.Node, call: Operation) -> None:
+        ready: list[SinglePath] = []
+
         def run(*sources: Any) -> Tensor:
+            if ready and are_as_before(sources, has_levels=self._modes.has_levels):
+                result = self._work.once_more(ready[0], sources)
+                if result is not None:
+                    return result
+            ready.clear()
             try:
-                return self._work.call(call, self._request(call, sources))
+                request = self._request(call, sources)
+                result = self._work.call(call, request)
             except UnsupportedOperation as error:
                 return self._work.refuse(call, sources, error)
+            if call.is_direct and (prepared := self._work.prepare_one(call, request, sources)) is not None:
+                ready.append(prepared)
+            return result
 
         with self._graph.inserting_before(node):
             new = self._launch(node.name, run, call.sources)

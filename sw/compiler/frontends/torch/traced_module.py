@@ -24,6 +24,8 @@ from daedal.runtime.batch.members import Call as AnyCall
 from daedal.runtime.host_program import Work
 from daedal.runtime.request import Request
 
+_NOTHING = nullcontext()
+
 KEPT_TRACES = 8
 """Traces of a module, for inputs of other kinds, that are kept."""
 
@@ -197,8 +199,8 @@ class TracedModule:
             # Without gradients, as below; torch.func would take that for gradients of 0.
             with nullcontext() if is_transformed() else torch.no_grad():
                 return self._module(*inputs)
-        with torch.no_grad():
-            for number, traced in enumerate(list(self._traces)):
+        with torch.no_grad() if torch.is_grad_enabled() else _NOTHING:
+            for number, traced in enumerate(tuple(self._traces)):
                 if not traced.is_current:
                     continue
                 if number:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import torch
 from torch import fx
@@ -58,34 +58,66 @@ class Modes:
     @contextmanager
     def restored(self) -> Iterator[None]:
         """After an error in here, what PyTorch remembers is as it was before."""
-        entered = len(self._entered)
+        before = self.state()
         try:
-            with restored(has_levels=self.has_levels):
-                yield
+            yield
         except BaseException:
-            while len(self._entered) > entered:
-                self._entered.pop().__exit__(None, None, None)
+            self.restore(before)
             raise
+
+    def state(self) -> tuple[int, "State"]:
+        """What PyTorch remembers now."""
+        return len(self._entered), State.now()
+
+    def restore(self, before: tuple[int, "State"]) -> None:
+        """What PyTorch remembers is as it was before; after an error."""
+        entered, state = before
+        state.restore(has_levels=self.has_levels)
+        while len(self._entered) > entered:
+            self._entered.pop().__exit__(None, None, None)
+
+
+class State(NamedTuple):
+    """Gradients, the transforms of ``torch.func`` and the level of forward-mode differentiation."""
+
+    grad: bool
+    forward: bool
+    depth: int
+    in_place: bool
+    has_hooks: bool
+    level: int
+
+    @classmethod
+    def now(cls) -> Self:
+        """As they are."""
+        return cls(
+            torch.is_grad_enabled(),
+            torch._C._is_fwd_grad_enabled(),
+            _functorch.get_dynamic_layer_stack_depth(),
+            _functorch.get_inplace_requires_grad_allowed(),
+            _autograd._saved_tensors_hooks_get_disabled_error_message() is None,
+            forward_ad._current_level,
+        )
+
+    def restore(self, *, has_levels: bool) -> None:
+        """Have them as they were, with ``has_levels`` also the level, after an error."""
+        _functorch.pop_dynamic_layer_stack_and_undo_to_depth(self.depth)
+        if has_levels and self.level < 0:
+            with suppress(RuntimeError):  # if there is none
+                _exit_dual_level(level=0)
+        _functorch.set_inplace_requires_grad_allowed(self.in_place)
+        if self.has_hooks:
+            _autograd._saved_tensors_hooks_enable()
+        torch._C._set_fwd_grad_enabled(self.forward)
+        torch._C._set_grad_enabled(self.grad)
 
 
 @contextmanager
 def restored(*, has_levels: bool = False) -> Iterator[None]:
-    """After an error in here, gradients, the transforms of ``torch.func`` and, with ``has_levels``, the level of
-    forward-mode differentiation are as they were before.
-    """
-    grad, forward = torch.is_grad_enabled(), torch._C._is_fwd_grad_enabled()
-    depth, in_place = _functorch.get_dynamic_layer_stack_depth(), _functorch.get_inplace_requires_grad_allowed()
-    has_hooks, level = _autograd._saved_tensors_hooks_get_disabled_error_message() is None, forward_ad._current_level
+    """After an error in here, all of :class:`State` is as it was before, the level only with ``has_levels``."""
+    before = State.now()
     try:
         yield
     except BaseException:
-        _functorch.pop_dynamic_layer_stack_and_undo_to_depth(depth)
-        if has_levels and level < 0:
-            with suppress(RuntimeError):  # if there is none
-                _exit_dual_level(level=0)
-        _functorch.set_inplace_requires_grad_allowed(in_place)
-        if has_hooks:
-            _autograd._saved_tensors_hooks_enable()
-        torch._C._set_fwd_grad_enabled(forward)
-        torch._C._set_grad_enabled(grad)
+        before.restore(has_levels=has_levels)
         raise

@@ -31,6 +31,11 @@ class Bags(Operation):
         """Table, indices, offsets and weights."""
         return self.table, self.indices, self.offsets, self.weights
 
+    @property
+    def is_direct(self) -> bool:
+        """They are."""
+        return True
+
     def request(self, table: Tensor, indices: Tensor, offsets: Tensor | None, weights: Tensor | None) -> Request:
         """See ``bag_request``, which raises what is wrong."""
         return bag_request(

@@ -39,6 +39,11 @@ class Lookup(Operation):
         """Table and indices."""
         return self.table, self.indices
 
+    @property
+    def is_direct(self) -> bool:
+        """They are, unless indices are changed."""
+        return not self.wraps
+
     def request(self, table: Tensor, indices: Tensor) -> Request:
         """See ``lookup_request``."""
         rows, integers = rows_of(self.name, table), integers_of(self.name, "indices", indices)
@@ -154,6 +159,11 @@ class GatheredRows(Lookup):
         "the index is one column, expanded to the table's width, or the table has one",
     )
     can_pool = False
+
+    @property
+    def is_direct(self) -> bool:
+        """One column of the index is taken."""
+        return False
 
     @classmethod
     def match(cls, node: fx.Node, found: Mapping[fx.Node, Operation]) -> Operation | str | None:

@@ -74,6 +74,13 @@ class Operation(ABC):
         return ()
 
     @property
+    def is_direct(self) -> bool:
+        """Whether its sources are the table, indices and, if it takes them, offsets and weights, and the buffers of its
+        requests are these as they are, offsets with an end.
+        """
+        return False
+
+    @property
     def gives_tuple(self) -> bool:
         """Whether its rows are the first of several results, of which the others are not used."""
         return False

@@ -10,6 +10,7 @@ from torch import fx, nn
 from torch.utils import _pytree as pytree
 
 from daedal.compiler.frontends.torch.trace.guard_code import Check
+from daedal.driver.tables.tensor_forms import TensorForms
 
 _GUARDS = "_guards_fn"
 """The name of the submodule that checks the inputs."""
@@ -42,6 +43,8 @@ class Guards(nn.Module):
         others = [(n, kind) for n, kind in enumerate(kinds) if kind is None or len(kind) < 5]
         self._others = others if are_dense else [(0, None)]
         """Inputs that are something else, with their kinds: None if they are not known."""
+        self._forms: TensorForms | None = None
+        """Of inputs that were known; None while all of them may not be contiguous, or there are none."""
 
     def forward(self, *inputs: Any) -> None:
         """Raises AssertionError for other inputs."""
@@ -69,6 +72,15 @@ class Guards(nn.Module):
                 return False
             others = {number for number, _ in self._others}
             tensors = [value for number, value in enumerate(inputs) if number not in others]
+        if self._forms is not None and len(tensors) == len(self._known) and self._forms.are_of(tensors):
+            return True
+        if not self._have_kinds(tensors):
+            return False
+        if all(self._contiguous):
+            self._forms = TensorForms(tensors)
+        return True
+
+    def _have_kinds(self, tensors: Sequence[Any]) -> bool:
         return (
             _TYPES.issuperset(map(type, tensors))
             and list(map(_OF_KNOWN, tensors)) == self._known
