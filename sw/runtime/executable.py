@@ -23,8 +23,8 @@ from daedal.runtime.diagnostics import check_row_0, named, say_where, warning_of
 from daedal.runtime.futures import Pending, Submitted, wait_for
 from daedal.runtime.host_program import HostProgram, Work
 from daedal.runtime.kernel import Kernel
-from daedal.runtime.operations import Lookup, Operation
-from daedal.runtime.request import Request
+from daedal.runtime.operations import Bag, Lookup, Operation
+from daedal.runtime.request import Request, exact_counts
 from daedal.runtime.single_path import SinglePath
 from daedal.runtime.staged_runs import StagedRuns
 from daedal.runtime.tensors import needs_gradients, tensor_of, zeros
@@ -291,8 +291,15 @@ class Executable(Handle):
         watched, runs = self._watched.get(call.name), self._runs.get(call.name)
         if watched is None or runs is None or runs.form is None or not runs.form.is_repeated:
             return None
+        operation = request.operation
         if request.empty or needs_gradients():
             return None
+        if (
+            isinstance(operation, Bag)
+            and operation.mode == "mean"
+            and request.lookups > exact_counts(operation.element)
+        ):
+            return None  # how long each bag is has to be looked at
         is_copied = not isinstance(request.operation, Lookup) or CopiedRows(request).is_whole
         if self.bounds in ("warn", "ignore") or not is_copied or not SinglePath.can_be_of(sources):
             return None

@@ -1,6 +1,7 @@
 """Operations that are a launch of their own, called again and again: quick for the same sizes, and right for others."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import daedal
+from daedal.hw.config.core import Config
 from daedal.runtime.executable import Executable
 from daedal.runtime.single_path import SinglePath
 from tests.compiler.layers.compiler_support import ddr3, same_bits
@@ -177,3 +179,21 @@ def test_two_launches_and_a_table_that_is_made(ddr3: daedal.Device) -> None:
             given = torch.randn(ROWS, 8), indices(4)
             assert same_bits(executable(*given), module(*given))
     assert executable.stats.launches == 2
+
+
+def test_means_of_bags_that_become_long(quick: list[bool]) -> None:
+    """Sizes stay as they are, but one of two bags has more rows than a bfloat16 can count."""
+    config = replace(Config.preset("ddr3"), name="bfloat16", bfloat16=1)
+    module = nn.EmbeddingBag(ROWS, 8, mode="mean").to(torch.bfloat16)
+    for count, is_quick in ((200, True), (400, False)):
+        values, quick[:] = indices(count), []
+        with daedal.Device.open("emulator", config=config) as opened, torch.no_grad():
+            executable = daedal.compile(module, (values, torch.tensor([0, 20])), device=opened)
+            for second in (20, 150, 180, 40, 1, 199, 100):
+                given = values, torch.tensor([0, second])
+                try:
+                    wanted = module(*given)
+                    assert torch.equal(executable(*given), wanted)
+                except daedal.UnsupportedOperation:
+                    assert count - second > 256
+        assert any(quick) is is_quick
