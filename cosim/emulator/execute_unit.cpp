@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "legality.h"
 #include "narrow_rows.h"
@@ -96,6 +97,7 @@ void ExecuteUnit::clear() {
   std::fill(turns_.begin(), turns_.end(), 0);
   scalar_turns_ = 0;
   kept_.clear();
+  std::fill(std::begin(heads_), std::end(heads_), 0);
   kept_beats_ = 0;
   active_ = false;
 }
@@ -114,7 +116,8 @@ void ExecuteUnit::configure(const ProgramWord& word) {
     const bool adds_b = operation.b_replaces_c && has_operand_b;
     const bool queue = bits.a_kind == OperandKind::QUEUE;
     code_[word.index] = {bits, is_legal(core_.config, bits), scalar || operation.pops_count, adds_b,
-                         queue && bits.a_number >= KEEP && bits.a_number < KEPT, queue && bits.a_number >= KEPT};
+                         queue && bits.a_number >= KEEP && bits.a_number < HEAD, queue && bits.a_number >= KEPT,
+                         queue && bits.a_number >= HEAD && bits.a_number < KEPT};
   }
 }
 
@@ -171,7 +174,8 @@ bool ExecuteUnit::step() {
     const bool single = bits.mode == Mode::SCALAR;
     const std::uint64_t elements = single ? 1 : lengths_[bits.length];
     kind_ = single ? LengthField::ELEMENTS : kinds_[bits.length];
-    if (elements == 0 || (kind_ != LengthField::ELEMENTS && elements % 2) || elements > static_cast<std::uint64_t>(core_.config.vl_max) || (context_ && elements > share_))
+    const bool stores = bits.op == VectorOp::STORE || OPERATIONS[bits.op].stores;
+    if (elements == 0 || !is_whole(elements, kind_) || ((stores || OPERATIONS[bits.op].rounds) && is_unsigned(kind_)) || elements > static_cast<std::uint64_t>(core_.config.vl_max) || (context_ && elements > share_))
       return core_.raise(Cause::PROGRAM, Queue::NONE, elements);
     const bool nothing = code.kept && kept_.size() <= bits.a_number - KEPT;
     if (!nothing && !execute(code, bits, elements)) return false;
@@ -195,6 +199,8 @@ bool ExecuteUnit::execute(const Code& code, const Instruction& bits, std::uint64
   const float *a = nullptr, *b = nullptr;
   if (bits.indexed) {
     if (!element(bits, &a)) return false;
+  } else if (code.head) {
+    if (!pop_head(bits.a_number - HEAD, elements, &a)) return false;
   } else if (code.kept) {
     if (!drop_row(elements, &a)) return false;
   } else if (code.keeps) {
@@ -261,13 +267,28 @@ bool ExecuteUnit::operand(const Operand& operand, std::uint64_t elements, float 
 bool ExecuteUnit::pop_row(const Operand& operand, std::uint64_t elements, const float** data) {
   const Row row = core_.rows[operand.number].front();
   core_.rows[operand.number].pop();
-  if (row.size != elements * element_bytes(kind_))
+  const std::uint64_t taken = std::exchange(heads_[operand.number], 0);
+  const bool fits = taken == 0 || (taken == HEAD_WORDS && is_unsigned(kind_));
+  if (!fits || row.size != row_bytes(elements, kind_) + taken * LANE_BYTES)
     return core_.raise(Cause::FRAMING, queue_of(operand.number), elements);
-  const void* bytes = core_.bytes(row, scratch_[operand.number]);
-  *data = static_cast<const float*>(bytes);
+  const auto* bytes = static_cast<const std::uint8_t*>(core_.bytes(row, scratch_[operand.number])) + taken * LANE_BYTES;
+  *data = reinterpret_cast<const float*>(bytes);
   if (kind_ == LengthField::ELEMENTS) return true;
   widen_row(bytes, elements, kind_, widened_[operand.number]);
   *data = widened_[operand.number].data();
+  return true;
+}
+
+bool ExecuteUnit::pop_head(std::uint64_t queue, std::uint64_t elements, const float** data) {
+  const Row row = core_.rows[queue].front();
+  const std::uint64_t before = heads_[queue]++ * LANE_BYTES;
+  if (heads_[queue] > HEAD_WORDS || row.size <= before + LANE_BYTES)
+    return core_.raise(Cause::FRAMING, queue_of(queue), elements);
+  const void* bytes = core_.bytes(row, scratch_[queue]);
+  float number;
+  std::memcpy(&number, static_cast<const std::uint8_t*>(bytes) + before, sizeof number);
+  std::fill_n(broadcast_.begin(), elements, number);
+  *data = broadcast_.data();
   return true;
 }
 

@@ -27,6 +27,7 @@ class ExecuteUnit {
     bool adds_b = false;  // b instead of c
     bool keeps = false;   // the row that it pops
     bool kept = false;    // it uses one that was kept
+    bool head = false;    // it takes a number off the row in front
   };
   struct Register {
     std::vector<float> elements;
@@ -48,6 +49,8 @@ class ExecuteUnit {
   bool execute(const Code& code, const Instruction& bits, std::uint64_t elements);
   bool available(const Code& code, std::uint64_t elements);
   bool pop_row(const Operand& operand, std::uint64_t elements, const float** data);
+  // The next number of the head of the row in front of a queue, for all elements.
+  bool pop_head(std::uint64_t queue, std::uint64_t elements, const float** data);
   // The oldest row that is kept.
   bool drop_row(std::uint64_t elements, const float** data);
   // Whether there is room to keep a row of so many elements; else a fault.
@@ -74,6 +77,7 @@ class ExecuteUnit {
   std::uint64_t kind_ = LengthField::ELEMENTS;       // of those that the instruction pops or stores
   std::vector<float> widened_[FetchQueue::limit];    // by queue
   std::vector<std::uint16_t> narrowed_;
+  std::uint64_t heads_[FetchQueue::limit] = {};      // numbers taken off the row in front, by queue
   std::vector<Code> code_;
   std::vector<Register> registers_;
   std::vector<Scalar> scalars_;

@@ -7,7 +7,8 @@ namespace daedal {
 // Whether rows can have elements of this type.
 inline bool has_kind(const Config& config, std::uint64_t kind) {
   if (kind == LengthField::ELEMENTS) return true;
-  return kind == LengthField::BINARY16 ? config.binary16 : config.bfloat16;
+  if (kind == LengthField::BINARY16) return config.binary16;
+  return kind <= LengthField::BFLOAT16_AWAY ? config.bfloat16 : kind < LengthField::limit && config.quantised;
 }
 
 inline bool converts(const Config& config) { return config.binary16 || config.bfloat16; }
@@ -45,6 +46,8 @@ inline bool is_legal(const Config& config, const Instruction& code) {
   const bool kept = code.a_kind == OperandKind::QUEUE && config.kept_beats && code.a_number >= KEPT;
   const bool keeps = code.a_kind == OperandKind::QUEUE && config.kept_beats && code.a_number >= KEEP &&
                      code.a_number < KEEP + FetchQueue::STORE;
+  const bool head = code.a_kind == OperandKind::QUEUE && config.quantised && code.mode != Mode::REDUCE &&
+                    code.a_number >= HEAD && code.a_number < HEAD + FetchQueue::STORE;
   const bool b_absent = code.b_kind == OperandKind::REGISTER && code.b_number == 0;
   const bool same_pop = code.a_kind == code.b_kind && (code.a_kind == OperandKind::SCALAR ||
                                                        (code.a_kind == OperandKind::QUEUE && !kept &&
@@ -52,7 +55,7 @@ inline bool is_legal(const Config& config, const Instruction& code) {
   const Operation& operation = OPERATIONS[code.op];
   const bool takes_b = operation.uses_b || (operation.b_replaces_c && code.mode != Mode::REDUCE);
   return operation.known && (!operation.rounds || converts(config)) && code.reserved == 0 &&
-         (kept || keeps || operand(code.a_kind, code.a_number)) &&
+         (kept || keeps || head || operand(code.a_kind, code.a_number)) &&
          operand(code.b_kind, code.b_number) && !same_pop && (takes_b || b_absent) &&
          code.length < static_cast<std::uint64_t>(config.lengths) &&
          (code.indexed ? code.element < scalars : code.element == 0) && has_mode(config, code);

@@ -1,4 +1,4 @@
-// Rows of 16-bit elements: widened where they are popped, rounded where they are stored.
+// Rows of elements of less than 32 bits: widened where they are popped, rounded where they are stored.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,22 @@
 
 namespace daedal {
 
-inline std::uint64_t element_bytes(std::uint64_t kind) {
-  return kind == LengthField::ELEMENTS ? LANE_BYTES : LANE_BYTES / 2;
+inline unsigned element_bits(std::uint64_t kind) {
+  switch (kind) {
+    case LengthField::ELEMENTS: return 32;
+    case LengthField::UNSIGNED8: return 8;
+    case LengthField::UNSIGNED4: return 4;
+    case LengthField::UNSIGNED2: return 2;
+    default: return 16;
+  }
 }
+
+inline bool is_unsigned(std::uint64_t kind) { return element_bits(kind) < 16; }
+
+// Whether rows can have so many elements: they are of whole binary32.
+inline bool is_whole(std::uint64_t elements, std::uint64_t kind) { return elements * element_bits(kind) % 32 == 0; }
+
+inline std::uint64_t row_bytes(std::uint64_t elements, std::uint64_t kind) { return elements * element_bits(kind) / 8; }
 
 // The bits of the binary32 that an element of this type is.
 inline std::uint32_t widened(std::uint32_t bits, std::uint64_t kind) {
@@ -61,6 +74,12 @@ inline std::uint32_t rounded(std::uint32_t bits, std::uint64_t kind) {
 inline void widen_row(const void* row, std::uint64_t elements, std::uint64_t kind, std::vector<float>& to) {
   const auto* from = static_cast<const std::uint8_t*>(row);
   to.resize(elements);
+  const unsigned size = element_bits(kind);
+  if (is_unsigned(kind)) {  // the lowest bits of a byte first
+    for (std::uint64_t i = 0; i < elements; ++i)
+      to[i] = static_cast<float>(from[i * size / 8] >> i * size % 8 & ((1u << size) - 1));
+    return;
+  }
   for (std::uint64_t i = 0; i < elements; ++i) {
     std::uint16_t one;
     std::memcpy(&one, from + 2 * i, sizeof one);

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import SupportsIndex
 
 from daedal.base.messages import shown
-from daedal.hw.isa.elements import LANE, ROW_GRANULE
+from daedal.hw.isa.elements import LANE, ROW_GRANULE, UNSIGNED
 from daedal.hw.isa.words import LengthField
 
 MOST_ADDRESS_BITS = 40
@@ -47,6 +47,9 @@ LEAST_DEALT = 128
 
 ACCUMULATE_CYCLES = 5
 """Cycles between two additions to one element that run at full rate: rows of so many beats need no interleaving."""
+
+MOST_QUANTISED_LANES = 8
+"""Most lanes for which the elements behind a head begin at a multiple of what the lanes take in a cycle."""
 
 MAX_REGISTERS = 7
 """Most stream registers: an operand source is 3 bits wide and 0 means the constant."""
@@ -109,6 +112,8 @@ class Config:
         ``register_beats * lanes`` elements.
     binary16, bfloat16
         1: the execute unit also pops and stores rows of these elements, which takes two lanes or more.
+    quantised
+        1: it also pops rows of unsigned integers of 8, 4 and 2 bits, and their heads; on 8 lanes or fewer.
     scalars
         Scalar registers, at most 16. With 0 there are no scalar operations and no reductions.
     kept_beats
@@ -172,6 +177,7 @@ class Config:
     register_beats: int = 64
     binary16: int = 0
     bfloat16: int = 0
+    quantised: int = 0
     scalars: int = 0
     kept_beats: int = 0
     vector_beats: int = 512
@@ -251,9 +257,14 @@ class Config:
             value = getattr(self, name)
             if self.executes and value < least:
                 raise ValueError(f"{name} must be at least {least} where instructions are not 0, not {value!r}")
-        if self.length_fields[1:] and self.lanes < 2:
+        if self.quantised and (self.lanes > MOST_QUANTISED_LANES or not self.scalars):
+            there = f"{self.lanes} lanes and {self.scalars} scalars"
+            raise ValueError(
+                f"quantised must be 0 but with at most {MOST_QUANTISED_LANES} lanes and with scalars, not {there}"
+            )
+        if self.rounds and self.lanes < 2:
             raise ValueError(f"lanes must be at least 2 with binary16 or bfloat16, not {self.lanes!r}")
-        for name in ("callbacks", "lengths", "scalars", "kept_beats", "binary16", "bfloat16"):
+        for name in ("callbacks", "lengths", "scalars", "kept_beats", "binary16", "bfloat16", "quantised"):
             value = getattr(self, name)
             if value and not self.executes:
                 raise ValueError(f"{name} must be 0 without an execute unit (instructions is 0), not {value!r}")
@@ -294,9 +305,13 @@ class Config:
     @property
     def length_fields(self) -> tuple[LengthField, ...]:
         """The types of rows that length registers can have, ELEMENTS first."""
-        kinds = (LengthField.ELEMENTS, LengthField.BINARY16, LengthField.BFLOAT16, LengthField.BFLOAT16_AWAY)
-        has = (1, self.binary16, self.bfloat16, self.bfloat16)
-        return tuple(kind for kind, there in zip(kinds, has, strict=True) if there)
+        has = (1, self.binary16, self.bfloat16, self.bfloat16, *[self.quantised] * len(UNSIGNED))
+        return tuple(kind for kind, there in zip(LengthField, has, strict=True) if there)
+
+    @property
+    def rounds(self) -> bool:
+        """Rows can have elements of 16 bits, which are rounded where they are stored."""
+        return bool(self.binary16 or self.bfloat16)
 
     @cached_property
     def place_bits(self) -> int:
@@ -352,9 +367,9 @@ class Config:
     def hash(self) -> int:
         """32 bits that tell this machine from any other.
 
-        Of ``binary16`` and ``bfloat16`` only those that are 1 count, so that machines without have the hash of old.
+        Of the types of rows only those that are 1 count, so that machines without have the hash of old.
         """
-        optional = ("binary16", "bfloat16")
+        optional = ("binary16", "bfloat16", "quantised")
         text = repr(sorted((k, v) for k, v in asdict(self).items() if k != "name" and (v or k not in optional)))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
 
@@ -395,7 +410,7 @@ _RANGES = (
     ("address_bits", 32, MOST_ADDRESS_BITS), ("registers", 3, MAX_REGISTERS), ("arguments", 16, 32),
     ("steps", 2, 32), ("callbacks", 0, 64), ("instructions", 0, 64),
     ("lengths", 0, 8), ("vector_registers", 2, 16), ("register_beats", 4, 256), ("scalars", 0, 16),
-    ("binary16", 0, 1), ("bfloat16", 0, 1), ("kept_beats", 0, 4096), ("vector_beats", 2, 4096),
+    ("binary16", 0, 1), ("bfloat16", 0, 1), ("quantised", 0, 1), ("kept_beats", 0, 4096), ("vector_beats", 2, 4096),
     ("reorder_beats", 2, 8192), ("token_depth", 2, 4096), ("scalar_depth", 2, 4096), ("store_address_depth",
     2, 4096), ("store_beats", 4, 4096), ("lookahead_lines", 2, 256), ("lookahead_burst", 1, MAX_BURST),
     ("random_outstanding", 2, 64), ("port_requests", 2, 256), ("port_outstanding", 2, 64), ("row_groups", 1, 256),

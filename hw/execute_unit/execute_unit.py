@@ -17,6 +17,7 @@ from daedal.hw.execute_unit.vector.narrow_rows import NarrowRows, WidenRows
 from daedal.hw.execute_unit.vector.reduction_tree import ReductionTree
 from daedal.hw.execute_unit.vector.row_store import RowStore
 from daedal.hw.execute_unit.vector.store_port import StorePort
+from daedal.hw.execute_unit.vector.unpack_rows import UnpackRows
 from daedal.hw.execute_unit.vector.vector_path import VectorPath
 from daedal.hw.interfaces import ConfigBus, FaultPort, lane_beat_stream, scalar_layout, token_layout
 from daedal.hw.isa.launch import Cause, Queue
@@ -141,18 +142,33 @@ class ExecuteUnit(wiring.Component):
     def _join_rows(self, m: Module) -> None:
         """Rows from the vector queues and to the store unit: as they are, or through what converts them."""
         issue, store = self._issue, self._store
-        self._rows: list[wiring.PureInterface] = [self.vector0, self.vector1]
+        self._rows: list[wiring.PureInterface] = []
         if not self.config.length_fields[1:]:
+            self._rows = [self.vector0, self.vector1]
             connect(m, flipped(self.vector0), issue.vector0)
             connect(m, flipped(self.vector1), issue.vector1)
             connect(m, store.o, flipped(self.stores))
             return
         for queue, to, name in ((self.vector0, issue.vector0, "widen0"), (self.vector1, issue.vector1, "widen1")):
-            m.submodules[name] = widen = WidenRows(self.config)
+            widen = UnpackRows(self.config) if self.config.quantised else WidenRows(self.config)
+            m.submodules[name] = widen
+            if isinstance(widen, UnpackRows):
+                m.d.comb += [
+                    widen.head.eq(issue.present.head), widen.last.eq(issue.last),
+                    widen.tail_bytes.eq(issue.present.row.tail_bytes), widen.clear.eq(self.launch),
+                ]  # fmt: skip
             connect(m, flipped(queue), widen.i)
             connect(m, widen.o, to)
             m.d.comb += widen.kind.eq(issue.present.row.kind)
-        self._rows = [m.submodules.widen0.o, m.submodules.widen1.o]
+            self._rows.append(widen.o)
+        if not self.config.rounds:
+            beat = store.o.payload
+            m.d.comb += [
+                self.stores.payload.data.eq(beat.data), self.stores.payload.bytes.eq(beat.bytes),
+                self.stores.payload.last.eq(beat.last),
+                self.stores.valid.eq(store.o.valid), store.o.ready.eq(self.stores.ready),
+            ]  # fmt: skip
+            return
         m.submodules.narrow = narrow = NarrowRows(self.config)
         connect(m, store.o, narrow.i)
         connect(m, narrow.o, flipped(self.stores))

@@ -35,7 +35,7 @@ def row_layout(config: Config) -> data.StructLayout:
 
 
 def _kind(config: Config) -> dict[str, ShapeLike]:
-    return {"kind": 2} if config.length_fields[1:] else {}
+    return {"kind": 3 if config.quantised else 2} if config.length_fields[1:] else {}
 
 
 def store_beat_layout(config: Config) -> data.StructLayout:
@@ -95,6 +95,7 @@ def issue_layout(config: Config) -> data.StructLayout:
     ``rounds``, if there are several types: operand ``a`` is rounded to that of the row.
 
     ``keeps``: the row that operand ``a`` pops is kept as well; ``kept``: operand ``a`` is the oldest that was.
+    ``head``, if there are any: operand ``a`` is a number of the head of the row in front.
 
     With ``indexed`` the scalar register ``index`` has the number of operand ``a``'s element, and the row waits for all
     results before it. ``reduces``: results go round ``area`` of the destination, and are added to from the second round
@@ -121,9 +122,10 @@ def issue_layout(config: Config) -> data.StructLayout:
             "area": partial_area(config),
             "target": range(config.scalars),
             "iterative": IterativeOp,
-            **({"rounds": 1} if config.length_fields[1:] else {}),
+            **({"rounds": 1} if config.rounds else {}),
             "keeps": 1,
             "kept": 1,
+            **({"head": 1} if config.quantised else {}),
             "divides": 1,
             "partial": 1,
             "destination": register_number(config),

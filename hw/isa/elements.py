@@ -19,7 +19,7 @@ class Element:
     name
         What the documents call it.
     bits
-        Of an element; a multiple of 8.
+        Of an element: a multiple of 8, or 4 or 2.
     mlir
         Its type in MLIR, which is its name in a kernel's source as well.
     dtype
@@ -36,8 +36,17 @@ class Element:
 
     @property
     def bytes(self) -> int:
-        """Bytes of an element."""
+        """Bytes of an element, which has 8 bits or more."""
         return self.bits // 8
+
+    @property
+    def multiple(self) -> int:
+        """Of what the number of elements of a row is a multiple: rows are of whole ``ROW_GRANULE`` bytes."""
+        return max(1, 8 * ROW_GRANULE // self.bits)
+
+    def row_bytes(self, elements: int) -> int:
+        """Bytes of so many elements, one behind the other."""
+        return self.bits * elements // 8
 
 
 BINARY32 = Element("binary32", 32, mlir="f32", dtype="float32", array="float32")
@@ -45,7 +54,17 @@ BINARY16 = Element("binary16", 16, mlir="f16", dtype="float16", array="float16")
 BFLOAT16 = Element("bfloat16", 16, mlir="bf16", dtype="bfloat16", array="uint16")
 
 ELEMENTS = (BINARY32, BINARY16, BFLOAT16)
-"""All that rows can be made of; a machine may have converters for fewer (``Config.binary16``, ``Config.bfloat16``)."""
+"""The numbers that rows can be made of; a machine may have converters for fewer (``Config.binary16``, ``bfloat16``)."""
+
+UNSIGNED8 = Element("unsigned8", 8, mlir="ui8", dtype="uint8", array="uint8")
+UNSIGNED4 = Element("unsigned4", 4, mlir="ui4", dtype="quint4x2", array="uint8")
+UNSIGNED2 = Element("unsigned2", 2, mlir="ui2", dtype="quint2x4", array="uint8")
+
+QUANTISED = (UNSIGNED8, UNSIGNED4, UNSIGNED2)
+"""What rows with a head are made of, in machines that have them (``Config.quantised``); these are never stored."""
+
+HEAD_WORDS = 2
+"""binary32 numbers in front of the elements of a quantised row: its scale and its bias."""
 
 LANE = BINARY32
 """What a lane computes with: an element of a register's row, or a scalar."""
@@ -55,8 +74,14 @@ LENGTH_ELEMENTS: Mapping[LengthField, Element] = {
     LengthField.BINARY16: BINARY16,
     LengthField.BFLOAT16: BFLOAT16,
     LengthField.BFLOAT16_AWAY: BFLOAT16,
+    LengthField.UNSIGNED8: UNSIGNED8,
+    LengthField.UNSIGNED4: UNSIGNED4,
+    LengthField.UNSIGNED2: UNSIGNED2,
 }
 """What rows of a length register of this type are made of where they are popped or stored."""
+
+UNSIGNED = tuple(field for field, element in LENGTH_ELEMENTS.items() if element in QUANTISED)
+"""Types of rows that are popped and not stored."""
 
 ROW_GRANULE = 4
 """Bytes: the size of a row and the address of a store are multiples of it, and the store unit writes no less."""

@@ -8,6 +8,9 @@ LENGTH_BITS = 3
 KEEP = 2
 """Added to a vector queue's number as operand ``a``: the row that is popped is kept as well."""
 
+HEAD = 4
+"""Added to a vector queue's number as operand ``a``: the next number of the head of the row in front."""
+
 KEPT = 8
 """Operand ``a`` of kind QUEUE with number KEPT + n: the oldest row that is kept, if they are more than n."""
 
@@ -84,6 +87,12 @@ class Operand(data.Struct):
     kept, and stops keeping it; the instruction does nothing (but what ``last``, ``rotate`` and
     ``rotate_scalars`` say) unless more than n rows are kept. So a row can be used for a second time when the reduction
     of its first time has ended, rows later. A launch begins with none.
+
+    Operand ``a`` of kind QUEUE with the number HEAD or HEAD + 1, in mode VECTOR or SCALAR, is the first binary32 of
+    the row in front of vector queue 0 or 1, which is taken off it, and is used for all elements. Such a row has a
+    *head*, of ``HEAD_WORDS`` numbers, in front of its elements. A row of unsigned elements is popped with its whole
+    head taken, or without a head; any other row, and one that would have no elements left or more of a head, is a
+    framing fault. (``Config.quantised``)
     """
 
     number: 4

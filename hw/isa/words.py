@@ -366,8 +366,9 @@ class LengthField(enum.Enum, shape=8):
     """Words of unit LENGTH; the index is the length register, the value its number of elements.
 
     The field is the type that these have in memory. Lanes and registers have binary32: a row of another type is widened
-    when it is popped, exactly, and rounded when it is stored, to nearest. Rows of 16-bit elements have an even number
-    of them. A type that the machine does not have (``Config.binary16``, ``Config.bfloat16``) is an illegal word.
+    when it is popped, exactly, and rounded when it is stored, to nearest. Rows are of whole ``ROW_GRANULE`` bytes: of
+    16 bits an even number of elements, of 8 bits a multiple of 4, and so on; unsigned ones are not stored. A type that
+    the machine does not have (``Config.binary16``, ``Config.bfloat16``, ``Config.quantised``) is an illegal word.
     """
 
     ELEMENTS = 0
@@ -378,6 +379,12 @@ class LengthField(enum.Enum, shape=8):
     """Ties are rounded to even."""
     BFLOAT16_AWAY = 3
     """As BFLOAT16, but ties are rounded away from zero."""
+    UNSIGNED8 = 4
+    """Integers of 8 bits."""
+    UNSIGNED4 = 5
+    """Integers of 4 bits; the lower half of a byte comes first."""
+    UNSIGNED2 = 6
+    """Integers of 2 bits; the lowest of a byte come first."""
 
 
 class CallbackField(enum.Enum, shape=8):

@@ -12,8 +12,8 @@ from daedal.hw.execute_unit.fpu.iterative_op import IterativeOp
 from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
 from daedal.hw.execute_unit.stage_layouts import Kind, decoded_layout, fetched_layout, row_layout
-from daedal.hw.isa.elements import LANE
-from daedal.hw.isa.instructions import KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
+from daedal.hw.isa.elements import LANE, UNSIGNED
+from daedal.hw.isa.instructions import HEAD, KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
 from daedal.hw.isa.operations import OPERATIONS, Operation, OperationUnit
 from daedal.hw.isa.words import FetchQueue, LengthField
 
@@ -52,8 +52,7 @@ class Decode(wiring.Component):
 
     def __init__(self, config: Config, operations: Mapping[VectorOp, Operation] = OPERATIONS) -> None:
         self.config = config
-        has_types = bool(config.length_fields[1:])
-        self._operations = {op: row for op, row in operations.items() if has_types or not row.rounds}
+        self._operations = {op: row for op, row in operations.items() if config.rounds or not row.rounds}
         super().__init__(
             {
                 "i": In(fetched_layout()),
@@ -75,6 +74,9 @@ class Decode(wiring.Component):
         divides, quotient = self._where(lambda row: row.pops_count), self._where(lambda row: row.stores)
         does_nothing = self._where(lambda row: row.unit is OperationUnit.NONE)
         too_long = (self.i.context != 0) & (self.row.last_beat >= self.config.context_beats)
+        bad_length = self.bad_length | too_long
+        if self.config.quantised:
+            bad_length |= self._unstorable()
         m.d.comb += [
             o.position.eq(self.i.position),
             o.length.eq(code.length),
@@ -87,11 +89,12 @@ class Decode(wiring.Component):
             o.extreme.eq(self._where(lambda row: row.takes_a)),
             issue.keeps.eq(self._keeps()),
             issue.kept.eq(self._kept()),
+            *([issue.head.eq(self._head())] if self.config.quantised else []),
             o.beyond_kept.eq(code.a.number),
             o.needs_scalar.eq(divides | (code.a.kind == OperandKind.SCALAR) | (code.b.kind == OperandKind.SCALAR)),
             o.bad_token.eq(self.i.bad),
             o.illegal.eq(self.i.beyond | self._illegal()),
-            o.bad_length.eq((self.bad_length | too_long) & ~does_nothing & (self._mode != Mode.SCALAR)),
+            o.bad_length.eq(bad_length & ~does_nothing & (self._mode != Mode.SCALAR)),
             issue.row.eq(self._elements(m)),
             issue.context.eq(self.i.context),
             issue.negate_addend.eq(self._is(VectorOp.SUBTRACT)),
@@ -110,7 +113,7 @@ class Decode(wiring.Component):
             *self._operand(issue.b, code.b),
             issue.b.zero.eq(~self._uses_b & ~adds_b),
         ]
-        if self.config.length_fields[1:]:
+        if self.config.rounds:
             m.d.comb += issue.rounds.eq(self._where(lambda row: row.rounds))
         self._operation(m)
         return m
@@ -163,10 +166,13 @@ class Decode(wiring.Component):
         a_kind, b_kind = Value.cast(code.a.kind), Value.cast(code.b.kind)
         same_number = Value.cast(code.a.number)[0] == Value.cast(code.b.number)[0]
         both_pop = (a_kind == b_kind) & ~self._kept()
+        bad_a = self._bad_operand(code.a) & ~self._keeps() & ~self._kept()
+        if self.config.quantised:
+            bad_a &= ~self._head()
         return Cat(
             ~self._is(*self._operations),
             code.reserved.any(),
-            self._bad_operand(code.a) & ~self._keeps() & ~self._kept(),
+            bad_a,
             self._bad_operand(code.b),
             both_pop & (((a_kind == OperandKind.QUEUE) & same_number) | (a_kind == OperandKind.SCALAR)),
             ~self._uses_b & ~self._may_add_b & Value.cast(code.b).any(),
@@ -183,6 +189,16 @@ class Decode(wiring.Component):
     def _kept(self) -> Value:
         a = self._code.a
         return (a.kind == OperandKind.QUEUE) & (a.number >= KEPT if self.config.kept_beats else Const(0))
+
+    def _head(self) -> Value:
+        a = self._code.a
+        return (a.kind == OperandKind.QUEUE) & (self._mode != Mode.REDUCE) & a.number.matches(HEAD, HEAD + 1)
+
+    def _unstorable(self) -> Value:
+        """A store of elements, or a rounding to them, that are only popped."""
+        return (self.o.stores | self._where(lambda row: row.rounds)) & self.row.kind.matches(
+            *(kind.value for kind in UNSIGNED)
+        )
 
     def _bad_mode(self) -> Value:
         """What the mode does not allow: registers, operations, operands, an index."""

@@ -11,7 +11,7 @@ from daedal.hw.execute_unit.frontend.defined_bits import note, sides
 from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
 from daedal.hw.execute_unit.stage_layouts import row_layout
 from daedal.hw.interfaces import ConfigBus
-from daedal.hw.isa.elements import LANE
+from daedal.hw.isa.elements import LANE, LENGTH_ELEMENTS
 from daedal.hw.isa.instructions import LENGTH_BITS
 from daedal.hw.isa.words import VALUE_BITS, Unit
 
@@ -29,8 +29,8 @@ class LengthTable(wiring.Component):
     index : ``In(LENGTH_BITS)``
         Length register to look up.
     row : ``Out(row_layout(config))``; bad : ``Out(1)``
-        Its row; it is ``bad`` if there is no such register or its value is 0 or over ``vl_max``, or odd for 16-bit
-        elements.
+        Its row; it is ``bad`` if there is no such register or its value is 0 or over ``vl_max``, or not a number that
+        rows of its elements have (``Element.multiple``).
     fault_index : ``In(LENGTH_BITS)``; fault_value : ``Out(40)``
         A second look-up, of the value as it was written (0 before).
     """
@@ -92,8 +92,14 @@ class LengthTable(wiring.Component):
         ]
 
     def _fits(self, before: Signal) -> Value:
-        """Whether there are rows of ``before + 1`` elements: of 16 bits, of an even number."""
+        """Whether there are rows of ``before + 1`` elements, of whole granules."""
         fits = ~before[exact_log2(self.config.vl_max) :].any()
         if not self.config.length_fields[1:]:
             return fits
-        return fits & ~(self.config_bus.word.field[:2].any() & ~before[0])
+        if not self.config.quantised:
+            return fits & ~(self.config_bus.word.field[:2].any() & ~before[0])
+        odd = []
+        for kind in self.config.length_fields[1:]:
+            digits = exact_log2(LENGTH_ELEMENTS[kind].multiple)
+            odd.append((self.config_bus.word.field == kind.value) & ~before[:digits].all())
+        return fits & ~Cat(*odd).any()

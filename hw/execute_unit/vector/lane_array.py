@@ -45,7 +45,7 @@ class LaneArray(wiring.Component):
                 "low": In(LOW_BITS),
                 "cuts": In(1),
                 "carries": In(1),
-                **({"kind": In(2)} if config.length_fields[1:] else {}),
+                **({"kind": In(2)} if config.rounds else {}),
                 "a": In(width),
                 "b": In(width),
                 "c": In(width),
@@ -61,7 +61,7 @@ class LaneArray(wiring.Component):
         negate_addend = register(m, self.negate_addend, "negate_addend_now", cycles=SELECT)
         division = register(m, Cat(self.low, self.cuts, self.carries), "division_now", cycles=SELECT)
         operands = [self.a.word_select(n, LANE.bits) for n in range(self.config.lanes)]
-        if self.config.length_fields[1:]:
+        if self.config.rounds:
             kind = register(m, self.kind, "kind_now", cycles=SELECT)
             for n, a in enumerate(operands):
                 m.submodules[f"shorten{n}"] = shorten = FloatShorten(self.config)

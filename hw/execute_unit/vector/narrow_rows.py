@@ -83,7 +83,7 @@ class NarrowRows(wiring.Component):
         elements: list[Value] = []
         for n in range(config.lanes):
             m.submodules[f"narrow{n}"] = unit = FloatNarrow(config)
-            m.d.comb += [unit.i.eq(beat.data.word_select(n, LANE.bits)), unit.kind.eq(beat.kind)]
+            m.d.comb += [unit.i.eq(beat.data.word_select(n, LANE.bits)), unit.kind.eq(beat.kind[:2])]
             elements.append(unit.o)
         rounded, is_narrow = Signal(bits), Signal()
         m.d.comb += [

@@ -115,7 +115,7 @@ class VectorPath(wiring.Component):
             self._join_scalars(m, registers)
             self._request(m)
         self._compute(m, lanes)
-        if self.config.length_fields[1:]:
+        if self.config.rounds:
             m.d.comb += lanes.kind.eq(Mux(row.rounds, row.row.kind, LengthField.ELEMENTS.value))
         m.d.comb += [
             lanes.a.eq(a.o),
@@ -146,7 +146,7 @@ class VectorPath(wiring.Component):
                 row.to_scalar.eq(combine.final), row.writes.eq(1),
                 row.indexed.eq(0), row.reduces.eq(0), row.iterative.eq(IterativeOp.NONE),
             ]  # fmt: skip
-            if self.config.length_fields[1:]:
+            if self.config.rounds:
                 m.d.comb += row.rounds.eq(0)
 
     def _at(self, register: Value, beat: Value) -> Value:

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from daedal.hw.config.core import Config
-from daedal.hw.isa.instructions import KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
+from daedal.hw.isa.instructions import HEAD, KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
 from daedal.hw.isa.operations import OPERATIONS, Operation, OperationUnit
 from daedal.hw.isa.program import unpack
 from daedal.hw.isa.spec.binary32 import Floats, as_bits, from_bits
@@ -31,6 +31,10 @@ class Queues(Protocol):
 
     def row(self, queue: int, elements: int, kind: LengthField) -> Patterns:
         """The next row of vector queue 0 or 1, which is to have so many elements of this type."""
+        ...
+
+    def head(self, queue: int) -> int:
+        """The pattern of the next binary32 of the head of the row in front of vector queue 0 or 1, taken off it."""
         ...
 
     def scalar(self, *, is_count: bool) -> int:
@@ -235,6 +239,8 @@ class ExecuteUnit:
         """A row that is popped, and maybe kept, or the oldest that is kept."""
         if number >= KEPT:
             return self.kept.pop(0)
+        if number >= HEAD:
+            return np.repeat(from_bits([self.queues.head(number - HEAD)]), count)
         row = widen(self.queues.row(number % KEEP, count, self._kind), self._kind)
         if number >= KEEP:
             self.kept.append(row)
@@ -245,7 +251,7 @@ def is_legal(word: int, config: Config, operations: Mapping[VectorOp, Operation]
     """Whether the machine has this instruction: its operation, mode, registers, queues and length register."""
     code = unpack(Instruction, word)
     row = next((row for op, row in operations.items() if op.value == code["op"]), None)
-    if row is None or (row.rounds and not config.length_fields[1:]):
+    if row is None or (row.rounds and not config.rounds):
         return False
     if code["reserved"] or code["mode"] >= len(Mode) or not row.may_have(Mode(code["mode"])):
         return False
@@ -253,6 +259,7 @@ def is_legal(word: int, config: Config, operations: Mapping[VectorOp, Operation]
     a, b = ((code[f"{name}.kind"], code[f"{name}.number"]) for name in "ab")
     kept = bool(config.kept_beats) and a[0] == _QUEUE and a[1] >= KEPT
     keeps = bool(config.kept_beats) and a[0] == _QUEUE and KEEP <= a[1] < 2 * KEEP
+    head = bool(config.quantised) and mode is not Mode.REDUCE and a[0] == _QUEUE and HEAD <= a[1] < HEAD + KEEP
     limits = {_VECTOR: vectors, _QUEUE: FetchQueue.STORE.value, _SCALAR: 1 << 4, _OWN: scalars}
     takes_b = "b" in row.operands or (row.b_replaces_c and mode is not Mode.REDUCE)
     same = a[0] == b[0] and (a[0] == _SCALAR or (a[0] == _QUEUE and not kept and a[1] % KEEP == b[1] % KEEP))
@@ -264,7 +271,7 @@ def is_legal(word: int, config: Config, operations: Mapping[VectorOp, Operation]
     if code["indexed"] and (mode is not Mode.SCALAR or a[0] != _VECTOR):
         return False
     return (
-        (kept or keeps or a[1] < limits[a[0]])
+        (kept or keeps or head or a[1] < limits[a[0]])
         and b[1] < limits[b[0]]
         and not same
         and (takes_b or b == (_VECTOR, 0))

@@ -5,15 +5,16 @@ As no program may read what it stores, all rows are read from memory as it was b
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.program import Program
 from daedal.hw.isa.spec.access import Fetch, NestTrace, Read, Scalar, StoreAddress, Token
 from daedal.hw.isa.spec.execute import ExecuteUnit
-from daedal.hw.isa.spec.narrow import Patterns, pattern_type
+from daedal.hw.isa.spec.narrow import Patterns, pattern_type, patterns_in
 from daedal.hw.isa.words import CallbackField, FetchQueue, InstructionField, LengthField
 
 
@@ -58,9 +59,15 @@ class _Queues:
     def row(self, queue: int, elements: int, kind: LengthField) -> Patterns:
         """The next row of a vector queue; ValueError if it has not so many elements."""
         row = np.frombuffer(self.bytes_of(FetchQueue(queue)), pattern_type(kind))
-        if len(row) != elements:
-            raise ValueError(f"a row of vector queue {queue} must have {elements} elements, not {len(row)}")
+        if len(row) != patterns_in(elements, kind):
+            raise ValueError(f"a row of vector queue {queue} must have {elements} elements, not {len(row)} patterns")
         return row
+
+    def head(self, queue: int) -> int:
+        """The first number of the next row of a vector queue, taken off it."""
+        row = self.rows[FetchQueue(queue)][0]
+        self.rows[FetchQueue(queue)][0] = replace(row, address=row.address + LANE.bytes, size=row.size - LANE.bytes)
+        return int.from_bytes(self.read(row.address, LANE.bytes), "little")
 
     def scalar(self, *, is_count: bool) -> int:
         """The next scalar."""

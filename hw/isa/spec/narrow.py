@@ -1,28 +1,44 @@
-"""Elements of 16 bits, in NumPy: what they are widened to, and what binary32 is rounded to."""
+"""Elements of less than 32 bits, in NumPy: what they are widened to, and what binary32 is rounded to."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from daedal.hw.isa.elements import LENGTH_ELEMENTS, UNSIGNED
 from daedal.hw.isa.spec.binary32 import Floats, as_bits, from_bits
 from daedal.hw.isa.words import LengthField
 
 Patterns = NDArray[Any]
-"""Elements of rows in memory: uint32, or uint16 where they have 16 bits."""
+"""Elements of rows in memory: uint32, or uint16 where they have 16 bits; unsigned ones as bytes."""
 
 _SIGN, _EXPONENT, _QUIET = 0x8000, 0x7C00, 0x0200
 
 
-def pattern_type(kind: LengthField) -> type[np.uint32] | type[np.uint16]:
-    """What has the pattern of one element of a row."""
+def pattern_type(kind: LengthField) -> type[np.uint32] | type[np.uint16] | type[np.uint8]:
+    """What has the pattern of one element of a row, or of several."""
+    if kind in UNSIGNED:
+        return np.uint8
     return np.uint32 if kind is LengthField.ELEMENTS else np.uint16
+
+
+def patterns_in(elements: int, kind: LengthField) -> int:
+    """Patterns of a row of so many elements."""
+    return LENGTH_ELEMENTS[kind].row_bytes(elements) // np.dtype(pattern_type(kind)).itemsize
+
+
+def _unsigned(row: Patterns, bits: int) -> Floats:
+    """The numbers in bytes, the lowest bits of each first."""
+    places = np.arange(0, 8, bits, dtype=np.uint8)
+    return (row[:, None] >> places & ((1 << bits) - 1)).reshape(-1).astype(np.float32)
 
 
 def widen(patterns: Patterns, kind: LengthField) -> Floats:
     """The binary32 that elements of a row are. A NaN keeps its sign, and its payload as the upper bits."""
     if kind is LengthField.ELEMENTS:
         return from_bits(patterns)
+    if kind in UNSIGNED:
+        return _unsigned(patterns, LENGTH_ELEMENTS[kind].bits)
     wide = patterns.astype(np.uint32)
     if kind is not LengthField.BINARY16:
         return from_bits(wide << 16)
@@ -33,7 +49,12 @@ def widen(patterns: Patterns, kind: LengthField) -> Floats:
 
 
 def narrow(values: Floats, kind: LengthField) -> Patterns:
-    """The elements of a row that binary32 is rounded to: a NaN to the quiet one without payload, of its sign."""
+    """The elements of a row that binary32 is rounded to: a NaN to the quiet one without payload, of its sign.
+
+    ValueError for unsigned elements, which no row is rounded to.
+    """
+    if kind in UNSIGNED:
+        raise ValueError(f"kind must be a type that is stored, not {kind.name}")
     bits = as_bits(values)
     if kind is LengthField.ELEMENTS:
         return bits

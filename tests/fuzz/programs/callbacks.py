@@ -1,12 +1,12 @@
 """Random callbacks, and what each of them pops."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import BINARY32, LENGTH_ELEMENTS
-from daedal.hw.isa.instructions import KEEP, KEPT, Mode, OperandKind, VectorOp
+from daedal.hw.isa.elements import BINARY32, HEAD_WORDS, LANE, LENGTH_ELEMENTS, UNSIGNED
+from daedal.hw.isa.instructions import HEAD, KEEP, KEPT, Mode, OperandKind, VectorOp
 from daedal.hw.isa.operations import OPERATIONS, operations_in
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.words import CallbackField, InstructionField, LengthField
@@ -55,6 +55,8 @@ class Shape:
     length: int = 0
     queues: tuple[int, ...] = ()
     scalar: bool = False
+    headed: bool = False
+    """The rows that it pops have heads, which the instructions before take off."""
 
 
 @dataclass
@@ -130,12 +132,12 @@ class Callbacks:
 
     def type_of(self, length: int) -> LengthField:
         """The type of all rows of this length that are popped or stored; odd ones are of binary32."""
-        fields = self.dice.config.length_fields
-        return fields[0] if length % 2 or len(fields) == 1 else self.dice.pick(list(fields))
+        fields = [field for field in self.dice.config.length_fields if length % LENGTH_ELEMENTS[field].multiple == 0]
+        return fields[0] if len(fields) == 1 else self.dice.pick(fields)
 
     def row_bytes(self, length: int) -> int:
         """Bytes of a row of this length in memory; of a single scalar too."""
-        return length * LENGTH_ELEMENTS[self.types.get(length, LengthField.ELEMENTS)].bytes
+        return LENGTH_ELEMENTS[self.types.get(length, LengthField.ELEMENTS)].row_bytes(length)
 
     def room_to_keep(self) -> tuple[int, int]:
         """The length of rows that are kept, and how many of them at most; 0 if none are."""
@@ -160,10 +162,19 @@ class Callbacks:
                 listed.append(Shape("kept", self.kept))
             else:
                 shape = self.shape()
+                if self.may_have_heads(shape) and len(listed) + 1 + HEAD_WORDS * len(shape.queues) <= count:
+                    heads = [Shape("head", shape.length, (queue,)) for queue in shape.queues]
+                    listed += [head for head in heads for _ in range(HEAD_WORDS)]
+                    shape = replace(shape, headed=True)
                 if shape.kind in STORES and len(listed) + 2 <= count and self.dice.chance(0.8):
                     listed.append(self.stored(shape))
                 listed.append(shape)
         return listed
+
+    def may_have_heads(self, shape: Shape) -> bool:
+        """Whether rows of this shape are to have heads, as most unsigned ones."""
+        is_unsigned = self.types.get(shape.length) in UNSIGNED
+        return is_unsigned and shape.kind in ("rows", "reduce") and bool(shape.queues) and self.dice.chance(0.8)
 
     def shape(self) -> Shape:
         """A random instruction that registers of its length exist for."""
@@ -175,6 +186,8 @@ class Callbacks:
         length = self.lengths[index]
         if dice.config.scalars and dice.chance(0.4):
             return self.scalar_shape(length)
+        if kind in STORES and self.types[length] in UNSIGNED:
+            return Shape("nop")
         if kind == "store":
             return Shape("store", length) if self.readable(length) else Shape("nop")
         if kind == "quotient":
@@ -221,8 +234,9 @@ class Callbacks:
     def pop(self, shape: Shape) -> Pop | None:
         if shape.kind in STORES:
             return Pop(length=shape.length, store=True, scalar=shape.scalar, bytes=self.row_bytes(shape.length))
-        if shape.queues or shape.scalar:
-            return Pop(shape.queues, shape.length, shape.scalar, bytes=self.row_bytes(shape.length))
+        if shape.kind != "head" and (shape.queues or shape.scalar):
+            size = self.row_bytes(shape.length) + shape.headed * HEAD_WORDS * LANE.bytes
+            return Pop(shape.queues, shape.length, shape.scalar, bytes=size)
         return None
 
     def readable(self, length: int) -> list[int]:
@@ -257,6 +271,8 @@ class Callbacks:
         dice, config = self.dice, self.dice.config
         if shape.kind == "nop":
             return {"op": VectorOp.NOP, "length": dice.below(config.lengths)}
+        if shape.kind == "head":
+            return self.on_head(shape)
         if shape.kind in ("compare", "convert", "scalars", "store scalar", "element"):
             return {"mode": Mode.SCALAR, "length": dice.below(config.lengths)} | self.on_scalars(shape)
         choice = [k for k, length in enumerate(self.lengths) if length == shape.length]
@@ -284,6 +300,20 @@ class Callbacks:
         if shape.kind == "divide":
             return members | {"op": VectorOp.DIVIDE_COUNT, "a": register}
         return members | self.operands(shape, BINARY, UNARY, readable)
+
+    def on_head(self, shape: Shape) -> dict[str, Any]:
+        """An instruction, on scalars or rows, of which a number of a head is operand ``a``."""
+        dice, head = self.dice, {"kind": OperandKind.QUEUE, "number": HEAD + shape.queues[0]}
+        if not self.writable(shape.length) or dice.chance(0.5):
+            members = {"mode": Mode.SCALAR, "length": dice.below(dice.config.lengths)}
+            members |= {"destination": self.own()["number"], "c": self.own()["number"]}
+            plain = self.operands(Shape("scalars", 1), SCALAR_BINARY, SCALAR_UNARY, list(range(len(self.owner))))
+        else:
+            readable = self.readable(shape.length)
+            members = {"length": dice.pick([k for k, length in enumerate(self.lengths) if length == shape.length])}
+            members |= {"destination": dice.pick(self.writable(shape.length)), "c": self.source(readable)}
+            plain = self.operands(Shape("rows", shape.length), BINARY, UNARY, readable)
+        return members | plain | {"a": head}
 
     def on_kept(self, shape: Shape, lengths: list[int]) -> dict[str, Any]:
         """An instruction on a row that is popped and kept, or on the oldest one, if there are enough."""
@@ -339,7 +369,8 @@ class Callbacks:
         operands = operands if dice.chance(0.6) else operands[::-1]
         if two:
             return {"op": dice.pick(binary), "a": operands[0], "b": operands[1]}
-        if unary is UNARY and dice.config.length_fields[1:] and dice.chance(0.3):
+        can_round = dice.config.rounds and self.types.get(shape.length) not in UNSIGNED
+        if unary is UNARY and can_round and dice.chance(0.3):
             unary = ROUNDS
         return {"op": dice.pick(unary), "a": operands[0]}
 

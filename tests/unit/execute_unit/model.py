@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import UNSIGNED
 from daedal.hw.isa.instructions import Instruction
 from daedal.hw.isa.program import pack
 from daedal.hw.isa.spec.binary32 import from_bits
 from daedal.hw.isa.spec.execute import ExecuteUnit
-from daedal.hw.isa.spec.narrow import Patterns, narrow
+from daedal.hw.isa.spec.narrow import Patterns, narrow, patterns_in
 from daedal.hw.isa.words import LengthField
 
 MakeRow = Callable[[int], np.ndarray]
@@ -20,7 +21,7 @@ MakeScalar = Callable[[bool, int], int]
 
 @dataclass
 class Row:
-    """Elements of a row that an instruction stores or pops: uint32, or uint16 if it is of such."""
+    """Elements of a row that an instruction stores or pops: uint32, uint16 if it is of such, or bytes."""
 
     bits: np.ndarray
 
@@ -44,6 +45,7 @@ class Model:
         self.stores: list[Row] = []
         self._unit = ExecuteUnit(config, lengths, self, kinds)
         self._below = 0
+        self._heads: tuple[list[int], list[int]] = ([], [])
 
     @property
     def beats(self) -> int:
@@ -60,8 +62,20 @@ class Model:
 
     def row(self, queue: int, elements: int, kind: LengthField) -> Patterns:
         """A row of the vector queue, which is recorded."""
-        self.rows[queue].append(Row(narrow(from_bits(self._make_row(elements)), kind)))
-        return self.rows[queue][-1].bits.copy()
+        made = self._make_row(elements)
+        if kind in UNSIGNED:
+            made = made.astype(np.uint8)[: patterns_in(elements, kind)]
+        else:
+            made = narrow(from_bits(made), kind)
+        head = np.array(self._heads[queue], np.uint32).view(np.uint8)
+        self.rows[queue].append(Row(np.concatenate([head, made.view(np.uint8)]) if len(head) else made))
+        self._heads[queue].clear()
+        return made.copy()
+
+    def head(self, queue: int) -> int:
+        """A number of the head of the row that will be popped next from a vector queue."""
+        self._heads[queue].append(int(self._make_row(1)[0]))
+        return self._heads[queue][-1]
 
     def scalar(self, *, is_count: bool) -> int:
         """A scalar, which is recorded."""

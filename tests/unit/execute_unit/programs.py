@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from daedal.hw.config.core import Config
-from daedal.hw.isa.instructions import KEEP, KEPT, Mode, OperandKind, VectorOp
-from daedal.hw.isa.operations import OPERATIONS, operations_in
+from daedal.hw.isa.elements import HEAD_WORDS, LENGTH_ELEMENTS, UNSIGNED
+from daedal.hw.isa.instructions import HEAD, KEEP, KEPT, Mode, OperandKind, VectorOp
+from daedal.hw.isa.operations import OPERATIONS, OperationUnit, operations_in
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.words import CallbackField, InstructionField, LengthField
 from tests.unit.execute_unit.model import Model
@@ -27,6 +28,8 @@ ROUNDS = tuple(op for op in operations_in(Mode.VECTOR) if OPERATIONS[op].rounds)
 """What only machines that convert have."""
 ON_SCALARS = tuple(op for op in operations_in(Mode.SCALAR) if op is not VectorOp.NOP)
 REDUCES = operations_in(Mode.REDUCE)
+STORES = {op for op, row in OPERATIONS.items() if row.stores or row.rounds or row.unit is OperationUnit.STORE}
+"""What there is not of unsigned elements."""
 WITH_B = {op for op, row in OPERATIONS.items() if "b" in row.operands}
 
 
@@ -85,10 +88,11 @@ class Generator:
         self.lengths = [min(rng.choice(sizes), config.vl_max) for _ in range(config.lengths)]
         self.kinds = [LengthField.ELEMENTS] * config.lengths
         if len(config.length_fields) > 1:
-            self.kinds = [rng.choice(config.length_fields) for _ in self.lengths]
+            fits = [kind for kind in config.length_fields if LENGTH_ELEMENTS[kind].multiple <= longest]
+            self.kinds = [rng.choice(fits) for _ in self.lengths]
+            multiples = [LENGTH_ELEMENTS[kind].multiple for kind in self.kinds]
             self.lengths = [
-                n if kind is LengthField.ELEMENTS else n + n % 2
-                for n, kind in zip(self.lengths, self.kinds, strict=True)
+                max(multiple, n // multiple * multiple) for n, multiple in zip(self.lengths, multiples, strict=True)
             ]
         used = min(config.lengths, max(1, config.vector_registers // 2))
         numbers = rng.sample(range(config.lengths), used)
@@ -128,10 +132,28 @@ class Generator:
             return self.keeping()
         draw = self.rng.random() if self.config.scalars else 0
         if draw < 0.5:
-            return [self.instruction()]
+            return self._behind_heads(self.instruction())
         if draw < 0.65 and self.config.vector_registers > 2:
-            return [self.reduction()]
+            return self._behind_heads(self.reduction())
         return self.element() if draw < 0.7 else [self.on_scalars()]
+
+    def _behind_heads(self, code: Code) -> list[Code]:
+        """An instruction, behind those that take the heads off unsigned rows that it pops, if these have heads."""
+        queues = [one["number"] for name in "ab" if (one := code.get(name, {})).get("kind") is QUEUE]
+        if self.kinds[code.get("length", 0)] not in UNSIGNED or self.rng.random() < 0.3:
+            return [code]
+        heads = [{"kind": QUEUE, "number": HEAD + queue} for queue in queues for _ in range(HEAD_WORDS)]
+        return [*(self._on_head(head) for head in heads), code]
+
+    def _on_head(self, head: Code) -> Code:
+        """An instruction, on scalars or rows, whose operand ``a`` is a number of a head."""
+        while True:
+            code = self.on_scalars() if self.rng.random() < 0.5 else self.instruction()
+            if code["op"] is VectorOp.NOP or OPERATIONS[code["op"]].register_a:
+                continue
+            b = code.get("b", {})
+            if code["op"] is not VectorOp.STORE and b.get("kind") is not QUEUE:
+                return {name: value for name, value in code.items() if name != "clear"} | {"a": head}
 
     def keeping(self) -> list[Code]:
         """A row that is kept, behind the use of one if there would be too many; or the use of one."""
@@ -153,12 +175,14 @@ class Generator:
 
     def instruction(self) -> Code:
         rng = self.rng
-        rounds = ROUNDS if self.config.length_fields[1:] else ()
+        rounds = ROUNDS if self.config.rounds else ()
         op = rng.choice((*ON_ROWS, *rounds, VectorOp.ADD, VectorOp.FMA, VectorOp.STORE))
         if op is VectorOp.NOP:
             register = {"kind": REGISTER, "number": rng.randrange(self.config.vector_registers)}
             return {"op": op, "a": register, "clear": rng.getrandbits(1)}
         length = rng.choice(list(self.groups))
+        if self.kinds[length] in UNSIGNED and op in STORES:
+            op = VectorOp.FMA
         group = self.groups[length]
         code: Code = {"op": op, "length": length, "destination": rng.choice(group), "c": rng.choice(group)}
         return self._with_operands(code, group, OPERATIONS[op].register_a)

@@ -30,6 +30,16 @@ NARROW = replace(ODD, name="narrow", binary16=1, bfloat16=1)
 
 HALVES = replace(NARROW, name="halves", bus_bytes=16, lanes=4, binary16=0)
 
+QUANTISED = replace(NARROW, name="quantised", quantised=1)
+"""Every type of rows, and heads."""
+
+UNSIGNED = [
+    replace(HALVES, name="unsigned", bfloat16=0, quantised=1),
+    replace(ONE_LANE, name="unsigned1", quantised=1),
+    replace(ODD, name="unsigned8", bus_bytes=32, lanes=8, quantised=1),
+]
+"""Lanes of which a beat holds a number of a head, a head, or more than one."""
+
 EDGE = Config.preset("edge")
 """Its random programs are left to `make test-full`."""
 
@@ -38,6 +48,8 @@ UNITS = [
     (EDGE, "bench_directed"), (EDGE, "bench_faults"), (EDGE, "bench_quotients"),
     *((NARROW, bench) for bench in ("bench_narrow", "bench_execute_unit", "bench_scalars")),
     *(pytest.param(HALVES, bench, marks=pytest.mark.full) for bench in ("bench_narrow", "bench_execute_unit")),
+    *((QUANTISED, bench) for bench in ("bench_unsigned", "bench_narrow", "bench_execute_unit")),
+    *((config, "bench_unsigned") for config in UNSIGNED),
     pytest.param(EDGE, "bench_execute_unit", marks=pytest.mark.full),
     pytest.param(EDGE, "bench_scalars", marks=pytest.mark.full),
 ]  # fmt: skip

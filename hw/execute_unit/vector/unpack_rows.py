@@ -1,0 +1,131 @@
+"""Rows of elements of 16, 8, 4 and 2 bits, and heads of rows, on their way into the execute unit."""
+
+from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Elaboratable
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
+
+from daedal.hw.config.core import Config
+from daedal.hw.execute_unit.fpu.float_unsigned import FloatUnsigned
+from daedal.hw.execute_unit.fpu.float_widen import FloatWiden
+from daedal.hw.interfaces import lane_beat_stream
+from daedal.hw.isa.elements import HEAD_WORDS, LANE, LENGTH_ELEMENTS, UNSIGNED
+from daedal.hw.isa.words import LengthField
+
+_UNITS = 16
+"""Parts of a beat that are counted: what the lanes take of elements of 2 bits in a cycle."""
+
+
+class UnpackRows(wiring.Component):
+    """Makes of each beat as many of binary32 as its elements fill, one per cycle; ``WidenRows`` for all types.
+
+    Behind a queue it stands for the first row in that. It holds where in a beat it is and how much of the row's head
+    was taken: a beat stays at ``i`` until its last part is taken, in the same cycle.
+
+    Members
+    -------
+    i : ``In(lane_beat_stream(config))``
+        Beats as they lie in memory.
+    kind : ``In(3)``; head : ``In(1)``
+        The type of the row of which a beat is taken, a ``LengthField``; instead a number of its head is, in all lanes.
+    last : ``In(1)``; tail_bytes : ``In(range(lane_bytes + 1))``
+        The number of a head is taken with the beat that is the last one, and is in as many bytes as are wanted there.
+    clear : ``In(1)``
+        A launch starts.
+    o : ``Out(lane_beat_stream(config))``
+        Beats of binary32; the last one of a row has its ``last``. A beat has 0 bytes if this is not how the row can be
+        taken: with a part of its head, or none of its elements, left.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        super().__init__(
+            {
+                "i": In(lane_beat_stream(config)),
+                "kind": In(3),
+                "head": In(1),
+                "last": In(1),
+                "tail_bytes": In(range(config.lane_bytes + 1)),
+                "clear": In(1),
+                "o": Out(lane_beat_stream(config)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Elaboratable:
+        m = Module()
+        beat, lanes = self.i.payload, self.config.lanes
+        at, heads = Signal(range(_UNITS)), Signal(range(HEAD_WORDS + 1))
+        step, end, after = Signal(range(_UNITS + 1)), Signal(range(_UNITS + 1)), Signal(range(2 * _UNITS))
+        final, bad, is_unsigned, stays = Signal(), Signal(), Signal(), Signal()
+        expected = Mux(self.last, self.tail_bytes, self.config.lane_bytes)
+        m.d.comb += [
+            is_unsigned.eq(self.kind.matches(*(kind.value for kind in UNSIGNED))),
+            end.eq((beat.bytes << exact_log2(_UNITS // LANE.bytes)) >> exact_log2(lanes)),
+            step.eq(Mux(self.head, _UNITS // lanes, self._step())),
+            after.eq(at + step),
+            final.eq(after >= end),
+            bad.eq(
+                Mux(
+                    self.head,
+                    (heads == HEAD_WORDS) | (final & beat.last),
+                    (heads != 0) & ~((heads == HEAD_WORDS) & is_unsigned),
+                )
+            ),
+            self.o.payload.data.eq(self._data(m, at, is_unsigned)),
+            self.o.payload.bytes.eq(Mux(bad, 0, Mux(self.head, expected, self._bytes(m, final, end, at)))),
+            stays.eq(self.head & ~self.last),
+            self.o.payload.last.eq(Mux(self.head, self.last, beat.last & final)),
+            self.o.valid.eq(self.i.valid),
+            self.i.ready.eq(self.o.ready & final & ~stays),
+        ]
+        with m.If(self.clear):
+            m.d.sync += [at.eq(0), heads.eq(0)]
+        with m.Elif(self.o.valid & self.o.ready & ~stays):
+            m.d.sync += [at.eq(Mux(final, 0, after)), heads.eq(Mux(final & beat.last, 0, heads + self.head))]
+        return m
+
+    def _step(self) -> Value:
+        """Units of a beat that a beat of elements of ``kind`` takes."""
+        step: Value = Value.cast(_UNITS)
+        for kind in self.config.length_fields[1:]:
+            step = Mux(self.kind == kind.value, _UNITS * LENGTH_ELEMENTS[kind].bits // LANE.bits, step)
+        return step
+
+    def _bytes(self, m: Module, final: Signal, end: Signal, at: Signal) -> Value:
+        """Bytes of a beat of binary32: all but for the last part, which has what is left."""
+        left = Signal.like(end)
+        m.d.comb += left.eq(end - at)
+        found: Value = self.i.payload.bytes
+        for kind in self.config.length_fields[1:]:
+            # A unit has 2 bits for each lane.
+            size = 2 * self.config.lanes * LANE.bytes // LENGTH_ELEMENTS[kind].bits
+            found = Mux(self.kind == kind.value, Mux(final, left * size, self.config.lane_bytes), found)
+        return found
+
+    def _data(self, m: Module, at: Signal, is_unsigned: Signal) -> Value:
+        """The elements of ``kind`` at this place, or the number of the head."""
+        whole, lanes = self.i.payload.data, self.config.lanes
+        parts = {LANE.bits: whole}
+        for digit in reversed(range(len(at))):
+            bits = LANE.bits >> len(at) - digit
+            part = Signal(bits * lanes, name=f"part{bits}")
+            above = parts[2 * bits]
+            m.d.comb += part.eq(Mux(at[digit], above[bits * lanes :], above[: bits * lanes]))
+            parts[bits] = part
+        elements = []
+        for n in range(lanes):
+            element = whole.word_select(n, LANE.bits)
+            if self.config.rounds:
+                m.submodules[f"widen{n}"] = widen = FloatWiden(self.config)
+                m.d.comb += [widen.i.eq(parts[16].word_select(n, 16)), widen.kind.eq(self.kind[:2])]
+                element = Mux(self.kind == LengthField.ELEMENTS.value, element, widen.o)
+            m.submodules[f"unsigned{n}"] = unsigned = FloatUnsigned()
+            integer: Value = parts[2].word_select(n, 2)
+            for kind in UNSIGNED[:2]:
+                bits = LENGTH_ELEMENTS[kind].bits
+                integer = Mux(self.kind == kind.value, parts[bits].word_select(n, bits), integer)
+            m.d.comb += unsigned.i.eq(integer)
+            number = parts[LANE.bits // lanes]
+            elements.append(Mux(self.head, number, Mux(is_unsigned, unsigned.o, element)))
+        return Cat(*elements)
