@@ -16,6 +16,7 @@ from daedal.driver.memory.allocator import Address, Allocator
 from daedal.driver.memory.arena import Arena
 from daedal.driver.memory.device_memory import DeviceMemory
 from daedal.driver.memory.regions import Region
+from daedal.driver.tables.quantised import QuantisedRows
 from daedal.driver.tables.table_sources import TABLE_CHECKS, Source, TableCheck
 from daedal.driver.tables.table_store import Table, TableStore, Use
 from daedal.driver.tables.table_watch import Watch
@@ -233,14 +234,22 @@ class Device:
         _ = self.target
         return self._tables.uploads
 
-    def bind_table(self, name: str, source: Source, *, mapping: int | None = None, use: Use = Use.HELD) -> Table:
+    def bind_table(
+        self,
+        name: str,
+        source: Source,
+        *,
+        mapping: int | None = None,
+        use: Use = Use.HELD,
+        form: QuantisedRows | None = None,
+    ) -> Table:
         """Make a 2-D torch tensor or NumPy array resident; see :meth:`TableStore.bind`.
 
         The table stays until it is dropped or its source is gone. With another ``use`` its memory may be given to
         others, unless this is in :meth:`preparing`.
         """
         _ = self.target
-        return self._tables.bind(name, source, mapping=mapping, use=use)
+        return self._tables.bind(name, source, mapping=mapping, use=use, form=form)
 
     def find_tables(self, sources: Iterable[Source]) -> list[Table | None]:
         """The tables of tensors or arrays with their contents as they are now; None for one that is not resident."""

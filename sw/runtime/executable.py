@@ -10,7 +10,7 @@ from daedal.base.handle import Handle
 from daedal.driver.device import Device
 from daedal.driver.launch.launch import Launch
 from daedal.driver.launch.record import Record, Stats
-from daedal.driver.tables.table_sources import Source
+from daedal.driver.tables.table_sources import array_of
 from daedal.driver.tables.table_store import Table
 from daedal.driver.tables.table_watch import Watch
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
@@ -119,8 +119,7 @@ class Executable(Handle):
             if at_once or request.empty:
                 submitted.settle()
             if request.empty:
-                none = np.diff(request.buffers["offsets"]) == 0
-                result[tensor_of(none, none.shape, "bool")] = request.empty
+                result.numpy()[np.diff(request.buffers["offsets"]) == 0] = request.empty
             return result
 
         def single(member: Member) -> "Tensor":
@@ -235,7 +234,9 @@ class Executable(Handle):
         table: Any = request.table
         with self.device.preparing():
             if getattr(call.table, "op", "get_attr") in ("placeholder", "get_attr"):
-                table = self._table(call, request.table)  # what another node gives is used once
+                table = self._table(call, request)  # what another node gives is used once
+            elif request.form is not None:
+                table = request.form.pack(array_of(request.table))
             if copied is not None:
                 table = table.in_words if isinstance(table, Table) else in_words(table)
             buffers = {**request.buffers, "table": table, "out": (request.rows, request.operation.width)}
@@ -253,8 +254,11 @@ class Executable(Handle):
         array = arrays["out"]
         return tensor_of(array, request.shape, request.dtype) if copied is None else copied.tensor(array), pending
 
-    def _table(self, call: Call, source: Source) -> Table:
+    def _table(self, call: Call, request: Request) -> Table:
         """The resident table of an operation; of the same tensor again with one look at it."""
+        source = request.table
+        if request.form is not None:
+            return bind(self.device, call, source, request.form)
         watched = self._watched.get(call.name)
         if watched is not None and watched[0].is_of([source]) and self.device.are_current(watched[0]):
             return watched[1]

@@ -11,7 +11,9 @@ from daedal.hw.isa.elements import BINARY32, Element
 @dataclass(frozen=True)
 class Bag:
     """A pooling of bags; bits of the integer types, ``offset_bits`` None for 2-D indices, ``element`` of the table,
-    ``is_away`` if sums are rounded to that with ties away from zero, ``rounds`` what else is (see ``emb.bag``).
+    ``is_away`` if sums are rounded to that with ties away from zero, ``rounds`` what else is (see ``emb.bag``). With
+    ``bits`` a row of the table is ``words`` binary32, of which two are its scale and bias and the others hold ``width``
+    integers of so many bits.
     """
 
     mode: str
@@ -25,6 +27,8 @@ class Bag:
     element: Element = BINARY32
     is_away: bool = False
     rounds: str = ""
+    bits: int | None = None
+    words: int | None = None
 
 
 @dataclass(frozen=True)

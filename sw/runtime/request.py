@@ -6,8 +6,9 @@ from typing import Any, TypeAlias
 
 from numpy.typing import NDArray
 
+from daedal.driver.tables.quantised import QuantisedRows
 from daedal.driver.tables.table_sources import Source, dtype_name
-from daedal.hw.isa.elements import BFLOAT16, BINARY16, BINARY32, Element
+from daedal.hw.isa.elements import BFLOAT16, BINARY16, BINARY32, LANE, Element
 from daedal.runtime.operations import Bag, Lookup
 
 Array: TypeAlias = NDArray[Any]
@@ -59,6 +60,8 @@ class Request:
         Shape of the result.
     empty
         What a bag without rows gets in the end.
+    form
+        What the rows of the table, bytes, are; None if they are elements.
     """
 
     operation: Bag | Lookup
@@ -68,11 +71,12 @@ class Request:
     rows: int
     shape: tuple[int, ...]
     empty: float = 0.0
+    form: QuantisedRows | None = None
 
     @property
     def dtype(self) -> str:
         """Type of the result, which is the table's."""
-        return dtype_name(self.table)
+        return dtype_name(self.table) if self.form is None else LANE.dtype
 
     @property
     def lookups(self) -> int:

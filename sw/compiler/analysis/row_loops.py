@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from daedal.compiler.dialects import slc, slcv_scalars
 from daedal.compiler.dialects.elements import LANE, row_element
+from daedal.compiler.dialects.narrow_packed import ElementOp
 from daedal.errors import UnsupportedOperation
 
 SINGLE_ONLY = (math.SqrtOp, math.ExpOp, slcv_scalars.SigmoidOp)
@@ -72,6 +73,8 @@ def column_offset(index: SSAValue, column: SSAValue) -> tuple[bool, SSAValue | N
 
 
 def _is_column_use(op: Operation, value: SSAValue, column: SSAValue) -> bool:
+    if isinstance(op, ElementOp):
+        return op.column is column and op.index is not column
     if is_float_access(op):
         assert isinstance(op, memref.LoadOp | memref.StoreOp)
         *leading, last = op.indices

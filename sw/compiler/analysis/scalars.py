@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from daedal.compiler.analysis.row_loops import SINGLE_ONLY, constant_of, is_reduction, is_row_loop
 from daedal.compiler.dialects import slcv, slcv_scalars
 from daedal.compiler.dialects.elements import LANE
+from daedal.compiler.dialects.narrow_packed import HeadOp, UnpackOp
 
 CASTS = (arith.IndexCastOp, arith.ExtSIOp)
 
@@ -67,6 +68,8 @@ def is_computed(value: SSAValue) -> bool:
         if value in seen or not isinstance(op, Operation):
             continue
         seen.add(value)
+        if isinstance(op, HeadOp | UnpackOp) and value is op.scale:
+            return True  # a bias is added to rows as it comes
         if is_reduction(op) or isinstance(
             op, (*SINGLE_ONLY, slcv_scalars.ReduceOp, slcv_scalars.ElementOp, slcv_scalars.CompareOp)
         ):

@@ -6,7 +6,7 @@ from xdsl.ir import Operation, SSAValue
 from daedal.compiler.backend.operands import SCALAR, Code, Instruction, Register, mode, number, operand
 from daedal.compiler.dialects import mach_execute as mach
 from daedal.compiler.dialects.mach_types import ScalarRegister, VectorRegister
-from daedal.hw.isa.instructions import KEEP, KEPT, Mode, OperandKind, VectorOp
+from daedal.hw.isa.instructions import HEAD, KEEP, KEPT, Mode, OperandKind, VectorOp
 from daedal.hw.isa.operations import OPERATIONS
 
 CLASSES = {kind: of for of, kind in mach.MODES.items()}
@@ -53,9 +53,10 @@ class _Writer:
         if kind is OperandKind.SCALAR:
             return self._add(mach.PopOp("scalar", keep=False))
         if kind is OperandKind.QUEUE:
-            is_kept = number >= KEPT
-            pop = mach.KeptOp(number - KEPT) if is_kept else mach.PopOp(mach.QUEUES[number % KEEP], keep=number >= KEEP)
-            return self._add(pop)
+            if number >= KEPT:
+                return self._add(mach.KeptOp(number - KEPT))
+            pops_head, keeps = number >= HEAD, KEEP <= number < HEAD
+            return self._add(mach.PopOp(mach.QUEUES[number % KEEP], keep=keeps, head=pops_head))
         return self._register(_register(number, is_scalar=kind is SCALAR))
 
     def _register(self, register: RegisterType) -> SSAValue:

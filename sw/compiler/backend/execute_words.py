@@ -7,7 +7,7 @@ from xdsl.ir import Operation, SSAValue
 from daedal.compiler.backend.access_words import number_of
 from daedal.compiler.dialects.mach_execute import QUEUES, CallbackOp, InstructionOp, KeptOp, LengthOp, PopOp
 from daedal.compiler.dialects.mach_types import ScalarRegister
-from daedal.hw.isa.instructions import KEEP, KEPT, OperandKind
+from daedal.hw.isa.instructions import HEAD, KEEP, KEPT, OperandKind
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.words import CallbackField, InstructionField
 
@@ -53,6 +53,7 @@ def _operand(value: SSAValue | None) -> dict[str, object]:
     if isinstance(pop, PopOp):
         if pop.queue.data == "scalar":
             return {"kind": OperandKind.SCALAR}
-        return {"kind": OperandKind.QUEUE, "number": QUEUES.index(pop.queue.data) + KEEP * (pop.keep is not None)}
+        added = HEAD if pop.head is not None else KEEP if pop.keep is not None else 0
+        return {"kind": OperandKind.QUEUE, "number": QUEUES.index(pop.queue.data) + added}
     is_scalar = isinstance(value.type, ScalarRegister)
     return {"kind": OperandKind.SCALAR_REGISTER if is_scalar else OperandKind.REGISTER, "number": number_of(value)}

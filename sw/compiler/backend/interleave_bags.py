@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from daedal.compiler.analysis.row_loops import constant_of
 from daedal.compiler.backend.levels import Level
 from daedal.compiler.dialects import dlc, slc, slcv
+from daedal.compiler.dialects.narrow_packed import UnpackOp
 from daedal.hw.config.core import ACCUMULATE_CYCLES, Config
 
 
@@ -32,7 +33,7 @@ def pays(root: slc.ForOp, config: Config) -> bool:
     for callback in _callbacks(root):
         for op in callback.body.block.ops:
             if isinstance(op, dlc.PopOp):
-                popped.append(_beats(op.result, config))
+                popped.append(_beats(_in_registers(op.result), config))
             elif isinstance(op, dlc.PushOp):
                 pushed.append(_beats(op.row, config))
     return bool(popped) and max(popped + pushed) <= config.context_beats and min(popped) < ACCUMULATE_CYCLES
@@ -47,6 +48,12 @@ def _callbacks(root: slc.ForOp) -> list[dlc.CallbackOp]:
     programs = [op for op in access.parent.ops if isinstance(op, dlc.ExecuteOp)]
     ops = [op for program in programs for op in program.body.block.ops]
     return [op for op in ops if isinstance(op, dlc.CallbackOp) and op.token in tokens]
+
+
+def _in_registers(popped: SSAValue) -> SSAValue:
+    """What a row that is popped is in registers: of words with a head, the integers in them."""
+    unpacked = [use.operation for use in popped.uses if isinstance(use.operation, UnpackOp)]
+    return unpacked[0].row if unpacked else popped
 
 
 def _beats(row: SSAValue, config: Config) -> int:

@@ -14,10 +14,11 @@ from xdsl.ir import Operation, SSAValue
 from daedal.compiler.backend.value_locations import Place, Places, is_shortened
 from daedal.compiler.dialects import dlc, narrow, slcv, slcv_scalars
 from daedal.compiler.dialects.elements import row_element
+from daedal.compiler.dialects.narrow_packed import UnpackOp
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import LENGTH_ELEMENTS
-from daedal.hw.isa.instructions import Mode, OperandKind, VectorOp
+from daedal.hw.isa.elements import LENGTH_ELEMENTS, UNSIGNED
+from daedal.hw.isa.instructions import HEAD, Mode, OperandKind, VectorOp
 from daedal.hw.isa.words import LengthField
 
 
@@ -27,6 +28,15 @@ def field_of(row: SSAValue) -> LengthField:
     fields = [field for field, each in LENGTH_ELEMENTS.items() if each is element]
     is_away = isinstance(row.owner, narrow.RoundOp) and row.owner.away is not None
     return fields[-1] if is_away else fields[0]
+
+
+def _popped_field(row: SSAValue) -> LengthField:
+    """The type of a row that is popped: of words with a head, that of the integers in them."""
+    for use in row.uses:
+        if isinstance(use.operation, UnpackOp):
+            bits = use.operation.bits.value.data
+            return next(field for field in UNSIGNED if LENGTH_ELEMENTS[field].bits == bits)
+    return field_of(row)
 
 
 @dataclass
@@ -65,6 +75,7 @@ class CallbackSelection:
             dlc.PopScalarOp: self._pop,
             narrow.WidenOp: self._widen,
             narrow.RoundOp: self._round,
+            UnpackOp: self._unpack,
             vector.BroadcastOp: self._spread,
             slcv.GetOp: self._get,
             slcv.SetOp: self._set,
@@ -105,7 +116,7 @@ class CallbackSelection:
         kind = OperandKind.QUEUE if isinstance(op, dlc.PopOp) else OperandKind.SCALAR
         number = dlc.QUEUES.index(op.queue.data) if isinstance(op, dlc.PopOp) else 0
         if isinstance(op, dlc.PopOp):
-            found = field_of(op.result)
+            found = _popped_field(op.result)
             if self._popped.setdefault(number, found) is not found:
                 raise UnsupportedOperation("rows that a callback takes from one queue must be of one type")
         self._places.define(op.result, Place(kind, number))
@@ -146,6 +157,28 @@ class CallbackSelection:
         if not all(isinstance(use.operation, dlc.PushOp | narrow.WidenOp) for use in op.result.uses):
             raise UnsupportedOperation("rows must be rounded where they are stored, or to be widened again")
         self._places.alias(op.result, op.wide)
+
+    def _unpack(self, op: UnpackOp) -> None:
+        if not isinstance(op.words.owner, dlc.PopOp):
+            raise UnsupportedOperation("rows must be unpacked as they come from memory")
+        queue = self._places[op.words].number
+        self._claim(op.words)
+        self._places.popped(op.words)
+        self._places.use(op.words)
+        head = Place(OperandKind.QUEUE, HEAD + queue)
+        if self._is_factor(op.scale):
+            self._places.define(op.scale, head)
+        else:
+            register = self._places.new_scalar()
+            self._emit_single(VectorOp.MOVE, register, a=head.operand)
+            self._places.define(op.scale, Place(OperandKind.SCALAR_REGISTER, register))
+        self._places.define(op.bias, head)
+        self._places.define(op.row, Place(OperandKind.QUEUE, queue))
+
+    def _is_factor(self, scale: SSAValue) -> bool:
+        """Whether a scale is for one product of single numbers, which can take it off its row."""
+        users = [use.operation for use in scale.uses]
+        return len(users) == 1 and isinstance(users[0], arith.MulfOp) and users[0].lhs is scale is not users[0].rhs
 
     def _width(self, value: SSAValue) -> int:
         return slcv.width_of(value)

@@ -10,7 +10,7 @@ from daedal.compiler.dialects import dlc, narrow
 from daedal.compiler.dialects.slcv import width_of
 from daedal.compiler.dialects.slcv_scalars import ElementOp
 from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.instructions import OperandKind
+from daedal.hw.isa.instructions import KEEP, OperandKind
 
 ALIASES = (vector.BroadcastOp, ElementOp, narrow.WidenOp, narrow.RoundOp)
 """Operations whose result is in the same place as their operand, but for what is rounded and then widened."""
@@ -45,8 +45,10 @@ class Place:
 
     @property
     def queue(self) -> tuple[OperandKind, int] | None:
-        """The queue that it pops."""
-        return (self.kind, self.number) if self.kind in (OperandKind.QUEUE, OperandKind.SCALAR) else None
+        """The queue that it pops, a number of a row's head as the row."""
+        if self.kind is OperandKind.QUEUE:
+            return self.kind, self.number % KEEP
+        return (self.kind, self.number) if self.kind is OperandKind.SCALAR else None
 
 
 class Places:

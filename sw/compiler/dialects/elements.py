@@ -38,11 +38,3 @@ def bytes_of(kind: Attribute) -> int:
     assert isinstance(kind, IntegerType)
     bits: int = kind.width.data
     return bits // 8
-
-
-def why_not_converted(element: Element) -> str:
-    """Why a machine does not compute with rows of this type, and what to do."""
-    return (  # the field of ``Config`` is called as the element is
-        f"rows of {element.name} need a converter, which the machine does not have: "
-        f"set {element.name} = 1 in its configuration"
-    )

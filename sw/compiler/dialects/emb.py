@@ -29,6 +29,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
+from daedal.compiler.dialects.narrow_packed import packed_elements, verify_packed
 from daedal.hw.isa.elements import BFLOAT16
 
 MODES = ("sum", "mean", "max")
@@ -88,10 +89,11 @@ def _verify_rounds(op: "BagOp | BagListOp") -> None:
         raise VerifyException(f"rounds {what} must go with weights")
 
 
-def _rows_like(table: SSAValue) -> TensorType:
+def _rows_like(table: SSAValue, columns: IntegerAttr | None = None) -> TensorType:
     kind = table.type
     assert isinstance(kind, TensorType)
-    return TensorType(kind.element_type, [DYNAMIC_INDEX, kind.get_shape()[1]])
+    width = kind.get_shape()[1] if columns is None else columns.value.data
+    return TensorType(kind.element_type, [DYNAMIC_INDEX, width])
 
 
 @irdl_op_definition
@@ -106,6 +108,8 @@ class BagOp(IRDLOperation):
     The quotient of a mean is rounded as well, ties to even. With ``rounds`` each product is rounded ("products"), the
     sum behind each addition ("sums"), or both ("products and sums"), ties to even.
     With ``block`` the rows of 2-D indices are added up in blocks of so many, and their sums then.
+    With ``bits`` a row of the table is words with a head (dialect ``narrow``), of whose integers the first ``columns``
+    count. Of each the bias is added first, and then, fused, the integer times the scale; both times the weight before.
     """
 
     name = "emb.bag"
@@ -121,13 +125,16 @@ class BagOp(IRDLOperation):
     away = opt_prop_def(UnitAttr)
     rounds = opt_prop_def(StringAttr)
     block = opt_prop_def(IntegerAttr[I64])
+    bits = opt_prop_def(IntegerAttr[I64])
+    columns = opt_prop_def(IntegerAttr[I64])
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(Pure())
     assembly_format = (
         "$mode $table `[` $indices `]` (`offsets` $offsets^)? (`weights` $weights^)? (`padding` $padding^)? "
-        "(`fused` $fused^)? (`away` $away^)? (`rounds` $rounds^)? (`block` $block^)? attr-dict `:` "
-        "type($table) `,` type($indices) (`offsets` type($offsets)^)? (`weights` type($weights)^)? `->` type($result)"
+        "(`fused` $fused^)? (`away` $away^)? (`rounds` $rounds^)? (`block` $block^)? (`bits` $bits^)? "
+        "(`columns` $columns^)? attr-dict `:` type($table) `,` type($indices) (`offsets` type($offsets)^)? "
+        "(`weights` type($weights)^)? `->` type($result)"
     )
 
     def __init__(
@@ -143,7 +150,10 @@ class BagOp(IRDLOperation):
         away: bool = False,
         rounds: str = "",
         block: int | None = None,
+        bits: int | None = None,
+        columns: int | None = None,
     ) -> None:
+        of = None if columns is None else IntegerAttr(columns, i64)
         super().__init__(
             operands=[table, indices, offsets, weights],
             properties={
@@ -153,8 +163,10 @@ class BagOp(IRDLOperation):
                 "away": UnitAttr() if away else None,
                 "rounds": StringAttr(rounds) if rounds else None,
                 "block": None if block is None else IntegerAttr(block, i64),
+                "bits": None if bits is None else IntegerAttr(bits, i64),
+                "columns": of,
             },
-            result_types=[_rows_like(table)],
+            result_types=[_rows_like(table, of)],
         )
 
     @property
@@ -184,8 +196,23 @@ class BagOp(IRDLOperation):
             raise VerifyException("block must go with a sum or mean of 2-D indices, without weights and padding")
         if self.block is not None and self.block.value.data < 1:
             raise VerifyException(f"block must be at least 1, not {self.block.value.data}")
-        if self.result.type != _rows_like(self.table):
-            raise VerifyException(f"result must be {_rows_like(self.table)}, not {self.result.type}")
+        self._verify_packed()
+        if self.result.type != _rows_like(self.table, self.columns):
+            raise VerifyException(f"result must be {_rows_like(self.table, self.columns)}, not {self.result.type}")
+
+    def _verify_packed(self) -> None:
+        if (self.bits is None) != (self.columns is None):
+            raise VerifyException("bits must go with columns")
+        if self.bits is None or self.columns is None:
+            return
+        kind, columns = self.table.type, self.columns.value.data
+        assert isinstance(kind, TensorType)
+        words, bits = kind.get_shape()[1], self.bits.value.data
+        verify_packed(words, bits)
+        if kind.element_type != LANE or not 1 <= columns <= packed_elements(words, bits):
+            raise VerifyException(f"columns must be from 1 to {packed_elements(words, bits)} of f32, not {columns}")
+        if self.mode.data != "sum" or self.block is not None or self.fused is not None:
+            raise VerifyException("bits must go with mode sum, without block and fused")
 
 
 @irdl_op_definition

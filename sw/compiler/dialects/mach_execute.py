@@ -88,16 +88,21 @@ class RegisterOp(IRDLOperation):
 
 @irdl_op_definition
 class PopOp(IRDLOperation):
-    """The next of a queue, popped by the next instruction; with ``keep`` the machine also keeps the row."""
+    """The next of a queue, popped by the next instruction; with ``keep`` the machine also keeps the row.
+
+    With ``head`` it is the next number of the head of the row.
+    """
 
     name = "mach.pop"
     queue = prop_def(StringAttr)
     keep = opt_prop_def(UnitAttr)
+    head = opt_prop_def(UnitAttr)
     result = result_def(PopType)
-    assembly_format = "$queue (`keep` $keep^)? attr-dict `:` type($result)"
+    assembly_format = "$queue (`keep` $keep^)? (`head` $head^)? attr-dict `:` type($result)"
 
-    def __init__(self, queue: str, *, keep: bool) -> None:
-        properties = {"queue": StringAttr(queue), "keep": UnitAttr() if keep else None}
+    def __init__(self, queue: str, *, keep: bool = False, head: bool = False) -> None:
+        flags = {"keep": UnitAttr() if keep else None, "head": UnitAttr() if head else None}
+        properties = {"queue": StringAttr(queue), **flags}
         super().__init__(properties=properties, result_types=[POP])
 
     def verify_(self) -> None:
@@ -105,6 +110,8 @@ class PopOp(IRDLOperation):
             raise VerifyException(f"queue must be one of {', '.join(QUEUES)}, not {self.queue.data!r}")
         if self.keep is not None and self.queue.data == "scalar":
             raise VerifyException("only rows can be kept, not what the scalar queue has")
+        if self.head is not None and (self.keep is not None or self.queue.data == "scalar"):
+            raise VerifyException("only rows have a head, and it is not kept")
 
 
 @irdl_op_definition

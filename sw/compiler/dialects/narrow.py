@@ -1,4 +1,7 @@
-"""Dialect ``narrow``: elements of memory of 16 bits, and the f32 that lanes compute with, one by one or along a row."""
+"""Dialect ``narrow``: elements of memory of 16 bits, and the f32 that lanes compute with, one by one or along a row.
+
+Integers of 8 bits and less are in ``narrow_packed``.
+"""
 
 from xdsl.dialects.builtin import UnitAttr, VectorType
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
@@ -7,6 +10,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
+from daedal.compiler.dialects.narrow_packed import PACKED_OPERATIONS
 from daedal.hw.isa.elements import BFLOAT16
 
 
@@ -67,4 +71,4 @@ class RoundOp(IRDLOperation):
             raise VerifyException(f"away must go with bf16, not with {self.result.type}")
 
 
-NARROW = Dialect("narrow", [WidenOp, RoundOp], [])
+NARROW = Dialect("narrow", [WidenOp, RoundOp, *PACKED_OPERATIONS], [])

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Attribute
 
 from daedal.compiler.dialects.elements import LANE, row_element
-from daedal.hw.isa.elements import LENGTH_ELEMENTS
+from daedal.hw.isa.elements import HEAD_WORDS, LENGTH_ELEMENTS, UNSIGNED
 from daedal.hw.isa.spec.narrow import narrow, widen
 from daedal.hw.isa.words import LengthField
 
@@ -25,6 +25,12 @@ def widened(values: Any, kind: Attribute) -> Any:
         return values
     patterns = np.asarray(values, np.uint16) if isinstance(values, int) else np.asarray(values).view(np.uint16)
     return widen(patterns, field_of(kind))
+
+
+def unpacked(words: NDArray[np.float32], bits: int) -> tuple[np.float32, np.float32, NDArray[np.float32]]:
+    """Scale, bias and integers of ``bits`` bits of a row of words, as dialect ``narrow`` has them."""
+    kind = next(kind for kind in UNSIGNED if LENGTH_ELEMENTS[kind].bits == bits)
+    return words[0], words[1], widen(np.ascontiguousarray(words[HEAD_WORDS:]).view(np.uint8), kind)
 
 
 def rounded(values: Any, kind: Attribute, *, away: bool = False) -> NDArray[Any]:

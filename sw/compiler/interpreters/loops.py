@@ -14,7 +14,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from daedal.compiler.analysis.reductions import reductions_of
 from daedal.compiler.dialects import check, place, slc, slcv
 from daedal.compiler.dialects.elements import row_element
+from daedal.compiler.dialects.narrow_packed import PACKED_BITS, ElementOp, HeadOp, UnpackOp
 from daedal.compiler.interpreters.arithmetic import CALLS, OPERATIONS, as_f32, reduction
+from daedal.compiler.interpreters.elements import unpacked
 from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.instructions import PARTIAL_SUMS
@@ -53,6 +55,7 @@ class Level(ABC):
             slcv.AccumulatorOp: self.accumulator,
             slcv.GetOp: self.get,
             slcv.SetOp: self.set,
+            UnpackOp: self.unpack,
         }
         self.counted: dict[Operation, int] = {}
 
@@ -81,6 +84,11 @@ class Level(ABC):
             self.values[op.results[0]] = OPERATIONS[op.name](op, *operands)
         else:
             raise UnsupportedOperation(f"{op.name} cannot be interpreted")
+
+    def unpack(self, op: UnpackOp) -> None:
+        """Scale, bias and integers of a row of words."""
+        found = unpacked(self.values[op.words], op.bits.value.data)
+        self.values.update(zip(op.results, found, strict=True))
 
     # ------------------------------------------------------------------ slc
 
@@ -185,6 +193,8 @@ class Loops(Level):
             memref.LoadOp: self._load,
             memref.StoreOp: self._store,
             place.MemrefOp: self._placed,
+            HeadOp: self._head,
+            ElementOp: self._element,
             check.BoundsOp: lambda op: self.checked(op.value, self.values[op.limit], op.kind.data, op.mode),
             slc.LoadOp: self._load,
             slcv.FetchOp: self._fetch,
@@ -242,6 +252,23 @@ class Loops(Level):
         self._within(array, place)
         loaded = array[place]
         self.values[op.results[0]] = loaded if array.dtype.kind == "f" else int(loaded)
+
+    def _head(self, op: HeadOp) -> None:
+        scale, bias, _ = unpacked(self._words(op.table, op.index), PACKED_BITS[0])
+        self.values[op.scale], self.values[op.bias] = scale, bias
+
+    def _element(self, op: ElementOp) -> None:
+        row = unpacked(self._words(op.table, op.index), op.bits.value.data)[2]
+        self._within(row, (self.values[op.column],))
+        self.values[op.result] = row[self.values[op.column]]
+
+    def _words(self, table: SSAValue, index: SSAValue) -> NDArray[np.float32]:
+        """A row of words, with its head."""
+        found = self.values[table]
+        if not isinstance(found, Rows):
+            self._within(found, (self.values[index], 0))
+        row: NDArray[np.float32] = found[self.values[index]]
+        return row
 
     def _store(self, op: memref.StoreOp) -> None:
         array, place = self._place(op.memref, op.indices)

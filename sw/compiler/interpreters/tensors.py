@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from daedal.compiler.dialects import emb
 from daedal.compiler.dialects.elements import row_element
-from daedal.compiler.interpreters.elements import rounded, shortened, widened
+from daedal.compiler.interpreters.elements import rounded, shortened, unpacked, widened
 from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.spec import binary32
@@ -91,6 +91,19 @@ class Bags:
 
 
 @dataclass(frozen=True)
+class PackedBags(Bags):
+    """The same of rows of words with a head, whose integers have ``bits`` bits."""
+
+    bits: int = 8
+
+    def _added(self, total: Array, row: Array, weight: Any, *, is_first: bool) -> Array:
+        scale, bias, integers = unpacked(row, self.bits)
+        if weight is not None:
+            scale, bias = scale * np.float32(weight), bias * np.float32(weight)
+        return binary32.fused(integers[: self.width], np.full(self.width, scale, np.float32), total + bias)
+
+
+@dataclass(frozen=True)
 class _Widened:
     """Rows of elements of this type, as f32."""
 
@@ -143,6 +156,9 @@ class Tensors:
         table, indices = self._value(op.table), self._value(op.indices)
         offsets = np.arange(len(indices) + 1) * indices.shape[1] if op.offsets is None else self._value(op.offsets)
         width = table.shape[1]
+        if op.bits is not None and op.columns is not None:
+            self._packed_bag(op, table, indices, offsets)
+            return
         bags = self._bags_of(op, width, indices)
         if op.block is not None:
             self._arrays["out"] = bags.pool_blocks(table, indices.shape, op.block.value.data)
@@ -153,6 +169,14 @@ class Tensors:
         rows = [bags.pool(table, len(table), int(a), int(b)) for a, b in pairwise(offsets)]
         away = op.away is not None and bags.mode != "mean"
         self._arrays["out"] = rounded(np.array(rows, np.float32).reshape(-1, width), kind, away=away)
+
+    def _packed_bag(self, op: emb.BagOp, table: Array, indices: Array, offsets: Array) -> None:
+        assert op.bits is not None
+        assert op.columns is not None
+        width = op.columns.value.data
+        bags = PackedBags(**vars(self._bags_of(op, width, indices)), bits=op.bits.value.data)
+        rows = [bags.pool(table, len(table), int(a), int(b)) for a, b in pairwise(offsets)]
+        self._arrays["out"] = np.array(rows, np.float32).reshape(-1, width)
 
     def _bags_of(self, op: emb.BagOp | emb.BagListOp, width: int, indices: Array) -> Bags:
         return Bags(

@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 
 from daedal.compiler.analysis.row_loops import constant_of
 from daedal.compiler.dialects import slc, slcv
+from daedal.compiler.dialects.narrow_packed import UnpackOp
 
 SPARE = 4
 """Vector registers that are left to what callbacks compute."""
@@ -121,9 +122,16 @@ class KeepInvariantRows(ModulePass):
                 continue
             for fetch in [op for op in callback.body.block.ops if isinstance(op, slcv.FetchOp)]:
                 inputs = _inputs(callback, fetch, loop)
+                if _is_packed(fetch):
+                    continue
                 if left > 0 and inputs is not None and fetch.memref not in stored and not _is_only_copied(fetch):
                     _keep(loop, callback, fetch, inputs)
                     left -= 1
+
+
+def _is_packed(fetch: slcv.FetchOp) -> bool:
+    """Whether it is a row with a head, which is unpacked as it is popped."""
+    return any(isinstance(use.operation, UnpackOp) for use in fetch.result.uses)
 
 
 def _is_only_copied(fetch: slcv.FetchOp) -> bool:

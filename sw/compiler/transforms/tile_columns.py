@@ -17,6 +17,7 @@ from xdsl.rewriter import Rewriter
 
 from daedal.compiler.analysis.row_loops import loop_name
 from daedal.compiler.dialects import slc, slcv, slcv_scalars
+from daedal.compiler.dialects.narrow_packed import UnpackOp
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.elements import BINARY32
 from daedal.hw.isa.words import SIZE_BITS
@@ -190,6 +191,11 @@ class TileColumns(ModulePass):
             self._tile_copies(nest)
             return
         for op in nest.walk():
+            if isinstance(op, UnpackOp):
+                raise UnsupportedOperation(
+                    f"{_loop_of(op)}: rows with a head of {slcv.width_of(op.row)} elements must be popped by one "
+                    f"instruction; here it takes {self.elements} at most"
+                )
             if isinstance(op, slcv_scalars.ReduceOp) and slcv.width_of(op.rows[0]) > self.elements:
                 raise UnsupportedOperation(
                     f"{_loop_of(op)}: rows of {slcv.width_of(op.rows[0])} elements are reduced, which one instruction "

@@ -14,6 +14,7 @@ from daedal.base.handle import Handle
 from daedal.driver.memory.allocator import TABLE_ALIGNMENT, Allocator
 from daedal.driver.memory.layout import row_pitch, table_mapping
 from daedal.driver.memory.regions import Region
+from daedal.driver.tables.quantised import QuantisedRows
 from daedal.driver.tables.table_sources import (
     Origin,
     Place,
@@ -66,6 +67,11 @@ class Use(enum.IntEnum):
     PARAMETER = 1
     HELD = 2
     """Somebody has its address: it stays until it is dropped or its source is gone."""
+
+
+def _in_form(place: Place, form: QuantisedRows | None) -> Place:
+    """What tells a source in this form from the same memory in another one."""
+    return place if form is None else (*place, form)
 
 
 @dataclass
@@ -121,25 +127,34 @@ class TableStore(Handle, Mapping[str, Table]):
     def __len__(self) -> int:
         return len(self._residents)
 
-    def bind(self, name: str, source: Source, *, mapping: int | None = None, use: Use = Use.HELD) -> Table:
+    def bind(
+        self,
+        name: str,
+        source: Source,
+        *,
+        mapping: int | None = None,
+        use: Use = Use.HELD,
+        form: QuantisedRows | None = None,
+    ) -> Table:
         """The resident table with the content of ``source``, uploaded if it is not there as it is now.
 
         ``source`` is a 2-D torch tensor on the CPU or NumPy array. Its table is found again by the memory in which it
         lies, whatever the name; a changed source is uploaded again. A name that another living source holds gets a
         number appended. ``mapping`` is the mapping class; left out, it is that of the table where it is already, else
-        what ``table_mapping`` says.
+        what ``table_mapping`` says. With a ``form`` the rows of the source, bytes, are packed as that says; the table
+        is then one of words, and another one than that of the source as it is.
 
         Raises OutOfDeviceMemory, TypeError for something else, ValueError for other shapes.
         """
-        key = self._key(source)
+        key = self._key(source, form)
         if key is None:
             key = self._free_name(name)
-            self._upload(key, source, mapping)
+            self._upload(key, source, mapping, form)
         else:
             resident = self._residents[key]
             is_mapped = mapping in (None, resident.table.mapping)
             if not is_mapped or not resident.origin.is_current(source):
-                self._upload(key, source, mapping)
+                self._upload(key, source, mapping, form)
         return self._used(key, use)
 
     def find(self, source: Source) -> Table | None:
@@ -170,9 +185,9 @@ class TableStore(Handle, Mapping[str, Table]):
             self._needed.update(watch.names)
         return True
 
-    def _key(self, source: Source) -> str | None:
-        """The name of the table of what lies where ``source`` does; None if there is none."""
-        place = place_of(source)
+    def _key(self, source: Source, form: QuantisedRows | None = None) -> str | None:
+        """The name of the table of what lies where ``source`` does, in this form; None if there is none."""
+        place = _in_form(place_of(source), form)
         resident = self._residents.get(self._names.get(place, ""))
         return self._names[place] if resident is not None and resident.origin.place == place else None
 
@@ -249,14 +264,18 @@ class TableStore(Handle, Mapping[str, Table]):
             key = f"{name}#{number}"
         return key
 
-    def _upload(self, name: str, source: Source, mapping: int | None) -> None:
+    def _upload(self, name: str, source: Source, mapping: int | None, form: QuantisedRows | None = None) -> None:
         """Make ``source`` the table ``name``, where that is if it fits there."""
         self._changes += 1
         origin = Origin(source, self._check)
+        origin.place = _in_form(origin.place, form)
         array = array_of(source) if origin.content is None else origin.content
+        dtype = origin.dtype
+        if form is not None:
+            array, dtype = form.pack(array), LANE.dtype
         before = self._residents.get(name)
         use = Use.INPUT if before is None or before.origin.place != origin.place else before.use
-        table = self._place(name, array, origin.dtype, mapping)
+        table = self._place(name, array, dtype, mapping)
         origin.is_stale = True  # until it is all written, whatever comes in between
         self._names[origin.place] = name
         self._residents[name] = _Resident(table, origin, use, next(self._clock))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from daedal.driver.device import Device
 from daedal.driver.memory.layout import row_pitch
+from daedal.driver.tables.quantised import QuantisedRows
 from daedal.driver.tables.table_sources import Source
 from daedal.driver.tables.table_store import Table, Use
 from daedal.hw.config.core import Config
@@ -201,10 +202,11 @@ def entries_of(result: Result, config: Config) -> list[Entry]:
     return found
 
 
-def bind(device: Device, call: Call, table: Source) -> Table:
-    """The resident table of an operation, under the name that it has in the graph."""
+def bind(device: Device, call: Call, table: Source, form: QuantisedRows | None = None) -> Table:
+    """The resident table of an operation, under the name that it has in the graph; in this form, if it has one."""
     name = getattr(call.table, "target", call.name)
-    return device.bind_table(str(name), table, use=Use.PARAMETER if is_of_model(call, table) else Use.INPUT)
+    use = Use.PARAMETER if is_of_model(call, table) else Use.INPUT
+    return device.bind_table(str(name), table, use=use, form=form)
 
 
 def is_of_model(call: Call, table: Source) -> bool:

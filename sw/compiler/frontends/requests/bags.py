@@ -2,16 +2,10 @@
 
 import numpy as np
 
-from daedal.compiler.frontends.requests.checks import (
-    bits_of,
-    check_counts,
-    check_even,
-    check_lengths,
-    element_of,
-    width_of,
-)
+from daedal.compiler.frontends.requests.checks import bits_of, check_counts, check_lengths, element_of, width_of
 from daedal.driver.tables.table_sources import Source
 from daedal.errors import InvalidOffsets, UnsupportedOperation
+from daedal.hw.isa.elements import BINARY32
 from daedal.runtime.operations import Bag
 from daedal.runtime.request import Array, Request
 
@@ -52,7 +46,8 @@ def bag_request(
     indices. The order of offsets and the values of indices are checked by the machine.
     """
     width, element = width_of(name, table), element_of(name, table)
-    check_even(name, element, width)
+    if element is not BINARY32:
+        check_even(name, width)
     buffers = {"indices": indices.reshape(-1)}
     values: dict[str, int] = {}
     ends: Array | int
@@ -62,12 +57,12 @@ def bag_request(
         bags, values["length"] = indices.shape
         ends = values["length"]
     elif indices.ndim == 1:
-        buffers["offsets"] = ends = _ends(name, indices, offsets, include_last_offset)
+        buffers["offsets"] = ends = ends_of(name, indices, offsets, include_last_offset)
         bags = len(ends) - 1
     else:
         raise UnsupportedOperation(f"{name}: indices must have 1 or 2 dimensions, not {indices.ndim}")
     if weights is not None:
-        _check_weights(name, indices, weights, mode)
+        check_weights(name, indices, weights, mode)
         buffers["weights"] = weights.reshape(-1)
     check_lengths(name, indices.size, ends)
     if mode == "mean":
@@ -86,7 +81,15 @@ def bag_request(
     return Request(operation, table, buffers, values, bags, (bags, width))
 
 
-def _ends(name: str, indices: Array, offsets: Array | None, include_last_offset: bool) -> Array:
+def check_even(name: str, width: int) -> None:
+    """Raise UnsupportedOperation for rows of 16-bit elements that are of an odd number."""
+    if width % 2:
+        raise UnsupportedOperation(
+            f"{name}: rows of a table of 16-bit elements must have an even number of them, not {width}"
+        )
+
+
+def ends_of(name: str, indices: Array, offsets: Array | None, include_last_offset: bool) -> Array:
     """Offsets, checked, with an end for the last bag."""
     if offsets is None:
         raise InvalidOffsets(f"{name}: offsets must be given for indices with 1 dimension")
@@ -105,7 +108,8 @@ def _ends(name: str, indices: Array, offsets: Array | None, include_last_offset:
     return offsets if include_last_offset else np.append(offsets, offsets.dtype.type(indices.size))
 
 
-def _check_weights(name: str, indices: Array, weights: Array, mode: str) -> None:
+def check_weights(name: str, indices: Array, weights: Array, mode: str) -> None:
+    """Raise UnsupportedOperation for weights that do not go with the mode and the indices."""
     if mode != "sum":
         raise UnsupportedOperation(f"{name}: per_sample_weights must go with mode 'sum', not {mode!r}")
     if weights.shape != indices.shape:

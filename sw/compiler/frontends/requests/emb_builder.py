@@ -26,7 +26,7 @@ def build(operation: object) -> ModuleOp:
 def _(bag: Bag) -> ModuleOp:
     rank = 2 if bag.offset_bits is None else 1
     arguments: dict[str, Attribute] = {
-        "table": _table(bag.width, bag.element),
+        "table": _table(bag.width if bag.words is None else bag.words, bag.element),
         "indices": _integers(bag.index_bits, rank),
     }
     if bag.offset_bits is not None:
@@ -45,6 +45,8 @@ def _(bag: Bag) -> ModuleOp:
         away=bag.is_away,
         rounds=bag.rounds,
         block=bag.block,
+        bits=bag.bits,
+        columns=None if bag.bits is None else bag.width,
     )
     return _with_result(block, op)
 

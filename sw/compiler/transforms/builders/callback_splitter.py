@@ -11,6 +11,7 @@ from daedal.compiler.analysis.event_steps import EventSteps
 from daedal.compiler.analysis.row_loops import constant_of
 from daedal.compiler.analysis.scalars import counted, without_casts
 from daedal.compiler.dialects import dlc, narrow, slc, slcv, slcv_scalars
+from daedal.compiler.dialects.narrow_packed import UnpackOp
 from daedal.compiler.transforms.tile_columns import is_copy
 from daedal.errors import UnsupportedOperation
 
@@ -136,6 +137,8 @@ class CallbackSplitter:
                 self._fetch(op)
             elif isinstance(op, vector.BroadcastOp):
                 self._spread(op)
+            elif isinstance(op, UnpackOp):
+                self._unpack(op)
         if old not in self._known:
             raise UnsupportedOperation(f"row %{old.name_hint or '?'} cannot be offloaded")
         return self._known[old]
@@ -146,6 +149,17 @@ class CallbackSplitter:
         self._steps.fetch(dlc.FetchOp(queue, *place, slcv.row_bytes(op.result)))
         assert isinstance(op.result.type, VectorType)
         self._insert(dlc.PopOp(queue, op.result.type), op.result)
+
+    def _unpack(self, op: UnpackOp) -> None:
+        new = UnpackOp(self._row(op.words), op.bits.value.data)
+        self._block.add_op(new)
+        for old, result in zip(op.results, new.results, strict=True):
+            result.name_hint = old.name_hint
+            self._known[old] = result
+        # What is made of the scale is there when the row comes, if the bias is added meanwhile.
+        for user in [use.operation for use in op.scale.uses]:
+            if isinstance(user, SINGLE):
+                self._single(user.results[0])
 
     def _input(self, old: SSAValue) -> SSAValue:
         """The stream behind an argument of the callback; a constant itself."""
@@ -223,6 +237,8 @@ class CallbackSplitter:
             op = old.owner
             if isinstance(op, Block):
                 self._known[old] = self._pop(old, f32)
+            elif isinstance(op, UnpackOp):
+                self._unpack(op)
             elif isinstance(op, arith.ConstantOp) and isinstance(op.value, FloatAttr):
                 self._known[old] = self._translator.constant(op.value.value.data)
             elif isinstance(op, slcv_scalars.ReduceOp):

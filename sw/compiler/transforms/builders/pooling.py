@@ -58,7 +58,7 @@ class Pooling:
     def bag(self, start: SSAValue, end: SSAValue, table: SSAValue, rows: SSAValue, out: SSAValue, b: SSAValue) -> None:
         """Pool entries ``start`` to ``end`` over a table with that many rows and store row ``b`` of ``out``."""
         c, emit = self.constants, self.emit
-        self._along_row(lambda d: emit.store(c.zero, self.pooled, [d]))
+        self.along_row(lambda d: emit.store(c.zero, self.pooled, [d]))
         carried = [] if self.mode == "sum" else [c.c0]
         with emit.loop(start, end, c.c1, "p", carried, "count") as over_entries:
             self._entry(over_entries, table, rows)
@@ -75,11 +75,17 @@ class Pooling:
                 result = emit.insert(arith.DivfOp(result, divisor), "mean")
             emit.store_f32(result, out, [b, d], away=self.is_away and divisor is None)
 
-        self._along_row(finish)
+        self.along_row(finish, self.columns)
 
-    def _along_row(self, body: Callable[[SSAValue], None]) -> None:
+    @property
+    def columns(self) -> SSAValue:
+        """How many elements of the local row are stored."""
+        return self.constants.width
+
+    def along_row(self, body: Callable[[SSAValue], None], width: SSAValue | None = None) -> None:
+        """A loop over all elements of a row, or ``width`` of them."""
         c = self.constants
-        with self.emit.loop(c.c0, c.width, c.c1, "d") as over_row:
+        with self.emit.loop(c.c0, c.width if width is None else width, c.c1, "d") as over_row:
             body(over_row.body.block.args[0])
 
     def _entry(self, loop: scf.ForOp, table: SSAValue, rows: SSAValue) -> None:
@@ -89,7 +95,7 @@ class Pooling:
         index = emit.load(self.indices, [p], "index")
         emit.check("index", index, rows)
         if self.padding is None:
-            self._accumulate(p, table, index, counts)
+            self.accumulate(p, table, index, counts)
             counts = [emit.insert(arith.AddiOp(n, c.c1), "count") for n in counts]
         else:
             counts = self._unless_padding(p, table, index, counts)
@@ -102,7 +108,7 @@ class Pooling:
         counted = emit.insert(arith.CmpiOp(index, self.padding, "ne"), "counted")
         then, otherwise = Block(), Block()
         with emit.inside(then):
-            self._accumulate(p, table, index, counts)
+            self.accumulate(p, table, index, counts)
             emit.append(scf.YieldOp(*(emit.insert(arith.AddiOp(n, c.c1), "count") for n in counts)))
         with emit.inside(otherwise):
             emit.append(scf.YieldOp(*counts))
@@ -110,7 +116,8 @@ class Pooling:
         emit.append(op)
         return list(op.results)
 
-    def _accumulate(self, p: SSAValue, table: SSAValue, index: SSAValue, counts: list[SSAValue]) -> None:
+    def accumulate(self, p: SSAValue, table: SSAValue, index: SSAValue, counts: list[SSAValue]) -> None:
+        """Add entry ``p``, row ``index`` of the table, to the local row; ``counts`` has how many came before."""
         emit = self.emit
         weight = None if self.weights is None else emit.load(self.weights, [p], "weight")
         first = None
@@ -122,7 +129,7 @@ class Pooling:
             s = emit.load(self.pooled, [d], "s")
             emit.store(self._pooled(x, s, weight, first), self.pooled, [d])
 
-        self._along_row(pool)
+        self.along_row(pool)
 
     def _pooled(self, x: SSAValue, s: SSAValue, weight: SSAValue | None, first: SSAValue | None) -> SSAValue:
         """What becomes of element ``s`` with ``x``; a maximum takes the first element as it is."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, math, memref, scf, vector
-from xdsl.dialects.builtin import MemRefType, ModuleOp
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
@@ -22,6 +22,7 @@ from daedal.compiler.analysis.row_loops import column_offset, constant_of, is_ro
 from daedal.compiler.analysis.scalars import is_computed
 from daedal.compiler.dialects import narrow, slc, slcv, slcv_scalars
 from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
+from daedal.compiler.dialects.narrow_packed import ElementOp, HeadOp, UnpackOp
 from daedal.compiler.transforms.builders.selections import kept, selected
 from daedal.errors import UnsupportedOperation
 
@@ -40,6 +41,9 @@ VECTOR_OPERATIONS = (
 
 Fetches = dict[tuple[SSAValue, ...], slcv.FetchOp]
 """The rows that a callback has fetched, by buffer and indices."""
+
+Unpacked = dict[tuple[SSAValue, SSAValue], UnpackOp]
+"""The rows with a head that a callback has fetched, by buffer and index."""
 
 
 class _Accumulators:
@@ -95,7 +99,7 @@ def _local_width(buffer: SSAValue) -> int:
 class _RowLoop:
     """Replaces one loop over a row."""
 
-    def __init__(self, loop: scf.ForOp, accumulators: _Accumulators, fetches: Fetches) -> None:
+    def __init__(self, loop: scf.ForOp, accumulators: _Accumulators, fetches: Fetches, unpacked: Unpacked) -> None:
         lower, upper = constant_of(loop.lb), constant_of(loop.ub)
         assert lower is not None
         assert upper is not None
@@ -103,7 +107,7 @@ class _RowLoop:
         self._column: SSAValue = loop.body.block.args[0]
         self._first, self._width = lower, upper - lower
         self._rows: dict[SSAValue, SSAValue] = {}
-        self._fetches = fetches
+        self._fetches, self._unpacked = fetches, unpacked
         self._reductions = reductions_of(loop)
 
     def run(self) -> None:
@@ -111,6 +115,7 @@ class _RowLoop:
             memref.LoadOp: self._load,
             memref.StoreOp: self._store,
             arith.SelectOp: self._select,
+            ElementOp: self._element,
         }
         combining = [op for reduction in self._reductions for op in reduction.combining]
         for op in self._loop.body.block.ops:
@@ -184,6 +189,12 @@ class _RowLoop:
                 self._fetches[key] = fetch
         else:
             raise UnsupportedOperation(f"a row must be of {ELEMENT_NAMES}, not {op.res.type}")
+
+    def _element(self, op: ElementOp) -> None:
+        found = self._unpacked.get((op.table, op.index))
+        if found is None or found.bits != op.bits or slcv.width_of(found.row) != self._width or self._first:
+            raise UnsupportedOperation("rows with a head must be used as a whole, behind their head")
+        self._rows[op.result] = found.row
 
     def _store(self, op: memref.StoreOp) -> None:
         row = self._row(op.value)
@@ -261,13 +272,41 @@ def _vectorise(function: func.FuncOp, *, reuse: bool) -> None:
 
 def _vectorise_callback(callback: slc.CallbackOp, accumulators: _Accumulators, *, reuse: bool) -> None:
     fetches: Fetches = {}
+    unpacked = _unpack_rows(callback)
     for op in list(callback.body.block.ops):
         if isinstance(op, scf.ForOp):
             if not is_row_loop(op):
                 raise UnsupportedOperation("a loop in a callback must run along a row")
-            _RowLoop(op, accumulators, fetches if reuse else {}).run()
+            _RowLoop(op, accumulators, fetches if reuse else {}, unpacked).run()
         else:
             _single(op, accumulators)
+
+
+def _unpack_rows(callback: slc.CallbackOp) -> Unpacked:
+    """Fetch each row with a head whose head is used, once, where that is first used."""
+    bits = {(op.table, op.index): op.bits.value.data for op in callback.walk() if isinstance(op, ElementOp)}
+    found: Unpacked = {}
+    for op in [op for op in callback.body.block.ops if isinstance(op, HeadOp)]:
+        key, block = (op.table, op.index), op.parent
+        assert block is not None
+        if key not in bits:
+            raise UnsupportedOperation("the head of a row must be used with the row")
+        if key not in found:
+            zero = arith.ConstantOp(IntegerAttr(0, IndexType()))
+            assert isinstance(op.table.type, MemRefType)
+            fetch = slcv.FetchOp(op.table, [op.index, zero.result], op.table.type.get_shape()[1])
+            found[key] = UnpackOp(fetch.result, bits[key])
+            for new in (zero, fetch, found[key]):
+                block.insert_op_before(new, op)
+        _name(found[key].scale, op.scale)
+        _name(found[key].bias, op.bias)
+        Rewriter.erase_op(op)
+    return found
+
+
+def _name(new: SSAValue, old: SSAValue) -> None:
+    new.name_hint = old.name_hint or new.name_hint
+    old.replace_all_uses_with(new)
 
 
 def _single(op: Operation, accumulators: _Accumulators) -> None:

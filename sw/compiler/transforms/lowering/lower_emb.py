@@ -26,8 +26,10 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects import emb, place
+from daedal.compiler.dialects.narrow_packed import packed_elements
 from daedal.compiler.transforms.builders.block_pooling import BlockPooling
 from daedal.compiler.transforms.builders.emitter import BOUNDS, Emitter
+from daedal.compiler.transforms.builders.packed_pooling import PackedPooling
 from daedal.compiler.transforms.builders.pooling import Constants, Pooling
 
 
@@ -43,10 +45,10 @@ def _rows(value: SSAValue) -> MemRefType:
     return MemRefType(value.type.element_type, value.type.get_shape(), StridedLayoutAttr([NoneAttr(), 1], 0))
 
 
-def _out(table: SSAValue) -> MemRefType:
-    """Rows like those of a table, one after the other."""
+def _out(table: SSAValue, width: int | None = None) -> MemRefType:
+    """Rows like those of a table, or of ``width`` elements, one after the other."""
     assert isinstance(table.type, TensorType)
-    return MemRefType(table.type.element_type, [DYNAMIC_INDEX, _width(table)])
+    return MemRefType(table.type.element_type, [DYNAMIC_INDEX, _width(table) if width is None else width])
 
 
 def _apart(element: Attribute, width: int, pitch: int) -> MemRefType:
@@ -126,18 +128,26 @@ def _bag_arguments(op: emb.BagOp) -> dict[str, Attribute]:
         arguments["length"] = IndexType()
     if op.weights is not None:
         arguments["weights"] = _flat(op.weights)
-    return {**arguments, "out": _out(op.table)}
+    return {**arguments, "out": _out(op.table, None if op.columns is None else op.columns.value.data)}
 
 
 def _lower_bag(name: str, op: emb.BagOp, bounds: str) -> func.FuncOp:
     f = _Function(name, _bag_arguments(op), bounds)
     emit, width = f.emit, _width(op.table)
+    if op.bits is not None:
+        width = packed_elements(width, op.bits.value.data)
     constants = f.constants(width)
     rows = emit.size(f["table"], f.c0, "rows")
     padding = None if op.padding is None else emit.index(op.padding.value.data, "padding")
     pooling: Pooling | BlockPooling
     if op.block is not None:
         pooling = _blocks(f, op, constants, op.block.value.data)
+    elif op.bits is not None and op.columns is not None:
+        columns, pooled = emit.index(op.columns.value.data, "columns"), emit.row_buffer(width, "pooled")
+        pooling = PackedPooling(
+            emit, constants, op.mode.data, False, f["indices"], f.get("weights"), padding, pooled,
+            bits=op.bits.value.data, kept=columns,
+        )  # fmt: skip
     else:
         pooled = emit.row_buffer(width, "pooled")
         pooling = Pooling(
