@@ -9,6 +9,7 @@ from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 from daedal.compiler.frontends.python.function import KernelFunction
+from daedal.compiler.frontends.requests.checks import computed_types
 from daedal.compiler.frontends.torch.device_suitability import why_no_type, why_not, why_not_here
 from daedal.compiler.frontends.torch.trace.module_trace import trace
 from daedal.compiler.frontends.torch.traced_module import TracedModule
@@ -111,7 +112,7 @@ def compile(
                 "backend='daedal'), where PyTorch computes with it"
             )
     followed = None if isinstance(module, ExportedProgram) else module
-    program = TracedModule(trace(module, inputs), followed)
+    program = TracedModule(trace(module, inputs), followed, computed_types(device.config))
     executable = Executable(program, device, compiler_for(device.config, bounds, opt), bounds, opt)
     executable.prepare(inputs)
     return executable

@@ -119,7 +119,8 @@ class Executable(Handle):
             if at_once or request.empty:
                 submitted.settle()
             if request.empty:
-                result.numpy()[np.diff(request.buffers["offsets"]) == 0] = request.empty
+                none = np.diff(request.buffers["offsets"]) == 0
+                result[tensor_of(none, none.shape, "bool")] = request.empty
             return result
 
         def single(member: Member) -> "Tensor":

@@ -16,6 +16,7 @@ from daedal.compiler.backend.row_pipelining import KeptRows
 from daedal.compiler.backend.select_instructions import CallbackSelection
 from daedal.compiler.backend.software_pipelining import Overlap
 from daedal.compiler.dialects import dlc, slc, slcv
+from daedal.compiler.dialects.elements import why_not_converted
 from daedal.compiler.dialects.mach_execute import LengthOp
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
@@ -206,17 +207,8 @@ class ExecuteCode:
     def _length(self, width: int, kind: LengthField) -> int:
         """The length register for rows of ``width`` elements of this type."""
         if kind not in self.config.length_fields:
-            element = LENGTH_ELEMENTS[kind].name  # the field of ``Config`` is called so too
-            if kind in UNSIGNED:
-                raise UnsupportedOperation(
-                    f"rows of {LENGTH_ELEMENTS[kind].bits}-bit integers need a converter, which the machine does not "
-                    "have: set quantised = 1 in its configuration"
-                )
-            raise UnsupportedOperation(
-                f"rows of {element} need a converter, which the machine does not have: "
-                f"set {element} = 1 in its configuration"
-            )
-        if kind in (LengthField.BINARY16, LengthField.BFLOAT16, LengthField.BFLOAT16_AWAY) and width % 2:
+            raise UnsupportedOperation(why_not_converted(LENGTH_ELEMENTS[kind]))
+        if kind not in (LengthField.ELEMENTS, *UNSIGNED) and width % 2:
             raise UnsupportedOperation(f"rows of 16-bit elements must have an even number of them, not {width}")
         if width > self.config.vl_max:
             raise UnsupportedOperation(

@@ -1,7 +1,8 @@
 """Gives each bag whose quotient is stored another register than the bag before it.
 
 The division of a bag waits beside the rows of the next one, which must not write its register meanwhile. So the
-registers' names rotate with each division, if nothing else is kept in them from one callback to another.
+registers' names rotate with each division, if nothing else is kept in them from one callback to another. What a
+callback has in a register for itself is emptied by its last reader: the name of what is kept must find an empty one.
 """
 
 from collections.abc import Iterable
@@ -30,11 +31,33 @@ def rotated(codes: dict[int, Code], config: Config) -> dict[int, Code]:
     kept = {register for code in codes.values() for register in _taken_over(code) if register < around}
     if not dividing or any(not kept <= _emptied(code) for code in dividing.values()):
         return codes
-    return codes | {token: finished(code, rotate=1) for token, code in dividing.items()}
+    cleared = {token: _cleared(code, kept) for token, code in codes.items()}
+    left = {register for code in cleared.values() for register in _written(code) - _emptied(code) - kept}
+    if any(register < around for register in left):
+        return codes
+    dividing = {token: cleared[token] for token in dividing}
+    return cleared | {token: finished(code, rotate=1) for token, code in dividing.items()}
 
 
 def _divides(code: Code) -> bool:
     return any(one["op"] is VectorOp.STORE_QUOTIENT for one in code)
+
+
+def _cleared(code: Code, kept: set[int]) -> Code:
+    """The code, in which registers that it leaves, but those that are ``kept``, are emptied where they can be: by the
+    last instruction that names them, if that reads them as operand ``a``.
+    """
+    new = list(code)
+    for register in _written(code) - _emptied(code) - kept:
+        last = max(n for n, one in enumerate(code) if register in _vectors([*_read(one), *written(one)]))
+        if operands(code[last])[:1] == [(VECTOR, register)] and (VECTOR, register) not in written(code[last]):
+            new[last] = {**new[last], "clear": 1}
+    return new
+
+
+def _written(code: Code) -> set[int]:
+    """Vector registers that a callback writes."""
+    return {register for one in code for register in _vectors(written(one))}
 
 
 def _taken_over(code: Code) -> set[int]:

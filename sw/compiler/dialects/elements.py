@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, Float32Type, IntegerType
 from xdsl.ir import Attribute
 
-from daedal.hw.isa.elements import ELEMENTS, Element
+from daedal.hw.isa.elements import ELEMENTS, QUANTISED, Element
 from daedal.hw.isa.elements import LANE as LANE_ELEMENT
 
 _TYPES: Mapping[str, AnyFloat] = {kind.name: kind() for kind in (BFloat16Type, Float16Type, Float32Type)}
@@ -38,3 +38,10 @@ def bytes_of(kind: Attribute) -> int:
     assert isinstance(kind, IntegerType)
     bits: int = kind.width.data
     return bits // 8
+
+
+def why_not_converted(element: Element) -> str:
+    """Why a machine does not compute with rows of this type, and what to do."""
+    is_integer = element in QUANTISED
+    what, field = (f"{element.bits}-bit integers", "quantised") if is_integer else (element.name, element.name)
+    return f"rows of {what} need a converter, which the machine does not have: set {field} = 1 in its configuration"

@@ -2,10 +2,16 @@
 
 import numpy as np
 
-from daedal.compiler.frontends.requests.checks import bits_of, check_counts, check_lengths, element_of, width_of
+from daedal.compiler.frontends.requests.checks import (
+    bits_of,
+    check_counts,
+    check_even,
+    check_lengths,
+    element_of,
+    width_of,
+)
 from daedal.driver.tables.table_sources import Source
 from daedal.errors import InvalidOffsets, UnsupportedOperation
-from daedal.hw.isa.elements import BINARY32
 from daedal.runtime.operations import Bag
 from daedal.runtime.request import Array, Request
 
@@ -46,8 +52,7 @@ def bag_request(
     indices. The order of offsets and the values of indices are checked by the machine.
     """
     width, element = width_of(name, table), element_of(name, table)
-    if element is not BINARY32:
-        check_even(name, width)
+    check_even(name, element, width)
     buffers = {"indices": indices.reshape(-1)}
     values: dict[str, int] = {}
     ends: Array | int
@@ -79,14 +84,6 @@ def bag_request(
         is_away=is_away,
     )
     return Request(operation, table, buffers, values, bags, (bags, width))
-
-
-def check_even(name: str, width: int) -> None:
-    """Raise UnsupportedOperation for rows of 16-bit elements that are of an odd number."""
-    if width % 2:
-        raise UnsupportedOperation(
-            f"{name}: rows of a table of 16-bit elements must have an even number of them, not {width}"
-        )
 
 
 def ends_of(name: str, indices: Array, offsets: Array | None, include_last_offset: bool) -> Array:

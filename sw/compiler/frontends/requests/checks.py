@@ -4,7 +4,8 @@ import numpy as np
 
 from daedal.driver.tables.table_sources import STAND_INS, Source, array_type, dtype_name
 from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.elements import ELEMENTS, ROW_GRANULE, Element
+from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import ELEMENTS, LANE, LENGTH_ELEMENTS, ROW_GRANULE, Element
 from daedal.hw.isa.words import PITCH_BITS
 from daedal.runtime.request import LONGEST_BAG, Array, exact_counts
 
@@ -20,6 +21,11 @@ COPIED_TYPES = frozenset(
     + [f"complex{bits}" for bits in (64, 128)]
 )
 """Types of tables whose rows are copied, byte by byte."""
+
+
+def computed_types(config: Config) -> frozenset[str]:
+    """The types of rows that a machine computes with, as PyTorch calls them."""
+    return frozenset(LENGTH_ELEMENTS[field].dtype for field in config.length_fields)
 
 
 class LeftToFramework(UnsupportedOperation):
@@ -80,6 +86,14 @@ def check_lengths(name: str, count: int, ends: Array | int) -> None:
     longest = ends if isinstance(ends, int) else int(np.diff(ends).max()) if len(ends) > 1 else 0
     if longest >= LONGEST_BAG:
         raise UnsupportedOperation(f"{name}: a bag must have fewer than {LONGEST_BAG} rows, not {longest}")
+
+
+def check_even(name: str, element: Element, width: int) -> None:
+    """Raise UnsupportedOperation for rows of 16-bit elements that are of an odd number."""
+    if element is not LANE and width % 2:
+        raise UnsupportedOperation(
+            f"{name}: rows of a table of 16-bit elements must have an even number of them, not {width}"
+        )
 
 
 def check_counts(name: str, element: Element, count: int, ends: Array | int, *, padded: bool = False) -> None:

@@ -6,9 +6,18 @@ into it by a stable sort, which keeps the order of what is added.
 
 import numpy as np
 
-from daedal.compiler.frontends.requests.checks import bits_of, check_lengths, element_of, width_of, wrapped
+from daedal.compiler.frontends.requests.checks import (
+    bits_of,
+    check_counts,
+    check_even,
+    check_lengths,
+    element_of,
+    width_of,
+    wrapped,
+)
 from daedal.driver.tables.table_sources import Source
 from daedal.errors import IndexOutOfRange, UnsupportedOperation
+from daedal.hw.isa.elements import LANE, Element
 from daedal.runtime.operations import Bag
 from daedal.runtime.request import Array, Request
 
@@ -23,14 +32,16 @@ def destination_request(
     mode: str,
     *,
     wraps: bool = False,
+    rounds_sums: bool = False,
 ) -> Request:
     """The request for a reduction into ``rows`` rows, of which ``keys`` name one for each row that is reduced.
 
-    These are those of ``table`` that ``indices`` name (None: all of them), times ``weights``, one number each.
+    These are those of ``table`` that ``indices`` name (None: all of them), times ``weights``, one number each. Products
+    of 16-bit elements are rounded, and with ``rounds_sums`` what comes of each addition.
     IndexOutOfRange for a destination that there is not.
     """
     offsets, order = _row_order(name, keys, rows)
-    return _request(name, table, indices, weights, offsets, order, mode, wraps=wraps)
+    return _request(name, table, indices, weights, offsets, order, mode, wraps=wraps, rounds_sums=rounds_sums)
 
 
 def segment_request(
@@ -47,8 +58,12 @@ def segment_request(
     """The request for a reduction of rows that follow each other, from one of ``offsets`` to the next.
 
     ``table``, ``indices`` and ``weights`` are as in ``destination_request``; a segment without rows gives ``empty``.
+    Products of 16-bit elements are rounded, and what comes of each addition. PyTorch divides their sum by a number that
+    is rounded as well.
     """
-    return _request(name, table, indices, weights, offsets, None, mode, empty=empty, wraps=wraps)
+    if mode == "mean":
+        check_counts(name, element_of(name, table), len(table) if indices is None else len(indices), offsets)
+    return _request(name, table, indices, weights, offsets, None, mode, empty=empty, wraps=wraps, rounds_sums=True)
 
 
 def _request(
@@ -62,6 +77,7 @@ def _request(
     *,
     empty: float = 0.0,
     wraps: bool,
+    rounds_sums: bool,
 ) -> Request:
     count = len(table) if indices is None else len(indices)
     if weights is not None and len(weights) != count:
@@ -79,8 +95,17 @@ def _request(
     check_lengths(name, count, offsets)
     width, rows = width_of(name, table), len(offsets) - 1
     is_weighted, element = weights is not None, element_of(name, table)
-    operation = Bag(mode, width, bits_of(indices), bits_of(offsets), is_weighted=is_weighted, element=element)
+    check_even(name, element, width)
+    rounds = "" if mode == "max" else _rounds(element, products=is_weighted, sums=rounds_sums)
+    operation = Bag(
+        mode, width, bits_of(indices), bits_of(offsets), is_weighted=is_weighted, element=element, rounds=rounds
+    )
     return Request(operation, table, buffers, {}, rows, (rows, width), empty)
+
+
+def _rounds(element: Element, *, products: bool, sums: bool) -> str:
+    """What is rounded of rows of this type, as ``emb.bag`` has it."""
+    return " and ".join(what for what, is_so in (("products", products), ("sums", sums)) if is_so and element != LANE)
 
 
 def ends_of_lengths(name: str, lengths: Array, count: int) -> Array:
@@ -105,13 +130,13 @@ def ends_of_offsets(name: str, offsets: Array, count: int) -> Array:
 
 def coo_request(name: str, table: Source, places: tuple[Array, Array], values: Array, rows: int) -> Request:
     """The request for a sparse matrix of ``rows`` rows times a dense one: ``places`` are row and column of each of its
-    values. Product and sum are rounded once.
+    values. Product and sum are rounded once; of 16-bit elements each of them.
     """
     offsets, order = _row_order(name, places[0], rows)
     columns = places[1]
     if order is not None:
         columns, values = columns[order], values[order]
-    return _product(name, table, columns, offsets, values, is_fused=True)
+    return _product(name, table, columns, offsets, values, is_fused=element_of(name, table) == LANE)
 
 
 def csr_request(name: str, table: Source, columns: Array, offsets: Array, values: Array) -> Request:
@@ -125,7 +150,9 @@ def _product(name: str, table: Source, columns: Array, offsets: Array, values: A
     check_lengths(name, len(columns), offsets)
     width, rows = width_of(name, table), len(offsets) - 1
     bits, element = (bits_of(columns), bits_of(offsets)), element_of(name, table)
-    operation = Bag("sum", width, *bits, is_weighted=True, is_fused=is_fused, element=element)
+    check_even(name, element, width)
+    rounds = _rounds(element, products=True, sums=True)
+    operation = Bag("sum", width, *bits, is_weighted=True, is_fused=is_fused, element=element, rounds=rounds)
     buffers = {"indices": columns, "offsets": offsets, "weights": values}
     return Request(operation, table, buffers, {}, rows, (rows, width))
 

@@ -12,6 +12,7 @@ import torch
 from torch import fx
 
 from daedal.base.handle import Handle
+from daedal.compiler.frontends.requests.checks import computed_types
 from daedal.compiler.frontends.torch.host.host_subgraphs import Compiled, compile_graph
 from daedal.compiler.frontends.torch.registry import find_operations
 from daedal.compiler.frontends.torch.traced_module import TracedGraph
@@ -141,10 +142,11 @@ def backend(
     device = chosen.device or default_device()
     _ = device.target
     trains = torch.is_grad_enabled() or any(node.target is torch._C._set_grad_enabled for node in graph.graph.nodes)
-    calls, reasons = find_operations(graph.graph, trains=trains)
+    types = computed_types(device.config)
+    calls, reasons = find_operations(graph.graph, trains=trains, types=types)
     executable: Executable | None = None
     if calls:
-        program = TracedGraph(graph, trains=trains, rest=chosen.backend)
+        program = TracedGraph(graph, trains=trains, rest=chosen.backend, types=types)
         compile_operation = compiler_for(device.config, chosen.bounds, chosen.opt)
         executable = Executable(program, device, compile_operation, chosen.bounds, chosen.opt)
         run: Compiled = executable

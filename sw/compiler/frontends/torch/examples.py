@@ -6,9 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from daedal.compiler.frontends.requests.checks import COPIED_TYPES
+from daedal.compiler.frontends.requests.checks import COPIED_TYPES, ROW_TYPES
 
 _COPIED = frozenset(getattr(torch, name) for name in COPIED_TYPES)
+_ROWS = frozenset(getattr(torch, name) for name in ROW_TYPES)
 
 
 def example_of(value: Any) -> Any:
@@ -31,8 +32,9 @@ def is_integers(value: object, dim: int | None = None) -> bool:
 
 
 def is_rows(value: object) -> bool:
-    """Whether a value is known to be rows of f32 on the CPU."""
-    return is_floats(value, 2)
+    """Whether a value is known to be rows on the CPU, of a type that the lanes take."""
+    example = example_of(value)
+    return _is_dense(example, _ROWS) and example.dim() == 2
 
 
 def is_copied(value: object) -> bool:

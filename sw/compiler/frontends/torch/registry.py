@@ -3,13 +3,15 @@
 An operation is one class; what it is registered with, matched by, asked of the device and documented with is there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
 from torch import Tensor, fx
 from torch._ops import OpOverload
 
+from daedal.compiler.dialects.elements import why_not_converted
+from daedal.compiler.frontends.requests.checks import ROW_TYPES
 from daedal.compiler.frontends.torch.device_suitability import why_no_example
 from daedal.compiler.frontends.torch.examples import example_of
 from daedal.compiler.frontends.torch.operators import operator_of, target_of
@@ -19,9 +21,10 @@ from daedal.compiler.frontends.torch.ops.lookups import Embedding, GatheredRows,
 from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.ops.pooled_lookups import AveragedLookup, SummedLookup
 from daedal.compiler.frontends.torch.ops.quantised_bags import QuantisedBag, QuantisedBag2, QuantisedBag4
-from daedal.compiler.frontends.torch.ops.reductions import IndexAdd, ScatterAdd, ScatterReduce
+from daedal.compiler.frontends.torch.ops.reductions import IndexAdd, IndexPut, ScatterAdd, ScatterReduce
 from daedal.compiler.frontends.torch.ops.segment_reduce import SegmentReduce
 from daedal.compiler.frontends.torch.ops.sparse_products import OtherSparseProduct, SparseProduct
+from daedal.driver.tables.table_sources import dtype_name
 
 OPERATIONS: tuple[type[Operation], ...] = (
     EmbeddingBag,
@@ -33,6 +36,7 @@ OPERATIONS: tuple[type[Operation], ...] = (
     AveragedLookup,
     GatheredRows,
     IndexAdd,
+    IndexPut,
     ScatterAdd,
     ScatterReduce,
     SegmentReduce,
@@ -59,9 +63,11 @@ def is_embedding(node: fx.Node) -> bool:
     return kind is not None and kind.is_embedding
 
 
-def find_operations(graph: fx.Graph, *, trains: bool = False) -> tuple[dict[fx.Node, Operation], dict[str, str]]:
+def find_operations(
+    graph: fx.Graph, *, trains: bool = False, types: Collection[str] = tuple(ROW_TYPES)
+) -> tuple[dict[fx.Node, Operation], dict[str, str]]:
     """The operations to offload, by node; and why those that stay in PyTorch do, by name. With ``trains`` what is known
-    to need a gradient stays.
+    to need a gradient stays. ``types``: what the machine computes with, as PyTorch calls it.
     """
     plain_fills(graph)
     found: dict[fx.Node, Operation] = {}
@@ -73,7 +79,7 @@ def find_operations(graph: fx.Graph, *, trains: bool = False) -> tuple[dict[fx.N
                 continue
             operation = kind.match(node, found)
             if isinstance(operation, Operation):
-                operation = _why_not(operation, trains=trains) or operation
+                operation = _why_not(operation, trains=trains, types=types) or operation
             if isinstance(operation, str):
                 reasons[node.name] = operation
             elif operation is not None:
@@ -83,9 +89,12 @@ def find_operations(graph: fx.Graph, *, trains: bool = False) -> tuple[dict[fx.N
     return found, reasons
 
 
-def _why_not(operation: Operation, *, trains: bool) -> str | None:
+def _why_not(operation: Operation, *, trains: bool, types: Collection[str]) -> str | None:
     """Why PyTorch does an operation on what tracing knows of its sources."""
     examples = [example_of(source) for source in operation.sources]
+    rows = example_of(operation.table)
+    if operation.adds_rows and isinstance(rows, Tensor) and (dtype := dtype_name(rows)) not in types:
+        return why_not_converted(ROW_TYPES[dtype])
     needs_gradient = trains and any(isinstance(each, Tensor) and each.requires_grad for each in examples)
     return why_no_example(examples) or (NEEDS_GRADIENT if needs_gradient else None)
 

@@ -1,6 +1,6 @@
 """A module as graphs, traced as its calls need it, with places for the operations of a device."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ import torch
 from torch import fx, nn
 from torch.utils import _pytree as pytree
 
-from daedal.compiler.frontends.requests.checks import LeftToFramework
+from daedal.compiler.frontends.requests.checks import ROW_TYPES, LeftToFramework
 from daedal.compiler.frontends.torch.device_suitability import is_transformed, why_no_type, why_not_here
 from daedal.compiler.frontends.torch.fusion import find_groups
 from daedal.compiler.frontends.torch.ops.operation import Operation
@@ -41,13 +41,22 @@ class TracedGraph:
         Whether PyTorch may be asked for gradients.
     rest
         The Dynamo backend for all that PyTorch runs.
+    types
+        What the machine computes with, as PyTorch calls it.
 
     Raises UnsupportedOperation if there is nothing to hand over.
     """
 
-    def __init__(self, graph: fx.GraphModule, *, trains: bool = False, rest: str = "eager") -> None:
+    def __init__(
+        self,
+        graph: fx.GraphModule,
+        *,
+        trains: bool = False,
+        rest: str = "eager",
+        types: Collection[str] = tuple(ROW_TYPES),
+    ) -> None:
         self._graph, self._structure = _copy(graph)
-        calls, self.reasons = find_operations(self._graph.graph, trains=trains)
+        calls, self.reasons = find_operations(self._graph.graph, trains=trains, types=types)
         if not calls:
             why = [f"{name}: {reason}" for name, reason in self.reasons.items()]
             raise UnsupportedOperation("; ".join(why) or _nothing(self._graph))
@@ -142,15 +151,19 @@ class TracedModule:
         Its first trace.
     module
         The module; None for a program that was exported, of which only the contents of tensors change.
+    types
+        As of ``TracedGraph``.
     """
 
-    def __init__(self, graph: fx.GraphModule, module: nn.Module | None) -> None:
-        self._module = module
+    def __init__(
+        self, graph: fx.GraphModule, module: nn.Module | None, types: Collection[str] = tuple(ROW_TYPES)
+    ) -> None:
+        self._module, self._types = module, types
         self._traces: list[_Trace] = []
         self._add(graph)
 
     def _add(self, graph: fx.GraphModule) -> None:
-        traced = TracedGraph(graph)
+        traced = TracedGraph(graph, types=self._types)
         self._use(_Trace(traced, None if self._module is None else Followed(self._module)))
 
     def _use(self, trace: _Trace) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from daedal.compiler.frontends.torch.examples import example_of, is_floats
+from daedal.compiler.frontends.torch.examples import example_of, is_floats, is_rows
 from daedal.compiler.frontends.torch.operators import calls
 
 _aten = torch.ops.aten
@@ -18,9 +18,11 @@ def plain_fills(graph: fx.Graph) -> None:
     for make, overload in ((torch.zeros, _aten.new_zeros.default), (torch.ones, _aten.new_ones.default)):
         for node in [node for node in graph.nodes if calls(node, overload)]:
             is_plain = not {"dtype", "layout", "device", "requires_grad"} & node.kwargs.keys()
-            if is_plain and is_floats(node):
+            if is_plain and (is_floats(node) or is_rows(node)):
                 with graph.inserting_before(node):
-                    filled = graph.call_function(make, (_sizes(node),), {"dtype": torch.float32, "device": "cpu"})
+                    filled = graph.call_function(
+                        make, (_sizes(node),), {"dtype": example_of(node).dtype, "device": "cpu"}
+                    )
                 filled.meta = dict(node.meta)
                 node.replace_all_uses_with(filled)
                 graph.erase_node(node)

@@ -52,7 +52,10 @@ def message_of(node: fx.Node, rows: fx.Node, found: Mapping[fx.Node, Operation],
                 or not is_rows(weights)
             ):
                 continue
-            if example_of(weights).shape[1] == 1 and not may_change([rows, part, weights, *lookup.sources], part, node):
+            given = example_of(weights)
+            # Of two types the product has the wider one.
+            is_column = given.shape[1] == 1 and given.dtype is example_of(part).dtype
+            if is_column and not may_change([rows, part, weights, *lookup.sources], part, node):
                 parts = [part for part in rows.all_input_nodes if _gathered(part, found) is not None]
                 return Message(lookup.table, lookup.indices, weights, lookup.wraps, _made_for(node, rows, parts))
     return Message(rows)

@@ -41,6 +41,8 @@ class Operation(ABC):
     """It is an embedding by name: one that stays in PyTorch ends a group of those that run together."""
     is_optional: ClassVar[bool] = True
     """PyTorch does it for inputs that the machine cannot take; otherwise these are an error of ``daedal.compile``."""
+    adds_rows: ClassVar[bool] = False
+    """It computes with what a gather may have found: without it the gather is the device's own."""
     takes_results: ClassVar[bool] = False
     """It is one with another operation, which is found first."""
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, fx
 
+from daedal.compiler.frontends.requests.checks import ROW_TYPES
 from daedal.compiler.frontends.requests.reductions import destination_request
 from daedal.compiler.frontends.torch.changes import may_change
 from daedal.compiler.frontends.torch.effects import writes_out
@@ -16,7 +17,7 @@ from daedal.compiler.frontends.torch.operators import Overload, arguments_of, ca
 from daedal.compiler.frontends.torch.ops.lookups import ALONG_ROWS
 from daedal.compiler.frontends.torch.ops.messages import Message, message_of
 from daedal.compiler.frontends.torch.ops.operation import Line, Operation
-from daedal.compiler.frontends.torch.ops.tensors import array_of, column_of, table_of
+from daedal.compiler.frontends.torch.ops.tensors import array_of, column_of, numbers_of, table_of
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.request import Array, Request
 
@@ -27,6 +28,9 @@ _ZEROS = (_aten.zeros.default, _aten.new_zeros.default, _aten.zeros_like.default
 MODES = {"sum": "sum", "mean": "mean", "amax": "max", "max": "max"}
 """PyTorch's names of reductions, and the modes of bags that do the same."""
 
+KNOWN = " or ".join(f"torch.{dtype}" for dtype in ROW_TYPES)
+"""Types of rows, for messages."""
+
 SORTED = "destinations that are not in order are sorted on the host, stably"
 
 
@@ -35,6 +39,7 @@ class Reduction(Operation):
     """A reduction of ``message`` by ``keys``, in this mode of bags."""
 
     remark = SORTED
+    adds_rows = True
 
     message: Message
     keys: object
@@ -53,7 +58,7 @@ class Reduction(Operation):
 
 def arrays_of(indices: Tensor | None, weights: Tensor | None) -> tuple[Array | None, Array | None]:
     """Indices and weights of a message."""
-    return None if indices is None else array_of(indices), None if weights is None else array_of(weights)
+    return None if indices is None else array_of(indices), None if weights is None else numbers_of(weights)
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,8 @@ class ByDestination(Reduction):
     """The operator that gives a new tensor, and the one that changes ``base``."""
     rows: ClassVar[str]
     """What PyTorch calls the rows."""
+    rounds_sums: ClassVar[bool] = False
+    """Sums of 16-bit elements are rounded behind each addition."""
 
     base: object
     is_column: bool
@@ -80,7 +87,7 @@ class ByDestination(Reduction):
         """As of any operation."""
         if writes_out(node):
             return None
-        values = arguments_of(node, cls.plain)
+        values = cls._arguments(node)
         in_place = calls(node, cls.changing)
         base, rows, mode = values.get("input"), values.get(cls.rows), MODES.get(values.get("reduce", "sum"))
         reason = cls._reason(values, mode) or _reason(node, base, values, rows, in_place=in_place)
@@ -102,6 +109,11 @@ class ByDestination(Reduction):
         )
 
     @classmethod
+    def _arguments(cls, node: fx.Node) -> dict[str, Any]:
+        """The arguments of a call: ``input``, ``dim``, ``index``, the rows and options."""
+        return arguments_of(node, cls.plain)
+
+    @classmethod
     def _reason(cls, values: Mapping[str, Any], mode: str | None) -> str | None:
         """Why PyTorch does it with these arguments."""
         return None
@@ -115,7 +127,7 @@ class ByDestination(Reduction):
         self, base: Tensor, table: Tensor, indices: Tensor | None, weights: Tensor | None, keys: Tensor
     ) -> Request:
         """See ``destination_request``."""
-        table = table_of(self.name, table)
+        table = table_of(self.name, table, ROW_TYPES)
         if self.is_column:
             keys = keys[:, 0]
         elif keys.dim() == 2:
@@ -130,7 +142,10 @@ class ByDestination(Reduction):
             _check_zeros(self.name, table)
         rows, factors = arrays_of(indices, weights)
         wraps = self.message.wraps
-        return destination_request(self.name, table, rows, factors, array_of(keys), len(base), self.mode, wraps=wraps)
+        return destination_request(
+            self.name, table, rows, factors, array_of(keys), len(base), self.mode,
+            wraps=wraps, rounds_sums=self.rounds_sums,
+        )  # fmt: skip
 
     def in_torch(
         self, base: Tensor, table: Tensor, indices: Tensor | None, weights: Tensor | None, keys: Tensor
@@ -198,10 +213,56 @@ class ScatterReduce(ByDestination):
         return do(0, keys, rows, **self.options)
 
 
+@dataclass(frozen=True)
+class IndexPut(ByDestination):
+    """``zeros.index_put((index,), rows, accumulate=True)``."""
+
+    plain, changing = targets = _aten.index_put.default, _aten.index_put_.default
+    line = Line(
+        "`index_put` with `accumulate=True`, in place or not",
+        "a bag for each destination",
+        "onto fresh zeros; one 1-D index, and a row for each of its elements",
+    )
+    rows = "values"
+    rounds_sums = True
+
+    @classmethod
+    def _arguments(cls, node: fx.Node) -> dict[str, Any]:
+        values = arguments_of(node, cls.plain)
+        indices = values.get("indices")
+        is_one = isinstance(indices, list | tuple) and len(indices) == 1
+        return values | {"dim": 0, "index": next(iter(indices)) if is_one and indices else None}
+
+    @classmethod
+    def _reason(cls, values: Mapping[str, Any], mode: str | None) -> str | None:
+        if values.get("accumulate") is not True:
+            return "accumulate must be True: else which of several rows is kept is not said"
+        rows, index = values["values"], values["index"]
+        if not is_integers(index, 1) or not is_rows(rows):
+            return f"it must have one 1-D index, and rows of {KNOWN}"
+        return None
+
+    def request(
+        self, base: Tensor, table: Tensor, indices: Tensor | None, weights: Tensor | None, keys: Tensor
+    ) -> Request:
+        """See ``destination_request``; of destinations negative ones count from the end."""
+        return super().request(base, table, indices, weights, from_end(keys, len(base)))
+
+    def reduce(self, base: Tensor, rows: Tensor, keys: Tensor) -> Tensor:
+        """What PyTorch does."""
+        do = base.index_put_ if self.in_place else base.index_put
+        return do((keys,), rows, accumulate=True)
+
+
+def from_end(keys: Tensor, rows: int) -> Tensor:
+    """Destinations of which negative ones count from the end; those out of range stay so."""
+    return torch.where((keys < 0) & (keys >= -rows), keys + rows, keys)
+
+
 def _reason(node: fx.Node, base: Any, values: Mapping[str, Any], rows: Any, *, in_place: bool) -> str | None:
     """Why a reduction onto ``base`` stays in PyTorch."""
     if values.get("dim") not in ALONG_ROWS or not is_rows(base) or not is_rows(rows):
-        return "it must be of rows of torch.float32 along dim 0"
+        return f"it must be of rows of {KNOWN} along dim 0"
     if not is_integers(values.get("index")):
         return "the index must be of torch.int32 or torch.int64"
     if not example_of(values["index"]).dim():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, fx
 
+from daedal.compiler.frontends.requests.checks import ROW_TYPES
 from daedal.compiler.frontends.requests.reductions import ends_of_lengths, ends_of_offsets, segment_request
 from daedal.compiler.frontends.torch.effects import writes_out
 from daedal.compiler.frontends.torch.examples import is_integers, is_rows
@@ -14,7 +15,7 @@ from daedal.compiler.frontends.torch.operators import arguments_of
 from daedal.compiler.frontends.torch.ops.lookups import ALONG_ROWS
 from daedal.compiler.frontends.torch.ops.messages import message_of
 from daedal.compiler.frontends.torch.ops.operation import Line, Operation
-from daedal.compiler.frontends.torch.ops.reductions import MODES, Reduction, arrays_of, check_maximum
+from daedal.compiler.frontends.torch.ops.reductions import KNOWN, MODES, Reduction, arrays_of, check_maximum
 from daedal.compiler.frontends.torch.ops.tensors import array_of, table_of
 from daedal.runtime.request import Request
 
@@ -68,7 +69,7 @@ class SegmentReduce(Reduction):
 
     def request(self, table: Tensor, indices: Tensor | None, weights: Tensor | None, keys: Tensor) -> Request:
         """See ``segment_request``."""
-        table = table_of(self.name, table)
+        table = table_of(self.name, table, ROW_TYPES)
         count = len(table) if indices is None else len(indices)
         ends = ends_of_offsets if self.has_offsets else ends_of_lengths
         offsets = ends(self.name, array_of(keys), count)
@@ -87,4 +88,4 @@ class SegmentReduce(Reduction):
         return torch.segment_reduce(rows, self.reduce, lengths=lengths, offsets=offsets, initial=self.initial)
 
 
-_REASON = "it must be of rows of torch.float32 with 1-D lengths or offsets, along axis 0"
+_REASON = f"it must be of rows of {KNOWN} with 1-D lengths or offsets, along axis 0"

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, fx
 
+from daedal.compiler.frontends.requests.checks import ROW_TYPES
 from daedal.compiler.frontends.requests.reductions import coo_request, csr_request
 from daedal.compiler.frontends.torch.effects import writes_out
 from daedal.compiler.frontends.torch.examples import example_of, is_rows
 from daedal.compiler.frontends.torch.operators import calls
 from daedal.compiler.frontends.torch.ops import csr_order
 from daedal.compiler.frontends.torch.ops.operation import Line, Operation
-from daedal.compiler.frontends.torch.ops.reductions import SORTED
-from daedal.compiler.frontends.torch.ops.tensors import array_of, table_of
+from daedal.compiler.frontends.torch.ops.reductions import KNOWN, SORTED
+from daedal.compiler.frontends.torch.ops.tensors import array_of, numbers_of, table_of
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.request import Request
 
@@ -34,6 +35,7 @@ class SparseProduct(Operation):
         "convert them to",
     )
     remark = SORTED
+    adds_rows = True
 
     matrix: object
 
@@ -55,8 +57,10 @@ class SparseProduct(Operation):
             return f"the matrix must be COO or CSR, not {layouts[0]}: use to_sparse_csr() or to_sparse_coo()"
         if getattr(example_of(table), "ndim", 2) == 1:
             return _VECTOR
-        if example_of(matrix).dtype is not torch.float32 or not is_rows(table):
-            return "matrix and rows must have 2 dimensions and be of torch.float32: use float()"
+        if not is_rows(table) or example_of(matrix).dtype is not example_of(table).dtype:
+            return f"matrix and rows must have 2 dimensions and be of one type, {KNOWN}: use float()"
+        if layouts[0] is torch.sparse_csr and example_of(matrix).dtype is not torch.float32:
+            return f"a matrix of {example_of(matrix).dtype} must be COO, not CSR: use to_sparse_coo()"
         return cls(node.name, table, matrix)
 
     @property
@@ -66,7 +70,7 @@ class SparseProduct(Operation):
 
     def request(self, matrix: Tensor, table: Tensor) -> Request:
         """See ``coo_request`` and ``csr_request``: of rows in COO, PyTorch adds with fused products, in CSR not."""
-        table = table_of(self.name, table)
+        table = table_of(self.name, table, ROW_TYPES)
         if matrix.dim() != 2 or matrix.dense_dim() or matrix.shape[1] != len(table):
             raise UnsupportedOperation(
                 f"{self.name}: the matrix must have 2 dimensions, the second of {len(table)}, "
@@ -74,7 +78,7 @@ class SparseProduct(Operation):
             )
         if matrix.layout is torch.sparse_coo:
             row, column = map(array_of, matrix._indices())
-            return coo_request(self.name, table, (row, column), array_of(matrix._values()), len(matrix))
+            return coo_request(self.name, table, (row, column), numbers_of(matrix._values()), len(matrix))
         if not csr_order.adds_in_order():
             raise UnsupportedOperation(
                 f"{self.name}: PyTorch adds the products of a CSR matrix in an order of its own on this processor: use "

@@ -63,6 +63,11 @@ def weights_of(name: str, weights: object, dtype: torch.dtype) -> Array:
     return array_of(weights.detach().to(torch.float32))
 
 
+def numbers_of(values: Tensor) -> Array:
+    """What rows are multiplied with, as binary32."""
+    return array_of(values.detach().to(torch.float32))
+
+
 def column_of(name: str, keys: Tensor, width: int) -> Tensor:
     """The rows that a 2-D index names, if it names whole rows: a column that was expanded."""
     if keys.shape[1] != width or (width > 1 and keys.stride(1) != 0):
