@@ -6,6 +6,7 @@ from xdsl.passes import ModulePass
 
 from daedal.compiler.context import load_pass
 from daedal.compiler.opt_levels import BEST
+from daedal.driver.memory.layout import longest_whole
 from daedal.hw.config.core import MAX_BURST, Config
 
 LEVELS: Mapping[str, tuple[str, ...]] = {
@@ -80,7 +81,7 @@ def make_pass(name: str, config: Config, bounds: str, opt: int = BEST) -> Module
     """The pass called ``name`` with the options that it has for ``config``, ``bounds`` and ``opt``."""
     machine: Mapping[str, Mapping[str, object]] = {
         "lower-emb": {"bounds": bounds},
-        "tile-columns": {"levels": config.levels},
+        "tile-columns": {"levels": config.levels, "line": config.bus_bytes, "whole": longest_whole(config)},
         "convert-slcv-to-dlc": {"steps": config.steps},
         "allocate-stream-registers": {"registers": config.registers, "configuration": config.name},
     }

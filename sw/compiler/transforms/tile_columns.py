@@ -17,9 +17,11 @@ from xdsl.rewriter import Rewriter
 
 from daedal.compiler.analysis.row_loops import loop_name
 from daedal.compiler.dialects import slc, slcv, slcv_scalars
+from daedal.compiler.dialects.elements import bytes_of
 from daedal.compiler.dialects.narrow_packed import UnpackOp
+from daedal.driver.memory.layout import row_step
 from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.elements import BINARY32
+from daedal.hw.isa.elements import BINARY32, ROW_GRANULE
 from daedal.hw.isa.words import SIZE_BITS
 
 LONGEST_COPY = (1 << (SIZE_BITS - 1)) // BINARY32.bytes
@@ -169,6 +171,9 @@ class TileColumns(ModulePass):
         Whether rows that are only copied need a register too.
     longest
         The longest row that is copied at once.
+    line, whole
+        Bytes of a line of memory, and of the longest rows that may begin inside of one, as ``row_step`` has them: tiles
+        of these are no longer than their step. Without ``line`` all rows begin at lines.
     """
 
     name = "tile-columns"
@@ -177,6 +182,8 @@ class TileColumns(ModulePass):
     levels: int = 4
     copies: bool = False
     longest: int = LONGEST_COPY
+    line: int = 0
+    whole: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Tile the nests that need it."""
@@ -217,7 +224,23 @@ class TileColumns(ModulePass):
             raise UnsupportedOperation(
                 f"{loop_name(nest)}: rows that are copied must be as long as the others, {sorted(widths)} elements"
             )
-        self._run(nest, widths.pop(), self.elements)
+        self._run(nest, widths.pop(), self._tile_elements(nest))
+
+    def _tile_elements(self, nest: slc.ForOp) -> int:
+        """Elements of a tile, which must be fetched in no more lines than it fills, and in whole granules."""
+        rows = [
+            op.result for op in nest.walk() if isinstance(op, slcv.FetchOp) and isinstance(op.result.type, VectorType)
+        ]
+        sizes = [(slcv.row_bytes(row), bytes_of(slcv.element_type(row))) for row in rows]
+        steps = [(row_step(size, self.line, self.whole), each) for size, each in sizes if self.line]
+        least = max((-(-ROW_GRANULE // each) for _, each in sizes), default=1)
+        elements = min([max(least, self.elements), *(step // each for step, each in steps if step < self.line)])
+        if elements < least:
+            raise UnsupportedOperation(
+                f"{loop_name(nest)}: tiles must have {least} elements at least, but rows that have no padding allow "
+                f"{elements}"
+            )
+        return elements
 
     def _tile_copies(self, nest: slc.ForOp) -> None:
         widths = _widths(nest, copies=True)

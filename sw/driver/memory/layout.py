@@ -2,7 +2,7 @@
 
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import COPIED, HASHED, granule_bytes
-from daedal.hw.isa.elements import LENGTH_ELEMENTS, ROW_GRANULE
+from daedal.hw.isa.elements import LENGTH_ELEMENTS, ROW_GRANULE, UNSIGNED
 from daedal.hw.isa.words import PITCH_BITS
 
 SMALLEST_PITCH = 4
@@ -23,12 +23,24 @@ def row_pitch(row_bytes: int, config: Config) -> int:
     multiples of the next power of two. So rows of 20 bytes follow each other without padding. Rows that are longer than
     a vector register, whatever the machine's elements of them are, are fetched in tiles, which begin at lines.
     """
-    size = -(-row_bytes // ROW_GRANULE) * ROW_GRANULE
-    rest, shortest = size % config.bus_bytes, min(LENGTH_ELEMENTS[kind].bytes for kind in config.length_fields)
-    if not rest or size > config.vl_max * shortest:
-        return line_pitch(row_bytes, config)
-    step = 1 << (rest - 1).bit_length()
-    return _checked(-(-size // step) * step, row_bytes)
+    step = row_step(row_bytes, config.bus_bytes, longest_whole(config))
+    return (
+        line_pitch(row_bytes, config) if step == config.bus_bytes else _checked(-(-row_bytes // step) * step, row_bytes)
+    )
+
+
+def longest_whole(config: Config) -> int:
+    """Bytes of the longest row that is fetched whole whatever it is of, if it is computed with; quantised ones are."""
+    kinds = [kind for kind in config.length_fields if kind not in UNSIGNED]
+    return config.vl_max * min(LENGTH_ELEMENTS[kind].bytes for kind in kinds)
+
+
+def row_step(row_bytes: int, line: int, longest: int) -> int:
+    """The power of two, up to a line's bytes, at multiples of which rows begin; ``longest`` of those that may begin
+    inside of lines.
+    """
+    rest = -(-row_bytes // ROW_GRANULE) * ROW_GRANULE % line
+    return line if not rest or row_bytes > longest else 1 << (rest - 1).bit_length()
 
 
 def line_pitch(row_bytes: int, config: Config) -> int:

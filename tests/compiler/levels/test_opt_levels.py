@@ -14,6 +14,7 @@ from daedal.compiler.frontends.torch.dynamo import Options
 from daedal.compiler.opt_levels import OPT_LEVELS
 from daedal.compiler.pass_table import BY_OPT, LEVELS, make_pass, value_at
 from daedal.compiler.pipeline import compile_scf
+from daedal.driver.memory.layout import longest_whole, row_step
 from daedal.hw.config.core import Config
 from tests.compiler.kernels.kernel_support import check
 from tests.compiler.kernels.test_kernels import KERNELS, arguments
@@ -106,7 +107,8 @@ def longest_row(kernel: Any) -> int:
 def test_layers(device: daedal.Device, name: str, width: int, opt: int, rng: np.random.Generator) -> None:
     executable = check_layer(device, name, width, opt, rng)
     (kernel,) = executable.kernels.values()
-    most = {0: 1, 1: device.config.lanes}.get(kernel.opt, width)
+    step = row_step(4 * width, device.config.bus_bytes, longest_whole(device.config)) // 4
+    most = {0: 1, 1: min(device.config.lanes, step)}.get(kernel.opt, width)
     if kernel.opt < 3:
         assert longest_row(kernel) == min(width, most, device.config.vl_max)
     if name != "padded":
