@@ -9,6 +9,8 @@ nor the hardware description nor the compiler)::
 
 ``Device``
     A machine to run on, simulated or emulated; owns the memory and the tables in it.
+``System``, ``plan``, ``Plan``
+    Several machines that share nothing, and who of them does what.
 ``compile``
     Turns an ``nn.Module`` or an ``ExportedProgram`` into an executable for one device.
 ``kernel``, ``dims``, ``f32``, ``i32``, ``i64``, ``zeros``, ``dot``, ``exp``, ``sqrt``, ``sigmoid``
@@ -44,6 +46,7 @@ from daedal.errors import (
     LinkLost,
     MemoryFault,
     OutOfDeviceMemory,
+    PlanMismatch,
     ProgramError,
     ToolchainNotFound,
     UnknownBoard,
@@ -56,8 +59,11 @@ if TYPE_CHECKING:
     from daedal.compiler.frontends.python.function import kernel
     from daedal.compiler.frontends.python.names import dims, dot, exp, f32, i32, i64, sigmoid, sqrt, zeros
     from daedal.compiler.frontends.torch.dynamo import graphs
+    from daedal.compiler.planning import plan
     from daedal.driver.device import Device
     from daedal.hw.isa.tools.assembler import assemble, disassemble
+    from daedal.system.plan import Plan
+    from daedal.system.system import System
 
 __all__ = [
     "BoundsWarning",
@@ -80,7 +86,10 @@ __all__ = [
     "LinkLost",
     "MemoryFault",
     "OutOfDeviceMemory",
+    "Plan",
+    "PlanMismatch",
     "ProgramError",
+    "System",
     "ToolchainNotFound",
     "UnknownBoard",
     "UnsupportedOperation",
@@ -96,6 +105,7 @@ __all__ = [
     "i32",
     "i64",
     "kernel",
+    "plan",
     "sigmoid",
     "sqrt",
     "zeros",
@@ -103,6 +113,8 @@ __all__ = [
 
 _LAZY = {
     "Device": "daedal.driver.device",
+    "Plan": "daedal.system.plan",
+    "System": "daedal.system.system",
     "assemble": "daedal.hw.isa.tools.assembler",
     "compile": "daedal.compiler.api",
     "dims": "daedal.compiler.frontends.python.names",
@@ -113,6 +125,7 @@ _LAZY = {
     "i32": "daedal.compiler.frontends.python.names",
     "i64": "daedal.compiler.frontends.python.names",
     "kernel": "daedal.compiler.frontends.python.function",
+    "plan": "daedal.compiler.planning",
     "sigmoid": "daedal.compiler.frontends.python.names",
     "sqrt": "daedal.compiler.frontends.python.names",
     "zeros": "daedal.compiler.frontends.python.names",

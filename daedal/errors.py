@@ -28,6 +28,7 @@ __all__ = [
     "LinkLost",
     "MemoryFault",
     "OutOfDeviceMemory",
+    "PlanMismatch",
     "ProgramError",
     "ToolchainNotFound",
     "UnknownBoard",
@@ -67,10 +68,12 @@ class FaultRecord(Protocol):
 class DaedalError(Exception):
     """Base of every error below; the ``daedal`` command prints it as one line and exits with status 1.
 
-    ``record`` is the completion record of the launch that failed, if that is why.
+    ``record`` is the completion record of the launch that failed, if that is why; ``tile`` is the number of the tile
+    of a system on which it was.
     """
 
     record: FaultRecord | None = None
+    tile: int | None = None
 
 
 class IndexOutOfRange(DaedalError, IndexError):
@@ -129,6 +132,14 @@ class OutOfDeviceMemory(DaedalError):
 
     Raised when a table or a buffer is placed. The message gives the bytes asked for and the bytes free. Free
     tables, shrink the model, or open a device with more memory; tables already resident are untouched.
+    """
+
+
+class PlanMismatch(DaedalError):
+    """A plan of who does what in a system does not belong to the model or to the system.
+
+    Raised when a model is compiled, before anything runs. The message names the table, or what of the system, and both
+    values. Make a plan with ``daedal.plan`` for this model and this system.
     """
 
 

@@ -380,6 +380,11 @@ class Device:
         _ = self.target
         return self._launcher.finish(launch, timeout)
 
+    def withdraw(self, launches: Sequence[Launch], why: str) -> None:
+        """Cancel launches that have not ended, for this reason; see ``Launcher.withdraw``."""
+        _ = self.target
+        self._launcher.withdraw(launches, why)
+
     def run(self, raw: bytes, arguments: Sequence[int] = ()) -> Record:
         """Load a program, if it is not resident, and launch it."""
         return self.launch(self.load_program(raw), arguments)

@@ -390,6 +390,14 @@ class Launcher(Handle):
         return record, None
 
     @_in_turn
+    def withdraw(self, launches: Sequence[Launch], why: str) -> None:
+        """These launches end with LaunchCancelled if they have not ended; others go on, the first anew."""
+        mine = [each for each in self._flying if each in launches]
+        if mine:
+            others = [each for each in self._flying if each not in mine and each.task.can_be_repeated]
+            self._stop(why, _independent(others, mine))
+
+    @_in_turn
     def reset(self) -> None:
         """Stop whatever runs; memory stays. Launches that have not ended are cancelled."""
         self._stop("the device was reset")

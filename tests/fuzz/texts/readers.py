@@ -13,6 +13,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import click
@@ -37,6 +38,7 @@ from daedal.hw.config.core import PRESETS
 from daedal.hw.config.file import read_config
 from daedal.hw.isa.program import Program, end_of
 from daedal.hw.isa.tools.assembler import assemble, disassemble
+from daedal.system.plan import Piece, Plan, PlannedTable, read_plan
 from tests.fuzz.campaign import KEPT, read_cases
 from tests.fuzz.configs import KNOWN
 from tests.unit.isa.words import random_words
@@ -318,6 +320,15 @@ def _kept() -> list[bytes]:
     return [path.read_bytes() for path in sorted(KEPT.glob("*.txt"))]
 
 
+def _plans() -> list[bytes]:
+    tables = PlannedTable("a", 7, 8, "float32", 4, 9), PlannedTable("b", None, 2, "int8", 1, 0)
+    pieces = Piece("a", (0, 4), (0, 4), 1), Piece("a", (4, 8), (0, 3), 0), Piece("a", (4, 8), (3, 4), 1)
+    plan = Plan((*pieces, Piece("b", (0, 2), (0, 1), 0)), tables, ("edge", 5), "ideal", 2, (70, 90), 0.25)
+    with TemporaryDirectory() as folder:
+        plan.save(Path(folder) / "plan.json")
+        return [(Path(folder) / "plan.json").read_bytes()]
+
+
 READERS = (
     Reader("program text", ".s", _assemble, _program_texts, 8),
     Reader("program", ".bin", _disassemble, _programs, 5),
@@ -329,6 +340,7 @@ READERS = (
     Reader("result of daedal bench", ".json", _load_results, _results, 6),
     Reader("report of a bitstream", ".json", prediction.read_report, _reports, 2),
     Reader("description of a board", ".json", lambda path: read_description(str(path)), _descriptions, 3),
+    Reader("plan of a system", ".json", read_plan, _plans, 3),
     Reader("history of landings", ".json", _history, _histories, 1),
     Reader("memory", ".txt", _memory, _memories, 3),
     Reader("options", ".txt", _options, _memories, 1),

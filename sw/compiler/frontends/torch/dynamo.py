@@ -18,10 +18,13 @@ from daedal.compiler.frontends.torch.registry import find_operations
 from daedal.compiler.frontends.torch.traced_module import TracedGraph
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST, check_opt
+from daedal.compiler.planning import default_plan
 from daedal.compiler.transforms.builders.emitter import BOUNDS
 from daedal.driver.device import Device
 from daedal.driver.launch.record import Stats
 from daedal.runtime.executable import Executable
+from daedal.system.executable import SystemExecutable
+from daedal.system.system import System
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,8 @@ class Options:
     Attributes
     ----------
     device
-        The device to run on; left out, a ``ddr3`` emulator that is opened once and kept.
+        The device to run on, or a system, for which a plan is made in the first call; left out, a ``ddr3`` emulator
+        that is opened once and kept.
     bounds
         What an index outside its table does, as in ``daedal.compile``.
     opt
@@ -41,7 +45,7 @@ class Options:
         ``inductor``, or any other name that ``torch.compile`` knows.
     """
 
-    device: Device | None = None
+    device: Device | System | None = None
     bounds: str = "fatal"
     opt: int = BEST
     backend: str = "eager"
@@ -54,8 +58,8 @@ class Options:
             if name not in names:
                 raise ValueError(f"an option of backend 'daedal' must be one of {', '.join(names)}, not {name!r}")
         read = cls(**(options or {}))
-        if read.device is not None and not isinstance(read.device, Device):
-            raise TypeError(f"option device must be what daedal.Device.open gives, not {read.device!r}")
+        if read.device is not None and not isinstance(read.device, Device | System):
+            raise TypeError(f"option device must be what daedal.Device.open or System.open gives, not {read.device!r}")
         if read.bounds not in BOUNDS:
             raise ValueError(f"option bounds must be one of {', '.join(BOUNDS)}, not {read.bounds!r}")
         check_opt(read.opt)
@@ -73,7 +77,9 @@ class CompiledGraph(Handle):
     ``device`` is where its embedding operations run; ``executable`` does them, None if all of the graph is PyTorch's.
     """
 
-    def __init__(self, device: Device, reasons: Mapping[str, str], executable: Executable | None, run: Compiled):
+    def __init__(
+        self, device: Device | System, reasons: Mapping[str, str], executable: Executable | None, run: Compiled
+    ):
         self.device, self.executable = device, executable
         self._reasons, self._run = dict(reasons), run
         self.on_call: Callable[[tuple[Any, ...]], Any] | None = None
@@ -106,9 +112,9 @@ _graphs: "list[weakref.ref[CompiledGraph]]" = []
 _default: list[Device] = []
 
 
-def graphs(device: Device | None = None) -> list[CompiledGraph]:
+def graphs(device: Device | System | None = None) -> list[CompiledGraph]:
     """What ``torch.compile(backend="daedal")`` has compiled and PyTorch still holds, oldest first; for all devices
-    or for one.
+    or for one, or a system.
 
     Each tells which of its nodes run on the device (``offloaded``), why others do not (``explain()``), and what the
     last call cost (``stats``).
@@ -140,7 +146,10 @@ def backend(
         raise ValueError(f"mode must be left out for backend 'daedal', not {mode!r}: it is Inductor's")
     chosen = Options.read(options)
     device = chosen.device or default_device()
-    _ = device.target
+    if isinstance(device, System):
+        device.check()
+    else:
+        _ = device.target
     trains = torch.is_grad_enabled() or any(node.target is torch._C._set_grad_enabled for node in graph.graph.nodes)
     types = computed_types(device.config)
     calls, reasons = find_operations(graph.graph, trains=trains, types=types)
@@ -148,7 +157,10 @@ def backend(
     if calls:
         program = TracedGraph(graph, trains=trains, rest=chosen.backend, types=types)
         compile_operation = compiler_for(device.config, chosen.bounds, chosen.opt)
-        executable = Executable(program, device, compile_operation, chosen.bounds, chosen.opt)
+        if isinstance(device, System):
+            executable = SystemExecutable(program, device, compile_operation, chosen.bounds, chosen.opt, default_plan)
+        else:
+            executable = Executable(program, device, compile_operation, chosen.bounds, chosen.opt)
         run: Compiled = executable
     else:
         run = compile_graph(chosen.backend, graph, example_inputs)

@@ -1,0 +1,96 @@
+"""``daedal.plan``: who does what in a system, for a model and a sample of its inputs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor, nn
+from torch.export import ExportedProgram
+from torch.utils import _pytree as pytree
+
+from daedal.base.messages import shown
+from daedal.compiler.frontends.requests.checks import computed_types
+from daedal.compiler.frontends.torch.device_suitability import why_not, why_not_here
+from daedal.compiler.frontends.torch.trace.module_trace import trace
+from daedal.compiler.frontends.torch.traced_module import TracedModule
+from daedal.compiler.operation_compiler import compiler_for
+from daedal.compiler.opt_levels import BEST
+from daedal.errors import UnsupportedOperation
+from daedal.system.demand import Demands
+from daedal.system.executable import SystemExecutable
+from daedal.system.plan import Plan
+from daedal.system.planner import Planner
+from daedal.system.system import System
+
+EXTRA_BYTES = 0.1
+"""Bytes for copies of tables, as a share of the tables' bytes, unless told otherwise."""
+
+
+def plan(
+    model: nn.Module | ExportedProgram,
+    system: System,
+    *,
+    sample: Sequence[Any] | Tensor,
+    extra_bytes: float = EXTRA_BYTES,
+) -> Plan:
+    """Who does what in ``system``, so that its tiles have about equal loads.
+
+    A table stays whole where that will do. Others are cut by columns, into slices of 64 bytes or more, or by bags, with
+    a copy on each tile that has some of them. No sum is cut, so results are the same bits for every plan.
+
+    Parameters
+    ----------
+    model
+        A module or an exported program.
+    system
+        The system to plan for: its configuration, memory, number of tiles and their bytes count.
+    sample
+        Inputs of the model, whose numbers of bags and look-ups are typical; a call may have others, of which each tile
+        gets the same share. Of what is in the tables nothing counts, nor which rows are looked up.
+    extra_bytes
+        Bytes for copies of tables, as a share of the tables' bytes.
+
+    The same arguments give the same plan. Raises UnsupportedOperation for a sample that is not the model's input, or a
+    model without operations for a device, OutOfDeviceMemory for a table that fits no tile, ValueError for another
+    ``extra_bytes``.
+    """
+    if not isinstance(model, nn.Module | ExportedProgram):
+        raise UnsupportedOperation(
+            f"model must be a torch.nn.Module or an ExportedProgram, not {type(model).__name__}: loops "
+            "(daedal.kernel) run on one tile"
+        )
+    if not isinstance(system, System):
+        raise UnsupportedOperation(f"system must be what daedal.System.open gives, not {shown(system)}")
+    if not isinstance(sample, Tensor | tuple | list):
+        raise UnsupportedOperation(f"sample must be a tensor or a tuple of inputs, not {type(sample).__name__}")
+    inputs = (sample,) if isinstance(sample, Tensor) else tuple(sample)
+    system.check()
+    reason = why_not_here() or why_not(pytree.tree_leaves(inputs))
+    if reason is not None:
+        raise UnsupportedOperation(f"sample must be plain tensors, outside of transforms and modes: {reason}")
+    check_extra(extra_bytes)
+    try:
+        followed = None if isinstance(model, ExportedProgram) else model
+        program = TracedModule(trace(model, inputs), followed, computed_types(system.config))
+    except UnsupportedOperation as error:
+        raise UnsupportedOperation(f"sample must be inputs of the model, of which it can be traced: {error}") from error
+    compile_operation = compiler_for(system.config, "fatal", BEST)
+    executable = SystemExecutable(program, system, compile_operation, "fatal", BEST, default_plan)
+    return plan_of(executable.demands(inputs), system, extra_bytes)
+
+
+def check_extra(extra_bytes: object) -> None:
+    """ValueError unless this is a share of bytes."""
+    if isinstance(extra_bytes, bool) or not isinstance(extra_bytes, int | float) or not 0 <= extra_bytes <= 1024:
+        raise ValueError(f"extra_bytes must be a share of the tables' bytes from 0 on, not {shown(extra_bytes)}")
+
+
+def plan_of(demands: Demands, system: System, extra_bytes: float) -> Plan:
+    """The plan for what a sample asks for."""
+    memory_bytes = min(tile.target.memory_bytes for tile in system.tiles)
+    planner = Planner(demands.all, system.config, system.memory, len(system.tiles), memory_bytes, extra_bytes)
+    return planner.plan()
+
+
+def default_plan(demands: Demands, system: System) -> Plan:
+    """The plan where none is given."""
+    return plan_of(demands, system, EXTRA_BYTES)

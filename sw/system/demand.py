@@ -1,0 +1,88 @@
+"""What a sample asks of the tiles of a system: the operations on each table."""
+
+from dataclasses import dataclass, replace
+
+from daedal.driver.tables.table_sources import array_type
+from daedal.hw.isa.elements import LANE
+from daedal.runtime.batch.members import Call
+from daedal.runtime.request import Request
+from daedal.system.cuts import column_step, planned_table, table_name
+from daedal.system.plan import PlannedTable
+
+OFFSET_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Demand:
+    """The operations of a sample on one table, all together.
+
+    Attributes
+    ----------
+    table
+        The table; ``bags`` are those of the operation that has most.
+    rows
+        Its rows in the sample.
+    step
+        Columns of a slice are a multiple of this; 0 if it is not cut so.
+    element
+        Bytes of an element of the result, and of one of the table if it is cut by columns.
+    row_bytes
+        Bytes of a whole row.
+    bags, lookups
+        Bags, or rows that are copied, and look-ups, of all operations.
+    overhead
+        Bytes read besides rows: indices, offsets, weights.
+    """
+
+    table: PlannedTable
+    rows: int
+    step: int
+    element: int
+    row_bytes: int
+    bags: int
+    lookups: int
+    overhead: int
+
+    def bytes_of(self, columns: int) -> int:
+        """Bytes of so many columns of a row."""
+        return columns * self.element if self.step else self.row_bytes
+
+
+class Demands:
+    """The demands of a sample by table."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Demand] = {}
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @property
+    def all(self) -> list[Demand]:
+        """By name of the table."""
+        return [self._found[name] for name in sorted(self._found)]
+
+    def add(self, call: Call, request: Request) -> None:
+        """An operation of the sample."""
+        name = table_name(call)
+        table = planned_table(name, call, request)
+        overhead = sum(array.nbytes for key, array in request.buffers.items() if key != "offsets")
+        overhead += OFFSET_BYTES * (request.rows + 1) * ("offsets" in request.buffers)
+        step, item = column_step(request), array_type(request.dtype).itemsize
+        size = request.form.words * LANE.bytes if request.form is not None else table.dim * item
+        new = Demand(table, int(request.table.shape[0]), step, item, size, request.rows, request.lookups, overhead)
+        old = self._found.get(name)
+        if old is None or (old.table.dim, old.table.dtype) != (table.dim, table.dtype):
+            self._found[name] = new
+            return
+        both = replace(table, bags=max(old.table.bags, table.bags), lookups=old.table.lookups + table.lookups)
+        self._found[name] = Demand(
+            both,
+            new.rows,
+            step if step == old.step else 0,
+            item,
+            size,
+            old.bags + new.bags,
+            old.lookups + new.lookups,
+            old.overhead + new.overhead,
+        )

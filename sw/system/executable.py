@@ -1,0 +1,256 @@
+"""What ``daedal.compile`` gives for a system: a model whose operations are shared out to tiles."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from daedal.driver.device import Device
+from daedal.errors import (
+    DaedalError,
+    IndexOutOfRange,
+    InvalidOffsets,
+    UnsupportedOperation,
+)
+from daedal.runtime.batch.members import Call, Join, Member, results_of, with_parts
+from daedal.runtime.diagnostics import named, say_where
+from daedal.runtime.executable import Compile, Executable
+from daedal.runtime.futures import wait_for
+from daedal.runtime.host_program import HostProgram, Work
+from daedal.runtime.request import Array, Request
+from daedal.runtime.tensors import array_of, empty, tensor_of, zeros
+from daedal.system.cuts import columns_in
+from daedal.system.demand import Demands
+from daedal.system.futures import SystemSubmitted
+from daedal.system.plan import Plan
+from daedal.system.sharing import Sharing, explained, shared
+from daedal.system.stats import SystemStats
+from daedal.system.system import System
+from daedal.system.tile import Explain, Part, TileExecutable, Unit
+
+if TYPE_CHECKING:
+    from torch import Tensor, fx
+
+Planner = Callable[[Demands, System], Plan]
+"""Makes a plan from what a sample asks for."""
+
+
+class SystemExecutable(Executable):
+    """A model for a system: call it with the model's inputs.
+
+    It is an ``Executable``, of which ``device`` is the system and ``stats`` have ``per_tile``. Results have the same
+    bits for every plan. A fault is one tile's: the launches of that call on the others are cancelled, and the call
+    raises the first fault of the lowest tile that had one, with that tile's number as ``.tile``.
+
+    Parameters
+    ----------
+    program
+        The model on the host, which hands over its operations.
+    system
+        Where they run.
+    compile
+        Makes the kernel of an operation.
+    planner
+        Makes the plan from the first inputs, if there is none.
+    plan
+        Who does what.
+    """
+
+    def __init__(
+        self,
+        program: HostProgram,
+        system: System,
+        compile: Compile,
+        bounds: str,
+        opt: int,
+        planner: Planner,
+        plan: Plan | None = None,
+    ) -> None:
+        super().__init__(program, cast(Device, system), compile, bounds, opt)
+        self.system, self._planner = system, planner
+        self._sharing = None if plan is None else Sharing(plan, is_given=True)
+        one = shared(compile)
+        self._tiles = [TileExecutable(tile, one, bounds, opt) for tile in system.tiles]
+        self._done: SystemSubmitted | None = None
+        if plan is not None:
+            plan.check_system((system.config.name, system.config.hash), system.memory, len(system.tiles))
+
+    @property
+    def plan(self) -> Plan | None:
+        """Who does what; None before the first call if it was not compiled for inputs."""
+        return None if self._sharing is None else self._sharing.plan
+
+    @property
+    def stats(self) -> SystemStats:
+        """The figures of the last call, all tiles together and ``per_tile``; ``cycles`` are the longest tile's."""
+        return SystemStats(per_tile=()) if self._done is None else self._done.stats
+
+    # ------------------------------------------------------------------ running
+
+    def __call__(self, *inputs: Any) -> Any:
+        """The module's result for these inputs; raises, and warns, as ``Executable`` does."""
+        with self.system.turn:
+            submitted = self._begin(inputs)
+            self._done = submitted
+            try:
+                submitted.settle()
+            except BaseException:
+                submitted.cancel()
+                raise
+        submitted.warn()
+        return submitted.value
+
+    def submit(self, *inputs: Any) -> Any:
+        """A future of the module's result for these inputs, whose launches are queued on all tiles."""
+        with self.system.turn:
+            return self._begin(inputs)
+
+    def _begin(self, inputs: Sequence[Any]) -> SystemSubmitted:
+        self.system.check()
+        for tile in self.system.tiles:
+            wait_for(tile)
+        if self.plan is None:
+            self.prepare(inputs)
+        submitted = SystemSubmitted(self.system.tiles, self.system.in_threads)
+        try:
+            submitted.value = self._program.run(inputs, self._system_work(submitted))
+        except BaseException:
+            submitted.cancel()
+            raise
+        return submitted
+
+    def _system_work(self, submitted: SystemSubmitted) -> Work:
+        """Who does the operations: the tiles; their results are waited for where they are needed."""
+        self._left = {}
+
+        def call(call: Call, request: Request) -> "Tensor":
+            return self._single(call, request, partial(self._start_unit, submitted), submitted.then)
+
+        def group(members: Sequence[Member], joins: Sequence[Join]) -> "Mapping[fx.Node, Tensor]":
+            try:
+                return self._group(members, joins, partial(self._start_unit, submitted), submitted.settle)
+            except UnsupportedOperation as error:
+                return {each.node: self._refuse(each.call, each.sources, error) for each in members}
+
+        return Work(call, group, submitted.settle, self._refuse, attempt=self._attempt, leave_all=self._leave_all)
+
+    def _start_unit(self, submitted: SystemSubmitted, units: Mapping[int, Unit]) -> None:
+        """Submit the launches of what each tile has to do; none stays if one of them cannot: UnsupportedOperation."""
+        numbers = sorted(units)
+        before = [call.mark() for call in submitted.calls]
+        works = [partial(submitted.calls[n].begin, units[n], self._tiles[n]) for n in numbers]
+        errors = self.system.in_threads(works)
+        for number, error in zip(numbers, errors, strict=True):
+            if error is None:
+                continue
+            if isinstance(error, UnsupportedOperation):
+                for call, mark in zip(submitted.calls, before, strict=True):
+                    call.forget(mark)
+            elif isinstance(error, DaedalError):
+                error.tile = number
+            raise error
+        self._note_kernels()
+
+    def _note_kernels(self) -> None:
+        for tile in self._tiles:
+            self._current |= {name: kernel for name, kernel in tile.kernels.items() if name not in self._current}
+
+    # ------------------------------------------------------------------ cutting
+
+    def _single(
+        self,
+        call: Call,
+        request: Request,
+        start: Callable[[Mapping[int, Unit]], None],
+        then: Callable[[Callable[[], None]], None],
+    ) -> "Tensor":
+        result = empty(request.shape, request.dtype)
+        whole = array_of(result).reshape(request.rows, columns_in(request))
+
+        def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
+            return explained(error, lambda fresh: say_where(fresh, call.name, request, len(request.table)))
+
+        parts = self._shares(call, request, whole, explain)
+        start({tile: Unit(each, is_group=False, explain=explain) for tile, each in parts.items()})
+        if request.empty:
+            none = np.diff(request.buffers["offsets"]) == 0
+            then(lambda: result.__setitem__(tensor_of(none, none.shape, "bool"), request.empty))
+        return result
+
+    def _group(
+        self,
+        members: Sequence[Member],
+        joins: Sequence[Join],
+        start: Callable[[Mapping[int, Unit]], None],
+        settle: Callable[[], None],
+    ) -> "Mapping[fx.Node, Tensor]":
+
+        def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
+            return explained(error, lambda fresh: named(fresh, members))
+
+        results = results_of(members, joins)
+        found: dict[Any, Tensor] = {}
+        parts: dict[int, list[Part]] = {}
+        for result in results:
+            found[result.node] = tensor = empty(result.shape, result.element.dtype)
+            whole = array_of(tensor)
+            for member, column in zip(result.parts, result.columns, strict=True):
+                place = whole[:, column : column + columns_in(member.request)]
+                for tile, each in self._shares(member.call, member.request, place, explain).items():
+                    parts.setdefault(tile, []).extend(each)
+        start({tile: Unit(each, is_group=True, explain=explain) for tile, each in parts.items()})
+        return with_parts(results, found, settle)
+
+    def _shares(self, call: Call, request: Request, whole: Array, explain: Explain) -> dict[int, list[Part]]:
+        assert self._sharing is not None
+        return self._sharing.parts(call, request, whole, explain)
+
+    # ------------------------------------------------------------------ preparing
+
+    def prepare(self, inputs: Sequence[Any]) -> None:
+        """Plan, if there is no plan, and compile what a call with inputs like these needs, without running it."""
+        if self._sharing is None:
+            self._sharing = Sharing(self._planner(self.demands(inputs), self.system), is_given=False)
+        super().prepare(inputs)
+
+    def demands(self, inputs: Sequence[Any]) -> Demands:
+        """What a call with these inputs asks of the tiles."""
+        demands = Demands()
+
+        def call(call: Call, request: Request) -> "Tensor":
+            demands.add(call, request)
+            return zeros(request.shape, request.dtype)
+
+        def group(members: Sequence[Member], joins: Sequence[Join]) -> "Mapping[fx.Node, Tensor]":
+            for member in members:
+                demands.add(member.call, member.request)
+            results = results_of(members, joins)
+            values = {result.node: zeros(result.shape, result.element.dtype) for result in results}
+            return with_parts(results, values, lambda: None)
+
+        work = Work(
+            call, group, lambda: None, self._refuse, attempt=self._attempt, leave_all=self._leave_all, rehearses=True
+        )
+        self._program.run(inputs, work)
+        return demands
+
+    def _rehearse(self, units: Mapping[int, Unit]) -> None:
+        for tile, unit in units.items():
+            self._tiles[tile].rehearse(unit)
+        self._note_kernels()
+
+    def _dry_run(self, call: Call, request: Request) -> "Tensor":
+        self._single(call, request, self._rehearse, lambda complete: None)
+        return zeros(request.shape, request.dtype)
+
+    def _dry_run_group(self, members: Sequence[Member], joins: Sequence[Join]) -> "dict[fx.Node, Tensor]":
+        found = self._group(members, joins, self._rehearse, lambda: None)
+        return {node: tensor.zero_() for node, tensor in found.items()}
+
+    # ------------------------------------------------------------------ looking at it
+
+    def explain(self, **options: Any) -> str:
+        """What ``Executable.explain`` says, and then the plan: the load of each tile, and who does what."""
+        text = super().explain(**options)
+        return text if self.plan is None else f"{text}\n{self.plan.explain()}"

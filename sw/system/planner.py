@@ -1,0 +1,247 @@
+"""Makes plans: tables are shared out largest first, and cut where that leaves tiles with unequal loads."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from daedal.driver.memory.layout import row_pitch
+from daedal.errors import OutOfDeviceMemory
+from daedal.hw.config.core import Config
+from daedal.system.cost import START_CYCLES, Costs, costs_of, cycles_of
+from daedal.system.cuts import LEAST_SLICE
+from daedal.system.demand import Demand
+from daedal.system.loads import Part, Tile, merge
+from daedal.system.plan import Piece, Plan, Range
+
+CLOSE = 1.01
+"""Longest ÷ mean load at which no more is cut."""
+
+FOR_HEAVY = 0.8
+"""The share of the bytes for copies that may go to tables with more work than a tile has time for."""
+
+FOR_BUFFERS = 1 / 16
+"""The share of a tile's memory that tables leave to the buffers of calls."""
+
+
+class Planner:
+    """Shares the ``demands`` of a sample out to so many tiles, of ``memory_bytes`` each; ``extra_bytes`` are those for
+    copies, as a share of all tables' bytes.
+    """
+
+    def __init__(
+        self,
+        demands: Sequence[Demand],
+        config: Config,
+        memory: str,
+        tiles: int,
+        memory_bytes: int,
+        extra_bytes: float,
+    ) -> None:
+        self._demands, self._config, self._memory = demands, config, memory
+        self._costs: Costs = costs_of(memory, config)
+        self._capacity = int(memory_bytes * (1 - FOR_BUFFERS))
+        self._tiles = [Tile(number) for number in range(tiles)]
+        whole = [self._part(each, (0, each.table.dim)) for each in demands]
+        self._total = sum(part.bytes for part in whole)
+        self._budget = extra_bytes * self._total
+        self._spent = 0.0
+        self._parts = self._sliced(whole)
+
+    def plan(self) -> Plan:
+        """The plan. OutOfDeviceMemory names a table that fits no tile."""
+        for part in sorted(self._parts, key=lambda each: -each.load):
+            self._place(part)
+        for _ in range(64 + 16 * len(self._tiles)):
+            if not self._improve():
+                break
+        for tile in self._tiles:
+            merge(tile, self._part)
+        pieces = [
+            Piece(part.demand.table.name, part.columns, part.bags, tile.number)
+            for tile in self._tiles
+            for part in tile.parts
+        ]
+        pieces.sort(key=lambda each: (each.table, each.columns, each.bags))
+        cycles = [round(tile.load + START_CYCLES * bool(tile.parts)) for tile in self._tiles]
+        held = sum(tile.bytes for tile in self._tiles)
+        return Plan(
+            tuple(pieces),
+            tuple(demand.table for demand in self._demands),
+            (self._config.name, self._config.hash),
+            self._memory,
+            len(self._tiles),
+            tuple(cycles),
+            round(max(0.0, held / self._total - 1), 4) if self._total else 0.0,
+        )
+
+    def _part(self, demand: Demand, columns: Range, bags: Range | None = None) -> Part:
+        width = columns[1] - columns[0]
+        bags = (0, demand.table.bags) if bags is None else bags
+        load = cycles_of(demand, width, self._config, self._costs)
+        return Part(demand, columns, bags, load / demand.table.bags, self._bytes(demand, width))
+
+    def _bytes(self, demand: Demand, width: int) -> int:
+        superblock = self._config.superblock_bytes
+        size = demand.rows * row_pitch(demand.bytes_of(width), self._config)
+        return -(-size // superblock) * superblock
+
+    # ------------------------------------------------------------------ columns
+
+    def _sliced(self, whole: Sequence[Part]) -> list[Part]:
+        """Tables that are too large, or whose copies would take too many bytes, cut by columns; all others as they
+        are.
+        """
+        target = sum(part.load for part in whole) / len(self._tiles)
+        budget = FOR_HEAVY * self._budget
+        found = []
+        for part in sorted(whole, key=lambda each: (each.bytes, each.demand.table.name)):
+            count = 1
+            while (cost := self._copies(part, count, target)) is None or cost > budget:
+                more = self._next_count(part, count)
+                if more is None:
+                    break
+                count = more
+            cost = self._copies(part, count, target)
+            if cost is None:
+                raise self._too_large(part, count)
+            budget -= min(cost, budget)
+            found += self._slices(part, count)
+        return found
+
+    def _copies(self, part: Part, count: int, target: float) -> float | None:
+        """Bytes of the copies that a table in so many slices needs to be shared out; None if a slice fits no tile."""
+        slices = self._slices(part, count)
+        if max(each.bytes for each in slices) > self._capacity:
+            return None
+        if target <= 0 or len(self._tiles) == 1:
+            return 0.0
+        return sum(max(0, -(-each.load // target) - 1) * each.bytes for each in slices)
+
+    def _next_count(self, part: Part, count: int) -> int | None:
+        step = part.demand.step
+        if not step:
+            return None
+        narrowest = max(step, LEAST_SLICE // part.demand.element)
+        is_needed = max(each.bytes for each in self._slices(part, count)) > self._capacity
+        most = part.demand.table.dim // (step if is_needed else narrowest)
+        if not is_needed:
+            most = min(most, len(self._tiles))
+        return min(2 * count, most) if count < most else None
+
+    def _slices(self, part: Part, count: int) -> list[Part]:
+        """The part in so many slices of about equally many columns, at lines where there are enough."""
+        first, end = part.columns
+        dim, step = end - first, max(part.demand.step, 1)
+        line = self._config.bus_bytes // part.demand.element
+        if line > step and dim // line >= count:
+            step = line // step * step
+        units = -(-dim // step)
+        count = min(count, units)
+        ends = [first + min(dim, units * n // count * step) for n in range(count + 1)]
+        return [self._part(part.demand, pair, part.bags) for pair in pairwise(ends)]
+
+    def _too_large(self, part: Part, count: int) -> OutOfDeviceMemory:
+        size = max(each.bytes for each in self._slices(part, count))
+        what = "even its narrowest slice of columns takes" if count > 1 else "it takes"
+        return OutOfDeviceMemory(
+            f"table {part.demand.table.name!r} must fit a tile, but {what} {size:,} of the {self._capacity:,} bytes "
+            "that a tile has for tables: open the system with a larger memory_bytes"
+        )
+
+    # ------------------------------------------------------------------ tiles
+
+    def _place(self, part: Part) -> None:
+        fitting = [tile for tile in self._tiles if tile.room_for(part, self._capacity)]
+        if not fitting:
+            raise OutOfDeviceMemory(
+                f"table {part.demand.table.name!r} must fit a tile, but its {part.bytes:,} bytes do not go beside the "
+                f"other tables: open the system with more tiles than {len(self._tiles)}, or a larger memory_bytes"
+            )
+        min(fitting, key=lambda tile: (tile.load, tile.bytes, tile.number)).add(part)
+
+    def _improve(self) -> bool:
+        """Take load from the tile with most; whether that was possible, and worth it."""
+        mean = sum(tile.load for tile in self._tiles) / len(self._tiles)
+        high = max(self._tiles, key=lambda tile: (tile.load, -tile.number))
+        if high.load <= CLOSE * mean:
+            return False
+        below = sorted((tile for tile in self._tiles if tile.load < mean), key=lambda tile: (tile.load, tile.number))
+        return (
+            any(self._move(high, low, mean) or self._divide(high, low, mean) for low in below)
+            or any(self._move(high, low, mean, least=0.0) for low in below)
+            or any(self._exchange(high, low) for low in below)
+            or self._slice_one(high)
+        )
+
+    def _move(self, high: Tile, low: Tile, mean: float, least: float = 0.9) -> bool:
+        """Move a part as it is that takes at least this share of what one of the tiles has too much or too little."""
+        wanted, gap = min(high.load - mean, mean - low.load), high.load - low.load
+        fits = [
+            part for part in high.parts
+            if least * wanted <= part.load and 0 < part.load < (1.1 * wanted if least else 0.999 * gap)
+            and low.room_for(part, self._capacity)
+        ]  # fmt: skip
+        if not fits:
+            return False
+        best = min(fits, key=lambda part: (abs(part.load - wanted), part.demand.table.name, part.bags))
+        high.remove(best)
+        low.add(best)
+        return True
+
+    def _divide(self, high: Tile, low: Tile, mean: float) -> bool:
+        """Give some bags of a part to another tile, of the part whose copy takes fewest bytes."""
+        wanted = min(high.load - mean, mean - low.load)
+        chosen: tuple[tuple[float, float, str], Part, int] | None = None
+        for part in high.parts:
+            bags = part.bags[1] - part.bags[0]
+            count = min(bags - 1, round(wanted / part.per_bag)) if part.per_bag else 0
+            cost = 0.0 if low.has(part) else float(part.bytes)
+            if count < 1 or count * part.per_bag < 0.3 * wanted or not low.room_for(part, self._capacity):
+                continue
+            if self._spent + cost > self._budget:
+                continue
+            rank = (cost, abs(count * part.per_bag - wanted), part.demand.table.name)
+            if chosen is None or rank < chosen[0]:
+                chosen = rank, part, count
+        if chosen is None:
+            return False
+        (cost, _, _), part, count = chosen
+        cut = part.bags[1] - count
+        high.remove(part)
+        high.add(self._part(part.demand, part.columns, (part.bags[0], cut)))
+        low.add(self._part(part.demand, part.columns, (cut, part.bags[1])))
+        self._spent += cost
+        return True
+
+    def _exchange(self, high: Tile, low: Tile) -> bool:
+        """Exchange two parts, if that brings the tiles nearer to each other."""
+        gap = high.load - low.load
+        best: tuple[float, Part, Part] | None = None
+        smaller = sorted(low.parts, key=lambda part: part.load)[:64]
+        for one in sorted(high.parts, key=lambda part: -part.load)[:64]:
+            for other in smaller:
+                by = one.load - other.load
+                left = abs(gap - 2 * by)
+                if by > 0 and left < 0.9 * gap and (best is None or left < best[0]):
+                    best = left, one, other
+        if best is None:
+            return False
+        _, one, other = best
+        if low.bytes + one.bytes > self._capacity or high.bytes + other.bytes > self._capacity:
+            return False
+        high.remove(one)
+        low.remove(other)
+        high.add(other)
+        low.add(one)
+        return True
+
+    def _slice_one(self, high: Tile) -> bool:
+        """Cut a part of this tile by columns, so that a slice can go elsewhere."""
+        for part in sorted(high.parts, key=lambda each: (-each.load, each.demand.table.name)):
+            step = part.demand.step
+            width = (part.columns[1] - part.columns[0]) * part.demand.element
+            if step and width >= 2 * max(LEAST_SLICE, step * part.demand.element):
+                high.remove(part)
+                for each in self._slices(part, 2):
+                    high.add(each)
+                return True
+        return False

@@ -1,0 +1,116 @@
+"""Shares the operations of calls out to tiles, as a plan says."""
+
+from collections.abc import Callable, Sequence
+from threading import RLock
+from typing import Any, cast
+
+from daedal.driver.launch.record import fault_exception
+from daedal.driver.tables.table_sources import Source
+from daedal.errors import DaedalError, IndexOutOfRange, InvalidOffsets, PlanMismatch, UnsupportedOperation
+from daedal.runtime.batch.members import Call, is_of_model
+from daedal.runtime.executable import Compile
+from daedal.runtime.kernel import Kernel
+from daedal.runtime.operations import Operation
+from daedal.runtime.request import Array, Request
+from daedal.system.cuts import PieceCall, check_order, columns_in, columns_of, cut, share, table_name
+from daedal.system.plan import Piece, Plan, PlannedTable, Range
+from daedal.system.tile import Explain, Part
+
+
+class Sharing:
+    """A plan at work.
+
+    Parameters
+    ----------
+    plan
+        Who does what.
+    is_given
+        Whether a table that is not in the plan, or not as it is there, is an error; else each comes whole to a tile.
+    """
+
+    def __init__(self, plan: Plan, *, is_given: bool) -> None:
+        self.plan, self._is_given = plan, is_given
+        self._slices: dict[tuple[str, Range], tuple[Source, Source]] = {}
+        """Of the model's tables that are cut by columns, the tensor and the part of it that was used last."""
+        self._later: dict[str, int] = {}
+        """The tiles of tables that are not in the plan."""
+
+    def parts(self, call: Call, request: Request, whole: Array, explain: Explain) -> dict[int, list[Part]]:
+        """The pieces of an operation by tile; ``whole`` is its result.
+
+        PlanMismatch for a table that is not as in the plan that was given; InvalidOffsets where bags cannot be told
+        from each other, in the words of ``explain``.
+        """
+        pieces, planned = self._pieces(call, request)
+        if len({piece.bags for piece in pieces}) > 1:
+            try:
+                check_order(request)
+            except InvalidOffsets as error:
+                raise explain(error) from None
+        found: dict[int, list[Part]] = {}
+        is_models = is_of_model(call, request.table)
+        for piece in pieces:
+            bags = share(piece.bags, planned.bags, request.rows)
+            if bags[0] == bags[1] and not (request.rows == 0 and piece.bags[0] == 0):
+                continue
+            is_whole = piece.columns == (0, planned.dim)
+            table = request.table if is_whole else self._slice(call, request, piece.columns, is_models=is_models)
+            own = PieceCall(call, None if is_whole else piece.columns, is_models=is_models)
+            place = whole[bags[0] : bags[1], slice(*piece.columns)]
+            found.setdefault(piece.tile, []).append(Part(own, cut(request, table, piece.columns, bags), place))
+        return found
+
+    def _slice(self, call: Call, request: Request, columns: Range, *, is_models: bool) -> Source:
+        """Some columns of a table; of the model's the same tensor again, as tiles know them by that."""
+        key = table_name(call), columns
+        known = self._slices.get(key)
+        if known is not None and known[0] is request.table:
+            return known[1]
+        part = columns_of(request.table, columns)
+        if is_models:
+            self._slices[key] = request.table, part
+        return part
+
+    def _pieces(self, call: Call, request: Request) -> tuple[Sequence[Piece], PlannedTable]:
+        name, plan = table_name(call), self.plan
+        rows, dim = int(request.table.shape[0]), columns_in(request)
+        planned = plan.table.get(name)
+        is_alike = planned is not None and (planned.dim, planned.dtype) == (dim, request.dtype)
+        if planned is not None and is_alike and (planned.rows in (None, rows) or not self._is_given):
+            return plan.pieces_of[name], planned
+        if self._is_given:
+            known = "none" if planned is None else f"{planned.rows} × {planned.dim} {planned.dtype}"
+            raise PlanMismatch(
+                f"the plan's table {name!r} must be the model's, {rows} × {dim} {request.dtype}, not {known}: make a "
+                "plan for this model with daedal.plan"
+            )
+        tile = self._later.setdefault(name, len(self._later) % plan.tiles)
+        return [Piece(name, (0, dim), (0, 1), tile)], PlannedTable(name, None, dim, request.dtype, 1, 0)
+
+
+def explained(error: IndexOutOfRange | InvalidOffsets, say: Callable[[Any], DaedalError | None]) -> DaedalError:
+    """The error anew, in terms of the whole operation: a piece counts from its own first bag."""
+    fresh = error if error.record is None else fault_exception(cast(Any, error.record))
+    said = say(fresh) or fresh
+    said.record = error.record
+    return said
+
+
+def shared(compile: Compile) -> Compile:
+    """The same for all tiles: each kernel is compiled once, by one thread."""
+    lock, known = RLock(), dict[tuple[Operation, bool], Kernel | UnsupportedOperation]()
+
+    def kernel(operation: Operation, has_long_bags: bool) -> Kernel:
+        with lock:
+            key = operation, has_long_bags
+            if key not in known:
+                try:
+                    known[key] = compile(operation, has_long_bags)
+                except UnsupportedOperation as error:
+                    known[key] = error
+            found = known[key]
+        if isinstance(found, UnsupportedOperation):
+            raise found
+        return found
+
+    return kernel

@@ -1,0 +1,157 @@
+"""A system's own interface: opening, closing, figures, idle tiles, threads."""
+
+import copy
+import pickle
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import daedal
+from daedal.system.plan import Piece
+from tests.tiles.models import same
+
+
+@pytest.fixture
+def system() -> Iterator[daedal.System]:
+    with daedal.System.open("emulator", config="edge", tiles=3) as opened:
+        yield opened
+
+
+def lists(rng: np.random.Generator, rows: int = 90, bags: int = 12) -> tuple[torch.Tensor, torch.Tensor]:
+    offsets = torch.arange(0, 4 * bags, 4)
+    return torch.from_numpy(rng.integers(0, rows, 4 * bags)), offsets
+
+
+def test_a_system_is_what_its_tiles_are(system: daedal.System) -> None:
+    assert len(system.tiles) == 3
+    assert all(isinstance(tile, daedal.Device) for tile in system.tiles)
+    assert system.config.name == "edge"
+    assert system.free_bytes == sum(tile.free_bytes for tile in system.tiles)
+    assert repr(system) == f"<System of 3 × edge {system.config.hash:#010x}, 0 tables>"
+    assert copy.deepcopy(system) is copy.copy(system) is system
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(system)
+    system.reset()
+
+
+@pytest.mark.parametrize(
+    ("tiles", "message"),
+    [(0, "from 1 to 1024, not 0"), (-1, "from 1 to 1024"), (2.5, "a whole number, not 2.5"), (True, "a whole number")],
+)
+def test_numbers_of_tiles(tiles: object, message: str) -> None:
+    with pytest.raises(ValueError, match=f"tiles must be {message}"):
+        daedal.System.open("emulator", tiles=tiles)  # type: ignore[arg-type]
+
+
+def test_options_that_there_are_not() -> None:
+    with pytest.raises(ValueError, match=r"memory must be one of ideal, .*, not 'hbm9'"):
+        daedal.System.open("emulator", memory="hbm9", tiles=2)
+    with pytest.raises(ValueError, match=r"target of a system must be one of emulator, .*, not 'uart:/dev/x'"):
+        daedal.System.open("uart:/dev/x", tiles=2)
+    with pytest.raises(ValueError, match="not 'nonsense'"):
+        daedal.System.open("emulator", config="nonsense", tiles=2)
+
+
+def test_figures_are_of_the_longest_tile_and_of_all(system: daedal.System, rng: np.random.Generator) -> None:
+    """Idle tiles are no error: here is work for one."""
+    model = nn.EmbeddingBag(90, 16, mode="sum")
+    inputs = lists(rng)
+    executable = daedal.compile(model, inputs, device=system)
+    assert executable.plan is not None
+    assert same([executable(*inputs)], [model(*inputs)])
+    stats = executable.stats
+    assert len(stats.per_tile) == 3
+    assert stats.lookups == sum(each.lookups for each in stats.per_tile) == 48
+    assert stats.launches == sum(each.launches for each in stats.per_tile)
+    assert stats.cycles == max(each.cycles for each in stats.per_tile)
+    assert dict(stats)["per_tile"] == stats.per_tile
+    only = daedal.Plan(
+        (Piece("weight", (0, 16), (0, 12), 1),), executable.plan.tables, executable.plan.config, "ideal", 3,
+        (0, 5, 0), 0.0,
+    )  # fmt: skip
+    executable = daedal.compile(model, inputs, device=system, plan=only)
+    assert same([executable(*inputs)], [model(*inputs)])
+    assert [each.lookups for each in executable.stats.per_tile] == [0, 48, 0]
+    assert [key for key in system.tables if key.startswith("1:")] == ["1:weight"]
+
+
+def test_explain_names_tiles(system: daedal.System, rng: np.random.Generator) -> None:
+    model = nn.EmbeddingBag(90, 64, mode="sum")
+    executable = daedal.compile(model, lists(rng), device=system)
+    text = executable.explain()
+    assert "on the device" in text
+    assert "tile   0" in text
+    assert "weight (90 rows × 64 float32): cut by" in text
+
+
+def test_a_closed_system_says_so(rng: np.random.Generator) -> None:
+    model, inputs = nn.EmbeddingBag(90, 16, mode="sum"), lists(rng)
+    system = daedal.System.open("emulator", config="edge", tiles=2)
+    executable = daedal.compile(model, inputs, device=system)
+    future = executable.submit(*inputs)
+    system.close()
+    system.close()
+    with pytest.raises(daedal.DeviceClosed, match="tile 0 of the system is closed"):
+        executable(*inputs)
+    with pytest.raises(daedal.DeviceClosed):
+        future.result()
+    with pytest.raises(daedal.DeviceClosed), system:
+        pass
+
+
+def test_calls_of_several_threads(system: daedal.System, rng: np.random.Generator) -> None:
+    model = nn.EmbeddingBag(90, 48, mode="sum")
+    executable = daedal.compile(model, lists(rng), device=system)
+    given = [lists(rng, bags=int(rng.integers(1, 30))) for _ in range(12)]
+    found: dict[int, torch.Tensor] = {}
+
+    def call(first: int) -> None:
+        for number in range(first, len(given), 3):
+            run = executable.submit(*given[number]).result if number % 2 else lambda n=number: executable(*given[n])
+            found[number] = run()
+
+    threads = [threading.Thread(target=call, args=(first,)) for first in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == len(given)
+    assert all(same([found[n]], [model(*each)]) for n, each in enumerate(given))
+
+
+def test_futures(system: daedal.System, rng: np.random.Generator) -> None:
+    model = nn.EmbeddingBag(90, 16, mode="sum")
+    inputs = lists(rng)
+    executable = daedal.compile(model, inputs, device=system)
+    future = executable.submit(*inputs)
+    assert "in work" in repr(future)
+    with pytest.raises(TimeoutError, match=r"within 0\.0 s"):
+        future.result(0.0)
+    assert future.exception() is None
+    assert future.done()
+    assert repr(future) == "<SystemSubmitted, 3 tiles, done>"
+    assert same([future.result()], [model(*inputs)])
+    assert future.stats.lookups == 48
+
+    async def wait() -> torch.Tensor:
+        found: torch.Tensor = await executable.submit(*inputs)
+        return found
+
+    import asyncio
+
+    assert same([asyncio.run(wait())], [model(*inputs)])
+
+
+def test_loops_run_on_one_tile(system: daedal.System) -> None:
+    @daedal.kernel
+    def double(x: daedal.f32[4], out: daedal.f32[4]) -> None:  # type: ignore[valid-type]
+        for i in range(4):
+            out[i] = x[i] + x[i]
+
+    arrays = (np.zeros(4, np.float32), np.zeros(4, np.float32))
+    with pytest.raises(daedal.UnsupportedOperation, match=r"compile them for device=system.tiles\[0\]"):
+        daedal.compile(double, arrays, device=system)
