@@ -57,7 +57,20 @@ from daedal.version import __version__
 if TYPE_CHECKING:
     from daedal.compiler.api import compile
     from daedal.compiler.frontends.python.function import kernel
-    from daedal.compiler.frontends.python.names import dims, dot, exp, f32, i32, i64, sigmoid, sqrt, zeros
+    from daedal.compiler.frontends.python.names import (
+        bf16,
+        dims,
+        dot,
+        exp,
+        f16,
+        f32,
+        fma,
+        i32,
+        i64,
+        sigmoid,
+        sqrt,
+        zeros,
+    )
     from daedal.compiler.frontends.torch.dynamo import graphs
     from daedal.compiler.planning import plan
     from daedal.driver.device import Device
@@ -95,12 +108,15 @@ __all__ = [
     "UnsupportedOperation",
     "__version__",
     "assemble",
+    "bf16",
     "compile",
     "dims",
     "disassemble",
     "dot",
     "exp",
+    "f16",
     "f32",
+    "fma",
     "graphs",
     "i32",
     "i64",
@@ -116,12 +132,15 @@ _LAZY = {
     "Plan": "daedal.system.plan",
     "System": "daedal.system.system",
     "assemble": "daedal.hw.isa.tools.assembler",
+    "bf16": "daedal.compiler.frontends.python.names",
     "compile": "daedal.compiler.api",
     "dims": "daedal.compiler.frontends.python.names",
     "disassemble": "daedal.hw.isa.tools.assembler",
     "dot": "daedal.compiler.frontends.python.names",
     "exp": "daedal.compiler.frontends.python.names",
+    "f16": "daedal.compiler.frontends.python.names",
     "f32": "daedal.compiler.frontends.python.names",
+    "fma": "daedal.compiler.frontends.python.names",
     "i32": "daedal.compiler.frontends.python.names",
     "i64": "daedal.compiler.frontends.python.names",
     "kernel": "daedal.compiler.frontends.python.function",

@@ -59,7 +59,7 @@ def fill(target: Any, result: NDArray[Any]) -> None:
         import torch
 
         with torch.no_grad():
-            target.copy_(torch.from_numpy(result))
+            with_bits(target).copy_(torch.from_numpy(result))
     else:
         target[...] = result
 

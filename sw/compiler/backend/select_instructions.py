@@ -61,8 +61,6 @@ class CallbackSelection:
     config: Config
     length: Callable[[int, LengthField], int]
     _code: list[dict[str, object]] = field(default_factory=list)
-    _popped: dict[int, LengthField] = field(default_factory=dict)
-    """Vector queue -> the type of the rows that come from it."""
 
     def run(self) -> list[dict[str, object]]:
         """The members of each instruction."""
@@ -115,11 +113,8 @@ class CallbackSelection:
     def _pop(self, op: dlc.PopOp | dlc.PopScalarOp) -> None:
         kind = OperandKind.QUEUE if isinstance(op, dlc.PopOp) else OperandKind.SCALAR
         number = dlc.QUEUES.index(op.queue.data) if isinstance(op, dlc.PopOp) else 0
-        if isinstance(op, dlc.PopOp):
-            found = _popped_field(op.result)
-            if self._popped.setdefault(number, found) is not found:
-                raise UnsupportedOperation("rows that a callback takes from one queue must be of one type")
-        self._places.define(op.result, Place(kind, number))
+        field = _popped_field(op.result) if isinstance(op, dlc.PopOp) else LengthField.ELEMENTS
+        self._places.define(op.result, Place(kind, number, field=field))
 
     def _spread(self, op: vector.BroadcastOp) -> None:
         self._places.alias(op.vector, op.source)
@@ -146,7 +141,7 @@ class CallbackSelection:
             raise UnsupportedOperation("single numbers are not rounded but where they are stored")
         row, field = op.narrow, field_of(op.narrow)
         place = self._places[row]
-        of_other = place.kind is OperandKind.QUEUE and self._popped[place.number] is not field
+        of_other = place.kind is OperandKind.QUEUE and place.field is not field
         if of_other or (place.clear and self._places.remaining(row) > 1):
             self._materialize(row)
         clear = self._places[row].clear
@@ -161,11 +156,11 @@ class CallbackSelection:
     def _unpack(self, op: UnpackOp) -> None:
         if not isinstance(op.words.owner, dlc.PopOp):
             raise UnsupportedOperation("rows must be unpacked as they come from memory")
-        queue = self._places[op.words].number
+        queue, field = self._places[op.words].number, self._places[op.words].field
         self._claim(op.words)
         self._places.popped(op.words)
         self._places.use(op.words)
-        head = Place(OperandKind.QUEUE, HEAD + queue)
+        head = Place(OperandKind.QUEUE, HEAD + queue, field=None)
         if self._is_factor(op.scale):
             self._places.define(op.scale, head)
         else:
@@ -173,7 +168,7 @@ class CallbackSelection:
             self._emit_single(VectorOp.MOVE, register, a=head.operand)
             self._places.define(op.scale, Place(OperandKind.SCALAR_REGISTER, register))
         self._places.define(op.bias, head)
-        self._places.define(op.row, Place(OperandKind.QUEUE, queue))
+        self._places.define(op.row, Place(OperandKind.QUEUE, queue, field=field))
 
     def _is_factor(self, scale: SSAValue) -> bool:
         """Whether a scale is for one product of single numbers, which can take it off its row."""
@@ -188,18 +183,16 @@ class CallbackSelection:
     ) -> None:
         """An instruction on rows of so many elements; of type ``field``, or of that of the queues that it pops."""
         length = self.length(width, self._type_of(members) if field is None else field)
-        self._code.append({"op": op, "destination": destination, "length": length, **members})
+        self._code.append({"op": op, "destination": destination, "length": length, **_without_field(members)})
 
     def _type_of(self, members: Mapping[str, object]) -> LengthField:
+        """That of the rows that an instruction pops: ``_factors`` sees to it that it is one."""
         operands = [each for each in members.values() if isinstance(each, dict)]
-        queues = {each["number"] for each in operands if each.get("kind") is OperandKind.QUEUE}
-        fields = {self._popped.get(number, LengthField.ELEMENTS) for number in queues}
-        if len(fields) > 1:
-            raise UnsupportedOperation("rows that one instruction takes must be of one type")
-        return next(iter(fields), LengthField.ELEMENTS)
+        fields = [each["field"] for each in operands if each["kind"] is OperandKind.QUEUE]
+        return next((each for each in fields if each is not None), LengthField.ELEMENTS)
 
     def _emit_single(self, op: VectorOp, destination: int, **members: object) -> None:
-        self._code.append({"op": op, "destination": destination, "mode": Mode.SCALAR, **members})
+        self._code.append({"op": op, "destination": destination, "mode": Mode.SCALAR, **_without_field(members)})
 
     def _materialize(self, value: SSAValue) -> int:
         """Move a value that is in a queue, or about to be overwritten, to a register of its own."""
@@ -335,7 +328,7 @@ class CallbackSelection:
             register = self._as_scalar(op.row)
             self._places.use(op.row)
             self._places.release()
-            operand = {"kind": OperandKind.SCALAR_REGISTER, "number": register}
+            operand = Place(OperandKind.SCALAR_REGISTER, register).operand
             self._emit_single(VectorOp.STORE, 0, a=operand)
             return
         place = self._places[op.row]
@@ -414,9 +407,11 @@ class CallbackSelection:
         return True
 
     def _factors(self, first: SSAValue, second: SSAValue) -> dict[str, object]:
-        """Operands ``a`` and ``b``, which must pop different queues."""
-        same = self._places[first].queue is not None and self._places[first].queue == self._places[second].queue
-        if same:
+        """Operands ``a`` and ``b``, which must pop different queues, and rows of one type."""
+        one, other = self._places[first], self._places[second]
+        same = one.queue is not None and one.queue == other.queue
+        fields = {each.field for each in (one, other) if each.kind is OperandKind.QUEUE} - {None}
+        if same or len(fields) > 1:
             earlier = first if self._places.is_before(first, second) else second
             self._materialize(earlier)
         if self._places.is_before(second, first):
@@ -517,6 +512,15 @@ class CallbackSelection:
 
     def _quotient(self, op: arith.DivfOp) -> None:
         self._finish(op, VectorOp.DIVIDE, **self._factors(op.lhs, op.rhs))
+
+
+def _without_field(members: Mapping[str, object]) -> dict[str, object]:
+    """The members of an instruction: an operand's without its type, which the length has."""
+
+    def plain(value: object) -> object:
+        return {name: each for name, each in value.items() if name != "field"} if isinstance(value, dict) else value
+
+    return {name: plain(value) for name, value in members.items()}
 
 
 def _stored(op: dlc.DivideCountOp) -> SSAValue | None:

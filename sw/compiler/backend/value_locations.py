@@ -11,6 +11,7 @@ from daedal.compiler.dialects.slcv import width_of
 from daedal.compiler.dialects.slcv_scalars import ElementOp
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.instructions import KEEP, OperandKind
+from daedal.hw.isa.words import LengthField
 
 ALIASES = (vector.BroadcastOp, ElementOp, narrow.WidenOp, narrow.RoundOp)
 """Operations whose result is in the same place as their operand, but for what is rounded and then widened."""
@@ -30,18 +31,20 @@ def is_shortened(op: Operation) -> bool:
 class Place:
     """A vector or scalar register, or the next of a queue. ``clear``: reading it must empty the register.
 
-    ``is_accumulator``: the register is not the value's alone, and stays taken when the value is used up.
+    ``is_accumulator``: the register is not the value's alone, and stays taken when the value is used up. ``field``: the
+    type that a row which is popped has in memory; None for numbers of its head.
     """
 
     kind: OperandKind
     number: int
     is_accumulator: bool = False
     clear: bool = False
+    field: LengthField | None = LengthField.ELEMENTS
 
     @property
     def operand(self) -> dict[str, object]:
-        """The members of an instruction's operand."""
-        return {"kind": self.kind, "number": self.number}
+        """The members of an instruction's operand, and "field"."""
+        return {"kind": self.kind, "number": self.number, "field": self.field}
 
     @property
     def queue(self) -> tuple[OperandKind, int] | None:

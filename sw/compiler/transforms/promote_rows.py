@@ -2,21 +2,23 @@
 
 ``out[b, d] = out[b, d] + x`` in a loop inside of that over b becomes an accumulation into a local row, which
 is stored once, after the loop. If the first access reads, the row is loaded before. Every element is then
-read before its only store.
+read before its only store. Rows of 16-bit elements are kept as f32, rounded where they would be stored.
 """
 
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
 from xdsl.context import Context
-from xdsl.dialects import func, memref, scf
-from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import FloatAttr, IndexType, MemRefType, ModuleOp, f32
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from daedal.compiler.analysis.row_loops import constant_of, is_row_loop, is_within, loop_name
-from daedal.compiler.dialects.elements import LANE
+from daedal.compiler.dialects import narrow
+from daedal.compiler.dialects.elements import LANE, row_element
+from daedal.compiler.interpreters.elements import shortened
 from daedal.errors import UnsupportedOperation
 
 
@@ -81,6 +83,8 @@ class _Promotion:
         self._scope = _scope(buffer, accesses)
         upper = accesses[0].bounds[1]
         assert upper is not None
+        assert isinstance(buffer.type, MemRefType)
+        self._element = buffer.type.element_type
         self._local = memref.AllocaOp.get(LANE, shape=[upper])
         self._local.memref.name_hint = f"{buffer.name_hint}_row"
 
@@ -102,10 +106,17 @@ class _Promotion:
 
     def _replace(self, op: memref.LoadOp | memref.StoreOp) -> None:
         column = op.indices[-1]
-        if isinstance(op, memref.LoadOp):
-            Rewriter.replace_op(op, memref.LoadOp.get(self._local.memref, [column]))
-        else:
-            Rewriter.replace_op(op, memref.StoreOp.get(op.value, self._local.memref, [column]))
+        if isinstance(op, memref.StoreOp):
+            value = _widened(op.value, InsertPoint.before(op))
+            Rewriter.replace_op(op, memref.StoreOp.get(value, self._local.memref, [column]))
+            return
+        load = memref.LoadOp.get(self._local.memref, [column])
+        for use in list(op.res.uses):
+            if isinstance(use.operation, narrow.WidenOp):
+                use.operation.result.replace_all_uses_with(load.res)
+                Rewriter.erase_op(use.operation)
+        element = self._element
+        Rewriter.replace_op(op, [load] if element == LANE else [load, narrow.RoundOp(load.res, element)])
 
     def _copy(self, point: InsertPoint, source: SSAValue, target: SSAValue) -> None:
         """Copy the row from one buffer to the other."""
@@ -118,9 +129,28 @@ class _Promotion:
         def at(buffer: SSAValue) -> list[SSAValue]:
             return [column] if buffer is self._local.memref else [*leading, column]
 
-        value = memref.LoadOp.get(source, at(source))
-        body.add_ops([value, memref.StoreOp.get(value, target, at(target)), scf.YieldOp()])
+        load = memref.LoadOp.get(source, at(source))
+        body.add_op(load)
+        end, value = Builder(InsertPoint.at_end(body)), load.res
+        if self._element != LANE and source is self._local.memref:
+            value = end.insert(narrow.RoundOp(value, self._element)).result
+        elif self._element != LANE:
+            value = end.insert(narrow.WidenOp(value)).result
+        body.add_ops([memref.StoreOp.get(value, target, at(target)), scf.YieldOp()])
         Builder(point).insert(scf.ForOp(loop.lb, loop.ub, loop.step, [], body))
+
+
+def _widened(value: SSAValue, point: InsertPoint) -> SSAValue:
+    """What is stored, as f32; of a constant that is another one."""
+    if value.type == LANE:
+        return value
+    rounded = value.owner
+    if isinstance(rounded, narrow.RoundOp) and isinstance(rounded.wide.owner, arith.ConstantOp):
+        number = rounded.wide.owner.value
+        assert isinstance(number, FloatAttr)
+        wide = shortened(number.value.data, value.type)
+        return Builder(point).insert(arith.ConstantOp(FloatAttr(float(wide), f32))).result
+    return Builder(point).insert(narrow.WidenOp(value)).result
 
 
 @dataclass(frozen=True)
@@ -139,7 +169,7 @@ class PromoteRows(ModulePass):
 
 def _promote(buffer: SSAValue) -> None:
     kind = buffer.type
-    if not isinstance(kind, MemRefType) or kind.element_type != LANE:
+    if not isinstance(kind, MemRefType) or row_element(kind.element_type) is None:
         return
     users = [use.operation for use in buffer.uses]
     kinds = {type(op) for op in users} & {memref.LoadOp, memref.StoreOp}

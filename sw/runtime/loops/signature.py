@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.elements import LANE
+from daedal.hw.isa.elements import BFLOAT16, BINARY16, BINARY32, LANE
 from daedal.runtime.loops.integers import Given, Integer, evaluate, parts
 
-FLOATS = {LANE.mlir: LANE}
+FLOATS = {element.mlir: element for element in (BINARY32, BINARY16, BFLOAT16)}
 """Type -> the element of rows that it is."""
+
+NARROW = frozenset(name for name, element in FLOATS.items() if element is not LANE)
+"""Those that lanes do not compute with: they are read as f32, and rounded to nearest even where they are stored."""
 
 DTYPES = {**{name: element.dtype for name, element in FLOATS.items()}, "i32": "int32", "i64": "int64"}
 """Type -> how NumPy and PyTorch call it."""

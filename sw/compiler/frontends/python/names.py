@@ -11,6 +11,7 @@ import numpy as np
 from daedal.base.float_mode import default_float_mode
 from daedal.compiler.functions import numpy_exponential, numpy_sigmoid
 from daedal.errors import DaedalError
+from daedal.hw.isa.spec.binary32 import fused
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class ArrayType:
     shape: tuple[Any, ...]
 
 
-f32, i32, i64 = ScalarType("f32"), ScalarType("i32"), ScalarType("i64")
+f32, f16, bf16, i32, i64 = (ScalarType(name) for name in ("f32", "f16", "bf16", "i32", "i64"))
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,12 @@ def sqrt(x: Any) -> Any:
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x)), with the bits that the machine gives."""
     return numpy_sigmoid(np.float32(x))[()]
+
+
+@default_float_mode()
+def fma(a: Any, b: Any, c: Any) -> Any:
+    """``a * b + c``, rounded once."""
+    return fused(*(np.array(each, np.float32) for each in (a, b, c)))[()]
 
 
 def dot(a: Any, b: Any) -> Any:

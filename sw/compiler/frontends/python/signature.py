@@ -5,7 +5,7 @@ import ast
 from daedal.compiler.frontends.python.names import Dim, ScalarType
 from daedal.compiler.frontends.python.source import Source
 from daedal.runtime.loops.integers import Given, Integer, Number, combine
-from daedal.runtime.loops.signature import DTYPES, Argument, Signature
+from daedal.runtime.loops.signature import DTYPES, NARROW, Argument, Signature
 
 _OPERATORS: dict[type[ast.operator], str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul"}
 
@@ -35,7 +35,7 @@ class _Reader:
         node = argument.annotation
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             node = self._annotation(node, node.value)
-        wanted = "annotated as daedal.f32, i32 or i64, or as one of these with sizes, as f32[B, D]"
+        wanted = "annotated as daedal.f32, i32 or i64, or as one of these, f16 or bf16 with sizes, as f32[B, D]"
         if node is None:
             raise self._source.refusal(argument, f"argument {argument.arg!r} must be {wanted}")
         element, sizes = (node.value, node.slice) if isinstance(node, ast.Subscript) else (node, None)
@@ -44,6 +44,8 @@ class _Reader:
             text = ast.unparse(node)
             raise self._source.refusal(argument, f"argument {argument.arg!r} must be {wanted}, not {text}")
         shape = None
+        if sizes is None and name in NARROW:
+            raise self._source.refusal(argument, f"argument {argument.arg!r} is a single number: it must be f32")
         if sizes is not None:
             nodes = sizes.elts if isinstance(sizes, ast.Tuple) else [sizes]
             shape = tuple(self._size(each) for each in nodes)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects import memref
 from xdsl.ir import SSAValue
 
+from daedal.compiler.dialects import narrow
+from daedal.compiler.dialects.elements import LANE
 from daedal.compiler.frontends.python.scf.scopes import Scopes
 from daedal.compiler.frontends.python.scf.values import (
     INTEGERS,
@@ -35,7 +37,7 @@ from daedal.runtime.loops.integers import (
     split_sum,
     term,
 )
-from daedal.runtime.loops.signature import FLOATS, Signature
+from daedal.runtime.loops.signature import FLOATS, NARROW, Argument, Signature
 
 INDEX_LIMIT, FACTOR_LIMIT = (1 << INDEX_BITS) - 1, (1 << PITCH_BITS) - 1
 """What the machine's multipliers take."""
@@ -158,7 +160,19 @@ class Elements(ABC):
                 node, f"{name} has {len(sizes)} dimensions, so there must be {len(sizes)} indices, not {len(nodes)}"
             )
         indices = tuple(self._index(name, n, each, sizes[n]) for n, each in enumerate(nodes))
+        if argument is not None and argument.element in NARROW and not isinstance(bound, Row):
+            self._need_row(node, argument, indices)
         return buffer, indices
+
+    def _need_row(self, node: ast.Subscript, argument: Argument, indices: tuple[Integer, ...]) -> None:
+        """Refuse single elements that are narrower than the numbers that the machine loads and stores."""
+        column = self.scopes.inner.variable if self.scopes.inner.is_row else None
+        if column is None or column not in parts(indices[-1]):
+            raise self.refusal(
+                node,
+                f"{ast.unparse(node)!r} is a single {argument.element}: use elements of {argument.name} in loops along "
+                "its rows, or an array of f32",
+            )
 
     def size(self, size: Integer) -> Integer:
         """A size of the signature with the numbers of those that are fixed."""
@@ -217,7 +231,10 @@ class Elements(ABC):
         if key not in known:
             where = [self.scopes.integer(index) for index in indices]
             at = depth if is_constant else None
-            known[key] = self.scopes.value(memref.LoadOp.get(buffer, where), f"{name}_element", depth=at)
+            loaded = self.scopes.value(memref.LoadOp.get(buffer, where), f"{name}_element", depth=at)
+            if loaded.type != LANE:
+                loaded = self.scopes.value(narrow.WidenOp(loaded), f"{name}_wide", depth=at)
+            known[key] = loaded
         return known[key]
 
     def _note_row(self, node: ast.Subscript, name: str, indices: tuple[Integer, ...]) -> None:

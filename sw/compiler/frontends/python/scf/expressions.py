@@ -59,6 +59,7 @@ class Expressions(Comparisons):
         self._calls: dict[Any, Callable[[ast.Call], Value]] = {
             max: self._extreme, min: self._extreme, abs: self._absolute, float: self._to_float,
             names.exp: self._function, names.sqrt: self._function, names.sigmoid: self._function, names.dot: self._dot,
+            names.fma: self._fused,
         }  # fmt: skip
 
     def value(self, node: ast.expr) -> Value:
@@ -201,7 +202,7 @@ class Expressions(Comparisons):
             raise self.refusal(
                 node,
                 f"call {ast.unparse(node)!r} is not supported: max, min, abs, float, daedal.exp, daedal.sqrt, "
-                "daedal.sigmoid and daedal.dot are, with plain arguments",
+                "daedal.sigmoid, daedal.fma and daedal.dot are, with plain arguments",
             )
         return handler(node)
 
@@ -239,6 +240,12 @@ class Expressions(Comparisons):
             return Float(self.scopes.pure(math.SqrtOp(operand)))
         name = "daedal_exp" if meaning is names.exp else "daedal_sigmoid"
         return Float(self.scopes.value(func.CallOp(name, [operand], [f32])))
+
+    def _fused(self, node: ast.Call) -> Value:
+        if len(node.args) != 3:
+            raise self.refusal(node, f"{ast.unparse(node)!r} must have three arguments, not {len(node.args)}")
+        a, b, c = (self.as_float(self.value(each)) for each in node.args)
+        return Float(self.scopes.pure(math.FmaOp(a, b, c)))
 
     def _only(self, node: ast.Call) -> Value:
         if len(node.args) != 1:

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import (
+    MemRefType,
     ModuleOp,
     StringAttr,
     f32,
 )
 from xdsl.ir import Block, Operation, SSAValue
 
-from daedal.compiler.dialects import check
+from daedal.compiler.dialects import check, narrow
+from daedal.compiler.dialects.elements import LANE
 from daedal.compiler.frontends.python import names
 from daedal.compiler.frontends.python.scf.cells import name_of
 from daedal.compiler.frontends.python.scf.conditions import Conditions
@@ -178,7 +180,10 @@ class Writer(Conditions):
             return
         new = self._e.under_masks(new, lambda: self._e.load(buffer, indices, name))
         where = [self._scopes.integer(index) for index in indices]
-        self._scopes.insert(memref.StoreOp.get(new, buffer, where))
+        assert isinstance(buffer.type, MemRefType)
+        element = buffer.type.element_type
+        rounded = new if element == LANE else self._scopes.value(narrow.RoundOp(new, element), "rounded")
+        self._scopes.insert(memref.StoreOp.get(rounded, buffer, where))
         self._e.forget(buffer)
 
     def _assign(self, node: ast.stmt, name: str, value: ast.expr, later: Sequence[ast.stmt]) -> None:
