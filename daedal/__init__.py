@@ -17,6 +17,8 @@ nor the hardware description nor the compiler)::
     New operations as plain Python loops; ``compile`` takes a function with ``@daedal.kernel`` too.
 ``graphs``
     What ``torch.compile(model, backend="daedal")`` has made: which nodes run on the device, and what a batch costs.
+``quantized``
+    Tables of rows of 8, 4 and 2-bit integers, as PyTorch and FBGEMM lay them out, looked up from NumPy.
 ``assemble``, ``disassemble``
     Program text to program bytes and back.
 ``DaedalError`` and its subclasses
@@ -56,6 +58,7 @@ from daedal.version import __version__
 
 if TYPE_CHECKING:
     from daedal.compiler.api import compile
+    from daedal.compiler.frontends import row_tables as quantized
     from daedal.compiler.frontends.python.function import kernel
     from daedal.compiler.frontends.python.names import (
         bf16,
@@ -122,6 +125,7 @@ __all__ = [
     "i64",
     "kernel",
     "plan",
+    "quantized",
     "sigmoid",
     "sqrt",
     "zeros",
@@ -152,9 +156,14 @@ _LAZY = {
 }
 """Public name -> the module that defines it, imported when the name is first used."""
 
+_MODULES = {"quantized": "daedal.compiler.frontends.row_tables"}
+"""Public name -> the module that it is, imported when the name is first used."""
+
 
 def __getattr__(name: str) -> object:
     """Import the public name ``name`` from where it is defined, and keep it."""
+    if name in _MODULES:
+        return import_module(_MODULES[name])
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(import_module(_LAZY[name]), name)

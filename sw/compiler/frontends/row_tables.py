@@ -1,0 +1,241 @@
+"""Tables of rows that PyTorch or FBGEMM quantised, looked up from NumPy: this is ``daedal.quantized``.
+
+::
+
+    table = daedal.quantized.Table.from_rows(data, format="fbgemm-int8", rows=1000, dim=64)
+    pooled = table.bags(device, indices, offsets, weights)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from daedal.base.messages import shown
+from daedal.compiler.frontends.requests.bags import bag_request, ends_of
+from daedal.compiler.frontends.requests.quantised_bags import quantised_request
+from daedal.compiler.operation_compiler import compiler_for
+from daedal.compiler.opt_levels import BEST
+from daedal.driver.device import Device
+from daedal.driver.tables.quantised import QuantisedRows
+from daedal.driver.tables.table_sources import is_tensor
+from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
+from daedal.runtime.diagnostics import say_where
+from daedal.runtime.kernel_launch import run_kernel
+from daedal.runtime.request import Request
+from daedal.runtime.tensors import tensor_of
+
+Array = NDArray[Any]
+
+FORMATS: Mapping[str, QuantisedRows | str] = {
+    "torch-int8": QuantisedRows(8, 0, "float32"),
+    "torch-int4": QuantisedRows(4, 0, "float16"),
+    "torch-int2": QuantisedRows(2, 0, "float16"),
+    "fbgemm-int8": QuantisedRows(8, 0, "float16", is_first=True),
+    "fbgemm-int4": QuantisedRows(4, 0, "float16", is_first=True),
+    "fbgemm-int2": QuantisedRows(2, 0, "float16", is_first=True),
+    "fbgemm-fp32": "float32",
+    "fbgemm-fp16": "float16",
+}
+"""Layouts of rows by name: integers with a scale and a bias, or plain numbers of this type."""
+
+OUTPUTS = ("float32", "float16", "bfloat16")
+"""Types that results can have; arrays have bfloat16 as the uint16 that are its bits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows that were quantised; made by :meth:`from_rows`. A device has them once, in its own form.
+
+    Attributes
+    ----------
+    format, dim, output_dtype
+        As given to :meth:`from_rows`.
+    name
+        What device and messages call it.
+    """
+
+    format: str
+    dim: int
+    output_dtype: str
+    name: str
+    _rows: Array
+
+    @classmethod
+    def from_rows(
+        cls,
+        data: Any,
+        *,
+        format: str,
+        rows: int,
+        dim: int,
+        output_dtype: str = "float32",
+        row_alignment: int = 1,
+        name: str = "table",
+    ) -> "Table":
+        """A table of the bytes of its rows.
+
+        Parameters
+        ----------
+        data
+            Bytes, or an array or tensor of them of any shape; rows follow each other.
+        format
+            One of ``FORMATS``.
+        rows, dim
+            How many rows there are, of so many elements.
+        output_dtype
+            Of results, one of ``OUTPUTS``: binary32 rounded to float16 to nearest even, to bfloat16 with ties away.
+        row_alignment
+            A row takes a multiple of so many bytes.
+        name
+            For messages, and in ``Device.tables``.
+
+        Raises UnsupportedOperation for bytes that are not those of so many rows, and for formats and types that there
+        are not.
+        """
+        if format not in FORMATS:
+            raise UnsupportedOperation(f"format must be one of {', '.join(FORMATS)}, not {shown(format)}")
+        if output_dtype not in OUTPUTS:
+            raise UnsupportedOperation(f"output_dtype must be one of {', '.join(OUTPUTS)}, not {shown(output_dtype)}")
+        for what, number, least in (("rows", rows, 1), ("dim", dim, 1), ("row_alignment", row_alignment, 1)):
+            if not isinstance(number, int) or number < least:
+                raise UnsupportedOperation(f"{what} must be at least {least}, not {shown(number)}")
+        if format == "fbgemm-fp16" and output_dtype != "float16":
+            raise UnsupportedOperation(f"output_dtype of fbgemm-fp16 must be float16, not {output_dtype!r}")
+        is_raw = isinstance(data, bytes | bytearray | memoryview)
+        raw = np.array(np.frombuffer(data, np.uint8) if is_raw else _array(data))
+        size = -(-_row_bytes(format, dim) // row_alignment) * row_alignment
+        if raw.dtype != np.uint8:
+            raise UnsupportedOperation(f"data must be bytes, an array or tensor of uint8, not of {raw.dtype}")
+        if raw.size != rows * size:
+            each = f"{size} for each of {rows} rows of {dim} elements of {format}"
+            raise UnsupportedOperation(f"data must have {rows * size} bytes, {each}, not {raw.size}")
+        kept = np.ascontiguousarray(raw.reshape(rows, size)[:, : _row_bytes(format, dim)])
+        kind = FORMATS[format]
+        return cls(format, dim, output_dtype, name, kept if isinstance(kind, QuantisedRows) else kept.view(kind))
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def bags(
+        self,
+        device: Device,
+        indices: Any,
+        offsets: Any = None,
+        weights: Any = None,
+        *,
+        mode: str = "sum",
+        include_last_offset: bool = False,
+    ) -> Any:
+        """Pooled rows, (bags, dim); an array, or a tensor if ``indices`` is one.
+
+        Parameters
+        ----------
+        device
+            Where the table is, or comes to be.
+        indices
+            Integers; 2-D with a bag in each row, or 1-D with ``offsets``. −1 stands for a row that was pruned: it adds
+            nothing, and its weight is not another index's.
+        offsets, include_last_offset
+            Where bags begin, and whether the last one's end is among these.
+        weights
+            What rows are multiplied with, of the indices' shape, binary32.
+        mode
+            ``sum``, or ``mean``: times the binary32 reciprocal of the number of indices, pruned ones included.
+
+        Raises IndexOutOfRange and InvalidOffsets as executables do, UnsupportedOperation for other arguments and for
+        machines that have no such rows.
+        """
+        if mode not in ("sum", "mean"):
+            raise UnsupportedOperation(f"mode must be sum or mean, not {shown(mode)}")
+        if mode == "mean" and self.format == "fbgemm-fp16":
+            raise UnsupportedOperation("mode of fbgemm-fp16 must be sum, whose results are rounded on the device")
+        given = _integers("indices", indices)
+        ends = None if offsets is None else _integers("offsets", offsets)
+        factors = None if weights is None else np.ascontiguousarray(_array(weights), np.float32)
+        if given.ndim == 1:
+            ends, include_last_offset = ends_of(self.name, given, ends, include_last_offset), True
+        request, lengths = self._request(given, ends, factors), _lengths(given, ends)
+        pooled = self._run(device, request, given)
+        if mode == "mean":
+            reciprocals = np.divide(np.float32(1), lengths, dtype=np.float32, where=lengths > 0, out=_ones(lengths))
+            with np.errstate(all="ignore"):
+                pooled = pooled * reciprocals[:, None]
+        result = pooled if self.format == "fbgemm-fp16" else _rounded(pooled, self.output_dtype)
+        return tensor_of(result, result.shape, self.output_dtype) if is_tensor(indices) else result
+
+    def rows(self, device: Device, indices: Any) -> Any:
+        """The rows of these indices as numbers, one behind the other: bags of one."""
+        given = _integers("indices", indices).reshape(-1, 1)
+        result = self.bags(device, given)
+        return tensor_of(result, result.shape, self.output_dtype) if is_tensor(indices) else result
+
+    def _request(self, indices: Array, ends: Array | None, weights: Array | None) -> Request:
+        """The look-up without the rows that were pruned."""
+        flat, there = indices, indices != -1
+        if not there.all():
+            if weights is not None and weights.shape != indices.shape:
+                raise UnsupportedOperation(
+                    f"{self.name}: weights must have the shape of the indices, {indices.shape}, not {weights.shape}"
+                )
+            if ends is None:
+                ends = np.arange(len(indices) + 1, dtype=indices.dtype) * indices.dtype.type(indices.shape[1])
+            before = np.concatenate([[0], np.cumsum(there.reshape(-1))]).astype(ends.dtype)
+            ends, flat = before[ends], indices[there]
+            weights = None if weights is None else weights[there]
+        options: Any = {"include_last_offset": ends is not None}
+        kind = FORMATS[self.format]
+        if isinstance(kind, QuantisedRows):
+            form = replace(kind, dim=self.dim)
+            return quantised_request(self.name, self._rows, form, flat, ends, weights, **options)
+        is_fused = weights is not None
+        return bag_request(self.name, self._rows, flat, ends, weights, is_fused=is_fused, **options)
+
+    def _run(self, device: Device, request: Request, given: Array) -> Array:
+        kernel = compiler_for(device.config, "fatal", BEST)(request.operation, request.has_long_bags)
+        with device.turn, device.preparing():
+            table = device.bind_table(self.name, self._rows, form=request.form)
+            buffers = {**request.buffers, "table": table, "out": (request.rows, self.dim)}
+            try:
+                return run_kernel(device, kernel, buffers, request.values).outputs["out"]
+            except (IndexOutOfRange, InvalidOffsets) as error:
+                if request.buffers["indices"].size == given.size:  # positions are those that were given
+                    say_where(error, self.name, request, len(self))
+                raise
+
+
+def _row_bytes(format: str, dim: int) -> int:
+    kind = FORMATS[format]
+    return replace(kind, dim=dim).row_bytes if isinstance(kind, QuantisedRows) else dim * np.dtype(kind).itemsize
+
+
+def _array(values: Any) -> Array:
+    """An array, of a tensor or of what NumPy makes one of."""
+    return np.asarray(values.detach().numpy() if is_tensor(values) else values)
+
+
+def _integers(what: str, values: Any) -> Array:
+    """As the machine takes them: int32 or int64, contiguous."""
+    array = _array(values)
+    if array.dtype.kind not in "iu" and array.size:
+        raise UnsupportedOperation(f"{what} must be integers, not {array.dtype}")
+    return np.ascontiguousarray(array, array.dtype if array.dtype in (np.int32, np.int64) else np.int64)
+
+
+def _lengths(indices: Array, ends: Array | None) -> Array:
+    """How many indices each bag has."""
+    return np.full(len(indices), indices.shape[1]) if ends is None or indices.ndim == 2 else np.diff(ends)
+
+
+def _ones(lengths: Array) -> NDArray[np.float32]:
+    return np.ones(lengths.shape, np.float32)
+
+
+def _rounded(pooled: Array, dtype: str) -> Array:
+    """Numbers as results of this type have them."""
+    if dtype == "bfloat16":
+        return ((pooled.view(np.uint32).astype(np.uint64) + 0x8000) >> 16).astype(np.uint16)
+    with np.errstate(all="ignore"):
+        return pooled.astype(dtype, copy=False)
