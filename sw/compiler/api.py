@@ -1,6 +1,6 @@
 """``daedal.compile``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, overload
 
@@ -12,6 +12,8 @@ from daedal.base.messages import shown
 from daedal.compiler.frontends.python.function import KernelFunction
 from daedal.compiler.frontends.requests.checks import computed_types
 from daedal.compiler.frontends.torch.device_suitability import why_no_type, why_not, why_not_here
+from daedal.compiler.frontends.torch.placement import Placement
+from daedal.compiler.frontends.torch.trace.keywords import Signature
 from daedal.compiler.frontends.torch.trace.module_trace import trace
 from daedal.compiler.frontends.torch.traced_module import TracedModule
 from daedal.compiler.operation_compiler import compiler_for
@@ -30,12 +32,15 @@ from daedal.system.system import System
 @overload
 def compile(
     module: nn.Module | ExportedProgram,
-    example_inputs: Sequence[Any] | Tensor,
+    example_inputs: Sequence[Any] | Mapping[str, Any] | Tensor,
     *,
+    example_kwargs: Mapping[str, Any] | None = ...,
     device: Device,
     bounds: str = ...,
     opt: int = ...,
     plan: None = ...,
+    offload: Sequence[str] | None = ...,
+    budget: int | None = ...,
 ) -> Executable: ...
 
 
@@ -65,12 +70,15 @@ def compile(
 
 def compile(
     module: nn.Module | ExportedProgram | KernelFunction,
-    example_inputs: Sequence[Any] | Tensor,
+    example_inputs: Sequence[Any] | Mapping[str, Any] | Tensor,
     *,
+    example_kwargs: Mapping[str, Any] | None = None,
     device: Device | System,
     bounds: str = "fatal",
     opt: int = BEST,
     plan: Plan | None = None,
+    offload: Sequence[str] | None = None,
+    budget: int | None = None,
 ) -> Executable | KernelExecutable:
     """An executable whose embedding operations run on ``device``; all others run in PyTorch.
 
@@ -80,7 +88,9 @@ def compile(
         A module or an exported program; or loops (``daedal.kernel``), which run on the device as a whole.
     example_inputs
         Inputs of the kind that it will be called with: their number and types count, sizes and values do not (for
-        loops along rows, the width of the rows does).
+        loops along rows, the width of the rows does). A dictionary has inputs by name, as ``example_kwargs``.
+    example_kwargs
+        Inputs that the module is given by name.
     device
         The device to compile for and to run on, or a system of several (``daedal.System.open``).
     bounds
@@ -94,6 +104,12 @@ def compile(
         a low one is done at the next that can, and ``explain()`` says why.
     plan
         Who does what in a system (``daedal.plan``); left out, one is made from ``example_inputs``.
+    offload
+        Patterns, as of file names, of operations (``embedding_*``) or tables (``tables.user.*``): all others stay in
+        PyTorch. Left out, all run on the device that can.
+    budget
+        Bytes of device memory for the module's tables. Those that do not fit any more, in the order in which they are
+        used, stay in PyTorch, as does a table that is larger than the device's memory.
 
     The executable works as the module does at the time of the call: what was changed in its parameters counts (as far
     as ``table_check`` of ``Device.open`` sees it), and so does another tensor in a parameter's place, another mode
@@ -102,7 +118,8 @@ def compile(
     the contents of its tensors change.
 
     Raises UnsupportedOperation, naming the node and the reason, if there is nothing to run on the device, and
-    ValueError for another ``bounds`` or ``opt``, PlanMismatch for a plan of another model or system.
+    ValueError for another ``bounds``, ``opt``, ``offload`` or ``budget``, PlanMismatch for a plan of another model or
+    system.
     """
     check_opt(opt)
     if bounds not in BOUNDS:
@@ -114,20 +131,19 @@ def compile(
     if not isinstance(device, Device | System):
         raise UnsupportedOperation(f"device must be what daedal.Device.open or System.open gives, not {device!r}")
     _check_plan(plan, module, device)
-    if not isinstance(example_inputs, Tensor | tuple | list):
-        raise UnsupportedOperation(
-            f"example_inputs must be a tensor or a tuple of inputs, not {type(example_inputs).__name__}"
-        )
-    inputs = (example_inputs,) if isinstance(example_inputs, Tensor) else tuple(example_inputs)
+    inputs, named = _examples(example_inputs, example_kwargs)
     if isinstance(device, System):
         device.check()
-    else:
-        _ = device.target
-    reason = why_not_here() or why_not(pytree.tree_leaves(inputs))
+    placement = Placement.read(device, offload, budget)
+    reason = why_not_here() or why_not(pytree.tree_leaves((inputs, named)))
     if reason is not None:
         raise UnsupportedOperation(f"example_inputs must be plain tensors, outside of transforms and modes: {reason}")
     if isinstance(module, KernelFunction):
         assert isinstance(device, Device)
+        if offload is not None or budget is not None:
+            raise UnsupportedOperation("offload and budget must be left out for a kernel, which runs on the device")
+        if named:
+            raise UnsupportedOperation(f"arguments of a kernel must be given by position, not as {', '.join(named)}")
         loops = KernelExecutable(module, device, why_not_plain, bounds, opt)
         loops.prepare(inputs)
         return loops
@@ -138,8 +154,11 @@ def compile(
                 f"{name} of the module must be a plain tensor, but {reason}: use torch.compile(module, "
                 "backend='daedal'), where PyTorch computes with it"
             )
+    signature = Signature(module, inputs, named)
+    inputs, module = signature.by_position(inputs, named), signature.module
     followed = None if isinstance(module, ExportedProgram) else module
-    program = TracedModule(trace(module, inputs), followed, computed_types(device.config))
+    types = computed_types(device.config)
+    program = TracedModule(trace(module, inputs), followed, signature, placement, types)
     compile_operation = compiler_for(device.config, bounds, opt)
     if isinstance(device, System):
         executable: Executable = SystemExecutable(program, device, compile_operation, bounds, opt, default_plan, plan)
@@ -160,6 +179,23 @@ def _check_plan(plan: object, module: object, device: Device | System) -> None:
         raise UnsupportedOperation(f"plan must be what daedal.plan gives, not {shown(plan)}")
     if plan is not None and isinstance(device, Device):
         raise UnsupportedOperation("plan must be left out for a Device, which does all: compile for a daedal.System")
+
+
+def _examples(inputs: Any, named: Mapping[str, Any] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Example inputs by position and by name."""
+    if named is not None and not isinstance(named, Mapping):
+        raise UnsupportedOperation(f"example_kwargs must be a dictionary of inputs by name, not {type(named).__name__}")
+    if isinstance(inputs, Mapping):
+        by_name = {**inputs, **(named or {})}
+        if not all(isinstance(name, str) for name in by_name):
+            raise UnsupportedOperation("example_inputs must be a tuple, or a dictionary by the names of the inputs")
+        return (), by_name
+    if not isinstance(inputs, Tensor | tuple | list):
+        raise UnsupportedOperation(
+            f"example_inputs must be a tensor, a tuple of inputs or a dictionary of inputs by name, not "
+            f"{type(inputs).__name__}"
+        )
+    return (inputs,) if isinstance(inputs, Tensor) else tuple(inputs), dict(named or {})
 
 
 def why_not_plain(value: Any) -> str | None:

@@ -10,6 +10,7 @@ from torch.utils import _pytree as pytree
 from daedal.base.messages import shown
 from daedal.compiler.frontends.requests.checks import computed_types
 from daedal.compiler.frontends.torch.device_suitability import why_not, why_not_here
+from daedal.compiler.frontends.torch.trace.keywords import Signature
 from daedal.compiler.frontends.torch.trace.module_trace import trace
 from daedal.compiler.frontends.torch.traced_module import TracedModule
 from daedal.compiler.operation_compiler import compiler_for
@@ -70,7 +71,9 @@ def plan(
     check_extra(extra_bytes)
     try:
         followed = None if isinstance(model, ExportedProgram) else model
-        program = TracedModule(trace(model, inputs), followed, computed_types(system.config))
+        program = TracedModule(
+            trace(model, inputs), followed, Signature(model, inputs, {}), None, computed_types(system.config)
+        )
     except UnsupportedOperation as error:
         raise UnsupportedOperation(f"sample must be inputs of the model, of which it can be traced: {error}") from error
     compile_operation = compiler_for(system.config, "fatal", BEST)

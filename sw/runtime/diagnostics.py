@@ -27,7 +27,7 @@ def warning_of_list(members: Sequence[Member], record: Record) -> BoundsWarning 
     """The same for a launch of several operations; it names one whose indices have the value."""
     value = record.signed_value
     found = next((member for member in members if not 0 <= value < _rows(member) and _has(member, value)), members[0])
-    return warning_of(found.call.name, _rows(found), record)
+    return warning_of(found.call.label, _rows(found), record)
 
 
 def _rows(member: Member) -> int:
@@ -77,7 +77,7 @@ def _bad_offset(member: Member) -> DaedalError | None:
     else:
         return None
     return InvalidOffsets(
-        f"{member.call.name}: {text}: correct the offsets and run again; it is number {position} of the offsets, "
+        f"{member.call.label}: {text}: correct the offsets and run again; it is number {position} of the offsets, "
         "counted from 0"
     )
 
@@ -88,7 +88,7 @@ def _bad_index(member: Member) -> DaedalError | None:
     if not len(bad):
         return None
     return IndexOutOfRange(
-        f"{member.call.name}: index {indices[bad[0]]} is out of range for its table: correct the indices and run "
+        f"{member.call.label}: index {indices[bad[0]]} is out of range for its table: correct the indices and run "
         f"again (the table has {rows} rows); it is number {bad[0]} of the indices, counted from 0"
     )
 

@@ -16,10 +16,11 @@ from daedal.driver.tables.table_watch import Watch
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.tools.assembler import disassemble
 from daedal.runtime.batch.fast_path import FastPath
-from daedal.runtime.batch.members import Call, Join, Member, bind, is_of_model
+from daedal.runtime.batch.members import Call, Join, Member, bind, can_share, is_of_model
 from daedal.runtime.batch.plan import Plan, check_fits
 from daedal.runtime.copies import CopiedRows, in_words
 from daedal.runtime.diagnostics import check_row_0, named, say_where, warning_of, warning_of_list
+from daedal.runtime.explanation import Explanation
 from daedal.runtime.futures import Pending, Submitted, wait_for
 from daedal.runtime.host_program import HostProgram, Work
 from daedal.runtime.kernel import Kernel
@@ -71,6 +72,8 @@ class Executable(Handle):
         """Of single operations, by name: what runs their kernels, and their tables."""
         self._left: dict[str, str] = {}
         """What the last call left to PyTorch, and why."""
+        self._launched: list[list[str]] = []
+        """The operations of each launch of the last call, or of its rehearsal."""
         self._last: Submitted | None = None
 
     @property
@@ -80,8 +83,8 @@ class Executable(Handle):
 
     # ------------------------------------------------------------------ running
 
-    def __call__(self, *inputs: Any) -> Any:
-        """The module's result for these inputs.
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        """The module's result for these inputs, by position or by name as the module takes them.
 
         Raises IndexOutOfRange, InvalidOffsets, UnsupportedOperation for inputs that the operations cannot
         take, and what the device raises. Issues a BoundsWarning for each launch that there is to warn of.
@@ -89,13 +92,14 @@ class Executable(Handle):
         with self.device.turn:
             _ = self.device.target
             wait_for(self.device)
+            given = self._program.by_position(inputs, named)
             self._last = submitted = Submitted(self.device.finish)
-            result = self._program.run(inputs, self._work(submitted, at_once=True))
+            result = self._program.run(given, self._work(submitted, at_once=True))
         for warning in submitted.warnings:
             warnings.warn(warning, stacklevel=2)
         return result
 
-    def submit(self, *inputs: Any) -> Submitted:
+    def submit(self, *inputs: Any, **named: Any) -> Submitted:
         """A future of the module's result for these inputs: its launches are queued, and run after those queued before.
 
         What PyTorch runs itself on a result of the device has to wait for it, here and now; so most is gained with
@@ -106,15 +110,17 @@ class Executable(Handle):
             _ = self.device.target
             wait_for(self.device)
             submitted = Submitted(Launch.result)
-            submitted.value = self._program.run(inputs, self._work(submitted, at_once=False))
+            given = self._program.by_position(inputs, named)
+            submitted.value = self._program.run(given, self._work(submitted, at_once=False))
         return submitted
 
     def _work(self, submitted: Submitted, *, at_once: bool) -> Work:
         """Who does the operations: launches that are waited for at once, or where their results are needed."""
-        self._left = {}
+        self._left, self._launched = {}, []
 
         def call(call: Call, request: Request) -> "Tensor":
             result, pending = self._start(call, request)
+            self._launched.append([call.name])
             submitted.add(pending)
             if at_once or request.empty:
                 submitted.settle()
@@ -137,6 +143,7 @@ class Executable(Handle):
                     continue
                 results, pending = self._start_plan(plan, kernel)
                 submitted.add(pending)
+                self._launched.append([member.call.name for member in plan.members])
                 if at_once:
                     submitted.settle()
                 values |= plan.with_parts(results, submitted.settle)
@@ -151,6 +158,7 @@ class Executable(Handle):
             if at_once:
                 submitted.settle()
             self._current |= prepared.kernels
+            self._launched.append(list(prepared.kernels))
             return prepared.with_parts(results, submitted.settle)
 
         def once_more(prepared: SinglePath, sources: Sequence[Any]) -> "Tensor | None":
@@ -162,6 +170,7 @@ class Executable(Handle):
             if at_once:
                 submitted.settle()
             self._current[prepared.call.name] = prepared.kernel
+            self._launched.append([prepared.call.name])
             return result
 
         return Work(
@@ -189,15 +198,15 @@ class Executable(Handle):
         """What becomes of an operation that the machine cannot do: PyTorch does it, if the program says so."""
         if not self._program.can_leave(call, error):
             raise error
-        self._left[call.name] = str(error).removeprefix(f"{call.name}: ")
+        self._left[call.name] = str(error).removeprefix(f"{call.label}: ")
         return call.in_torch(*sources)
 
     def _leave_all(self, calls: Iterable[Call], reason: str) -> None:
-        self._left = dict.fromkeys((call.name for call in calls), reason)
+        self._left, self._launched = dict.fromkeys((call.name for call in calls), reason), []
 
     def _attempt(self, run: Callable[[], Any]) -> Any:
         """Run a trace of the model. ``kernels`` are those of this run; of the one before if nothing comes of it."""
-        before, self._current = self._current, {}
+        before, self._current, self._launched = self._current, {}, []
         try:
             return run()
         except AssertionError:
@@ -217,19 +226,20 @@ class Executable(Handle):
                 kernel = error
             self._kernels[key] = kernel
         if isinstance(kernel, UnsupportedOperation):
-            raise UnsupportedOperation(f"{calls[0].name}: {kernel}") from kernel
+            raise UnsupportedOperation(f"{calls[0].label}: {kernel}") from kernel
         for call in calls:
             self._current[call.name] = kernel
         return kernel
 
     def _dry_run(self, call: Call, request: Request) -> "Tensor":
         self._kernel([call], request.operation, request.has_long_bags)
+        self._launched.append([call.name])
         return zeros(request.shape, request.dtype)
 
     def _start(self, call: Call, request: Request) -> "tuple[Tensor, Pending]":
         """Submit one operation; the tensor that its result will be in."""
         kernel = self._kernel([call], request.operation, request.has_long_bags)
-        self._check_tables([(call.name, request)])
+        self._check_tables([(call.label, request)])
         rows = len(request.table)
         copied = CopiedRows(request) if isinstance(request.operation, Lookup) else None
         table: Any = request.table
@@ -248,10 +258,10 @@ class Executable(Handle):
             launch, arrays = runs.submit(buffers, request.values, filled)
 
         def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
-            say_where(error, call.name, request, rows)
+            say_where(error, call.label, request, rows)
             return error
 
-        pending = Pending(launch, explain, self._warns(lambda record: warning_of(call.name, rows, record)))
+        pending = Pending(launch, explain, self._warns(lambda record: warning_of(call.label, rows, record)))
         array = arrays["out"]
         return tensor_of(array, request.shape, request.dtype) if copied is None else copied.tensor(array), pending
 
@@ -272,6 +282,11 @@ class Executable(Handle):
 
     def _plans(self, members: Sequence[Member], joins: Sequence[Join]) -> list[tuple[Plan, Kernel | None]]:
         """The members in as few launches as their programs fit into; no kernel for one that is on its own."""
+        alone = [member for member in members if len(members) > 1 and not can_share(member)]
+        if alone:
+            others = [member for member in members if member not in alone]
+            plans = self._plans(others, joins) if others else []
+            return [*plans, *(plan for member in alone for plan in self._plans([member], joins))]
         present = {member.node for member in members}
         plan = Plan(members, [join for join in joins if present.issuperset(join.parts)], self.device.config)
         if len(members) == 1:
@@ -315,7 +330,7 @@ class Executable(Handle):
         self, error: IndexOutOfRange | InvalidOffsets, prepared: SinglePath, sources: Sequence[Any]
     ) -> DaedalError:
         """The error of a launch with these sources, in words of theirs."""
-        say_where(error, prepared.call.name, self._program.request_of(prepared.call, sources), prepared.rows)
+        say_where(error, prepared.call.label, self._program.request_of(prepared.call, sources), prepared.rows)
         return error
 
     def _dry_run_group(self, members: Sequence[Member], joins: Sequence[Join]) -> "dict[fx.Node, Tensor]":
@@ -324,15 +339,15 @@ class Executable(Handle):
             if kernel is None:
                 values |= {member.node: self._dry_run(member.call, member.request) for member in plan.members}
             else:
-                values |= plan.with_parts(
-                    {result.node: zeros(result.shape, result.element.dtype) for result in plan.results}, lambda: None
-                )
+                self._launched.append([member.call.name for member in plan.members])
+                empty = {result.node: zeros(*plan.form_of(result)) for result in plan.results}
+                values |= plan.with_parts(empty, lambda: None)
         return values
 
     def _start_plan(self, plan: Plan, kernel: Kernel) -> "tuple[dict[fx.Node, Tensor], Pending]":
         """Submit operations that run together; the tensors that their results will be in."""
         members = plan.members
-        self._check_tables([(member.call.name, member.request) for member in members])
+        self._check_tables([(member.call.label, member.request) for member in members])
         with self.device.preparing():
             results, launch = plan.submit(self.device, kernel)
         warn = self._warns(lambda record: warning_of_list(members, record))
@@ -391,22 +406,19 @@ class Executable(Handle):
         """The module's code: launches, and what PyTorch runs between them."""
         return self._program.code
 
-    def explain(self) -> str:
-        """Which embedding operations run on the device, and why others do not; all else runs in PyTorch. Then, of each
-        program, what each pass did, and what code generation chose.
+    def explain(self, *, passes: bool = False) -> str:
+        """A summary of at most ten lines: what runs on the device, in how many launches, what stays in PyTorch, and
+        why. Then a line for each operation, and what code generation chose; with ``passes``, what each pass of the
+        compiler did, too. It is of the last call, or of the compilation if there was none.
         """
-        remarks = self._program.remarks
-        lines = []
-        for name in self.offloaded:
-            line = f"{name}: on the device" + (f"; {remarks[name]}" if name in remarks else "")
-            kernel = self._current.get(name)
-            lines.append(line if kernel is None else f"{line}; optimisation level {kernel.optimisation}")
-        lines += [
-            f"{name}: in PyTorch, because {reason}" for name, reason in {**self._program.reasons, **self._left}.items()
-        ]
-        eager = self._program.eager.items()
-        lines += [f"{name} and what follows: not compiled by PyTorch, because {why}" for name, why in eager]
-        programs = {id(kernel): (name, kernel) for name, kernel in reversed(self._current.items())}
-        for name, kernel in reversed(programs.values()):
-            lines += [f"{name}: {line}" for line in kernel.account]
-        return "\n".join(lines)
+        program = self._program
+        labels = {call.name: call.label for call in program.calls if call.name not in self._left}
+        left = {call.label: self._left[call.name] for call in program.calls if call.name in self._left}
+        return Explanation(
+            labels,
+            self._launched,
+            {**program.reasons, **left},
+            program.remarks,
+            self._current,
+            program.eager,
+        ).text(passes=passes)

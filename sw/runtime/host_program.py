@@ -64,6 +64,10 @@ class HostProgram(Protocol):
         """The code that runs."""
         ...
 
+    def by_position(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
+        """All inputs by position, of those by position and those by name."""
+        ...
+
     def run(self, inputs: Sequence[Any], work: Work) -> Any:
         """The result for these inputs."""
         ...

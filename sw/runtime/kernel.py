@@ -89,11 +89,10 @@ class Kernel:
         """In words, at which optimisation level it is, and why that is not the one that was asked for."""
         return f"O{self.opt}" + (f", because {self.lacking}" if self.lacking else "")
 
-    @property
-    def account(self) -> list[str]:
-        """In words, a line each, what each pass did and what code generation chose."""
-        passes = [f"pass {name}: {what}" for name, what in self.passes.items()]
-        return passes + [f"code generation: {choice}" for choice in self.choices]
+    def account(self, *, passes: bool) -> list[str]:
+        """In words, a line each, what code generation chose and, before that, with ``passes``, what each pass did."""
+        done = [f"pass {name}: {what}" for name, what in self.passes.items()] if passes else []
+        return done + [f"code generation: {choice}" for choice in self.choices]
 
     def ir(self, level: str) -> str:
         """The printed IR of a level; DaedalError names those there are."""

@@ -57,15 +57,33 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class BagList:
-    """A pooling over lists: each kind with the number of entries that it has, in the order of the list."""
+class CopyKind:
+    """What tables must have in common for one nest of loops to copy rows of them; widths and pitches in words."""
 
-    groups: tuple[tuple[Kind, int], ...]
+    width: int
+    pitch: int
+    out_pitch: int
+    index_bits: int
+
+
+@dataclass(frozen=True)
+class BagList:
+    """Poolings and gathers over lists: each kind with the number of entries that it has, in the order of its list;
+    those that pool have one list, and those that copy another.
+    """
+
+    groups: tuple[tuple[Kind, int], ...] = ()
+    copies: tuple[tuple[CopyKind, int], ...] = ()
 
     @property
     def entries(self) -> int:
-        """Entries of the list."""
+        """Entries of the list of those that pool."""
         return sum(count for _, count in self.groups)
+
+    @property
+    def copied_entries(self) -> int:
+        """Entries of the list of those that copy."""
+        return sum(count for _, count in self.copies)
 
 
 Operation = Bag | Lookup | BagList

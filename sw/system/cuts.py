@@ -20,12 +20,13 @@ _SLICED = frozenset(element.dtype for element in ELEMENTS)
 
 def table_name(call: Call) -> str:
     """The name of an operation's table in the model; the operation's own for what is no tensor of the model's."""
-    return str(getattr(call.table, "target", call.name))
+    return call.table_name
 
 
 def columns_in(request: Request) -> int:
     """Columns of an operation's result, which are those of its table, or the integers of a row of it."""
-    return int(request.shape[-1])
+    is_lookup = isinstance(request.operation, Lookup)
+    return int(request.table.shape[1]) if is_lookup else request.operation.width
 
 
 def column_step(request: Request) -> int:

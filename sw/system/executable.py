@@ -36,6 +36,14 @@ Planner = Callable[[Demands, System], Plan]
 """Makes a plan from what a sample asks for."""
 
 
+def _bags_of(members: Sequence[Member], joins: Sequence[Join]) -> tuple[list[Member], list[Member], list[Join]]:
+    """The embedding bags among these, which tiles do together; all others, one by one; and the bags' concatenations."""
+    bags = [member for member in members if member.call.is_pooling]
+    nodes = {member.node for member in bags}
+    others = [member for member in members if not member.call.is_pooling]
+    return bags, others, [join for join in joins if nodes.issuperset(join.parts)]
+
+
 class SystemExecutable(Executable):
     """A model for a system: call it with the model's inputs.
 
@@ -88,10 +96,10 @@ class SystemExecutable(Executable):
 
     # ------------------------------------------------------------------ running
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
         """The module's result for these inputs; raises, and warns, as ``Executable`` does."""
         with self.system.turn:
-            submitted = self._begin(inputs)
+            submitted = self._begin(self._program.by_position(inputs, named))
             self._done = submitted
             try:
                 submitted.settle()
@@ -101,10 +109,10 @@ class SystemExecutable(Executable):
         submitted.warn()
         return submitted.value
 
-    def submit(self, *inputs: Any) -> Any:
+    def submit(self, *inputs: Any, **named: Any) -> Any:
         """A future of the module's result for these inputs, whose launches are queued on all tiles."""
         with self.system.turn:
-            return self._begin(inputs)
+            return self._begin(self._program.by_position(inputs, named))
 
     def _begin(self, inputs: Sequence[Any]) -> SystemSubmitted:
         self.system.check()
@@ -127,11 +135,20 @@ class SystemExecutable(Executable):
         def call(call: Call, request: Request) -> "Tensor":
             return self._single(call, request, partial(self._start_unit, submitted), submitted.then)
 
-        def group(members: Sequence[Member], joins: Sequence[Join]) -> "Mapping[fx.Node, Tensor]":
+        def single(member: Member) -> "Tensor":
             try:
-                return self._group(members, joins, partial(self._start_unit, submitted), submitted.settle)
+                return call(member.call, member.request)
             except UnsupportedOperation as error:
-                return {each.node: self._refuse(each.call, each.sources, error) for each in members}
+                return self._refuse(member.call, member.sources, error)
+
+        def group(members: Sequence[Member], joins: Sequence[Join]) -> "Mapping[fx.Node, Tensor]":
+            bags, others, joined = _bags_of(members, joins)
+            values = {member.node: single(member) for member in others}
+            try:
+                start = partial(self._start_unit, submitted)
+                return {**values, **(self._group(bags, joined, start, submitted.settle) if bags else {})}
+            except UnsupportedOperation as error:
+                return values | {each.node: self._refuse(each.call, each.sources, error) for each in bags}
 
         return Work(call, group, submitted.settle, self._refuse, attempt=self._attempt, leave_all=self._leave_all)
 
@@ -169,7 +186,7 @@ class SystemExecutable(Executable):
         whole = array_of(result).reshape(request.rows, columns_in(request))
 
         def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
-            return explained(error, lambda fresh: say_where(fresh, call.name, request, len(request.table)))
+            return explained(error, lambda fresh: say_where(fresh, call.label, request, len(request.table)))
 
         parts = self._shares(call, request, whole, explain)
         start({tile: Unit(each, is_group=False, explain=explain) for tile, each in parts.items()})
@@ -225,9 +242,11 @@ class SystemExecutable(Executable):
         def group(members: Sequence[Member], joins: Sequence[Join]) -> "Mapping[fx.Node, Tensor]":
             for member in members:
                 demands.add(member.call, member.request)
-            results = results_of(members, joins)
+            bags, others, joined = _bags_of(members, joins)
+            results = results_of(bags, joined)
             values = {result.node: zeros(result.shape, result.element.dtype) for result in results}
-            return with_parts(results, values, lambda: None)
+            values = with_parts(results, values, lambda: None)
+            return values | {each.node: zeros(each.request.shape, each.request.dtype) for each in others}
 
         work = Work(
             call, group, lambda: None, self._refuse, attempt=self._attempt, leave_all=self._leave_all, rehearses=True
@@ -245,8 +264,10 @@ class SystemExecutable(Executable):
         return zeros(request.shape, request.dtype)
 
     def _dry_run_group(self, members: Sequence[Member], joins: Sequence[Join]) -> "dict[fx.Node, Tensor]":
-        found = self._group(members, joins, self._rehearse, lambda: None)
-        return {node: tensor.zero_() for node, tensor in found.items()}
+        bags, others, joined = _bags_of(members, joins)
+        found = self._group(bags, joined, self._rehearse, lambda: None) if bags else {}
+        values = {node: tensor.zero_() for node, tensor in found.items()}
+        return values | {member.node: self._dry_run(member.call, member.request) for member in others}
 
     # ------------------------------------------------------------------ looking at it
 

@@ -192,6 +192,10 @@ class _Pieces:
     eager: Mapping[str, str] = {}
     code = ""
 
+    def by_position(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
+        """Nothing."""
+        raise NotImplementedError
+
     def run(self, inputs: Sequence[Any], work: Any) -> Any:
         """Nothing."""
         raise NotImplementedError

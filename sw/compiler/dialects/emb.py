@@ -336,16 +336,71 @@ class BagListOp(IRDLOperation):
             raise VerifyException("weights must go with mode sum or mean, not 'max'")
         if self.fused is not None and self.weights is None:
             raise VerifyException("fused must go with weights")
-        shape = _verify_integers("list", self.list, [2]).get_shape()
-        first, count = self.first.value.data, self.count.value.data
-        if shape[0] != LIST_NUMBERS or not 0 <= first < first + count <= shape[1]:
-            raise VerifyException(
-                f"entries {first} … {first + count - 1} must be in the list, {LIST_NUMBERS} numbers for each, not "
-                f"{shape}"
-            )
-        width, pitch, out_pitch = (value.value.data for value in (self.width, self.pitch, self.out_pitch))
-        if not 1 <= width <= min(pitch, out_pitch):
-            raise VerifyException(f"width must be from 1 to the pitches, {pitch} and {out_pitch}, not {width}")
+        _verify_entries(self.list, self.first.value.data, self.count.value.data)
+        _verify_pitches(self.width.value.data, self.pitch.value.data, self.out_pitch.value.data)
 
 
-EMB = Dialect("emb", [BagOp, BagListOp, LookupOp], [])
+@irdl_op_definition
+class LookupListOp(IRDLOperation):
+    """Copies rows of ``count`` tables, those from entry ``first`` of a list on.
+
+    ``list`` has three numbers for entry t, as that of ``emb.bag_list``. Its ``indices`` are those from ``ends[2 * t]``
+    on that are before ``ends[2 * t + 1]``. Rows of results are numbered as the indices are, which belong to all tables
+    together: row p of the result is ``table[indices[p]]``. Rows are of ``width`` words, those of tables
+    ``pitch`` words apart, those of results ``out_pitch``.
+    """
+
+    name = "emb.lookup_list"
+
+    list = operand_def(TensorType)
+    indices = operand_def(TensorType)
+    ends = operand_def(TensorType)
+    first = prop_def(IntegerAttr[I64])
+    count = prop_def(IntegerAttr[I64])
+    width = prop_def(IntegerAttr[I64])
+    pitch = prop_def(IntegerAttr[I64])
+    out_pitch = prop_def(IntegerAttr[I64])
+
+    assembly_format = (
+        "$list `[` $first `for` $count `]` `width` $width `pitch` $pitch `to` $out_pitch $indices `ends` $ends "
+        "attr-dict `:` type($list) `,` type($indices) `ends` type($ends)"
+    )
+
+    def __init__(
+        self,
+        entries: tuple[SSAValue, int, int],
+        indices: SSAValue,
+        ends: SSAValue,
+        *,
+        width: int,
+        pitch: int,
+        out_pitch: int,
+    ) -> None:
+        source, first, count = entries
+        numbers = {"first": first, "count": count, "width": width, "pitch": pitch, "out_pitch": out_pitch}
+        super().__init__(
+            operands=[source, indices, ends],
+            properties={name: IntegerAttr(number, i64) for name, number in numbers.items()},
+        )
+
+    def verify_(self) -> None:
+        _verify_integers("indices", self.indices, [1])
+        _verify_integers("ends", self.ends, [1])
+        _verify_entries(self.list, self.first.value.data, self.count.value.data)
+        _verify_pitches(self.width.value.data, self.pitch.value.data, self.out_pitch.value.data)
+
+
+def _verify_entries(source: SSAValue, first: int, count: int) -> None:
+    shape = _verify_integers("list", source, [2]).get_shape()
+    if shape[0] != LIST_NUMBERS or not 0 <= first < first + count <= shape[1]:
+        raise VerifyException(
+            f"entries {first} … {first + count - 1} must be in the list, {LIST_NUMBERS} numbers for each, not {shape}"
+        )
+
+
+def _verify_pitches(width: int, pitch: int, out_pitch: int) -> None:
+    if not 1 <= width <= min(pitch, out_pitch):
+        raise VerifyException(f"width must be from 1 to the pitches, {pitch} and {out_pitch}, not {width}")
+
+
+EMB = Dialect("emb", [BagOp, BagListOp, LookupListOp, LookupOp], [])

@@ -7,7 +7,7 @@
         outputs = interpret(kernel.ir(level), {"table": table, "indices": indices, "out": out})
 
 Text of ``emb`` takes tensors, 2-D indices as such, and makes ``out``. Addresses in a list of tables
-(``place.memref``, ``emb.bag_list``) are positions in a buffer of bytes called ``memory``.
+(``place.memref``, ``emb.bag_list``, ``emb.lookup_list``) are positions in a buffer of bytes called ``memory``.
 
 It is slow and simple. A pass is right if the text before it and after it gives the same bits.
 """
@@ -67,6 +67,6 @@ def _read(text: str) -> FuncOp:
 def _machine(function: FuncOp) -> type[Tensors | Loops | Queues]:
     """What runs a function: its operations say which level it is of."""
     operations = list(function.body.block.ops)
-    if any(isinstance(op, emb.BagOp | emb.BagListOp | emb.LookupOp) for op in operations):
+    if any(isinstance(op, emb.BagOp | emb.BagListOp | emb.LookupOp | emb.LookupListOp) for op in operations):
         return Tensors
     return Queues if any(isinstance(op, dlc.AccessOp) for op in operations) else Loops

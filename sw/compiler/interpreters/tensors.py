@@ -16,6 +16,7 @@ from daedal.compiler.dialects.elements import row_element
 from daedal.compiler.interpreters.elements import rounded, shortened, unpacked, widened
 from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
+from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.spec import binary32
 
 Array = NDArray[Any]
@@ -134,6 +135,7 @@ class Tensors:
             emb.BagOp: self._bag,
             emb.BagListOp: self._bag_list,
             emb.LookupOp: self._lookup,
+            emb.LookupListOp: self._lookup_list,
             func.ReturnOp: lambda op: None,
         }
 
@@ -207,6 +209,21 @@ class Tensors:
             for bag in range(begin, begin + count):
                 row = bags.pool(table, rows, int(offsets[bag]), int(offsets[bag + 1]))
                 out[bag] = rounded(row, op.row_element, away=op.away is not None and bags.mode != "mean")
+
+    def _lookup_list(self, op: emb.LookupListOp) -> None:
+        entries, indices, ends = (self._value(value) for value in (op.list, op.indices, op.ends))
+        width, pitch, out_pitch = (value.value.data for value in (op.width, op.pitch, op.out_pitch))
+        if "memory" not in self._arrays:
+            raise UnsupportedOperation("buffer 'memory' must be given")
+        for entry in range(op.first.value.data, op.first.value.data + op.count.value.data):
+            rows, address, out_address = (int(number) for number in entries[:, entry])
+            table = Rows(self._arrays["memory"], address, width, pitch, LANE)
+            out = Rows(self._arrays["memory"], out_address, width, out_pitch, LANE)
+            for position in range(*ends[2 * entry : 2 * entry + 2]):
+                index = int(indices[position])
+                if not 0 <= index < rows:
+                    raise IndexOutOfRange(f"index {index} at {position} must be from 0 to {rows - 1}")
+                out[position] = table[index]
 
     def _lookup(self, op: emb.LookupOp) -> None:
         table, indices = self._value(op.table), self._value(op.indices)

@@ -15,8 +15,8 @@ from daedal.driver.tables.quantised import QuantisedRows
 from daedal.driver.tables.table_sources import Source
 from daedal.driver.tables.table_store import Table, Use
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import Element
-from daedal.runtime.operations import Bag, Kind
+from daedal.hw.isa.elements import LANE, Element
+from daedal.runtime.operations import Bag, CopyKind, Kind, Lookup
 from daedal.runtime.request import Request
 from daedal.runtime.tensors import copy_of_columns, is_parameter
 
@@ -31,7 +31,17 @@ class Call(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in the model."""
+        """Its name in the model's graph."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """What it is called in messages: its name, and that of its table in the model."""
+        ...
+
+    @property
+    def table_name(self) -> str:
+        """The name of its table in the model, by which the device has it."""
         ...
 
     @property
@@ -52,7 +62,15 @@ class Call(Protocol):
 
 
 class PoolingCall(Call, Protocol):
-    """A pooling of bags whose sources are the table, indices, offsets and weights."""
+    """An operation that may be one of several in a launch.
+
+    With ``is_pooling`` it is a pooling of bags whose sources are the table, indices, offsets and weights.
+    """
+
+    @property
+    def is_pooling(self) -> bool:
+        """Whether it is of that kind."""
+        ...
 
     @property
     def include_last_offset(self) -> bool:
@@ -90,14 +108,48 @@ class Member:
 
     @property
     def operation(self) -> Bag:
-        """What is to be done."""
+        """How its bags are pooled."""
         assert isinstance(self.request.operation, Bag)
         return self.request.operation
+
+    @property
+    def copies(self) -> bool:
+        """Whether it copies rows, and pools none."""
+        return isinstance(self.request.operation, Lookup)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether its rows are multiplied with weights."""
+        return not self.copies and self.operation.is_weighted
+
+    @property
+    def element(self) -> Element:
+        """What its result is made of, as the machine has it: words, if it copies rows."""
+        return LANE if self.copies else self.operation.element
+
+    @property
+    def dtype_of_join(self) -> str:
+        """What a concatenation of its result is of; nothing, if the machine writes none for it."""
+        request = self.request
+        is_rows = not self.copies or (request.dtype == LANE.dtype and request.shape == (request.rows, self.width))
+        return request.dtype if is_rows and len(request.shape) == 2 else ""
+
+    @property
+    def width(self) -> int:
+        """Elements, or words, of a row."""
+        return self.request.operation.width
+
+    def bind(self, device: Device) -> Table:
+        """The table, resident, as the machine reads it."""
+        table = bind(device, self.call, self.request.table)
+        return table.in_words if self.copies else table
 
     @property
     def offsets(self) -> Array:
         """Start of each bag and, last, the end of the last one, int64."""
         offsets = self.request.buffers.get("offsets")
+        if self.copies:
+            return np.array([0, self.request.rows])
         if offsets is None:
             return np.arange(self.request.rows + 1, dtype=np.int64) * self.request.values["length"]
         return offsets.astype(np.int64)
@@ -120,30 +172,30 @@ class Result:
     @cached_property
     def width(self) -> int:
         """Columns."""
-        return sum(part.operation.width for part in self.parts)
+        return sum(part.width for part in self.parts)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Bags and columns."""
         return self.parts[0].request.rows, self.width
 
-    @property
+    @cached_property
     def element(self) -> Element:
         """What its rows are made of, as those of its tables."""
-        return self.parts[0].operation.element
+        return self.parts[0].element
 
     @property
     def columns(self) -> list[int]:
         """First column of each part."""
-        widths = [part.operation.width for part in self.parts]
+        widths = [part.width for part in self.parts]
         return [sum(widths[:n]) for n in range(len(widths))]
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """An entry of the list: columns of a table, from ``tile`` on, and where their results go."""
+    """An entry of a list: columns of a table, from ``tile`` on, and where their results go."""
 
-    kind: Kind
+    kind: Kind | CopyKind
     member: Member
     result: Result
     column: int
@@ -166,12 +218,22 @@ class EntryNumbers:
     result: int
 
 
+def can_share(member: Member) -> bool:
+    """Whether an operation can be one of several in a launch, as this run asks for it."""
+    return not (isinstance(member.request.operation, Bag) and member.request.operation.block) and not (
+        member.request.empty or isinstance(member.request.table, np.ndarray)
+    )
+
+
 def results_of(members: Sequence[Member], joins: Sequence[Join]) -> list[Result]:
     """The buffers that are written. A concatenation of different numbers of bags, or elements, is left to PyTorch."""
     by_node = {member.node: member for member in members}
     results = [Result(join.node, tuple(by_node[part] for part in join.parts), join) for join in joins]
     results = [
-        result for result in results if len({(part.request.rows, part.operation.element) for part in result.parts}) == 1
+        result
+        for result in results
+        if len({(part.request.rows, part.dtype_of_join) for part in result.parts}) == 1
+        and result.parts[0].dtype_of_join
     ]
     joined = {part for result in results for part in result.parts}
     return results + [Result(member.node, (member,)) for member in members if member not in joined]
@@ -181,9 +243,13 @@ def entries_of(result: Result, config: Config) -> list[Entry]:
     """The entries for a result: one for each table, or one for each tile of a table with long rows."""
     found = []
     for member, column in zip(result.parts, result.columns, strict=True):
+        size = member.element.bytes
+        pitch = row_pitch(member.width * size, config) // size
+        if member.copies:
+            copied = CopyKind(member.width, pitch, result.width, member.request.operation.index_bits)
+            found.append(Entry(copied, member, result, column, 0))
+            continue
         operation = member.operation
-        size = operation.element.bytes
-        pitch = row_pitch(operation.width * size, config) // size
         for tile in range(0, operation.width, config.vl_max):
             kind = Kind(
                 operation.mode,
@@ -203,10 +269,9 @@ def entries_of(result: Result, config: Config) -> list[Entry]:
 
 
 def bind(device: Device, call: Call, table: Source, form: QuantisedRows | None = None) -> Table:
-    """The resident table of an operation, under the name that it has in the graph; in this form, if it has one."""
-    name = getattr(call.table, "target", call.name)
+    """The resident table of an operation, under the name that it has in the model; in this form, if it has one."""
     use = Use.PARAMETER if is_of_model(call, table) else Use.INPUT
-    return device.bind_table(str(name), table, use=use, form=form)
+    return device.bind_table(call.table_name, table, use=use, form=form)
 
 
 def is_of_model(call: Call, table: Source) -> bool:
@@ -225,5 +290,5 @@ def with_parts(
             settle()
             for part, column in zip(buffer.parts, buffer.columns, strict=True):
                 if part.node not in join.private:
-                    values[part.node] = copy_of_columns(results[buffer.node], column, part.operation.width)
+                    values[part.node] = copy_of_columns(results[buffer.node], column, part.width)
     return values

@@ -1,7 +1,7 @@
 """Several pooling operations in one launch: where everything is put, and the list that the machine walks."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -28,14 +28,18 @@ from daedal.runtime.batch.members import (
     results_of,
     with_parts,
 )
+from daedal.runtime.copies import CopiedRows
 from daedal.runtime.kernel import Kernel
 from daedal.runtime.launch_arguments import Buffer
-from daedal.runtime.operations import BagList
+from daedal.runtime.operations import BagList, CopyKind, Kind
 from daedal.runtime.request import LONGEST_BAG, Request, has_long_bags
 from daedal.runtime.tensors import tensor_of
 
 if TYPE_CHECKING:
     from torch import Tensor, fx
+
+
+K = TypeVar("K", Kind, CopyKind)
 
 
 class Plan:
@@ -55,12 +59,11 @@ class Plan:
         self.members = tuple(members)
         self.results = results_of(self.members, joins)
         entries = [entry for result in self.results for entry in entries_of(result, config)]
-        kinds = list(dict.fromkeys(entry.kind for entry in entries))
-        self._entries = sorted(entries, key=lambda entry: kinds.index(entry.kind))
-        counts = tuple(sum(entry.kind == kind for entry in entries) for kind in kinds)
-        self.operation = BagList(tuple(zip(kinds, counts, strict=True)))
-        self.bags = max(member.request.rows for member in self.members)
-        requests = [member.request for member in self.members]
+        self._entries, groups = _sorted([(entry.kind, entry) for entry in entries if isinstance(entry.kind, Kind)])
+        self._copies, copies = _sorted([(entry.kind, entry) for entry in entries if isinstance(entry.kind, CopyKind)])
+        self.operation = BagList(groups, copies)
+        requests = [member.request for member in self.members if not member.copies]
+        self.bags = max((request.rows for request in requests), default=0)
         self.has_long_bags = has_long_bags(sum(each.lookups for each in requests), sum(each.rows for each in requests))
         """Whether bags come in turn, if they can."""
 
@@ -68,7 +71,8 @@ class Plan:
     def fits(self) -> bool:
         """Whether the numbers that the machine multiplies are small enough."""
         apart = self.bags + 1
-        return apart < LONGEST_BAG and apart * len(self._entries) < 1 << INDEX_BITS
+        copied = sum(member.request.rows for member in self.members)
+        return copied < LONGEST_BAG and apart < LONGEST_BAG and apart * len(self._entries) < 1 << INDEX_BITS
 
     def entries(self, device: Device) -> list[EntryNumbers]:
         """What the list says, as far as it does not depend on the number of bags; makes the tables resident."""
@@ -92,28 +96,46 @@ class Plan:
 
     def bytes_of(self, result: Result) -> int:
         """Bytes that are written for a result: every operation has as many bags as the one that has most."""
-        return self.bags * result.width * result.element.bytes
+        rows = max(0 if part.copies else self.bags for part in result.parts)
+        return max(rows, result.shape[0]) * result.width * result.element.bytes
+
+    def form_of(self, result: Result) -> tuple[tuple[int, ...], str]:
+        """Shape and type of the tensor that a result is in."""
+        if result.join is not None:
+            return result.shape, result.parts[0].dtype_of_join
+        return result.parts[0].request.shape, result.parts[0].request.dtype
 
     def submit(self, device: Device, kernel: Kernel) -> tuple["dict[fx.Node, Tensor]", Launch]:
         """Submit a launch of ``kernel``; the results, by node, whose content is there when it has ended well."""
         program = device.load_program(kernel.program)
         arena = device.arena()  # an interrupt leaves it to the launch, or to nobody
         arrays = {result.node: np.empty(result.shape, result.element.array) for result in self.results}
+        copied = {
+            result.node: CopiedRows(result.parts[0].request)
+            for result in self.results
+            if result.join is None and result.parts[0].copies
+        }
 
         def ended(record: Record | None) -> None:
             try:
                 for node, array in arrays.items() if record is not None else ():
                     arena.fetch(placed.addresses[node], array)
+                    if node in copied:
+                        copied[node].filled({"out": array})
             finally:
                 arena.release()
 
         placed = _Placement(self, device, arena)
-        arguments = kernel.launch_arguments(placed.buffers(self._entries), {"bags": self.bags})
+        buffers = placed.buffers(self._entries, self._copies)
+        arguments = kernel.launch_arguments(buffers, {"bags": self.bags})
         writes = [Region(placed.addresses[result.node], self.bytes_of(result)) for result in self.results]
         # What it reads is its own, or tables that no launch writes.
         launch = device.submit(program, arguments, reads=[], writes=writes, ended=ended)
-        dtypes = {result.node: result.element.dtype for result in self.results}
-        return {node: tensor_of(array, array.shape, dtypes[node]) for node, array in arrays.items()}, launch
+        forms = {result.node: self.form_of(result) for result in self.results}
+        return {
+            node: copied[node].tensor(array) if node in copied else tensor_of(array, *forms[node])
+            for node, array in arrays.items()
+        }, launch
 
     def fast_path(
         self, device: Device, kernel: Kernel, request_of: Callable[[PoolingCall, Sequence[Any]], Request]
@@ -150,26 +172,37 @@ class _Placement:
 
     def __init__(self, plan: Plan, device: Device, arena: Arena) -> None:
         self._plan, self._arena = plan, arena
-        self._tables = {m: bind(device, m.call, m.request.table) for m in plan.members}
+        self._tables = {member: member.bind(device) for member in plan.members}
         places = arena.reserve_together([plan.bytes_of(result) for result in plan.results])
         self.addresses = dict(zip((result.node for result in plan.results), places, strict=True))
         self._firsts: dict[Member, int] = {}
 
-    def buffers(self, entries: Sequence[Entry]) -> Mapping[str, Buffer]:
+    def buffers(self, entries: Sequence[Entry], copies: Sequence[Entry]) -> Mapping[str, Buffer]:
         """Everything that the kernel reads, by name."""
         buffers: dict[str, Buffer] = {}
-        for bits in sorted({member.operation.index_bits for member in self._plan.members}):
-            members = [member for member in self._plan.members if member.operation.index_bits == bits]
-            members.sort(key=lambda member: not member.operation.is_weighted)
+        for bits in sorted({member.request.operation.index_bits for member in self._plan.members}):
+            members = [member for member in self._plan.members if member.request.operation.index_bits == bits]
+            members.sort(key=lambda member: not member.is_weighted)
             indices = [member.entries("indices") for member in members]
             ends = np.cumsum([len(part) for part in indices])
             self._firsts |= {m: int(end) - len(part) for m, part, end in zip(members, indices, ends, strict=True)}
             buffers[f"indices{bits}"] = self._upload(np.concatenate(indices))
-            weights = [member.entries("weights") for member in members if member.operation.is_weighted]
+            weights = [member.entries("weights") for member in members if member.is_weighted]
             buffers[f"weights{bits}"] = self._upload(np.concatenate([*weights, np.zeros(0, np.float32)]))
-        buffers["offsets"] = self._upload(np.concatenate([self._offsets(entry.member) for entry in entries]))
-        buffers["list"] = self._upload(np.array([self._numbers(*pair) for pair in enumerate(entries)], np.int64).T)
+        if entries:
+            buffers["offsets"] = self._upload(np.concatenate([self._offsets(entry.member) for entry in entries]))
+            buffers["list"] = self._upload(np.array([self._numbers(*pair) for pair in enumerate(entries)], np.int64).T)
+        if copies:
+            buffers["copies"] = self._upload(np.array([self._copied(entry) for entry in copies], np.int64).T)
+            ranges = [(self._firsts[m], self._firsts[m] + m.request.rows) for m in (entry.member for entry in copies)]
+            buffers["ends"] = self._upload(np.array(ranges, np.int64).reshape(-1))
         return buffers
+
+    def _copied(self, entry: Entry) -> tuple[int, int, int]:
+        """What the list says of an entry whose rows are copied."""
+        first, table, size = self._firsts[entry.member], self._tables[entry.member], entry.result.element.bytes
+        place = self.addresses[entry.result.node] + (entry.column - first * entry.result.width) * size
+        return table.rows, table.address, place
 
     def _offsets(self, member: Member) -> Array:
         """Offsets into the indices of all tables; empty bags follow if other tables have more bags."""
@@ -187,6 +220,13 @@ class _Placement:
     def _upload(self, array: Array) -> Buffer:
         strides = tuple(int(np.prod(array.shape[n + 1 :])) * array.itemsize for n in range(array.ndim))
         return Buffer(self._arena.upload(array), array.shape, strides)
+
+
+def _sorted(entries: Sequence[tuple[K, Entry]]) -> tuple[list[Entry], tuple[tuple[K, int], ...]]:
+    """Entries, those of one kind behind each other, and how many there are of each kind."""
+    kinds = list(dict.fromkeys(kind for kind, _ in entries))
+    counts = tuple((kind, sum(each == kind for each, _ in entries)) for kind in kinds)
+    return [entry for _, entry in sorted(entries, key=lambda pair: kinds.index(pair[0]))], counts
 
 
 def check_fits(plan: Plan) -> None:

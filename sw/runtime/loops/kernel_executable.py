@@ -325,8 +325,10 @@ class KernelExecutable(Handle):
         """The IR of a level (``scf``, ``slc``, ``slcv``, ``dlc``); DaedalError names those there are."""
         return self._last.kernel.ir(level)
 
-    def explain(self) -> str:
-        """What of the kernel runs where, line by line, what each pass did, and what code generation chose."""
+    def explain(self, *, passes: bool = False) -> str:
+        """What of the kernel runs where, line by line, and what code generation chose; with ``passes``, what each pass
+        of the compiler did as well.
+        """
         fixed = next(key for key, made in self._made.items() if made is self._last)
         sizes = ", ".join(f"{name} = {value}" for name, value in fixed)
         lines = [f"{self._function.name}: on the device, in one launch" + (f", compiled for {sizes}" if sizes else "")]
@@ -339,4 +341,4 @@ class KernelExecutable(Handle):
             lines.append(f"{text(element)}: checked by {who}")
         if len(bounds.accesses) > len(bounds.limits):
             lines.append("all other indices: checked by the host before the launch")
-        return "\n".join(lines + self._last.kernel.account)
+        return "\n".join(lines + self._last.kernel.account(passes=passes))

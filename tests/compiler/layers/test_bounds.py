@@ -65,7 +65,7 @@ def test_row_0_takes_the_place_of_bad_indices(
         count = int((indices != inside(indices)).sum())
         assert run.executable.stats.bounds_warnings == count == 12
         assert run.executable.stats.lookups == 60
-        assert [text.partition(":")[0] for text in said] == ["embedding_bag"] * (bounds == "warn")
+        assert [text.partition(":")[0] for text in said] == ["embedding_bag of weight"] * (bounds == "warn")
         in_turn = "interleave=1" in run.executable.asm()  # then the first one met may be of another bag than the first
         for text in said:
             found = re.search(
@@ -135,7 +135,8 @@ def test_lists_of_tables(device: daedal.Device, width: int, rng: np.random.Gener
     assert run.executable.stats.launches == 1
     assert run.executable.stats.bounds_warnings == 3
     assert said.startswith(
-        "embedding_bag_1: 3 lookups of indices that are out of range, the first one met -6 (the table has 20"
+        "embedding_bag_1 of bags.1.weight: 3 lookups of indices that are out of range, the first one met -6 (the table "
+        "has 20"
     )
     unchecked = daedal.compile(module, (fixed, offsets), device=device, bounds="none")
     assert same_bits(unchecked(fixed, offsets), result)
@@ -182,7 +183,7 @@ def test_a_table_without_rows_has_none_to_take(ddr3: daedal.Device, bounds: str)
     module = nn.EmbeddingBag.from_pretrained(empty, mode="sum")
     indices = torch.tensor([5], dtype=torch.int64)
     executable = daedal.compile(module, (indices, torch.tensor([0])), device=ddr3, bounds=bounds)
-    with pytest.raises(daedal.IndexOutOfRange, match=r"embedding_bag: index 5 .* has no rows"):
+    with pytest.raises(daedal.IndexOutOfRange, match=r"embedding_bag of weight: index 5 .* has no rows"):
         executable(indices, torch.tensor([0]))
     assert same_bits(executable(indices[:0], torch.tensor([0, 0])), torch.zeros(2, 4))
 

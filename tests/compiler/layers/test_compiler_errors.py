@@ -24,19 +24,27 @@ MODULES: dict[str, tuple[Callable[[], Any], Sequence[Any], str]] = {
     "max": (
         lambda: nn.EmbeddingBag(9, 4, mode="max", sparse=True),
         (INDICES, OFFSETS),
-        "embedding_bag: mode 'max' must go without sparse",
+        "embedding_bag of weight: mode 'max' must go without sparse",
     ),
     "norm": (
         lambda: nn.Embedding(9, 4, max_norm=1.0),
         (INDICES,),
-        "embedding: max_norm must be None, not 1.0",
+        "embedding of weight: max_norm must be None, not 1.0",
     ),
-    "half": (lambda: nn.EmbeddingBag(9, 4).half(), (INDICES, OFFSETS), "embedding_bag: mode must be sum or max for"),
-    "double": (lambda: nn.EmbeddingBag(9, 4).double(), (INDICES, OFFSETS), "embedding_bag: .*not torch.float64"),
+    "half": (
+        lambda: nn.EmbeddingBag(9, 4).half(),
+        (INDICES, OFFSETS),
+        "embedding_bag of weight: .*rows of binary16 need a converter",
+    ),
+    "double": (
+        lambda: nn.EmbeddingBag(9, 4).double(),
+        (INDICES, OFFSETS),
+        "embedding_bag of weight: .*not torch.float64",
+    ),
     "two elements in a byte": (
         lambda: nn.Embedding.from_pretrained(torch.zeros(9, 4, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)),
         (INDICES,),
-        "embedding: the table must be of a type whose elements are whole bytes .*, not torch.float4_e2m1fn_x2",
+        "of weight: the table must be of a type whose elements are whole bytes .*, not torch.float4_e2m1fn_x2",
     ),
     "not a module": (lambda: len, (INDICES,), "must be a torch.nn.Module, an ExportedProgram or a daedal.kernel, not"),
 }
@@ -71,7 +79,7 @@ INPUTS: dict[str, tuple[Sequence[Any], type[Exception], str]] = {
     "decreasing": ((INDICES, torch.tensor([0, 3, 1])), daedal.InvalidOffsets, "1"),
     "negative": ((INDICES, torch.tensor([0, -3, 1])), daedal.InvalidOffsets, "-3"),
     "between": ((INDICES, torch.tensor([0, 7, 4])), daedal.InvalidOffsets, "7"),
-    "index": ((torch.tensor([1, 10]), OFFSETS), daedal.IndexOutOfRange, "embedding_bag: .*10.*9 rows"),
+    "index": ((torch.tensor([1, 10]), OFFSETS), daedal.IndexOutOfRange, "embedding_bag of weight: .*10.*9 rows"),
     "negative index": ((torch.tensor([1, -1]), OFFSETS), daedal.IndexOutOfRange, "-1"),
     "huge index": ((torch.tensor([1, 2**40 + 1]), OFFSETS), daedal.IndexOutOfRange, str(2**40 + 1)),
     "weights": ((INDICES, OFFSETS, torch.ones(3)), daedal.UnsupportedOperation, r"shape.*\(4,\), not \(3,\)"),
@@ -81,7 +89,7 @@ INPUTS: dict[str, tuple[Sequence[Any], type[Exception], str]] = {
     "where, offset": (
         (INDICES, torch.tensor([0, 3, 1])),
         daedal.InvalidOffsets,
-        "bag: .*number 2 of the offsets.*after 3",
+        "bag of weight: .*number 2 of the offsets.*after 3",
     ),
     "where, same value": (
         (INDICES, torch.tensor([0, 1, 3, 1])),
@@ -114,8 +122,8 @@ def test_bad_inputs(ddr3: daedal.Device, case: str) -> None:
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        (None, "example_inputs must be a tensor or a tuple of inputs, not NoneType"),
-        ({"input": INDICES, "offsets": OFFSETS}, "not dict"),
+        (None, "example_inputs must be a tensor, a tuple of inputs or a dictionary .*, not NoneType"),
+        ({3: INDICES}, "a tuple, or a dictionary by the names of the inputs"),
         ((), "must be 1 to 3, not 0"),
     ],
 )
@@ -184,7 +192,11 @@ def test_a_table_that_does_not_fit() -> None:
         small = nn.Embedding(9, 4)
         executable = daedal.compile(small, (INDICES,), device=device)
         expected = executable(INDICES)
-        large = daedal.compile(nn.Embedding(1 << 15, 16), (INDICES,), device=device)
+        with pytest.raises(
+            daedal.UnsupportedOperation, match="takes 2097152 bytes, and of the device's memory 1048576"
+        ):
+            daedal.compile(nn.Embedding(1 << 15, 16), (INDICES,), device=device)
+        large = daedal.compile(nn.Embedding(1 << 14, 16), (INDICES,), device=device)
         with pytest.raises(daedal.OutOfDeviceMemory):
             large(INDICES)
         assert same_bits(executable(INDICES), expected)

@@ -140,7 +140,7 @@ def test_a_model_with_other_layers(ddr3: daedal.Device, rng: np.random.Generator
     for batch in (4, 9, 1, 2):
         inputs = model_inputs(batch, rng)
         assert same_bits(executable(*inputs), module(*inputs))
-        assert executable.stats.launches == 2
+        assert executable.stats.launches == 1
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # PyTorch's own, in run_decompositions

@@ -253,13 +253,38 @@ def test_a_table_that_is_changed_in_between(ddr3: daedal.Device, rng: np.random.
 
 
 BAD: dict[str, tuple[int, tuple[Tensor, Tensor], type[Exception], str]] = {
-    "index": (1, (torch.tensor([1, 2, 70, 3]), torch.tensor([0, 2])), daedal.IndexOutOfRange, "_1: index 70 .*20 rows"),
+    "index": (
+        1,
+        (torch.tensor([1, 2, 70, 3]), torch.tensor([0, 2])),
+        daedal.IndexOutOfRange,
+        "_1 of .*: index 70 .*20 rows",
+    ),
     "negative index": (0, (torch.tensor([1, -4]), torch.tensor([0, 1])), daedal.IndexOutOfRange, "index -4 .*30 rows"),
-    "huge index": (2, (torch.tensor([1, 1 << 40]), torch.tensor([0, 1])), daedal.IndexOutOfRange, f"_2: .*{1 << 40}"),
-    "decreasing": (1, (torch.tensor([1, 2, 3]), torch.tensor([0, 3, 1])), daedal.InvalidOffsets, "_1: .*but 1 is"),
-    "beyond": (0, (torch.tensor([1, 2, 3]), torch.tensor([0, 9, 3])), daedal.InvalidOffsets, "bag: offset 9 points"),
-    "negative": (2, (torch.tensor([1, 2, 3]), torch.tensor([0, -2, 3])), daedal.InvalidOffsets, "_2: offset -2"),
-    "first": (1, (torch.tensor([1, 2, 3]), torch.tensor([1, 2, 3])), daedal.InvalidOffsets, "_1: the first offset"),
+    "huge index": (
+        2,
+        (torch.tensor([1, 1 << 40]), torch.tensor([0, 1])),
+        daedal.IndexOutOfRange,
+        f"_2 of .*weight: .*{1 << 40}",
+    ),
+    "decreasing": (
+        1,
+        (torch.tensor([1, 2, 3]), torch.tensor([0, 3, 1])),
+        daedal.InvalidOffsets,
+        "_1 of .*: .*but 1 is",
+    ),
+    "beyond": (
+        0,
+        (torch.tensor([1, 2, 3]), torch.tensor([0, 9, 3])),
+        daedal.InvalidOffsets,
+        "bag of .*: offset 9 points",
+    ),
+    "negative": (2, (torch.tensor([1, 2, 3]), torch.tensor([0, -2, 3])), daedal.InvalidOffsets, "_2 of .*: offset -2"),
+    "first": (
+        1,
+        (torch.tensor([1, 2, 3]), torch.tensor([1, 2, 3])),
+        daedal.InvalidOffsets,
+        "_1 of .*: the first offset",
+    ),
 }
 
 

@@ -184,7 +184,7 @@ def test_frozen_tables_are_offloaded_while_the_rest_trains(ddr3: daedal.Device, 
     assert wanted.keys() == found.keys() and all(same_bits(found[name], wanted[name]) for name in wanted)
     (graph,) = daedal.graphs(ddr3)
     assert bag_nodes(graph) == 2 and graph.stats.launches == 1
-    assert graph.explain().count("in PyTorch") == 1
+    assert graph.explain().count("in PyTorch, because it needs a gradient") == 1
 
 
 def test_gradients_inside_of_a_graph(ddr3: daedal.Device, rng: np.random.Generator) -> None:
@@ -232,7 +232,9 @@ def test_a_graph_without_embeddings_is_pytorchs(ddr3: daedal.Device) -> None:
     x = torch.ones(2, 3)
     assert same_bits(compiled(model, ddr3)(x), model(x))
     (graph,) = daedal.graphs(ddr3)
-    assert graph.executable is None and graph.offloaded == () and graph.explain() == "" and graph.stats.launches == 0
+    assert graph.executable is None and graph.offloaded == () and graph.stats.launches == 0
+    assert graph.explain().startswith("nothing to offload") and "linear" in graph.explain()
+    assert graph.stats.launches == 0
 
 
 def test_another_backend_for_the_rest(ddr3: daedal.Device, rng: np.random.Generator) -> None:
@@ -267,7 +269,7 @@ def test_errors_are_those_of_the_device(ddr3: daedal.Device, rng: np.random.Gene
 @pytest.mark.parametrize(
     ("options", "kind", "message"),
     [
-        ({"speed": 3}, "ValueError", "must be one of device, bounds, opt, backend, not 'speed'"),
+        ({"speed": 3}, "ValueError", "must be one of device, bounds, opt, backend, offload, budget, not 'speed'"),
         ({"device": "emulator"}, "TypeError", "must be what daedal.Device.open gives, not 'emulator'"),
         ({"bounds": "soft"}, "ValueError", "bounds must be one of fatal, .*, not 'soft'"),
         ({"backend": "daedal"}, "ValueError", "must be another backend .*, not 'daedal'"),

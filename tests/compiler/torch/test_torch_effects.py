@@ -128,7 +128,7 @@ def expanded(table: Tensor, keys: Tensor) -> Tensor:
 NAMES = [
     (selected, 1),
     (gathered, 1),
-    (added, 2),
+    (added, 1),
     (multiplied, 2),
     (summed, 1),
     (summed_at_once, 1),

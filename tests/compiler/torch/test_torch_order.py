@@ -287,7 +287,7 @@ def test_other_floats_by_default(ddr3: daedal.Device, rng: np.random.Generator) 
     executable = daedal.compile(Layer(layer), (table, bags), device=ddr3)
     for found, expected in zip(executable(table, bags), layer(table, bags), strict=True):
         assert same_bits(found, expected)
-    assert executable.stats.launches == 3
+    assert executable.stats.launches == 1
     _is_so.cache_clear()
     try:
         lengths = [length for length in range(1, 33) if adds_in_blocks(length, WIDTH)]

@@ -95,3 +95,15 @@ func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>, %n: inde
   func.return
 }
 // CHECK: fused must go with weights
+// -----
+func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>) {
+  emb.lookup_list %l[1 for 2] width 8 pitch 8 to 8 %i ends %o : tensor<3x2xi64>, tensor<?xi32> ends tensor<?xi64>
+  func.return
+}
+// CHECK: entries 1 … 2 must be in the list, 3 numbers for each, not (3, 2)
+// -----
+func.func @f(%l: tensor<3x2xi64>, %i: tensor<?xi32>, %o: tensor<?xi64>) {
+  emb.lookup_list %l[0 for 2] width 8 pitch 8 to 4 %i ends %o : tensor<3x2xi64>, tensor<?xi32> ends tensor<?xi64>
+  func.return
+}
+// CHECK: width must be from 1 to the pitches, 8 and 4, not 8

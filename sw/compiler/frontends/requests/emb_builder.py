@@ -60,11 +60,16 @@ def _(lookup: Lookup) -> ModuleOp:
 
 @build.register
 def _(bags: BagList) -> ModuleOp:
-    arguments: dict[str, Attribute] = {
-        "list": TensorType(i64, [emb.LIST_NUMBERS, bags.entries]),
-        "offsets": TensorType(i64, [DYNAMIC_INDEX]),
-        "bags": IndexType(),
-    }
+    arguments: dict[str, Attribute] = {}
+    if bags.groups:
+        arguments["list"] = TensorType(i64, [emb.LIST_NUMBERS, bags.entries])
+        arguments["offsets"] = TensorType(i64, [DYNAMIC_INDEX])
+        arguments["bags"] = IndexType()
+    if bags.copies:
+        arguments["copies"] = TensorType(i64, [emb.LIST_NUMBERS, bags.copied_entries])
+        arguments["ends"] = TensorType(i64, [DYNAMIC_INDEX])
+    for copied, _ in bags.copies:
+        arguments[f"indices{copied.index_bits}"] = _integers(copied.index_bits, 1)
     for kind, _ in bags.groups:
         arguments[f"indices{kind.index_bits}"] = _integers(kind.index_bits, 1)
         if kind.is_weighted:
@@ -73,6 +78,12 @@ def _(bags: BagList) -> ModuleOp:
     first = 0
     for kind, count in bags.groups:
         block.add_op(_entries(kind, (values["list"], first, count), values))
+        first += count
+    first = 0
+    for copied, count in bags.copies:
+        entries, indices = (values["copies"], first, count), values[f"indices{copied.index_bits}"]
+        pitches = {"width": copied.width, "pitch": copied.pitch, "out_pitch": copied.out_pitch}
+        block.add_op(emb.LookupListOp(entries, indices, values["ends"], **pitches))
         first += count
     block.add_op(func.ReturnOp())
     return _module(block, [])

@@ -108,6 +108,23 @@ def _rounds(element: Element, *, products: bool, sums: bool) -> str:
     return " and ".join(what for what, is_so in (("products", products), ("sums", sums)) if is_so and element != LANE)
 
 
+def heads_apart(
+    name: str, count: int, rows: int, heads: int, indices: Array | None, keys: Array, *, wraps: bool
+) -> tuple[Array, Array]:
+    """Indices and destinations of rows in ``heads`` parts, each of which has a weight: those of the parts, one by one.
+
+    The table has ``rows`` rows, the result ``count``. IndexOutOfRange for rows that there are not.
+    """
+    taken = np.arange(len(keys)) if indices is None else wrapped(indices, rows) if wraps else indices
+    for what, values, end in (("index", taken, rows), ("destination", keys, count)):
+        if values.size and not 0 <= values.min() <= values.max() < end:
+            bad = values.min() if values.min() < 0 else values.max()
+            raise IndexOutOfRange(f"{name}: {what} {bad} is out of range for {end} rows: correct it")
+    part = np.arange(heads)
+    apart = [(each.astype(np.int64)[:, None] * heads + part).reshape(-1) for each in (taken, keys)]
+    return apart[0], apart[1]
+
+
 def ends_of_lengths(name: str, lengths: Array, count: int) -> Array:
     """Where segments of these lengths begin and the last one ends, int64; UnsupportedOperation unless they have
     ``count`` rows in all.

@@ -14,6 +14,7 @@ from torch import fx
 from daedal.base.handle import Handle
 from daedal.compiler.frontends.requests.checks import computed_types
 from daedal.compiler.frontends.torch.host.host_subgraphs import Compiled, compile_graph
+from daedal.compiler.frontends.torch.placement import Placement
 from daedal.compiler.frontends.torch.registry import find_operations
 from daedal.compiler.frontends.torch.traced_module import TracedGraph
 from daedal.compiler.operation_compiler import compiler_for
@@ -23,6 +24,7 @@ from daedal.compiler.transforms.builders.emitter import BOUNDS
 from daedal.driver.device import Device
 from daedal.driver.launch.record import Stats
 from daedal.runtime.executable import Executable
+from daedal.runtime.explanation import Explanation
 from daedal.system.executable import SystemExecutable
 from daedal.system.system import System
 
@@ -43,12 +45,16 @@ class Options:
     backend
         The Dynamo backend for all that PyTorch runs: ``eager`` (as it is, equal to eager PyTorch bit for bit),
         ``inductor``, or any other name that ``torch.compile`` knows.
+    offload, budget
+        What may run on the device, as in ``daedal.compile``.
     """
 
     device: Device | System | None = None
     bounds: str = "fatal"
     opt: int = BEST
     backend: str = "eager"
+    offload: Sequence[str] | None = None
+    budget: int | None = None
 
     @classmethod
     def read(cls, options: Mapping[str, Any] | None) -> "Options":
@@ -78,10 +84,15 @@ class CompiledGraph(Handle):
     """
 
     def __init__(
-        self, device: Device | System, reasons: Mapping[str, str], executable: Executable | None, run: Compiled
-    ):
+        self,
+        device: Device | System,
+        reasons: Mapping[str, str],
+        others: Sequence[str],
+        executable: Executable | None,
+        run: Compiled,
+    ) -> None:
         self.device, self.executable = device, executable
-        self._reasons, self._run = dict(reasons), run
+        self._reasons, self._others, self._run = dict(reasons), list(others), run
         self.on_call: Callable[[tuple[Any, ...]], Any] | None = None
         """Is shown the inputs of each call: the graph's placeholders, parameters among them."""
 
@@ -101,11 +112,11 @@ class CompiledGraph(Handle):
         """The figures of the last call, summed over its launches."""
         return Stats() if self.executable is None else self.executable.stats
 
-    def explain(self) -> str:
-        """Which operations run on the device, and why other embedding operations do not."""
+    def explain(self, *, passes: bool = False) -> str:
+        """Which operations run on the device, and why others do not; see ``Executable.explain``."""
         if self.executable is not None:
-            return self.executable.explain()
-        return "\n".join(f"{name}: in PyTorch, because {reason}" for name, reason in self._reasons.items())
+            return self.executable.explain(passes=passes)
+        return Explanation(reasons=self._reasons, others=self._others).text(passes=passes)
 
 
 _graphs: "list[weakref.ref[CompiledGraph]]" = []
@@ -148,14 +159,13 @@ def backend(
     device = chosen.device or default_device()
     if isinstance(device, System):
         device.check()
-    else:
-        _ = device.target
     trains = torch.is_grad_enabled() or any(node.target is torch._C._set_grad_enabled for node in graph.graph.nodes)
+    placement = Placement.read(device, chosen.offload, chosen.budget)
     types = computed_types(device.config)
-    calls, reasons = find_operations(graph.graph, trains=trains, types=types)
+    calls, reasons = find_operations(graph.graph, trains=trains, types=types, placement=placement)
     executable: Executable | None = None
     if calls:
-        program = TracedGraph(graph, trains=trains, rest=chosen.backend, types=types)
+        program = TracedGraph(graph, trains=trains, rest=chosen.backend, types=types, placement=placement)
         compile_operation = compiler_for(device.config, chosen.bounds, chosen.opt)
         if isinstance(device, System):
             executable = SystemExecutable(program, device, compile_operation, chosen.bounds, chosen.opt, default_plan)
@@ -164,6 +174,7 @@ def backend(
         run: Compiled = executable
     else:
         run = compile_graph(chosen.backend, graph, example_inputs)
-    compiled = CompiledGraph(device, reasons, executable, run)
+    others = [node.name for node in graph.graph.nodes if node.op.startswith("call_")]
+    compiled = CompiledGraph(device, reasons, others, executable, run)
     _graphs.append(weakref.ref(compiled))
     return compiled

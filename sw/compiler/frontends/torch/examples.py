@@ -32,15 +32,20 @@ def is_integers(value: object, dim: int | None = None) -> bool:
 
 
 def is_rows(value: object) -> bool:
-    """Whether a value is known to be rows on the CPU, of a type that the lanes take."""
+    """Whether a value is known to be rows on the CPU, of a type that the lanes take, with 2 dimensions."""
+    return is_any_rows(value) and example_of(value).dim() == 2
+
+
+def is_any_rows(value: object) -> bool:
+    """Whether a value is known to be rows on the CPU, of a type that the lanes take; they may have dimensions."""
     example = example_of(value)
-    return _is_dense(example, _ROWS) and example.dim() == 2
+    return _is_dense(example, _ROWS) and example.dim() >= 2
 
 
 def is_copied(value: object) -> bool:
-    """Whether a value is known to be rows on the CPU, of a type whose rows can be copied."""
+    """Whether a value is known to be rows on the CPU, of a type whose rows can be copied; they may have dimensions."""
     example = example_of(value)
-    return _is_dense(example, _COPIED) and example.dim() == 2
+    return _is_dense(example, _COPIED) and example.dim() >= 2
 
 
 def _is_dense(example: object, dtypes: Collection[torch.dtype]) -> bool:

@@ -1,4 +1,4 @@
-"""Finds pooling operations that can be one launch: several of a graph, none of which needs another's result.
+"""Finds gathers and poolings that can be one launch: several of a graph, none of which needs another's result.
 
 What they need is moved in front of the first of them. ``torch.cat`` along the columns of their results needs no
 copy: the machine writes each result where it belongs.
@@ -13,7 +13,6 @@ from torch import fx
 
 from daedal.compiler.frontends.torch.changes import may_change
 from daedal.compiler.frontends.torch.effects import effects_of
-from daedal.compiler.frontends.torch.ops.bags import Bags
 from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.registry import is_embedding
 
@@ -33,7 +32,7 @@ class Join:
 
 @dataclass(frozen=True)
 class Group:
-    """Pooling operations for one launch, at least two, in the order of the graph, and their concatenations."""
+    """Gathers and poolings for one launch, at least two, in the order of the graph, and their concatenations."""
 
     members: tuple[fx.Node, ...]
     joins: tuple[Join, ...]
@@ -45,12 +44,13 @@ def find_groups(graph: fx.Graph, operations: Mapping[fx.Node, Operation]) -> lis
     needs: dict[fx.Node, set[fx.Node]] = {}
     drawing: list[fx.Node] = []
     """Since the first member of the last group."""
+    absorbed = {node for operation in operations.values() for node in operation.absorbed}
     for node in graph.nodes:
         needs[node] = set().union(*({*needs[before], before} for before in node.all_input_nodes))
         effects = effects_of(node)
-        if effects.any_change or (is_embedding(node) and node not in operations):
+        if effects.any_change or (is_embedding(node) and node not in operations and node not in absorbed):
             groups.append([])
-        elif isinstance(operations.get(node), Bags):
+        elif node in operations and operations[node].can_share:
             wanted = set().union(*(needs[member] for member in (*groups[-1], node)))
             if needs[node] & set(groups[-1]) or not _keep_their_order(drawing, wanted):
                 groups.append([])

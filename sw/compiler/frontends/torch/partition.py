@@ -18,7 +18,6 @@ from daedal.compiler.frontends.torch.host.dry_run import rehearsal
 from daedal.compiler.frontends.torch.host.host_subgraphs import compile_rest
 from daedal.compiler.frontends.torch.host.process_state import Modes
 from daedal.compiler.frontends.torch.operators import calls
-from daedal.compiler.frontends.torch.ops.bags import Bags
 from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.registry import NEEDS_GRADIENT
 from daedal.errors import UnsupportedOperation
@@ -159,8 +158,7 @@ class Schedule:
         self._replace(node, call, new)
 
     def _replace_group(self, group: Group, operations: Mapping[fx.Node, Operation]) -> None:
-        bags = [call for node in group.members if isinstance(call := operations[node], Bags)]
-        assert len(bags) == len(group.members)
+        bags = [operations[node] for node in group.members]
 
         are_inputs = all(map(_is_given, chain.from_iterable(call.sources for call in bags)))
         ready: list[FastPath] = []
@@ -292,10 +290,10 @@ class Schedule:
         """The request for a call; UnsupportedOperation if the machine cannot do it, or if PyTorch has to."""
         reason = why_not_here() or why_not(sources, has_levels=self._modes.has_levels)
         if reason is not None:
-            raise LeftToFramework(f"{call.name}: {reason}")
+            raise LeftToFramework(f"{call.label}: {reason}")
         if torch.is_grad_enabled() and any(isinstance(source, Tensor) and source.requires_grad for source in sources):
-            raise UnsupportedOperation(f"{call.name}: {NEEDS_GRADIENT}")
-        return call.request(*sources)
+            raise UnsupportedOperation(f"{call.label}: {NEEDS_GRADIENT}")
+        return call.labelled_request(*sources)
 
 
 def _is_given(source: object) -> bool:

@@ -13,17 +13,21 @@ from torch._ops import OpOverload
 from daedal.compiler.dialects.elements import why_not_converted
 from daedal.compiler.frontends.requests.checks import ROW_TYPES
 from daedal.compiler.frontends.torch.device_suitability import why_no_example
-from daedal.compiler.frontends.torch.examples import example_of
+from daedal.compiler.frontends.torch.examples import example_of, is_integers
+from daedal.compiler.frontends.torch.names import label_of_node, take_names
 from daedal.compiler.frontends.torch.operators import operator_of, target_of
 from daedal.compiler.frontends.torch.ops.embedding_bag import EmbeddingBag, EmbeddingBagKernel
 from daedal.compiler.frontends.torch.ops.fills import plain_fills
 from daedal.compiler.frontends.torch.ops.lookups import Embedding, GatheredRows, IndexedRows, IndexSelect
 from daedal.compiler.frontends.torch.ops.operation import Operation
+from daedal.compiler.frontends.torch.ops.others import OtherRows
 from daedal.compiler.frontends.torch.ops.pooled_lookups import AveragedLookup, SummedLookup
 from daedal.compiler.frontends.torch.ops.quantised_bags import QuantisedBag, QuantisedBag2, QuantisedBag4
 from daedal.compiler.frontends.torch.ops.reductions import IndexAdd, IndexPut, ScatterAdd, ScatterReduce
 from daedal.compiler.frontends.torch.ops.segment_reduce import SegmentReduce
+from daedal.compiler.frontends.torch.ops.sizes import plain_sizes
 from daedal.compiler.frontends.torch.ops.sparse_products import OtherSparseProduct, SparseProduct
+from daedal.compiler.frontends.torch.placement import Ledger, Placement
 from daedal.driver.tables.table_sources import dtype_name
 
 OPERATIONS: tuple[type[Operation], ...] = (
@@ -45,6 +49,7 @@ OPERATIONS: tuple[type[Operation], ...] = (
     QuantisedBag,
     QuantisedBag4,
     QuantisedBag2,
+    OtherRows,
 )
 """In the order of the documentation. No two have a target in common."""
 
@@ -64,12 +69,20 @@ def is_embedding(node: fx.Node) -> bool:
 
 
 def find_operations(
-    graph: fx.Graph, *, trains: bool = False, types: Collection[str] = tuple(ROW_TYPES)
+    graph: fx.Graph,
+    *,
+    trains: bool = False,
+    types: Collection[str] = tuple(ROW_TYPES),
+    placement: Placement | None = None,
 ) -> tuple[dict[fx.Node, Operation], dict[str, str]]:
     """The operations to offload, by node; and why those that stay in PyTorch do, by name. With ``trains`` what is known
-    to need a gradient stays. ``types``: what the machine computes with, as PyTorch calls it.
+    to need a gradient stays. ``types``: what the machine computes with, as PyTorch calls it. ``placement`` says what
+    else stays, and raises what it has against all of it.
     """
+    ledger = None if placement is None else placement.ledger()
+    take_names(graph)
     plain_fills(graph)
+    plain_sizes(graph, _gather)
     found: dict[fx.Node, Operation] = {}
     reasons: dict[str, str] = {}
     for takes_results in (False, True):
@@ -79,24 +92,37 @@ def find_operations(
                 continue
             operation = kind.match(node, found)
             if isinstance(operation, Operation):
-                operation = _why_not(operation, trains=trains, types=types) or operation
+                operation = _why_not(operation, ledger, trains=trains, types=types) or operation
             if isinstance(operation, str):
-                reasons[node.name] = operation
+                reasons[label_of_node(node)] = operation
             elif operation is not None:
                 found[node] = operation
         for absorbed in [each for operation in found.values() for each in operation.absorbed]:
             found.pop(absorbed, None)
+    if ledger is not None:
+        ledger.check()
     return found, reasons
 
 
-def _why_not(operation: Operation, *, trains: bool, types: Collection[str]) -> str | None:
+def _gather(node: fx.Node) -> tuple[fx.Node, fx.Node] | None:
+    """Table and indices of a gather by 1-D indices."""
+    kind = kind_of(node)
+    found = kind.match(node, {}) if kind in (IndexSelect, IndexedRows) else None
+    if not isinstance(found, IndexSelect | IndexedRows) or not is_integers(found.indices, 1):
+        return None
+    table, indices = found.sources
+    return (table, indices) if isinstance(table, fx.Node) and isinstance(indices, fx.Node) else None
+
+
+def _why_not(operation: Operation, ledger: Ledger | None, *, trains: bool, types: Collection[str]) -> str | None:
     """Why PyTorch does an operation on what tracing knows of its sources."""
     examples = [example_of(source) for source in operation.sources]
     rows = example_of(operation.table)
     if operation.adds_rows and isinstance(rows, Tensor) and (dtype := dtype_name(rows)) not in types:
         return why_not_converted(ROW_TYPES[dtype])
     needs_gradient = trains and any(isinstance(each, Tensor) and each.requires_grad for each in examples)
-    return why_no_example(examples) or (NEEDS_GRADIENT if needs_gradient else None)
+    reason = why_no_example(examples) or (NEEDS_GRADIENT if needs_gradient else None)
+    return reason or (None if ledger is None else ledger.why_not(operation))
 
 
 @cache

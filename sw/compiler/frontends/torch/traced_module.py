@@ -13,9 +13,11 @@ from daedal.compiler.frontends.torch.device_suitability import is_transformed, w
 from daedal.compiler.frontends.torch.fusion import find_groups
 from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.partition import Schedule
+from daedal.compiler.frontends.torch.placement import Placement
 from daedal.compiler.frontends.torch.registry import find_operations
 from daedal.compiler.frontends.torch.trace.guards import take_guards
 from daedal.compiler.frontends.torch.trace.input_kinds import OtherInputs
+from daedal.compiler.frontends.torch.trace.keywords import Signature
 from daedal.compiler.frontends.torch.trace.module_snapshot import Followed
 from daedal.compiler.frontends.torch.trace.module_trace import trace
 from daedal.compiler.frontends.torch.trace.structure import Structure
@@ -43,6 +45,8 @@ class TracedGraph:
         The Dynamo backend for all that PyTorch runs.
     types
         What the machine computes with, as PyTorch calls it.
+    placement
+        What the user wants on the device; None for all that it can do.
 
     Raises UnsupportedOperation if there is nothing to hand over.
     """
@@ -54,9 +58,10 @@ class TracedGraph:
         trains: bool = False,
         rest: str = "eager",
         types: Collection[str] = tuple(ROW_TYPES),
+        placement: Placement | None = None,
     ) -> None:
         self._graph, self._structure = _copy(graph)
-        calls, self.reasons = find_operations(self._graph.graph, trains=trains, types=types)
+        calls, self.reasons = find_operations(self._graph.graph, trains=trains, types=types, placement=placement)
         if not calls:
             why = [f"{name}: {reason}" for name, reason in self.reasons.items()]
             raise UnsupportedOperation("; ".join(why) or _nothing(self._graph))
@@ -87,6 +92,12 @@ class TracedGraph:
     def run(self, inputs: Sequence[Any], work: Work) -> Any:
         """The graph's result for these inputs."""
         return self._schedule.run(inputs, work)
+
+    def by_position(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
+        """All inputs by position: a graph has no others."""
+        if named:
+            raise UnsupportedOperation(f"inputs of a graph must be given by position, not as {', '.join(named)}")
+        return inputs
 
     def quick_leaves(self, inputs: Sequence[Any]) -> list[Any] | None:
         """The leaves of inputs that are nested as those of the trace; None for others, or what takes a closer look."""
@@ -125,7 +136,7 @@ class TracedGraph:
 
     def request_of(self, call: AnyCall, sources: Sequence[Any]) -> Request:
         """The request for an operation with these sources."""
-        return _own(call).request(*sources)
+        return _own(call).labelled_request(*sources)
 
 
 class _Trace(NamedTuple):
@@ -151,19 +162,26 @@ class TracedModule:
         Its first trace.
     module
         The module; None for a program that was exported, of which only the contents of tensors change.
-    types
+    signature
+        How inputs by name go to it.
+    placement, types
         As of ``TracedGraph``.
     """
 
     def __init__(
-        self, graph: fx.GraphModule, module: nn.Module | None, types: Collection[str] = tuple(ROW_TYPES)
+        self,
+        graph: fx.GraphModule,
+        module: nn.Module | None,
+        signature: Signature,
+        placement: Placement | None = None,
+        types: Collection[str] = tuple(ROW_TYPES),
     ) -> None:
-        self._module, self._types = module, types
+        self._module, self._signature, self._placement, self._types = module, signature, placement, types
         self._traces: list[_Trace] = []
         self._add(graph)
 
     def _add(self, graph: fx.GraphModule) -> None:
-        traced = TracedGraph(graph, types=self._types)
+        traced = TracedGraph(graph, types=self._types, placement=self._placement)
         self._use(_Trace(traced, None if self._module is None else Followed(self._module)))
 
     def _use(self, trace: _Trace) -> None:
@@ -198,6 +216,10 @@ class TracedModule:
     def code(self) -> str:
         """The code that runs."""
         return self._latest.code
+
+    def by_position(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
+        """All inputs by position."""
+        return self._signature.by_position(inputs, named)
 
     def run(self, inputs: Sequence[Any], work: Work) -> Any:
         """The module's result for these inputs. OtherInputs if they do not fit a program that was exported."""
@@ -235,7 +257,7 @@ class TracedModule:
 
     def request_of(self, call: AnyCall, sources: Sequence[Any]) -> Request:
         """The request for an operation with these sources."""
-        return _own(call).request(*sources)
+        return _own(call).labelled_request(*sources)
 
 
 def _own(call: AnyCall) -> Operation:

@@ -26,6 +26,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects import emb, place
+from daedal.compiler.dialects.elements import LANE
 from daedal.compiler.dialects.narrow_packed import packed_elements
 from daedal.compiler.transforms.builders.block_pooling import BlockPooling
 from daedal.compiler.transforms.builders.emitter import BOUNDS, Emitter
@@ -188,12 +189,47 @@ class _ListLowering:
             zip(self._old.args, self._function.op.body.block.args, strict=True)
         )
 
-    def run(self, operations: Sequence[emb.BagListOp]) -> func.FuncOp:
+    def run(self, operations: Sequence[emb.BagListOp | emb.LookupListOp]) -> func.FuncOp:
         """The finished function."""
         for op in operations:
-            self._nest(op)
+            if isinstance(op, emb.BagListOp):
+                self._nest(op)
+            else:
+                self._copy(op)
         self._function.emit.append(func.ReturnOp())
         return self._function.op
+
+    def _copy(self, op: emb.LookupListOp) -> None:
+        f, emit = self._function, self._function.emit
+        entries, indices, ends = (self._values[value] for value in (op.list, op.indices, op.ends))
+        width, first = op.width.value.data, op.first.value.data
+        width_value = emit.index(width, "width")
+        numbers = [emit.index(n, f"number{n}") for n in range(emb.LIST_NUMBERS)]
+        two = emit.index(2, "two")
+        last = emit.index(first + op.count.value.data, "last")
+        with emit.loop(emit.index(first, "first"), last, f.c1, "t") as over_tables:
+            (t,) = over_tables.body.block.args
+            rows, *addresses = (
+                emit.load(entries, [number, t], name)
+                for number, name in zip(numbers, ("rows", "table_address", "out_address"), strict=True)
+            )
+            table, out = (
+                emit.insert(place.MemrefOp(address, _apart(LANE, width, pitch.value.data)), name)
+                for address, pitch, name in zip(addresses, (op.pitch, op.out_pitch), ("table", "out"), strict=True)
+            )
+            begin = emit.insert(arith.MuliOp(t, two), "begin")
+            behind = emit.insert(arith.AddiOp(begin, f.c1), "behind")
+            with emit.loop(begin, behind, f.c1, "b") as once:  # a level for two more loads
+                (b,) = once.body.block.args
+                following = emit.insert(arith.AddiOp(b, f.c1), "following")
+                start, end = emit.load(ends, [b], "start"), emit.load(ends, [following], "end")
+                with emit.loop(start, end, f.c1, "p") as over_entries:
+                    (p,) = over_entries.body.block.args
+                    index = emit.load(indices, [p], "index")
+                    emit.check("index", index, rows)
+                    with emit.loop(f.c0, width_value, f.c1, "d") as over_row:
+                        (d,) = over_row.body.block.args
+                        emit.store(emit.load(table, [index, d], "x"), out, [p, d])
 
     def _nest(self, op: emb.BagListOp) -> None:
         f, emit = self._function, self._function.emit
@@ -236,7 +272,7 @@ def _plain(argument: SSAValue) -> Attribute:
 
 def _lower(function: func.FuncOp, bounds: str) -> func.FuncOp:
     found: list[Operation] = [op for op in function.body.block.ops if not isinstance(op, func.ReturnOp)]
-    lists = [op for op in found if isinstance(op, emb.BagListOp)]
+    lists = [op for op in found if isinstance(op, emb.BagListOp | emb.LookupListOp)]
     if lists and len(lists) == len(found):
         return _ListLowering(function, bounds).run(lists)
     if len(found) != 1 or not isinstance(found[0], emb.BagOp | emb.LookupOp):
@@ -264,7 +300,8 @@ class LowerEmb(ModulePass):
         block = op.body.block
         for function in list(block.ops):
             if isinstance(function, func.FuncOp) and any(
-                isinstance(inner, emb.BagOp | emb.LookupOp | emb.BagListOp) for inner in function.walk()
+                isinstance(inner, emb.BagOp | emb.LookupOp | emb.BagListOp | emb.LookupListOp)
+                for inner in function.walk()
             ):
                 lowered = _lower(function, self.bounds)
                 block.insert_op_before(lowered, function)

@@ -19,6 +19,9 @@ class Bags(Operation):
     Sources are table, indices, offsets and weights, of which the last two may be None.
     """
 
+    can_share = True
+    is_pooling = True
+
     indices: object
     offsets: object
     weights: object

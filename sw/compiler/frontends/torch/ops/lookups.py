@@ -1,7 +1,7 @@
 """Gathers of whole rows: embeddings, and what does the same by another name."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import torch
@@ -14,7 +14,7 @@ from daedal.compiler.frontends.torch.examples import example_of, is_copied, is_i
 from daedal.compiler.frontends.torch.operators import arguments_of, calls
 from daedal.compiler.frontends.torch.ops.max_norm import why_renormalised
 from daedal.compiler.frontends.torch.ops.operation import Line, Operation
-from daedal.compiler.frontends.torch.ops.tensors import array_of, column_of, integers_of, rows_of
+from daedal.compiler.frontends.torch.ops.tensors import array_of, column_of, flat_rows, integers_of, rows_of
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.request import Request
 
@@ -24,10 +24,17 @@ ALONG_ROWS = (0, -2)
 """Names of the first dimension of rows, which have two: layers of PyTorch Geometric call it -2."""
 
 
+def is_first(table: object, dim: object) -> bool:
+    """Whether this is the first dimension of a table."""
+    known = example_of(table)
+    return dim == 0 or (isinstance(known, Tensor) and dim == -known.dim())
+
+
 @dataclass(frozen=True)
 class Lookup(Operation):
     """A gather of the rows of ``table`` that ``indices`` name; ``wraps``: negative ones count from the end."""
 
+    can_share = True
     wraps: ClassVar[bool] = False
     can_pool: ClassVar[bool] = True
     """A sum or mean of the rows may be done with it."""
@@ -46,20 +53,31 @@ class Lookup(Operation):
 
     def request(self, table: Tensor, indices: Tensor) -> Request:
         """See ``lookup_request``."""
-        rows, integers = rows_of(self.name, table), integers_of(self.name, "indices", indices)
+        rows = rows_of(self.name, flat_rows(self.name, table))
+        integers = integers_of(self.name, "indices", indices)
         self.check_order(indices)
-        return lookup_request(self.name, rows, integers, wraps=self.wraps)
+        request = lookup_request(self.name, rows, integers, wraps=self.wraps)
+        return request if table.dim() == 2 else replace(request, shape=(*integers.shape, *table.shape[1:]))
 
     def check_order(self, indices: Tensor) -> None:
         """Raise UnsupportedOperation if PyTorch lays the rows out in another order than theirs."""
 
     @classmethod
-    def of(cls, node: fx.Node, table: object, indices: object) -> Self | None:
-        """The operation that ``node`` is, if these are rows and integers."""
+    def of(cls, node: fx.Node, table: object, indices: object) -> Self | str | None:
+        """The operation that ``node`` is, if these are rows and integers; why it is none, if they are tensors."""
+        known = example_of(table), example_of(indices)
         if not isinstance(table, fx.Node) or not isinstance(indices, fx.Node):
             return None
-        if not is_copied(table) or not is_integers(indices) or not example_of(indices).dim():
+        if not all(isinstance(each, Tensor) for each in known):
             return None
+        if not is_integers(indices) or not known[1].dim():
+            what = "a tensor without dimensions" if not known[1].dim() else str(known[1].dtype)
+            return f"the indices must be dense, of torch.int32 or torch.int64 and on the CPU, not {what}"
+        if not is_copied(table):
+            return (
+                "the table must be dense, on the CPU and have 2 dimensions or more, of a type of whole "
+                f"bytes, not {known[0].dim()} of {known[0].dtype}"
+            )
         return cls(node.name, table, indices)
 
 
@@ -107,11 +125,15 @@ class IndexSelect(Lookup):
     is_optional = False
 
     @classmethod
-    def match(cls, node: fx.Node, found: Mapping[fx.Node, Operation]) -> Operation | None:
+    def match(cls, node: fx.Node, found: Mapping[fx.Node, Operation]) -> Operation | str | None:
         """As of any operation."""
         values = arguments_of(node, _aten.index_select.default)
-        is_along = values.get("dim") in ALONG_ROWS and not writes_out(node)
-        return cls.of(node, values.get("input"), values.get("index")) if is_along else None
+        if writes_out(node):
+            return "it writes into a tensor that it is given, out"
+        table, dim = values.get("input"), values.get("dim")
+        if not is_first(table, dim):
+            return f"rows are gathered along dim 0, not {dim!r}"
+        return cls.of(node, table, values.get("index"))
 
     def in_torch(self, table: Tensor, indices: Tensor) -> Tensor:
         """The rows."""
@@ -127,11 +149,13 @@ class IndexedRows(Lookup):
     wraps = True
 
     @classmethod
-    def match(cls, node: fx.Node, found: Mapping[fx.Node, Operation]) -> Operation | None:
+    def match(cls, node: fx.Node, found: Mapping[fx.Node, Operation]) -> Operation | str | None:
         """As of any operation."""
         table, indices = (*node.args, None, None)[:2]
         if isinstance(indices, list | tuple):
             is_whole = all(isinstance(each, slice) and each == slice(None) for each in indices[1:])
+            if not is_whole and any(isinstance(example_of(each), Tensor) for each in indices):
+                return "rows are gathered by one tensor of indices in the first place, and all others must be :"
             indices = indices[0] if indices and is_whole else None
         return cls.of(node, table, indices)
 
@@ -170,12 +194,15 @@ class GatheredRows(Lookup):
         """As of any operation."""
         values = arguments_of(node, _aten.gather.default)
         table, indices = values.get("input"), values.get("index")
-        if values.get("dim") not in ALONG_ROWS or writes_out(node):
+        if not isinstance(table, fx.Node) or not isinstance(indices, fx.Node) or writes_out(node):
             return None
-        if not isinstance(table, fx.Node) or not isinstance(indices, fx.Node):
-            return None
-        if not is_copied(table) or not is_integers(indices, 2):
-            return None
+        if (
+            values.get("dim") not in ALONG_ROWS
+            or not is_integers(indices, 2)
+            or not is_copied(table)
+            or example_of(table).dim() != 2
+        ):
+            return "rows are gathered along dim 0 of a table of 2 dimensions, by int32 or int64 indices of 2 dimensions"
         is_narrow = example_of(table).shape[1] == 1 == example_of(indices).shape[1]
         if is_narrow or calls(indices, _aten.expand.default, _aten.expand_as.default):
             return cls(node.name, table, indices)

@@ -8,7 +8,7 @@ from torch import Tensor, fx
 
 from daedal.compiler.frontends.torch.changes import may_change
 from daedal.compiler.frontends.torch.effects import writes_out
-from daedal.compiler.frontends.torch.examples import example_of, is_integers, is_rows
+from daedal.compiler.frontends.torch.examples import example_of, is_any_rows, is_integers
 from daedal.compiler.frontends.torch.operators import calls
 from daedal.compiler.frontends.torch.ops.lookups import IndexedRows, IndexSelect, Lookup
 from daedal.compiler.frontends.torch.ops.operation import Operation
@@ -49,13 +49,12 @@ def message_of(node: fx.Node, rows: fx.Node, found: Mapping[fx.Node, Operation],
                 lookup is None
                 or not isinstance(part, fx.Node)
                 or not isinstance(weights, fx.Node)
-                or not is_rows(weights)
+                or not _is_one_for_each(weights, rows)
             ):
                 continue
-            given = example_of(weights)
             # Of two types the product has the wider one.
-            is_column = given.shape[1] == 1 and given.dtype is example_of(part).dtype
-            if is_column and not may_change([rows, part, weights, *lookup.sources], part, node):
+            is_of_type = example_of(weights).dtype is example_of(part).dtype
+            if is_of_type and not may_change([rows, part, weights, *lookup.sources], part, node):
                 parts = [part for part in rows.all_input_nodes if _gathered(part, found) is not None]
                 return Message(lookup.table, lookup.indices, weights, lookup.wraps, _made_for(node, rows, parts))
     return Message(rows)
@@ -65,6 +64,16 @@ def _gathered(rows: object, found: Mapping[fx.Node, Operation]) -> Lookup | None
     """The gather by 1-D indices that made these rows."""
     lookup = found.get(rows) if isinstance(rows, fx.Node) else None
     return lookup if isinstance(lookup, IndexSelect | IndexedRows) and is_integers(lookup.indices, 1) else None
+
+
+def _is_one_for_each(weights: fx.Node, rows: fx.Node) -> bool:
+    """Whether there is a weight for each row, or, if rows have dimensions of their own, for all but their last one."""
+    if not is_any_rows(weights) or not is_any_rows(rows):
+        return False
+    given, wanted = example_of(weights).shape, example_of(rows).shape
+    if len(given) != len(wanted) or given[-1] != 1:
+        return False
+    return all(size == 1 for size in given[1:-1]) or given[1:-1] == wanted[1:-1]
 
 
 def _made_for(node: fx.Node, rows: fx.Node, parts: Sequence[fx.Node]) -> tuple[fx.Node, ...]:

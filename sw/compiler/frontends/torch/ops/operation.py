@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 from torch import Tensor, fx
 
+from daedal.compiler.frontends.torch.names import label_of, name_of
 from daedal.compiler.frontends.torch.operators import Overload
+from daedal.errors import DaedalError
 from daedal.runtime.request import Request
 
 Target = Overload | Callable[..., object]
@@ -43,11 +45,25 @@ class Operation(ABC):
     """PyTorch does it for inputs that the machine cannot take; otherwise these are an error of ``daedal.compile``."""
     adds_rows: ClassVar[bool] = False
     """It computes with what a gather may have found: without it the gather is the device's own."""
+    can_share: ClassVar[bool] = False
+    """It may be one of several in a launch: it asks for a gather, or for bags."""
+    is_pooling: ClassVar[bool] = False
+    """It has the sources of ``Bags``."""
     takes_results: ClassVar[bool] = False
     """It is one with another operation, which is found first."""
 
     name: str
     table: object
+
+    @property
+    def table_name(self) -> str:
+        """See ``names.py``; an input's is that of the graph, and that of what a node makes is the operation's."""
+        return name_of(self.table) or str(getattr(self.table, "target", self.name))
+
+    @property
+    def label(self) -> str:
+        """What it is called in messages."""
+        return label_of(self.name, self.table)
 
     @classmethod
     @abstractmethod
@@ -66,6 +82,16 @@ class Operation(ABC):
     def request(self, *sources: Any) -> Request:
         """What to ask the device for with these values of its sources; UnsupportedOperation if it cannot take them."""
 
+    def labelled_request(self, *sources: Any) -> Request:
+        """The same; what is wrong with them is said of the operation as it is called in messages."""
+        try:
+            return self.request(*sources)
+        except DaedalError as error:
+            told = str(error)
+            if told.startswith(f"{self.name}: "):
+                error.args = (self.label + told.removeprefix(self.name),)
+            raise
+
     @abstractmethod
     def in_torch(self, *sources: Any) -> Tensor:
         """What PyTorch makes of these values of its sources."""
@@ -80,6 +106,11 @@ class Operation(ABC):
         """Whether its sources are the table, indices and, if it takes them, offsets and weights, and the buffers of its
         requests are these as they are, offsets with an end.
         """
+        return False
+
+    @property
+    def include_last_offset(self) -> bool:
+        """Whether it is a pooling whose offsets have the end of the last bag too."""
         return False
 
     @property

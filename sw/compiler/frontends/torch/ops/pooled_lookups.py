@@ -49,6 +49,7 @@ class PooledLookup(Operation):
     targets: ClassVar[tuple[Overload]]
     mode: ClassVar[str]
     takes_results = True
+    can_share = True
 
     lookup: Lookup
     rows: fx.Node

@@ -1,23 +1,24 @@
 """Sums, means and maxima of rows by destination, as graph convolutions have them."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, fx
 
 from daedal.compiler.frontends.requests.checks import ROW_TYPES
-from daedal.compiler.frontends.requests.reductions import destination_request
+from daedal.compiler.frontends.requests.reductions import destination_request, heads_apart
 from daedal.compiler.frontends.torch.changes import may_change
 from daedal.compiler.frontends.torch.effects import writes_out
-from daedal.compiler.frontends.torch.examples import example_of, is_integers, is_rows
+from daedal.compiler.frontends.torch.examples import example_of, is_any_rows, is_integers, is_rows
 from daedal.compiler.frontends.torch.operators import Overload, arguments_of, calls
-from daedal.compiler.frontends.torch.ops.lookups import ALONG_ROWS
+from daedal.compiler.frontends.torch.ops.lookups import is_first
 from daedal.compiler.frontends.torch.ops.messages import Message, message_of
 from daedal.compiler.frontends.torch.ops.operation import Line, Operation
-from daedal.compiler.frontends.torch.ops.tensors import array_of, column_of, numbers_of, table_of
+from daedal.compiler.frontends.torch.ops.tensors import array_of, column_of, flat_rows, numbers_of, table_of
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.request import Array, Request
 
@@ -127,13 +128,14 @@ class ByDestination(Reduction):
         self, base: Tensor, table: Tensor, indices: Tensor | None, weights: Tensor | None, keys: Tensor
     ) -> Request:
         """See ``destination_request``."""
-        table = table_of(self.name, table, ROW_TYPES)
+        inner, rows_of_table = table.shape[1:], table
+        table = table_of(self.name, flat_rows(self.name, table), ROW_TYPES)
         if self.is_column:
-            keys = keys[:, 0]
-        elif keys.dim() == 2:
+            keys = keys.reshape(len(keys))
+        elif keys.dim() > 1:
             keys = column_of(self.name, keys, table.shape[1])
         count = len(table) if indices is None else len(indices)
-        if tuple(base.shape[1:]) != (table.shape[1],) or len(keys) != count:
+        if base.shape[1:] != inner or len(keys) != count:
             raise UnsupportedOperation(f"{self.name}: there must be a destination for each row, and columns as in rows")
         if not base.is_contiguous():
             raise UnsupportedOperation(f"{self.name}: what rows are added to must be contiguous, as the result is")
@@ -141,11 +143,17 @@ class ByDestination(Reduction):
             check_maximum(self.name, table)
             _check_zeros(self.name, table)
         rows, factors = arrays_of(indices, weights)
-        wraps = self.message.wraps
-        return destination_request(
-            self.name, table, rows, factors, array_of(keys), len(base), self.mode,
-            wraps=wraps, rounds_sums=self.rounds_sums,
-        )  # fmt: skip
+        wraps, places, count = self.message.wraps, array_of(keys), len(base)
+        if factors is not None and factors.size != len(factors):
+            heads = math.prod(inner[:-1])
+            table = rows_of_table.reshape(-1, inner[-1])
+            parts = heads_apart(self.name, len(base), len(rows_of_table), heads, rows, places, wraps=wraps)
+            (rows, places), count, wraps = parts, count * heads, False
+            factors = factors.reshape(-1)
+        request = destination_request(
+            self.name, table, rows, factors, places, count, self.mode, wraps=wraps, rounds_sums=self.rounds_sums
+        )
+        return request if len(inner) == 1 else replace(request, shape=tuple(base.shape))
 
     def in_torch(
         self, base: Tensor, table: Tensor, indices: Tensor | None, weights: Tensor | None, keys: Tensor
@@ -153,7 +161,7 @@ class ByDestination(Reduction):
         """The result of the operation itself, on the message."""
         rows = self.message.in_torch(table, indices, weights)
         if self.is_column:
-            keys = keys.expand(-1, rows.shape[1])
+            keys = keys.expand(rows.shape)
         return self.reduce(base, rows, keys)
 
     @abstractmethod
@@ -261,12 +269,14 @@ def from_end(keys: Tensor, rows: int) -> Tensor:
 
 def _reason(node: fx.Node, base: Any, values: Mapping[str, Any], rows: Any, *, in_place: bool) -> str | None:
     """Why a reduction onto ``base`` stays in PyTorch."""
-    if values.get("dim") not in ALONG_ROWS or not is_rows(base) or not is_rows(rows):
+    if not is_first(base, values.get("dim")) or not is_any_rows(base) or not is_any_rows(rows):
         return f"it must be of rows of {KNOWN} along dim 0"
     if not is_integers(values.get("index")):
         return "the index must be of torch.int32 or torch.int64"
     if not example_of(values["index"]).dim():
         return "the index must have 1 or 2 dimensions, not 0"
+    if example_of(base).dim() != example_of(rows).dim():
+        return "what it is added to must have the dimensions of the rows"
     if values.get("alpha", 1) != 1:
         return f"alpha must be 1, not {values['alpha']!r}"
     if not calls(base, *_ZEROS) or writes_out(base):
@@ -281,11 +291,13 @@ def _reason(node: fx.Node, base: Any, values: Mapping[str, Any], rows: Any, *, i
 def _column(index: fx.Node, rows: Any) -> fx.Node | None:
     """The one column that an index was expanded from to the width of ``rows``."""
     source = index.args[0] if calls(index, _aten.expand.default, _aten.expand_as.default) else None
-    if not isinstance(source, fx.Node) or not is_integers(source, 2):
+    if not isinstance(source, fx.Node) or not is_integers(source):
         return None
     column, wide = example_of(source), example_of(index)
-    is_column = column.shape[1] == 1 and column.shape[0] == wide.shape[0]
-    return source if is_column and wide.shape[1] == example_of(rows).shape[1] else None
+    if column.dim() != wide.dim() or column.shape[0] != wide.shape[0]:
+        return None
+    is_column = all(size == 1 for size in column.shape[1:])
+    return source if is_column and wide.shape[1:] == example_of(rows).shape[1:] else None
 
 
 def check_maximum(name: str, table: Tensor) -> None:

@@ -1,11 +1,12 @@
 """PyTorch's tensors as requests have them: contiguous arrays of NumPy's; and checks of what those no longer tell."""
 
+import math
 from collections.abc import Collection
 
 import torch
 from torch import Tensor
 
-from daedal.compiler.frontends.requests.checks import COPIED_TYPES
+from daedal.compiler.frontends.requests.checks import COPIED_TYPES, LeftToFramework
 from daedal.driver.tables.table_sources import dtype_name
 from daedal.errors import UnsupportedOperation
 from daedal.hw.isa.elements import LANE
@@ -40,6 +41,15 @@ def _table(name: str, table: object, dtypes: Collection[str], what: str) -> Tens
     return table
 
 
+def flat_rows(name: str, table: object) -> object:
+    """A table whose rows have dimensions of their own, in the same memory, with rows that have none."""
+    if not isinstance(table, Tensor) or table.dim() < 3 or table.layout is not torch.strided or table.is_nested:
+        return table
+    if not table.is_contiguous():
+        raise LeftToFramework(f"{name}: a table of {table.dim()} dimensions must be contiguous: use contiguous()")
+    return table.view(len(table), math.prod(table.shape[1:]))
+
+
 def integers_of(name: str, what: str, value: object) -> Array:
     """Indices or offsets; UnsupportedOperation for what is neither."""
     if not isinstance(value, Tensor):
@@ -70,9 +80,10 @@ def numbers_of(values: Tensor) -> Array:
 
 def column_of(name: str, keys: Tensor, width: int) -> Tensor:
     """The rows that a 2-D index names, if it names whole rows: a column that was expanded."""
-    if keys.shape[1] != width or (width > 1 and keys.stride(1) != 0):
+    is_one = all(size == 1 or step == 0 for size, step in zip(keys.shape[1:], keys.stride()[1:], strict=True))
+    if math.prod(keys.shape[1:]) != width or not is_one:
         raise UnsupportedOperation(f"{name}: the index must be one column, expanded to the {width} of the rows")
-    return keys[:, 0]
+    return keys.flatten(1)[:, 0] if keys.numel() else keys.new_zeros(len(keys))
 
 
 def _check_layout(name: str, what: str, value: Tensor) -> None:
