@@ -15,6 +15,7 @@ from daedal.compiler.frontends.torch.device_suitability import why_no_type, why_
 from daedal.compiler.frontends.torch.placement import Placement
 from daedal.compiler.frontends.torch.trace.keywords import Signature
 from daedal.compiler.frontends.torch.trace.module_trace import trace
+from daedal.compiler.frontends.torch.trace.quantised_modules import with_operators
 from daedal.compiler.frontends.torch.traced_module import TracedModule
 from daedal.compiler.operation_compiler import compiler_for
 from daedal.compiler.opt_levels import BEST, check_opt
@@ -154,6 +155,8 @@ def compile(
                 f"{name} of the module must be a plain tensor, but {reason}: use torch.compile(module, "
                 "backend='daedal'), where PyTorch computes with it"
             )
+    if isinstance(module, nn.Module):
+        module = with_operators(module)
     signature = Signature(module, inputs, named)
     inputs, module = signature.by_position(inputs, named), signature.module
     followed = None if isinstance(module, ExportedProgram) else module

@@ -12,6 +12,7 @@ SERIAL_DIRECTED = "tests/unit/access_unit/test_access_unit.py -k 'directed and s
 READ_AHEAD = "tests/unit/access_unit/test_read_ahead.py"
 SERIAL = "tests/unit/access_unit/test_access_unit.py -k 'serial and not directed'"
 EXECUTE_UNIT = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit"
+UNSIGNED = f"{EXECUTE_UNIT}[unsigned-bench_unsigned]"
 KEPT_EDGE = "tests/fuzz/test_fuzz.py::test_kept_on_the_rtl[edge]"
 QUOTIENTS = f"{EXECUTE_UNIT}[odd-bench_quotients]"
 DIVIDE = "tests/unit/float/test_float_divide.py -k 'counts or halfway'"
@@ -42,6 +43,18 @@ FAULTS: list[Fault] = [
     plant("rtl_queues/before-the-sweep", "missing check", "hw/queues/reorder_buffer.py", "ready &= swept", "pass",
           "slots are reserved before the marks were swept after reset", VECTORS,
           PROOF),
+    plant("rtl_rows/nibbles-swapped", "order", "hw/execute_unit/vector/unpack_rows.py",
+          "m.d.comb += part.eq(Mux(at[digit], above[bits * lanes :], above[: bits * lanes]))",
+          "m.d.comb += part.eq(Mux(at[digit] ^ int(digit == 1), above[bits * lanes :], above[: bits * lanes]))",
+          "halves of what the lanes take of 4-bit integers change places", UNSIGNED),
+    plant("rtl_rows/head-skipped-in-short-rows", "missing term", "hw/execute_unit/vector/unpack_rows.py",
+          "heads.eq(Mux(final & beat.last, 0, heads + self.head))",
+          "heads.eq(Mux(beat.last, 0, heads + self.head))",
+          "of a row of one beat it is forgotten that numbers of its head were taken", UNSIGNED),
+    plant("rtl_rows/head-of-many-beats", "missing term", "hw/execute_unit/vector/unpack_rows.py",
+          "self.i.ready.eq(self.o.ready & final & ~stays)", "self.i.ready.eq(self.o.ready & final)",
+          "a number of a head that ends a beat is taken with its first beat",
+          f"{EXECUTE_UNIT}[quantised-bench_unsigned]"),
     plant("rtl_access/end-order", "wrong event", "hw/access_unit/events/event_select.py",
           "for level in reversed(range(levels))]", "for level in range(levels)]", "ends happen from the outside in",
           ACCESS_DIRECTED, ACCESS, ACCESS_DDR3),

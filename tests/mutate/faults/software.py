@@ -46,6 +46,16 @@ FAULTS: list[Fault] = [
           'emit.insert(arith.MaxSIOp(over_entries.results[0], c.c1), "at_least_one")',
           'emit.insert(arith.AddiOp(over_entries.results[0], c.c1), "at_least_one")',
           "a mean divides by one too many", "tests/ir -k lower_emb", LAYERS, LOOPS),
+    plant("compiler/bias-behind-the-product", "wrong order", "sw/compiler/transforms/builders/packed_pooling.py",
+          'biased = emit.insert(arith.AddfOp(s, bias), "biased")\n'
+          '            emit.store(emit.insert(math.FmaOp(q, scale, biased), "added"), self.pooled, [d])',
+          'added = emit.insert(math.FmaOp(q, scale, s), "added")\n'
+          '            emit.store(emit.insert(arith.AddfOp(added, bias), "biased"), self.pooled, [d])',
+          "the bias of a quantised row is added behind its product",
+          "tests/compiler/layers/test_quantised_bags.py -m 'not rtl'", "tests/compiler/layers/test_row_tables.py"),
+    plant("emulator/nibbles-swapped", "order", "cosim/emulator/narrow_rows.h", ">> i * size % 8 &",
+          ">> (8 - size - i * size % 8) &", "the highest bits of a byte come first",
+          "tests/compiler/layers/test_quantised_bags.py -m 'not rtl'"),
     plant("compiler/pops-out-of-order", "order", "sw/compiler/backend/value_locations.py",
           "return waiting[: waiting.index(root)]", "return []", "rows are popped in any order", LOOPS,
           LAYERS),
