@@ -19,7 +19,7 @@ def example(page: str, tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/kernels.md", "docs/systems.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/kernels.md", "docs/systems.md", "docs/tutorial.md"])
 def test_examples_run(page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_path(str(example(page, tmp_path)), run_name="example")
     assert "cycles" in capsys.readouterr().out
