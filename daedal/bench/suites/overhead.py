@@ -49,6 +49,16 @@ class Tables(nn.Module):
         return torch.cat([table(i, o) for table, i, o in zip(self.tables, indices, offsets, strict=True)], 1)
 
 
+class Interaction(Tables):
+    """Reads sizes, as recommenders do: the products of all pairs of results."""
+
+    def forward(self, indices: list[Tensor], offsets: list[Tensor]) -> Tensor:
+        """A row for each bag."""
+        results = torch.stack([table(i, o) for table, i, o in zip(self.tables, indices, offsets, strict=True)], 1)
+        bags, count, _ = results.shape
+        return torch.bmm(results, results.transpose(1, 2)).view(bags, count * count)
+
+
 def batch(count: int) -> tuple[list[Tensor], list[Tensor]]:
     """Indices and offsets for each table."""
     indices = [torch.randint(0, CALLED_ROWS, (BAGS * POOLING,)) for _ in range(count)]
@@ -66,8 +76,9 @@ def run(order: Order, say: Say) -> Iterator[Row]:
             say(f"overhead: {TABLES} tables, compilation")
             yield _exported(repeats, machine)
             for count, goal in COMPILE_SECONDS.items():
-                say(f"overhead: {count} tables, compilation")
-                yield _compilation(count, goal, repeats, machine)
+                for module in (Tables(count, CALLED_ROWS), Interaction(count, CALLED_ROWS)):
+                    say(f"overhead: {count} tables, compilation")
+                    yield _compilation(module, count, goal, repeats, machine)
             for count in CALL_MICROSECONDS:
                 say(f"overhead: {count} tables, calls")
                 yield _calls(count, 40 * repeats, machine)
@@ -76,15 +87,15 @@ def run(order: Order, say: Say) -> Iterator[Row]:
             yield _look(20 * repeats, machine)
 
 
-def _compilation(count: int, goal: float, repeats: int, machine: Machine) -> Row:
+def _compilation(module: Tables, count: int, goal: float, repeats: int, machine: Machine) -> Row:
     """Seconds of the compilation of a module with so many tables, its trace included."""
-    module, inputs = Tables(count, CALLED_ROWS), batch(count)
-    times = []
+    inputs, times = batch(count), []
     with daedal.Device.open("emulator", config=machine.config) as device:
         for _ in range(repeats):
             forget_kernels()
             times.append(_timed(lambda: daedal.compile(module, inputs, device=device)))
-    return _row(f"compile a module of {count} tables", "s", times, goal, True, machine)
+    what = f"compile a module of {count} tables" + (" that reads sizes" if isinstance(module, Interaction) else "")
+    return _row(what, "s", times, goal, True, machine)
 
 
 def _exported(repeats: int, machine: Machine) -> Row:

@@ -186,7 +186,8 @@ def _of_overloads(node: fx.Node, overloads: Iterable[OpOverload[..., Any]]) -> E
 
 def _of_overload(node: fx.Node, overload: OpOverload[..., Any]) -> Effects:
     schema, changed = overload._schema, list[Any]()
-    given = dict(zip((each.name for each in schema.arguments), node.args, strict=False)) | node.kwargs
+    places = [each.name for each in schema.arguments if not each.kwarg_only]  # the last may be of many sizes
+    given = dict(zip(places, node.args, strict=False)) | node.kwargs
     for argument in schema.arguments:
         if argument.alias_info is not None and argument.alias_info.is_write:
             changed.append(given.get(argument.name))

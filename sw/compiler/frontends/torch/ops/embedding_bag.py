@@ -15,6 +15,8 @@ from daedal.compiler.frontends.torch.ops.operation import Line, Operation, Targe
 
 _aten = torch.ops.aten
 
+_OPTIONS = ("mode", "padding_idx", "include_last_offset", "sparse", "scale_grad_by_freq")
+
 MODES = {0: "sum", 1: "mean", 2: "max"}
 """Modes of ``aten.embedding_bag``."""
 
@@ -45,6 +47,9 @@ class EmbeddingBag(Bags):
     def match(cls, node: fx.Node, found: Mapping[fx.Node, Operation]) -> Operation | str | None:
         """As of any operation."""
         values = arguments_of(node, _aten.embedding_bag.padding_idx)
+        computed = [name for name in _OPTIONS if isinstance(values.get(name), fx.Node)]
+        if computed:
+            return f"{computed[0]} must be a constant, not what {values[computed[0]].name} gives"
         mode = values.get("mode", 0)
         bag = cls(
             node.name,

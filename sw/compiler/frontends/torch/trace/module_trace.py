@@ -45,7 +45,8 @@ def trace(module: nn.Module | ExportedProgram, example_inputs: Sequence[Any]) ->
         return module
     plain = plain_trace(module, example_inputs)
     if plain is not None:
-        return with_guards(plain, example_inputs)
+        graph, checks = plain
+        return with_guards(graph, example_inputs, checks)
     try:
         return _export(module, example_inputs)
     except Exception as error:
