@@ -334,7 +334,7 @@ bool AccessUnit::step(unsigned level, const Step& step, const Bundle& bundle) {
                                         step.value(control.store_index, StepField::STORE_INDEX, registers),
                                         step.value(control.store_pitch, StepField::STORE_PITCH, registers));
     const std::uint64_t size = low_bits(step.value(control.store_size, StepField::STORE_SIZE, registers), SIZE_BITS);
-    if (size == 0 || size % ROW_GRANULE || address % ROW_GRANULE)
+    if (size == 0 || size % STORE_STEP || address % STORE_STEP)
       return fail(bundle, level, Cause::ALIGNMENT, Queue::STORE_ADDRESS, size, address);
     core_.record(Queue::STORE_ADDRESS, address, size, control.stream);
     if (!core_.push(core_.store_addresses, {address, size, control.stream != 0}, Queue::STORE_ADDRESS)) return false;

@@ -12,6 +12,9 @@ namespace daedal {
 
 constexpr std::uint64_t low_bits(std::uint64_t value, unsigned bits) { return value & ((1ull << bits) - 1); }
 
+// Bytes of the granules that a row of so many bytes takes in a queue.
+constexpr std::uint64_t whole(std::uint64_t size) { return (size + ROW_GRANULE - 1) / ROW_GRANULE * ROW_GRANULE; }
+
 // The width of addresses and stream registers.
 struct Width {
   unsigned bits;

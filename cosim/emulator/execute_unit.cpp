@@ -269,7 +269,7 @@ bool ExecuteUnit::pop_row(const Operand& operand, std::uint64_t elements, const 
   core_.rows[operand.number].pop();
   const std::uint64_t taken = std::exchange(heads_[operand.number], 0);
   const bool fits = taken == 0 || (taken == HEAD_WORDS && is_unsigned(kind_));
-  if (!fits || row.size != row_bytes(elements, kind_) + taken * LANE_BYTES)
+  if (!fits || row.size != whole(row_bytes(elements, kind_)) + taken * LANE_BYTES)
     return core_.raise(Cause::FRAMING, queue_of(operand.number), elements);
   const auto* bytes = static_cast<const std::uint8_t*>(core_.bytes(row, scratch_[operand.number])) + taken * LANE_BYTES;
   *data = reinterpret_cast<const float*>(bytes);

@@ -21,8 +21,10 @@ inline unsigned element_bits(std::uint64_t kind) {
 
 inline bool is_unsigned(std::uint64_t kind) { return element_bits(kind) < 16; }
 
-// Whether rows can have so many elements: they are of whole binary32.
-inline bool is_whole(std::uint64_t elements, std::uint64_t kind) { return elements * element_bits(kind) % 32 == 0; }
+// Whether rows can have so many elements: unsigned ones fill whole granules.
+inline bool is_whole(std::uint64_t elements, std::uint64_t kind) {
+  return !is_unsigned(kind) || elements * element_bits(kind) % (8 * ROW_GRANULE) == 0;
+}
 
 inline std::uint64_t row_bytes(std::uint64_t elements, std::uint64_t kind) { return elements * element_bits(kind) / 8; }
 

@@ -18,7 +18,7 @@ class StoreUnit {
     if (core_.store_data.empty() && !addresses.empty() && !addresses.front().stream) {
       const StoreAddress to = addresses.front();
       addresses.pop();
-      return write(to, data, size, Queue::STORE_DATA) && run();
+      return write(to, data, size, to.size, Queue::STORE_DATA) && run();
     }
     const auto* bytes = static_cast<const std::uint8_t*>(data);
     return core_.push(core_.store_data, {bytes, bytes + size}, Queue::STORE_DATA);
@@ -36,10 +36,10 @@ class StoreUnit {
       if (to.stream) {
         const Row row = streamed.front();
         streamed.pop();
-        written = write(to, core_.bytes(row, scratch_), row.size, Queue::STREAM);
+        written = write(to, core_.bytes(row, scratch_), row.size, whole(to.size), Queue::STREAM);
       } else {
         const auto& row = core_.store_data.front();
-        written = write(to, row.data(), row.size(), Queue::STORE_DATA);
+        written = write(to, row.data(), row.size(), to.size, Queue::STORE_DATA);
         core_.store_data.pop();
       }
       if (!written) return false;
@@ -48,10 +48,12 @@ class StoreUnit {
   }
 
  private:
-  bool write(const StoreAddress& to, const void* data, std::uint64_t size, std::uint64_t queue) {
-    if (size != to.size) {  // seen in a row's last beat, or in what would be that
-      const std::uint64_t bus = core_.config.bus_bytes, beat = (std::min(size, to.size) - 1) / bus;
-      return core_.raise(Cause::FRAMING, queue, to.size / ROW_GRANULE, core_.space.width.low(to.address + beat * bus));
+  // Stores a row that has `given` bytes, where `wanted` must be there.
+  bool write(const StoreAddress& to, const void* data, std::uint64_t given, std::uint64_t wanted, std::uint64_t queue) {
+    const std::uint64_t size = to.size;
+    if (given != wanted) {  // seen in a row's last beat, or in what would be that
+      const std::uint64_t bus = core_.config.bus_bytes, beat = (std::min(given, size) - 1) / bus;
+      return core_.raise(Cause::FRAMING, queue, size, core_.space.width.low(to.address + beat * bus));
     }
     const std::uint64_t inside = before_outside(to.address, size);
     const std::uint64_t missing = core_.space.missing(to.address, inside);

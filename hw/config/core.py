@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import SupportsIndex
 
 from daedal.base.messages import shown
-from daedal.hw.isa.elements import LANE, ROW_GRANULE, UNSIGNED
+from daedal.hw.isa.elements import LANE, ROW_GRANULE, STORE_STEP, UNSIGNED
 from daedal.hw.isa.words import LengthField
 
 MOST_ADDRESS_BITS = 40
@@ -327,6 +327,11 @@ class Config:
     def line_granules(self) -> int:
         """Granules of rows in a line."""
         return self.bus_bytes // ROW_GRANULE
+
+    @property
+    def line_steps(self) -> int:
+        """Parts of a line of which each is stored or not."""
+        return self.bus_bytes // STORE_STEP
 
     @property
     def is_serial(self) -> bool:

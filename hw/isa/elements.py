@@ -41,8 +41,8 @@ class Element:
 
     @property
     def multiple(self) -> int:
-        """Of what the number of elements of a row is a multiple: rows are of whole ``ROW_GRANULE`` bytes."""
-        return max(1, 8 * ROW_GRANULE // self.bits)
+        """Of what the number of elements of a row is a multiple: of those below ``STORE_STEP`` rows fill granules."""
+        return 1 if self.bits >= 8 * STORE_STEP else 8 * ROW_GRANULE // self.bits
 
     def row_bytes(self, elements: int) -> int:
         """Bytes of so many elements, one behind the other."""
@@ -84,4 +84,7 @@ UNSIGNED = tuple(field for field, element in LENGTH_ELEMENTS.items() if element 
 """Types of rows that are popped and not stored."""
 
 ROW_GRANULE = 4
-"""Bytes: the size of a row and the address of a store are multiples of it, and the store unit writes no less."""
+"""Bytes: rows begin at multiples of it, and have whole ones in the queues."""
+
+STORE_STEP = 2
+"""Bytes: size and address of a store are multiples of it, and the store unit writes no less."""

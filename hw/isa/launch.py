@@ -89,9 +89,13 @@ class Cause(enum.Enum, shape=8):
     BOUNDS_ORDER = 3
     """An upper bound below the lower one."""
     ALIGNMENT = 4
-    """A row that touches more lines than its bytes fill, or a size or address that is not whole elements."""
+    """A row to fetch that touches more lines than its bytes fill, or that is not whole granules of 4 bytes, in size or
+    address; a row to store that is not whole steps of 2 bytes.
+    """
     FRAMING = 5
-    """A callback popped another number of elements than was fetched."""
+    """A callback popped another number of elements than was fetched, or a row to store has not the bytes that its
+    address says.
+    """
     PROGRAM = 6
     """A word, instruction or token that this machine does not have, a configuration hash that is not its own, or a
     checksum that is not that of the words: only END tells, when all before it was carried out.

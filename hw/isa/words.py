@@ -329,9 +329,9 @@ class StepControl(data.Struct):
     fetch.
 
     Addresses are ``base + index * pitch`` with the low 32 bits of index and the low 24 bits of pitch,
-    unsigned, modulo a register's size. Sizes are bytes (the low 20 bits), a multiple of 4 and not 0. A store address is
-    a multiple of 4. A fetched row starts at a line or lies within one. ``stream`` marks a store whose data
-    come from a row fetch to FetchQueue.STORE instead of from the execute unit.
+    unsigned, modulo a register's size. Sizes are bytes (the low 20 bits) and not 0. Size and address of
+    a store are multiples of 2, those of a fetch of 4, and a fetched row touches no more lines than its bytes fill.
+    ``stream`` marks a store whose data come from a row fetch to FetchQueue.STORE instead of from the execute unit.
     """
 
     scalar_enable: 1
@@ -366,9 +366,10 @@ class LengthField(enum.Enum, shape=8):
     """Words of unit LENGTH; the index is the length register, the value its number of elements.
 
     The field is the type that these have in memory. Lanes and registers have binary32: a row of another type is widened
-    when it is popped, exactly, and rounded when it is stored, to nearest. Rows are of whole ``ROW_GRANULE`` bytes: of
-    16 bits an even number of elements, of 8 bits a multiple of 4, and so on; unsigned ones are not stored. A type that
-    the machine does not have (``Config.binary16``, ``Config.bfloat16``, ``Config.quantised``) is an illegal word.
+    when it is popped, exactly, and rounded when it is stored, to nearest. An odd row of 16-bit elements is fetched with
+    one more behind it, which nothing sees. Rows of 8-bit elements have a multiple of 4 of them, and so on; unsigned
+    ones are not stored. A type that the machine does not have (``Config.binary16``, ``Config.bfloat16``,
+    ``Config.quantised``) is an illegal word.
     """
 
     ELEMENTS = 0

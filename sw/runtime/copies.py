@@ -1,6 +1,7 @@
-"""Gathers as copies: rows of any type, which go through the machine as words of ``ROW_GRANULE`` bytes.
+"""Gathers as copies: rows of any type, which go through the machine as words, or halves of words.
 
-A row that ends within a word has padding behind it on the device, and so has its copy; the host leaves that out.
+No fewer bytes are stored than a half has, so the copy of a row of an odd number of bytes has padding behind it, as the
+row has on the device; the host leaves that out.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from daedal.driver.tables.table_sources import Source, array_of
-from daedal.hw.isa.elements import LANE, ROW_GRANULE
+from daedal.hw.isa.elements import Element
 from daedal.runtime.request import Array, Request
 from daedal.runtime.tensors import empty, tensor_of
 
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def in_words(table: Source) -> Array:
-    """The rows of a table, in its own memory if they follow each other there and end with a word."""
+def made_of(table: Source, element: Element) -> Array:
+    """The rows of a table, in its own memory if they follow each other there and are whole elements of this length."""
     array = np.ascontiguousarray(array_of(table))
     rows, row_bytes = len(array), array.shape[1] * array.itemsize
     raw = array.reshape(-1).view(np.uint8).reshape(rows, row_bytes)
-    behind = -row_bytes % ROW_GRANULE
-    words: Array = (np.pad(raw, ((0, 0), (0, behind))) if behind else raw).view(LANE.dtype)
-    return words
+    behind = -row_bytes % element.bytes
+    whole: Array = (np.pad(raw, ((0, 0), (0, behind))) if behind else raw).view(element.array)
+    return whole
 
 
 class CopiedRows:
@@ -40,9 +41,9 @@ class CopiedRows:
     def __init__(self, request: Request) -> None:
         self._shape, self._dtype = request.shape, request.dtype
         self.rows = request.rows, request.operation.width
-        """Shape of what the machine writes, in words."""
-        stripped = empty(request.shape, request.dtype)
-        self._stripped = stripped if stripped.nbytes != self.rows[0] * self.rows[1] * ROW_GRANULE else None
+        """Shape of what the machine writes, in elements of the operation."""
+        stripped, written = empty(request.shape, request.dtype), self.rows[0] * self.rows[1]
+        self._stripped = stripped if stripped.nbytes != written * request.operation.element.bytes else None
 
     @property
     def is_whole(self) -> bool:

@@ -18,7 +18,7 @@ from daedal.hw.isa.tools.assembler import disassemble
 from daedal.runtime.batch.fast_path import FastPath
 from daedal.runtime.batch.members import Call, Join, Member, bind, can_share, is_of_model
 from daedal.runtime.batch.plan import Plan, check_fits
-from daedal.runtime.copies import CopiedRows, in_words
+from daedal.runtime.copies import CopiedRows, made_of
 from daedal.runtime.diagnostics import check_row_0, named, say_where, warning_of, warning_of_list
 from daedal.runtime.explanation import Explanation
 from daedal.runtime.futures import Pending, Submitted, wait_for
@@ -249,7 +249,8 @@ class Executable(Handle):
             elif request.form is not None:
                 table = request.form.pack(array_of(request.table))
             if copied is not None:
-                table = table.in_words if isinstance(table, Table) else in_words(table)
+                element = request.operation.element
+                table = table.made_of(element) if isinstance(table, Table) else made_of(table, element)
             buffers = {**request.buffers, "table": table, "out": (request.rows, request.operation.width)}
             runs = self._runs.get(call.name)
             if runs is None or runs.kernel is not kernel:

@@ -33,10 +33,11 @@ class Bag:
 
 @dataclass(frozen=True)
 class Lookup:
-    """A gather of rows of ``width`` words, whatever these are of: elements of any type are copied alike."""
+    """A gather of rows of ``width`` elements, of any type, for they are copied: ``element`` says how long one is."""
 
     width: int
     index_bits: int
+    element: Element = BINARY32
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,13 @@ class Kind:
 
 @dataclass(frozen=True)
 class CopyKind:
-    """What tables must have in common for one nest of loops to copy rows of them; widths and pitches in words."""
+    """What tables must have in common for one nest of loops to copy rows of them; widths and pitches in elements."""
 
     width: int
     pitch: int
     out_pitch: int
     index_bits: int
+    element: Element = BINARY32
 
 
 @dataclass(frozen=True)

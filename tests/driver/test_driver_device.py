@@ -304,7 +304,7 @@ FAULTS = [
     (Cause.OFFSET, daedal.InvalidOffsets, ValueError, "offset -3 points outside"),
     (Cause.BOUNDS_ORDER, daedal.InvalidOffsets, ValueError, "must not decrease, but -3"),
     (Cause.ALIGNMENT, daedal.ProgramError, daedal.DaedalError, "row at 0x50"),
-    (Cause.FRAMING, daedal.ProgramError, daedal.DaedalError, "a callback expected a row"),
+    (Cause.FRAMING, daedal.ProgramError, daedal.DaedalError, "a row of 18446744073709551613 bytes was to be stored"),
     (Cause.PROGRAM, daedal.ProgramError, daedal.DaedalError, "does not exist on this machine"),
     (Cause.MEMORY_ERROR, daedal.MemoryFault, daedal.DaedalError, "answered with an error at address 0x50"),
     (Cause.MEMORY_SILENT, daedal.MemoryFault, daedal.DaedalError, "did not answer in launch"),

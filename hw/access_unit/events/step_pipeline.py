@@ -15,7 +15,7 @@ from daedal.hw.access_unit.levels.bundles import names
 from daedal.hw.access_unit.levels.multiplier import Multiplier
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import ConfigBus, context_bits
-from daedal.hw.isa.elements import ROW_GRANULE
+from daedal.hw.isa.elements import ROW_GRANULE, STORE_STEP
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.words import SIZE_BITS, FetchQueue, StepControl, StepField
 from daedal.hw.lib.replicate import replicate
@@ -191,8 +191,8 @@ class StepPipeline(wiring.Component):
 
 def is_misaligned(row: str, address: Value, size: Value, config: Config) -> Value:
     """Whether nothing can be stored, or fetched, at this address."""
-    granule_bits, bus_bits = exact_log2(ROW_GRANULE), exact_log2(config.bus_bytes)
-    odd = (size == 0) | size[:granule_bits].any() | address[:granule_bits].any()
+    unit_bits, bus_bits = exact_log2(ROW_GRANULE if row == "fetch" else STORE_STEP), exact_log2(config.bus_bytes)
+    odd = (size == 0) | size[:unit_bits].any() | address[:unit_bits].any()
     # The bytes of the row's last line, less one, and those in front of its first: more than a line takes one line more.
     across = ((size - 1)[:bus_bits] + address[:bus_bits])[bus_bits]
     return odd | across if row == "fetch" else odd

@@ -92,14 +92,11 @@ class LengthTable(wiring.Component):
         ]
 
     def _fits(self, before: Signal) -> Value:
-        """Whether there are rows of ``before + 1`` elements, of whole granules."""
+        """Whether there are rows of ``before + 1`` elements."""
         fits = ~before[exact_log2(self.config.vl_max) :].any()
-        if not self.config.length_fields[1:]:
-            return fits
-        if not self.config.quantised:
-            return fits & ~(self.config_bus.word.field[:2].any() & ~before[0])
         odd = []
-        for kind in self.config.length_fields[1:]:
+        for kind in self.config.length_fields:
             digits = exact_log2(LENGTH_ELEMENTS[kind].multiple)
-            odd.append((self.config_bus.word.field == kind.value) & ~before[:digits].all())
-        return fits & ~Cat(*odd).any()
+            if digits:
+                odd.append((self.config_bus.word.field == kind.value) & ~before[:digits].all())
+        return fits & ~Cat(*odd).any() if odd else fits

@@ -225,17 +225,22 @@ class BeatIssue(wiring.Component):
             self.starved0.eq(ready & needs[0] & ~self.vector0.valid),
             self.starved.eq(ready & missing),
         ]
-        expected = Mux(last, row.row.tail_bytes, self.config.lane_bytes)
+        expected, whole = Signal(range(self.config.lane_bytes + 1)), Signal(range(self.config.lane_bytes + 1))
+        m.d.comb += [expected.eq(Mux(last, row.row.tail_bytes, self.config.lane_bytes)), whole.eq(expected)]
+        if self.config.length_fields[1:]:
+            # A row of 16-bit elements comes in granules, each of two of them: an odd one has one more behind it.
+            is_odd = row.row.kind.any() & ~(row.head if self.config.quantised else Const(0))
+            m.d.comb += whole.eq(expected + Mux(is_odd, expected & LANE.bytes, 0))
         found = []
-        for queue, wrong, pops in (
-            (self.vector0, self.misframed0, needs[0]),
-            (self.vector1, self.misframed1, needs[1]),
-            (self.kept, self.misframed_kept, row.kept),
+        for queue, size, wrong, pops in (
+            (self.vector0, whole, self.misframed0, needs[0]),
+            (self.vector1, whole, self.misframed1, needs[1]),
+            (self.kept, expected, self.misframed_kept, row.kept),
         ):
             beat, differs = queue.payload, Signal()
             m.d.comb += [
                 queue.ready.eq(self.fire & pops),
-                differs.eq(pops & ((beat.last != last) | (beat.bytes != expected))),
+                differs.eq(pops & ((beat.last != last) | (beat.bytes != size))),
                 wrong.eq(self.fire & differs),
             ]
             found.append(differs)

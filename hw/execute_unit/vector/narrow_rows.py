@@ -17,6 +17,8 @@ from daedal.hw.isa.elements import BINARY16, LANE
 class WidenRows(wiring.Component):
     """Makes two beats of each beat of 16-bit elements, one per cycle; a beat of binary32 passes as it is.
 
+    Rows have whole granules, so an even number of elements comes out: behind an odd row there is one that is not its.
+
     It holds nothing but which half comes next: a beat stays at ``i`` until its last half is taken, in the same cycle.
 
     Members
@@ -67,7 +69,7 @@ class NarrowRows(wiring.Component):
     Members
     -------
     i : ``In(stream.Signature(store_beat_layout(config)))``
-        Beats of binary32, each with the type of its row. Rows of 16-bit elements have an even number of them.
+        Beats of binary32, each with the type of its row.
     o : ``Out(lane_beat_stream(config))``
         Beats as they are to lie in memory.
     """

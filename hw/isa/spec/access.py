@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import ROW_GRANULE, STORE_STEP
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.program import Program
 from daedal.hw.isa.spec.access_words import Constants, NestWords, nests
@@ -403,7 +404,7 @@ def _do_step(step: Constants, config: Config, bundle: Bundle, level: int, pushes
         pushes.append(Scalar(value("scalar")))
     if control["store_enable"]:
         address, size = row("store")
-        if address % 4 or size % 4 or not size:
+        if address % STORE_STEP or size % STORE_STEP or not size:
             return Fault(Cause.ALIGNMENT, level, size, address, Queue.STORE_ADDRESS, registers)
         pushes.append(StoreAddress(address, size, bool(control["stream"])))
     if control["token_enable"]:
@@ -412,7 +413,7 @@ def _do_step(step: Constants, config: Config, bundle: Bundle, level: int, pushes
         address, size = row("fetch")
         queue = FetchQueue(control["queue"])
         lines = -(-(address % config.bus_bytes + size) // config.bus_bytes)
-        if address % 4 or size % 4 or not size or lines > -(-size // config.bus_bytes):
+        if address % ROW_GRANULE or size % ROW_GRANULE or not size or lines > -(-size // config.bus_bytes):
             return Fault(Cause.ALIGNMENT, level, size, address, _FETCH_QUEUES[queue], registers)
         pushes.append(Fetch(queue, address, size))
     return None

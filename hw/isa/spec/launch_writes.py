@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import LANE
+from daedal.hw.isa.elements import LANE, ROW_GRANULE
 from daedal.hw.isa.program import Program
 from daedal.hw.isa.spec.access import Fetch, NestTrace, Read, Scalar, StoreAddress, Token
 from daedal.hw.isa.spec.execute import ExecuteUnit
@@ -59,9 +59,10 @@ class _Queues:
     def row(self, queue: int, elements: int, kind: LengthField) -> Patterns:
         """The next row of a vector queue; ValueError if it has not so many elements."""
         row = np.frombuffer(self.bytes_of(FetchQueue(queue)), pattern_type(kind))
-        if len(row) != patterns_in(elements, kind):
+        count = patterns_in(elements, kind)
+        if row.nbytes != _whole(count * row.itemsize):
             raise ValueError(f"a row of vector queue {queue} must have {elements} elements, not {len(row)} patterns")
-        return row
+        return row[:count]
 
     def head(self, queue: int) -> int:
         """The first number of the next row of a vector queue, taken off it."""
@@ -103,6 +104,11 @@ def run_launch(
             position += 1
     for address in queues.addresses:
         data = queues.bytes_of(FetchQueue.STORE) if address.stream else queues.stored.popleft()
-        if len(data) != address.size:
+        if len(data) != (_whole(address.size) if address.stream else address.size):
             raise ValueError(f"a store must have {address.size} bytes, not {len(data)}")
-        yield Write(address.address, data)
+        yield Write(address.address, data[: address.size])
+
+
+def _whole(size: int) -> int:
+    """Bytes of the granules that a row of so many bytes takes in a queue."""
+    return -(-size // ROW_GRANULE) * ROW_GRANULE

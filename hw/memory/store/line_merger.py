@@ -1,11 +1,11 @@
-"""The middle of the store unit: turns beats at any granule into lines, and merges those that touch the same one."""
+"""The middle of the store unit: turns beats at any step into lines, and merges those that touch the same one."""
 
 from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import ROW_GRANULE
+from daedal.hw.isa.elements import STORE_STEP
 from daedal.hw.memory.store.store_layouts import line_bits, line_layout, piece_layout
 
 
@@ -66,8 +66,8 @@ class LineMerger(wiring.Component):
 class _Place(wiring.Component):
     """Rotates a piece up to its offset, in one cycle.
 
-    Members: in the cycle after ``valid`` (``valid_out``): ``data`` rotated, of which granules ``low`` go to line
-    ``line_number`` and granules ``high`` to the one after it; ``last_number`` is the last line that the piece
+    Members: in the cycle after ``valid`` (``valid_out``): ``data`` rotated, of which steps ``low`` go to line
+    ``line_number`` and steps ``high`` to the one after it; ``last_number`` is the last line that the piece
     touches; ``same``: the piece before ended in this piece's first line. All of it stays until the next piece.
     """
 
@@ -78,8 +78,8 @@ class _Place(wiring.Component):
                 "valid": In(1),
                 "valid_out": Out(1),
                 "data": Out(8 * config.bus_bytes),
-                "low": Out(config.line_granules),
-                "high": Out(config.line_granules),
+                "low": Out(config.line_steps),
+                "high": Out(config.line_steps),
                 "line_number": Out(line_bits(config)),
                 "last_number": Out(line_bits(config)),
                 "same": Out(1),
@@ -89,20 +89,20 @@ class _Place(wiring.Component):
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
-        piece, granules = self.piece, self._config.line_granules
-        mask = Signal(2 * granules)
+        piece, steps = self.piece, self._config.line_steps
+        mask = Signal(2 * steps)
         rotated = piece.data
         for step in range(len(piece.offset)):
-            rotated = Mux(piece.offset[step], rotated.rotate_left(8 * ROW_GRANULE << step), rotated)
-        m.d.comb += mask.eq(Cat(piece.words > n for n in range(granules)) << piece.offset)
+            rotated = Mux(piece.offset[step], rotated.rotate_left(8 * STORE_STEP << step), rotated)
+        m.d.comb += mask.eq(Cat(piece.steps > n for n in range(steps)) << piece.offset)
         m.d.sync += self.valid_out.eq(self.valid)
         with m.If(self.valid):
             m.d.sync += [
                 self.data.eq(rotated),
-                self.low.eq(mask[:granules]),
-                self.high.eq(mask[granules:]),
+                self.low.eq(mask[:steps]),
+                self.high.eq(mask[steps:]),
                 self.line_number.eq(piece.line),
-                self.last_number.eq(piece.line + mask[granules:].any()),
+                self.last_number.eq(piece.line + mask[steps:].any()),
                 self.same.eq(piece.line == self.last_number),
             ]
         return m
@@ -115,8 +115,8 @@ class _Hold(wiring.Component):
         super().__init__(
             {
                 "data": In(8 * config.bus_bytes),
-                "low": In(config.line_granules),
-                "high": In(config.line_granules),
+                "low": In(config.line_steps),
+                "high": In(config.line_steps),
                 "line_number": In(line_bits(config)),
                 "last_number": In(line_bits(config)),
                 "same": In(1),
@@ -150,7 +150,7 @@ class _Hold(wiring.Component):
             self.line.mask.eq(held.mask | Mux(merge, self.low, 0)),
             self.line.line.eq(Mux(merge, self.line_number, held.line)),
         ]
-        self._words(m, held, merge, other | again | (merge & crosses))
+        self._steps(m, held, merge, other | again | (merge & crosses))
         with m.If(again | (merge & crosses)):
             m.d.sync += [held.mask.eq(self.high), held.line.eq(self.last_number)]
         with m.Elif(other):
@@ -161,10 +161,10 @@ class _Hold(wiring.Component):
             m.d.sync += held.mask.eq(0)
         return m
 
-    def _words(self, m: Module, held: Signal, merge: Signal, replace: Signal) -> None:
-        """Granules of the held line and of the one that goes out: later ones win."""
-        bits = 8 * ROW_GRANULE
-        for n in range(self._config.line_granules):
+    def _steps(self, m: Module, held: Signal, merge: Signal, replace: Signal) -> None:
+        """Steps of the held line and of the one that goes out: later ones win."""
+        bits = 8 * STORE_STEP
+        for n in range(self._config.line_steps):
             new = self.data.word_select(n, bits)
             with m.If(replace | (merge & self.low[n])):
                 m.d.sync += held.data.word_select(n, bits).eq(new)

@@ -14,20 +14,20 @@ def line_bits(config: Config) -> int:
 
 
 def piece_layout(config: Config) -> data.StructLayout:
-    """A beat to store: its first ``words`` granules go to ``line`` from granule ``offset`` on, and on into the next."""
+    """A beat to store: its first ``steps`` go to ``line`` from step ``offset`` on, and on into the next."""
     return data.StructLayout(
         {
             "data": 8 * config.bus_bytes,
             "line": line_bits(config),
-            "offset": range(config.line_granules),
-            "words": range(config.line_granules + 1),
+            "offset": range(config.line_steps),
+            "steps": range(config.line_steps + 1),
         }
     )
 
 
 def line_layout(config: Config) -> data.StructLayout:
-    """A line to write; ``mask`` has a bit for each granule that is to be written."""
-    return data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.line_granules, "line": line_bits(config)})
+    """A line to write; ``mask`` has a bit for each step that is to be written."""
+    return data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.line_steps, "line": line_bits(config)})
 
 
 def burst_layout(config: Config) -> data.StructLayout:

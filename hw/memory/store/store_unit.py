@@ -7,7 +7,7 @@ from amaranth.utils import exact_log2
 
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import FaultPort, beat_stream, store_address_layout
-from daedal.hw.isa.elements import ROW_GRANULE
+from daedal.hw.isa.elements import STORE_STEP
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.memory.address_map import memory_line, program_value
 from daedal.hw.memory.axi import WriteMaster
@@ -19,7 +19,7 @@ from daedal.hw.reports import StoreReport
 
 
 class StoreUnit(wiring.Component):
-    """Writes rows to any address that is a multiple of an element, merged into lines and lines into bursts.
+    """Writes rows to any address that is a multiple of a step, merged into lines and lines into bursts.
 
     One beat per cycle in, one line per cycle out; a row that fits one line takes one cycle, one that starts in
     the middle of a line and goes on into the next takes one more. Rows are written in order; of rows that touch
@@ -33,9 +33,10 @@ class StoreUnit(wiring.Component):
     Members
     -------
     addresses : ``In(stream.Signature(store_address_layout(config)))``
-        Where rows go; address and size are multiples of 4, the size is not 0.
+        Where rows go; address and size are multiples of STORE_STEP, the size is not 0.
     data, stream_data : ``In(beat_stream(config))``
-        Rows from the execute unit, and from the store stream for addresses with ``stream``.
+        Rows from the execute unit, and from the store stream for addresses with ``stream``. Rows of the
+        stream have whole granules: what is behind the size that is to be stored is dropped.
     window : ``In(window_layout(config))``, guard : ``In(1)``
         All that may be written, while ``guard`` is on.
     write : ``Out(WriteMaster(config))``
@@ -53,7 +54,7 @@ class StoreUnit(wiring.Component):
         A row is not complete: more of its data are to come.
     report : ``Out(StoreReport(config))``
     fault : ``Out(FaultPort(config))``
-        FRAMING: a row is not as long as its address says; ``queue`` is STORE_DATA or STREAM, ``value`` the elements
+        FRAMING: a row is not as long as its address says; ``queue`` is STORE_DATA or STREAM, ``value`` the bytes
         expected, ``address`` that of the beat. MEMORY_ERROR: ``address`` is that of the burst.
         STORE_WINDOW: ``address`` is that of the first line outside.
     """
@@ -114,8 +115,8 @@ class StoreUnit(wiring.Component):
             self.report.acknowledged.eq(batcher.acknowledged),
             self.report.line.eq(batcher.written),
         ]
-        strobed = sum((bit for bit in self.write.wstrb[::ROW_GRANULE]), Const(0, 1))
-        m.d.comb += self.report.bytes.eq(Mux(self.report.line, strobed << exact_log2(ROW_GRANULE), 0))
+        strobed = sum((bit for bit in self.write.wstrb[::STORE_STEP]), Const(0, 1))
+        m.d.comb += self.report.bytes.eq(Mux(self.report.line, strobed << exact_log2(STORE_STEP), 0))
         self._report(m, rows, batcher)
         return m
 
@@ -130,6 +131,6 @@ class StoreUnit(wiring.Component):
                 m.d.sync += [
                     fault.cause.eq(Cause.FRAMING),
                     fault.queue.eq(Mux(rows.misframed_stream, Queue.STREAM, Queue.STORE_DATA)),
-                    fault.value.eq(rows.misframed_elements),
+                    fault.value.eq(rows.misframed_size),
                     fault.address.eq(rows.misframed_address),
                 ]

@@ -83,7 +83,7 @@ class WriteBatcher(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         config = self._config
-        words = data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.line_granules})
+        words = data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.line_steps})
         most_lines, most_bursts = lines_held(config), bursts_held(config)
         m.submodules.lines = lines = Fifo(words, depth=most_lines)
         m.submodules.bursts = bursts = Fifo(burst_layout(config), depth=most_bursts)

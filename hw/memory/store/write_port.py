@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from daedal.hw.config.core import MAX_BURST, Config
-from daedal.hw.isa.elements import ROW_GRANULE
+from daedal.hw.isa.elements import STORE_STEP
 from daedal.hw.lib.replicate import replicate
 from daedal.hw.memory.axi import Burst, WriteMaster, beat_size, is_error
 from daedal.hw.memory.store.store_layouts import burst_layout, line_bits
@@ -40,7 +40,7 @@ class WritePort(wiring.Component):
     """
 
     def __init__(self, config: Config) -> None:
-        words = data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.line_granules})
+        words = data.StructLayout({"data": 8 * config.bus_bytes, "mask": config.line_steps})
         super().__init__(
             {
                 "bursts": In(stream.Signature(burst_layout(config))),
@@ -88,10 +88,9 @@ class WritePort(wiring.Component):
 
     def _lines(self, m: Module, lengths: Fifo) -> None:
         write, beat = self.write, Signal(range(MAX_BURST))
-        strobes = [replicate(bit, ROW_GRANULE) for bit in self.lines.payload.mask]
         m.d.comb += [
             write.wdata.eq(self.lines.payload.data),
-            write.wstrb.eq(Cat(strobes)),
+            write.wstrb.eq(Cat(replicate(bit, STORE_STEP) for bit in self.lines.payload.mask)),
             write.wlast.eq(beat == lengths.o.payload),
             write.wvalid.eq(self.lines.valid & lengths.o.valid),
             self.written.eq(write.wvalid & write.wready),

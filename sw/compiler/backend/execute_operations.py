@@ -20,7 +20,7 @@ from daedal.compiler.dialects.elements import why_not_converted
 from daedal.compiler.dialects.mach_execute import LengthOp
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import LENGTH_ELEMENTS, UNSIGNED
+from daedal.hw.isa.elements import LENGTH_ELEMENTS
 from daedal.hw.isa.instructions import Mode
 from daedal.hw.isa.words import LengthField
 
@@ -208,8 +208,6 @@ class ExecuteCode:
         """The length register for rows of ``width`` elements of this type."""
         if kind not in self.config.length_fields:
             raise UnsupportedOperation(why_not_converted(LENGTH_ELEMENTS[kind]))
-        if kind not in (LengthField.ELEMENTS, *UNSIGNED) and width % 2:
-            raise UnsupportedOperation(f"rows of 16-bit elements must have an even number of them, not {width}")
         if width > self.config.vl_max:
             raise UnsupportedOperation(
                 f"a row of {width} elements must fit a vector register of {self.config.vl_max}: run tile-columns first"

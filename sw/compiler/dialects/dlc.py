@@ -34,7 +34,7 @@ from xdsl.utils.exceptions import VerifyException
 from daedal.compiler.dialects.elements import LANE
 from daedal.compiler.dialects.slc import CONDITION_STREAM, EVENTS, StreamType, verify_index
 from daedal.compiler.dialects.slcv_scalars import verify_stored
-from daedal.hw.isa.elements import ROW_GRANULE
+from daedal.hw.isa.elements import ROW_GRANULE, STORE_STEP
 
 ARGUMENTS = ("base", "end", "size", "stride", "value")
 """What an argument can be: a buffer's first byte address, that after its last byte, its size in a dimension,
@@ -194,11 +194,9 @@ class PushTokenOp(IRDLOperation):
         super().__init__(properties={"token": number(token)})
 
 
-def _verify_size(size: IntegerAttr) -> None:
-    if size.value.data < ROW_GRANULE or size.value.data % ROW_GRANULE:
-        raise VerifyException(
-            f"bytes must be a multiple of {ROW_GRANULE}, at least {ROW_GRANULE}, not {size.value.data}"
-        )
+def _verify_size(size: IntegerAttr, unit: int) -> None:
+    if size.value.data < unit or size.value.data % unit:
+        raise VerifyException(f"bytes must be a multiple of {unit}, at least {unit}, not {size.value.data}")
 
 
 @irdl_op_definition
@@ -230,7 +228,7 @@ class PushStoreOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        _verify_size(self.bytes)
+        _verify_size(self.bytes, STORE_STEP)
 
 
 @irdl_op_definition
@@ -258,7 +256,7 @@ class FetchOp(IRDLOperation):
     def verify_(self) -> None:
         if self.queue.data not in QUEUES:
             raise VerifyException(f"queue must be one of {', '.join(QUEUES)}, not {self.queue.data!r}")
-        _verify_size(self.bytes)
+        _verify_size(self.bytes, ROW_GRANULE)
 
 
 @irdl_op_definition

@@ -346,8 +346,8 @@ class LookupListOp(IRDLOperation):
 
     ``list`` has three numbers for entry t, as that of ``emb.bag_list``. Its ``indices`` are those from ``ends[2 * t]``
     on that are before ``ends[2 * t + 1]``. Rows of results are numbered as the indices are, which belong to all tables
-    together: row p of the result is ``table[indices[p]]``. Rows are of ``width`` words, those of tables
-    ``pitch`` words apart, those of results ``out_pitch``.
+    together: row p of the result is ``table[indices[p]]``. Rows are of ``width`` elements, those of tables
+    ``pitch`` elements apart, those of results ``out_pitch``. They are of ``element``, which is f32 if left out.
     """
 
     name = "emb.lookup_list"
@@ -360,10 +360,11 @@ class LookupListOp(IRDLOperation):
     width = prop_def(IntegerAttr[I64])
     pitch = prop_def(IntegerAttr[I64])
     out_pitch = prop_def(IntegerAttr[I64])
+    element = opt_prop_def()
 
     assembly_format = (
-        "$list `[` $first `for` $count `]` `width` $width `pitch` $pitch `to` $out_pitch $indices `ends` $ends "
-        "attr-dict `:` type($list) `,` type($indices) `ends` type($ends)"
+        "$list `[` $first `for` $count `]` `width` $width (`of` $element^)? `pitch` $pitch `to` $out_pitch $indices "
+        "`ends` $ends attr-dict `:` type($list) `,` type($indices) `ends` type($ends)"
     )
 
     def __init__(
@@ -375,15 +376,26 @@ class LookupListOp(IRDLOperation):
         width: int,
         pitch: int,
         out_pitch: int,
+        element: Attribute = LANE,
     ) -> None:
         source, first, count = entries
         numbers = {"first": first, "count": count, "width": width, "pitch": pitch, "out_pitch": out_pitch}
         super().__init__(
             operands=[source, indices, ends],
-            properties={name: IntegerAttr(number, i64) for name, number in numbers.items()},
+            properties={
+                **{name: IntegerAttr(number, i64) for name, number in numbers.items()},
+                "element": None if element == LANE else element,
+            },
         )
 
+    @property
+    def row_element(self) -> Attribute:
+        """What rows of tables and results are made of."""
+        return LANE if self.element is None else self.element
+
     def verify_(self) -> None:
+        if row_element(self.row_element) is None:
+            raise VerifyException(f"rows must be of {ELEMENT_NAMES}, not of {self.row_element}")
         _verify_integers("indices", self.indices, [1])
         _verify_integers("ends", self.ends, [1])
         _verify_entries(self.list, self.first.value.data, self.count.value.data)

@@ -35,6 +35,7 @@ from daedal.compiler.dialects.slcv_scalars import (
     is_row,
     verify_alike,
 )
+from daedal.hw.isa.elements import ROW_GRANULE
 
 
 @irdl_attr_definition
@@ -78,6 +79,11 @@ def row_bytes(value: SSAValue) -> int:
     """Bytes that a row, or a single element, takes in memory."""
     elements = width_of(value) if isinstance(value.type, VectorType) else 1
     return elements * bytes_of(element_type(value))
+
+
+def fetched_bytes(value: SSAValue) -> int:
+    """Bytes that are fetched of a row: whole granules."""
+    return -(-row_bytes(value) // ROW_GRANULE) * ROW_GRANULE
 
 
 def _verify_access(memref: SSAValue, indices: Sequence[SSAValue], row: SSAValue) -> None:

@@ -15,7 +15,7 @@ from daedal.compiler.dialects import dlc, slc, slcv
 from daedal.compiler.dialects.elements import row_element
 from daedal.compiler.interpreters.loops import Level
 from daedal.errors import IndexOutOfRange, UnsupportedOperation
-from daedal.hw.isa.elements import LANE
+from daedal.hw.isa.elements import LANE, ROW_GRANULE
 
 GAP = 64
 """Buffers begin at multiples of this, with as much between them."""
@@ -121,7 +121,8 @@ class Queues(Level):
         """Rows fetched to the store unit, each to the next place."""
         while self.rows["store"] and self.rows["place"]:
             address, size = self.rows["place"].popleft()
-            self._write(address, size, self.rows["store"].popleft())
+            row = self.rows["store"].popleft()
+            self._write(address, size, row[:size] if len(row) - size < ROW_GRANULE else row)
 
     def _write(self, address: int, size: int, data: NDArray[np.uint8]) -> None:
         if len(data) != size:
@@ -152,10 +153,11 @@ class Queues(Level):
         self.values[op.scalar] = self.values[op.value]
 
     def _pop(self, op: dlc.PopOp) -> None:
-        row = self._next(self.rows[op.queue.data], op.queue.data).view(_dtype(op.result))
-        if len(row) != slcv.width_of(op.result):
-            raise UnsupportedOperation(f"a row of {len(row)} elements is popped as {slcv.width_of(op.result)}")
-        self.values[op.result] = row
+        row = self._next(self.rows[op.queue.data], op.queue.data)
+        width, elements = slcv.width_of(op.result), row.view(_dtype(op.result))
+        if len(row) != slcv.fetched_bytes(op.result):
+            raise UnsupportedOperation(f"a row of {len(elements)} elements is popped as {width}")
+        self.values[op.result] = elements[:width]
 
     def _pop_scalar(self, op: dlc.PopScalarOp) -> None:
         value: Any = self._next(self.scalars, "scalar")

@@ -16,7 +16,6 @@ from daedal.compiler.dialects.elements import row_element
 from daedal.compiler.interpreters.elements import rounded, shortened, unpacked, widened
 from daedal.compiler.interpreters.row_memory import Rows
 from daedal.errors import IndexOutOfRange, InvalidOffsets, UnsupportedOperation
-from daedal.hw.isa.elements import LANE
 from daedal.hw.isa.spec import binary32
 
 Array = NDArray[Any]
@@ -213,12 +212,14 @@ class Tensors:
     def _lookup_list(self, op: emb.LookupListOp) -> None:
         entries, indices, ends = (self._value(value) for value in (op.list, op.indices, op.ends))
         width, pitch, out_pitch = (value.value.data for value in (op.width, op.pitch, op.out_pitch))
+        element = row_element(op.row_element)
+        assert element is not None
         if "memory" not in self._arrays:
             raise UnsupportedOperation("buffer 'memory' must be given")
         for entry in range(op.first.value.data, op.first.value.data + op.count.value.data):
             rows, address, out_address = (int(number) for number in entries[:, entry])
-            table = Rows(self._arrays["memory"], address, width, pitch, LANE)
-            out = Rows(self._arrays["memory"], out_address, width, out_pitch, LANE)
+            table = Rows(self._arrays["memory"], address, width, pitch, element)
+            out = Rows(self._arrays["memory"], out_address, width, out_pitch, element)
             for position in range(*ends[2 * entry : 2 * entry + 2]):
                 index = int(indices[position])
                 if not 0 <= index < rows:

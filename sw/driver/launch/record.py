@@ -245,9 +245,11 @@ def _program(record: Record) -> DaedalError:
     what = {
         Cause.PROGRAM: f"word, token or instruction {record.value} does not exist on this machine, or is an END "
         "whose checksum is not that of the program",
-        Cause.FRAMING: f"a callback expected a row of {record.value} elements and got another number",
+        Cause.FRAMING: f"a row of {record.value} bytes was to be stored, and has another number of them"
+        if record.queue in (Queue.STORE_DATA, Queue.STREAM)
+        else f"a callback expected a row of {record.value} elements and got another number",
         Cause.ALIGNMENT: f"the row at {record.address:#x} touches more lines than its {record.value} bytes "
-        "fill, or is not whole elements",
+        "fill, or is no multiple of what can be fetched or stored",
         Cause.STORE_WINDOW: f"a store at {record.address:#x} is outside of the memory that launch {record.launch} may "
         "write, as was said when it was submitted",
     }[record.cause]

@@ -28,7 +28,7 @@ from daedal.driver.tables.table_sources import (
 from daedal.driver.tables.table_watch import Watch
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import COPIED, PLAIN, class_of, in_class
-from daedal.hw.isa.elements import LANE, ROW_GRANULE
+from daedal.hw.isa.elements import LANE, Element
 
 UPLOAD_CHUNK = 1 << 24
 """Most bytes of padded rows that are made at a time."""
@@ -54,10 +54,9 @@ class Table:
         """Bytes of a row, without those up to the pitch."""
         return self.dim * array_type(self.dtype).itemsize
 
-    @property
-    def in_words(self) -> "Table":
-        """The same rows as a program has them that copies them whatever they are: words, the last one with padding."""
-        return replace(self, dim=-(-self.row_bytes // ROW_GRANULE), dtype=LANE.dtype)
+    def made_of(self, element: Element) -> "Table":
+        """The same rows as a program has them that copies them whatever they are, the last element with padding."""
+        return replace(self, dim=-(-self.row_bytes // element.bytes), dtype=element.dtype)
 
 
 class Use(enum.IntEnum):

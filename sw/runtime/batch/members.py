@@ -124,8 +124,8 @@ class Member:
 
     @property
     def element(self) -> Element:
-        """What its result is made of, as the machine has it: words, if it copies rows."""
-        return LANE if self.copies else self.operation.element
+        """What its result is made of, as the machine has it."""
+        return self.request.operation.element
 
     @property
     def dtype_of_join(self) -> str:
@@ -136,13 +136,13 @@ class Member:
 
     @property
     def width(self) -> int:
-        """Elements, or words, of a row."""
+        """Elements of a row, as the machine has them."""
         return self.request.operation.width
 
     def bind(self, device: Device) -> Table:
         """The table, resident, as the machine reads it."""
         table = bind(device, self.call, self.request.table)
-        return table.in_words if self.copies else table
+        return table.made_of(self.element) if self.copies else table
 
     @property
     def offsets(self) -> Array:
@@ -246,7 +246,7 @@ def entries_of(result: Result, config: Config) -> list[Entry]:
         size = member.element.bytes
         pitch = row_pitch(member.width * size, config) // size
         if member.copies:
-            copied = CopyKind(member.width, pitch, result.width, member.request.operation.index_bits)
+            copied = CopyKind(member.width, pitch, result.width, member.request.operation.index_bits, member.element)
             found.append(Entry(copied, member, result, column, 0))
             continue
         operation = member.operation

@@ -7,6 +7,7 @@ machine checks while it runs (``check.bounds``).
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from daedal.hw.isa.elements import ROW_GRANULE
 from daedal.runtime.loops.integers import (
     UNKNOWN,
     Binary,
@@ -184,11 +185,14 @@ class Bounds:
         return any(row.width != width or evaluate(row.first, given) != 0 for row in rows)
 
     def first_crooked(self, given: Mapping[str, int], line_bytes: int) -> tuple[RowRead, int] | None:
-        """The first row that does not start at a line of memory nor lie within one, and where it starts."""
+        """The first row that cannot be fetched where it starts, and where that is: rows start at a line of memory, or
+        inside of one at a granule.
+        """
         for row in self.rows:
             first = evaluate(row.first, given)
             start, size = first * row.element_bytes, row.width * row.element_bytes
-            if start % line_bytes and start + size > line_bytes * (start // line_bytes + 1):
+            is_across = start % line_bytes and start + size > line_bytes * (start // line_bytes + 1)
+            if is_across or start % ROW_GRANULE:
                 return row, first
         return None
 

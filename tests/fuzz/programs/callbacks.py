@@ -32,6 +32,9 @@ ROUNDS = tuple(op for op in operations_in(Mode.VECTOR) if OPERATIONS[op].rounds)
 STORES = ("store", "quotient", "store scalar")
 """Kinds of instructions that store."""
 
+SINGLE = ("compare", "convert", "scalars", "store scalar", "element")
+"""Kinds of instructions of mode SCALAR."""
+
 
 @dataclass(frozen=True)
 class Pop:
@@ -131,13 +134,17 @@ class Callbacks:
         return min(most, dice.pick([few, few, few, dice.between(1, most), most, max(1, most - 1)]))
 
     def type_of(self, length: int) -> LengthField:
-        """The type of all rows of this length that are popped or stored; odd ones are of binary32."""
+        """The type of all rows of this length that are popped or stored."""
         fields = [field for field in self.dice.config.length_fields if length % LENGTH_ELEMENTS[field].multiple == 0]
         return fields[0] if len(fields) == 1 else self.dice.pick(fields)
 
     def row_bytes(self, length: int) -> int:
-        """Bytes of a row of this length in memory; of a single scalar too."""
+        """Bytes of a row of this length in memory."""
         return LENGTH_ELEMENTS[self.types.get(length, LengthField.ELEMENTS)].row_bytes(length)
+
+    def bytes_of(self, shape: Shape) -> int:
+        """Bytes of a row that such an instruction pops or stores. Single elements are of binary32."""
+        return BINARY32.bytes if shape.kind in SINGLE else self.row_bytes(shape.length)
 
     def room_to_keep(self) -> tuple[int, int]:
         """The length of rows that are kept, and how many of them at most; 0 if none are."""
@@ -233,9 +240,9 @@ class Callbacks:
 
     def pop(self, shape: Shape) -> Pop | None:
         if shape.kind in STORES:
-            return Pop(length=shape.length, store=True, scalar=shape.scalar, bytes=self.row_bytes(shape.length))
+            return Pop(length=shape.length, store=True, scalar=shape.scalar, bytes=self.bytes_of(shape))
         if shape.kind != "head" and (shape.queues or shape.scalar):
-            size = self.row_bytes(shape.length) + shape.headed * HEAD_WORDS * LANE.bytes
+            size = self.bytes_of(shape) + shape.headed * HEAD_WORDS * LANE.bytes
             return Pop(shape.queues, shape.length, shape.scalar, bytes=size)
         return None
 
@@ -273,7 +280,7 @@ class Callbacks:
             return {"op": VectorOp.NOP, "length": dice.below(config.lengths)}
         if shape.kind == "head":
             return self.on_head(shape)
-        if shape.kind in ("compare", "convert", "scalars", "store scalar", "element"):
+        if shape.kind in SINGLE:
             return {"mode": Mode.SCALAR, "length": dice.below(config.lengths)} | self.on_scalars(shape)
         choice = [k for k, length in enumerate(self.lengths) if length == shape.length]
         members: dict[str, Any] = {"length": dice.pick(choice), "clear": dice.chance(0.1)}

@@ -10,7 +10,7 @@ from typing import Any
 
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import CLASSES, COPIED, PLAIN, in_class
-from daedal.hw.isa.elements import BINARY32
+from daedal.hw.isa.elements import ROW_GRANULE, STORE_STEP
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.words import INDEX_BITS, PITCH_BITS, VALUE_BITS, FetchQueue, StepField
 from tests.fuzz.programs.callbacks import Callback, row_beats
@@ -71,7 +71,7 @@ class GroupMaker:
         for pop in callback.pops:
             size = pop.bytes
             pushes += [Push(SCALAR)] if pop.scalar else []
-            pushes += [Push(ROW, size, FetchQueue(queue)) for queue in self.dice.shuffle(list(pop.queues))]
+            pushes += [Push(ROW, whole(size), FetchQueue(queue)) for queue in self.dice.shuffle(list(pop.queues))]
             pushes += [Push(STORE, size)] if pop.store else []
         return pushes
 
@@ -79,8 +79,9 @@ class GroupMaker:
         """The steps of a row copied by the store stream; it may be longer than the queue."""
         dice, bus = self.dice, self.config.bus_bytes
         few = dice.pick([4, dice.pick(dice.sizes), bus, 2 * bus, bus + 4, bus - 4, 4 * dice.between(1, 64)])
-        size = max(4, min(longest, dice.pick([few, few, few, 4 * dice.between(1, longest // 4)])))
-        address, row = Push(STORE, size, stream=True), Push(ROW, size)
+        few -= dice.pick([0, 0, few % ROW_GRANULE or STORE_STEP])
+        size = max(STORE_STEP, min(longest, dice.pick([few, few, few, STORE_STEP * dice.between(1, longest // 2)])))
+        address, row = Push(STORE, size, stream=True), Push(ROW, whole(size))
         before = dice.chance(0.2) and fits(self.config, [row])
         return Group(self.pack([row, address] if before else [address, row]), row_beats(self.config, size))
 
@@ -107,7 +108,7 @@ class GroupMaker:
             step.members |= {"token_enable": 1, "token": source}
             step.constants[StepField.TOKEN] = dice.pick(tokens)
         elif push.kind == STORE:
-            self.place(step, "store", OUT, OUT_END, push.size, BINARY32.bytes, 0)
+            self.place(step, "store", OUT, OUT_END, push.size, STORE_STEP, 0)
             step.members |= {"store_enable": 1, "stream": int(push.stream)}
         else:
             bus = self.config.bus_bytes
@@ -169,6 +170,11 @@ class GroupMaker:
         """Whether a register holds one value that can be a pitch: a multiple of ``align``, not above ``most`` of it."""
         known = self.known.of(register)
         return known.single and 0 <= known.low <= most * align < 1 << PITCH_BITS and known.low % align == 0
+
+
+def whole(size: int) -> int:
+    """Bytes of the granules of a row of so many bytes: what is fetched of it."""
+    return -(-size // ROW_GRANULE) * ROW_GRANULE
 
 
 def fits(config: Config, pushes: list[Push]) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from amaranth import Shape
 
 from daedal.hw.config.core import Config
+from daedal.hw.isa.elements import STORE_STEP
 from daedal.hw.isa.instructions import Instruction, Mode, VectorOp
 from daedal.hw.isa.launch import Cause
 from daedal.hw.isa.operations import OPERATIONS
@@ -198,8 +199,10 @@ def wrong_size(m: Mutation) -> bool:
 
 
 def odd_row(m: Mutation) -> bool:
-    """A row that is not whole elements, or not aligned."""
-    by = m.dice.pick([1, 2, 3])
+    """A row that is not whole granules, or to be stored not whole steps, or not aligned."""
+    if m.dice.chance(0.3):
+        return m.number((StepField.FETCH_BASE, StepField.FETCH_SIZE), lambda value: value + STORE_STEP)
+    by = m.dice.pick([1, 3])
     fields = (StepField.FETCH_BASE, StepField.STORE_BASE, StepField.FETCH_SIZE, StepField.STORE_SIZE)
     return m.number(fields, lambda value: value + by)
 

@@ -30,7 +30,15 @@ func.func @f(%c: index) {
 // -----
 func.func @f(%c: index) {
   dlc.event "end" {
-    dlc.push_store %c[%c * %c] bytes 6 : index, index, index
+    dlc.push_store %c[%c * %c] bytes 7 : index, index, index
+  }
+  func.return
+}
+// CHECK: bytes must be a multiple of 2, at least 2, not 7
+// -----
+func.func @f(%c: index) {
+  dlc.event "end" {
+    dlc.fetch "vector0" %c[%c * %c] bytes 6 : index, index, index
   }
   func.return
 }

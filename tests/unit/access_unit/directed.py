@@ -321,9 +321,9 @@ event 5 control first=1 count=2
         rows(64, 0x1004), (StoreAddress(64, 64, True), Token(0)),
         fault=Fault(Cause.ALIGNMENT, 0, 64, 0x1004, Queue.VECTOR1, (0, 0, 0)),
     ),
-    "a store that is not whole elements": Directed(
-        rows(8, 0x1000, store=66), (),
-        fault=Fault(Cause.ALIGNMENT, 0, 8, 66, Queue.STORE_ADDRESS, (0, 0, 0)),
+    "a store that is not whole steps": Directed(
+        rows(8, 0x1000, store=65), (),
+        fault=Fault(Cause.ALIGNMENT, 0, 8, 65, Queue.STORE_ADDRESS, (0, 0, 0)),
     ),
 }  # fmt: skip
 """By what happens."""

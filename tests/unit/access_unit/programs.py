@@ -261,10 +261,10 @@ class _Nest:
         values = {
             StepField.TOKEN: chance.randrange(64),
             StepField.SCALAR: chance.getrandbits(40),
-            StepField.STORE_BASE: self.mapped(4 * chance.randrange(1 << 20)),
+            StepField.STORE_BASE: self.mapped(2 * chance.randrange(1 << 21)),
             StepField.STORE_INDEX: chance.getrandbits(32),
-            StepField.STORE_PITCH: 4 * chance.randrange(1 << 22),
-            StepField.STORE_SIZE: 4 * chance.randint(1, 300),
+            StepField.STORE_PITCH: 2 * chance.randrange(1 << 23),
+            StepField.STORE_SIZE: 2 * chance.randint(1, 600),
             StepField.FETCH_BASE: self.mapped(base),
             StepField.FETCH_INDEX: chance.getrandbits(32),
             StepField.FETCH_PITCH: line * chance.randrange(1 << 18),

@@ -61,8 +61,9 @@ class Model:
         self._unit.execute(pack(Instruction, members), context)
 
     def row(self, queue: int, elements: int, kind: LengthField) -> Patterns:
-        """A row of the vector queue, which is recorded."""
-        made = self._make_row(elements)
+        """A row of the vector queue, which is recorded: of 16-bit elements with what is behind an odd one."""
+        is_odd = kind not in (LengthField.ELEMENTS, *UNSIGNED) and elements % 2
+        made = self._make_row(elements + 1 if is_odd else elements)
         if kind in UNSIGNED:
             made = made.astype(np.uint8)[: patterns_in(elements, kind)]
         else:
@@ -70,7 +71,7 @@ class Model:
         head = np.array(self._heads[queue], np.uint32).view(np.uint8)
         self.rows[queue].append(Row(np.concatenate([head, made.view(np.uint8)]) if len(head) else made))
         self._heads[queue].clear()
-        return made.copy()
+        return made[:-1].copy() if is_odd else made.copy()
 
     def head(self, queue: int) -> int:
         """A number of the head of the row that will be popped next from a vector queue."""

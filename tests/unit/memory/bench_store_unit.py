@@ -9,6 +9,7 @@ from cocotb.triggers import RisingEdge
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import beat_layout, fault_layout, store_address_layout
 from daedal.hw.isa.address_mapping import CLASSES, PLAIN, in_class, memory_address, place_bits
+from daedal.hw.isa.elements import ROW_GRANULE, STORE_STEP
 from daedal.hw.isa.launch import STORE_GRANULE, Cause, Queue
 from daedal.hw.memory.store.write_batcher import MARGIN, bursts_held, lines_held
 from tests.unit.harness import bench_config
@@ -62,17 +63,18 @@ class Bench:
         bits = len(self.dut.window) // 2
         self.dut.window.value = start // STORE_GRANULE | (end // STORE_GRANULE - 1) % (1 << bits) << bits
 
-    def row(self, address: int, size: int) -> list[dict[str, int]]:
-        """Beats of a random row to go to ``address``; the picture is changed."""
+    def row(self, address: int, size: int, *, stream: bool = False) -> list[dict[str, int]]:
+        """Beats of a random row to go to ``address``, of the store stream in whole granules; the picture is changed."""
         content, bus = self.random.randbytes(size), self.config.bus_bytes
-        for n in range(0, size, 4):  # elements never go on into another granule
+        for n in range(0, size, STORE_STEP):  # steps never go on into another granule
             at = memory_address(address + n, self.config)
-            self.picture[at : at + 4] = content[n : n + 4]
+            self.picture[at : at + STORE_STEP] = content[n : n + STORE_STEP]
         beats = []
         for first in range(0, size, bus):
             part = content[first : first + bus]
             junk = self.random.randbytes(bus - len(part))  # beyond the valid bytes there may be anything
-            beats.append({"data": int.from_bytes(part + junk, "little"), "bytes": len(part),
+            there = -(-len(part) // ROW_GRANULE) * ROW_GRANULE if stream else len(part)
+            beats.append({"data": int.from_bytes(part + junk, "little"), "bytes": there,
                           "last": int(first + bus >= size)})  # fmt: skip
         self.beats += len(beats)
         return beats
@@ -84,7 +86,7 @@ class Bench:
         for address, size in rows:
             stream = self.random.random() < streams
             addresses.append({"address": address, "size": size, "stream": int(stream)})
-            beats[stream].extend(self.row(address, size))
+            beats[stream].extend(self.row(address, size, stream=stream))
 
         async def all_() -> None:
             tasks = [self.addresses.start(addresses), self.data.start(beats[0]), self.stream.start(beats[1])]
@@ -118,13 +120,13 @@ class Bench:
         return f"first difference at {first:#x}"
 
     def somewhere(self, size: int) -> int:
-        return 4 * self.random.randrange((SIZE - size) // 4)
+        return STORE_STEP * self.random.randrange((SIZE - size) // STORE_STEP)
 
 
 @cocotb.test()
 @cocotb.parametrize(idle=[0.0, 0.6], pause=[0.0, 0.5])
 async def any_row_anywhere(dut, idle, pause):
-    """Rows of all sizes at all elements, close together, so that many share lines and follow each other.
+    """Rows of all sizes at all steps, close together, so that many share lines and follow each other.
 
     Of all mapping classes, which may name the same memory: rows are written in order even so.
     """
@@ -132,8 +134,8 @@ async def any_row_anywhere(dut, idle, pause):
     await start(dut)
     rows, address, mapping = [], 4096 - 64, PLAIN
     for _ in range(100):
-        size = 4 * bench.random.choice((1, 1, 2, 3, 5, 8, 16, 33, 100))
-        address = bench.random.choice((address, address, address + 4, address - 4, bench.somewhere(size)))
+        size = STORE_STEP * bench.random.choice((1, 1, 2, 2, 3, 4, 5, 8, 10, 16, 17, 32, 33, 66, 199, 200))
+        address = bench.random.choice((address, address, address + 4, address - STORE_STEP, bench.somewhere(size)))
         address = max(0, min(address, SIZE - size))
         mapping = bench.random.choice((mapping, mapping, mapping, bench.random.randrange(CLASSES)))
         rows.append((in_class(address, mapping, bench.config), size))
@@ -260,7 +262,8 @@ async def a_wrong_length_is_a_fault(dut):
     await start(dut)
     bus = bench.config.bus_bytes
     for stream in (0, 1):
-        for wrong in ({"bytes": bus, "last": 1}, {"bytes": bus - 4, "last": 0}, {"bytes": bus, "last": 0, "at": 1}):
+        for wrong in ({"bytes": bus, "last": 1}, {"bytes": bus - 4, "last": 0}, {"bytes": bus, "last": 0, "at": 1},
+                      {"bytes": bus - 4, "last": 1, "at": 1}, {"bytes": bus - 2, "last": 1, "at": 1}):  # fmt: skip
             await reset(dut)
             source = (bench.data, bench.stream)[stream]
             more = bench.addresses.start([{"address": 0x48, "size": 2 * bus, "stream": stream}] * 6)
@@ -272,7 +275,7 @@ async def a_wrong_length_is_a_fault(dut):
             fault = decode(fault_layout(bench.config), int(dut.fault__fault.value))
             assert fault.cause == Cause.FRAMING
             assert fault.queue == (Queue.STREAM if stream else Queue.STORE_DATA)
-            assert fault.value == 2 * bus // 4
+            assert fault.value == 2 * bus
             assert fault.address == 0x48 + (len(beats) - 1) * bus
             assert not dut.data__ready.value and not dut.stream_data__ready.value, "goes on after a fault"
             assert not dut.addresses__ready.value, "takes more addresses than wait inside"

@@ -7,6 +7,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 
 from daedal.hw.interfaces import beat_layout, lane_beat_layout
+from daedal.hw.isa.elements import ROW_GRANULE, STORE_STEP
 from tests.unit.harness import bench_config, parameters
 from tests.unit.streams import Sink, Source, count_cycles, start
 
@@ -48,7 +49,8 @@ def beats(rows: list[bytes], size: int) -> list[dict[str, int]]:
 
 def some_rows(seed: int, longest: int) -> list[bytes]:
     rng = np.random.default_rng(seed)
-    return [rng.bytes(4 * int(rng.integers(1, longest + 1))) for _ in range(ROWS)]
+    step = ROW_GRANULE if parameters()["name"] == "cutter" else STORE_STEP
+    return [rng.bytes(step * int(rng.integers(1, longest * ROW_GRANULE // step + 1))) for _ in range(ROWS)]
 
 
 @cocotb.test()

@@ -5,7 +5,6 @@ import numpy as np
 from daedal.compiler.frontends.requests.checks import (
     bits_of,
     check_counts,
-    check_even,
     check_lengths,
     element_of,
     width_of,
@@ -52,7 +51,6 @@ def bag_request(
     indices. The order of offsets and the values of indices are checked by the machine.
     """
     width, element = width_of(name, table), element_of(name, table)
-    check_even(name, element, width)
     buffers = {"indices": indices.reshape(-1)}
     values: dict[str, int] = {}
     ends: Array | int

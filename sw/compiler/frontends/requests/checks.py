@@ -5,7 +5,7 @@ import numpy as np
 from daedal.driver.tables.table_sources import STAND_INS, Source, array_type, dtype_name
 from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
-from daedal.hw.isa.elements import ELEMENTS, LANE, LENGTH_ELEMENTS, ROW_GRANULE, Element
+from daedal.hw.isa.elements import BINARY16, BINARY32, ELEMENTS, LENGTH_ELEMENTS, Element
 from daedal.hw.isa.words import PITCH_BITS
 from daedal.runtime.request import LONGEST_BAG, Array, exact_counts
 
@@ -37,12 +37,17 @@ def width_of(name: str, table: Source) -> int:
     return _width(name, table, element_of(name, table).bytes)
 
 
-def words_of(name: str, table: Source) -> int:
-    """Words that a row of a 2-D table takes, whatever it is of; LeftToFramework for none, UnsupportedOperation for too
-    many.
+def copied_as(name: str, table: Source) -> tuple[int, Element]:
+    """How many elements of which length are copied of a row of a 2-D table, whatever it is of; LeftToFramework for
+    none, UnsupportedOperation for too many.
+
+    Words, but halves of them if the row is one short: no fewer bytes are stored than a half has. A row of an odd number
+    of bytes has one more behind it.
     """
     size = array_type(dtype_name(table)).itemsize
-    return -(-_width(name, table, size) * size // ROW_GRANULE)
+    row_bytes = _width(name, table, size) * size
+    element = BINARY16 if -row_bytes % BINARY32.bytes == BINARY16.bytes else BINARY32
+    return -(-row_bytes // element.bytes), element
 
 
 def _width(name: str, table: Source, size: int) -> int:
@@ -86,14 +91,6 @@ def check_lengths(name: str, count: int, ends: Array | int) -> None:
     longest = ends if isinstance(ends, int) else int(np.diff(ends).max()) if len(ends) > 1 else 0
     if longest >= LONGEST_BAG:
         raise UnsupportedOperation(f"{name}: a bag must have fewer than {LONGEST_BAG} rows, not {longest}")
-
-
-def check_even(name: str, element: Element, width: int) -> None:
-    """Raise UnsupportedOperation for rows of 16-bit elements that are of an odd number."""
-    if element is not LANE and width % 2:
-        raise UnsupportedOperation(
-            f"{name}: rows of a table of 16-bit elements must have an even number of them, not {width}"
-        )
 
 
 def check_counts(name: str, element: Element, count: int, ends: Array | int, *, padded: bool = False) -> None:

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from daedal.compiler.dialects import emb
 from daedal.compiler.dialects.elements import type_of
-from daedal.hw.isa.elements import LANE, Element
+from daedal.hw.isa.elements import Element
 from daedal.runtime.operations import Bag, BagList, Kind, Lookup
 
 FUNCTION = "kernel"
@@ -53,7 +53,7 @@ def _(bag: Bag) -> ModuleOp:
 
 @build.register
 def _(lookup: Lookup) -> ModuleOp:
-    table = _table(lookup.width, LANE)
+    table = _table(lookup.width, lookup.element)
     block, values = _block({"table": table, "indices": _integers(lookup.index_bits, 1)})
     return _with_result(block, emb.LookupOp(values["table"], values["indices"]))
 
@@ -83,7 +83,7 @@ def _(bags: BagList) -> ModuleOp:
     for copied, count in bags.copies:
         entries, indices = (values["copies"], first, count), values[f"indices{copied.index_bits}"]
         pitches = {"width": copied.width, "pitch": copied.pitch, "out_pitch": copied.out_pitch}
-        block.add_op(emb.LookupListOp(entries, indices, values["ends"], **pitches))
+        block.add_op(emb.LookupListOp(entries, indices, values["ends"], **pitches, element=type_of(copied.element)))
         first += count
     block.add_op(func.ReturnOp())
     return _module(block, [])

@@ -1,6 +1,6 @@
 """Requests for rows that indices name: copied, or summed along the second dimension of the indices."""
 
-from daedal.compiler.frontends.requests.checks import bits_of, element_of, width_of, words_of, wrapped
+from daedal.compiler.frontends.requests.checks import bits_of, copied_as, element_of, width_of, wrapped
 from daedal.driver.tables.table_sources import Source
 from daedal.runtime.operations import Bag, Lookup
 from daedal.runtime.request import Array, Request
@@ -12,12 +12,12 @@ def lookup_request(name: str, table: Source, indices: Array, *, wraps: bool = Fa
 
     UnsupportedOperation for rows that the machine cannot take.
     """
-    words = words_of(name, table)
+    width, element = copied_as(name, table)
     flat = indices.reshape(-1)
     if wraps:
         flat = wrapped(flat, len(table))
     shape = (*indices.shape, int(table.shape[1]))
-    return Request(Lookup(words, bits_of(flat)), table, {"indices": flat}, {}, flat.size, shape)
+    return Request(Lookup(width, bits_of(flat), element), table, {"indices": flat}, {}, flat.size, shape)
 
 
 def pooled_request(

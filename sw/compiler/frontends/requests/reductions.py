@@ -9,7 +9,6 @@ import numpy as np
 from daedal.compiler.frontends.requests.checks import (
     bits_of,
     check_counts,
-    check_even,
     check_lengths,
     element_of,
     width_of,
@@ -95,7 +94,6 @@ def _request(
     check_lengths(name, count, offsets)
     width, rows = width_of(name, table), len(offsets) - 1
     is_weighted, element = weights is not None, element_of(name, table)
-    check_even(name, element, width)
     rounds = "" if mode == "max" else _rounds(element, products=is_weighted, sums=rounds_sums)
     operation = Bag(
         mode, width, bits_of(indices), bits_of(offsets), is_weighted=is_weighted, element=element, rounds=rounds
@@ -167,7 +165,6 @@ def _product(name: str, table: Source, columns: Array, offsets: Array, values: A
     check_lengths(name, len(columns), offsets)
     width, rows = width_of(name, table), len(offsets) - 1
     bits, element = (bits_of(columns), bits_of(offsets)), element_of(name, table)
-    check_even(name, element, width)
     rounds = _rounds(element, products=True, sums=True)
     operation = Bag("sum", width, *bits, is_weighted=True, is_fused=is_fused, element=element, rounds=rounds)
     buffers = {"indices": columns, "offsets": offsets, "weights": values}

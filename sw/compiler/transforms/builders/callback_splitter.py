@@ -81,7 +81,7 @@ def _second_operands(callback: slc.CallbackOp, lockstep: int) -> set[SSAValue]:
         else:
             continue
         if all(isinstance(row.owner, slcv.FetchOp) and len(list(row.uses)) == 1 for row in rows):
-            lockstep -= sum(map(slcv.row_bytes, rows))
+            lockstep -= sum(map(slcv.fetched_bytes, rows))
             if lockstep >= 0:
                 found.add(rows[1])
     return found
@@ -146,7 +146,7 @@ class CallbackSplitter:
     def _fetch(self, op: slcv.FetchOp) -> None:
         place = self._translator.row(op.memref, list(op.indices))
         queue = "vector1" if op.result in self._second else "vector0"
-        self._steps.fetch(dlc.FetchOp(queue, *place, slcv.row_bytes(op.result)))
+        self._steps.fetch(dlc.FetchOp(queue, *place, slcv.fetched_bytes(op.result)))
         assert isinstance(op.result.type, VectorType)
         self._insert(dlc.PopOp(queue, op.result.type), op.result)
 
@@ -224,7 +224,8 @@ class CallbackSplitter:
         fetch = op.row.owner
         if self._translator.streams and isinstance(fetch, slcv.FetchOp) and is_copy(fetch):
             source = self._translator.row(fetch.memref, list(fetch.indices))
-            self._steps.stream(dlc.PushStoreOp(*place, size, stream=True), dlc.FetchOp("store", *source, size))
+            fetched = dlc.FetchOp("store", *source, slcv.fetched_bytes(fetch.result))
+            self._steps.stream(dlc.PushStoreOp(*place, size, stream=True), fetched)
         else:
             self._insert(dlc.PushOp(self._row(op.row)))
             self._steps.store(dlc.PushStoreOp(*place, size, stream=False))

@@ -26,7 +26,6 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from daedal.compiler.dialects import emb, place
-from daedal.compiler.dialects.elements import LANE
 from daedal.compiler.dialects.narrow_packed import packed_elements
 from daedal.compiler.transforms.builders.block_pooling import BlockPooling
 from daedal.compiler.transforms.builders.emitter import BOUNDS, Emitter
@@ -214,7 +213,7 @@ class _ListLowering:
                 for number, name in zip(numbers, ("rows", "table_address", "out_address"), strict=True)
             )
             table, out = (
-                emit.insert(place.MemrefOp(address, _apart(LANE, width, pitch.value.data)), name)
+                emit.insert(place.MemrefOp(address, _apart(op.row_element, width, pitch.value.data)), name)
                 for address, pitch, name in zip(addresses, (op.pitch, op.out_pitch), ("table", "out"), strict=True)
             )
             begin = emit.insert(arith.MuliOp(t, two), "begin")

@@ -33,7 +33,7 @@ from daedal.runtime.loops.integers import (
     evaluate,
     parts,
 )
-from daedal.runtime.loops.signature import NARROW, Argument, Signature, ir_name
+from daedal.runtime.loops.signature import Argument, Signature, ir_name
 
 _ONE = Number(1)
 _ELEMENTS = {**{element.mlir: kind for kind, element in ELEMENT_TYPES.items()}, "i32": i32, "i64": i64}
@@ -106,10 +106,6 @@ class Frame(ABC):
             return LANE if argument.is_float else IndexType()
         sizes = [self._static(size) for size in argument.shape]
         shape = [DYNAMIC_INDEX if size is None else size for size in sizes]
-        if argument.element in NARROW and (sizes[-1] or 0) % 2:
-            raise self._source.refusal(
-                self._tree, f"rows of {argument.name}, of {argument.element}, must have an even number, not {sizes[-1]}"
-            )
         is_rows = len(shape) > 1 and argument.is_float and argument.name in self._shape.read
         if is_rows and sizes[-1] is not None:
             layout = StridedLayoutAttr([*(NoneAttr() for _ in shape[1:]), 1], 0)
