@@ -141,9 +141,9 @@ def _print_table(results: "Sequence[Result]", *, aside: bool) -> None:
             result.workload,
             result.operation,
             result.shape,
-            f"{result.cycles:,}" if result.cycles else "not counted",
-            f"{result.line_share:.3f}" if result.cycles else "",
-            result.main_stall.replace("_", " "),
+            f"{result.cycles:,}" if result.cycles else "–",
+            f"{result.line_share:.3f}" if result.cycles else "–",
+            result.main_stall.replace("_", " ") if result.cycles else "–",
             "[green]equal[/]" if result.bit_exact else "[red]differs[/]",
         )
     Console(width=None if Console(stderr=aside).is_terminal else FILE_WIDTH, stderr=aside).print(table)

@@ -191,9 +191,9 @@ class BagOp(IRDLOperation):
             raise VerifyException("weights must go with mode sum or mean, not 'max'")
         if self.fused is not None and self.weights is None:
             raise VerifyException("fused must go with weights")
-        others = (self.offsets, self.weights, self.padding)
+        others = (self.offsets, self.padding, self.fused)
         if self.block is not None and (self.mode.data == "max" or any(other is not None for other in others)):
-            raise VerifyException("block must go with a sum or mean of 2-D indices, without weights and padding")
+            raise VerifyException("block must go with a sum or mean of 2-D indices, without fused and padding")
         if self.block is not None and self.block.value.data < 1:
             raise VerifyException(f"block must be at least 1, not {self.block.value.data}")
         self._verify_packed()

@@ -46,13 +46,13 @@ func.func @f(%t: tensor<?x4xf32>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
   %a = emb.bag "max" %t[%i] block 16 : tensor<?x4xf32>, tensor<?x?xi64> -> tensor<?x4xf32>
   func.return %a : tensor<?x4xf32>
 }
-// CHECK: block must go with a sum or mean of 2-D indices, without weights and padding
+// CHECK: block must go with a sum or mean of 2-D indices, without fused and padding
 // -----
 func.func @f(%t: tensor<?x4xf32>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
   %a = emb.bag "sum" %t[%i] padding 3 block 16 : tensor<?x4xf32>, tensor<?x?xi64> -> tensor<?x4xf32>
   func.return %a : tensor<?x4xf32>
 }
-// CHECK: block must go with a sum or mean of 2-D indices, without weights and padding
+// CHECK: block must go with a sum or mean of 2-D indices, without fused and padding
 // -----
 func.func @f(%t: tensor<?x4xf32>, %i: tensor<?x?xi64>) -> tensor<?x4xf32> {
   %a = emb.bag "sum" %t[%i] block 0 : tensor<?x4xf32>, tensor<?x?xi64> -> tensor<?x4xf32>

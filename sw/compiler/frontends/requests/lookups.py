@@ -27,19 +27,23 @@ def pooled_request(
     mode: str,
     *,
     block: int | None = None,
+    weights: Array | None = None,
     keeps_dim: bool = False,
     wraps: bool = False,
 ) -> Request:
     """The request for the sum or mean of the rows that each row of 2-D indices names, in blocks of ``block`` rows.
+    ``weights``, of the indices' shape, scale them.
 
     With ``keeps_dim`` the result has 3 dimensions, the second of size 1.
     """
     width = width_of(name, table)
     bags, length = indices.shape
     blocks, element = block if block and length > block else None, element_of(name, table)
-    operation = Bag(mode, width, bits_of(indices), None, block=blocks, element=element)
+    is_weighted = weights is not None
+    operation = Bag(mode, width, bits_of(indices), None, is_weighted=is_weighted, block=blocks, element=element)
     flat = indices.reshape(-1)
     if wraps:
         flat = wrapped(flat, len(table))
     shape = (bags, 1, width) if keeps_dim else (bags, width)
-    return Request(operation, table, {"indices": flat}, {"length": length}, bags, shape)
+    buffers = {"indices": flat} if weights is None else {"indices": flat, "weights": weights.reshape(-1)}
+    return Request(operation, table, buffers, {"length": length}, bags, shape)

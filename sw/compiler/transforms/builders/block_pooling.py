@@ -14,7 +14,8 @@ from daedal.compiler.transforms.builders.pooling import Constants
 class BlockPooling:
     """How the rows of a bag are pooled: ``block`` of them at a time, an index that is fixed.
 
-    ``total`` and ``part`` are local rows; ``divisor`` is an f32 that the sum is divided by, or None.
+    ``total`` and ``part`` are local rows; ``divisor`` is an f32 that the sum is divided by, or None. ``weights``, a
+    memref, scale the rows, unless they are None.
     """
 
     emit: Emitter
@@ -24,6 +25,7 @@ class BlockPooling:
     total: SSAValue
     part: SSAValue
     divisor: SSAValue | None
+    weights: SSAValue | None = None
 
     def bag(self, start: SSAValue, end: SSAValue, table: SSAValue, rows: SSAValue, out: SSAValue, b: SSAValue) -> None:
         """Pool entries ``start`` to ``end`` over a table with that many rows and store row ``b`` of ``out``."""
@@ -50,8 +52,12 @@ class BlockPooling:
             (p,) = over_entries.body.block.args
             index = emit.load(self.indices, [p], "index")
             emit.check("index", index, rows)
-            self._along_row(lambda d: self._add(emit.load(table, [index, d], "x"), self.part, d))
+            weight = None if self.weights is None else emit.load(self.weights, [p], "weight")
+            self._along_row(lambda d: self._add(self._scaled(emit.load(table, [index, d], "x"), weight), self.part, d))
         self._along_row(lambda d: self._add(emit.load(self.part, [d], "x"), self.total, d))
+
+    def _scaled(self, x: SSAValue, weight: SSAValue | None) -> SSAValue:
+        return x if weight is None else self.emit.insert(arith.MulfOp(x, weight), "scaled")
 
     def _add(self, x: SSAValue, to: SSAValue, d: SSAValue) -> None:
         s = self.emit.load(to, [d], "s")

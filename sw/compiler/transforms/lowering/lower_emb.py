@@ -174,7 +174,9 @@ def _blocks(f: _Function, op: emb.BagOp, constants: Constants, block: int) -> Bl
     if op.mode.data == "mean":
         divisor = emit.as_f32(emit.insert(arith.MaxSIOp(f["length"], f.c1), "at_least_one"), "divisor")
     total, part = (emit.row_buffer(width, name) for name in ("total", "part"))
-    return BlockPooling(emit, constants, f["indices"], emit.index(block, "block"), total, part, divisor)
+    return BlockPooling(
+        emit, constants, f["indices"], emit.index(block, "block"), total, part, divisor, f.get("weights")
+    )
 
 
 class _ListLowering:

@@ -14,11 +14,12 @@ from torch import Tensor, fx
 
 from daedal.compiler.frontends.requests.lookups import pooled_request
 from daedal.compiler.frontends.torch.changes import may_change
+from daedal.compiler.frontends.torch.effects import writes_out
 from daedal.compiler.frontends.torch.examples import example_of, is_integers
-from daedal.compiler.frontends.torch.operators import Overload, arguments_of
+from daedal.compiler.frontends.torch.operators import Overload, arguments_of, calls
 from daedal.compiler.frontends.torch.ops.lookups import Lookup
 from daedal.compiler.frontends.torch.ops.operation import Line, Operation
-from daedal.compiler.frontends.torch.ops.tensors import integers_of, table_of
+from daedal.compiler.frontends.torch.ops.tensors import integers_of, table_of, weights_of
 from daedal.errors import UnsupportedOperation
 from daedal.runtime.request import Request
 
@@ -43,7 +44,8 @@ ORDER = (
 @dataclass(frozen=True)
 class PooledLookup(Operation):
     """A sum or mean over dim 1 of the rows that ``lookup``, which is the node ``rows``, finds for 2-D indices; with
-    ``keeps_dim`` the result has 3 dimensions.
+    ``keeps_dim`` the result has 3 dimensions. With ``weights``, one for each row, such as a mask, the rows times these
+    are the node ``product``.
     """
 
     targets: ClassVar[tuple[Overload]]
@@ -54,6 +56,8 @@ class PooledLookup(Operation):
     lookup: Lookup
     rows: fx.Node
     keeps_dim: bool
+    weights: object = None
+    product: fx.Node | None = None
 
     @classmethod
     def match(cls, node: fx.Node, found: Mapping[fx.Node, Operation]) -> Operation | str | None:
@@ -63,33 +67,43 @@ class PooledLookup(Operation):
         lookup = found.get(rows)
         if isinstance(lookup, Lookup) and lookup.can_pool and _can_follow(node, rows, lookup, values):
             return cls(node.name, lookup.table, lookup, rows, bool(values["keepdim"]))
+        if isinstance(rows, fx.Node) and (scaled := _scaled(rows, found)) is not None:
+            part, lookup, weights = scaled
+            is_so = set(rows.users) == {node} and _can_follow(rows, part, lookup, values)
+            if is_so and not may_change([part, weights, lookup.table, lookup.indices], part, node):
+                return cls(node.name, lookup.table, lookup, part, bool(values["keepdim"]), weights, rows)
         has_rows = any(isinstance(found.get(source), Lookup) for source in node.all_input_nodes)
         return f"PyTorch adds such rows {ORDER}" if has_rows else None
 
     @property
     def sources(self) -> tuple[object, ...]:
-        """Table and indices."""
-        return self.lookup.sources
+        """Table and indices, and weights if there are some."""
+        return self.lookup.sources if self.product is None else (*self.lookup.sources, self.weights)
 
     @property
     def absorbed(self) -> tuple[fx.Node, ...]:
-        """The rows."""
-        return (self.rows,)
+        """The rows, and their products with weights."""
+        return (self.rows,) if self.product is None else (self.product, self.rows)
 
-    def request(self, table: Tensor, indices: Tensor) -> Request:
+    def request(self, table: Tensor, indices: Tensor, weights: Tensor | None = None) -> Request:
         """See ``pooled_request``; UnsupportedOperation where PyTorch's order of additions is none that bags have."""
         table, integers = table_of(self.name, table), integers_of(self.name, "indices", indices)
         self.lookup.check_order(indices)
         length, width = indices.shape[1], table.shape[1]
         if not adds_in_blocks(length, width):
             raise UnsupportedOperation(f"{self.name}: PyTorch adds {length} rows of {width} elements {ORDER}")
+        factors = None
+        if weights is not None:
+            factors = weights_of(self.name, weights.squeeze(2).to(table.dtype), table.dtype)
         return pooled_request(
-            self.name, table, integers, self.mode, block=BLOCK, keeps_dim=self.keeps_dim, wraps=self.lookup.wraps
-        )
+            self.name, table, integers, self.mode,
+            block=BLOCK, weights=factors, keeps_dim=self.keeps_dim, wraps=self.lookup.wraps,
+        )  # fmt: skip
 
-    def in_torch(self, table: Tensor, indices: Tensor) -> Tensor:
+    def in_torch(self, table: Tensor, indices: Tensor, weights: Tensor | None = None) -> Tensor:
         """The pooled rows."""
         rows = self.lookup.in_torch(table, indices)
+        rows = rows if weights is None else rows * weights
         return torch.sum(rows, 1, keepdim=self.keeps_dim) if self.mode == "sum" else rows.mean(1, self.keeps_dim)
 
 
@@ -99,7 +113,7 @@ class SummedLookup(PooledLookup):
 
     targets = (_aten.sum.dim_IntList,)
     line = Line(
-        "`F.embedding(…)`, `index_select` or `table[indices]` with `sum` over dim 1",
+        "`F.embedding(…)`, `index_select` or `table[indices]`, also times a mask or weights, with `sum` over dim 1",
         "a bag for each row of indices",
         f"4 or a multiple of {COLUMNS} columns, up to {MOST_ROWS} rows",
     )
@@ -126,6 +140,24 @@ def _can_follow(node: fx.Node, rows: fx.Node, lookup: Lookup, options: Mapping[s
         return False
     is_alone = set(rows.users) == {node} and _may_follow(example_of(rows))
     return is_alone and not may_change([rows, lookup.table, lookup.indices], rows, node)
+
+
+def _scaled(product: fx.Node, found: Mapping[fx.Node, Operation]) -> tuple[fx.Node, Lookup, fx.Node] | None:
+    """Looked-up rows, how they are found, and what each is multiplied with, if ``product`` is that."""
+    if not calls(product, _aten.mul.Tensor) or writes_out(product) or len(product.args) != 2:
+        return None
+    for part, weights in (product.args, product.args[::-1]):
+        if not isinstance(part, fx.Node) or not isinstance(weights, fx.Node):
+            continue
+        lookup = found.get(part)
+        if not isinstance(lookup, Lookup) or not lookup.can_pool:
+            continue
+        given, rows = example_of(weights), example_of(part)
+        if not isinstance(given, Tensor) or given.dtype not in (torch.float32, torch.bool) or given.dim() != 3:
+            continue
+        if rows.dim() == 3 and given.shape[:2] == rows.shape[:2] and given.shape[2] == 1 and given.is_cpu:
+            return part, lookup, weights
+    return None
 
 
 def _may_follow(rows: Any) -> bool:
