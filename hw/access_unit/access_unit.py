@@ -10,6 +10,7 @@ from daedal.hw.access_unit.events.event_unit import STROBES, EventUnit
 from daedal.hw.access_unit.events.lookup_counter import LookupCounter
 from daedal.hw.access_unit.events.noted_words import NotedWords, is_noted
 from daedal.hw.access_unit.levels.pipelined.level import Level
+from daedal.hw.access_unit.levels.pipelined.parent_writes import has_held_operands
 from daedal.hw.access_unit.levels.serial.serial_level import SerialLevel
 from daedal.hw.access_unit.loads.load_port import LoadPort
 from daedal.hw.access_unit.nest_queue import DEPTH, NEST_BITS, NestQueue
@@ -115,7 +116,10 @@ class AccessUnit(wiring.Component):
         for number, (level, queue) in enumerate(zip(levels, nests, strict=True)):
             m.submodules[f"level{number}"], m.submodules[f"nests{number}"] = level, queue
             word = self.config_bus.word
-            self._attach(m, queue, level, (word.unit == Unit.LEVEL) & (word.index == number))
+            mine = word.index == number
+            if has_held_operands(number) and isinstance(level, Level):
+                mine |= word.index == number - 1
+            self._attach(m, queue, level, (word.unit == Unit.LEVEL) & mine)
             m.d.comb += [
                 events.order_values[number].eq(level.order_value),
                 events.check_values[number].eq(level.check_value),

@@ -9,6 +9,7 @@ DEALER = "tests/unit/access_unit/test_bundle_dealer.py"
 ACCESS = "tests/unit/access_unit/test_access_unit.py -k 'odd and not directed'"
 ACCESS_DDR3 = "tests/unit/access_unit/test_access_unit.py -k ddr3"
 SERIAL_DIRECTED = "tests/unit/access_unit/test_access_unit.py -k 'directed and serial'"
+THROUGHPUT = f"tests/unit/access_unit/test_throughput.py -k table {SLOW}"
 READ_AHEAD = "tests/unit/access_unit/test_read_ahead.py"
 SERIAL = "tests/unit/access_unit/test_access_unit.py -k 'serial and not directed'"
 EXECUTE_UNIT = "tests/unit/execute_unit/test_execute_unit.py::test_execute_unit"
@@ -55,6 +56,12 @@ FAULTS: list[Fault] = [
           "self.i.ready.eq(self.o.ready & final & ~stays)", "self.i.ready.eq(self.o.ready & final)",
           "a number of a head that ends a beat is taken with its first beat",
           f"{EXECUTE_UNIT}[quantised-bench_unsigned]"),
+    plant("rtl_queues/streams-are-many", "wrong queue", "hw/queues/reorder_buffer.py",
+          "self._are_many(m, queues[:2])", "self._are_many(m, queues)",
+          "rows of the store stream count as waiting for the execute unit", VECTORS),
+    plant("rtl_access/kept-too-long", "wrong event", "hw/access_unit/levels/pipelined/activation.py",
+          "flags.begin[self._level - 1] if", "flags.end[self._level - 1] if",
+          "what is kept of a parent's activation is that of the one before", THROUGHPUT),
     plant("rtl_access/end-order", "wrong event", "hw/access_unit/events/event_select.py",
           "for level in reversed(range(levels))]", "for level in range(levels)]", "ends happen from the outside in",
           ACCESS_DIRECTED, ACCESS, ACCESS_DDR3),
@@ -163,6 +170,9 @@ FAULTS: list[Fault] = [
     plant("rtl_memory/short-margin", "wrong constant", "hw/memory/store/write_batcher.py", "MARGIN = 12",
           "MARGIN = 6", "more lines are on their way than there is room for",
           "tests/formal/test_store_unit_proof.py -k room", STORE_EDGE),
+    plant("rtl_memory/early-alone", "missing term", "hw/memory/store/write_batcher.py",
+          "self.early & (lines.level >= early_lines(config))", "self.early",
+          "lines are written one by one while reads are not urgent", STORE, STORE_EDGE),
     plant("rtl_memory/collect-starves", "fairness", "hw/memory/fabric/fabric.py", "with m.If(waiting.any()):",
           "with m.If(waiting.any() & ~(Cat(i.valid for i in inputs) & grant).any()):",
           "a port that is never idle keeps the return bus", "tests/unit/memory/test_fabric.py::test_fabric[edge]",

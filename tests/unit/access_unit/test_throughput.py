@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
 EDGE = pytest.param(CONFIGS[1], marks=pytest.mark.full)
 
-OFFSETS, INDICES, TABLE = 0x1000, 0x4000, 0x10000
+OFFSETS, INDICES, TABLE, ARRAYS = 0x1000, 0x4000, 0x10000, 0x3000
 ELEMENT = 4
 START_UP = 250
 """Cycles for the first loads, each as far ahead as its look-ahead goes, and the way through all stages."""
@@ -31,7 +31,9 @@ START_UP = 250
 
 def image_of(bag: int, bags: int) -> bytearray:
     image = bytearray(1 << 17)
-    for base, values in ((OFFSETS, range(0, bag * (bags + 1), bag)), (INDICES, range(bag * bags))):
+    indices = bag * bags
+    own = (INDICES, INDICES + ELEMENT, indices, indices + 1)  # where the indices of two tables begin, and their rows
+    for base, values in ((OFFSETS, range(0, indices + 1, bag)), (INDICES, range(indices + 1)), (ARRAYS, own)):
         for n, value in enumerate(values):
             image[base + n * ELEMENT : base + (n + 1) * ELEMENT] = value.to_bytes(ELEMENT, "little")
     return image
@@ -80,15 +82,19 @@ def run(
     config: Config, bag: int, bags: int, latency: int = 20, *, at_end: bool = False, fetch: bool = False,
     in_turn: bool = False,
 ) -> Sent:  # fmt: skip
-    image = image_of(bag, bags)
+    program = bags_program(config, bag, bags, at_end=at_end, fetch=fetch, in_turn=in_turn)
+    sent = run_program(config, program, image_of(bag, bags), latency)
+    assert sent.counts["lookup"] == bag * bags
+    return sent
+
+
+def run_program(config: Config, program: Program, image: bytearray, latency: int = 20) -> Sent:
     behaviour = Behaviour(refuse=0.0, port_busy=0.0, latency=(latency, latency), return_idle=0.0, shuffle=False)
     machine = Machine(model_of(config), config, image, behaviour, 1)
     machine.reset()
-    program = bags_program(config, bag, bags, at_end=at_end, fetch=fetch, in_turn=in_turn)
     (sent,) = machine.run(program, [])
     (trace,) = run_contract(program.to_bytes(), config, lambda address, size: bytes(image[address : address + size]))
     compare(sent, trace, config)
-    assert sent.counts["lookup"] == bag * bags
     return sent
 
 
@@ -101,6 +107,35 @@ def test_a_bundle_per_cycle_whatever_the_length_of_bags(config: Config, bag: int
 
 def test_a_row_per_cycle_beside_the_loads() -> None:
     assert run(CONFIGS[0], 4, 150, fetch=True).cycles <= 1.06 * 600 + START_UP
+
+
+def test_what_belongs_to_a_table_is_read_once_for_all_of_its_bags() -> None:
+    """Two tables, of which each has its own indices and limit, in registers: bags of one row take two cycles still."""
+    config, bags = CONFIGS[0], 400
+    image = image_of(1, bags)
+    tables = [
+        Word.packed(LevelField.CONTROL, 0, enable=1, induction=Source.R5),
+        Word(LevelField.LOWER, 0, 0), Word(LevelField.UPPER, 0, 2), Word(LevelField.STEP, 0, 1),
+        *(
+            word
+            for slot in (0, 1)
+            for word in (
+                Word.packed(LevelField[f"LOAD{slot}"], 0, enable=1, size=2, destination=Source(slot + 4)),
+                Word(LevelField[f"LOAD{slot}_BASE"], 0, ARRAYS + slot * 2 * ELEMENT),
+                Word(LevelField[f"LOAD{slot}_LIMIT"], 0, ARRAYS + (slot + 1) * 2 * ELEMENT),
+            )
+        ),
+    ]  # fmt: skip
+    program = bags_program(config, 1, bags, at_end=False, fetch=False, in_turn=False)
+    inner = [
+        Word.packed(LevelField.LOAD0, 2, enable=1, size=2, is_signed=1, base=Source.R3, destination=Source.R2),
+        Word(LevelField.LOAD0_LIMIT, 2, INDICES + (bags + 1) * ELEMENT),
+        Word.packed(LevelField.CHECK, 2, enable=1, load=0, kind=CheckKind.INDEX, limit=Source.R4),
+    ]
+    words = Program(config.hash, [*tables, *program.body[:-1], *inner, program.body[-1]])
+    sent = run_program(config, words, image)
+    assert sent.counts["lookup"] == 2 * bags
+    assert sent.cycles <= 1.01 * 2 * 2 * bags + 2 * START_UP
 
 
 def test_two_steps_in_two_cycles() -> None:

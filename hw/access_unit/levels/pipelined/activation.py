@@ -2,15 +2,17 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Elaboratable, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from daedal.hw.access_unit.levels.bundles import assign, names
 from daedal.hw.access_unit.levels.level_words import LevelWords
 from daedal.hw.access_unit.levels.pipelined.operand import climb, rungs
+from daedal.hw.access_unit.levels.pipelined.parent_writes import has_held_operands
 from daedal.hw.config.core import Config
 from daedal.hw.interfaces import bundle_layout, flags_layout
+from daedal.hw.lib.replicate import replicate
 
 Members = dict[str, Any]
 
@@ -51,14 +53,16 @@ class Activation(wiring.Component):
     """Two stages: read the operands from the parent's registers; compare the bounds.
 
     Operands that are registers are read one per cycle, through one multiplexer for all of them; constants cost nothing.
-    So an activation takes as many cycles as it has such operands, at least one; a bundle that only passes takes one.
+    Those whose registers the parent does not write are read for the first bundle of each of its activations only, and
+    kept. So an activation takes as many cycles as it has operands that are read, at least one; a bundle that only
+    passes takes one.
 
     As soon as a nest runs it makes a *hint*: an activation whose lower bound is 0 unless it is another constant, of
     which no load makes use. So the lines at the start of each array whose base is constant are on their way before the
     parent's first bundle comes.
 
-    Members: ``words``; ``running``, as in ``Level``; ``i``, the parent's bundles, a cycle after ``running`` or later;
-    ``o``, taken by ``open``.
+    Members: ``words``; ``changes``, as in ``ParentWrites``; ``running``, as in ``Level``; ``i``, the parent's bundles,
+    a cycle after ``running`` or later; ``o``, taken by ``open``.
     """
 
     def __init__(self, config: Config, level: int) -> None:
@@ -66,13 +70,14 @@ class Activation(wiring.Component):
         super().__init__(
             {
                 "words": In(LevelWords(config, level)),
+                "changes": In(config.registers),
                 "running": In(1),
                 "i": In(stream.Signature(bundle_layout(config))),
                 "o": Out(ActivationBus(config, self._slots)),
                 "open": In(1),
             }
         )
-        self._config = config
+        self._config, self._level = config, level
 
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
@@ -125,13 +130,16 @@ class Activation(wiring.Component):
     def _read(self, m: Module, resolved: Any, reads: Value, move: Value) -> Value:
         """While it ``reads``, read an operand with each ``move``; whether others are left after it.
 
-        ``present`` and ``rest`` mark the operand whose turn it is and those after it, ``steps`` the register that it
-        is. That there is something to read comes late: it decides between those of an activation's first operand, which
-        are there from the words on, and those of the next one.
+        ``present`` and ``rest`` mark the operand whose turn it is and those after it, of which some are ``due``;
+        ``steps`` is the register that it is. That there is something to read comes late: it decides between those of an
+        activation's first operand, which are there from the words on, and those of the next one.
         """
         operands = self._operands(resolved)
         registers = range(self._config.registers)
         wanted, present, rest = (Signal(len(operands), name=name) for name in ("wanted", "present", "rest"))
+        varies, due = (Signal(len(operands), name=name) for name in ("varies", "due"))
+        begins = self.i.payload.flags.begin[self._level - 1] if has_held_operands(self._level) else Const(1)
+        m.d.comb += due.eq(rest & (varies | replicate(begins, len(rest))))
         sources = [Signal(self._config.registers, name=f"source{n}") for n in range(len(operands))]
 
         def turn(todo: Signal) -> Value:
@@ -144,15 +152,16 @@ class Activation(wiring.Component):
         steps = Signal(len(first) - 2 * len(operands))
         m.d.sync += first.eq(turn(wanted))
         with m.If(move | ~reads):
-            m.d.sync += Cat(present, rest, steps).eq(Mux(reads & rest.any(), turn(rest), first))
+            m.d.sync += Cat(present, rest, steps).eq(Mux(reads & due.any(), turn(due), first))
         value = climb([self.i.payload.registers[n] for n in registers], steps)
         for number, (source, constant, place) in enumerate(operands):
             is_constant = ~wanted[number]
             m.d.sync += wanted[number].eq(Value.cast(source) != 0)
             m.d.sync += Cat(sources[number]).eq(Cat(names(source, n) for n in registers))
+            m.d.sync += varies[number].eq((sources[number] & self.changes).any())
             with m.If(is_constant | (reads & move & present[number])):
                 m.d.sync += place.eq(Mux(is_constant, constant, value))
-        return rest.any()
+        return due.any()
 
     def _compute(self, resolved: Any, left: Signal) -> list[Any]:
         return [

@@ -17,6 +17,7 @@ from daedal.hw.access_unit.levels.pipelined.activation_store import ActivationSt
 from daedal.hw.access_unit.levels.pipelined.alu_pipeline import AluPipeline
 from daedal.hw.access_unit.levels.pipelined.iteration_bus import LEAST_ENTRIES, TURN_FIELDS, IterationBus, bounds_layout
 from daedal.hw.access_unit.levels.pipelined.iterator import Iterator
+from daedal.hw.access_unit.levels.pipelined.parent_writes import ParentWrites, has_held_operands
 from daedal.hw.access_unit.loads import element_extract
 from daedal.hw.access_unit.loads.element_extract import ElementExtract
 from daedal.hw.access_unit.loads.load_writeback import LoadWriteback
@@ -42,8 +43,8 @@ class Level(wiring.Component):
     """Turns each live bundle of its parent into an activation: a bundle per iteration.
 
     One bundle per cycle, also across activations and with loads, as long as these find their lines in time. But an
-    activation takes a cycle for each of its operands that is a register (``Activation``), and with two ALU operations
-    or more an iteration takes as many cycles (``AluPipeline``).
+    activation takes a cycle for each of its operands that is a register which the parent writes (``Activation``), and
+    with two ALU operations or more an iteration takes as many cycles (``AluPipeline``).
     Segments that run freely, each into a queue with credits: sequential loads up to each random load, and from
     the last load through check, ALU operations and count.
 
@@ -92,6 +93,10 @@ class Level(wiring.Component):
         m.submodules.activation = activation = Activation(self._config, self._level)
         connect(m, flipped(self.config_bus), store.config_bus)
         connect(m, store.words, activation.words)
+        if has_held_operands(self._level):
+            m.submodules.parent = parent = ParentWrites(self._config, self._level)
+            connect(m, flipped(self.config_bus), parent.config_bus)
+            m.d.comb += activation.changes.eq(parent.changes)
         connect(m, flipped(self.i), activation.i)
         m.d.comb += activation.running.eq(self.running)
         self._busy = []
