@@ -220,6 +220,7 @@ class Core(wiring.Component):
             fabric.older.eq(self.control.launch.side),
             store.window.eq(self._records.window),
             store.guard.eq(self._records.guard),
+            store.early.eq(self._vectors.plenty | fabric.report.idle.all()),
             store.mixed.eq(self.control.mixed),
         ]
         # A cycle late: it decides late what all ports do, and a burst more or less makes no difference.

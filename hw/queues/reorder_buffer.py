@@ -20,6 +20,11 @@ def reserve_layout() -> data.StructLayout:
     return data.StructLayout({"queue": FetchQueue, "beats": range(MAX_BURST + 1)})
 
 
+def most_slots(config: Config) -> int:
+    """Seven eighths of the slots that the rows of one vector queue can have."""
+    return 7 * min(config.vector_beats, config.reorder_beats) // 8
+
+
 class ReorderBuffers(wiring.Component):
     """Two vector queues and the store stream's queue, filled over one return bus.
 
@@ -50,6 +55,8 @@ class ReorderBuffers(wiring.Component):
         The most slots of each queue that were reserved and not yet drained, since reset or ``clear``.
     clear : ``In(1)``
         Sets the marks to what is reserved now.
+    plenty : ``Out(1)``
+        Rows for the execute unit fill most of the slots (``most_slots``) and wait for it, not for memory; registered.
     swept : ``Out(1)``
         The slots' marks have been swept since the reset.
     """
@@ -68,6 +75,7 @@ class ReorderBuffers(wiring.Component):
                 "empty": Out(1),
                 "occupied": Out(len(CLIENTS)),
                 "clear": In(1),
+                "plenty": Out(1),
                 "swept": Out(1),
                 **marks,
             }
@@ -109,7 +117,17 @@ class ReorderBuffers(wiring.Component):
         ]
         given_back = sum((queue.drained for queue in queues), Const(0, 1))
         m.d.sync += free.eq(Mux(accept, free - wish.beats + given_back, free + given_back))
+        m.d.sync += self.plenty.eq(self._are_many(m, queues[:2]) & (self.vector0.valid | self.vector1.valid))
         return m
+
+    def _are_many(self, m: Module, queues: list["ReorderBuffer"]) -> Value:
+        """Whether the queues hold ``most_slots`` beats that have come."""
+        here, comes = Signal(range(self._config.reorder_beats + 1)), Signal()
+        m.d.sync += [
+            comes.eq(Cat(queue.comes for queue in queues).any()),
+            here.eq(here + comes - sum((queue.drained for queue in queues), Const(0, 1))),
+        ]
+        return here >= most_slots(self._config)
 
 
 class ReorderBuffer(wiring.Component):
@@ -127,7 +145,7 @@ class ReorderBuffer(wiring.Component):
     Each granule of the beats has a memory of its own, for what returns may belong to two slots.
 
     Members: with ``reserve``, ``beats`` slots from ``slot`` on are reserved; allowed only if ``fits``, and ``swept``.
-    ``drained``: a slot has become free. The others as in ``ReorderBuffers``.
+    ``comes``: a beat returns for this queue. ``drained``: a slot has become free. The others as in ``ReorderBuffers``.
     """
 
     def __init__(self, config: Config, client: Client) -> None:
@@ -140,6 +158,7 @@ class ReorderBuffer(wiring.Component):
                 "returns": In(ReturnBus(config)),
                 "o": Out(beat_stream(config)),
                 "side": Out(1),
+                "comes": Out(1),
                 "drained": Out(1),
                 "empty": Out(1),
                 "mark": Out(range(config.vector_beats + 1)),
@@ -159,6 +178,7 @@ class ReorderBuffer(wiring.Component):
         """The next slot to drain; it is read in this cycle; a beat is at the block RAM's output."""
         moves = ~fetched | out.i.ready
         m.d.comb += [
+            self.comes.eq(self.returns.valid & (self.returns.beat.client == self._client)),
             fetch.eq(self._is_ready(m, drain, fetch) & moves),
             out.i.payload.eq(self._beat(m, drain[:-1], moves)),
             out.i.valid.eq(fetched),
@@ -184,10 +204,6 @@ class ReorderBuffer(wiring.Component):
         ]
         return m
 
-    def _comes(self) -> Value:
-        """A beat for this queue returns."""
-        return self.returns.valid & (self.returns.beat.client == self._client)
-
     def _beat(self, m: Module, place: Value, moves: Value) -> Value:
         """The beat of slot ``place``, in the cycle after ``moves`` and until there is one again."""
         beat, granules = self.returns.beat, row_granules(self._config)
@@ -196,7 +212,7 @@ class ReorderBuffer(wiring.Component):
         m.d.comb += before.eq(beat.slot - 1)
         parts = []
         for n in range(granules):
-            data, comes = beat.data.word_select(n, size), self._comes() & (beat.own[n] | beat.follows)
+            data, comes = beat.data.word_select(n, size), self.comes & (beat.own[n] | beat.follows)
             word = Cat(data, end, beat.last, beat.side) if n == 0 else data  # the first one is always the slot's own
             slot = beat.slot if n == 0 else Mux(beat.own[n], beat.slot, before)
             parts.append(self._part(m, f"part{n}", word, slot, comes, place, moves))
@@ -226,7 +242,7 @@ class ReorderBuffer(wiring.Component):
         distance, before = Signal(range(slots)), Signal()
         """How far behind ``drain`` the returning beat's slot is; whether its number is smaller: a round later."""
         m.d.comb += Cat(distance, before).eq(self.returns.beat.slot - drain[:-1])
-        coming = [self._comes() & (distance == n) for n in range(4)]
+        coming = [self.comes & (distance == n) for n in range(4)]
         third = Signal(range(2 * slots), init=2)
         """The slot behind the two that are known, with its round."""
         clash, following, full = Signal(), Signal(), Signal()
@@ -259,7 +275,7 @@ class ReorderBuffer(wiring.Component):
         write, read, sweep = bits.write_port(), bits.read_port(), Signal(range(2 * slots))
         m.d.comb += [
             self.swept.eq(sweep[-1]),
-            write.en.eq(self._comes() | ~self.swept),
+            write.en.eq(self.comes | ~self.swept),
             write.addr.eq(Mux(self.swept, self.returns.beat.slot, sweep)),
             write.data.eq(Cat(self.swept & ~round_, parted)),
             read.addr.eq(place),

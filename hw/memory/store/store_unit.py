@@ -43,6 +43,8 @@ class StoreUnit(wiring.Component):
         The memory port.
     hold : ``Out(1)``
         A batch of lines is being written: reads are to wait.
+    early : ``In(1)``
+        Rows that were read wait for the execute unit, or nothing is read: nothing is lost by a short batch now.
     mixed : ``In(1)``
         Memory loses no time between reads and writes: write as soon as there is a burst, hold no reads back.
     flush : ``In(1)``
@@ -69,6 +71,7 @@ class StoreUnit(wiring.Component):
                 "guard": In(1),
                 "write": Out(WriteMaster(config)),
                 "hold": Out(1),
+                "early": In(1),
                 "mixed": In(1),
                 "flush": In(1),
                 "halt": In(1),
@@ -106,6 +109,7 @@ class StoreUnit(wiring.Component):
             batcher.window.eq(self.window),
             batcher.guard.eq(self.guard),
             batcher.release.eq(release & merger.empty & ~line_valid),
+            batcher.early.eq(self.early),
             batcher.mixed.eq(self.mixed),
             batcher.halt.eq(self.halt | self.fault.valid),
             self.taking.eq(rows.active),

@@ -25,6 +25,11 @@ def bursts_held(config: Config) -> int:
     return max(lines_held(config) // 2, 2 * MARGIN)
 
 
+def early_lines(config: Config) -> int:
+    """Lines of a batch that is written while nothing is read, or the execute unit has rows for longer than it takes."""
+    return min(config.write_batch, config.vector_beats // 4)
+
+
 class WriteBatcher(wiring.Component):
     """Gathers lines, and when there is a batch of them (``write_batch``) writes what it has, in bursts.
 
@@ -41,6 +46,8 @@ class WriteBatcher(wiring.Component):
         There is room for more than ``MARGIN`` lines.
     release : ``In(1)``
         Write what is here, do not wait for more.
+    early : ``In(1)``
+        Reads are not urgent: a shorter batch, of ``early_lines``, is enough.
     mixed : ``In(1)``
         Memory loses no time between reads and writes: write as soon as there is a burst, hold no reads back.
     halt : ``In(1)``
@@ -48,7 +55,7 @@ class WriteBatcher(wiring.Component):
     write : ``Out(WriteMaster(config))``
         The memory port.
     hold : ``Out(1)``
-        Reads are to wait: a batch is being written, or is not yet acknowledged. All that it takes is here, so nothing
+        Reads are to wait: a batch is being written. All that it takes is here, so nothing
         that this waits for waits for a read.
     empty : ``Out(1)``
         Nothing is here and everything is acknowledged.
@@ -65,6 +72,7 @@ class WriteBatcher(wiring.Component):
                 "guard": In(1),
                 "room": Out(1, init=1),
                 "release": In(1),
+                "early": In(1),
                 "mixed": In(1),
                 "halt": In(1),
                 "write": Out(WriteMaster(config)),
@@ -108,10 +116,11 @@ class WriteBatcher(wiring.Component):
         connect(m, port.write, flipped(self.write))
         for name in ("quiet", "acknowledged", "written", "error", "refused", "error_address"):
             m.d.comb += getattr(self, name).eq(getattr(port, name))
-        m.d.comb += self.hold.eq(((drain & bursts.o.valid) | ~port.quiet) & ~self.halt & ~self.mixed)
+        m.d.comb += self.hold.eq(((drain & bursts.o.valid) | port.sending) & ~self.halt & ~self.mixed)
         m.d.sync += self.room.eq((lines.level < most_lines - MARGIN) & (bursts.level < most_bursts - MARGIN))
         enough = Mux(self.mixed, config.write_burst, config.write_batch)
-        with m.If((lines.level >= enough) | self.release | ~self.room):
+        some = self.early & (lines.level >= early_lines(config))
+        with m.If((lines.level >= enough) | some | self.release | ~self.room):
             m.d.sync += drain.eq(1)
         with m.Elif(bursts.level == 0):
             m.d.sync += drain.eq(0)

@@ -12,8 +12,8 @@ from daedal.hw.memory.axi import Burst, WriteMaster, beat_size, is_error
 from daedal.hw.memory.store.store_layouts import burst_layout, line_bits
 from daedal.hw.queues.fifo import Fifo
 
-OUTSTANDING = 32
-"""Write bursts in flight."""
+OUTSTANDING = 128
+"""Write bursts in flight, which may be of a line each: as many as memory takes until it acknowledges the first."""
 
 
 class WritePort(wiring.Component):
@@ -30,6 +30,8 @@ class WritePort(wiring.Component):
         The memory port.
     quiet : ``Out(1)``
         No burst is in flight.
+    sending : ``Out(1)``
+        A burst is not yet on its way to memory with all of its lines.
     acknowledged : ``Out(1)``
         A burst has been acknowledged in this cycle.
     written : ``Out(1)``
@@ -47,6 +49,7 @@ class WritePort(wiring.Component):
                 "lines": In(stream.Signature(words)),
                 "write": Out(WriteMaster(config)),
                 "quiet": Out(1),
+                "sending": Out(1),
                 "acknowledged": Out(1),
                 "written": Out(1),
                 "error": Out(1),
@@ -70,6 +73,7 @@ class WritePort(wiring.Component):
             # It is the last of those in flight.
             self.refused.eq(refusing & flying.o.valid & (flying.level == 1)),
             lengths.i.payload.eq(burst.beats - 1),
+            self.sending.eq(write.awvalid | (lengths.level != 0)),
             write.awsize.eq(beat_size(self._config)),
             write.awburst.eq(Burst.INCR),
         ]

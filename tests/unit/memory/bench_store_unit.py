@@ -11,7 +11,7 @@ from daedal.hw.interfaces import beat_layout, fault_layout, store_address_layout
 from daedal.hw.isa.address_mapping import CLASSES, PLAIN, in_class, memory_address, place_bits
 from daedal.hw.isa.elements import ROW_GRANULE, STORE_STEP
 from daedal.hw.isa.launch import STORE_GRANULE, Cause, Queue
-from daedal.hw.memory.store.write_batcher import MARGIN, bursts_held, lines_held
+from daedal.hw.memory.store.write_batcher import MARGIN, bursts_held, early_lines, lines_held
 from tests.unit.harness import bench_config
 from tests.unit.memories import Target, write_slave
 from tests.unit.streams import Source, count_cycles, decode, reset, start, watch_handshake
@@ -32,7 +32,7 @@ class Bench:
         self.picture = bytearray(self.target.bytes)
         if slave:
             write_slave(dut, "write", self.target, pause=pause)
-        dut.flush.value = dut.halt.value = 0
+        dut.flush.value = dut.halt.value = dut.early.value = 0
         dut.guard.value = 1
         self.allow(0, SIZE)
         self.bursts: list[tuple[int, int]] = []
@@ -195,7 +195,7 @@ async def long_aligned_rows_at_full_rate(dut, mapping):
 
 @cocotb.test()
 async def lines_go_out_together(dut):
-    """Nothing is written before there is a batch; from then on reads are held back until all is acknowledged."""
+    """Nothing is written before there is a batch; from then on reads are held back until its last line has gone out."""
     bench = Bench(dut, slave=False)
     perfect_memory(dut)
     await start(dut)
@@ -210,7 +210,7 @@ async def lines_go_out_together(dut):
     for _ in range(4 * batch + 300):
         await RisingEdge(dut.clk)
         held += int(dut.hold.value)
-        writing = dut.write__awvalid.value or dut.write__wvalid.value or not dut.report__quiet.value
+        writing = dut.write__awvalid.value or dut.write__wvalid.value
         assert dut.hold.value or not writing, "reads may go while lines are written"
     assert not dut.hold.value and dut.report__quiet.value and bench.lines >= batch
     assert held <= bench.lines + 40, f"reads waited {held} cycles for {bench.lines} lines"
@@ -219,6 +219,35 @@ async def lines_go_out_together(dut):
     for _ in range(20):
         await RisingEdge(dut.clk)
         assert not dut.hold.value, "held back while nothing is written"
+
+
+@cocotb.test()
+async def a_short_batch_is_written_early(dut):
+    """While reads are not urgent fewer lines are enough; a burst that is not complete still waits."""
+    bench = Bench(dut, slave=False)
+    perfect_memory(dut)
+    await start(dut)
+    bus, few = bench.config.bus_bytes, early_lines(bench.config)
+    assert few < bench.config.write_batch
+    await bench.send([(2 * n * bus, bus) for n in range(few - 1)])
+    for early in (0, 1):
+        dut.early.value = early
+        for _ in range(100):
+            await RisingEdge(dut.clk)
+            assert not dut.hold.value and not dut.write__awvalid.value
+    dut.early.value = 0
+    await bench.send([(2 * n * bus, bus) for n in range(few, few + 2)])
+    for _ in range(100):
+        await RisingEdge(dut.clk)
+        assert not dut.hold.value and not dut.write__awvalid.value
+    dut.early.value = 1
+    await RisingEdge(dut.clk)
+    dut.early.value = 0
+    held = 0
+    for _ in range(few + 100):
+        await RisingEdge(dut.clk)
+        held += int(dut.hold.value)
+    assert few - 1 <= bench.lines <= few + 1 and held >= bench.lines and dut.report__quiet.value
 
 
 @cocotb.test()

@@ -9,7 +9,7 @@ from cocotb.triggers import RisingEdge
 from daedal.hw.interfaces import Client, beat_layout, return_layout, row_granules
 from daedal.hw.isa.elements import ROW_GRANULE
 from daedal.hw.isa.words import FetchQueue
-from daedal.hw.queues.reorder_buffer import reserve_layout
+from daedal.hw.queues.reorder_buffer import most_slots, reserve_layout
 from tests.unit.harness import bench_config
 from tests.unit.payload import Payload
 from tests.unit.streams import Sink, start
@@ -182,6 +182,31 @@ async def limits_and_marks(dut):
     dut.clear.value = 0
     await RisingEdge(dut.clk)
     assert [int(getattr(dut, f"mark{n}").value) for n in range(3)] == [0, 0, 0]
+
+
+@cocotb.test()
+@cocotb.parametrize(queue=[0, 1, 2])
+async def rows_that_wait_for_the_execute_unit_are_many(dut, queue):
+    """From most of the slots on, and no longer than they are; rows to be stored as they are do not count."""
+    await start(dut)
+    bench = Bench(dut, pause=1.0)
+    most, slots, seen = most_slots(bench.config), min(bench.config.vector_beats, bench.config.reorder_beats), 0
+    for _ in range(slots):
+        assert await bench.reserve(queue, 1)
+        assert not dut.plenty.value, "none of them has come"
+    task = cocotb.start_soon(bench.give_back(in_order=True))
+    while bench.chunks:
+        await RisingEdge(dut.clk)
+        seen += int(dut.plenty.value)
+        assert not dut.plenty.value or slots - len(bench.chunks) >= most
+    for _ in range(5):
+        await RisingEdge(dut.clk)
+    # Some are at the queue's output, beyond the slots.
+    assert seen <= slots - most and bool(dut.plenty.value) == (queue < 2)
+    bench.sinks[queue].pause = 0.0
+    await bench.sinks[queue].wait(slots - most + 8)
+    assert not dut.plenty.value
+    task.cancel()
 
 
 @cocotb.test()
