@@ -149,7 +149,8 @@ class Config:
         Lines of the longest write burst.
     write_batch
         Lines gathered before they are written, all of them together. Reads wait meanwhile, since a DRAM loses time
-        whenever it turns from one to the other (unless CONTROL says ``mixed``). The memory for them has the next power
+        whenever it turns from one to the other (unless CONTROL says ``mixed``). A quarter of ``vector_beats`` is
+        enough while rows wait for the execute unit, or nothing is read. The memory for them has the next power
         of two that leaves room for what still comes: 2024 fill 2048 lines.
     """
 
@@ -452,7 +453,8 @@ PRESETS = {
     ),
     "wide": replace(
         _DDR3, name="wide", bus_bytes=64, lanes=16, page_bytes=8192,
-        context_ahead=4, token_depth=2048, store_address_depth=1024, write_batch=1000,
+        context_ahead=4, token_depth=4096, store_address_depth=2048, write_batch=1000,
+        vector_beats=1024, reorder_beats=1024, port_requests=128, row_groups=64,
     ),
     "minimum": Config(
         name="minimum", bus_bytes=8, lanes=1, ports=1, levels=2, address_bits=32, registers=4, sequential_loads=(1, 1),

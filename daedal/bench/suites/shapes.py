@@ -94,7 +94,7 @@ def _figures(made: MadeShape, machine: Machine) -> Row:
         executable.prepare(made.inputs)
         for name, weight in made.module.named_parameters():
             device.bind_table(name, weight)
-        if made.needed_lines(config) < LONG_LINES // 2:
+        if made.shape.batch or made.needed_lines(config) < LONG_LINES // 2:
             executable(*made.inputs)  # the first launch of a machine has a start of its own
         has_clock = hasattr(target, "record")
         if has_clock:
