@@ -17,6 +17,7 @@ from daedal.bench.suites import (
     single_layers,
     speed,
     sweep,
+    systems,
 )
 from daedal.bench.workloads import models
 from daedal.cosim.litedram.fit import check_fit
@@ -25,6 +26,7 @@ from daedal.hw.config.core import Config
 
 DETAILS: tuple[Suite, ...] = (
     single_layers.SUITE, comparison.SUITE, levels.SUITE, launches.SUITE, linearity.SUITE, speed.SUITE, overhead.SUITE,
+    systems.SUITE,
 )  # fmt: skip
 """What is measured in detail, of the machine, the compiler and the host."""
 

@@ -75,7 +75,7 @@ def _memories(context: click.Context, parameter: click.Parameter, given: Sequenc
 @click.option("--report", "reports", multiple=True, type=click.Path(path_type=Path, exists=True, dir_okay=False),
               help="A report.json of `daedal bitstream`, for the suite prediction; repeatable.")  # fmt: skip
 @click.option("--only", "patterns", multiple=True, metavar="PATTERN",
-              help="Of the suite shapes, those of this name (with * and ?) or group; repeatable.")  # fmt: skip
+              help="Shapes of this name (with * and ?) or group, or fleets of the suite system.")  # fmt: skip
 @click.option("--random", "drawn", default=0, metavar="N", type=click.IntRange(0, 10_000),
               help="For the suite shapes: N shapes drawn at random by the seed, instead of its own.")  # fmt: skip
 @click.option("--quick", is_flag=True, help="Small workloads, only to see that they run.")
@@ -120,6 +120,7 @@ def command(
     linearity        a launch's cost by its length
     speed            simulators and host by the wall clock
     overhead         an import, a compilation, a launch
+    system           many tiles, of which two run on the RTL
     prediction       what boards would do, by their reports
 
     Left out: those down to gather. "of limit" is the least cycles in which the memory can move the same lines if no
@@ -162,13 +163,16 @@ def command(
 
 
 def _check_shapes(suites: Sequence[str], order: "Order") -> None:
-    """That what is said of shapes is said to their suite, and fits some."""
-    from daedal.bench.suites import shapes
+    """That what is said of shapes, or fleets, is said to their suite, and fits some."""
+    from daedal.bench.suites import shapes, systems
 
-    if (order.only or order.drawn) and shapes.NAME not in suites:
+    if shapes.NAME not in suites and (order.drawn or (order.only and systems.NAME not in suites)):
         raise click.UsageError("--only and --random are for the suite shapes: name it")
     try:
-        shapes.chosen(order)
+        if systems.NAME in suites:
+            systems.fleets_of(order.only)
+        else:
+            shapes.chosen(order)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--only") from None
 

@@ -34,7 +34,7 @@ class Costs:
         return self.shares[key] - self.writes * written
 
 
-DRAM = Costs({0: 0.88, 1: 0.74, 2: 0.90, 4: 0.93, 8: 0.939}, writes=0.04, latency=60)
+DRAM = Costs({0: 0.88, 1: 0.74, 2: 0.89, 4: 0.92, 8: 0.928, 16: 0.938}, writes=0.04, latency=60)
 """Fitted to the rows of ``bench/results`` (workloads, sweep) with ``litedram-ddr3-x16``, ``-x64`` and ``ddr4-x64``."""
 
 IDEAL = Costs({0: 0.99, 1: 1.0}, writes=0.0, latency=100)

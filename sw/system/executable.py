@@ -24,7 +24,7 @@ from daedal.system.cuts import columns_in
 from daedal.system.demand import Demands
 from daedal.system.futures import SystemSubmitted
 from daedal.system.plan import Plan
-from daedal.system.sharing import Sharing, explained, shared
+from daedal.system.sharing import Sharing, shared
 from daedal.system.stats import SystemStats
 from daedal.system.system import System
 from daedal.system.tile import Explain, Part, TileExecutable, Unit
@@ -118,8 +118,7 @@ class SystemExecutable(Executable):
         self.system.check()
         for tile in self.system.tiles:
             wait_for(tile)
-        if self.plan is None:
-            self.prepare(inputs)
+        self._make_plan(inputs)
         submitted = SystemSubmitted(self.system.tiles, self.system.in_threads)
         try:
             submitted.value = self._program.run(inputs, self._system_work(submitted))
@@ -148,7 +147,10 @@ class SystemExecutable(Executable):
                 start = partial(self._start_unit, submitted)
                 return {**values, **(self._group(bags, joined, start, submitted.settle) if bags else {})}
             except UnsupportedOperation as error:
-                return values | {each.node: self._refuse(each.call, each.sources, error) for each in bags}
+                alone = len(bags) == 1
+                return values | {
+                    each.node: self._refuse(each.call, each.sources, error) if alone else single(each) for each in bags
+                }
 
         return Work(call, group, submitted.settle, self._refuse, attempt=self._attempt, leave_all=self._leave_all)
 
@@ -186,7 +188,8 @@ class SystemExecutable(Executable):
         whole = array_of(result).reshape(request.rows, columns_in(request))
 
         def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
-            return explained(error, lambda fresh: say_where(fresh, call.label, request, len(request.table)))
+            say_where(error, call.label, request, len(request.table))
+            return error
 
         parts = self._shares(call, request, whole, explain)
         start({tile: Unit(each, is_group=False, explain=explain) for tile, each in parts.items()})
@@ -204,7 +207,7 @@ class SystemExecutable(Executable):
     ) -> "Mapping[fx.Node, Tensor]":
 
         def explain(error: IndexOutOfRange | InvalidOffsets) -> DaedalError:
-            return explained(error, lambda fresh: named(fresh, members))
+            return named(error, members)
 
         results = results_of(members, joins)
         found: dict[Any, Tensor] = {}
@@ -227,9 +230,12 @@ class SystemExecutable(Executable):
 
     def prepare(self, inputs: Sequence[Any]) -> None:
         """Plan, if there is no plan, and compile what a call with inputs like these needs, without running it."""
+        self._make_plan(inputs)
+        super().prepare(inputs)
+
+    def _make_plan(self, inputs: Sequence[Any]) -> None:
         if self._sharing is None:
             self._sharing = Sharing(self._planner(self.demands(inputs), self.system), is_given=False)
-        super().prepare(inputs)
 
     def demands(self, inputs: Sequence[Any]) -> Demands:
         """What a call with these inputs asks of the tiles."""

@@ -84,6 +84,9 @@ class SystemSubmitted(Handle):
             error.tile = number
             self._error = error
             return
+        if any(call.was_stopped for call in self.calls):
+            self._error = _given_up()
+            return
         other = next((each for each in raised if each is not None), None)
         if other is not None:
             raise other
@@ -92,7 +95,7 @@ class SystemSubmitted(Handle):
         """Give the call up: its launches that have not ended are withdrawn."""
         self._cancelled.set()
         self._in_threads([lambda call=call: call.drop() for call in self.calls if call.has_work])  # type: ignore[misc]
-        self._error = self._error or LaunchCancelled("the call was given up before its end: call again")
+        self._error = self._error or _given_up()
 
     def done(self) -> bool:
         """Whether all its launches have ended; does not wait."""
@@ -139,3 +142,7 @@ class SystemSubmitted(Handle):
     def __repr__(self) -> str:
         state = type(self._error).__name__ if self._error is not None else "done" if self.done() else "in work"
         return f"<SystemSubmitted, {len(self.calls)} tiles, {state}>"
+
+
+def _given_up() -> LaunchCancelled:
+    return LaunchCancelled("the call was given up before its end: call again")

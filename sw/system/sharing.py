@@ -1,12 +1,10 @@
 """Shares the operations of calls out to tiles, as a plan says."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from threading import RLock
-from typing import Any, cast
 
-from daedal.driver.launch.record import fault_exception
 from daedal.driver.tables.table_sources import Source
-from daedal.errors import DaedalError, IndexOutOfRange, InvalidOffsets, PlanMismatch, UnsupportedOperation
+from daedal.errors import InvalidOffsets, PlanMismatch, UnsupportedOperation
 from daedal.runtime.batch.members import Call, is_of_model
 from daedal.runtime.executable import Compile
 from daedal.runtime.kernel import Kernel
@@ -86,14 +84,6 @@ class Sharing:
             )
         tile = self._later.setdefault(name, len(self._later) % plan.tiles)
         return [Piece(name, (0, dim), (0, 1), tile)], PlannedTable(name, None, dim, request.dtype, 1, 0)
-
-
-def explained(error: IndexOutOfRange | InvalidOffsets, say: Callable[[Any], DaedalError | None]) -> DaedalError:
-    """The error anew, in terms of the whole operation: a piece counts from its own first bag."""
-    fresh = error if error.record is None else fault_exception(cast(Any, error.record))
-    said = say(fresh) or fresh
-    said.record = error.record
-    return said
 
 
 def shared(compile: Compile) -> Compile:

@@ -9,8 +9,9 @@ import torch
 
 from daedal.bench import registry
 from daedal.bench.suite import Machine, Order, Row, against, is_broken
-from daedal.bench.suites import launches, levels, linearity, single_layers, speed
+from daedal.bench.suites import launches, levels, linearity, single_layers, speed, systems
 from daedal.bench.workloads import layers
+from daedal.bench.workloads.fleets import FLEETS
 from daedal.bench.workloads.runner import same_bits
 from daedal.errors import DaedalError
 from daedal.hw.config.core import Config
@@ -193,3 +194,17 @@ def test_launches_behind_one_another() -> None:
 def test_steps_from_level_to_level() -> None:
     assert levels.steps([120, 30, 20, 10]) == {"vectorise": 4.0, "bufferise": 1.5, "align": 2.0}
     assert set(levels.steps([None] * 4).values()) == {None}
+
+
+def test_systems_are_run_on_all_their_tiles() -> None:
+    order = Order(((Config.preset("edge"), "ideal"),), quick=True, target="emulator", only=("rm2", "skew"))
+    rows = list(systems.run(order, lambda what: None))
+    assert [(row["workload"], row["tiles"]) for row in rows] == [("rm2", 1), ("rm2", 2), ("skew", 1), ("skew", 2)]
+    assert all(row["bit_exact"] and not row["verdict"] and row["share"] is None for row in rows)
+    assert rows[0]["predicted"] > rows[1]["predicted"]
+
+
+def test_fleets_by_name() -> None:
+    assert systems.fleets_of(()) == tuple(FLEETS)
+    with pytest.raises(ValueError, match=r"a fleet must be one of rm1, .*, not 'rm9'"):
+        systems.fleets_of(("rm9",))

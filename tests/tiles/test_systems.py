@@ -11,7 +11,9 @@ import torch
 from torch import nn
 
 import daedal
+from daedal.driver.launch.record import Stats
 from daedal.system.plan import Piece
+from daedal.system.stats import together
 from tests.tiles.models import same
 
 
@@ -155,3 +157,24 @@ def test_loops_run_on_one_tile(system: daedal.System) -> None:
     arrays = (np.zeros(4, np.float32), np.zeros(4, np.float32))
     with pytest.raises(daedal.UnsupportedOperation, match=r"compile them for device=system.tiles\[0\]"):
         daedal.compile(double, arrays, device=system)
+
+
+def test_figures_of_tiles_together() -> None:
+    tiles = [Stats(cycles=5, launches=1, rows=3, marks={"token": 4}), Stats(), Stats(cycles=9, launches=2, rows=1)]
+    total = together(tiles)
+    assert (total.cycles, total.launches, total.rows, total.marks) == (9, 3, 4, {"token": 4})
+    assert total.per_tile == tuple(tiles)
+    assert together([]).cycles == 0
+
+
+def test_slices_of_columns_are_known_again_where_changes_are_counted(rng: np.random.Generator) -> None:
+    model, inputs = nn.EmbeddingBag(90, 64, mode="sum"), lists(rng)
+    with daedal.System.open("emulator", config="edge", tiles=2, table_check="versions") as system, torch.no_grad():
+        plan = daedal.plan(model, system, sample=inputs, extra_bytes=0)
+        assert len(plan.pieces) == 2
+        executable = daedal.compile(model, inputs, device=system, plan=plan)
+        for change, uploads in ((False, 2), (False, 2), (True, 4)):
+            if change:
+                model.weight.mul_(1.5)
+            assert same([executable(*inputs)], [model(*inputs)])
+            assert system.table_uploads == uploads
