@@ -268,13 +268,14 @@ bool ExecuteUnit::pop_row(const Operand& operand, std::uint64_t elements, const 
   const Row row = core_.rows[operand.number].front();
   core_.rows[operand.number].pop();
   const std::uint64_t taken = std::exchange(heads_[operand.number], 0);
-  const bool fits = taken == 0 || (taken == HEAD_WORDS && is_unsigned(kind_));
-  if (!fits || row.size != whole(row_bytes(elements, kind_)) + taken * LANE_BYTES)
+  const std::uint64_t kind = is_converted(operand.number) ? kind_ : std::uint64_t{LengthField::ELEMENTS};
+  const bool fits = taken == 0 || (taken == HEAD_WORDS && is_unsigned(kind));
+  if (!fits || row.size != whole(row_bytes(elements, kind)) + taken * LANE_BYTES)
     return core_.raise(Cause::FRAMING, queue_of(operand.number), elements);
   const auto* bytes = static_cast<const std::uint8_t*>(core_.bytes(row, scratch_[operand.number])) + taken * LANE_BYTES;
   *data = reinterpret_cast<const float*>(bytes);
-  if (kind_ == LengthField::ELEMENTS) return true;
-  widen_row(bytes, elements, kind_, widened_[operand.number]);
+  if (kind == LengthField::ELEMENTS) return true;
+  widen_row(bytes, elements, kind, widened_[operand.number]);
   *data = widened_[operand.number].data();
   return true;
 }

@@ -11,6 +11,13 @@ inline bool has_kind(const Config& config, std::uint64_t kind) {
   return kind <= LengthField::BFLOAT16_AWAY ? config.bfloat16 : kind < LengthField::limit && config.quantised;
 }
 
+// Whether rows of a vector queue are of the type of the length that they are popped with.
+inline bool is_converted(std::uint64_t queue) {
+  for (const std::uint64_t one : CONVERTED)
+    if (one == queue) return true;
+  return false;
+}
+
 inline bool converts(const Config& config) { return config.binary16 || config.bfloat16; }
 
 // Whether the operation has this mode, with these registers and operands.
@@ -47,7 +54,7 @@ inline bool is_legal(const Config& config, const Instruction& code) {
   const bool keeps = code.a_kind == OperandKind::QUEUE && config.kept_beats && code.a_number >= KEEP &&
                      code.a_number < KEEP + FetchQueue::STORE;
   const bool head = code.a_kind == OperandKind::QUEUE && config.quantised && code.mode != Mode::REDUCE &&
-                    code.a_number >= HEAD && code.a_number < HEAD + FetchQueue::STORE;
+                    code.a_number >= HEAD && is_converted(code.a_number - HEAD);
   const bool b_absent = code.b_kind == OperandKind::REGISTER && code.b_number == 0;
   const bool same_pop = code.a_kind == code.b_kind && (code.a_kind == OperandKind::SCALAR ||
                                                        (code.a_kind == OperandKind::QUEUE && !kept &&

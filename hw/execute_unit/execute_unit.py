@@ -149,18 +149,18 @@ class ExecuteUnit(wiring.Component):
             connect(m, flipped(self.vector1), issue.vector1)
             connect(m, store.o, flipped(self.stores))
             return
-        for queue, to, name in ((self.vector0, issue.vector0, "widen0"), (self.vector1, issue.vector1, "widen1")):
-            widen = UnpackRows(self.config) if self.config.quantised else WidenRows(self.config)
-            m.submodules[name] = widen
-            if isinstance(widen, UnpackRows):
-                m.d.comb += [
-                    widen.head.eq(issue.present.head), widen.last.eq(issue.last),
-                    widen.tail_bytes.eq(issue.present.row.tail_bytes), widen.clear.eq(self.launch),
-                ]  # fmt: skip
-            connect(m, flipped(queue), widen.i)
-            connect(m, widen.o, to)
-            m.d.comb += widen.kind.eq(issue.present.row.kind)
-            self._rows.append(widen.o)
+        m.submodules.widen = widen = UnpackRows(self.config) if self.config.quantised else WidenRows(self.config)
+        if isinstance(widen, UnpackRows):
+            m.d.comb += [
+                widen.head.eq(issue.present.head), widen.last.eq(issue.last),
+                widen.tail_bytes.eq(issue.present.row.tail_bytes), widen.clear.eq(self.launch),
+            ]  # fmt: skip
+        connect(m, flipped(self.vector0), widen.i)
+        connect(m, widen.o, issue.vector0)
+        m.d.comb += widen.kind.eq(issue.present.row.kind)
+        # A second one would be as large, for rows of which the compiler can take one after the other.
+        connect(m, flipped(self.vector1), issue.vector1)
+        self._rows = [widen.o, self.vector1]
         if not self.config.rounds:
             beat = store.o.payload
             m.d.comb += [

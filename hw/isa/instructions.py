@@ -11,6 +11,9 @@ KEEP = 2
 HEAD = 4
 """Added to a vector queue's number as operand ``a``: the next number of the head of the row in front."""
 
+CONVERTED = (0,)
+"""Vector queues whose rows are of the type of the length that they are popped with; those of others are binary32."""
+
 KEPT = 8
 """Operand ``a`` of kind QUEUE with number KEPT + n: the oldest row that is kept, if they are more than n."""
 
@@ -88,8 +91,8 @@ class Operand(data.Struct):
     ``rotate_scalars`` say) unless more than n rows are kept. So a row can be used for a second time when the reduction
     of its first time has ended, rows later. A launch begins with none.
 
-    Operand ``a`` of kind QUEUE with the number HEAD or HEAD + 1, in mode VECTOR or SCALAR, is the first binary32 of
-    the row in front of vector queue 0 or 1, which is taken off it, and is used for all elements. Such a row has a
+    Operand ``a`` of kind QUEUE with the number HEAD, in mode VECTOR or SCALAR, is the first binary32 of the row in
+    front of vector queue 0, which is taken off it, and is used for all elements. Such a row has a
     *head*, of ``HEAD_WORDS`` numbers, in front of its elements. A row of unsigned elements is popped with its whole
     head taken, or without a head; any other row, and one that would have no elements left or more of a head, is a
     framing fault. (``Config.quantised``)
@@ -114,10 +117,10 @@ class Instruction(data.Struct):
     of which there are ``Config.scalars``, are the same for all contexts.
 
     ``length`` names the length register with the number of elements; ``last`` ends the callback. A row popped
-    from a vector queue must have exactly the bytes of ``length`` elements of that register's type (of one binary32, in
-    mode SCALAR), else the machine raises a framing fault. What it stores has them as well; see ``LengthField``. The
-    ``b`` of an operation without one is 0. At most one operand is the scalar queue; ``a`` and ``b`` pop different
-    queues.
+    from vector queue 0 must have exactly the bytes of ``length`` elements of that register's type, one from queue 1 of
+    so many binary32 (of one binary32, in mode SCALAR), else the machine raises a framing fault. What is stored has the
+    bytes of the type as well; see ``LengthField``. The ``b`` of an operation without one is 0. At most one operand is
+    the scalar queue; ``a`` and ``b`` pop different queues.
 
     A vector register as an operand in mode SCALAR is its element 0. With ``indexed``, ``a`` is a vector register and
     means the element whose number, an unsigned integer, is in scalar register ``element``; the machine raises a fault

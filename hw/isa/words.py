@@ -366,10 +366,10 @@ class LengthField(enum.Enum, shape=8):
     """Words of unit LENGTH; the index is the length register, the value its number of elements.
 
     The field is the type that these have in memory. Lanes and registers have binary32: a row of another type is widened
-    when it is popped, exactly, and rounded when it is stored, to nearest. An odd row of 16-bit elements is fetched with
-    one more behind it, which nothing sees. Rows of 8-bit elements have a multiple of 4 of them, and so on; unsigned
-    ones are not stored. A type that the machine does not have (``Config.binary16``, ``Config.bfloat16``,
-    ``Config.quantised``) is an illegal word.
+    when it is popped from vector queue 0, exactly, and rounded when it is stored, to nearest. An odd row of 16-bit
+    elements is fetched with one more behind it, which nothing sees. Rows of 8-bit elements have a multiple of 4 of
+    them, and so on; unsigned ones are not stored. A type that the machine does not have (``Config.binary16``,
+    ``Config.bfloat16``, ``Config.quantised``) is an illegal word.
     """
 
     ELEMENTS = 0

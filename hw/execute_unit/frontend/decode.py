@@ -13,7 +13,7 @@ from daedal.hw.execute_unit.fpu.lane_op import LaneOp
 from daedal.hw.execute_unit.latencies import READ_AFTER_WRITE
 from daedal.hw.execute_unit.stage_layouts import Kind, decoded_layout, fetched_layout, row_layout
 from daedal.hw.isa.elements import LANE, UNSIGNED
-from daedal.hw.isa.instructions import HEAD, KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
+from daedal.hw.isa.instructions import CONVERTED, HEAD, KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
 from daedal.hw.isa.operations import OPERATIONS, Operation, OperationUnit
 from daedal.hw.isa.words import FetchQueue, LengthField
 
@@ -192,7 +192,8 @@ class Decode(wiring.Component):
 
     def _head(self) -> Value:
         a = self._code.a
-        return (a.kind == OperandKind.QUEUE) & (self._mode != Mode.REDUCE) & a.number.matches(HEAD, HEAD + 1)
+        number = a.number.matches(*(HEAD + queue for queue in CONVERTED))
+        return (a.kind == OperandKind.QUEUE) & (self._mode != Mode.REDUCE) & number
 
     def _unstorable(self) -> Value:
         """A store of elements, or a rounding to them, that are only popped."""

@@ -234,7 +234,7 @@ class BeatIssue(wiring.Component):
         found = []
         for queue, size, wrong, pops in (
             (self.vector0, whole, self.misframed0, needs[0]),
-            (self.vector1, whole, self.misframed1, needs[1]),
+            (self.vector1, expected, self.misframed1, needs[1]),
             (self.kept, expected, self.misframed_kept, row.kept),
         ):
             beat, differs = queue.payload, Signal()

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from daedal.hw.config.core import Config
-from daedal.hw.isa.instructions import HEAD, KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
+from daedal.hw.isa.instructions import CONVERTED, HEAD, KEEP, KEPT, Instruction, Mode, OperandKind, VectorOp
 from daedal.hw.isa.operations import OPERATIONS, Operation, OperationUnit
 from daedal.hw.isa.program import unpack
 from daedal.hw.isa.spec.binary32 import Floats, as_bits, from_bits
@@ -241,7 +241,9 @@ class ExecuteUnit:
             return self.kept.pop(0)
         if number >= HEAD:
             return np.repeat(from_bits([self.queues.head(number - HEAD)]), count)
-        row = widen(self.queues.row(number % KEEP, count, self._kind), self._kind)
+        queue = number % KEEP
+        kind = self._kind if queue in CONVERTED else LengthField.ELEMENTS
+        row = widen(self.queues.row(queue, count, kind), kind)
         if number >= KEEP:
             self.kept.append(row)
         return row
@@ -259,7 +261,7 @@ def is_legal(word: int, config: Config, operations: Mapping[VectorOp, Operation]
     a, b = ((code[f"{name}.kind"], code[f"{name}.number"]) for name in "ab")
     kept = bool(config.kept_beats) and a[0] == _QUEUE and a[1] >= KEPT
     keeps = bool(config.kept_beats) and a[0] == _QUEUE and KEEP <= a[1] < 2 * KEEP
-    head = bool(config.quantised) and mode is not Mode.REDUCE and a[0] == _QUEUE and HEAD <= a[1] < HEAD + KEEP
+    head = bool(config.quantised) and mode is not Mode.REDUCE and a[0] == _QUEUE and a[1] - HEAD in CONVERTED
     limits = {_VECTOR: vectors, _QUEUE: FetchQueue.STORE.value, _SCALAR: 1 << 4, _OWN: scalars}
     takes_b = "b" in row.operands or (row.b_replaces_c and mode is not Mode.REDUCE)
     same = a[0] == b[0] and (a[0] == _SCALAR or (a[0] == _QUEUE and not kept and a[1] % KEEP == b[1] % KEEP))

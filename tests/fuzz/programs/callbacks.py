@@ -6,7 +6,7 @@ from typing import Any
 
 from daedal.hw.config.core import Config
 from daedal.hw.isa.elements import BINARY32, HEAD_WORDS, LANE, LENGTH_ELEMENTS, UNSIGNED
-from daedal.hw.isa.instructions import HEAD, KEEP, KEPT, Mode, OperandKind, VectorOp
+from daedal.hw.isa.instructions import CONVERTED, HEAD, KEEP, KEPT, Mode, OperandKind, VectorOp
 from daedal.hw.isa.operations import OPERATIONS, operations_in
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.words import CallbackField, InstructionField, LengthField
@@ -47,7 +47,11 @@ class Pop:
     scalar: bool = False
     store: bool = False
     bytes: int = 0
-    """Of a row, popped or stored."""
+    """Of a row, stored or popped from a queue whose rows are converted."""
+
+    def row_bytes(self, queue: int) -> int:
+        """Of the row that it pops from a queue."""
+        return self.bytes if queue in CONVERTED else row_bytes(self.length)
 
 
 @dataclass(frozen=True)
@@ -170,7 +174,7 @@ class Callbacks:
             else:
                 shape = self.shape()
                 if self.may_have_heads(shape) and len(listed) + 1 + HEAD_WORDS * len(shape.queues) <= count:
-                    heads = [Shape("head", shape.length, (queue,)) for queue in shape.queues]
+                    heads = [Shape("head", shape.length, (queue,)) for queue in shape.queues if queue in CONVERTED]
                     listed += [head for head in heads for _ in range(HEAD_WORDS)]
                     shape = replace(shape, headed=True)
                 if shape.kind in STORES and len(listed) + 2 <= count and self.dice.chance(0.8):

@@ -71,7 +71,8 @@ class GroupMaker:
         for pop in callback.pops:
             size = pop.bytes
             pushes += [Push(SCALAR)] if pop.scalar else []
-            pushes += [Push(ROW, whole(size), FetchQueue(queue)) for queue in self.dice.shuffle(list(pop.queues))]
+            queues = self.dice.shuffle(list(pop.queues))
+            pushes += [Push(ROW, whole(pop.row_bytes(queue)), FetchQueue(queue)) for queue in queues]
             pushes += [Push(STORE, size)] if pop.store else []
         return pushes
 

@@ -6,7 +6,7 @@ import cocotb
 import numpy as np
 
 from daedal.hw.isa.elements import UNSIGNED
-from daedal.hw.isa.instructions import KEEP, KEPT, OperandKind, VectorOp
+from daedal.hw.isa.instructions import CONVERTED, KEEP, KEPT, OperandKind, VectorOp
 from daedal.hw.isa.launch import Cause, Queue
 from daedal.hw.isa.words import LengthField
 from tests.unit.execute_unit.bench_faults import MOVE, Q0, Q1, STORE, check, faulted
@@ -107,15 +107,20 @@ async def lengths_that_are_none(dut, value):
 @cocotb.test()
 @cocotb.parametrize(is_narrow=[0, 1], queue=[0, 1])
 async def rows_of_another_type(dut, is_narrow, queue):
-    """A row of as many elements, of the other size; one with a beat less, or more, of the right one."""
+    """A row of as many elements, of the other size; one with a beat less, or more, of the right one.
+
+    Rows of the second queue are of binary32, whatever the length says.
+    """
     config, elements = bench_config(), 2 * bench_config().lanes
-    right, wrong = (np.uint16, np.uint32) if is_narrow else (np.uint32, np.uint16)
+    types = [np.uint16 if is_narrow and number in CONVERTED else np.uint32 for number in range(2)]
+    right = types[queue]
+    wrong = np.uint32 if right is np.uint16 else np.uint16
     kind = narrow_kinds()[-1] if is_narrow else LengthField.ELEMENTS
     code = {"op": VectorOp.MULTIPLY, "a": Q0, "b": Q1, "destination": 1}
     others = [np.ones(elements, wrong), np.ones(elements - 2, right), np.ones(elements + 2, right)]
     others += [np.ones(elements - config.lanes, right), np.ones(elements + config.lanes, right)]
     for other in others:
-        rows = {n: [Row(np.ones(elements, right)) for _ in range(3)] for n in range(2)}
+        rows = {n: [Row(np.ones(elements, types[n])) for _ in range(3)] for n in range(2)}
         rows[queue][1] = Row(other)
         fault = await faulted(dut, words([elements], [[code, STORE]], [kind]), [0, 0, 0], rows)
         check(fault, Cause.FRAMING, (Queue.VECTOR0, Queue.VECTOR1)[queue], elements)

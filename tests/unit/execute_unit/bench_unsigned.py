@@ -19,24 +19,24 @@ from tests.unit.harness import bench_config
 MOVES = {"op": VectorOp.MOVE, "mode": Mode.SCALAR}
 
 
-def weighted(queue: int, length: int) -> list[dict[str, object]]:
+def weighted(length: int) -> list[dict[str, object]]:
     """The same of a row with a weight, which is sent twice."""
     weight = {"kind": OperandKind.SCALAR}
-    scale, bias, row = quantised(queue, length)
+    scale, bias, row = quantised(length)
     return [scale | {"op": VectorOp.MULTIPLY, "b": weight}, bias | {"op": VectorOp.MUL_ADD, "b": weight}, row]
 
 
-def head(queue: int, register: int, **members: object) -> dict[str, object]:
+def head(register: int, **members: object) -> dict[str, object]:
     """A number of a head to a scalar register."""
-    return MOVES | {"a": {"kind": QUEUE, "number": HEAD + queue}, "destination": register} | members
+    return MOVES | {"a": {"kind": QUEUE, "number": HEAD}, "destination": register} | members
 
 
-def quantised(queue: int, length: int) -> list[dict[str, object]]:
+def quantised(length: int) -> list[dict[str, object]]:
     """A row added to register 1: its scale to scalar register 0, then its bias to all elements."""
     return [
-        head(queue, 0),
-        {"op": VectorOp.ADD, "a": {"kind": QUEUE, "number": HEAD + queue}, "c": 1, "destination": 1, "length": 0},
-        {"op": VectorOp.FMA, "a": {"kind": QUEUE, "number": queue}, "b": {"kind": OWN, "number": 0}, "c": 1,
+        head(0),
+        {"op": VectorOp.ADD, "a": {"kind": QUEUE, "number": HEAD}, "c": 1, "destination": 1, "length": 0},
+        {"op": VectorOp.FMA, "a": Q0, "b": {"kind": OWN, "number": 0}, "c": 1,
          "destination": 1, "length": length},
     ]  # fmt: skip
 
@@ -57,7 +57,7 @@ async def every_number_of_elements(dut, idle, pause):
         lengths, kinds = stored(elements)
         callbacks = [[STORE | {"length": 0}]]
         for n in range(1, len(lengths)):
-            callbacks += [quantised(0, n), quantised(1, n), weighted(0, n), weighted(1, n), [MOVE | {"length": n}]]
+            callbacks += [quantised(n), weighted(n), [MOVE | {"length": n}]]
         tokens = list(range(len(callbacks))) * 2 + [0]
         random.Random(elements).shuffle(tokens)
         await run(dut, lengths, callbacks, [*tokens, 0], kinds, idle=idle, pause=pause)
@@ -84,6 +84,7 @@ async def every_code(dut):
 
 @cocotb.test()
 async def both_queues_and_rows_that_are_kept(dut):
+    """Rows of the second queue are of binary32, and have no heads."""
     lengths, kinds = stored(bench_config().vl_max // 16 * 16)
     both = {"op": VectorOp.MULTIPLY, "a": Q0, "b": Q1, "destination": 0}
     keep = {"op": VectorOp.MOVE, "a": {"kind": QUEUE, "number": KEEP}, "destination": 0}
@@ -91,9 +92,8 @@ async def both_queues_and_rows_that_are_kept(dut):
     store = STORE | {"length": 0}
     kept = bench_config().kept_beats * bench_config().lanes >= lengths[0]
     for n in range(1, len(lengths)):
-        heads = [head(0, 0), head(1, 1), head(1, 2), head(0, 3)]
-        callback = [*heads, both | {"length": n}, store]
-        callback += [head(0, 0), head(0, 1), keep | {"length": n}, use, store] if kept else []
+        callback = [head(0), head(3), both | {"length": n}, store]
+        callback += [head(0), head(1), keep | {"length": n}, use, store] if kept else []
         await run(dut, lengths, [callback], [0] * 5, kinds, idle=0.3)
 
 
@@ -106,7 +106,7 @@ async def rows_follow_each_other(dut):
     for n in range(1, len(lengths)):
         beats = elements // config.lanes
         for row in (quantised, weighted):
-            driver = await run(dut, lengths, [row(0, n), [STORE]], [0] * 20 + [1], kinds)
+            driver = await run(dut, lengths, [row(n), [STORE]], [0] * 20 + [1], kinds)
             took = (driver.last_beat - driver.first_beat + 1) / 20
             assert took <= (2 * beats + 1 if beats >= 12 else 2 * max(beats, 12))
 
@@ -124,11 +124,9 @@ async def lengths_that_are_none(dut):
 
 
 @cocotb.test()
-@cocotb.parametrize(queue=[0, 1])
-async def rows_that_do_not_fit(dut, queue):
+async def rows_that_do_not_fit(dut):
     """Too short, too long, with their head, with half of it taken, of another type behind one; too much of a head."""
-    move = {"op": VectorOp.MOVE, "a": (Q0, Q1)[queue], "destination": 0}
-    one = head(queue, 0)
+    move, one, queue = {"op": VectorOp.MOVE, "a": Q0, "destination": 0}, head(0), 0
     for kind in UNSIGNED:
         elements = 16
         size = LENGTH_ELEMENTS[kind].row_bytes(elements)

@@ -8,7 +8,7 @@ import numpy as np
 
 from daedal.hw.config.core import Config
 from daedal.hw.isa.elements import HEAD_WORDS, LENGTH_ELEMENTS, UNSIGNED
-from daedal.hw.isa.instructions import HEAD, KEEP, KEPT, Mode, OperandKind, VectorOp
+from daedal.hw.isa.instructions import CONVERTED, HEAD, KEEP, KEPT, Mode, OperandKind, VectorOp
 from daedal.hw.isa.operations import OPERATIONS, OperationUnit, operations_in
 from daedal.hw.isa.program import Word
 from daedal.hw.isa.words import CallbackField, InstructionField, LengthField
@@ -140,6 +140,7 @@ class Generator:
     def _behind_heads(self, code: Code) -> list[Code]:
         """An instruction, behind those that take the heads off unsigned rows that it pops, if these have heads."""
         queues = [one["number"] for name in "ab" if (one := code.get(name, {})).get("kind") is QUEUE]
+        queues = [queue for queue in queues if queue in CONVERTED]
         if self.kinds[code.get("length", 0)] not in UNSIGNED or self.rng.random() < 0.3:
             return [code]
         heads = [{"kind": QUEUE, "number": HEAD + queue} for queue in queues for _ in range(HEAD_WORDS)]
