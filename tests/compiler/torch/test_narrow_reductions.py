@@ -90,7 +90,7 @@ def test_each_rounds_as_pytorch(name: str, dtype: str, halves: daedal.Device, rn
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_many_additions(dtype: str, halves: daedal.Device, rng: np.random.Generator) -> None:
-    """Of more rows than the number of rows can be told in the type: the means of segments are PyTorch's."""
+    """Of more rows than the number of rows can be told in the type: such means are PyTorch's."""
     for name, (layer, inputs) in cases(DTYPES[dtype], rng, any_bits=False, n=3000).items():
         executable = daedal.compile(Layer(layer), inputs, device=halves)
         assert same(executable(*inputs), layer(*inputs)), name

@@ -60,8 +60,6 @@ def segment_request(
     Products of 16-bit elements are rounded, and what comes of each addition. PyTorch divides their sum by a number that
     is rounded as well.
     """
-    if mode == "mean":
-        check_counts(name, element_of(name, table), len(table) if indices is None else len(indices), offsets)
     return _request(name, table, indices, weights, offsets, None, mode, empty=empty, wraps=wraps, rounds_sums=True)
 
 
@@ -94,6 +92,8 @@ def _request(
     check_lengths(name, count, offsets)
     width, rows = width_of(name, table), len(offsets) - 1
     is_weighted, element = weights is not None, element_of(name, table)
+    if mode == "mean":
+        check_counts(name, element, count, offsets)
     rounds = "" if mode == "max" else _rounds(element, products=is_weighted, sums=rounds_sums)
     operation = Bag(
         mode, width, bits_of(indices), bits_of(offsets), is_weighted=is_weighted, element=element, rounds=rounds
