@@ -87,13 +87,19 @@ class EmulatorTarget(Handle):
 
     def csr_read(self, address: int) -> int:
         """The 32-bit register at this byte address; 0 if there is none."""
-        with self._owned.lock:
-            return int(self._library.emulator_csr_read(self._handle(), address))
+        owned = self._owned
+        with owned.lock:
+            if not owned.usable:
+                owned.check()
+            return int(self._library.emulator_csr_read(self._machine, address))
 
     def csr_write(self, address: int, value: int) -> None:
         """Write a 32-bit register; nothing happens if there is none."""
-        with self._owned.lock:
-            self._library.emulator_csr_write(self._handle(), address, value & 0xFFFFFFFF)
+        owned = self._owned
+        with owned.lock:
+            if not owned.usable:
+                owned.check()
+            self._library.emulator_csr_write(self._machine, address, value & 0xFFFFFFFF)
 
     def mem_read(self, address: int, size: int) -> bytes:
         """``size`` bytes of device memory; ValueError if they are not all there."""

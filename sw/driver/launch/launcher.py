@@ -63,7 +63,7 @@ class Resident(NamedTuple):
 
 
 def _regions(given: Sequence[Region] | None) -> list[Region] | None:
-    return None if given is None else [Region(*region) for region in given]
+    return None if given is None else [Region(*region) for region in given] if given else []
 
 
 def _in_turn(method: Callable[Concatenate["Launcher", P], R]) -> Callable[Concatenate["Launcher", P], R]:

@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -83,6 +83,19 @@ class _Resident:
     used: int
 
 
+class _Preparing:
+    """A launch is being prepared; half of the time of a generator, in every launch."""
+
+    def __init__(self, store: "TableStore") -> None:
+        self._store, self._before = store, store.needed
+
+    def __enter__(self) -> None:
+        self._store.needed = set()
+
+    def __exit__(self, *error: object) -> None:
+        self._store.needed = self._before
+
+
 class TableStore(Handle, Mapping[str, Table]):
     """The resident tables by name.
 
@@ -108,7 +121,7 @@ class TableStore(Handle, Mapping[str, Table]):
         self._names: dict[Place, str] = {}
         """By where a source lies; an interrupt may leave some that are not so, see ``_key``."""
         self._clock = count()
-        self._needed: set[str] | None = None
+        self.needed: set[str] | None = None
         """Tables of the launch that is being prepared; None while there is none."""
         self.uploads = 0
         self._changes = 0
@@ -180,8 +193,8 @@ class TableStore(Handle, Mapping[str, Table]):
         now = next(self._clock)
         for name in watch.names:
             self._residents[name].used = now
-        if self._needed is not None:
-            self._needed.update(watch.names)
+        if self.needed is not None:
+            self.needed.update(watch.names)
         return True
 
     def _key(self, source: Source, form: QuantisedRows | None = None) -> str | None:
@@ -194,18 +207,13 @@ class TableStore(Handle, Mapping[str, Table]):
         """The table, of which is noted that it was used, and what for."""
         resident = self._residents[name]
         resident.use, resident.used = max(resident.use, use), next(self._clock)
-        if self._needed is not None:
-            self._needed.add(name)
+        if self.needed is not None:
+            self.needed.add(name)
         return resident.table
 
-    @contextmanager
-    def preparing(self) -> Iterator[None]:
+    def preparing(self) -> AbstractContextManager[None]:
         """Tables that are asked for in here, for a launch, stay in device memory until the end."""
-        before, self._needed = self._needed, set()
-        try:
-            yield
-        finally:
-            self._needed = before
+        return _Preparing(self)
 
     def copied(self, writes: Sequence[Region] | None) -> list[Table]:
         """The tables of class COPIED into which a launch may write: of which parts are in ``writes``, or all (None)."""
@@ -226,7 +234,7 @@ class TableStore(Handle, Mapping[str, Table]):
 
     def drop_dead(self) -> bool:
         """Give back the memory of tables whose sources are gone; whether there were any."""
-        needed = self._needed or ()
+        needed = self.needed or ()
         gone = [name for name, resident in self._residents.items() if not resident.origin.alive()]
         dead = [name for name in gone if name not in needed]
         for name in dead:
@@ -237,7 +245,7 @@ class TableStore(Handle, Mapping[str, Table]):
         """Give back the memory of the table that was used longest ago, of an input if there is one, else of a
         parameter; whether there was any that no launch being prepared needs.
         """
-        needed = self._needed or ()
+        needed = self.needed or ()
         free = [(name, each) for name, each in self._residents.items() if name not in needed]
         free = [(name, each) for name, each in free if each.use is not Use.HELD]
         if not free:

@@ -48,10 +48,10 @@ class Watch(Handle):
 
     def are_as_before(self) -> bool:
         """Whether the tensors lie where they did, and have the content that was uploaded."""
-        from torch import Tensor
+        import torch
 
         try:
-            pointers = list(map(Tensor.data_ptr, self._sources))
+            pointers = list(map(torch.Tensor.data_ptr, self._sources))
         except RuntimeError:  # of a tensor that has no memory any more
             return False
         return (

@@ -105,7 +105,7 @@ class BatchInputs:
         given = self._given
         torch.cat(list(offsets), out=self._given_tensor)
         last = given[:, -1]
-        if given[:, 0].any() or (last != self._ends if is_closed else last > self._ends).any():
+        if np.count_nonzero(given[:, 0]) or np.count_nonzero(last != self._ends if is_closed else last > self._ends):
             return False
         starts = given if self._member_of is None else given[self._member_of]
         np.add(starts, self._firsts, out=self._offsets[:, : self.sizes.offsets])

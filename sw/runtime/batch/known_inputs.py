@@ -31,12 +31,12 @@ class KnownInputs:
         """Whether sources of which it is known that they are of the same kinds are of the same tables, and have so many
         offsets and a weight for each index.
         """
-        from torch import Tensor
+        import torch
 
         tables, indices, offsets, weights = zip(*sources, strict=True)
         return (
             all(map(is_, tables, self._tables))
-            and set(map(Tensor.numel, offsets)) == {count}
+            and set(map(torch.Tensor.numel, offsets)) == {count}
             and all(weights[n].numel() == indices[n].numel() for n in self.weighted)
         )
 
