@@ -57,7 +57,10 @@ CASES: dict[str, tuple[nn.Module, Callable[[int], tuple[Any, ...]]]] = {
     "2-D": (nn.EmbeddingBag(ROWS, 8, mode="sum"), lambda bags: (indices(bags, 4),)),
     "2-D weights": (nn.EmbeddingBag(ROWS, 8, mode="sum"), lambda b: (indices(b, 4), None, torch.randn(b, 4))),
     "lookup": (nn.Embedding(ROWS, 8), lambda bags: (indices(bags, 2, 3),)),
-    "odd rows": (nn.Embedding(ROWS, 3).to(torch.float16), lambda bags: (indices(bags),)),
+    "odd rows": (
+        nn.Embedding.from_pretrained(torch.randint(-9, 9, (ROWS, 3), dtype=torch.int8)),
+        lambda bags: (indices(bags),),
+    ),
 }
 
 
