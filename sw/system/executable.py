@@ -1,6 +1,6 @@
 """What ``daedal.compile`` gives for a system: a model whose operations are shared out to tiles."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -129,7 +129,7 @@ class SystemExecutable(Executable):
 
     def _system_work(self, submitted: SystemSubmitted) -> Work:
         """Who does the operations: the tiles; their results are waited for where they are needed."""
-        self._left = {}
+        self._left, self._launched = {}, []
 
         def call(call: Call, request: Request) -> "Tensor":
             return self._single(call, request, partial(self._start_unit, submitted), submitted.then)
@@ -169,10 +169,12 @@ class SystemExecutable(Executable):
             elif isinstance(error, DaedalError):
                 error.tile = number
             raise error
-        self._note_kernels()
+        self._note_launches(numbers)
 
-    def _note_kernels(self) -> None:
-        for tile in self._tiles:
+    def _note_launches(self, tiles: Iterable[int]) -> None:
+        """Of what these tiles were asked for last."""
+        for tile in map(self._tiles.__getitem__, tiles):
+            self._launched += tile.launched
             self._current |= {name: kernel for name, kernel in tile.kernels.items() if name not in self._current}
 
     # ------------------------------------------------------------------ cutting
@@ -263,7 +265,7 @@ class SystemExecutable(Executable):
     def _rehearse(self, units: Mapping[int, Unit]) -> None:
         for tile, unit in units.items():
             self._tiles[tile].rehearse(unit)
-        self._note_kernels()
+        self._note_launches(units)
 
     def _dry_run(self, call: Call, request: Request) -> "Tensor":
         self._single(call, request, self._rehearse, lambda complete: None)

@@ -160,8 +160,14 @@ class TileExecutable(Executable):
     def __init__(self, device: Device, compile: Compile, bounds: str, opt: int) -> None:
         super().__init__(_Pieces(), device, compile, bounds, opt)
 
+    @property
+    def launched(self) -> list[list[str]]:
+        """The operations of each launch of the last unit."""
+        return list(self._launched)
+
     def rehearse(self, unit: Unit) -> None:
         """Compile what the unit needs."""
+        self._launched = []
         if unit.is_group:
             self._dry_run_group(_members(unit.parts), ())
             return
