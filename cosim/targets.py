@@ -25,6 +25,17 @@ def open_verilator(config: Config, memory: str, memory_bytes: int, wave: str | N
     return VerilatorTarget(config, memory=memory, memory_bytes=memory_bytes, wave=wave)
 
 
+def open_model(config: Config, memory: str, memory_bytes: int, wave: str | None) -> Target:
+    """The emulator with a clock; ValueError for a waveform, which it does not have."""
+    from daedal.cosim.clock import ModelTarget
+
+    if wave is not None:
+        raise ValueError(
+            f"wave must be None for target model, which has no signals, not {wave!r}: use target verilator"
+        )
+    return ModelTarget(config, memory=memory, memory_bytes=memory_bytes)
+
+
 def open_line(config: Config, board: str) -> tuple[Transport, dict[str, Any]]:
     """The serial line of a board's own design under Verilator, and the design's description."""
     from daedal.cosim.board import SimulatedLine, build_board, generated_board

@@ -22,10 +22,13 @@ FOLDER = Path(__file__).parent
 """Where its sources are."""
 
 _SOURCES = (
-    "address_map.h", "device_memory.h", "core.h", "store_unit.h", "legality.h", "narrow_rows.h", "execute_unit.h",
-    "bundle_dealer.h", "access_unit.h", "machine.h",
+    "address_map.h", "clock.h", "device_memory.h", "core.h", "store_unit.h", "legality.h", "narrow_rows.h",
+    "execute_unit.h", "bundle_dealer.h", "access_unit.h", "machine.h",
     "execute_unit.cpp", "access_config.cpp", "access_unit.cpp", "machine.cpp", "api.cpp",
 )  # fmt: skip
+FLAGS = ("-fno-strict-aliasing",)
+"""How its sources are compiled, beside what all are."""
+
 _SLICE = 1 << 20
 """Program words, bundles, steps and instructions that run between two looks at the clock."""
 
@@ -59,6 +62,8 @@ class EmulatorTarget(Handle):
         Size of device memory; pages that nobody touches cost nothing.
     trace
         Whether to keep what the access unit enqueues in each launch, for :meth:`trace`.
+    library
+        The emulator with something else in it, made of :func:`sources` and others; None for the emulator as it is.
 
     Raises
     ------
@@ -68,12 +73,14 @@ class EmulatorTarget(Handle):
         The emulator is not built yet and there is no C++ compiler.
     """
 
-    def __init__(self, config: Config, memory_bytes: int = 1 << 30, *, trace: bool = False) -> None:
+    def __init__(
+        self, config: Config, memory_bytes: int = 1 << 30, *, trace: bool = False, library: ctypes.CDLL | None = None
+    ) -> None:
         self.config = config
         self.memory_bytes = memory_bytes
         self.mixed = True
         """There is no time here that a memory could lose."""
-        self._library = _library()
+        self._library = library or _library()
         values = c_header.config_values(config)
         self._owned = Owned("the emulator")
         self._memory: int | None = self._library.emulator_memory_open(memory_bytes)
@@ -195,11 +202,21 @@ def _characters(size: int) -> type[ctypes.Array[ctypes.c_char]]:
     return ctypes.c_char * size
 
 
+def sources() -> dict[str, str]:
+    """The emulator's sources by name, with all headers that they include."""
+    files = read_sources(FOLDER, *_SOURCES) | read_sources(FOLDER.parent, FLOAT_MODE)
+    return files | {"encodings.h": c_header.generate()}
+
+
 @cache
 def _library() -> ctypes.CDLL:
-    files = read_sources(FOLDER, *_SOURCES) | read_sources(FOLDER.parent, FLOAT_MODE)
-    files |= {"encodings.h": c_header.generate()}
-    library = load_library(build_library("emulator", files, flags=("-fno-strict-aliasing",)))
+    library = load_library(build_library("emulator", sources(), flags=FLAGS))
+    declare(library)
+    return library
+
+
+def declare(library: ctypes.CDLL) -> None:
+    """Tell Python the signatures of the emulator's functions in a library."""
     machine, memory, word, pointer = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p
     signatures: dict[str, tuple[list[type], type | None]] = {
         "memory_open": ([word], memory),
@@ -220,4 +237,3 @@ def _library() -> ctypes.CDLL:
     for name, (arguments, result) in signatures.items():
         function = getattr(library, f"emulator_{name}")
         function.argtypes, function.restype = arguments, result
-    return library

@@ -109,7 +109,8 @@ bool AccessUnit::configure_level(unsigned number, std::uint64_t field, std::uint
 bool AccessUnit::configure_load(Level& level, unsigned slot, unsigned part, std::uint64_t value) {
   Load& load = level.loads[slot];
   if (part == FIRST_PART) load.base = width_.low(value);
-  if (part != CONTROL_PART) return true;  // the limit only bounds reading ahead
+  if (part == SECOND_PART) load.limit = width_.low(value);  // only bounds reading ahead
+  if (part != CONTROL_PART) return true;
   load.control = LoadControl::decode(value);
   load.line = ~0ull;
   const bool indexed = load.control.index != LoadIndex::INDUCTION;

@@ -44,6 +44,7 @@ void AccessUnit::start() {
       if (levels_[level].control.interleave) interleaving_ = level;
       if (levels_[level].control.deal) dealing_ = level;
     }
+  tell();
   lost_ = false;
   if (dealing_ < levels_.size()) dealer_.start(levels_[dealing_].contexts, core_.config.dealt_bundles);
   contexts_.assign(interleaving_ < levels_.size() ? levels_[interleaving_].contexts : 0, Frame{});
@@ -53,6 +54,23 @@ void AccessUnit::start() {
     for (unsigned level = 0; level < levels_.size(); ++level)
       masks_[kind] |= (levels_[level].events[kind].count != 0) << level;
   }
+}
+
+// What the clock is to know of a nest's levels.
+void AccessUnit::tell() {
+  for (const Level& level : levels_) {
+    unsigned loads = 0, operations = 0, operands = (level.control.lower != 0) + (level.control.upper != 0);
+    for (unsigned slot = 0; slot < level.load_count; ++slot) {
+      loads += level.loads[slot].control.enable;
+      operands += level.loads[slot].control.enable && level.loads[slot].control.base;
+      core_.clock.limit(slot, level.loads[slot].limit / core_.config.bus_bytes);
+    }
+    for (unsigned k = 0; k < level.alu_count; ++k) operations += level.alus[k].control.op != AluOp::NONE;
+    operands += level.check.enable && level.check.limit;
+    core_.clock.level(level.control.enable != 0, level.control.interleave != 0, level.control.deal != 0, loads, operations,
+                      operands);
+  }
+  core_.clock.nest();
 }
 
 bool AccessUnit::work() {
@@ -213,6 +231,8 @@ bool AccessUnit::load(unsigned number, unsigned slot, const Frame& frame, std::u
     loaded = static_cast<std::uint64_t>(static_cast<std::int64_t>(loaded << unused) >> unused);
   }
   const std::uint64_t line = address / core_.config.bus_bytes;
+  if (!sequential || line != load.line) 
+      core_.clock.load(number, slot, !sequential, frame.parent.context, bundle.begin >> number & 1, at, line);
   core_.counters[Counter::LINES_READ] += !sequential || line != load.line;
   load.line = line;
   if (load.control.destination) bundle.registers[load.control.destination - 1] = width_.low(loaded);
@@ -285,13 +305,14 @@ bool AccessUnit::fail(const Bundle& bundle, unsigned level, std::uint64_t cause,
 }
 
 // A bundle comes to the event unit, where it may have to wait for its turn.
-bool AccessUnit::arrive(const Bundle& bundle) {
+bool AccessUnit::arrive(Bundle& bundle) {
   ++core_.counters[Counter::BUNDLES];
   core_.counters[Counter::BOUNDS_WARNINGS] += bundle.replaced;
   if (bundle.has_warned && !core_.has_warned) {
     core_.has_warned = true;
     core_.warned = bundle.warned;
   }
+  bundle.number = core_.clock.arrive(bundle.iteration, bundle.begin);
   if (dealing_ == levels_.size()) return deliver(bundle);
   dealer_.put(bundle, bundle.begin >> dealing_ & 1, bundle.end >> dealing_ & 1);
   return true;
@@ -299,6 +320,7 @@ bool AccessUnit::arrive(const Bundle& bundle) {
 
 // The events of a bundle in order.
 bool AccessUnit::deliver(const Bundle& bundle) {
+  core_.clock.deliver(bundle.number);
   const std::uint32_t begin = bundle.begin & masks_[EventKind::BEGIN];
   const std::uint32_t iteration = bundle.iteration & masks_[EventKind::ITER];
   const std::uint32_t end = bundle.end & masks_[EventKind::END];
@@ -324,6 +346,7 @@ bool AccessUnit::step(unsigned level, const Step& step, const Bundle& bundle) {
   --core_.budget;
   const StepControl& control = step.control;
   const Registers& registers = bundle.registers;
+  core_.clock.step(control.token_enable != 0, control.scalar_enable != 0, control.store_enable != 0);
   if (control.scalar_enable) {
     const std::uint64_t value = step.value(control.scalar, StepField::SCALAR, registers);
     core_.record(Queue::SCALAR, value);
@@ -346,6 +369,7 @@ bool AccessUnit::step(unsigned level, const Step& step, const Bundle& bundle) {
     if (!core_.push(core_.tokens, {token, bundle.context}, Queue::TOKEN)) return false;
   }
   if (control.fetch_enable && !fetch(level, step, bundle)) return false;
+  core_.clock.stepped();
   return store_.run() && execute_.run();
 }
 
@@ -366,6 +390,7 @@ bool AccessUnit::fetch(unsigned level, const Step& step, const Bundle& bundle) {
   const std::uint64_t at = together ? core_.space.map.of_row(address) : SCATTERED;
   if (!(together ? core_.memory.contains(at, size) : core_.space.contains(address, size)))
     return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, core_.space.missing(address, size));
+  core_.clock.fetch(core_.space, control.queue, address, size, at);
   ++core_.counters[Counter::ROWS];
   core_.counters[Counter::LINES_READ] += core_.lines(address, size);
   return core_.push(core_.rows[control.queue], {address, size, at}, name);

@@ -28,7 +28,7 @@ class AccessUnit {
   };
   struct Load {
     LoadControl control{};
-    std::uint64_t base = 0, line = ~0ull;
+    std::uint64_t base = 0, limit = 0, line = ~0ull;
   };
   struct Alu {
     AluControl control{};
@@ -54,6 +54,7 @@ class AccessUnit {
     unsigned replaced = 0;    // values that checks replaced by 0
     bool has_warned = false;  // the first of these in mode WARN:
     std::uint64_t warned = 0;
+    std::uint64_t number = 0;  // that the clock gave it
   };
   struct Frame {  // an activation
     Bundle parent;
@@ -90,7 +91,8 @@ class AccessUnit {
             std::uint64_t& loaded);
   bool check(unsigned level, const Frame& frame, const std::uint64_t* loaded, Bundle& bundle);
   void replace(const Level& level, std::uint64_t loaded, Bundle& bundle);
-  bool arrive(const Bundle& bundle);
+  void tell();
+  bool arrive(Bundle& bundle);
   bool deliver(const Bundle& bundle);
   bool event(unsigned level, const EventControl& control, const Bundle& bundle);
   bool step(unsigned level, const Step& step, const Bundle& bundle);

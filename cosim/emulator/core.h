@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "address_map.h"
+#include "clock.h"
 #include "device_memory.h"
 
 namespace daedal {
@@ -140,6 +141,7 @@ struct Core {
   Config config;
   DeviceMemory& memory;
   Space space;
+  Clock clock{config};
   Fault fault;
   std::array<std::uint64_t, Counter::limit> counters{};
   StoreWindow window{};  // of the launch, with as many bits as a memory address has

@@ -159,7 +159,7 @@ bool ExecuteUnit::start() {
     return core_.raise(Cause::PROGRAM, Queue::TOKEN, token);
   context_ = context;
   position_ = std::min<std::uint64_t>(callbacks_[token], code_.size());
-  active_ = true;
+  active_ = starts_ = true;
   return true;
 }
 
@@ -179,12 +179,24 @@ bool ExecuteUnit::step() {
       return core_.raise(Cause::PROGRAM, Queue::NONE, elements);
     const bool nothing = code.kept && kept_.size() <= bits.a_number - KEPT;
     if (!nothing && !execute(code, bits, elements)) return false;
+    tell(code, bits, nothing ? 0 : elements);
+  } else {
+    tell(code, bits, 0);
   }
   turns_[context_] += bits.rotate;
   scalar_turns_ += bits.rotate_scalars;
   active_ = !bits.last;
   ++position_;
   return true;
+}
+
+// What the clock is to know of an instruction that was carried out, on so many elements; none if it did nothing.
+void ExecuteUnit::tell(const Code& code, const Instruction& bits, std::uint64_t elements) {
+  const Operation& operation = OPERATIONS[bits.op];
+  const bool takes_b = operation.uses_b || code.adds_b;
+  core_.clock.executed(bits, operation, starts_, context_, code.scalar, code.kept, takes_b, code.adds_b, elements,
+                       kind_ == LengthField::ELEMENTS ? LANE_BYTES : LANE_BYTES / 2, count_);
+  starts_ = false;
 }
 
 // Pop what the instruction takes and do it; false as for `step`.
@@ -194,6 +206,7 @@ bool ExecuteUnit::execute(const Code& code, const Instruction& bits, std::uint64
   if (code.scalar) {
     scalar = core_.scalars.front();
     core_.scalars.pop();
+    count_ = low_bits(scalar, COUNT_BITS);
   }
   const float broadcast = float_of(scalar);
   const float *a = nullptr, *b = nullptr;

@@ -69,6 +69,7 @@ class ExecuteUnit {
   std::uint64_t beats(std::uint64_t elements) const;
   float reduce(std::uint64_t op, std::uint64_t n, const float* a, const float* b);
   void clear_source(const Instruction& code);
+  void tell(const Code& code, const Instruction& bits, std::uint64_t elements);
 
   Core& core_;
   StoreUnit& store_;
@@ -89,6 +90,8 @@ class ExecuteUnit {
   std::vector<float> zeros_, broadcast_, other_broadcast_, quotient_;
   std::vector<std::uint8_t> scratch_[FetchQueue::limit];  // rows that do not lie together, by queue
   bool active_ = false;
+  bool starts_ = false;       // the next instruction is the first of its callback
+  std::uint64_t count_ = 0;   // the scalar popped last, as a count
   std::uint64_t context_ = 0, share_;  // of the token; elements of a register for each context
   std::uint64_t position_ = 0, missing_ = Queue::NONE;
 };

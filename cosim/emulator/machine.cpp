@@ -52,6 +52,7 @@ void Machine::write(std::uint32_t address, std::uint32_t value) {
     case Register::CONTROL:
       interrupt_enable_ = Control::decode(value).interrupt_enable;
       mixed_ = Control::decode(value).mixed;
+      core_.clock.mix(mixed_);
       if (Control::decode(value).reset) reset();
       break;
     case Register::LAUNCH_LOW: launch_low_ = value; break;
@@ -69,8 +70,10 @@ void Machine::doorbell() {
   if (faulted_ || queue_.size() >= LAUNCH_QUEUE_DEPTH) {
     overflow_ = true;
   } else if (busy_) {
+    core_.clock.rang();
     queue_.push_back(block);
   } else {
+    core_.clock.rang();
     begin(block);
   }
 }
@@ -79,6 +82,7 @@ void Machine::reset() {
   queue_.clear();
   busy_ = faulted_ = overflow_ = false;
   cause_ = Cause::NONE;
+  core_.clock.reset();
   core_.clear();
   access_.clear();
   execute_.clear();
@@ -117,6 +121,7 @@ bool Machine::read_block(std::uint64_t block, bool arguments) {
   has_record_ = record_ % LAUNCH_ALIGNMENT == 0 && memory.contains(record_, RECORD_WORDS * WORD_BYTES);
   if (arguments) {
     core_.counters[Counter::LINES_READ] += core_.lines(block, size);
+    core_.clock.begin(core_.space, block, size, whole, flags.fence);
     if (follows_) length_ = flags.last_word + 1;
     for (std::uint64_t k = 0; k < std::min<std::uint64_t>(present_arguments_, arguments_.size()); ++k)
       arguments_[k] = low_bits(read(LaunchWord::ARGUMENTS + k), VALUE_BITS);
@@ -157,6 +162,7 @@ bool Machine::word() {
   const std::uint64_t missing = core_.space.missing(address, WORD_BYTES);
   if (missing != NOWHERE) return core_.raise(Cause::MEMORY_ERROR, Queue::NONE, 0, missing);
   core_.counters[Counter::LINES_READ] += (position_ == 0 && !follows_) || address % core_.config.bus_bytes == 0;
+  core_.clock.word(core_.space.map(address), position_ == 0, address);
   const std::uint64_t bits = core_.space.read(address, WORD_BYTES);
   sum_ = next_sum(sum_, bits);
   ProgramWord word = ProgramWord::decode(bits);
@@ -275,6 +281,7 @@ void Machine::end() {
 
 void Machine::write_record(std::uint64_t state, std::uint64_t nest) {
   ended_ = interrupt_ = true;
+  if (state != State::CANCELLED) core_.clock.end(core_.counters, has_record_);
   ++completed_;
   if (!has_record_) return;
   const Fault& fault = core_.fault;

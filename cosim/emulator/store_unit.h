@@ -63,6 +63,7 @@ class StoreUnit {
       const std::uint64_t first = to.address / core_.config.bus_bytes;
       core_.counters[Counter::LINES_WRITTEN] += core_.lines(to.address, inside) - (first == last_line_);
       core_.counters[Counter::BYTES_WRITTEN] += inside;
+      core_.clock.stored(core_.space.map(to.address), inside, to.stream);
       last_line_ = (to.address + inside - 1) / core_.config.bus_bytes;
     }
     if (inside == size) return true;

@@ -10,6 +10,7 @@ from daedal.bench.suites import (
     launches,
     levels,
     linearity,
+    model_check,
     model_runs,
     overhead,
     prediction,
@@ -32,7 +33,15 @@ DETAILS: tuple[Suite, ...] = (
 
 SUITES: dict[str, Suite] = {
     suite.name: suite
-    for suite in (*model_runs.SUITES, sweep.SUITE, shapes.SUITE, calibration.SUITE, *DETAILS, prediction.SUITE)
+    for suite in (
+        *model_runs.SUITES,
+        sweep.SUITE,
+        shapes.SUITE,
+        model_check.SUITE,
+        calibration.SUITE,
+        *DETAILS,
+        prediction.SUITE,
+    )
 }
 """Name -> suite."""
 

@@ -1,5 +1,6 @@
 """One workload on one simulated machine: run, compared with PyTorch, its figures as a row."""
 
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,8 @@ class Setting:
         Folder with real data, or None.
     quick
         Small workloads: they show that everything runs, their figures mean nothing.
+    target
+        What it runs on: ``verilator``, or ``model``, which knows no limits.
     """
 
     config: Config
@@ -52,6 +55,7 @@ class Setting:
     seed: int = 1
     data: Path | None = None
     quick: bool = False
+    target: str = "verilator"
 
     def make(self, workload: Model, distribution: str) -> Task:
         """The workload's module and inputs."""
@@ -93,8 +97,11 @@ def measure(
     row |= {"data": made.origin, "lookups": made.lookups, "bags": made.bags, "equal_to": made.reference}
     run = Run(row, made)
     try:
-        _on_a_device(run, setting, wave)
-        _add_limit(run, setting)
+        if setting.target == "verilator":
+            _on_a_device(run, setting, wave)
+            _add_limit(run, setting)
+        else:
+            _predicted(run, setting)
     except DaedalError as error:
         row |= {"bit_exact": False, "verdict": f"{type(error).__name__}: {error}"}
     return run
@@ -133,6 +140,23 @@ def _on_a_device(run: Run, setting: Setting, wave: str | None) -> None:
     run.row |= figures(made, stats, setting) | {"sim_kcycles_per_s": speed and round(speed, 1)}
     run.row |= {"row_lines": lines_of_tables(run.bursts, tables, config), "bit_exact": not difference}
     run.row["verdict"] = verdict(run.row, made, difference, config)
+
+
+def _predicted(run: Run, setting: Setting) -> None:
+    made = run.made
+    with Device.open(setting.target, config=setting.config, memory=setting.memory) as device:
+        filler = _shift(device, setting)
+        executable, call = made.compile(device)
+        start = time.perf_counter()
+        result = call()
+        seconds, stats = time.perf_counter() - start, executable.stats
+        del filler
+        run.asm = executable.asm()
+    with torch.no_grad():
+        difference = first_difference(result, made.expected())
+    run.row |= figures(made, stats, setting) | {"sim_kcycles_per_s": round(stats.cycles / seconds / 1000, 1)}
+    run.row |= {"target": setting.target, "predicted": stats.predicted, "checked": stats.checked}
+    run.row |= {"bit_exact": not difference, "verdict": verdict(run.row, made, difference, setting.config)}
 
 
 def _shift(device: Device, setting: Setting) -> object:
@@ -183,7 +207,7 @@ def verdict(row: Row, made: Task, difference: str, config: Config) -> str:
         parts = fetches // made.lookups
         times = f" of {parts} parts" if parts > 1 else ""
         wrong.append(f"{row['rows']} rows were read for {made.lookups} indices{times}")
-    if row["row_lines"] != lines:
+    if row.get("row_lines", lines) != lines:
         wrong.append(f"{row['row_lines']} lines were read out of tables for rows of {lines} lines")
     launches = made.launches(config)
     if not 1 <= row["launches"] <= launches:

@@ -62,6 +62,8 @@ def _memories(context: click.Context, parameter: click.Parameter, given: Sequenc
 @click.option("--memory", "memories", multiple=True, default=["ideal"], show_default=True, callback=_memories,
               help="Memory model and options; repeatable.")  # fmt: skip
 @config_option("The machine; left out, the preset whose bus is as wide as the memory's.", default=None)
+@click.option("--target", type=click.Choice(["verilator", "model"]), default="verilator", show_default=True,
+              help="What workloads, shapes, layers, handwritten and levels run on; model predicts.")  # fmt: skip
 @click.option("--placements", default=1, show_default=True, type=click.IntRange(1, 64),
               help="Placements of tables (and of hot rows in them), each a row.")  # fmt: skip
 @click.option("--distribution", "distributions", multiple=True, metavar="NAME",
@@ -85,6 +87,7 @@ def command(
     suites: Sequence[str],
     json_file: Path | None,
     memories: Sequence[str],
+    target: str,
     config: Config | None,
     placements: int,
     distributions: Sequence[str],
@@ -97,7 +100,7 @@ def command(
     drawn: int,
     quick: bool,
 ) -> None:
-    """Measure SUITEs on the simulated RTL.
+    """Measure SUITEs on the simulated RTL, or on the model of it.
 
     \b
     rm1 rm2 rm3      recommenders: 8, 4, 2 tables (rm3 weighted)
@@ -112,6 +115,7 @@ def command(
     attn             key and value blocks of sparse attention
     sweep            widths of rows, gathered and summed
     shapes           means, short bags, tiny tables, odd widths, small batches; or random ones
+    model            what the target model predicts, beside the RTL
     oracle           the limit itself, on traffic whose best figure is known
     layers           cycles and traffic of single layers
     handwritten      programs written by hand, and what the compiler makes
@@ -133,6 +137,7 @@ def command(
     """  # noqa: D301 (click keeps the lines below \b as they are)
     from daedal.bench import registry
     from daedal.bench.suite import Order, is_broken
+    from daedal.bench.suites import model_check
 
     try:
         machines = registry.machines(config, memories)
@@ -141,7 +146,7 @@ def command(
     if bool(reports) != ("prediction" in suites):
         raise click.UsageError("--report is for the suite prediction, which needs one: give both")
     order = Order(
-        machines, tuple(distributions), placements, seed, data, quick, not no_host, reports=tuple(reports),
+        machines, tuple(distributions), placements, seed, data, quick, not no_host, target, tuple(reports),
         only=tuple(patterns), drawn=drawn,
     )  # fmt: skip
     _check_shapes(suites, order)
@@ -149,6 +154,8 @@ def command(
     with writing():
         _show(results, order)
     rows = [row for found in results.values() for row in found]
+    if model_check.NAME in results:
+        click.echo(model_check.summary(results[model_check.NAME]))
     if pictures is not None:
         from daedal.bench.report.pictures import write_pictures
 
@@ -164,10 +171,11 @@ def command(
 
 def _check_shapes(suites: Sequence[str], order: "Order") -> None:
     """That what is said of shapes, or fleets, is said to their suite, and fits some."""
-    from daedal.bench.suites import shapes, systems
+    from daedal.bench.suites import model_check, shapes, systems
 
-    if shapes.NAME not in suites and (order.drawn or (order.only and systems.NAME not in suites)):
-        raise click.UsageError("--only and --random are for the suite shapes: name it")
+    of_shapes = bool({shapes.NAME, model_check.NAME} & set(suites))
+    if not of_shapes and (order.drawn or (order.only and systems.NAME not in suites)):
+        raise click.UsageError("--only and --random are for the suites shapes and model: name one")
     try:
         if systems.NAME in suites:
             systems.fleets_of(order.only)

@@ -64,14 +64,12 @@ def command(
     options = {"target": target, "config": config, "memory": memory, "wave": wave and str(wave)}
     if profile and target != "verilator":
         raise click.BadParameter(f"--profile must go with target verilator, which simulates the RTL, not {target}")
-    results, times = _run(list(workloads) or list(WORKLOADS), options, profile)
+    results, times, settings = _run(list(workloads) or list(WORKLOADS), options, profile)
     aside = str(json_path) == "-"
     with writing():
         _print_table(results, aside=aside)
-    if target == "verilator":
-        from daedal.cosim.memory_spec import MemorySpec
-
-        click.echo(f"memory: {MemorySpec.parse(memory).settings(config.ports)}", err=aside)
+    if settings:
+        click.echo(f"memory: {settings}", err=aside)
     if times is not None:
         click.echo(times.text(), err=aside)
     if json_path is not None:
@@ -88,8 +86,12 @@ def command(
     context.exit(1 if wrong else 0)
 
 
-def _run(workloads: Sequence[str], options: dict[str, Any], profile: bool) -> "tuple[list[Result], Profile | None]":
-    """Run all cases with a line of progress on the standard error; what the simulator's time went to, if asked for."""
+def _run(
+    workloads: Sequence[str], options: dict[str, Any], profile: bool
+) -> "tuple[list[Result], Profile | None, str]":
+    """Run all cases with a line of progress on the standard error; what the simulator's time went to, if asked for; and
+    all that shapes the memory's time, if it has one.
+    """
     from rich.console import Console
 
     from daedal.driver.device import Device
@@ -113,6 +115,7 @@ def _run(workloads: Sequence[str], options: dict[str, Any], profile: bool) -> "t
         except (ValueError, OSError) as error:
             raise click.BadParameter(str(error)) from error
         with device:
+            settings = getattr(device.target, "memory_settings", "")
             for workload in workloads:
                 for case in cases(workload):
                     status.update(f"{workload}: {case.operation}, {case.shape}")
@@ -121,7 +124,7 @@ def _run(workloads: Sequence[str], options: dict[str, Any], profile: bool) -> "t
                     console.print(f"{workload}: {case.operation} in {result.seconds:.1f} s", highlight=False)
             if profile:
                 times = cast("VerilatorTarget", device.target).profile()
-    return results, times
+    return results, times, settings
 
 
 def _print_table(results: "Sequence[Result]", *, aside: bool) -> None:

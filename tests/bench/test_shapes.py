@@ -223,8 +223,8 @@ def test_which_machine_measures_what() -> None:
     ("words", "message"),
     [
         (["shapes", "--only", "nonsense"], "or be one of means, short"),
-        (["rm2", "--only", "means"], "are for the suite shapes"),
-        (["--random", "3"], "are for the suite shapes"),
+        (["rm2", "--only", "means"], "are for the suites shapes and model"),
+        (["--random", "3"], "are for the suites shapes and model"),
         (["shapes", "--random", "-1"], "not in the range"),
     ],
 )

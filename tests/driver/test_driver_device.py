@@ -571,7 +571,7 @@ def test_a_device_of_another_kind_is_closed_again(target, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"target": "quantum"}, "target must be one of emulator, verilator, board-sim, "),
+        ({"target": "quantum"}, "target must be one of emulator, model, verilator, board-sim, "),
         ({"config": "hbm"}, "configuration must be one of ddr3, edge, wide, minimum, not 'hbm'"),
         ({"config": 5}, "config must be a Config or the name of one, not 5"),
         ({"memory_bytes": 10}, "memory_bytes must be from"),

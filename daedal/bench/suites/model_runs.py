@@ -30,7 +30,7 @@ def measured(suite: str, workloads: Iterable[Model], order: Order, say: Say, *, 
                 for placement in range(order.placements):
                     stream = "" if distribution == OWN else f", {distribution}"
                     say(f"{suite}: {workload.what}{stream} on {memory}, placement {placement}")
-                    setting = Setting(config, memory, placement, order.seed, order.data, order.quick)
+                    setting = Setting(config, memory, placement, order.seed, order.data, order.quick, order.target)
                     done = measure(workload, distribution, setting)
                     if beside is not None:
                         done.row |= beside.measure(done.made).as_row()

@@ -16,7 +16,7 @@ from daedal.driver.launch.record import RECORD_BYTES, Record, fault_exception
 from daedal.driver.memory.allocator import Allocator
 from daedal.driver.memory.regions import Region, store_window
 from daedal.driver.targets.registers import Registers
-from daedal.driver.targets.target import Counting, Target
+from daedal.driver.targets.target import Counting, Predicting, Target
 from daedal.errors import (
     CountMismatch,
     DaedalError,
@@ -95,6 +95,7 @@ class Launcher(Handle):
     ) -> None:
         self.owned = owned
         self._target, self._registers, self._config = target, registers, config
+        self._checked = target.checked if isinstance(target, Predicting) else None
         self._counting = target if isinstance(target, Counting) else None
         self._slots = [
             (
@@ -376,7 +377,8 @@ class Launcher(Handle):
     def _judge(self, launch: Launch) -> tuple[Record | None, DaedalError | None]:
         """The record of a launch that has ended, or what went wrong."""
         try:
-            record = Record.decode(self._target.mem_read(launch.record_address, RECORD_BYTES), self._config)
+            raw = self._target.mem_read(launch.record_address, RECORD_BYTES)
+            record = Record.decode(raw, self._config, self._checked)
             if record.state is not State.DONE:
                 return None, fault_exception(record)
             if record.launch != launch.number:

@@ -94,6 +94,9 @@ class Stats:
         Cause -> cycles in which a unit had work and could not go on; causes overlap.
     marks
         Queue -> the most entries it has held.
+    predicted, checked
+        Whether cycles, stalls and marks are computed by the target ``model`` instead of counted by a machine; and what
+        it was compared with on this configuration and memory, with what error, empty if with nothing.
     """
 
     cycles: int = 0
@@ -107,6 +110,8 @@ class Stats:
     bounds_warnings: int = 0
     stalls: dict[str, int] = field(default_factory=dict)
     marks: dict[str, int] = field(default_factory=dict)
+    predicted: bool = False
+    checked: str = ""
 
     def keys(self) -> list[str]:
         """The names of the figures: ``stats["cycles"]`` is ``stats.cycles``, and ``dict(stats)`` has them all."""
@@ -139,6 +144,8 @@ class Stats:
             **sums,
             stalls={k: self.stalls.get(k, 0) + other.stalls.get(k, 0) for k in {**self.stalls, **other.stalls}},
             marks={k: max(self.marks.get(k, 0), other.marks.get(k, 0)) for k in {**self.marks, **other.marks}},
+            predicted=self.predicted or other.predicted,
+            checked=self.checked if self.predicted else other.checked,
         )
 
     @property
@@ -158,7 +165,10 @@ class Stats:
 
 
 class Record(NamedTuple):
-    """A completion record; for a fault, what went wrong and where (fields as in RecordWord)."""
+    """A completion record; for a fault, what went wrong and where (fields as in RecordWord).
+
+    ``checked`` is None for a machine that counts its cycles, else as in :class:`Stats`.
+    """
 
     launch: int
     state: State
@@ -171,9 +181,10 @@ class Record(NamedTuple):
     registers: tuple[int, ...]
     counters: Mapping[Counter, int]
     bus_bytes: int
+    checked: str | None = None
 
     @staticmethod
-    def decode(raw: bytes, config: Config) -> "Record":
+    def decode(raw: bytes, config: Config, checked: str | None = None) -> "Record":
         """The record in these bytes; DaedalError if they cannot be one."""
         words = _WORDS.unpack(raw)
         head = _head(words[_HEAD] & _OF_ALL) | {"launch": words[_HEAD] >> _LAUNCH}
@@ -190,6 +201,7 @@ class Record(NamedTuple):
                 registers=words[_REGISTERS : _REGISTERS + config.registers],
                 counters=Counters(words),
                 bus_bytes=config.bus_bytes,
+                checked=checked,
             )
         except KeyError as error:
             raise DaedalError(
@@ -218,6 +230,8 @@ class Record(NamedTuple):
             bounds_warnings=count[Counter.BOUNDS_WARNINGS],
             stalls={name: count[counter] for name, counter in _STALLS},
             marks={name: count[counter] for name, counter in _MARKS},
+            predicted=self.checked is not None,
+            checked=self.checked or "",
         )
 
 

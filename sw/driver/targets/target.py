@@ -37,6 +37,14 @@ class Target(Protocol):
 
 
 @runtime_checkable
+class Predicting(Protocol):
+    """A target whose cycles are predicted."""
+
+    checked: str
+    """What predictions for this configuration and memory were compared with, with what error; empty if nothing."""
+
+
+@runtime_checkable
 class Counting(Protocol):
     """A target that counts for itself what a launch did, so that the machine's counters can be checked."""
 

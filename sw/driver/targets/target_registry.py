@@ -14,6 +14,7 @@ from daedal.hw.config.core import Config
 
 TARGETS: Mapping[str, str] = {
     "emulator": "daedal.cosim.targets:open_emulator",
+    "model": "daedal.cosim.targets:open_model",
     "verilator": "daedal.cosim.targets:open_verilator",
 }
 """Name of a machine on this computer -> what opens it, an ``Opener``."""

@@ -165,7 +165,7 @@ def test_nobody_at_the_other_end(description: str, tmp_path: Path) -> None:
         (
             "usb:1",
             "FILE",
-            r"target must be one of emulator, verilator, board-sim, uart:DEVICE\[@BAUD\], etherbone:HOST",
+            r"target must be one of emulator, model, verilator, board-sim, uart:DEVICE\[@BAUD\], etherbone:HOST",
         ),
         ("uart", "FILE", "target must be one of"),
         ("emulator", "ecpix5", "board must be None for target emulator, which is none, not 'ecpix5'"),

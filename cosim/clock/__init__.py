@@ -1,0 +1,64 @@
+"""The target ``model``: the emulator with a clock, which predicts the cycles that the RTL takes.
+
+The emulator tells the clock what it does, in order (``trace.h``). The clock gives times to all of it, one step for each
+burst, step of the access unit and instruction (docs/measuring/model.md).
+"""
+
+import ctypes
+from dataclasses import astuple
+from functools import cache
+from pathlib import Path
+
+from daedal.cosim.builder.library import build_library, load_library, read_sources
+from daedal.cosim.clock.checks import checked
+from daedal.cosim.clock.parameters import memory_of
+from daedal.cosim.emulator import FLAGS, EmulatorTarget, declare, sources
+from daedal.hw.config.core import Config
+
+FOLDER = Path(__file__).parent
+
+_SOURCES = (
+    "clock.h", "trace.h", "parameters.h", "queues_time.h", "memory_time.h", "front_time.h", "lanes_time.h",
+    "memory_time.cpp", "load_time.cpp", "front_time.cpp", "lanes_time.cpp", "store_time.cpp", "clock.cpp",
+    "clock_api.cpp",
+)  # fmt: skip
+
+
+class ModelTarget(EmulatorTarget):
+    """The five primitives on the emulator, whose completion records have predicted cycles, stalls and marks.
+
+    Parameters
+    ----------
+    config
+        The core's configuration.
+    memory
+        Memory model and options, as for the target ``verilator`` but for what is random; or one of
+        :data:`daedal.cosim.clock.dram_times.DRAMS`.
+    memory_bytes
+        Size of device memory.
+
+    Raises
+    ------
+    ValueError
+        There is no such memory, or it is not for this core.
+    """
+
+    def __init__(self, config: Config, *, memory: str = "ideal", memory_bytes: int = 256 << 20) -> None:
+        found = memory_of(config, memory)
+        super().__init__(config, memory_bytes, library=_library())
+        self.mixed = found.mixed
+        self.memory_settings = found.settings
+        """The memory with all that shapes its time, to be given with figures."""
+        self.checked = checked(config, found.name)
+        """What the predictions were compared with, see :class:`daedal.driver.targets.target.Predicting`."""
+        numbers = astuple(found.parameters)
+        self._library.clock_set(self._machine, (ctypes.c_int64 * len(numbers))(*numbers))
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    files = sources() | read_sources(FOLDER, *_SOURCES)
+    library = load_library(build_library("model", files, flags=FLAGS))
+    declare(library)
+    library.clock_set.argtypes, library.clock_set.restype = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)], None
+    return library

@@ -1,0 +1,14 @@
+// What Python asks of a machine with a clock, beside what it asks of the emulator.
+#include <cstring>
+
+#include "machine.h"
+
+extern "C" {
+
+// The memory's times, in the order of Parameters; before the first launch.
+void clock_set(void* machine, const std::int64_t* values) {
+  daedal::timing::Parameters parameters;
+  std::memcpy(&parameters, values, sizeof parameters);
+  static_cast<daedal::Machine*>(machine)->core().clock.set(parameters);
+}
+}

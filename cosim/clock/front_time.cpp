@@ -1,0 +1,229 @@
+#include "front_time.h"
+
+#include <algorithm>
+
+namespace daedal::timing {
+
+namespace {
+
+// Cycles from one thing to the next, as the RTL has them (docs/measuring/model.md).
+constexpr Time DOORBELL = 4;         // from the doorbell to the loader's first request
+constexpr Time LEVEL_START = 7;      // from a nest's last word to the first level's bundle
+constexpr Time HINT = 17;            // from there to the first request of a load
+constexpr Time ACTIVATE = 22;        // from a parent's bundle to the first iteration's, if its lines are there
+constexpr Time TO_EVENTS = 9;        // from a bundle to its first step
+constexpr Time DEALT = 1;            // more if bundles are dealt
+constexpr Time TO_CHUNK = 8;         // from a step to its first chunk's slots
+// Of a serial level, and of steps where all levels are serial.
+constexpr Time SERIAL_BUNDLE = 4, SERIAL_LOAD = 4, SERIAL_OPERATION = 2;
+constexpr Time SERIAL_STEP = 6, SERIAL_ROW = 7;
+constexpr Time TO_QUEUE = 3;         // from a step to the queues
+constexpr Time FROM_PORT = 3;        // from a request's leaving a port's queue back to the row fetch
+constexpr std::uint64_t LANDING = 10;     // entries that a step's outputs have in front of their queues
+constexpr std::uint64_t BUNDLES = 24;     // in front of the event unit
+constexpr std::uint64_t ROWS_AHEAD = 18;  // steps' rows that wait for their slots
+
+}  // namespace
+
+FrontTime::FrontTime(const Config& config, MemoryTime& memory, Queues& queues)
+    : config_(config), memory_(memory), queues_(queues) {
+  for (std::int64_t n = 0; n < config.levels; ++n) is_serial_ &= config.serial[n] != 0;
+}
+
+void FrontTime::launch(Time rung, std::uint64_t block, std::uint64_t header, std::uint64_t block_lines,
+                       Time not_before) {
+  header_ = header;
+  words_ = std::max(rung + DOORBELL, words_);
+  began_ = not_before;
+  word_line_used_ = word_lines_asked_ = word_lines_there_;
+  Time at = words_;
+  for (std::uint64_t n = 0; n < block_lines;) {
+    const std::uint32_t beats = static_cast<std::uint32_t>(std::min<std::uint64_t>(block_lines - n, MAX_BURST));
+    for (std::uint32_t k = 0; k < beats; ++k) word_lines_[word_lines_asked_ + k] = UNKNOWN;
+    memory_.ask(at, block + n * static_cast<std::uint64_t>(config_.bus_bytes), beats, LOADER, word_lines_asked_);
+    word_lines_asked_ += beats;
+    n += beats;
+    at += 2;
+  }
+}
+
+bool FrontTime::word(const Entry& entry) {
+  const auto line_words = static_cast<std::uint64_t>(config_.bus_bytes) / WORD_BYTES;
+  while (header_) {  // the launch block's words
+    const Time there = word_lines_[word_line_used_];
+    if (wait(there)) return false;
+    const std::uint64_t words = std::min(header_, line_words);
+    words_ = std::max(words_, there) + static_cast<Time>(words);
+    header_ -= words;
+    if (words == line_words || !header_) ++word_line_used_;
+  }
+  if (entry.size) {  // a new line
+    if (word_line_used_ == word_lines_asked_) {
+      const std::uint32_t lines = static_cast<std::uint32_t>(
+          std::min<std::uint64_t>(MAX_BURST, 4096 / static_cast<std::uint64_t>(config_.bus_bytes)));
+      for (std::uint32_t k = 0; k < lines; ++k) word_lines_[word_lines_asked_ + k] = UNKNOWN;
+      memory_.ask(words_, entry.address, lines, LOADER, word_lines_asked_);
+      word_lines_asked_ += lines;
+    }
+    const Time there = word_lines_[word_line_used_];
+    if (wait(there)) return false;
+    words_ = std::max(words_, there);
+    ++word_line_used_;
+  }
+  ++words_;
+  return true;
+}
+
+void FrontTime::nest() {
+  const auto count = static_cast<std::size_t>(config_.levels);
+  const auto first = shapes.begin() + static_cast<std::ptrdiff_t>(shape_);
+  nest_.assign(first, first + static_cast<std::ptrdiff_t>(count));
+  shape_ += count;
+  if (shape_ == shapes.size()) {
+    shapes.clear();
+    shape_ = 0;
+  }
+  started_ = std::max(words_, began_);
+  ++nest_number_;
+  deals_ = false;
+  for (std::size_t n = 0; n < count; ++n) {
+    Level& level = levels_[n];
+    level.out = std::max(level.out, started_ + LEVEL_START);
+    level.ready = level.prepared = level.out;
+    deals_ |= nest_[n].deals;
+  }
+  for (unsigned unit = 0; unit < 4 * count; ++unit) {
+    Load& load = loads_[unit];
+    Stream<LoadLine>& stream = lines[unit];
+    load.last_line = ~0ull;
+    load.limit = nest_[unit / 4].limits[unit % 4];
+    load.used_line = !stream.empty() && stream.front().nest == nest_number_ ? stream.front().line : ~0ull >> 1;
+    load.spread = nest_[unit / 4].interleaves;
+    if (!is_random(unit)) prefetch(unit, true, started_ + HINT);
+  }
+}
+
+// A bundle goes from the outermost level that iterates to the event unit.
+void FrontTime::bundle(const Entry& entry) {
+  const std::uint32_t iterates = entry.size & 0xff, begins = entry.size >> 8;
+  Time parent = UNKNOWN, at = std::max(started_ + LEVEL_START, began_);
+  for (unsigned n = 0; n < nest_.size(); ++n) {
+    const LevelShape& shape = nest_[n];
+    if (!shape.enabled) continue;
+    Level& level = levels_[n];
+    const bool first = begins >> n & 1;
+    if (!(iterates >> n & 1)) {
+      at = level.out;
+      if (parent == UNKNOWN && !first) continue;
+    }
+    if (parent != UNKNOWN || first) {  // another activation
+      const Time from = parent == UNKNOWN ? at : parent;
+      level.prepared = std::max(level.prepared + std::max<Time>(1, shape.operands), from + ACTIVATE);
+    }
+    Time interval = 1;
+    if (shape.serial) interval = SERIAL_BUNDLE + SERIAL_LOAD * shape.loads + SERIAL_OPERATION * shape.operations;
+    parent = at = level.out = std::max({level.out + interval, level.prepared, level.ready});
+  }
+  const auto wait_for = [&](Time room) {
+    for (unsigned n = 0; n < nest_.size(); ++n)
+      if (nest_[n].enabled && iterates >> n & 1) levels_[n].out = std::max(levels_[n].out, room);
+  };
+  if (!deals_ && bundle_ >= BUNDLES) {
+    at = std::max(at, delivered_at_[bundle_ - BUNDLES]);
+    wait_for(at - TO_EVENTS);
+  }
+  bundles_[bundle_++] = at + TO_EVENTS + (deals_ ? DEALT : 0);
+  const auto window = static_cast<std::uint64_t>(config_.dealt_bundles) / 8 * 7;
+  if (deals_ && bundle_ > window && delivered_ > bundle_ - window) wait_for(delivered_at_[bundle_ - window]);
+}
+
+bool FrontTime::events(const Entry& entry) {
+  if (entry.kind == Kind::DELIVER) {
+    const Time came = bundles_[entry.size];
+    if (came > event_ + 1) queues_.stalls[LOAD] += came - std::max(event_ + 1, started_ + LEVEL_START + TO_EVENTS);
+    event_ = std::max(event_ + 1, came);
+    delivered_at_[delivered_++] = event_;
+    stepped_ = false;
+    return true;
+  }
+  // A bundle's first step takes the bundle's own cycle.
+  Time at = stepped_ ? event_ + 1 : event_;
+  if (is_serial_) at = event_ + SERIAL_STEP + SERIAL_ROW * (!!(entry.flags & STORE) + !!(entry.flags & FETCH));
+  const struct {
+    StepFlag flag;
+    Stall stall;
+    QueueTimes& queue;
+  } outputs[] = {{SCALAR, SCALAR_FULL, queues_.scalars},
+                 {STORE, ADDRESS_FULL, queues_.addresses},
+                 {TOKEN, TOKEN_FULL, queues_.tokens}};
+  const Time wanted = at;
+  Stall stall = TOKEN_FULL;
+  for (const auto& one : outputs) {
+    if (!(entry.flags & one.flag)) continue;
+    const Time room = one.queue.room(LANDING);
+    if (wait(room)) return false;
+    if (room > at) {
+      stall = one.stall;
+      at = room;
+    }
+  }
+  const Time held = at - wanted;
+  if (entry.flags & FETCH) {
+    if (chunks_ >= ROWS_AHEAD) at = std::max(at, chunk_starts_[(chunks_ - ROWS_AHEAD) % STARTS]);
+    now_ = at;
+    if (!chunk(entry)) return false;
+  }
+  for (const auto& one : outputs)
+    if (entry.flags & one.flag) one.queue.add(at + TO_QUEUE);
+  queues_.stalls[stall] += held;
+  event_ = at;
+  stepped_ = true;
+  delivered_at_[delivered_ - 1] = at;
+  return true;
+}
+
+bool FrontTime::chunk(const Entry& entry) {
+  const unsigned port = memory_.port_of(entry.address);
+  const Time slots = queues_.slots(entry.slot, entry.size);
+  if (wait(slots)) return false;
+  const Time room = memory_.room(port);
+  if (wait(room)) return false;
+  Time at = std::max(chunk_ + 1, now_ + TO_CHUNK);
+  if (chunk_port_ > at) {
+    queues_.stalls[PORT_BUSY] += chunk_port_ - at;
+    at = chunk_port_;
+  }
+  if (slots > at) {
+    queues_.stalls[VECTOR_FULL] += slots - at;
+    at = slots;
+  }
+  chunk_port_ = room - FROM_PORT;
+  chunk_ = at;
+  chunk_starts_[chunks_++ % STARTS] = at - TO_CHUNK;
+  const std::uint64_t number = queues_.rows[entry.slot].put;
+  queues_.reserve(entry.slot, entry.size);
+  memory_.ask(std::max(at, room - FROM_PORT), entry.address, entry.size, entry.slot, number);
+  return true;
+}
+
+bool FrontTime::step() {
+  const Entry& entry = trace.front();
+  bool done = true;
+  switch (entry.kind) {
+    case Kind::WORD: done = word(entry); break;
+    case Kind::NEST: nest(); break;
+    case Kind::LINE: done = line(entry); break;
+    case Kind::RANDOM: done = random(entry); break;
+    case Kind::BUNDLE: bundle(entry); break;
+    case Kind::CHUNK: done = chunk(entry); break;
+    default: done = events(entry); break;
+  }
+  if (!done) return false;
+  forced_ = false;
+  trace.pop();
+  return true;
+}
+
+void FrontTime::force() { forced_ = true; }
+
+}  // namespace daedal::timing

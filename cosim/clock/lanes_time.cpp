@@ -1,0 +1,192 @@
+#include "lanes_time.h"
+
+#include <algorithm>
+
+namespace daedal::timing {
+
+namespace {
+
+constexpr Time LOOP = 5, READ_AFTER_WRITE = 13, RESULT = 12;
+constexpr Time TOKEN_TO_ISSUE = 7;
+constexpr Time LINE_TO_LANES = 3;   // from the return bus
+constexpr Time TREE = 50, TREE_BEATS = 5, ITERATIVE = 36;
+
+}  // namespace
+
+LanesTime::LanesTime(const Config& config, MemoryTime& memory, Queues& queues)
+    : config_(config), memory_(memory), queues_(queues) {}
+
+void LanesTime::launch(Time not_before) {
+  not_before_ = not_before;
+  for (auto& one : registers_)
+    for (auto& context : one) context = {};
+  last_line_ = ~0ull;
+}
+
+bool LanesTime::advance() {
+  bool did = false;
+  while (!work.empty()) {
+    const Executed& one = work.front();
+    if (phase_ == FETCHED && !begin(one)) break;
+    if (one.work == Work::STORE || one.work == Work::QUOTIENT) {
+      if (one.work == Work::QUOTIENT && phase_ == POPPING) {
+        const Time passes = static_cast<Time>(one.passes) * one.beats;
+        lane_ = std::max(lane_, start_) + passes;
+        phase_ = DONE;
+      }
+      if (!put(one)) break;
+    } else {
+      if (!pop(one)) break;
+      finish(one);
+    }
+    phase_ = FETCHED;
+    popped_[0] = popped_[1] = 0;
+    work.pop();
+    did = true;
+    forced_ = false;
+  }
+  return did;
+}
+
+// When an instruction can start; false if that is not known yet.
+bool LanesTime::begin(const Executed& one) {
+  Time at = lane_;
+  if (one.starts) {
+    if (queues_.tokens.taken == queues_.tokens.put) return false;
+    tokens_ = queues_.tokens.in[queues_.tokens.taken];
+  }
+  if (one.pops_scalar && queues_.scalars.taken == queues_.scalars.put) return false;
+  sends_ = std::max(sends_ + 1, tokens_ + TOKEN_TO_ISSUE);
+  if (one.starts) queues_.tokens.take(sends_ - 4);
+  if (sends_ > at) {
+    queues_.stalls[TOKEN_EMPTY] += one.starts ? sends_ - at : 0;
+    at = sends_;
+  }
+  if (one.pops_scalar) {
+    const Time there = queues_.scalars.in[queues_.scalars.taken] + 3;
+    if (there > at) {
+      queues_.stalls[SCALAR_EMPTY] += there - at;
+      at = there;
+    }
+    queues_.scalars.take(at - 2);
+  }
+  const Time before = at;
+  const Time beats = one.beats;
+  const auto after = [&](const Register& source, Time cycles) {
+    at = std::max({at, source.first + cycles, source.last + cycles - beats + 1});
+  };
+  if (one.work == Work::LANES || one.work == Work::REDUCE) {
+    if (one.a != NO_REGISTER) after(of(one.a, one.context), READ_AFTER_WRITE);
+    if (one.b != NO_REGISTER) after(of(one.b, one.context), READ_AFTER_WRITE);
+  }
+  if (one.work == Work::LANES) {
+    if (one.c != NO_REGISTER) after(of(one.c, one.context), LOOP);
+    if (one.destination != NO_REGISTER) at = std::max(at, of(one.destination, one.context).stored - RESULT);
+  }
+  if (one.work == Work::SCALAR || one.work == Work::ITERATIVE || one.scalar_source) {
+    if (one.a != NO_REGISTER) at = std::max(at, scalars_[one.a]);
+    if (one.b != NO_REGISTER && one.work != Work::LANES) at = std::max(at, scalars_[one.b]);
+    if (one.c != NO_REGISTER && one.work == Work::SCALAR) at = std::max(at, scalars_[one.c]);
+  }
+  if (one.work == Work::ITERATIVE) at = std::max(at, iterative_);
+  queues_.stalls[HAZARD] += at - before;
+  start_ = at;
+  phase_ = POPPING;
+  return true;
+}
+
+// Takes the lines of its rows, as they come.
+bool LanesTime::pop(const Executed& one) {
+  Time at = std::max(start_, lane_);
+  if (!one.lines[0] && !one.lines[1]) {
+    if (one.work != Work::NONE) lane_ = at + static_cast<Time>(one.passes) * one.beats;
+    return true;
+  }
+  const std::uint64_t most = std::max(one.lines[0], one.lines[1]);
+  const Time each = std::max<Time>(1, (one.beats + static_cast<Time>(most) - 1) / static_cast<Time>(most));
+  for (std::uint64_t n = popped_[one.lines[0] ? 0 : 1]; n < most; ++n) {
+    Time there = 0;
+    for (unsigned queue = 0; queue < 2; ++queue) {
+      if (n >= one.lines[queue]) continue;
+      QueueTimes& rows = queues_.rows[queue];
+      if (rows.taken == rows.put || rows.in[rows.taken] == UNKNOWN) {
+        lane_ = std::max(lane_, at);
+        start_ = lane_;
+        return false;
+      }
+      there = std::max(there, rows.in[rows.taken] + LINE_TO_LANES);
+    }
+    if (there > at) {
+      queues_.stalls[VECTOR_EMPTY] += there - at;
+      at = there;
+    }
+    if (n == 0) start_ = at;
+    for (unsigned queue = 0; queue < 2; ++queue)
+      if (n < one.lines[queue]) {
+        queues_.rows[queue].take(at);
+        popped_[queue] = n + 1;
+      }
+    at += each;
+  }
+  lane_ = at;
+  return true;
+}
+
+void LanesTime::finish(const Executed& one) {
+  if (one.work == Work::NONE) return;
+  if (one.clears && one.a != NO_REGISTER && !one.scalar_source) clear(of(one.a, one.context));
+  const Time last = lane_ - 1;
+  const Time first = std::min(start_, last - one.beats + 1);
+  if (one.work == Work::LANES) {
+    if (one.destination != NO_REGISTER) {
+      Register& written = of(one.destination, one.context);
+      written.first = first;
+      written.last = last;
+    }
+  } else {
+    Time there = last + READ_AFTER_WRITE;
+    if (one.work == Work::REDUCE) {
+      there = last + TREE;
+      lane_ += TREE_BEATS;
+    }
+    if (one.work == Work::ITERATIVE) {
+      there = last + ITERATIVE;
+      iterative_ = there;
+    }
+    if (one.destination != NO_REGISTER) scalars_[one.destination] = there;
+  }
+}
+
+// A row goes to the store unit's queue.
+bool LanesTime::put(const Executed& one) {
+  QueueTimes& data = queues_.data;
+  const std::uint64_t beats = one.beats, stored = one.data;
+  Time room = 0;
+  if (data.put + stored > data.depth) {
+    const std::uint64_t before = data.put + stored - data.depth - 1;
+    room = data.taken > before ? data.out[before] : UNKNOWN;
+  }
+  if (unknown(room)) return false;
+  // It goes as if it went through the lanes behind the rows before it.
+  Time at = std::max(start_ + RESULT, port_);
+  if (one.a != NO_REGISTER && one.scalar_source) {
+    at = std::max(at, scalars_[one.a]);
+  } else if (one.a != NO_REGISTER) {
+    Register& source = of(one.a, one.context);
+    if (one.work == Work::QUOTIENT && one.passes) {
+      const Time passes = static_cast<Time>(beats) * one.passes;
+      at = std::max({at, source.last + READ_AFTER_WRITE + passes + RESULT - static_cast<Time>(beats), lane_ + RESULT - static_cast<Time>(beats)});
+    }
+    source.stored = at;
+    if (one.clears) clear(source);
+  }
+  if (room > at) {
+    queues_.stalls[STORE_FULL] += room - at;
+    at = room;
+  }
+  for (std::uint64_t n = 0; n < stored; ++n) data.add(at + static_cast<Time>((n + 1) * beats / stored) + 1);
+  port_ = at + static_cast<Time>(beats);
+  return true;
+}
+
+}  // namespace daedal::timing

@@ -1,0 +1,56 @@
+// The execute unit and the store unit.
+#pragma once
+#include "queues_time.h"
+
+namespace daedal::timing {
+
+class LanesTime {
+ public:
+  LanesTime(const Config& config, MemoryTime& memory, Queues& queues);
+
+  Stream<Executed> work;
+  Stream<Stored> stores;
+
+  // Both do what they can; whether they did something.
+  bool advance();
+  bool store();
+  void force() { forced_ = true; }
+  // Another launch, whose stores go no earlier than this.
+  void launch(Time not_before);
+  // All is stored: when the last line is acknowledged.
+  Time flush();
+  bool mixed = false;
+
+ private:
+  struct Register {
+    Time first = -100, last = -100;  // when its beats were issued
+    Time stored = -100;              // from when on it is read to be stored
+  };
+  enum Phase { FETCHED, POPPING, DONE };
+
+  bool begin(const Executed& one);
+  bool pop(const Executed& one);
+  void finish(const Executed& one);
+  bool put(const Executed& one);
+  void line(Time at, std::uint64_t number);
+  void batch(Time at);
+  bool unknown(Time at) { return at == UNKNOWN && !forced_; }
+  static void clear(Register& one) { one.first = one.last = -100; }
+  Register& of(std::uint8_t number, std::uint8_t context) { return registers_[number][context]; }
+
+  const Config& config_;
+  MemoryTime& memory_;
+  Queues& queues_;
+  Register registers_[16][MAX_CONTEXTS];
+  Time scalars_[16] = {};
+  Phase phase_ = FETCHED;
+  bool forced_ = false;
+  Time lane_ = 0, start_ = 0, tokens_ = 0, sends_ = 0, iterative_ = 0;
+  std::uint64_t popped_[2] = {};  // lines of this instruction
+  // Store port and store unit.
+  Time port_ = 0, unit_ = 0, last_line_at_ = 0, not_before_ = 0, acknowledged_ = 0;
+  std::uint64_t last_line_ = ~0ull, held_ = 0, burst_ = 0, in_row_ = 0;
+  Time room_ = 0;
+};
+
+}  // namespace daedal::timing

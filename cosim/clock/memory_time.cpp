@@ -1,0 +1,244 @@
+#include "memory_time.h"
+
+#include <algorithm>
+
+namespace daedal::timing {
+
+namespace {
+
+constexpr Time TO_PORT = 4;   // from a request to its burst's address on the port
+constexpr Time RETURN = 2;    // from a port to the return bus
+constexpr Time PART = 256;    // parts of a cycle
+
+}  // namespace
+
+MemoryTime::MemoryTime(const Config& config, const Parameters& parameters)
+    : config_(config), p_(parameters), banks_(static_cast<std::size_t>(parameters.banks)), next_refresh_(p_.refresh_interval) {
+  while (1ll << page_bits_ < config.page_bytes) ++page_bits_;
+  while (1ll << port_bits_ < config.ports) ++port_bits_;
+  for (std::int64_t n = 0; n < config.ports; ++n)
+    ports_.emplace_back(static_cast<std::size_t>(config.row_groups), static_cast<std::size_t>(2 * config.port_requests + 64));
+}
+
+Time MemoryTime::room(unsigned number) {
+  Port& port = ports_[number];
+  const auto places = static_cast<std::uint64_t>(config_.port_requests) + 2;
+  if (port.asked < places) return 0;
+  if (port.gone <= port.asked - places) return UNKNOWN;
+  return port.left[port.asked - places];
+}
+
+void MemoryTime::ask(Time at, std::uint64_t address, std::uint32_t lines, std::uint32_t reader, std::uint64_t number) {
+  Port& port = ports_[port_of(address)];
+  const std::uint64_t order = reader < LOADS ? port.asked++ : ~0ull;
+  // Loads, which are asked for out of turn, may come before rows that are known already.
+  const Request request{at + TO_PORT, address, number, lines, reader, order};
+  auto place = port.arriving.end();
+  while (place != port.arriving.begin() && std::prev(place)->arrives > request.arrives) --place;
+  port.arriving.insert(place, request);
+  ++pending_;
+  lines_asked += lines;
+  commit(port, at + TO_PORT);
+}
+
+// What has arrived by now goes into its group, or to the loads, which go first.
+void MemoryTime::sort(Port& port, Time at) {
+  while (!port.arriving.empty() && port.arriving.front().arrives <= at) {
+    const Request request = port.arriving.front();
+    port.arriving.pop_front();
+    if (config_.row_groups == 1) {
+      port.current.push_back(request);
+    } else if (request.reader >= LOADS) {
+      port.loads.push_back(request);
+    } else {
+      const auto key = static_cast<std::uint32_t>((row_of(request.address) >> port_bits_) & (config_.row_groups - 1));
+      Group& group = port.groups[key];
+      if (!group.open) {
+        group.open = true;
+        port.order.push_back(key);
+      }
+      group.members.push_back(request);
+    }
+  }
+}
+
+bool MemoryTime::take(Port& port, Time at, Request& taken) {
+  sort(port, at);
+  if (!port.loads.empty()) {
+    taken = port.loads.front();
+    port.loads.pop_front();
+    return true;
+  }
+  if (port.current.empty() && !port.order.empty()) {
+    Group& group = port.groups[port.order.front()];
+    port.order.pop_front();
+    port.current.assign(group.members.begin(), group.members.end());
+    group.members.clear();
+    group.open = false;
+  }
+  if (port.current.empty()) return false;
+  taken = port.current.front();
+  port.current.pop_front();
+  return true;
+}
+
+// Sends bursts on their way, as many as a port has room for.
+void MemoryTime::commit(Port& port, Time at) {
+  while (port.words < static_cast<std::uint64_t>(p_.port_words) &&
+         port.flying.size() < static_cast<std::size_t>(config_.port_outstanding)) {
+    Request request;
+    if (!take(port, at, request)) {
+      if (port.arriving.empty()) return;
+      at = std::max(at, port.arriving.front().arrives);
+      if (!take(port, at, request)) return;
+    }
+    request.arrives = std::max(at, request.arrives);
+    if (request.order != ~0ull) {
+      port.left[request.order] = request.arrives;
+      ++port.gone;
+    }
+    port.words += request.lines;
+    auto place = port.flying.end();
+    while (place != port.flying.begin() && std::prev(place)->arrives > request.arrives && std::prev(place)->arrives > bus_) --place;
+    const bool first = place == port.flying.begin();
+    port.flying.insert(place, request);
+    if (first) head(port);
+  }
+}
+
+// When the first burst that flies can have its first line on the bus.
+void MemoryTime::head(Port& port) {
+  if (port.flying.empty()) {
+    port.ready = UNKNOWN;
+    return;
+  }
+  const Request& request = port.flying.front();
+  if (!p_.dram) {
+    port.ready = request.arrives + p_.latency;
+    return;
+  }
+  const std::uint64_t page = row_of(request.address);
+  Bank& bank = banks_[page & (banks_.size() - 1)];
+  const std::uint64_t row = page / banks_.size();
+  const Time at = std::max(request.arrives, port.free);
+  if (bank.row == row) {
+    port.ready = std::max(at, bank.through);
+    return;
+  }
+  Time opens = std::max(request.arrives, bank.activated + p_.row_cycle);
+  if (bank.row != ~0ull) opens = std::max(opens, std::max(bank.through, bank.activated + p_.active) + p_.precharge);
+  opens = std::max(opens, bank.through);
+  // Ports are not looked at in the order of time: a row is opened where no other one is in the way, before or behind.
+  const auto near = [&](Time at) {
+    for (Time n = at - p_.activate_gap + 1; n < at + p_.activate_gap; ++n)
+      if (activations_[static_cast<std::uint64_t>(n)] == n) return true;
+    return false;
+  };
+  while (near(opens)) ++opens;
+  activations_[static_cast<std::uint64_t>(opens)] = opens;
+  bank.activated = opens;
+  bank.row = row;
+  port.ready = opens + p_.activate;
+}
+
+// All banks are closed for a while.
+void MemoryTime::refresh() {
+  bus_ = std::max(bus_, next_refresh_) + p_.refresh_time;
+  next_refresh_ += p_.refresh_interval;
+  for (Bank& bank : banks_) {
+    bank.row = ~0ull;
+    bank.through = bus_;
+  }
+  for (Port& port : ports_) {
+    port.free = std::max(port.free, bus_);
+    head(port);
+  }
+}
+
+void MemoryTime::hold() {
+  bus_ = std::max(bus_, holds_.front().until);
+  holds_.pop_front();
+  for (Port& port : ports_) {
+    port.free = std::max(port.free, bus_);
+    if (!port.flying.empty() && !p_.dram) port.flying.front().arrives = std::max(port.flying.front().arrives, bus_);
+  }
+  if (!p_.dram) return;
+  for (Bank& bank : banks_) {
+    bank.row = ~0ull;
+    bank.through = bus_;
+  }
+  for (Port& port : ports_) head(port);
+}
+
+bool MemoryTime::serve(Request& served, Time& first) {
+  for (;;) {
+    Port* best = nullptr;
+    unsigned chosen = 0;
+    Time start = 0;
+    const unsigned count = static_cast<unsigned>(ports_.size());
+    for (unsigned n = 0, at = turn_; n < count; ++n, at = at + 1 == count ? 0 : at + 1) {
+      Port& port = ports_[at];
+      if (port.ready == UNKNOWN) continue;
+      if (!best || port.ready < start) {
+        best = &port;
+        chosen = at;
+        start = std::max(port.ready, bus_);
+        if (start == bus_) break;
+      }
+    }
+    if (!best) return false;
+    if (p_.refresh_interval && start >= next_refresh_) {
+      refresh();
+      continue;
+    }
+    if (!holds_.empty() && start >= holds_.front().from) {
+      hold();
+      continue;
+    }
+    while (!writes_.empty() && writes_.front().first <= start) {  // lines that are written take their part of the bus
+      part_ += static_cast<Time>(writes_.front().second) * p_.line_time;
+      writes_.pop_front();
+    }
+    Request& head_ = best->flying.front();
+    served = head_;
+    const bool whole = head_.reader < LOADS || head_.lines <= p_.chunk;
+    if (!whole) {
+      served.lines = static_cast<std::uint32_t>(p_.chunk);
+      head_.lines -= served.lines;
+      head_.number += served.lines;
+      head_.address += served.lines * static_cast<std::uint64_t>(config_.bus_bytes);
+    }
+    best->words -= served.lines;
+    turn_ = chosen + 1 == count ? 0 : chosen + 1;
+    part_ += static_cast<Time>(served.lines) * p_.line_time;
+    bus_ = start + part_ / PART;
+    part_ %= PART;
+    first = start + RETURN + (p_.dram ? p_.latency : 0);
+    best->free = bus_;
+    Bank& bank = banks_[row_of(served.address) & (banks_.size() - 1)];
+    bank.through = std::max(bank.through, bus_);
+    if (!whole) {
+      best->ready = bus_;
+      return true;
+    }
+    best->flying.pop_front();
+    --pending_;
+    head(*best);
+    commit(*best, bus_);
+    return true;
+  }
+}
+
+Time MemoryTime::write(Time at, std::uint64_t lines, bool holds) {
+  const Time takes = static_cast<Time>(lines) * p_.line_time / PART;
+  if (!holds) {
+    writes_.push_back({at, lines});
+    return std::max(at, std::min(bus_, at + 2 * static_cast<Time>(lines) * config_.ports)) + takes + p_.write_latency;
+  }
+  const Time from = holds_.empty() ? at : std::max(at, holds_.back().until);
+  const Time until = from + p_.turn + takes + takes / 50;
+  holds_.push_back({from, until});
+  return from + takes + takes / 50 + p_.write_latency;
+}
+
+}  // namespace daedal::timing

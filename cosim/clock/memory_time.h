@@ -1,0 +1,82 @@
+// When memory answers: ports with their queues, banks, rows, refresh, and the times in which writes hold reads back.
+#pragma once
+#include <deque>
+
+#include "encodings.h"
+#include "parameters.h"
+#include "trace.h"
+
+namespace daedal::timing {
+
+// Who reads: the vector queues and the store stream first, then each load of each level, and the loader.
+constexpr unsigned LOADS = 3, LOADER = LOADS + 4 * MAX_LEVELS, NOBODY = LOADER + 1;
+
+struct Request {
+  Time arrives;
+  std::uint64_t address, number;  // number of the reader's first line
+  std::uint32_t lines, reader;
+  std::uint64_t order;            // at its port
+};
+
+class MemoryTime {
+ public:
+  MemoryTime(const Config& config, const Parameters& parameters);
+
+  unsigned port_of(std::uint64_t address) const { return (address >> page_bits_) & (ports_.size() - 1); }
+  // When a port has room for another request for a row; UNKNOWN until more has been served.
+  Time room(unsigned port);
+  void ask(Time at, std::uint64_t address, std::uint32_t lines, std::uint32_t reader, std::uint64_t number);
+  // Serves the next burst: the time of its first line on the return bus; false if there is none.
+  bool serve(Request& served, Time& first);
+  // Lines that are written from this time on; when they are acknowledged.
+  Time write(Time at, std::uint64_t lines, bool holds);
+  Time now() const { return bus_; }
+  std::uint64_t lines_asked = 0;
+  std::uint64_t pending() const { return pending_; }
+
+ private:
+  struct Group {
+    std::vector<Request> members;
+    bool open = false;
+  };
+  struct Port {
+    explicit Port(std::size_t groups, std::size_t requests) : left(requests), groups(groups) {}
+    std::deque<Request> arriving, loads, current, flying;
+    std::uint64_t asked = 0, gone = 0;  // requests for rows
+    Window<Time> left;                  // when each left the queue
+    std::vector<Group> groups;          // by key
+    std::deque<std::uint32_t> order;    // keys of those that wait
+    std::uint64_t words = 0;            // lines of flying
+    Time free = 0;                      // when the burst before was through
+    Time ready = UNKNOWN;               // of the first one that flies
+  };
+  struct Bank {
+    std::uint64_t row = ~0ull;
+    Time through = 0, activated = -100;
+  };
+  struct Hold {
+    Time from, until;
+  };
+
+  void commit(Port& port, Time at);
+  bool take(Port& port, Time at, Request& taken);
+  void sort(Port& port, Time at);
+  void head(Port& port);
+  void refresh();
+  void hold();
+  std::uint64_t row_of(std::uint64_t address) const { return address >> page_bits_; }
+
+  const Config& config_;
+  const Parameters p_;
+  unsigned page_bits_ = 0, port_bits_ = 0;
+  std::vector<Port> ports_;
+  std::vector<Bank> banks_;
+  std::deque<Hold> holds_;
+  std::deque<std::pair<Time, std::uint64_t>> writes_;  // without a hold
+  Time bus_ = 0, part_ = 0, next_refresh_;
+  Window<Time> activations_{4096};
+  std::uint64_t pending_ = 0;
+  unsigned turn_ = 0;
+};
+
+}  // namespace daedal::timing

@@ -1,0 +1,130 @@
+"""What the clock computes with: a memory as numbers, in the order of ``parameters.h``."""
+
+from dataclasses import dataclass
+
+from daedal.cosim.clock.dram_times import DRAMS, DramTimes
+from daedal.cosim.litedram.fit import check_fit
+from daedal.cosim.litedram.text import Description, generate
+from daedal.cosim.memory_spec import MODELS, MemorySpec
+from daedal.hw.config.core import Config
+
+PARTS = 256
+"""Parts of a cycle in which times on the bus are counted."""
+
+TURN, ACKNOWLEDGED = 110, 25
+"""Cycles that reads wait around a batch of writes besides those of its lines, and after which its last line is
+acknowledged; fitted to LiteDRAM.
+"""
+
+CONTROLLER, REFRESHES = 10, 10
+"""Cycles of LiteDRAM's controller and buffers in a read's latency, and around a refresh; fitted."""
+
+PORT_LINES = 16
+"""Lines that a port of LiteDRAM's front end has on their way."""
+
+LOAD_LINES = 2
+"""Lines of a load's burst that follow each other while rows want the bus too."""
+
+UNBOUNDED = 1 << 20
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """A memory, cycles unless something else is said; see ``parameters.h``."""
+
+    dram: int
+    latency: int
+    line_time: int
+    banks: int
+    page_bytes: int
+    precharge: int = 0
+    activate: int = 0
+    active: int = 0
+    row_cycle: int = 0
+    activate_gap: int = 1
+    refresh_interval: int = 0
+    refresh_time: int = 0
+    chunk: int = UNBOUNDED
+    port_words: int = UNBOUNDED
+    turn: int = 0
+    write_latency: int = 0
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A memory for the model.
+
+    Attributes
+    ----------
+    name
+        What it is called, without options.
+    parameters
+        Its times.
+    mixed
+        Whether it loses no time between reads and writes.
+    settings
+        All that shapes its time, in words.
+    """
+
+    name: str
+    parameters: Parameters
+    mixed: bool
+    settings: str
+
+
+def memory_of(config: Config, text: str) -> Memory:
+    """The memory that ``memory=`` names, behind a core of this configuration.
+
+    Raises
+    ------
+    ValueError
+        There is no such memory, it is random, or it is not for this core.
+    """
+    name = text.partition(":")[0]
+    if text in DRAMS:
+        return _listed(config, DRAMS[text])
+    if name in DRAMS:
+        raise ValueError(f"memory {name} must be without options, not {text!r}")
+    if name not in MODELS:
+        raise ValueError(f"memory must be one of {', '.join([*MODELS, *DRAMS])}, not {name!r}")
+    spec = MemorySpec.parse(text)
+    if spec.random or spec.pause_after is not None:
+        raise ValueError(
+            f"memory of target model must be without stall, seed and pause, not {text!r}: use target verilator for it"
+        )
+    if spec.dram is None:
+        times = Parameters(0, spec.latency, round(PARTS / spec.lines), config.banks, config.page_bytes,
+                           write_latency=spec.latency)  # fmt: skip
+        return Memory(name, times, bool(spec.mixed), spec.settings(config.ports))
+    description = generate(spec.dram, config.ports).description
+    check_fit(config, description)
+    return Memory(name, _litedram(description), False, spec.settings(config.ports))
+
+
+def _litedram(of: Description) -> Parameters:
+    timing = of.timing
+    return Parameters(
+        1, of.phy["read_latency"] + CONTROLLER, PARTS, of.banks, of.page_bytes, precharge=timing["tRP"],
+        activate=timing["tRCD"], active=timing["tRAS"], row_cycle=timing["tRC"], activate_gap=timing["tRRD"],
+        refresh_interval=timing["tREFI"], refresh_time=timing["tRP"] + timing["tRFC"] + REFRESHES, chunk=LOAD_LINES,
+        port_words=PORT_LINES, turn=TURN, write_latency=ACKNOWLEDGED,
+    )  # fmt: skip
+
+
+def _listed(config: Config, of: DramTimes) -> Memory:
+    for field, value in (("bus_bytes", of.line_bytes), ("page_bytes", of.page_bytes)):
+        if getattr(config, field) != value:
+            raise ValueError(
+                f"{field} of configuration {config.name} must be {value} for memory {of.name}, "
+                f"not {getattr(config, field)!r}"
+            )
+    times = Parameters(
+        1, of.latency + CONTROLLER, PARTS, max(of.banks, config.banks), of.page_bytes, precharge=of.precharge,
+        activate=of.activate, active=of.active, row_cycle=of.row_cycle, activate_gap=of.activate_gap,
+        refresh_interval=of.refresh_interval, refresh_time=of.precharge + of.refresh + REFRESHES, chunk=LOAD_LINES,
+        port_words=PORT_LINES, turn=TURN, write_latency=ACKNOWLEDGED,
+    )  # fmt: skip
+    settings = (
+        f"{of.name}: {of.banks} banks of {of.page_bytes}-byte pages, {of.clock / 1e6:g} MHz; times of {of.source}"
+    )
+    return Memory(of.name, times, False, settings)

@@ -1,0 +1,95 @@
+#include <algorithm>
+
+#include "lanes_time.h"
+
+namespace daedal::timing {
+
+namespace {
+
+constexpr Time DATA = 2;             // from the queue to the store unit
+constexpr Time STREAM = 3;           // from the return bus to the store unit
+constexpr Time LINE = 5;             // from there to the batch
+constexpr Time FLUSH = 6;            // from the last line to the last burst
+constexpr std::uint64_t MARGIN = 12;
+
+}  // namespace
+
+// Stores rows as far as their data are there; whether it stored something.
+bool LanesTime::store() {
+  bool did = false;
+  const auto bus = static_cast<std::uint64_t>(config_.bus_bytes), lanes = 4 * static_cast<std::uint64_t>(config_.lanes);
+  while (!stores.empty()) {
+    const Stored& row = stores.front();
+    QueueTimes& from = row.stream ? queues_.rows[2] : queues_.data;
+    if (queues_.addresses.taken == queues_.addresses.put) return did;
+    const std::uint64_t unit = row.stream ? bus : lanes;
+    const std::uint64_t beats = (row.size + unit - 1) / unit;
+    while (in_row_ < beats) {
+      if (from.taken == from.put || from.in[from.taken] == UNKNOWN) return did;
+      Time at = std::max({unit_ + 1, from.in[from.taken] + (row.stream ? STREAM : DATA), not_before_, room_});
+      if (!in_row_) {
+        const Time address = queues_.addresses.in[queues_.addresses.taken] + 2;
+        at = std::max(at, address);
+        queues_.addresses.take(at);
+      }
+      from.take(at);
+      unit_ = at;
+      const std::uint64_t first = row.address + in_row_ * unit;
+      const std::uint64_t last = std::min<std::uint64_t>(row.address + row.size, first + unit) - 1;
+      ++in_row_;
+      if (first / bus != last / bus && in_row_ == 1) ++unit_;
+      for (std::uint64_t number = first / bus; number <= last / bus; ++number) line(at, number);
+      did = true;
+    }
+    in_row_ = 0;
+    stores.pop();
+  }
+  return did;
+}
+
+// A beat for this line; the line before it is complete.
+void LanesTime::line(Time at, std::uint64_t number) {
+  if (number == last_line_) {
+    last_line_at_ = at;
+    return;
+  }
+  const bool joins = number == last_line_ + 1 && burst_ < static_cast<std::uint64_t>(config_.write_burst);
+  last_line_ = number;
+  last_line_at_ = at;
+  if (mixed) {
+    if (!joins && burst_) {
+      acknowledged_ = std::max(acknowledged_, memory_.write(at + LINE, burst_, false));
+      burst_ = 0;
+    }
+    ++burst_;
+    return;
+  }
+  ++held_;
+  if (held_ >= static_cast<std::uint64_t>(config_.write_batch)) batch(at + LINE);
+}
+
+// All lines that are held are written; reads wait meanwhile.
+void LanesTime::batch(Time at) {
+  if (!held_) return;
+  std::uint64_t places = 1;
+  while (places < static_cast<std::uint64_t>(config_.write_batch) + 2 * MARGIN) places *= 2;
+  const Time until = memory_.write(at, held_, true);
+  // Lines that come meanwhile take the places of those that have gone.
+  room_ = std::max(room_, at + (places - MARGIN <= held_ ? 40 : 0));
+  acknowledged_ = std::max(acknowledged_, until);
+  held_ = 0;
+}
+
+Time LanesTime::flush() {
+  const Time at = std::max(last_line_at_, unit_) + LINE + FLUSH;
+  if (mixed) {
+    if (burst_) acknowledged_ = std::max(acknowledged_, memory_.write(at, burst_, false));
+    burst_ = 0;
+  } else {
+    batch(at);
+  }
+  last_line_ = ~0ull;
+  return std::max({acknowledged_, at, lane_});
+}
+
+}  // namespace daedal::timing

@@ -1,0 +1,110 @@
+// What the emulator tells the clock: what was done, in order, without any time.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace daedal::timing {
+
+using Time = std::int64_t;
+
+constexpr Time UNKNOWN = -1;
+
+// Entries that are put at the back and taken from the front.
+template <class T>
+class Stream {
+ public:
+  bool empty() const { return head_ == entries_.size(); }
+  std::size_t size() const { return entries_.size() - head_; }
+  T& front() { return entries_[head_]; }
+  T& ahead(std::size_t n) { return entries_[head_ + n]; }
+  void push(const T& value) {
+    if (head_ == entries_.size()) clear();
+    entries_.push_back(value);
+  }
+  void pop() {
+    ++head_;
+    if (head_ >= MOST_GONE && 2 * head_ >= entries_.size()) {
+      entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(head_));
+      head_ = 0;
+    }
+  }
+  void clear() {
+    entries_.clear();
+    head_ = 0;
+  }
+
+ private:
+  static constexpr std::size_t MOST_GONE = 1 << 14;
+  std::vector<T> entries_;
+  std::size_t head_ = 0;
+};
+
+// Values by a number that counts up for ever; those of the last so many numbers are kept.
+template <class T>
+class Window {
+ public:
+  explicit Window(std::size_t least) {
+    std::size_t size = 64;
+    while (size < least) size *= 2;
+    values_.resize(size);
+    mask_ = size - 1;
+  }
+  T& operator[](std::uint64_t number) { return values_[number & mask_]; }
+
+ private:
+  std::vector<T> values_;
+  std::uint64_t mask_;
+};
+
+enum class Kind : std::uint8_t { WORD, NEST, LINE, RANDOM, BUNDLE, DELIVER, STEP, CHUNK };
+
+// What the access side did. STEP has its first chunk with it, if it fetches a row.
+struct Entry {
+  Kind kind;
+  std::uint8_t level, slot;  // of a load; slot: the queue of a row
+  std::uint8_t flags;        // StepFlag
+  std::uint32_t size;        // lines; of a bundle the levels that iterate, those that begin above; a bundle's number
+  std::uint64_t address;     // in memory
+};
+
+enum StepFlag : std::uint8_t { TOKEN = 1, SCALAR = 2, STORE = 4, FETCH = 8 };
+
+// A line that a load reads: where it is, and its number as the program has it.
+struct LoadLine {
+  std::uint64_t address, line;
+  std::uint32_t nest;
+  std::uint16_t place, context;  // of a level that interleaves: lines of the activation before it
+};
+
+// How a level of the present nest is set.
+struct LevelShape {
+  bool enabled = false, serial = false, interleaves = false, deals = false;
+  std::uint8_t loads = 0, operations = 0, operands = 0;
+  std::uint64_t limits[4] = {};  // of each load: the line from which on none is read ahead
+};
+
+enum class Work : std::uint8_t { NONE, LANES, STORE, QUOTIENT, REDUCE, SCALAR, ITERATIVE };
+
+constexpr std::uint8_t NO_REGISTER = 0xff;
+
+// An instruction that the execute unit has carried out.
+struct Executed {
+  Work work;
+  std::uint8_t context;
+  bool starts, pops_scalar, scalar_source;  // starts: the first one of a callback; scalar_source: a is a scalar register
+  std::uint8_t a, b, c, destination;        // registers
+  bool clears;                              // a is empty from then on
+  std::uint8_t passes;                      // over the lanes
+  std::uint16_t beats;
+  std::uint16_t data;      // beats that it stores
+  std::uint16_t lines[2];  // popped of each vector queue
+};
+
+// A row that was stored.
+struct Stored {
+  std::uint64_t address;  // in memory
+  std::uint32_t size;     // bytes
+  bool stream;
+};
+
+}  // namespace daedal::timing
