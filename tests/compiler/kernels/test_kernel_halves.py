@@ -45,11 +45,12 @@ def bags(out: bf16[B, D], table: bf16[N, D], idx: i64[P], off: i64[B + 1]):
             out[b, d] = acc[d]
 
 
-def test_sums_are_of_f32(halves: daedal.Device, rng: np.random.Generator) -> None:
-    table, out = rows(rng, torch.bfloat16, 30, 16), torch.zeros(9, 16, dtype=torch.bfloat16)
+@pytest.mark.parametrize("width", [16, 5])
+def test_sums_are_of_f32(width: int, halves: daedal.Device, rng: np.random.Generator) -> None:
+    table, out = rows(rng, torch.bfloat16, 30, width), torch.zeros(9, width, dtype=torch.bfloat16)
     idx, off = rng.integers(0, 30, 60), offsets(rng, 9, 60)
     run(halves, bags, out, table, idx, off)
-    expected = torch.zeros(9, 16)
+    expected = torch.zeros(9, width)
     for b in range(9):
         for i in idx[off[b] : off[b + 1]]:
             expected[b] += table[i].float()

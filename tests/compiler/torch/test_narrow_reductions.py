@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import daedal
-from tests.compiler.layers.test_narrow_bags import DTYPES, EDGE, same, table_of
+from tests.compiler.layers.test_narrow_bags import DTYPES, EDGE, TINY, same, table_of
 from tests.compiler.torch.dynamo_support import Layer, fresh
 
 __all__ = ["fresh"]
@@ -137,3 +137,32 @@ def test_weights_of_another_type(halves: daedal.Device) -> None:
     layer: Callable[..., Tensor] = lambda t, k, w: torch.zeros(3, 4).index_add(0, k, t[k] * w)  # noqa: E731
     executable = daedal.compile(Layer(layer), (table, keys, w), device=halves)
     assert torch.equal(executable(table, keys, w), layer(table, keys, w))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+def test_gradients_are_pytorchs(mode: str, dtype: str, halves: daedal.Device, rng: np.random.Generator) -> None:
+    """A table that needs one stays there, with the reason; the same table without is the device's."""
+    module = nn.EmbeddingBag.from_pretrained(table_of(DTYPES[dtype], 9, 4, rng), mode=mode, freeze=False)
+    indices, offsets = torch.tensor([1, 2, 2, 8]), torch.tensor([0, 3])
+    fast = torch.compile(module, backend="daedal", options={"device": halves})
+    fast(indices, offsets).float().sum().backward()
+    found, module.weight.grad = module.weight.grad, None
+    module(indices, offsets).float().sum().backward()
+    assert found is not None and module.weight.grad is not None and same(found, module.weight.grad)
+    assert "it needs a gradient, and gradients are PyTorch's" in daedal.graphs(halves)[-1].explain()
+    with torch.no_grad():
+        assert same(fast(indices, offsets), module(indices, offsets))
+    assert daedal.graphs(halves)[-1].offloaded
+
+
+@pytest.mark.rtl
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rtl(dtype: str, rng: np.random.Generator) -> None:
+    """Each case once, with answers of memory that come out of order."""
+    with daedal.Device.open("verilator", config=TINY, memory="ideal:latency=30,stall=0.3,seed=5") as device:
+        for name, (layer, inputs) in cases(DTYPES[dtype], rng, any_bits=False, n=40).items():
+            executable = daedal.compile(Layer(layer), inputs, device=device)
+            assert same(executable(*inputs), layer(*inputs)), name
+            assert executable.offloaded, name
