@@ -195,7 +195,7 @@ class Rows(Elaboratable):
         return m
 
 
-NEEDED = {"lines_held": 8, "bursts_held": 10}
+NEEDED = {"lines_held": 8, "bursts_held": 9}
 """Lines that come, and bursts that begin, after the batcher has no more room than that, at most."""
 
 
