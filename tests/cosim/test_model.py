@@ -153,6 +153,7 @@ def test_what_stats_say_of_the_errors_is_what_was_landed() -> None:
 
 
 SAMPLE = (
+    "mean D 4 pooling 17",
     "sum D 16 pooling 2",
     "mean D 64 pooling 20",
     "weighted D 1 pooling 3",
