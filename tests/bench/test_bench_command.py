@@ -108,7 +108,7 @@ def test_small_structures_on_the_rtl(tmp_path: Path) -> None:
     for name in names:
         (row,) = found[name]
         assert row.keys() >= {*WANTED, "lane_cycles", "lane_share"}
-        assert row["bit_exact"] is True and row["launches"] == (2 if name == "attn" else 1)
+        assert row["bit_exact"] is True and row["launches"] == 1
         assert row["equal_to"] == ("specification" if name[:2] in ("mp", "kg") else "PyTorch")
         assert 0 < row["limit_share"] <= 1
         assert (row["lane_share"] is None) == (name == "attn") or 0 < row["lane_share"] <= 1

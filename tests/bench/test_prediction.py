@@ -152,4 +152,4 @@ def test_from_a_report_to_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     most = 0.89 * 600 / (2 * 256 + 8)  # a row read and written, and an index
     assert 0.8 * most < row["rate"] <= most
     small = GOOD | {"board": "tangnano20k", "config": described(core)}
-    assert "device memory" in predicted(written(tmp_path, small), monkeypatch, "rm2")["note"]
+    assert "of the device's memory 8388608 are left" in predicted(written(tmp_path, small), monkeypatch, "rm2")["note"]

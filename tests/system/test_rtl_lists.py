@@ -82,7 +82,7 @@ def test_a_bad_index_leaves_the_device_usable(pair: Pair, rng: np.random.Generat
     inputs = inputs_for(module, 3, rng)
     executable = daedal.compile(module, (inputs,), device=pair.rtl)
     indices, offsets = torch.tensor([1, 2, 20]), torch.tensor([0, 1, 2])
-    with pytest.raises(daedal.IndexOutOfRange, match=r"_3: index 20 is out of range .* 20 rows"):
+    with pytest.raises(daedal.IndexOutOfRange, match=r"_3 of bags.3.weight: index 20 is out of range .* 20 rows"):
         executable([(indices, offsets) if n == 3 else each for n, each in enumerate(inputs)])
     assert same_bits(executable(inputs), module(inputs))
 

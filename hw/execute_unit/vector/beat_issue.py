@@ -227,7 +227,7 @@ class BeatIssue(wiring.Component):
         ]
         expected, whole = Signal(range(self.config.lane_bytes + 1)), Signal(range(self.config.lane_bytes + 1))
         m.d.comb += [expected.eq(Mux(last, row.row.tail_bytes, self.config.lane_bytes)), whole.eq(expected)]
-        if self.config.length_fields[1:]:
+        if self.config.rounds:
             # A row of 16-bit elements comes in granules, each of two of them: an odd one has one more behind it.
             is_odd = row.row.kind.any() & ~(row.head if self.config.quantised else Const(0))
             m.d.comb += whole.eq(expected + Mux(is_odd, expected & LANE.bytes, 0))

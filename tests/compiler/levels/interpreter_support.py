@@ -106,7 +106,7 @@ class _Memory:
         self.bytes = np.concatenate([self.bytes, np.zeros(-(-size // 64) * 64 + 64, np.uint8)])
         return at
 
-    def bind_table(self, name: str, table: Tensor, *, use: object = None) -> Any:
+    def bind_table(self, name: str, table: Tensor, *, use: object = None, form: None = None) -> Any:
         """A table in memory, its rows a pitch apart."""
         rows, width = table.shape
         pitch = row_pitch(width * BINARY32.bytes, self._config)

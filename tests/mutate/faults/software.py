@@ -67,7 +67,7 @@ FAULTS: list[Fault] = [
           " or not _keep_their_order(drawing, wanted)", "", "random numbers are drawn in another order",
           "tests/compiler/torch/test_torch_order.py"),
     plant("compiler/levels-left", "not restored", "sw/compiler/frontends/torch/host/process_state.py",
-          "        _functorch.pop_dynamic_layer_stack_and_undo_to_depth(depth)\n", "",
+          "        _functorch.pop_dynamic_layer_stack_and_undo_to_depth(self.depth)\n", "",
           "an error within vmap leaves its level behind", "tests/compiler/torch/test_torch_special.py"),
     plant("compiler/sums-shared", "wrong comparison", "sw/compiler/transforms/lowering/convert_slcv_to_dlc.py",
           "        key = (a, b)\n", "        key = (a, a)\n", "sums with the same first operand are taken for equal",
