@@ -179,5 +179,6 @@ def test_predictions_are_near_the_landed_cycles_of_the_rtl(name: str, memory: st
 def test_predictions_are_near_the_rtl(name: str) -> None:
     (shape,) = [shape for shape in shape_list.shapes() if shape.name == name]
     machine = Machine(Config.preset("ddr3"), "ideal", quick=True)
-    row = model_check.compared(shape.smaller(machine.config).make(1), machine)
+    small = shape if shape.batch else shape.smaller(machine.config)
+    row = model_check.compared(small.make(1), machine)
     assert row["within"], row
