@@ -51,8 +51,31 @@ def bag_request(
     indices. The order of offsets and the values of indices are checked by the machine.
     """
     width, element = width_of(name, table), element_of(name, table)
-    buffers = {"indices": indices.reshape(-1)}
-    values: dict[str, int] = {}
+    buffers, values, ends, bags = bags_of(name, indices, offsets, weights, mode, include_last_offset)
+    if mode == "mean":
+        check_counts(name, element, indices.size, ends, padded=padding is not None)
+    operation = Bag(
+        mode,
+        width,
+        bits_of(indices),
+        bits_of(buffers["offsets"]) if "offsets" in buffers else None,
+        is_weighted=weights is not None,
+        is_fused=weights is not None and padding is None and is_fused,
+        padding=_from_start(name, padding, len(table)),
+        element=element,
+        is_away=is_away,
+    )
+    return Request(operation, table, buffers, values, bags, (bags, width))
+
+
+def bags_of(
+    name: str, indices: Array, offsets: Array | None, weights: Array | None, mode: str, include_last_offset: bool
+) -> tuple[dict[str, Array], dict[str, int], Array | int, int]:
+    """The arrays and numbers of a request for bags, where these end (or the length of each), and how many there are.
+
+    Raises UnsupportedOperation and InvalidOffsets for what does not go together.
+    """
+    buffers, values = {"indices": indices.reshape(-1)}, dict[str, int]()
     ends: Array | int
     if indices.ndim == 2:
         if offsets is not None:
@@ -68,20 +91,7 @@ def bag_request(
         check_weights(name, indices, weights, mode)
         buffers["weights"] = weights.reshape(-1)
     check_lengths(name, indices.size, ends)
-    if mode == "mean":
-        check_counts(name, element, indices.size, ends, padded=padding is not None)
-    operation = Bag(
-        mode,
-        width,
-        bits_of(indices),
-        bits_of(buffers["offsets"]) if "offsets" in buffers else None,
-        is_weighted=weights is not None,
-        is_fused=weights is not None and padding is None and is_fused,
-        padding=_from_start(name, padding, len(table)),
-        element=element,
-        is_away=is_away,
-    )
-    return Request(operation, table, buffers, values, bags, (bags, width))
+    return buffers, values, ends, bags
 
 
 def ends_of(name: str, indices: Array, offsets: Array | None, include_last_offset: bool) -> Array:

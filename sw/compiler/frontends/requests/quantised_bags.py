@@ -1,10 +1,9 @@
 """Requests for sums of rows of integers with a scale and a bias."""
 
-from daedal.compiler.frontends.requests.bags import check_weights, ends_of
-from daedal.compiler.frontends.requests.checks import bits_of, check_lengths
+from daedal.compiler.frontends.requests.bags import bags_of
+from daedal.compiler.frontends.requests.checks import bits_of
 from daedal.driver.tables.quantised import QuantisedRows
 from daedal.driver.tables.table_sources import Source
-from daedal.errors import InvalidOffsets, UnsupportedOperation
 from daedal.runtime.operations import Bag
 from daedal.runtime.request import Array, Request
 
@@ -23,22 +22,7 @@ def quantised_request(
 
     Raises UnsupportedOperation and InvalidOffsets as that does.
     """
-    buffers, values = {"indices": indices.reshape(-1)}, dict[str, int]()
-    ends: Array | int
-    if indices.ndim == 2:
-        if offsets is not None:
-            raise InvalidOffsets(f"{name}: offsets must be None for indices with 2 dimensions: leave them out")
-        bags, values["length"] = indices.shape
-        ends = values["length"]
-    elif indices.ndim == 1:
-        buffers["offsets"] = ends = ends_of(name, indices, offsets, include_last_offset)
-        bags = len(ends) - 1
-    else:
-        raise UnsupportedOperation(f"{name}: indices must have 1 or 2 dimensions, not {indices.ndim}")
-    if weights is not None:
-        check_weights(name, indices, weights, "sum")
-        buffers["weights"] = weights.reshape(-1)
-    check_lengths(name, indices.size, ends)
+    buffers, values, _, bags = bags_of(name, indices, offsets, weights, "sum", include_last_offset)
     operation = Bag(
         "sum",
         form.dim,
