@@ -200,6 +200,21 @@ class _ListLowering:
         self._function.emit.append(func.ReturnOp())
         return self._function.op
 
+    def _entry(
+        self, op: emb.BagListOp | emb.LookupListOp, entries: SSAValue, numbers: Sequence[SSAValue], t: SSAValue
+    ) -> tuple[SSAValue, SSAValue, SSAValue]:
+        """Rows, table and result of entry ``t`` of the list."""
+        emit, width = self._function.emit, op.width.value.data
+        rows, *addresses = (
+            emit.load(entries, [number, t], name)
+            for number, name in zip(numbers, ("rows", "table_address", "out_address"), strict=True)
+        )
+        table, out = (
+            emit.insert(place.MemrefOp(address, _apart(op.row_element, width, pitch.value.data)), name)
+            for address, pitch, name in zip(addresses, (op.pitch, op.out_pitch), ("table", "out"), strict=True)
+        )
+        return rows, table, out
+
     def _copy(self, op: emb.LookupListOp) -> None:
         f, emit = self._function, self._function.emit
         entries, indices, ends = (self._values[value] for value in (op.list, op.indices, op.ends))
@@ -210,14 +225,7 @@ class _ListLowering:
         last = emit.index(first + op.count.value.data, "last")
         with emit.loop(emit.index(first, "first"), last, f.c1, "t") as over_tables:
             (t,) = over_tables.body.block.args
-            rows, *addresses = (
-                emit.load(entries, [number, t], name)
-                for number, name in zip(numbers, ("rows", "table_address", "out_address"), strict=True)
-            )
-            table, out = (
-                emit.insert(place.MemrefOp(address, _apart(op.row_element, width, pitch.value.data)), name)
-                for address, pitch, name in zip(addresses, (op.pitch, op.out_pitch), ("table", "out"), strict=True)
-            )
+            rows, table, out = self._entry(op, entries, numbers, t)
             begin = emit.insert(arith.MuliOp(t, two), "begin")
             behind = emit.insert(arith.AddiOp(begin, f.c1), "behind")
             with emit.loop(begin, behind, f.c1, "b") as once:  # a level for two more loads
@@ -249,14 +257,7 @@ class _ListLowering:
         limit, apart = f.limit(indices), emit.insert(arith.AddiOp(bags, f.c1), "apart")
         with emit.loop(emit.index(first, "first"), emit.index(first + count, "last"), f.c1, "t") as over_tables:
             (t,) = over_tables.body.block.args
-            rows, *addresses = (
-                emit.load(entries, [number, t], name)
-                for number, name in zip(numbers, ("rows", "table_address", "out_address"), strict=True)
-            )
-            table, out = (
-                emit.insert(place.MemrefOp(address, _apart(op.row_element, width, pitch.value.data)), name)
-                for address, pitch, name in zip(addresses, (op.pitch, op.out_pitch), ("table", "out"), strict=True)
-            )
+            rows, table, out = self._entry(op, entries, numbers, t)
             begin = emit.insert(arith.MuliOp(t, apart), "begin")
             behind = emit.insert(arith.AddiOp(begin, bags), "behind")
             with emit.loop(begin, behind, f.c1, "b") as over_bags:
