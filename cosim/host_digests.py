@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from daedal.cosim.builder.library import build_library, load_library, read_sources
@@ -15,12 +16,17 @@ class HostDigests:
 
     The digests of two contents are equal with a probability below 2^-60, whatever they are: nobody knows the key.
 
+    Parameters
+    ----------
+    flags
+        Further options of the compiler; ``-DWITH_INTEGERS`` leaves out what not every processor has.
+
     Raises ToolchainNotFound or BuildError if its library is not there and cannot be built.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, flags: Sequence[str] = ()) -> None:
         sources = read_sources(Path(__file__).parent / "host", "digest.cpp")
-        library = load_library(build_library("host", sources))
+        library = load_library(build_library("host", sources, flags=flags))
         self._digests, self._have = library.host_digests, library.host_have_digests
         pointer = ctypes.c_void_p
         self._digests.restype, self._have.restype = None, ctypes.c_int

@@ -2,6 +2,11 @@
 #include <cstdint>
 #include <cstring>
 
+#if defined(__VPCLMULQDQ__) && defined(__AVX512F__) && !defined(WITH_INTEGERS)
+#define WITH_POLYNOMIALS
+#include <immintrin.h>
+#endif
+
 namespace {
 
 using Wide = unsigned __int128;
@@ -22,6 +27,27 @@ struct Key {
   std::uint64_t words[WORDS], points[2];
 };
 
+#ifdef WITH_POLYNOMIALS
+
+// CLHASH's: NH over polynomials of two elements, four products at once, in the time in which the bytes come out of a
+// cache. Of two different blocks it is the same for one in 2^64 keys, as NH is.
+Wide of_block(const char* bytes, const std::uint64_t* key) {
+  constexpr unsigned SUMS = 4, VECTOR = 8;  // words of a vector
+  __m512i sums[SUMS] = {};
+  for (unsigned word = 0; word < WORDS; word += SUMS * VECTOR)
+    for (unsigned each = 0; each < SUMS; ++each) {
+      const unsigned place = word + VECTOR * each;
+      const __m512i mixed = _mm512_xor_si512(_mm512_loadu_si512(bytes + 8 * place), _mm512_loadu_si512(key + place));
+      sums[each] = _mm512_xor_si512(sums[each], _mm512_clmulepi64_epi128(mixed, mixed, 0x10));  // high times low word
+    }
+  std::uint64_t words[SUMS * VECTOR], low = 0, high = 0;
+  std::memcpy(words, sums, sizeof words);
+  for (unsigned word = 0; word < SUMS * VECTOR; word += 2) low ^= words[word], high ^= words[word + 1];
+  return static_cast<Wide>(high) << 64 | low;
+}
+
+#else
+
 std::uint64_t word_at(const char* bytes, unsigned word) {
   std::uint64_t value;
   std::memcpy(&value, bytes + sizeof value * word, sizeof value);
@@ -37,6 +63,8 @@ Wide of_block(const char* bytes, const std::uint64_t* key) {
                         (word_at(bytes, word + pair + 1) + key[word + pair + 1]);
   return sums[0] + sums[1] + sums[2] + sums[3];
 }
+
+#endif
 
 std::uint64_t next(std::uint64_t value, std::uint64_t point, std::uint64_t coefficient) {
   const Wide product = static_cast<Wide>(value) * point + coefficient;

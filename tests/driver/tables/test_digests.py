@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import daedal
+from daedal.cosim.host_digests import HostDigests
 from daedal.driver.tables import digests, table_sources
 from daedal.driver.tables.digests import SameContents, address_of, digest_of
 
@@ -22,6 +23,14 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
         yield opened
 
 
+@pytest.fixture(params=["fastest", "integers"])
+def arithmetic(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this processor does, and what every one can."""
+    made = HostDigests(["-DWITH_INTEGERS"] if request.param == "integers" else [])
+    monkeypatch.setattr(digests, "digests", lambda: made)
+
+
+@pytest.mark.usefixtures("arithmetic")
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 16, 100, BLOCK - 1, BLOCK, BLOCK + 1, 5 * BLOCK + 24])
 @pytest.mark.parametrize("first", [0, 3])
 def test_each_bit_counts(size: int, first: int) -> None:
@@ -41,6 +50,7 @@ def test_each_bit_counts(size: int, first: int) -> None:
     assert digest_of(region) == wanted and same.are_as_before()
 
 
+@pytest.mark.usefixtures("arithmetic")
 def test_blocks_that_change_places() -> None:
     """Whole blocks, words of one, and two that differ by as much."""
     memory = np.arange(4 * BLOCK // 8, dtype=np.uint64)
@@ -58,6 +68,7 @@ def test_blocks_that_change_places() -> None:
     assert digest_of(region) != wanted
 
 
+@pytest.mark.usefixtures("arithmetic")
 def test_one_of_several_regions() -> None:
     arrays = [np.arange(n, dtype=np.float32) for n in (3, 700, 11)]
     regions = [(address_of(each), each.nbytes) for each in arrays]
@@ -71,14 +82,13 @@ def test_one_of_several_regions() -> None:
     assert same.are_as_before()
 
 
-def test_keys_are_drawn_anew() -> None:
+@pytest.mark.parametrize("flags", [[], ["-DWITH_INTEGERS"]])
+def test_keys_are_drawn_anew(flags: list[str]) -> None:
     """Nobody can make two contents of one digest without the key."""
-    from daedal.cosim.host_digests import HostDigests
-
     memory, found = np.zeros(BLOCK, np.uint8), np.zeros((2, 2), np.uint64)
     region = np.array([address_of(memory), BLOCK], np.uint64)
     for each in found:
-        HostDigests().of(1, address_of(region), address_of(each))
+        HostDigests(flags).of(1, address_of(region), address_of(each))
     assert (found[0] != found[1]).all() and found.all()
 
 
