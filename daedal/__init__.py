@@ -68,10 +68,12 @@ if TYPE_CHECKING:
         f16,
         f32,
         fma,
+        i8,
         i32,
         i64,
         sigmoid,
         sqrt,
+        u8,
         zeros,
     )
     from daedal.compiler.frontends.torch.dynamo import graphs
@@ -121,6 +123,7 @@ __all__ = [
     "f32",
     "fma",
     "graphs",
+    "i8",
     "i32",
     "i64",
     "kernel",
@@ -128,6 +131,7 @@ __all__ = [
     "quantized",
     "sigmoid",
     "sqrt",
+    "u8",
     "zeros",
 ]
 
@@ -145,12 +149,14 @@ _LAZY = {
     "f16": "daedal.compiler.frontends.python.names",
     "f32": "daedal.compiler.frontends.python.names",
     "fma": "daedal.compiler.frontends.python.names",
+    "i8": "daedal.compiler.frontends.python.names",
     "i32": "daedal.compiler.frontends.python.names",
     "i64": "daedal.compiler.frontends.python.names",
     "kernel": "daedal.compiler.frontends.python.function",
     "plan": "daedal.compiler.planning",
     "sigmoid": "daedal.compiler.frontends.python.names",
     "sqrt": "daedal.compiler.frontends.python.names",
+    "u8": "daedal.compiler.frontends.python.names",
     "zeros": "daedal.compiler.frontends.python.names",
     "graphs": "daedal.compiler.frontends.torch.dynamo",
 }

@@ -16,7 +16,7 @@ from daedal.driver.memory.allocator import Address, Allocator
 from daedal.driver.memory.arena import Arena
 from daedal.driver.memory.device_memory import DeviceMemory
 from daedal.driver.memory.regions import Region
-from daedal.driver.tables.quantised import QuantisedRows
+from daedal.driver.tables.quantised import Form
 from daedal.driver.tables.table_sources import TABLE_CHECKS, Source, TableCheck
 from daedal.driver.tables.table_store import Table, TableStore, Use
 from daedal.driver.tables.table_watch import Watch
@@ -241,7 +241,7 @@ class Device:
         *,
         mapping: int | None = None,
         use: Use = Use.HELD,
-        form: QuantisedRows | None = None,
+        form: Form | None = None,
     ) -> Table:
         """Make a 2-D torch tensor or NumPy array resident; see :meth:`TableStore.bind`.
 

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 
 from daedal.compiler.analysis.row_loops import constant_of
 from daedal.compiler.backend.levels import Level
+from daedal.compiler.backend.select_instructions import field_of, whole_width
 from daedal.compiler.dialects import dlc, slc, slcv
 from daedal.compiler.dialects.narrow_packed import UnpackOp
 from daedal.hw.config.core import ACCUMULATE_CYCLES, Config
@@ -33,7 +34,7 @@ def pays(root: slc.ForOp, config: Config) -> bool:
     for callback in _callbacks(root):
         for op in callback.body.block.ops:
             if isinstance(op, dlc.PopOp):
-                popped.append(_beats(_in_registers(op.result), config))
+                popped.append(_popped_beats(op.result, config))
             elif isinstance(op, dlc.PushOp):
                 pushed.append(_beats(op.row, config))
     return bool(popped) and max(popped + pushed) <= config.context_beats and min(popped) < ACCUMULATE_CYCLES
@@ -50,10 +51,12 @@ def _callbacks(root: slc.ForOp) -> list[dlc.CallbackOp]:
     return [op for op in ops if isinstance(op, dlc.CallbackOp) and op.token in tokens]
 
 
-def _in_registers(popped: SSAValue) -> SSAValue:
-    """What a row that is popped is in registers: of words with a head, the integers in them."""
+def _popped_beats(popped: SSAValue, config: Config) -> int:
+    """Beats in registers of a row that is popped: of words with a head, those of the integers in them."""
     unpacked = [use.operation for use in popped.uses if isinstance(use.operation, UnpackOp)]
-    return unpacked[0].row if unpacked else popped
+    if unpacked:
+        return _beats(unpacked[0].row, config)
+    return -(-whole_width(popped, field_of(popped)) // config.lanes)
 
 
 def _beats(row: SSAValue, config: Config) -> int:

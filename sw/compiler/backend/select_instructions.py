@@ -30,6 +30,12 @@ def field_of(row: SSAValue) -> LengthField:
     return fields[-1] if is_away else fields[0]
 
 
+def whole_width(row: SSAValue, field: LengthField | None) -> int:
+    """The elements that are popped of a row of this type; what is behind it in its last granule is no part of it."""
+    multiple = 1 if field is None else LENGTH_ELEMENTS[field].multiple
+    return -(-slcv.width_of(row) // multiple) * multiple
+
+
 def _popped_field(row: SSAValue) -> LengthField:
     """The type of a row that is popped: of words with a head, that of the integers in them."""
     for use in row.uses:
@@ -204,7 +210,7 @@ class CallbackSelection:
             self._places.move(value, register, OperandKind.SCALAR_REGISTER)
             return register
         register = self._places.new_register()
-        length = self._width(self._places.row_of(value))
+        length = whole_width(self._places.row_of(value), place.field)
         self._emit(VectorOp.MOVE, register, length, a=place.operand, clear=int(place.clear))
         self._places.move(value, register)
         return register
@@ -241,12 +247,17 @@ class CallbackSelection:
     def _as_operand(self, value: SSAValue) -> dict[str, object]:
         """Operand ``a`` or ``b``: a pop if this is the only use."""
         place = self._places[value]
-        if place.clear or (place.queue is not None and self._places.remaining(value) > 1):
+        if place.clear or self._is_odd(value, place) or (place.queue is not None and self._places.remaining(value) > 1):
             self._materialize(value)
         else:
             self._claim(value)
             self._places.popped(value)
         return self._places[value].operand
+
+    def _is_odd(self, value: SSAValue, place: Place) -> bool:
+        """Whether a row is popped with more elements than it has: it must be in a register before it is used."""
+        row = self._places.row_of(value) if place.field in UNSIGNED else value
+        return place.field in UNSIGNED and whole_width(row, place.field) != self._width(row)
 
     def _is_register(self, value: SSAValue) -> bool:
         """Whether a value can be operand ``c`` as it is."""

@@ -2,19 +2,24 @@
 
 from collections.abc import Mapping
 
-from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, Float32Type, IntegerType
+from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, Float32Type, IntegerType, Signedness
 from xdsl.ir import Attribute
 
-from daedal.hw.isa.elements import ELEMENTS, QUANTISED, Element
+from daedal.hw.isa.elements import ELEMENTS, QUANTISED, UNSIGNED8, Element
 from daedal.hw.isa.elements import LANE as LANE_ELEMENT
 
 _TYPES: Mapping[str, AnyFloat] = {kind.name: kind() for kind in (BFloat16Type, Float16Type, Float32Type)}
 
 ELEMENT_TYPES: dict[Attribute, Element] = {_TYPES[element.mlir]: element for element in ELEMENTS}
-"""Type -> the element of rows that it is."""
+"""Type -> the element of rows that it is, of those that rows can be stored as."""
+
+READ_TYPES: dict[Attribute, Element] = {IntegerType(UNSIGNED8.bits, Signedness.UNSIGNED): UNSIGNED8}
+"""The same of those that rows are only read as. Of fewer bits than a byte they are words behind a head
+(``narrow_packed``).
+"""
 
 ELEMENT_NAMES = " or ".join(element.mlir for element in ELEMENTS)
-"""The same, for messages."""
+"""Those that can be stored, for messages."""
 
 LANE = _TYPES[LANE_ELEMENT.mlir]
 """What lanes compute with: single numbers, and the elements of rows in registers."""
@@ -26,7 +31,12 @@ def type_of(element: Element) -> AnyFloat:
 
 
 def row_element(kind: Attribute) -> Element | None:
-    """The element whose type this is; None for integers and all else that no row is made of."""
+    """The element whose type this is; None for other integers and all else that no row is made of."""
+    return ELEMENT_TYPES.get(kind) or READ_TYPES.get(kind)
+
+
+def stored_element(kind: Attribute) -> Element | None:
+    """The element whose type this is, if rows can be stored as it."""
     return ELEMENT_TYPES.get(kind)
 
 

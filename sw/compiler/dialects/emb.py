@@ -28,7 +28,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
+from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, stored_element
 from daedal.compiler.dialects.narrow_packed import packed_elements, verify_packed
 from daedal.hw.isa.elements import BFLOAT16
 
@@ -47,7 +47,7 @@ def _verify_table(table: SSAValue) -> TensorType:
     kind = table.type
     if (
         not isinstance(kind, TensorType)
-        or row_element(kind.element_type) is None
+        or stored_element(kind.element_type) is None
         or kind.get_num_dims() != 2
         or kind.get_shape()[1] < 1
     ):
@@ -69,7 +69,7 @@ def _verify_integers(name: str, value: SSAValue, ranks: Sequence[int]) -> Tensor
 
 
 def _verify_away(away: UnitAttr | None, element: Attribute) -> None:
-    if away is not None and row_element(element) is not BFLOAT16:
+    if away is not None and stored_element(element) is not BFLOAT16:
         raise VerifyException(f"away must go with rows of bf16, not of {element}")
 
 
@@ -326,7 +326,7 @@ class BagListOp(IRDLOperation):
     def verify_(self) -> None:
         if self.mode.data not in MODES:
             raise VerifyException(f"mode must be one of {', '.join(MODES)}, not {self.mode.data!r}")
-        if row_element(self.row_element) is None:
+        if stored_element(self.row_element) is None:
             raise VerifyException(f"rows must be of {ELEMENT_NAMES}, not of {self.row_element}")
         _verify_away(self.away, self.row_element)
         _verify_rounds(self)
@@ -394,7 +394,7 @@ class LookupListOp(IRDLOperation):
         return LANE if self.element is None else self.element
 
     def verify_(self) -> None:
-        if row_element(self.row_element) is None:
+        if stored_element(self.row_element) is None:
             raise VerifyException(f"rows must be of {ELEMENT_NAMES}, not of {self.row_element}")
         _verify_integers("indices", self.indices, [1])
         _verify_integers("ends", self.ends, [1])

@@ -1,6 +1,7 @@
-"""Dialect ``narrow``: elements of memory of 16 bits, and the f32 that lanes compute with, one by one or along a row.
+"""Dialect ``narrow``: elements of memory of 16 bits or less, and the f32 that lanes compute with, one by one or along a
+row.
 
-Integers of 8 bits and less are in ``narrow_packed``.
+Integers of 8 bits (``ui8``) are widened and nothing is rounded to them; those with a head are in ``narrow_packed``.
 """
 
 from xdsl.dialects.builtin import UnitAttr, VectorType
@@ -9,7 +10,7 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_d
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element
+from daedal.compiler.dialects.elements import ELEMENT_NAMES, LANE, row_element, stored_element
 from daedal.compiler.dialects.narrow_packed import PACKED_OPERATIONS
 from daedal.hw.isa.elements import BFLOAT16
 
@@ -67,6 +68,8 @@ class RoundOp(IRDLOperation):
 
     def verify_(self) -> None:
         _verify(self.result.type, self.wide.type)
+        if stored_element(_parts(self.result.type)[0]) is None:
+            raise VerifyException(f"what f32 is rounded to must be {ELEMENT_NAMES}, not {self.result.type}")
         if self.away is not None and row_element(_parts(self.result.type)[0]) is not BFLOAT16:
             raise VerifyException(f"away must go with bf16, not with {self.result.type}")
 

@@ -8,7 +8,7 @@ from xdsl.ir import Attribute
 
 from daedal.compiler.dialects.elements import LANE, row_element
 from daedal.hw.isa.elements import HEAD_WORDS, LENGTH_ELEMENTS, UNSIGNED
-from daedal.hw.isa.spec.narrow import narrow, widen
+from daedal.hw.isa.spec.narrow import narrow, pattern_type, widen
 from daedal.hw.isa.words import LengthField
 
 
@@ -23,8 +23,11 @@ def widened(values: Any, kind: Attribute) -> Any:
     """f32, of elements of this type: an array of them, one, or the integer that is the pattern of one."""
     if kind == LANE:
         return values
-    patterns = np.asarray(values, np.uint16) if isinstance(values, int) else np.asarray(values).view(np.uint16)
-    return widen(patterns, field_of(kind))
+    field = field_of(kind)
+    size = pattern_type(field)
+    patterns = np.asarray(values, size) if isinstance(values, int) else np.asarray(values).view(size)
+    found = widen(np.atleast_1d(patterns), field)
+    return found if patterns.ndim else found[0]
 
 
 def unpacked(words: NDArray[np.float32], bits: int) -> tuple[np.float32, np.float32, NDArray[np.float32]]:

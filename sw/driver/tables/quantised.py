@@ -5,12 +5,37 @@ up to a multiple of 4 bytes: one form for all layouts, which differ in where sca
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from daedal.hw.isa.elements import HEAD_WORDS, LANE
+from daedal.hw.isa.elements import HEAD_WORDS, LANE, UNSIGNED8
+
+
+class Form(Protocol):
+    """How the rows of a source become those of its table on a device; forms that are equal do the same."""
+
+    @property
+    def dtype(self) -> str:
+        """The type of the elements on the device."""
+        ...
+
+    def pack(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """The rows as they lie on the device."""
+        ...
+
+
+@dataclass(frozen=True)
+class SignedRows:
+    """int8, each with 128 added: unsigned integers, of which the machine takes it off again."""
+
+    dtype: str = UNSIGNED8.dtype
+
+    def pack(self, rows: NDArray[np.int8]) -> NDArray[np.uint8]:
+        """uint8 of the same shape."""
+        packed: NDArray[np.uint8] = rows.view(np.uint8) ^ np.uint8(0x80)
+        return packed
 
 
 @dataclass(frozen=True)
@@ -33,6 +58,11 @@ class QuantisedRows:
     dim: int
     number: str = "float32"
     is_first: bool = False
+
+    @property
+    def dtype(self) -> str:
+        """The type of the words of a row on the device."""
+        return LANE.dtype
 
     @property
     def integer_bytes(self) -> int:

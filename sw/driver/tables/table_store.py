@@ -14,7 +14,7 @@ from daedal.base.handle import Handle
 from daedal.driver.memory.allocator import TABLE_ALIGNMENT, Allocator
 from daedal.driver.memory.layout import row_pitch, table_mapping
 from daedal.driver.memory.regions import Region
-from daedal.driver.tables.quantised import QuantisedRows
+from daedal.driver.tables.quantised import Form
 from daedal.driver.tables.table_sources import (
     Origin,
     Place,
@@ -28,7 +28,7 @@ from daedal.driver.tables.table_sources import (
 from daedal.driver.tables.table_watch import Watch
 from daedal.hw.config.core import Config
 from daedal.hw.isa.address_mapping import COPIED, PLAIN, class_of, in_class
-from daedal.hw.isa.elements import LANE, Element
+from daedal.hw.isa.elements import Element
 
 UPLOAD_CHUNK = 1 << 24
 """Most bytes of padded rows that are made at a time."""
@@ -68,7 +68,7 @@ class Use(enum.IntEnum):
     """Somebody has its address: it stays until it is dropped or its source is gone."""
 
 
-def _in_form(place: Place, form: QuantisedRows | None) -> Place:
+def _in_form(place: Place, form: Form | None) -> Place:
     """What tells a source in this form from the same memory in another one."""
     return place if form is None else (*place, form)
 
@@ -146,7 +146,7 @@ class TableStore(Handle, Mapping[str, Table]):
         *,
         mapping: int | None = None,
         use: Use = Use.HELD,
-        form: QuantisedRows | None = None,
+        form: Form | None = None,
     ) -> Table:
         """The resident table with the content of ``source``, uploaded if it is not there as it is now.
 
@@ -197,7 +197,7 @@ class TableStore(Handle, Mapping[str, Table]):
             self.needed.update(watch.names)
         return True
 
-    def _key(self, source: Source, form: QuantisedRows | None = None) -> str | None:
+    def _key(self, source: Source, form: Form | None = None) -> str | None:
         """The name of the table of what lies where ``source`` does, in this form; None if there is none."""
         place = _in_form(place_of(source), form)
         resident = self._residents.get(self._names.get(place, ""))
@@ -271,7 +271,7 @@ class TableStore(Handle, Mapping[str, Table]):
             key = f"{name}#{number}"
         return key
 
-    def _upload(self, name: str, source: Source, mapping: int | None, form: QuantisedRows | None = None) -> None:
+    def _upload(self, name: str, source: Source, mapping: int | None, form: Form | None = None) -> None:
         """Make ``source`` the table ``name``, where that is if it fits there."""
         self._changes += 1
         origin = Origin(source, self._check)
@@ -279,7 +279,7 @@ class TableStore(Handle, Mapping[str, Table]):
         array = array_of(source) if origin.content is None else origin.content
         dtype = origin.dtype
         if form is not None:
-            array, dtype = form.pack(array), LANE.dtype
+            array, dtype = form.pack(array), form.dtype
         before = self._residents.get(name)
         use = Use.INPUT if before is None or before.origin.place != origin.place else before.use
         table = self._place(name, array, dtype, mapping)

@@ -13,6 +13,7 @@ from daedal.driver.device import Device
 from daedal.driver.launch.launch import Launch
 from daedal.driver.launch.record import Record, Stats
 from daedal.driver.memory.layout import line_pitch, row_pitch
+from daedal.driver.tables.quantised import SignedRows
 from daedal.driver.tables.table_store import Use
 from daedal.errors import BoundsWarning, DaedalError, IndexOutOfRange, InvalidOffsets, UnsupportedOperation
 from daedal.hw.isa.launch import Counter
@@ -185,7 +186,11 @@ class KernelExecutable(Handle):
             if is_resident and made.written.bounds.reads_parts(name, array.shape[1], sizes):
                 is_resident = self._lies_in_lines(array_of(array))
             use = Use.PARAMETER if is_parameter(array) else Use.INPUT
-            buffers[spec.name] = self._device.bind_table(spec.name, array, use=use) if is_resident else array_of(array)
+            form = SignedRows() if self._function.signature.arguments[name].element == "i8" else None
+            if is_resident:
+                buffers[spec.name] = self._device.bind_table(spec.name, array, use=use, form=form)
+            else:
+                buffers[spec.name] = array_of(array) if form is None else form.pack(array_of(array))
         return buffers
 
     def _lies_in_lines(self, array: NDArray[Any]) -> bool:

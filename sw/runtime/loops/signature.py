@@ -6,16 +6,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from daedal.errors import UnsupportedOperation
-from daedal.hw.isa.elements import BFLOAT16, BINARY16, BINARY32, LANE
+from daedal.hw.isa.elements import BFLOAT16, BINARY16, BINARY32, LANE, UNSIGNED8
 from daedal.runtime.loops.integers import Given, Integer, evaluate, parts
 
-FLOATS = {element.mlir: element for element in (BINARY32, BINARY16, BFLOAT16)}
-"""Type -> the element of rows that it is."""
+INTEGER_ROWS = {"u8": "uint8", "i8": "int8"}
+"""Types of integers that rows are read of, as f32, and not stored as -> how NumPy and PyTorch call them."""
+
+FLOATS = {
+    **{element.mlir: element for element in (BINARY32, BINARY16, BFLOAT16)},
+    **dict.fromkeys(INTEGER_ROWS, UNSIGNED8),
+}
+"""Type -> the element of rows that it is. Of i8 the device has each number and 128 (``SIGNED_OFFSET``) together."""
+
+SIGNED_OFFSET = 128
+"""What is added to i8 on the way to the device, and taken off again there."""
 
 NARROW = frozenset(name for name, element in FLOATS.items() if element is not LANE)
-"""Those that lanes do not compute with: they are read as f32, and rounded to nearest even where they are stored."""
+"""Those that lanes do not compute with: they are read as f32, and floats rounded to nearest even where they are stored.
+"""
 
-DTYPES = {**{name: element.dtype for name, element in FLOATS.items()}, "i32": "int32", "i64": "int64"}
+DTYPES = {
+    **{name: element.dtype for name, element in FLOATS.items()}, **INTEGER_ROWS, "i32": "int32", "i64": "int64",
+}  # fmt: skip
 """Type -> how NumPy and PyTorch call it."""
 
 

@@ -35,7 +35,7 @@ class ArrayType:
     shape: tuple[Any, ...]
 
 
-f32, f16, bf16, i32, i64 = (ScalarType(name) for name in ("f32", "f16", "bf16", "i32", "i64"))
+f32, f16, bf16, u8, i8, i32, i64 = (ScalarType(name) for name in ("f32", "f16", "bf16", "u8", "i8", "i32", "i64"))
 
 
 @dataclass(frozen=True)

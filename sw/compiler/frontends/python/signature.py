@@ -35,7 +35,7 @@ class _Reader:
         node = argument.annotation
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             node = self._annotation(node, node.value)
-        wanted = "annotated as daedal.f32, i32 or i64, or as one of these, f16 or bf16 with sizes, as f32[B, D]"
+        wanted = "annotated as daedal.f32, i32 or i64, or as one of these, f16, bf16, u8 or i8 with sizes, as f32[B, D]"
         if node is None:
             raise self._source.refusal(argument, f"argument {argument.arg!r} must be {wanted}")
         element, sizes = (node.value, node.slice) if isinstance(node, ast.Subscript) else (node, None)

@@ -4,7 +4,7 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects import memref
+from xdsl.dialects import arith, memref
 from xdsl.ir import SSAValue
 
 from daedal.compiler.dialects import narrow
@@ -37,7 +37,7 @@ from daedal.runtime.loops.integers import (
     split_sum,
     term,
 )
-from daedal.runtime.loops.signature import FLOATS, NARROW, Argument, Signature
+from daedal.runtime.loops.signature import FLOATS, NARROW, SIGNED_OFFSET, Argument, Signature
 
 INDEX_LIMIT, FACTOR_LIMIT = (1 << INDEX_BITS) - 1, (1 << PITCH_BITS) - 1
 """What the machine's multipliers take."""
@@ -234,6 +234,9 @@ class Elements(ABC):
             loaded = self.scopes.value(memref.LoadOp.get(buffer, where), f"{name}_element", depth=at)
             if loaded.type != LANE:
                 loaded = self.scopes.value(narrow.WidenOp(loaded), f"{name}_wide", depth=at)
+                if self.signature.arguments[name].element == "i8":
+                    offset = self.scopes.float_constant(float(-SIGNED_OFFSET))
+                    loaded = self.scopes.value(arith.AddfOp(loaded, offset), f"{name}_signed", depth=at)
             known[key] = loaded
         return known[key]
 

@@ -32,7 +32,7 @@ from daedal.runtime.loops.integers import (
     depends_directly,
     parts,
 )
-from daedal.runtime.loops.signature import Signature, ir_name
+from daedal.runtime.loops.signature import INTEGER_ROWS, Signature, ir_name
 
 
 @dataclass
@@ -65,9 +65,11 @@ class Writer(Conditions):
     def run(self) -> Written:
         """The text."""
         for name, argument in self._signature.arguments.items():
-            if argument.shape is not None and name in self._shape.written and not argument.is_float:
+            is_read_only = not argument.is_float or argument.element in INTEGER_ROWS
+            if argument.shape is not None and name in self._shape.written and is_read_only:
                 node = next(node for node in ast.walk(self._tree) if _is_store_to(node, name))
-                raise self._source.refusal(node, f"{name} holds {argument.element}: the machine writes f32 only")
+                why = "the machine writes f32, f16 and bf16 only: write one of these, and convert it"
+                raise self._source.refusal(node, f"{name} holds {argument.element}: {why}")
         self._scopes.integer(Number(0))
         self._block(self._tree.body)
         self._write_checks()
