@@ -51,8 +51,16 @@ class ModelTarget(EmulatorTarget):
         """The memory with all that shapes its time, to be given with figures."""
         self.checked = checked(config, found.name)
         """What the predictions were compared with, see :class:`daedal.driver.targets.target.Predicting`."""
+        self.memory = found
+        """The memory as the model has it."""
         numbers = astuple(found.parameters)
         self._library.clock_set(self._machine, (ctypes.c_int64 * len(numbers))(*numbers))
+
+    @property
+    def activations(self) -> int:
+        """Rows of the DRAM's banks that were opened so far."""
+        with self._owned.lock:
+            return int(self._library.clock_activations(self._handle()))
 
 
 @cache
@@ -61,4 +69,5 @@ def _library() -> ctypes.CDLL:
     library = load_library(build_library("model", files, flags=FLAGS))
     declare(library)
     library.clock_set.argtypes, library.clock_set.restype = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)], None
+    library.clock_activations.argtypes, library.clock_activations.restype = [ctypes.c_void_p], ctypes.c_uint64
     return library

@@ -16,6 +16,8 @@ class Clock {
 
   void set(const timing::Parameters& parameters);
   void mix(bool mixed) { mixed_ = mixed; }
+  // Rows of the DRAM's banks that were opened since the last reset.
+  std::uint64_t activations() const { return memory_->activations; }
   void reset();
   void rang();
   template <class Space>

@@ -11,4 +11,7 @@ void clock_set(void* machine, const std::int64_t* values) {
   std::memcpy(&parameters, values, sizeof parameters);
   static_cast<daedal::Machine*>(machine)->core().clock.set(parameters);
 }
+
+// Rows of the DRAM's banks that were opened so far.
+std::uint64_t clock_activations(void* machine) { return static_cast<daedal::Machine*>(machine)->core().clock.activations(); }
 }

@@ -136,6 +136,7 @@ void MemoryTime::head(Port& port) {
   };
   while (near(opens)) ++opens;
   activations_[static_cast<std::uint64_t>(opens)] = opens;
+  ++activations;
   bank.activated = opens;
   bank.row = row;
   port.ready = opens + p_.activate;

@@ -32,6 +32,7 @@ class MemoryTime {
   Time write(Time at, std::uint64_t lines, bool holds);
   Time now() const { return bus_; }
   std::uint64_t lines_asked = 0;
+  std::uint64_t activations = 0;  // rows of banks that were opened
   std::uint64_t pending() const { return pending_; }
 
  private:

@@ -64,12 +64,29 @@ class Memory:
         Whether it loses no time between reads and writes.
     settings
         All that shapes its time, in words.
+    clock
+        Hz of the core and its controller; 0 for ``ideal``, whose times are in cycles of any clock.
+    channels
+        Channels of one part (stack, module, package), each a tile's: a core has one.
     """
 
     name: str
     parameters: Parameters
     mixed: bool
     settings: str
+    clock: int = 0
+    channels: int = 1
+
+    @property
+    def refresh_share(self) -> float:
+        """The part of time in which the memory refreshes."""
+        every = self.parameters.refresh_interval
+        return self.parameters.refresh_time / every if every else 0.0
+
+    @property
+    def line_cycles(self) -> float:
+        """Cycles in which its pins move a line."""
+        return self.parameters.line_time / PARTS
 
 
 def memory_of(config: Config, text: str) -> Memory:
@@ -84,7 +101,10 @@ def memory_of(config: Config, text: str) -> Memory:
     if text in DRAMS:
         return _listed(config, DRAMS[text])
     if name in DRAMS:
-        raise ValueError(f"memory {name} must be without options, not {text!r}")
+        raise ValueError(
+            f"memory {name} must be without options, not {text!r}: a core has one channel, and several "
+            "channels are the tiles of a daedal.System"
+        )
     if name not in MODELS:
         raise ValueError(f"memory must be one of {', '.join([*MODELS, *DRAMS])}, not {name!r}")
     spec = MemorySpec.parse(text)
@@ -98,7 +118,7 @@ def memory_of(config: Config, text: str) -> Memory:
         return Memory(name, times, bool(spec.mixed), spec.settings(config.ports))
     description = generate(spec.dram, config.ports).description
     check_fit(config, description)
-    return Memory(name, _litedram(description), False, spec.settings(config.ports))
+    return Memory(name, _litedram(description), False, spec.settings(config.ports), spec.dram.clock)
 
 
 def _litedram(of: Description) -> Parameters:
@@ -127,4 +147,4 @@ def _listed(config: Config, of: DramTimes) -> Memory:
     settings = (
         f"{of.name}: {of.banks} banks of {of.page_bytes}-byte pages, {of.clock / 1e6:g} MHz; times of {of.source}"
     )
-    return Memory(of.name, times, False, settings)
+    return Memory(of.name, times, False, settings, of.clock, of.channels)

@@ -5,20 +5,17 @@ import re
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from daedal.cli._models import model_of, python_names
 from daedal.cli._options import InputError, config_option, write_bytes
 from daedal.cli._text import DEFAULT_BOUNDS, text_kernel
-from daedal.errors import FileError, UnsupportedOperation
+from daedal.errors import UnsupportedOperation
 from daedal.hw.config.core import Config
 
 if TYPE_CHECKING:
-    from torch import nn
-    from torch.export import ExportedProgram
-
     from daedal.compiler.frontends.python.function import KernelFunction
     from daedal.runtime.kernel import Kernel
 
@@ -112,7 +109,7 @@ def _python_kernel(
     """What a Python file has, compiled: its name, and the sizes that it is for."""
     from daedal.compiler.frontends.python.function import KernelFunction
 
-    names = _names(source)
+    names = python_names(source, "<daedal compile>")
     found = {each.name: each for each in names.values() if isinstance(each, KernelFunction)}
     if not found and "model" in names and "inputs" in names:
         if sizes:
@@ -130,7 +127,7 @@ def _node(
     import daedal
     from daedal.errors import DaedalError
 
-    model, inputs = _model(source, names)
+    model, inputs = model_of(source, names)
     with daedal.Device.open("emulator", config=config) as device:
         try:
             with redirect_stdout(sys.stderr):
@@ -148,41 +145,6 @@ def _node(
     if node not in kernels:
         raise click.BadParameter(f"the model of {source} has the operations {', '.join(kernels)}, but not {node}")
     return node, kernels[node]
-
-
-def _model(source: str, names: dict[str, Any]) -> "tuple[nn.Module | ExportedProgram, tuple[Any, ...]]":
-    """The file's model and what to call it with; a single tensor is its only input."""
-    from torch import Tensor, nn
-    from torch.export import ExportedProgram
-
-    model, inputs = names["model"], names["inputs"]
-    if not isinstance(model, nn.Module | ExportedProgram):
-        raise InputError(f"{source}: model must be a torch.nn.Module or an ExportedProgram, not {_kind(model)}")
-    if not isinstance(inputs, Tensor | tuple | list):
-        raise InputError(f"{source}: inputs must be a tensor, or a tuple of what the model takes, not {_kind(inputs)}")
-    return model, (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-
-
-def _kind(value: object) -> str:
-    """What a value is, for messages."""
-    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
-
-
-def _names(source: str) -> dict[str, Any]:
-    """What a Python file defines, which is run."""
-    from runpy import run_path
-
-    from daedal.errors import DaedalError
-
-    if not Path(source).is_file():
-        raise FileError(f"{source} cannot be read: there is no such file")
-    try:
-        with redirect_stdout(sys.stderr):
-            return run_path(source, run_name="<daedal compile>")
-    except DaedalError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise FileError(f"{source} cannot be run: {type(error).__name__}: {error}") from error
 
 
 def _choice(source: str, found: "dict[str, KernelFunction]", name: str | None) -> "KernelFunction":

@@ -106,8 +106,8 @@ def markdown(columns: Sequence[Column], rows: Iterable[Row]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def show(title: str, columns: Sequence[Column], rows: Iterable[Row], *, width: int) -> None:
-    """Print a table; ``width`` columns where there is no terminal to fit."""
+def show(title: str, columns: Sequence[Column], rows: Iterable[Row], *, width: int, aside: bool = False) -> None:
+    """Print a table; ``width`` columns where there is no terminal to fit; ``aside`` on the standard error."""
     from rich.console import Console
     from rich.table import Table
 
@@ -116,4 +116,4 @@ def show(title: str, columns: Sequence[Column], rows: Iterable[Row], *, width: i
         table.add_column(entry.heading, justify="right" if entry.form else "left", overflow="fold")
     for row in rows:
         table.add_row(*(entry.text(row) for entry in columns))
-    Console(width=None if Console().is_terminal else width).print(table)
+    Console(width=None if Console(stderr=aside).is_terminal else width, stderr=aside).print(table)

@@ -1,0 +1,192 @@
+"""``daedal explore``: what it says limits a machine does limit it, and the command."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from click.testing import CliRunner, Result
+from torch import nn
+
+from bench.synthesis import history
+from daedal.bench.explore import energy, limits, machines, page
+from daedal.bench.explore.subject import of_module, of_workload
+from daedal.bench.explore.sweep import Sweep
+from daedal.cli import cli
+from daedal.cosim.clock.dram_times import DRAMS
+from daedal.hw.config.core import PRESETS, Config
+
+DDR3, EDGE = PRESETS["ddr3"], PRESETS["edge"]
+
+
+def _bags(rows: int, dim: int, bags: int, pooling: int, mode: str = "sum") -> tuple[nn.Module, tuple[Any, ...]]:
+    generator = torch.Generator().manual_seed(5)
+    indices = torch.randint(0, rows, (bags * pooling,), generator=generator)
+    offsets = torch.arange(0, bags * pooling + 1, pooling)
+    return nn.EmbeddingBag(rows, dim, mode=mode, include_last_offset=True), (indices, offsets)
+
+
+def _explore(
+    shape: tuple[nn.Module, tuple[Any, ...]], config: Config, memory: str, *tiles: int
+) -> list[dict[str, Any]]:
+    sweep = Sweep(of_module("x.py", *shape), (memory,), (config,), tiles or (1,))
+    return list(sweep.run(lambda text: None))
+
+
+LONG, SHORT, NARROW = (4096, 64, 64, 20), (64, 64, 1, 1), (8192, 1, 128, 25)
+SMALL, HBM = PRESETS["minimum"], machines.adapted("hbm2e")
+MORE_PORTS = replace(EDGE, name="ports", ports=8, port_requests=64, port_outstanding=32, row_groups=32)
+
+
+@pytest.mark.parametrize(
+    ("shape", "before", "limit", "after", "times"),
+    [
+        (LONG, (DDR3, "ideal:lines=0.5"), limits.MEMORY, (DDR3, "ideal:lines=1"), 1.8),
+        (LONG, (DDR3, "ideal:latency=1000"), "latency", (DDR3, "ideal:latency=100"), 1.7),
+        (NARROW, (EDGE, "ideal"), "ports", (MORE_PORTS, "ideal"), 2.5),
+        ((4096, 16, 64, 3), (SMALL, "ideal:latency=100"), "indices", (SMALL, "ideal:latency=10"), 5),
+        ((4096, 16, 64, 3), (SMALL, "ideal:latency=10"), "levels", (DDR3, "ideal:latency=10"), 5),
+        ((8192, 32, 256, 20), (HBM, "hbm2e"), limits.ROWS, (HBM, "ideal"), 1.4),
+    ],
+)  # fmt: skip
+def test_what_limits_does(shape: Any, before: Any, limit: str, after: Any, times: float) -> None:
+    (slow,), (fast,) = _explore(_bags(*shape), *before), _explore(_bags(*shape), *after)
+    assert slow["limit"] == limit, slow["why"]
+    assert slow["cycles"] >= times * fast["cycles"]
+
+
+def test_lanes_limit_once_the_memory_does_not() -> None:
+    (four,), (eight,) = (_explore(_bags(*LONG), DDR3, f"ideal:lines={lines}") for lines in (4, 8))
+    assert four["limit"] == limits.LANES
+    assert eight["cycles"] > 0.99 * four["cycles"]
+
+
+def test_a_launch_of_one_row_is_its_start() -> None:
+    (row,) = _explore(_bags(*SHORT), DDR3, "litedram-ddr3-x16")
+    assert row["limit"] == limits.START
+    assert 0.8 < row["shares"][limits.START] <= 1
+
+
+def test_tiles_share_the_work() -> None:
+    one, four = _explore(_bags(4096, 64, 256, 20), DDR3, "litedram-ddr3-x16", 1, 4)
+    assert 3.6 < four["lookups_per_s"] / one["lookups_per_s"] <= 4.05
+    assert four["lut"] == 4 * one["lut"]
+    assert four["launches"] == 4
+    assert one["lookups"] == four["lookups"] == 256 * 20
+    assert 0.9 < four["share"] <= 1.0
+
+
+def test_a_table_that_fits_no_tile_is_said_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daedal.bench.explore.sweep.room_for", lambda module: 2 << 20)
+    rows = _explore(_bags(65536, 64, 4, 4), DDR3, "ideal", 1, 16)
+    assert rows[0]["note"].startswith("UnsupportedOperation: embedding_bag of weight: its table takes 16777216 bytes")
+    assert rows[1]["cycles"] > 0
+
+
+@pytest.mark.parametrize("config", ["ddr3", "edge", "minimum"])
+def test_sizes_are_the_landed_ones(config: str) -> None:
+    core = history.landed(history.read(), config)["core"]
+    found = machines.size_of(PRESETS[config])
+    assert {name: found[name] for name in history.RESOURCES} == {name: core[name] for name in history.RESOURCES}
+    assert machines.size_of(replace(PRESETS[config], arguments=20)) == {}
+
+
+def test_every_memory_has_a_machine_a_clock_and_an_energy() -> None:
+    for memory in machines.DEFAULT_MEMORIES:
+        for config, known in machines.fitting(memory, ()):
+            assert machines.clock_of(known) >= 100_000_000
+            assert config.bus_bytes in (16, 32, 64)
+        assert energy.bit_of(memory) is not None
+    assert {dram for dram in DRAMS if energy.bit_of(dram) is None} == set()
+    assert energy.energy("ideal", 100, 10) is None
+
+
+def test_energy_is_lines_and_additions() -> None:
+    found = energy.energy("hbm2e", 1000, 100)
+    assert found is not None
+    assert found.dram_least == pytest.approx(1000 * 8 * 3.9e-3)
+    assert found.least - found.dram_least == pytest.approx(1000 * 1.25 * 4e-3 + 100 * 0.9e-3)
+    assert found.most > 2 * found.least
+
+
+MODEL = """
+import torch
+from torch import nn
+
+model = nn.EmbeddingBag(500, 32, mode="mean")
+inputs = (torch.arange(400).reshape(20, 20),)
+"""
+
+
+def _invoke(*words: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["explore", *map(str, words)])
+
+
+def test_a_file_gives_a_table_a_page_and_json(tmp_path: Path) -> None:
+    source, out, found = tmp_path / "m.py", tmp_path / "x.html", tmp_path / "x.json"
+    source.write_text(MODEL)
+    result = _invoke(source, "--memory", "litedram-ddr3-x16", "--memory", "hbm2e", "--tiles", "1,2", "-o", out,
+                     "--json", found)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    document = json.loads(found.read_text())
+    assert [(row["memory"], row["config"], row["tiles"]) for row in document["rows"]] == [
+        ("litedram-ddr3-x16", "ddr3", 1), ("litedram-ddr3-x16", "ddr3", 2), ("litedram-ddr3-x16", "edge", 1),
+        ("litedram-ddr3-x16", "edge", 2), ("hbm2e", "wide-hbm2e", 1), ("hbm2e", "wide-hbm2e", 2),
+    ]  # fmt: skip
+    assert all(row["lookups"] == 400 and row["lookups_per_s"] > 0 and row["why"] for row in document["rows"])
+    assert "Horowitz" in document["energy"]["litedram-ddr3-x16"]
+    assert "Most look-ups: " in result.output
+    assert page.verdict(document["rows"]) in result.output
+    text = out.read_text()
+    assert text.count("<svg") == 4
+    assert "what limits" in text
+    assert "unchecked" in text
+
+
+def test_a_workload_is_explored_on_what_is_for_the_configuration(tmp_path: Path) -> None:
+    result = _invoke("kaggle", "--config", "edge", "--tiles", "1", "-o", tmp_path / "x.html")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("litedram-ddr3-x16") == 2  # its row, and the verdict
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (("rm9",), 2, "'rm9' must be a file ending in .py, or a workload: rm1, "),
+        (("gone.py",), 1, "gone.py cannot be read: there is no such file"),
+        (("rm1", "--tiles", "0"), 2, "tiles must be numbers from 1 to 64, as 1,4,16, not '0'"),
+        (("rm1", "--memory", "hbm9"), 2, "memory must be one of ideal, "),
+        (("rm1", "--memory", "hbm2e", "--config", "ddr3"), 2, "bus_bytes of configuration ddr3 must be 32 for memory"),
+        (("rm1", "--config", "minimum"), 2, "memory must be given for minimum: none of litedram-ddr3-x16, "),
+        (("text", "--distribution", "zipf"), 2, "distribution must be left out for text, whose indices are its own"),
+        (("rm1", "--config", "ddr9"), 2, "'ddr9' is not one of ddr3, "),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(words: tuple[str, ...], status: int, message: str) -> None:
+    result = _invoke(*words)
+    assert result.exit_code == status
+    assert message in " ".join(result.output.split())
+
+
+def test_a_file_without_a_model_says_what_it_must_have(tmp_path: Path) -> None:
+    source = tmp_path / "m.py"
+    source.write_text("model = 3\n")
+    result = _invoke(source)
+    assert result.exit_code == 2
+    assert "must have a module `model` with a tuple of its `inputs`, but has no inputs" in result.output
+
+
+def test_a_model_without_tables_is_an_error(tmp_path: Path) -> None:
+    source = tmp_path / "m.py"
+    source.write_text("import torch\nmodel = torch.nn.Linear(4, 4)\ninputs = (torch.ones(2, 4),)\n")
+    result = _invoke(source, "--memory", "ideal", "--tiles", "1")
+    assert result.exit_code in (1, 2), result.output
+    assert "operation" in result.output
+
+
+def test_workloads_with_indices_of_their_own() -> None:
+    assert of_workload("text", None, 1, None).name == "text, own indices"
+    with pytest.raises(ValueError, match="distribution must be left out for text, whose indices are its own, not"):
+        of_workload("text", "uniform", 1, None)
