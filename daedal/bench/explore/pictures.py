@@ -7,7 +7,7 @@ from math import log10
 from daedal.bench.suite import Row
 
 COLOURS = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860")
-WIDTH, LEFT, MOST, BAR, GAP, TOP = 820, 230, 470, 14, 10, 62
+WIDTH, LEFT, MOST, BAR, GAP, TOP = 900, 230, 450, 14, 10, 62
 """Of the picture, of the names and of the longest bar; a bar's height, the space between machines and above the first
 one; pixels.
 """
