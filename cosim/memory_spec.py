@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from daedal.base.messages import shown
+from daedal.cosim.dram_times import DRAMS, DramTimes
 from daedal.cosim.litedram.memories import MEMORIES, Dram
 
 IDEAL = "ideal"
 
 MODELS = (IDEAL, *MEMORIES)
-"""Names of the memory models."""
+"""Names of the memory models that are RTL, or stand behind it."""
+
+PREDICTED = (*MODELS, *DRAMS)
+"""Names of those and of the ones of which only the timing is known, for the target ``model``."""
 
 MAX_LATENCY = 10_000
 """Cycles; far below those after which the watchdog takes a memory for dead (``WATCHDOG_CYCLES``)."""
@@ -28,12 +32,12 @@ class MemorySpec:
 
     ``ideal``: a fixed latency, and one line per cycle for reads and writes together, fair to all. It has all options.
     The others are DRAMs (:mod:`daedal.cosim.litedram`), whose time is that of LiteDRAM's controller. They have
-    ``stall``, ``seed`` and ``checks``.
+    ``stall``, ``seed`` and ``checks``. Those of which only the timing is known have none.
 
     Attributes
     ----------
     model
-        One of ``MODELS``.
+        One of ``PREDICTED``.
     latency
         Cycles from the address of a read to its first possible beat, and from the last beat of a write to its
         response.
@@ -65,8 +69,8 @@ class MemorySpec:
     checks: int = 0
 
     def __post_init__(self) -> None:
-        if self.model not in MODELS:
-            raise ValueError(f"memory must be one of {', '.join(MODELS)}, not {shown(self.model)}")
+        if self.model not in PREDICTED:
+            raise ValueError(f"memory must be one of {', '.join(PREDICTED)}, not {shown(self.model)}")
         if not 1 <= self.latency <= MAX_LATENCY:
             raise ValueError(f"latency must be from 1 to {MAX_LATENCY} cycles, not {shown(self.latency)}")
         if not MIN_LINES <= self.lines <= MAX_LINES:
@@ -92,24 +96,43 @@ class MemorySpec:
 
     @property
     def dram(self) -> Dram | None:
-        """The DRAM, or None for ``ideal``."""
+        """The DRAM, or None for ``ideal``, and for one without RTL."""
         return MEMORIES.get(self.model)
+
+    @property
+    def times(self) -> DramTimes | None:
+        """The times of a DRAM without RTL, None for all others."""
+        return DRAMS.get(self.model)
 
     def settings(self, ports: int) -> str:
         """The memory behind so many ports with all that shapes its time, to be given with figures."""
         from daedal.cosim.litedram.text import generate
 
+        if self.times is not None:
+            return self.times.text()
         if self.dram is not None:
             return generate(self.dram, ports, checks=bool(self.checks)).description.text()
         wait = "" if self.mixed else ", reads wait for writes"
         return f"{self.model}: latency {self.latency} cycles, {self.lines:g} lines per cycle{wait}"
 
     @staticmethod
-    def parse(text: str) -> "MemorySpec":
-        """The options in ``text``; ValueError says what is wrong and what there is."""
+    def parse(text: str, *, predicted: bool = False) -> "MemorySpec":
+        """The options in ``text``; ValueError says what is wrong and what there is.
+
+        ``predicted``: of the target ``model``, which also has DRAMs without RTL.
+        """
         model, _, rest = text.partition(":")
-        if model not in MODELS:
-            raise ValueError(f"memory must be one of {', '.join(MODELS)}, not {shown(model)}")
+        if model in DRAMS and not predicted:
+            raise ValueError(f"memory must be one of {', '.join(MODELS)}, not {shown(model)}: only target model has it")
+        if model not in PREDICTED:
+            raise ValueError(
+                f"memory must be one of {', '.join(PREDICTED if predicted else MODELS)}, not {shown(model)}"
+            )
+        if model in DRAMS and rest:
+            raise ValueError(
+                f"memory {model} must be without options, not {shown(text)}: a core has one channel, and several "
+                "channels are the tiles of a daedal.System"
+            )
         options = _OPTIONS if model == IDEAL else _DRAM_OPTIONS
         values: dict[str, Any] = {}
         for item in filter(None, rest.split(",")):

@@ -33,7 +33,7 @@ class ModelTarget(EmulatorTarget):
         The core's configuration.
     memory
         Memory model and options, as for the target ``verilator`` but for what is random; or one of
-        :data:`daedal.cosim.clock.dram_times.DRAMS`.
+        :data:`daedal.cosim.dram_times.DRAMS`.
     memory_bytes
         Size of device memory.
 

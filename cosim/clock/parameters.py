@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from daedal.cosim.clock.dram_times import DRAMS, DramTimes
+from daedal.cosim.dram_times import DramTimes
 from daedal.cosim.litedram.fit import check_fit
 from daedal.cosim.litedram.text import Description, generate
-from daedal.cosim.memory_spec import MODELS, MemorySpec
+from daedal.cosim.memory_spec import MemorySpec
 from daedal.hw.config.core import Config
 
 PARTS = 256
@@ -97,17 +97,9 @@ def memory_of(config: Config, text: str) -> Memory:
     ValueError
         There is no such memory, it is random, or it is not for this core.
     """
-    name = text.partition(":")[0]
-    if text in DRAMS:
-        return _listed(config, DRAMS[text])
-    if name in DRAMS:
-        raise ValueError(
-            f"memory {name} must be without options, not {text!r}: a core has one channel, and several "
-            "channels are the tiles of a daedal.System"
-        )
-    if name not in MODELS:
-        raise ValueError(f"memory must be one of {', '.join([*MODELS, *DRAMS])}, not {name!r}")
-    spec = MemorySpec.parse(text)
+    spec, name = MemorySpec.parse(text, predicted=True), text.partition(":")[0]
+    if spec.times is not None:
+        return _listed(config, spec.times)
     if spec.random or spec.pause_after is not None:
         raise ValueError(
             f"memory of target model must be without stall, seed and pause, not {text!r}: use target verilator for it"
@@ -144,7 +136,4 @@ def _listed(config: Config, of: DramTimes) -> Memory:
         refresh_interval=of.refresh_interval, refresh_time=of.precharge + of.refresh + REFRESHES, chunk=LOAD_LINES,
         port_words=PORT_LINES, turn=TURN, write_latency=ACKNOWLEDGED,
     )  # fmt: skip
-    settings = (
-        f"{of.name}: {of.banks} banks of {of.page_bytes}-byte pages, {of.clock / 1e6:g} MHz; times of {of.source}"
-    )
-    return Memory(of.name, times, False, settings, of.clock, of.channels)
+    return Memory(of.name, times, False, of.text(), of.clock, of.channels)

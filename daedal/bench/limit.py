@@ -105,7 +105,7 @@ def limit_of(bursts: NDArray[np.void], memory: str) -> Limit:
     """The limit of a launch's bursts on this memory model."""
     dram = dram_of(memory)
     if dram is None:
-        return ideal_limit(*lines_of(bursts), MemorySpec.parse(memory))
+        return ideal_limit(*lines_of(bursts), MemorySpec.parse(memory, predicted=True))
     requests = requests_of(bursts["address"], bursts["beats"], bursts["port"] == WRITE_PORT, dram.word_bytes)
     best = oracle_of(dram).best(requests)
     return Limit(best.cycles, str(best.policy), best.in_order)
@@ -113,12 +113,12 @@ def limit_of(bursts: NDArray[np.void], memory: str) -> Limit:
 
 def dram_of(memory: str) -> Dram | None:
     """The DRAM of a memory model with its options, or None for one without."""
-    return MemorySpec.parse(memory).dram
+    return MemorySpec.parse(memory, predicted=True).dram
 
 
 def lines_per_cycle(memory: str) -> float:
     """Lines that the memory's pins can move in a cycle."""
-    return MemorySpec.parse(memory).lines
+    return MemorySpec.parse(memory, predicted=True).lines
 
 
 def ideal_limit(read: int, written: int, spec: MemorySpec) -> Limit:

@@ -40,11 +40,11 @@ class Workloads(_Names):
 
 
 def check_memory(context: click.Context, parameter: click.Parameter, memory: str) -> str:
-    """That there is such a memory model."""
+    """That there is such a memory model, for some target."""
     from daedal.cosim.memory_spec import MemorySpec
 
     try:
-        MemorySpec.parse(memory)
+        MemorySpec.parse(memory, predicted=True)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
     return memory
@@ -140,7 +140,7 @@ def command(
     from daedal.bench.suites import model_check
 
     try:
-        machines = registry.machines(config, memories)
+        machines = registry.machines(config, memories, target)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
     if bool(reports) != ("prediction" in suites):
@@ -217,6 +217,6 @@ def _show(results: "dict[str, list[Row]]", order: "Order") -> None:
             show(f"{title} ({named}, seed {order.seed})", columns, with_means(rows), width=FILE_WIDTH)
     found = [row["settings"] for row in results.get(calibration.NAME, []) if "settings" in row]
     if set(results) != {calibration.NAME}:
-        found += [MemorySpec.parse(memory).settings(config.ports) for config, memory in order.machines]
+        found += [MemorySpec.parse(memory, predicted=True).settings(config.ports) for config, memory in order.machines]
     for settings in dict.fromkeys(found):
         click.echo(f"memory: {settings}")

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from daedal.bench import registry
 from daedal.bench.report import run_page
+from daedal.bench.report.document import load
 from daedal.bench.report.run_page import shortened
 from daedal.bench.run import Setting
 from daedal.bench.workloads.models import WORKLOADS
@@ -42,6 +43,10 @@ def invoke(*words: str) -> Result:
         ["report", "--memory", "litedram-ddr3-x64", "--config", "ddr3"],
         ["report", "sweep"],
         ["report", "--memory", "ideal:latency=0"],
+        ["report", "--memory", "hbm2e"],
+        ["bench", "rm1", "--memory", "lpddr4x"],
+        ["report", "--memory", "ideal:stall=0.1", "--target", "model"],
+        ["bench", "rm1", "--memory", "hbm2e:channels=4", "--target", "model"],
     ],
 )
 def test_wrong_usage_is_status_2(wrong) -> None:
@@ -127,6 +132,27 @@ def test_a_result_that_is_not_pytorchs_is_an_error(monkeypatch) -> None:
 def test_a_short_workload_is_still_the_workload() -> None:
     assert shortened(WORKLOADS["text"], 4).batch == 4
     assert shortened(WORKLOADS["rm1"], 4).tables == WORKLOADS["rm1"].tables
+
+
+@pytest.mark.parametrize(("memory", "checked"), [("hbm2e", "unchecked on"), ("litedram-ddr3-x16", "compared with")])
+def test_a_page_of_a_prediction(tmp_path: Path, memory: str, checked: str) -> None:
+    page = tmp_path / "page.html"
+    result = invoke("report", "gather", "--target", "model", "--memory", memory, "-o", str(page))
+    assert result.exit_code == 0, result.output
+    text = page.read_text()
+    assert "predicted by target model" in text and checked in text
+    assert "Equal to PyTorch, bit for bit." in text and "8,192" in text
+    assert text.count("<svg") == 2 and "over time" not in text
+
+
+def test_memories_without_rtl_on_the_model(tmp_path: Path) -> None:
+    out = tmp_path / "x.json"
+    result = invoke("bench", "rm3", "--quick", "--no-host", "--target", "model", "--memory", "hbm2e", "--memory",
+                    "lpddr4x", "--distribution", "zipf", "--json", str(out))  # fmt: skip
+    assert result.exit_code == 0, result.output
+    rows = load(out)["results"]["rm3"]
+    assert [(row["memory"], row["config"]) for row in rows] == [("hbm2e", "wide-hbm2e"), ("lpddr4x", "wide-lpddr4x")]
+    assert all(row["predicted"] and row["bit_exact"] and 0 < row["line_share"] <= 1 for row in rows)
 
 
 @pytest.fixture(scope="module")

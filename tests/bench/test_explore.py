@@ -15,7 +15,7 @@ from daedal.bench.explore import energy, limits, machines, page
 from daedal.bench.explore.subject import of_module, of_workload
 from daedal.bench.explore.sweep import Sweep
 from daedal.cli import cli
-from daedal.cosim.clock.dram_times import DRAMS
+from daedal.cosim.dram_times import DRAMS
 from daedal.hw.config.core import PRESETS, Config
 
 DDR3, EDGE = PRESETS["ddr3"], PRESETS["edge"]

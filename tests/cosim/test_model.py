@@ -14,7 +14,7 @@ from daedal.bench.suite import Machine
 from daedal.bench.suites import model_check
 from daedal.bench.workloads import shape_list
 from daedal.cosim.clock.checks import CHECKS, REVISION
-from daedal.cosim.clock.dram_times import DRAMS
+from daedal.cosim.dram_times import DRAMS
 from daedal.hw.config.core import Config
 
 LANDED = Path(__file__).parents[2] / "bench" / "results" / "model.json"

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from daedal.base.files import read_json
-from daedal.cosim.clock.dram_times import DRAMS
 from daedal.cosim.clock.parameters import Memory, memory_of
+from daedal.cosim.dram_times import DRAMS
 from daedal.hw.config.core import PRESETS, Config
 
 DEFAULT_MEMORIES = ("litedram-ddr3-x16", "litedram-ddr3-x64", "ddr4-3200-x64", "ddr5-3200-x32", "lpddr4x", "hbm2e")

@@ -27,7 +27,9 @@ def facts(machines: Sequence[tuple[Config, str]], *, seed: int, placements: int,
     return {
         "daedal": __version__,
         "configs": {config.name: f"{config.hash:#010x}" for config, _ in machines},
-        "memories": {memory: MemorySpec.parse(memory).settings(config.ports) for config, memory in machines},
+        "memories": {
+            memory: MemorySpec.parse(memory, predicted=True).settings(config.ports) for config, memory in machines
+        },
         "seed": seed,
         "placements": placements,
         "tools": {"python": platform.python_version(), **versions(TOOLS)},

@@ -33,7 +33,7 @@ def _is_place(value: object) -> bool:
 
 def _is_memory(value: object) -> bool:
     try:
-        return isinstance(value, str) and bool(MemorySpec.parse(value))
+        return isinstance(value, str) and bool(MemorySpec.parse(value, predicted=True))
     except ValueError:
         return False
 

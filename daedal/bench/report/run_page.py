@@ -20,10 +20,15 @@ SHOWN = tuple(column for column in COLUMNS if column.key not in ("torch_share", 
 
 
 def report(workload: Model, distribution: str, setting: Setting, others: Sequence[Row] = ()) -> tuple[str, Run]:
-    """Run a workload with a waveform; the page, and the run.
+    """Run a workload, with a waveform if its target has one; the page, and the run.
 
     ``others`` are rows of a bench, for the table and the pictures. Raises DaedalError if the run broke.
     """
+    if setting.target != "verilator":
+        run = measure(workload, distribution, setting)
+        if "cycles" not in run.row:
+            raise DaedalError(f"{workload.name} did not run: {run.row['verdict']}")
+        return page_of(run, setting, {}, others), run
     with tempfile.TemporaryDirectory(prefix="daedal-") as folder:
         wave = Path(folder) / "run.vcd"
         run = measure(workload, distribution, setting, wave=str(wave))
@@ -51,9 +56,7 @@ def page_of(run: Run, setting: Setting, panels: dict[str, dict[str, Line]], othe
                 for cause, count in _stalls(row)
             }
         ),
-        "Queues and ports over time": html.figure(
-            pictures.timeline(panels), "timeline", "Means over some cycles each, from the waveform of this run."
-        ),
+        **_over_time(panels),
         **({"Results of the bench": html.table(COLUMNS, rows)} if others else {}),
         "Roofline": html.figure(pictures.roofline(rows), "roofline", "Lines: what lanes and memory pins allow."),
         "Stalls": html.figure(pictures.stalls(rows), "stalls", "Units stall side by side: bars can exceed 1."),
@@ -66,6 +69,21 @@ def page_of(run: Run, setting: Setting, panels: dict[str, dict[str, Line]], othe
     )
 
 
+def _over_time(panels: dict[str, dict[str, Line]]) -> dict[str, str]:
+    """Queues and ports over time, if there was a waveform."""
+    if not panels:
+        return {}
+    caption = "Means over some cycles each, from the waveform of this run."
+    return {"Queues and ports over time": html.figure(pictures.timeline(panels), "timeline", caption)}
+
+
+def _limit(row: Row) -> dict[str, str]:
+    """The limit of its lines; of a prediction instead what that was checked by."""
+    if row.get("predicted"):
+        return {"predicted by target model": row["checked"] or "unchecked on this machine"}
+    return {"least cycles for these lines": f"{row['limit_cycles']:,} ({row['window']})"}
+
+
 def _what(run: Run) -> str:
     row, made = run.row, run.made
     return html.pairs(
@@ -74,7 +92,7 @@ def _what(run: Run) -> str:
             "lookups": f"{made.lookups:,} (rows read: {row['rows']:,})",
             "bags": f"{made.bags:,}",
             "lines read, written": f"{row['lines_read']:,}, {row['lines_written']:,}",
-            "least cycles for these lines": f"{row['limit_cycles']:,} ({row['window']})",
+            **_limit(row),
             "cycles": f"{row['cycles']:,}",
         }
     )

@@ -70,7 +70,7 @@ NAMES = {"need_share": "need", "limit_share": "limit", "bound_share": "bound", "
 
 def goals_of(shape: Shape, config: Config, memory: str) -> tuple[Goal, ...]:
     """Those of a shape (with its batch) on this machine; none if it is of no class with a goal."""
-    spec = MemorySpec.parse(memory)
+    spec = MemorySpec.parse(memory, predicted=True)
     if shape.batch == 1:
         return tuple(_of_starts(shape, spec))
     return tuple(_of_wide(shape, spec) if config.bus_bytes >= WIDE_BUS else _of_narrow(shape, config))

@@ -43,7 +43,7 @@ def is_for(shape: Shape, machine: Machine) -> bool:
     """Whether a shape is measured on a machine: its start at any latency, all else at the usual one; the shapes for
     wide memory only there.
     """
-    spec, wide = MemorySpec.parse(machine.memory), machine.config.bus_bytes >= WIDE_BUS
+    spec, wide = MemorySpec.parse(machine.memory, predicted=True), machine.config.bus_bytes >= WIDE_BUS
     if spec.model == IDEAL and spec.latency != USUAL_LATENCY and shape.batch != 1:
         return False
     return shape.group == "random" or wide == (shape.group == shape_list.WIDE)
@@ -129,7 +129,7 @@ def needed_cycles(bursts: Any, tables: Any, made: MadeShape, machine: Machine, l
     A DRAM is asked for those of the launch's bursts that are needed; if nearly all are, they take their part of the
     ``limit`` of all. Launch block and program are taken off by their part of all lines.
     """
-    lines, spec = made.needed_lines(machine.config), MemorySpec.parse(machine.memory)
+    lines, spec = made.needed_lines(machine.config), MemorySpec.parse(machine.memory, predicted=True)
     if spec.model == IDEAL:
         return lines / spec.lines
     needed = needed_bursts(bursts, tables, machine.config)

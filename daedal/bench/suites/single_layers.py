@@ -74,7 +74,7 @@ def steady_share(run: Row, longer: Row, machine: Machine) -> float | None:
     if not run["cycles"]:
         return None
     lines = [row["lines_read"] + row["lines_written"] for row in (run, longer)]
-    per_cycle = MemorySpec.parse(machine.memory).lines
+    per_cycle = MemorySpec.parse(machine.memory, predicted=True).lines
     return float((lines[1] - lines[0]) / ((longer["cycles"] - run["cycles"]) * per_cycle))
 
 
@@ -85,7 +85,7 @@ def useful_share(run: Row, machine: Machine) -> float | None:
     """
     if not run["cycles"]:
         return None
-    moved = run["cycles"] * MemorySpec.parse(machine.memory).lines * machine.config.bus_bytes
+    moved = run["cycles"] * MemorySpec.parse(machine.memory, predicted=True).lines * machine.config.bus_bytes
     return float(run["useful_bytes"] / moved)
 
 
@@ -95,7 +95,7 @@ def allowed_share(run: Row, waits: int, machine: Machine) -> float | None:
 
     None without a clock, or on a memory whose latency is not one number.
     """
-    spec = MemorySpec.parse(machine.memory)
+    spec = MemorySpec.parse(machine.memory, predicted=True)
     if not run["cycles"] or spec.model != IDEAL:
         return None
     lines = run["lines_read"] + run["lines_written"]
@@ -107,7 +107,7 @@ def figures(stats: Any, machine: Machine) -> Row:
     counted = {name: getattr(stats, name) for name in COUNTED}
     cycles = stats.cycles or None
     lines = counted["lines_read"] + counted["lines_written"]
-    per_cycle = MemorySpec.parse(machine.memory).lines
+    per_cycle = MemorySpec.parse(machine.memory, predicted=True).lines
     stalls = {name: count for name, count in dict(stats.stalls).items() if count}
     return {
         **counted,

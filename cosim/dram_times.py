@@ -43,6 +43,11 @@ class DramTimes:
     refresh: int
     latency: int
 
+    def text(self) -> str:
+        """What shapes its time, in words."""
+        pages = f"{self.banks} banks of {self.page_bytes}-byte pages"
+        return f"{self.name}: {pages}, {self.clock / 1e6:g} MHz; times of {self.source}"
+
 
 _DRAMSIM3 = "DRAMsim3 (github.com/umd-memsys/DRAMsim3)"
 _RAMULATOR = "Ramulator (github.com/CMU-SAFARI/ramulator)"
