@@ -15,6 +15,7 @@ from daedal.bench.suites import (
     model_runs,
     overhead,
     prediction,
+    published,
     shapes,
     single_layers,
     speed,
@@ -33,7 +34,7 @@ MODEL = "model"
 
 DETAILS: tuple[Suite, ...] = (
     single_layers.SUITE, comparison.SUITE, levels.SUITE, launches.SUITE, linearity.SUITE, speed.SUITE, overhead.SUITE,
-    systems.SUITE,
+    systems.SUITE, published.SUITE,
 )  # fmt: skip
 """What is measured in detail, of the machine, the compiler and the host."""
 

@@ -125,6 +125,7 @@ def command(
     speed            simulators and host by the wall clock
     overhead         an import, a compilation, a launch
     system           many tiles, of which two run on the RTL
+    models           models of other people: what of them runs on the device
     prediction       what boards would do, by their reports
 
     Left out: those down to gather. "of limit" is the least cycles in which the memory can move the same lines if no

@@ -371,6 +371,13 @@ class Executable(Handle):
         return dict(self._current)
 
     @property
+    def fewest_launches(self) -> int:
+        """The most operations of which each needs the result of the one before: no call can have fewer launches, if all
+        are done on the device.
+        """
+        return self._program.fewest_launches
+
+    @property
     def offloaded(self) -> tuple[str, ...]:
         """The nodes that run on the device."""
         return tuple(call.name for call in self._program.calls if call.name not in self._left)

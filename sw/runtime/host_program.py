@@ -45,6 +45,11 @@ class HostProgram(Protocol):
         ...
 
     @property
+    def fewest_launches(self) -> int:
+        """The most operations of which each needs the one before."""
+        ...
+
+    @property
     def reasons(self) -> Mapping[str, str]:
         """Operations that are not, and why."""
         ...

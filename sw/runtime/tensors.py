@@ -72,10 +72,10 @@ def needs_gradients() -> bool:
 
 
 def copy_of_columns(whole: "Tensor", column: int, width: int) -> "Tensor":
-    """A contiguous copy of ``width`` columns, from this one on."""
+    """A contiguous copy of ``width`` elements of the last dimension, from this one on."""
     import torch
 
-    return whole[:, column : column + width].clone(memory_format=torch.contiguous_format)
+    return whole[..., column : column + width].clone(memory_format=torch.contiguous_format)
 
 
 def is_dense(tensor: "Tensor") -> bool:

@@ -197,6 +197,7 @@ class _Pieces:
     remarks: Mapping[str, str] = {}
     eager: Mapping[str, str] = {}
     code = ""
+    fewest_launches = 0
 
     def by_position(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
         """Nothing."""

@@ -79,11 +79,16 @@ class PoolingCall(Call, Protocol):
 
 
 class Join(Protocol):
-    """A concatenation, along the columns, of nothing but results of one batch."""
+    """A concatenation, along a dimension, of nothing but results of one batch."""
 
     @property
     def node(self) -> "fx.Node":
         """What it is in the model's graph."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """The dimension."""
         ...
 
     @property
@@ -130,9 +135,10 @@ class Member:
     @property
     def dtype_of_join(self) -> str:
         """What a concatenation of its result is of; nothing, if the machine writes none for it."""
-        request = self.request
-        is_rows = not self.copies or (request.dtype == LANE.dtype and request.shape == (request.rows, self.width))
-        return request.dtype if is_rows and len(request.shape) == 2 else ""
+        shape, dtype = self.request.shape, self.request.dtype
+        if self.copies:
+            return dtype if dtype == LANE.dtype and len(shape) > 1 and shape[-1] == self.width else ""
+        return dtype if len(shape) == 2 else ""
 
     @property
     def width(self) -> int:
@@ -185,6 +191,18 @@ class Result:
         return self.parts[0].element
 
     @property
+    def dimensions(self) -> tuple[int, ...]:
+        """The shape of the tensor that it is in."""
+        shape = self.parts[0].request.shape
+        return shape if self.join is None else (*shape[:-1], self.width)
+
+    @property
+    def is_by_columns(self) -> bool:
+        """Whether its parts are put together along the last dimension."""
+        last = len(self.parts[0].request.shape) - 1
+        return self.join is None or self.join.dim in (-1, last)
+
+    @property
     def columns(self) -> list[int]:
         """First column of each part."""
         widths = [part.width for part in self.parts]
@@ -226,14 +244,17 @@ def can_share(member: Member) -> bool:
 
 
 def results_of(members: Sequence[Member], joins: Sequence[Join]) -> list[Result]:
-    """The buffers that are written. A concatenation of different numbers of bags, or elements, is left to PyTorch."""
+    """The buffers that are written. A concatenation of different numbers of bags, or elements, is left to PyTorch, as
+    is one along another dimension than the last, which has the columns.
+    """
     by_node = {member.node: member for member in members}
     results = [Result(join.node, tuple(by_node[part] for part in join.parts), join) for join in joins]
     results = [
         result
         for result in results
-        if len({(part.request.rows, part.dtype_of_join) for part in result.parts}) == 1
+        if len({(part.request.shape[:-1], part.dtype_of_join) for part in result.parts}) == 1
         and result.parts[0].dtype_of_join
+        and result.is_by_columns
     ]
     joined = {part for result in results for part in result.parts}
     return results + [Result(member.node, (member,)) for member in members if member not in joined]

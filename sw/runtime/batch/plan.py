@@ -101,9 +101,7 @@ class Plan:
 
     def form_of(self, result: Result) -> tuple[tuple[int, ...], str]:
         """Shape and type of the tensor that a result is in."""
-        if result.join is not None:
-            return result.shape, result.parts[0].dtype_of_join
-        return result.parts[0].request.shape, result.parts[0].request.dtype
+        return result.dimensions, result.parts[0].request.dtype
 
     def submit(self, device: Device, kernel: Kernel) -> tuple["dict[fx.Node, Tensor]", Launch]:
         """Submit a launch of ``kernel``; the results, by node, whose content is there when it has ended well."""

@@ -57,6 +57,40 @@ def test_fields(device: daedal.Device, case: str, rng: np.random.Generator) -> N
     assert executable is not None and f"{len(widths)} of {len(widths)} operations, in 1 launch" in executable.explain()
 
 
+BY_DIMENSION: dict[str, Callable[[list[Tensor]], Any]] = {
+    "along the columns": lambda rows: torch.cat(rows, -1),
+    "by their number": lambda rows: torch.cat(rows, 2),
+    "along the bags": lambda rows: torch.cat(rows, 1),
+    "along the batch": lambda rows: torch.cat(rows),
+    "summed": lambda rows: torch.cat(rows, -1).sum(-1),
+    "and one alone": lambda rows: (torch.cat(rows, -1), rows[1] * 2),
+}
+
+
+@pytest.mark.parametrize("case", BY_DIMENSION)
+@pytest.mark.parametrize("length", [1, 3])
+def test_rows_by_indices_of_two_dimensions(
+    device: daedal.Device, case: str, length: int, rng: np.random.Generator
+) -> None:
+    """Of these the columns are the third dimension, and rows are put together along any."""
+
+    class Longer(Fields):
+        def forward(self, indices: Tensor) -> Any:
+            return self.join(
+                [table(indices[:, number, None].repeat(1, length)) for number, table in enumerate(self.tables)]
+            )
+
+    module = Longer(rng, BY_DIMENSION[case], [6] * 4)
+    indices = torch.from_numpy(rng.integers(0, 10, (5, 4)))
+    executable = daedal.compile(module, (indices,), device=device)
+    for batch in (5, 2, 0):
+        indices = torch.from_numpy(rng.integers(0, 10, (batch, 4)))
+        found, wanted = pytree.tree_leaves(executable(indices)), pytree.tree_leaves(module(indices))
+        assert [each.shape for each in found] == [each.shape for each in wanted]
+        assert all(same_bits(*pair) for pair in zip(found, wanted, strict=True))
+        assert executable.stats.launches == 1
+
+
 class Mixed(nn.Module):
     """Gathers by several names, of several types and shapes, beside bags and pooled look-ups."""
 

@@ -1,6 +1,6 @@
 """Whether what a tensor of a graph holds may change between two nodes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from torch import Tensor, fx
 from torch.utils import _pytree as pytree
@@ -15,6 +15,7 @@ _UNKNOWN, _OUTSIDE = -1, -2
 def may_change(values: Iterable[object], first: fx.Node, last: fx.Node) -> bool:
     """Whether a node between ``first`` and ``last`` may change what one of the tensors ``values`` holds."""
     read: set[int] | None = None
+    memory = Memory(first.graph)
     for node in _between(first, last):
         effects = effects_of(node)
         if effects.is_barrier:
@@ -22,11 +23,28 @@ def may_change(values: Iterable[object], first: fx.Node, last: fx.Node) -> bool:
         if not effects.changes:
             continue
         if read is None:
-            read = _memory((value for value in values if isinstance(value, fx.Node)), first.graph)
-        changed = _memory(effects.changes, first.graph)
-        if not read.isdisjoint(changed) or _UNKNOWN in read | changed:
+            read = memory.of(value for value in values if isinstance(value, fx.Node))
+        if overlap(read, memory.of(effects.changes)):
             return True
     return False
+
+
+class Memory:
+    """Which memory the tensors of a graph lie in, as numbers: views of one tensor share it."""
+
+    def __init__(self, graph: fx.Graph) -> None:
+        given = (node for node in graph.nodes if node.op in ("placeholder", "get_attr"))
+        self._outside = set[int]().union(*map(_storages, given))
+
+    def of(self, nodes: Iterable[fx.Node]) -> set[int]:
+        """That of these nodes; what a graph is given may all be the same."""
+        found = set[int]().union(*map(_storages, nodes))
+        return {_OUTSIDE if number in self._outside else number for number in found}
+
+
+def overlap(read: Set[int], changed: Set[int]) -> bool:
+    """Whether what is changed may be what is read."""
+    return bool(changed) and (not read.isdisjoint(changed) or _UNKNOWN in read | changed)
 
 
 def _between(first: fx.Node, last: fx.Node) -> Iterator[fx.Node]:
@@ -34,13 +52,6 @@ def _between(first: fx.Node, last: fx.Node) -> Iterator[fx.Node]:
     while node is not last and node.op != "root":
         yield node
         node = node.next
-
-
-def _memory(nodes: Iterable[fx.Node], graph: fx.Graph) -> set[int]:
-    """Which memory values lie in: views of one tensor share it."""
-    outside = set[int]().union(*(_storages(node) for node in graph.nodes if node.op in ("placeholder", "get_attr")))
-    found = set[int]().union(*map(_storages, nodes))
-    return {_OUTSIDE if number in outside else number for number in found}
 
 
 def _storages(node: fx.Node) -> set[int]:

@@ -60,6 +60,13 @@ _QUIET_METHODS = (
 _QUIET_FUNCTIONS = ("asarray", "as_tensor", "finfo", "iinfo", "promote_types", "result_type", "tensor")
 """Functions of ``torch`` of that kind."""
 
+_QUIET_OTHERS: tuple[object, ...] = (
+    attrgetter("_get_data_attr")(torch._C._autograd),
+    torch._C._log_api_usage_once,
+    *(getattr(torch, f"{kind}Tensor") for kind in ("Bool", "Byte", "Char", "Double", "Float", "Int", "Long", "Short")),
+)
+"""What Dynamo calls for an attribute of a tensor, ``data``; what modules call when they are made; old constructors."""
+
 _RUNNING = (
     "associative_scan",
     "autograd_function_apply",
@@ -142,7 +149,7 @@ def _of_function(node: fx.Node) -> Effects:
         return _of_graphs(node) if target in _running() else _ANYTHING
     if overloads := overloads_of(target):
         return _of_overloads(node, overloads)
-    if is_of_numbers(target):
+    if is_of_numbers(target) or target in _QUIET_OTHERS:
         return _NONE
     name = str(getattr(target, "__name__", ""))
     if is_of_operator(target):

@@ -1,7 +1,7 @@
 """Finds gathers and poolings that can be one launch: several of a graph, none of which needs another's result.
 
-What they need is moved in front of the first of them. ``torch.cat`` along the columns of their results needs no
-copy: the machine writes each result where it belongs.
+What they need is moved in front of the first of them. ``torch.cat`` along the columns of their results, which are the
+last dimension, needs no copy: the machine writes each result where it belongs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -11,7 +11,7 @@ from operator import getitem
 import torch
 from torch import fx
 
-from daedal.compiler.frontends.torch.changes import may_change
+from daedal.compiler.frontends.torch.changes import Memory, may_change, overlap
 from daedal.compiler.frontends.torch.effects import effects_of
 from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.registry import is_embedding
@@ -21,11 +21,12 @@ _CATS = (torch.cat, torch.concat, torch.concatenate, torch.ops.aten.cat.default)
 
 @dataclass(frozen=True)
 class Join:
-    """A concatenation, along the columns, of nothing but results of one group; ``private`` are those parts that
+    """A concatenation, along a dimension, of nothing but results of one group; ``private`` are those parts that
     nothing else uses.
     """
 
     node: fx.Node
+    dim: int
     parts: tuple[fx.Node, ...]
     private: frozenset[fx.Node]
 
@@ -42,23 +43,24 @@ def find_groups(graph: fx.Graph, operations: Mapping[fx.Node, Operation]) -> lis
     """The groups of ``graph``, whose nodes are reordered: all that a group needs is in front of it."""
     groups: list[list[fx.Node]] = [[]]
     needs: dict[fx.Node, set[fx.Node]] = {}
-    drawing: list[fx.Node] = []
-    """Since the first member of the last group."""
+    since: list[fx.Node] = []
+    """What follows the first member of the last group."""
     absorbed = {node for operation in operations.values() for node in operation.absorbed}
+    memory = Memory(graph)
     for node in graph.nodes:
         needs[node] = set().union(*({*needs[before], before} for before in node.all_input_nodes))
-        effects = effects_of(node)
-        if effects.any_change or (is_embedding(node) and node not in operations and node not in absorbed):
+        if effects_of(node).is_barrier or (is_embedding(node) and node not in operations and node not in absorbed):
             groups.append([])
         elif node in operations and operations[node].can_share:
-            wanted = set().union(*(needs[member] for member in (*groups[-1], node)))
-            if needs[node] & set(groups[-1]) or not _keep_their_order(drawing, wanted):
+            last = groups[-1]
+            wanted = set().union(*(needs[member] for member in (*last, node)))
+            sources = {member: _nodes_of(operations[member]) for member in (*last, node)}
+            if last and (needs[node] & set(last) or not _can_move([*since, node], wanted, sources, memory)):
                 groups.append([])
             if not groups[-1]:
-                drawing = []
+                since = []
             groups[-1].append(node)
-        elif effects.draws:
-            drawing.append(node)
+        since.append(node)
     found = [group for group in groups if len(group) > 1]
     for group in found:
         _gather(graph, group, needs)
@@ -66,13 +68,45 @@ def find_groups(graph: fx.Graph, operations: Mapping[fx.Node, Operation]) -> lis
     return [Group(tuple(group), tuple(_joins(graph, group, operations))) for group in found]
 
 
-def _keep_their_order(drawing: Sequence[fx.Node], moved: Set[fx.Node]) -> bool:
-    """Whether those nodes that are moved are in front of the others as it is."""
-    stays = False
-    for node in drawing:
-        if node in moved and stays:
+def fewest_launches(graph: fx.Graph, operations: Mapping[fx.Node, Operation]) -> int:
+    """The most operations of which each needs the result of the one before: so many launches it takes at least."""
+    depths: dict[fx.Node, int] = {}
+    for node in graph.nodes:
+        before = max((depths[each] for each in node.all_input_nodes), default=0)
+        depths[node] = before + (node in operations)
+    return max(depths.values(), default=0)
+
+
+def _nodes_of(operation: Operation) -> list[fx.Node]:
+    return [source for source in operation.sources if isinstance(source, fx.Node)]
+
+
+def _can_move(
+    nodes: Sequence[fx.Node], wanted: Set[fx.Node], members: Mapping[fx.Node, Sequence[fx.Node]], memory: Memory
+) -> bool:
+    """Whether what is wanted of ``nodes``, and then all members, may be in front of the others. Of members there is
+    what they work on.
+
+    It may not if it takes random numbers behind others that do, reads what they change, or changes what they use.
+    """
+    effects = {node: effects_of(node) for node in nodes}
+    has_changes = any(each.changes for each in effects.values())
+    draws, used, changed = False, set[int](), set[int]()
+    """Of what stays, so far; members come last, and so use what the nodes behind them must not change."""
+    for node in nodes:
+        moves, own = node in wanted, effects[node]
+        if moves and own.draws and draws:
             return False
-        stays |= node not in moved
+        reads = memory.of([*node.all_input_nodes, *members.get(node, ())]) if has_changes else set[int]()
+        changes = memory.of(own.changes)
+        if (moves or node in members) and overlap(reads | changes, changed):
+            return False
+        if moves and overlap(used, changes):
+            return False
+        if not moves:
+            used |= reads
+        if not moves and node not in members:
+            draws, changed = draws or own.draws, changed | changes
     return True
 
 
@@ -95,7 +129,7 @@ def _joins(graph: fx.Graph, group: list[fx.Node], operations: Mapping[fx.Node, O
             continue
         named = dict(zip(("tensors", "dim"), node.args, strict=False)) | node.kwargs
         tensors, dim = named.get("tensors"), named.get("dim", named.get("axis", 0))
-        if dim not in (1, -1) or not isinstance(tensors, list | tuple) or "out" in named:
+        if type(dim) is not int or not dim or not isinstance(tensors, list | tuple) or "out" in named:
             continue
         parts = [_source(part, operations) for part in tensors]
         members = [part for part in parts if part in members_of and part not in taken]
@@ -103,7 +137,7 @@ def _joins(graph: fx.Graph, group: list[fx.Node], operations: Mapping[fx.Node, O
             continue
         if len(members) == len(parts) == len(set(parts)):
             taken.update(members)
-            yield Join(node, tuple(members), frozenset(part for part in members if _is_only_joined(part, node)))
+            yield Join(node, dim, tuple(members), frozenset(part for part in members if _is_only_joined(part, node)))
 
 
 def _source(part: object, operations: Mapping[fx.Node, Operation]) -> fx.Node | None:

@@ -201,11 +201,11 @@ class Schedule:
             self._graph.erase_node(part)
 
     def _joined(self, join: Join, results: Mapping[fx.Node, Tensor]) -> Tensor:
-        """The machine writes a concatenation in place, unless the numbers of bags differ: then it is PyTorch's."""
+        """The machine writes a concatenation in place, unless rows are not side by side in it: then it is PyTorch's."""
         if join.node in results:
             return results[join.node]
         self._work.settle()
-        return torch.cat([results[part] for part in join.parts], dim=1)
+        return torch.cat([results[part] for part in join.parts], dim=join.dim)
 
     def _launch(self, name: str, run: Function, sources: tuple[Any, ...]) -> fx.Node:
         present = fx.map_arg(sources, lambda source: self._replaced.get(source, source))

@@ -10,7 +10,7 @@ from torch.utils import _pytree as pytree
 
 from daedal.compiler.frontends.requests.checks import ROW_TYPES, LeftToFramework
 from daedal.compiler.frontends.torch.device_suitability import is_transformed, why_no_type, why_not_here
-from daedal.compiler.frontends.torch.fusion import find_groups
+from daedal.compiler.frontends.torch.fusion import fewest_launches, find_groups
 from daedal.compiler.frontends.torch.ops.operation import Operation
 from daedal.compiler.frontends.torch.partition import Schedule
 from daedal.compiler.frontends.torch.placement import Placement
@@ -67,6 +67,8 @@ class TracedGraph:
             raise UnsupportedOperation("; ".join(why) or _nothing(self._graph))
         self._calls: Mapping[fx.Node, Operation] = calls
         self._guards = take_guards(self._graph)
+        self.fewest_launches = fewest_launches(self._graph.graph, calls)
+        """See ``HostProgram``."""
         self._schedule = Schedule(self._graph, calls, find_groups(self._graph.graph, calls), rest)
 
     @property
@@ -196,6 +198,11 @@ class TracedModule:
     def calls(self) -> Iterable[Operation]:
         """The operations that are handed over."""
         return self._latest.calls
+
+    @property
+    def fewest_launches(self) -> int:
+        """See ``HostProgram``."""
+        return self._latest.fewest_launches
 
     @property
     def reasons(self) -> Mapping[str, str]:

@@ -1,0 +1,1 @@
+"""Models that other people publish, as their packages have them."""
