@@ -26,7 +26,7 @@ from daedal.hw.memory.axi import ReadMaster, WriteMaster
 from daedal.hw.memory.fabric.fabric import ReadFabric
 from daedal.hw.memory.store.store_unit import StoreUnit
 from daedal.hw.queues.arbiter import CombinationalArbiter
-from daedal.hw.queues.beats_to_line import BeatsToLine
+from daedal.hw.queues.beats_to_line import BeatsToLine, LinesToBeats
 from daedal.hw.queues.fifo import Fifo
 from daedal.hw.queues.line_to_beats import LineToBeats
 from daedal.hw.queues.reorder_buffer import ReorderBuffers
@@ -162,14 +162,18 @@ class Core(wiring.Component):
             self._count_streams(m, rows[2])
         to_store = beat_stream(self._config).create(path=("to_store",))
         execute_idle = self._tracker.execute_idle
+        held: list[Value] = []
         if self._config.executes:
-            self._join_beats(m, rows, to_store, execute_idle)
+            held = self._join_beats(m, rows, to_store, execute_idle)
         else:
             m.d.comb += execute_idle.eq(execute.idle)
         connect(m, to_store, self._records.data)
         ends = self._activity.ends
         for end, seen in zip((ends.row0, ends.row1, ends.row2, ends.to_store), (*rows, to_store), strict=True):
             m.d.comb += [end.valid.eq(seen.valid), end.ready.eq(seen.ready)]
+        for end, seen, some in zip((ends.row0, ends.row1), rows, held, strict=False):
+            m.d.comb += [end.valid.eq(seen.valid | some), end.ready.eq(seen.valid & seen.ready)]
+            left.append(some & (launch.execute_side == launch.side))
         return left
 
     def _count_streams(self, m: Module, row: stream.Interface) -> None:
@@ -188,15 +192,20 @@ class Core(wiring.Component):
 
     def _join_beats(
         self, m: Module, rows: list[wiring.PureInterface], to_store: wiring.PureInterface, idle: Value
-    ) -> None:
-        """Lines of two rows to the execute unit's beats, and back; ``idle``: no row is on its way, nothing to do."""
+    ) -> list[Value]:
+        """Lines of two rows to the execute unit's beats, and back; ``idle``: no row is on its way, nothing to do.
+
+        Returns for each queue whether lines of it are held here, if some can be.
+        """
         execute = self._execute
         if self._config.lane_bytes == self._config.bus_bytes:
             connect(m, rows[0], execute.vector0)
             connect(m, rows[1], execute.vector1)
             connect(m, execute.stores, flipped(to_store))
             m.d.comb += idle.eq(execute.idle)
-            return
+            return []
+        if self._config.lane_bytes > self._config.bus_bytes:
+            return self._join_narrow_lines(m, rows, to_store, idle)
         for row, name in zip(rows, ("vector0", "vector1"), strict=False):
             cutter = LineToBeats(self._config)
             m.submodules[f"cut_{name}"] = resettable(cutter)
@@ -207,6 +216,27 @@ class Core(wiring.Component):
         connect(m, execute.stores, packer.i)
         connect(m, packer.o, flipped(to_store))
         m.d.comb += idle.eq(execute.idle & packer.empty)
+        return []
+
+    def _join_narrow_lines(
+        self, m: Module, rows: list[wiring.PureInterface], to_store: wiring.PureInterface, idle: Value
+    ) -> list[Value]:
+        """The same where a beat of the execute unit has several lines.
+
+        Beats of the first row last for several cycles if their elements are narrow, so the next one is packed
+        meanwhile; those of the second row are of binary32.
+        """
+        execute = self._execute
+        m.submodules.pack_vector0 = resettable(first := LinesToBeats(self._config))
+        m.submodules.pack_vector1 = resettable(second := BeatsToLine(self._config))
+        m.submodules.cut = resettable(cutter := LineToBeats(self._config))
+        for row, packer, target in ((rows[0], first, execute.vector0), (rows[1], second, execute.vector1)):
+            connect(m, row, packer.i)
+            connect(m, packer.o, target)
+        connect(m, execute.stores, cutter.i)
+        connect(m, cutter.o, flipped(to_store))
+        m.d.comb += idle.eq(execute.idle)
+        return [~first.empty, ~second.empty]
 
     def _join_memory(self, m: Module) -> None:
         fabric, store, merge = self._fabric, self._store, self._merge

@@ -48,9 +48,6 @@ LEAST_DEALT = 128
 ACCUMULATE_CYCLES = 5
 """Cycles between two additions to one element that run at full rate: rows of so many beats need no interleaving."""
 
-MOST_QUANTISED_LANES = 8
-"""Most lanes for which the elements behind a head begin at a multiple of what the lanes take in a cycle."""
-
 MAX_REGISTERS = 7
 """Most stream registers: an operand source is 3 bits wide and 0 means the constant."""
 
@@ -68,8 +65,9 @@ class Config:
     bus_bytes
         Bytes of a line, which is the width of every memory port: 8, 16, 32 or 64.
     lanes
-        binary32 lanes, a power of two from 1 to 16; no more than a line has elements. With fewer, a line takes the
-        execute unit several cycles: its beats are of ``lane_bytes``.
+        binary32 lanes, a power of two from 1 to 16. The execute unit's beats are of ``lane_bytes``: with fewer lanes
+        than a line has elements of binary32, a line takes it several cycles; with more, which are for narrower
+        elements, several lines are one beat.
     ports
         AXI4 read masters, a power of two from 1 to 16.
     levels
@@ -113,7 +111,7 @@ class Config:
     binary16, bfloat16
         1: the execute unit also pops and stores rows of these elements, which takes two lanes or more.
     quantised
-        1: it also pops rows of unsigned integers of 8, 4 and 2 bits, and their heads; on 8 lanes or fewer.
+        1: it also pops rows of unsigned integers of 8, 4 and 2 bits, and their heads; that takes scalars.
     scalars
         Scalar registers, at most 16. With 0 there are no scalar operations and no reductions.
     kept_beats
@@ -226,9 +224,6 @@ class Config:
         object.__setattr__(self, name, value)
 
     def _check_relations(self) -> None:
-        if self.lane_bytes > self.bus_bytes:
-            most = self.bus_bytes // LANE.bytes
-            raise ValueError(f"lanes must be at most bus_bytes / {LANE.bytes}, {most}, not {self.lanes!r}")
         for level, loads in enumerate(zip(self.sequential_loads, self.random_loads, strict=True)):
             if sum(loads) > 4:
                 raise ValueError(
@@ -258,11 +253,8 @@ class Config:
             value = getattr(self, name)
             if self.executes and value < least:
                 raise ValueError(f"{name} must be at least {least} where instructions are not 0, not {value!r}")
-        if self.quantised and (self.lanes > MOST_QUANTISED_LANES or not self.scalars):
-            there = f"{self.lanes} lanes and {self.scalars} scalars"
-            raise ValueError(
-                f"quantised must be 0 but with at most {MOST_QUANTISED_LANES} lanes and with scalars, not {there}"
-            )
+        if self.quantised and not self.scalars:
+            raise ValueError(f"scalars must be at least 1 with quantised, not {self.scalars!r}")
         if self.rounds and self.lanes < 2:
             raise ValueError(f"lanes must be at least 2 with binary16 or bfloat16, not {self.lanes!r}")
         for name in ("callbacks", "lengths", "scalars", "kept_beats", "binary16", "bfloat16", "quantised"):
@@ -456,6 +448,7 @@ PRESETS = {
         context_ahead=4, token_depth=4096, store_address_depth=2048, write_batch=1000,
         vector_beats=1024, reorder_beats=1024, port_requests=128, row_groups=64,
     ),
+    "narrow16": replace(_DDR3, name="narrow16", lanes=16, binary16=1, bfloat16=1, quantised=1),
     "minimum": Config(
         name="minimum", bus_bytes=8, lanes=1, ports=1, levels=2, address_bits=32, registers=4, sequential_loads=(1, 1),
         random_loads=(1, 1), alus=(2, 1), shifters=(False, False), serial=(True, True), arguments=16, steps=2,
@@ -465,7 +458,8 @@ PRESETS = {
     ),
 }  # fmt: skip
 """The named configurations: ``ddr3`` (16-byte bus, 8 ports, 512-beat budget), ``edge`` (2 ports, small queues),
-``wide`` (64-byte bus, 16 lanes) and ``minimum`` (1 port, 1 lane on an 8-byte bus, 2 levels, the shortest queues there
+``wide`` (64-byte bus, 16 lanes), ``narrow16`` (``ddr3`` with 16 lanes, and rows of narrow elements) and ``minimum``
+(1 port, 1 lane on an 8-byte bus, 2 levels, the shortest queues there
 can be, and of everything else just what embedding bags and gathers need;
 addresses of 32 bits).
 """

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from daedal.hw.config.core import MOST_QUANTISED_LANES, Config
+from daedal.hw.config.core import Config
 
 SMALL = Config(
     name="small", bus_bytes=8, lanes=1, ports=1, levels=2, registers=4, sequential_loads=(2, 1), random_loads=(1, 1),
@@ -64,7 +64,16 @@ TYPES = replace(
 )
 """Rows of all types, with heads."""
 
-BUILT = RTL | {"wide": Config.preset("wide"), "halves": HALVES, "types": TYPES}
+NARROW = replace(TYPES, name="narrow", bus_bytes=8, register_beats=16, lanes=8)
+"""The same with beats of four lines."""
+
+BUILT = RTL | {
+    "wide": Config.preset("wide"),
+    "narrow16": Config.preset("narrow16"),
+    "halves": HALVES,
+    "types": TYPES,
+    "narrow": NARROW,
+}
 """Configurations whose RTL is simulated when it is asked for."""
 
 KNOWN = BUILT | {config.name: config for config in (WIDE, LEAST)}
@@ -87,7 +96,7 @@ def random_config(rng: np.random.Generator) -> Config:
     dealt = 0 if interleaves is None else int(rng.choice([0, 128, 256]))
     shared = register_beats * lanes // (1 if interleaves is None else contexts)
     made = Config(
-        name="random", bus_bytes=max(8, min(64, 4 * lanes << below(0, 2))), lanes=lanes, levels=levels,
+        name="random", bus_bytes=8 << below(0, 3), lanes=lanes, levels=levels,
         registers=below(3, 7), address_bits=below(32, 40),
         sequential_loads=sequential, random_loads=tuple(below(0, 4 - n) for n in sequential),
         alus=tuple(below(0, 4) for _ in range(levels)), shifters=tuple(bool(below(0, 1)) for _ in range(levels)),
@@ -102,4 +111,4 @@ def random_config(rng: np.random.Generator) -> Config:
         scalars=below(0, 16) if shared > 1 else 0, kept_beats=int(rng.choice([0, below(2, 8), below(2, 128)])),
         binary16=below(0, 1) if lanes > 1 else 0, bfloat16=below(0, 1) if lanes > 1 else 0,
     )  # fmt: skip
-    return replace(made, quantised=below(0, 1)) if lanes <= MOST_QUANTISED_LANES and made.scalars else made
+    return replace(made, quantised=below(0, 1)) if made.scalars else made

@@ -38,7 +38,7 @@ from daedal.hw.config.core import Config
             {"instructions": 0, "callbacks": 0, "lengths": 0, "kept_beats": 9},
             "kept_beats must be 0 without an execute unit (instructions is 0), not 9",
         ),
-        ({"lanes": 8}, "lanes must be at most bus_bytes / 4, 4, not 8"),
+        ({"lanes": 32}, "lanes must be from 1 to 16, not 32"),
         ({"lookahead_lines": 16}, "lookahead_lines must be at least 2 * lookahead_burst, 32, not 16"),
     ],
 )

@@ -1,6 +1,6 @@
 """Rows of elements of 16, 8, 4 and 2 bits, and heads of rows, on their way into the execute unit."""
 
-from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth import Cat, Module, Mux, Signal, Value, signed
 from amaranth.hdl import Elaboratable
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -16,9 +16,15 @@ from daedal.hw.isa.words import LengthField
 _UNITS = 16
 """Parts of a beat that are counted: what the lanes take of elements of 2 bits in a cycle."""
 
+_WITHIN = 8
+"""Most lanes for which elements of all types behind a head begin at a multiple of what is taken of them in a cycle."""
+
 
 class UnpackRows(wiring.Component):
     """Makes of each beat as many of binary32 as its elements fill, one per cycle; ``WidenRows`` for all types.
+
+    With 16 lanes a beat of 8-bit integers takes more of a beat than a head, so that behind one it lies in two of the
+    parts of which these are chosen, maybe of two beats: the end of the last part is kept.
 
     Behind a queue it stands for the first row in that. It holds where in a beat it is and how much of the row's head
     was taken: a beat stays at ``i`` until its last part is taken, in the same cycle.
@@ -55,16 +61,23 @@ class UnpackRows(wiring.Component):
     def elaborate(self, platform: object) -> Elaboratable:
         m = Module()
         beat, lanes = self.i.payload, self.config.lanes
-        at, heads = Signal(range(_UNITS)), Signal(range(HEAD_WORDS + 1))
-        step, end, after = Signal(range(_UNITS + 1)), Signal(range(_UNITS + 1)), Signal(range(2 * _UNITS))
+        heads = Signal(range(HEAD_WORDS + 1))
+        step, end, before = Signal(range(_UNITS + 1)), Signal(range(_UNITS + 1)), 0
+        if lanes > _WITHIN:
+            before = HEAD_WORDS * _UNITS // lanes
+        # Below 0 it is in the beat before, of which what is left was kept.
+        at = Signal(signed(5)) if before else Signal(range(_UNITS))
+        after = Signal(range(-before, 2 * _UNITS))
         final, bad, is_unsigned, stays = Signal(), Signal(), Signal(), Signal()
+        over, straddles = Signal(), Signal()
         expected = Mux(self.last, self.tail_bytes, self.config.lane_bytes)
         m.d.comb += [
             is_unsigned.eq(self.kind.matches(*(kind.value for kind in UNSIGNED))),
             end.eq((beat.bytes << exact_log2(_UNITS // LANE.bytes)) >> exact_log2(lanes)),
             step.eq(Mux(self.head, _UNITS // lanes, self._step())),
             after.eq(at + step),
-            final.eq(after >= end),
+            over.eq(after >= end),
+            final.eq(over),
             bad.eq(
                 Mux(
                     self.head,
@@ -72,17 +85,26 @@ class UnpackRows(wiring.Component):
                     (heads != 0) & ~((heads == HEAD_WORDS) & is_unsigned),
                 )
             ),
-            self.o.payload.data.eq(self._data(m, at, is_unsigned)),
-            self.o.payload.bytes.eq(Mux(bad, 0, Mux(self.head, expected, self._bytes(m, final, end, at)))),
+            self.o.payload.data.eq(self._data(m, at, is_unsigned, straddles)),
+            self.o.payload.bytes.eq(Mux(bad, 0, Mux(self.head, expected, self._bytes(m, over, end, at)))),
             stays.eq(self.head & ~self.last),
             self.o.payload.last.eq(Mux(self.head, self.last, beat.last & final)),
             self.o.valid.eq(self.i.valid),
             self.i.ready.eq(self.o.ready & final & ~stays),
         ]
+        following: Value = Mux(final, 0, after)
+        if before:
+            goes_on = Signal()
+            m.d.comb += [
+                straddles.eq((heads == HEAD_WORDS) & (self.kind == LengthField.UNSIGNED8.value) & ~self.head),
+                goes_on.eq(straddles & ~beat.last),
+                final.eq(Mux(goes_on, after + before >= end, over)),
+            ]
+            following = Mux(final, Mux(goes_on, -before, 0), after)
         with m.If(self.clear):
             m.d.sync += [at.eq(0), heads.eq(0)]
         with m.Elif(self.o.valid & self.o.ready & ~stays):
-            m.d.sync += [at.eq(Mux(final, 0, after)), heads.eq(Mux(final & beat.last, 0, heads + self.head))]
+            m.d.sync += [at.eq(following), heads.eq(Mux(final & beat.last, 0, heads + self.head))]
         return m
 
     def _step(self) -> Value:
@@ -92,7 +114,7 @@ class UnpackRows(wiring.Component):
             step = Mux(self.kind == kind.value, _UNITS * LENGTH_ELEMENTS[kind].bits // LANE.bits, step)
         return step
 
-    def _bytes(self, m: Module, final: Signal, end: Signal, at: Signal) -> Value:
+    def _bytes(self, m: Module, over: Signal, end: Signal, at: Signal) -> Value:
         """Bytes of a beat of binary32: all but for the last part, which has what is left."""
         left = Signal.like(end)
         m.d.comb += left.eq(end - at)
@@ -100,19 +122,23 @@ class UnpackRows(wiring.Component):
         for kind in self.config.length_fields[1:]:
             # A unit has 2 bits for each lane.
             size = 2 * self.config.lanes * LANE.bytes // LENGTH_ELEMENTS[kind].bits
-            found = Mux(self.kind == kind.value, Mux(final, left * size, self.config.lane_bytes), found)
+            found = Mux(self.kind == kind.value, Mux(over, left * size, self.config.lane_bytes), found)
         return found
 
-    def _data(self, m: Module, at: Signal, is_unsigned: Signal) -> Value:
+    def _data(self, m: Module, at: Value, is_unsigned: Signal, straddles: Signal) -> Value:
         """The elements of ``kind`` at this place, or the number of the head."""
-        whole, lanes = self.i.payload.data, self.config.lanes
+        whole, lanes, digits = self.i.payload.data, self.config.lanes, exact_log2(_UNITS)
+        if lanes > _WITHIN:
+            at = Mux(straddles, at + HEAD_WORDS, at)[:digits]
         parts = {LANE.bits: whole}
-        for digit in reversed(range(len(at))):
-            bits = LANE.bits >> len(at) - digit
+        for digit in reversed(range(digits)):
+            bits = LANE.bits >> digits - digit
             part = Signal(bits * lanes, name=f"part{bits}")
             above = parts[2 * bits]
             m.d.comb += part.eq(Mux(at[digit], above[bits * lanes :], above[: bits * lanes]))
             parts[bits] = part
+        if lanes > _WITHIN:
+            parts[8] = self._straddling(m, parts[8], straddles)
         elements = []
         for n in range(lanes):
             element = whole.word_select(n, LANE.bits)
@@ -129,3 +155,11 @@ class UnpackRows(wiring.Component):
             number = parts[LANE.bits // lanes]
             elements.append(Mux(self.head, number, Mux(is_unsigned, unsigned.o, element)))
         return Cat(*elements)
+
+    def _straddling(self, m: Module, part: Value, straddles: Signal) -> Value:
+        """8-bit integers that begin in the middle of the part before this one, or this part."""
+        half = len(part) // 2
+        kept = Signal(half, reset_less=True)
+        with m.If(self.o.valid & self.o.ready):
+            m.d.sync += kept.eq(part[half:])
+        return Mux(straddles, Cat(kept, part[:half]), part)

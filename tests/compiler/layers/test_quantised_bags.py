@@ -183,7 +183,6 @@ def test_what_is_refused(quantised: daedal.Device) -> None:
 
 
 def test_configurations() -> None:
-    with pytest.raises(ValueError, match="quantised must be 0 but with at most 8 lanes and with scalars, not 16 lanes"):
-        replace(Config.preset("wide"), quantised=1)
-    with pytest.raises(ValueError, match="with scalars, not 4 lanes and 0 scalars"):
+    assert replace(Config.preset("wide"), quantised=1).hash != Config.preset("wide").hash
+    with pytest.raises(ValueError, match="scalars must be at least 1 with quantised, not 0"):
         replace(Config.preset("edge"), scalars=0, quantised=1)

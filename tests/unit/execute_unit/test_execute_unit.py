@@ -37,8 +37,9 @@ UNSIGNED = [
     replace(HALVES, name="unsigned", bfloat16=0, quantised=1),
     replace(ONE_LANE, name="unsigned1", quantised=1),
     replace(ODD, name="unsigned8", bus_bytes=32, lanes=8, quantised=1),
+    replace(ODD, name="unsigned16", bus_bytes=16, lanes=16, quantised=1),
 ]
-"""Lanes of which a beat holds a number of a head, a head, or more than one."""
+"""Lanes of which a beat holds a number of a head, a head, or more than one; whose integers lie in two parts of it."""
 
 EDGE = Config.preset("edge")
 """Its random programs are left to `make test-full`."""
