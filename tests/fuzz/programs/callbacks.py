@@ -240,7 +240,8 @@ class Callbacks:
     def lockstep(self, length: int) -> bool:
         """Whether two rows of this length fit the vector queues together."""
         config = self.dice.config
-        return self.beats(length) <= config.vector_beats and 2 * self.beats(length) <= config.reorder_beats
+        lines = max(self.beats(length), -(-length * LANE.bytes // config.bus_bytes))
+        return lines <= config.vector_beats and 2 * lines <= config.reorder_beats
 
     def pop(self, shape: Shape) -> Pop | None:
         if shape.kind in STORES:
