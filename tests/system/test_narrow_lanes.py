@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 import daedal
-from tests.compiler.layers import test_narrow_bags, test_quantised_bags
+from tests.compiler.layers import test_narrow_bags as narrow
+from tests.compiler.layers import test_quantised_bags as quantised
 from tests.compiler.layers.compiler_support import same_bits
 from tests.compiler.torch.dynamo_support import Layer
 from tests.system.test_rtl_layers import Pair, random_bag
@@ -37,28 +38,28 @@ def both(pair: Pair, layer: nn.Module, inputs: tuple[Any, ...], same: Callable[[
     assert executables[0].stats.lookups == executables[1].stats.lookups
 
 
-@pytest.mark.parametrize("dtype", test_narrow_bags.DTYPES)
+@pytest.mark.parametrize("dtype", narrow.DTYPES)
 def test_bags_of_halves(dtype: str, pair: Pair, seed: int) -> None:
     rng = np.random.default_rng([seed, 471])
     for _ in range(8):
-        layer, inputs = test_narrow_bags.random_layer(test_narrow_bags.DTYPES[dtype], rng)
-        both(pair, Layer(layer), inputs, test_narrow_bags.same)
+        layer, inputs = narrow.random_layer(narrow.DTYPES[dtype], rng)
+        both(pair, Layer(layer), inputs, narrow.same)
 
 
 def test_quantised_bags(pair: Pair, seed: int) -> None:
     rng = np.random.default_rng([seed, 472])
     for _ in range(16):
-        both(pair, *test_quantised_bags.random_layer(rng), same_bits)
+        both(pair, *quantised.random_layer(rng), same_bits)
 
 
-@pytest.mark.parametrize("bits", test_quantised_bags.NAMES)
+@pytest.mark.parametrize("bits", quantised.NAMES)
 def test_every_end_of_a_quantised_row(bits: int, pair: Pair, rng: np.random.Generator) -> None:
     """Integers behind a head end in each part of a beat, and begin the next one."""
     step = 4 * 8 // bits
     for width in range(step, 40 * step, 3 * step):
-        table = test_quantised_bags.table_of(bits, 9, width, rng)
+        table = quantised.table_of(bits, 9, width, rng)
         inputs = (torch.from_numpy(rng.integers(0, 9, 12)), torch.tensor([0, 3, 5]))
-        both(pair, test_quantised_bags.Layer(bits, table), inputs, same_bits)
+        both(pair, quantised.Layer(bits, table), inputs, same_bits)
 
 
 def test_words_and_copies(pair: Pair, seed: int) -> None:
@@ -69,7 +70,7 @@ def test_words_and_copies(pair: Pair, seed: int) -> None:
         pair.check(module, *inputs)
     for width in (1, 7, 33):
         table = torch.from_numpy(rng.standard_normal((20, width)).astype(np.float16))
-        both(pair, nn.Embedding.from_pretrained(table), (torch.tensor([3, 19, 3]),), test_narrow_bags.same)
+        both(pair, nn.Embedding.from_pretrained(table), (torch.tensor([3, 19, 3]),), narrow.same)
 
 
 def test_halves_take_half_of_the_time() -> None:
